@@ -1,0 +1,317 @@
+// Attributes of an operator: members of its struct, each described once.
+//
+//   struct RoiAlign {
+//     int64_t output_height = 1;
+//     Mode mode = Mode::kAvg;
+//     static constexpr std::tuple kAttributes = {
+//         Attr("output_height", &RoiAlign::output_height, "rows of an output bin grid").AtLeast(1),
+//         Attr("mode", &RoiAlign::mode, "how samples are pooled").OneOf("avg", "max"),
+//     };
+//   };
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+
+namespace polyop {
+
+inline constexpr int kMaxChoices = 8;
+inline constexpr int kMaxAliases = 4;
+
+/// A list attribute of bounded length that lives inside the operator's struct.
+template <class T, int kCapacity>
+struct List {
+  std::array<T, kCapacity> items{};
+  int64_t count = 0;
+  constexpr T operator[](int64_t i) const { return items[static_cast<size_t>(i)]; }
+  constexpr int64_t size() const { return count; }
+};
+
+enum class AttrType : uint8_t { kInt, kFloat, kString, kInts, kFloats };
+std::string_view NameOf(AttrType type);
+
+/// An attribute's value as a model file or a runtime holds it.
+struct AttrValue {
+  AttrType type = AttrType::kInt;
+  std::vector<int64_t> ints;   // kInt (one), kInts
+  std::vector<double> floats;  // kFloat (one), kFloats
+  std::string text;            // kString
+
+  static AttrValue Int(int64_t v) { return {AttrType::kInt, {v}, {}, {}}; }
+  static AttrValue Float(double v) { return {AttrType::kFloat, {}, {v}, {}}; }
+  static AttrValue String(std::string v) { return {AttrType::kString, {}, {}, std::move(v)}; }
+  static AttrValue Ints(std::vector<int64_t> v) { return {AttrType::kInts, std::move(v), {}, {}}; }
+  static AttrValue Floats(std::vector<double> v) { return {AttrType::kFloats, {}, std::move(v), {}}; }
+};
+/// "7", "0.25", "avg", "[1, 2]"
+std::string ToString(const AttrValue& value);
+
+/// What every attribute states, whatever its C++ type.
+struct AttrSpec {
+  const char* name = "";
+  const char* doc = "";
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool exclusive_least = false;
+  bool required = false;
+  bool int_coded = false;  // an enumeration that files write as 0, 1, …
+  std::array<const char*, kMaxChoices> choices{};
+  std::array<const char*, kMaxAliases> aliases{};
+
+  constexpr int num_choices() const {
+    int n = 0;
+    while (n < kMaxChoices && choices[n] != nullptr) ++n;
+    return n;
+  }
+};
+
+template <class Params, class Member>
+struct AttrDef : AttrSpec {
+  Member Params::*member;
+
+  constexpr AttrDef AtLeast(double bound) const {
+    AttrDef a = *this;
+    a.least = bound;
+    return a;
+  }
+  constexpr AttrDef GreaterThan(double bound) const {
+    AttrDef a = AtLeast(bound);
+    a.exclusive_least = true;
+    return a;
+  }
+  constexpr AttrDef AtMost(double bound) const {
+    AttrDef a = *this;
+    a.most = bound;
+    return a;
+  }
+  constexpr AttrDef Between(double low, double high) const { return AtLeast(low).AtMost(high); }
+  /// There is no default: a node without it is an error.
+  constexpr AttrDef Required() const {
+    AttrDef a = *this;
+    a.required = true;
+    return a;
+  }
+  /// An enumeration that files write as a string.
+  template <class... Names>
+  constexpr AttrDef OneOf(Names... names) const {
+    static_assert(std::is_enum_v<Member> && sizeof...(names) <= kMaxChoices);
+    AttrDef a = *this;
+    a.choices = {names...};
+    return a;
+  }
+  /// An enumeration that files write as 0, 1, …; the names serve messages and the program.
+  template <class... Names>
+  constexpr AttrDef Codes(Names... names) const {
+    AttrDef a = OneOf(names...);
+    a.int_coded = true;
+    return a;
+  }
+  /// Other names under which exporters write it.
+  template <class... Names>
+  constexpr AttrDef Also(Names... names) const {
+    static_assert(sizeof...(names) <= kMaxAliases);
+    AttrDef a = *this;
+    a.aliases = {names...};
+    return a;
+  }
+};
+
+/// Member types: int64_t, float, bool, an enum, std::array<int64_t or float, n> (one value serves all
+/// n), List<int64_t or float, capacity>.
+template <class Params, class Member>
+constexpr AttrDef<Params, Member> Attr(const char* name, Member Params::*member, const char* doc) {
+  AttrDef<Params, Member> a{};
+  a.name = name;
+  a.doc = doc;
+  a.member = member;
+  return a;
+}
+
+/// An attribute with its C++ type erased: how adapters see it.
+struct AttrInfo {
+  AttrSpec spec;
+  AttrType type = AttrType::kInt;  // as files write it
+  /// Converts (int to float, one value to a list, a choice's name or number), checks the range, stores.
+  Status (*set)(const AttrSpec& spec, void* params, const AttrValue& value) = nullptr;
+  AttrValue (*get)(const AttrSpec& spec, const void* params) = nullptr;
+  /// Element `index` as a number, for shapes. False if there is no such element.
+  bool (*number)(const void* params, int64_t index, double* real, int64_t* integer) = nullptr;
+};
+
+/// "[0, inf)", "{avg, max}", …; empty if everything is allowed.
+std::string RangeText(const AttrSpec& spec);
+
+namespace attributes_internal {
+
+// Range check of one number, with the message that every setter shares.
+Status CheckRange(const AttrSpec& spec, double value);
+Status WrongType(const AttrSpec& spec, AttrType wanted, const AttrValue& got);
+// The value as a list of integers or reals; an integer serves as a real, a list of one as a scalar.
+bool AsInts(const AttrValue& value, std::vector<int64_t>* out);
+bool AsFloats(const AttrValue& value, std::vector<double>* out);
+Status ChoiceIndex(const AttrSpec& spec, const AttrValue& value, int64_t* out);
+
+template <class T>
+constexpr bool kIsReal = std::is_same_v<T, float>;
+
+template <class T, size_t n>
+Status Assign(const AttrSpec& spec, std::array<T, n>& member, const std::vector<T>& values) {
+  if (values.size() != n && values.size() != 1) {
+    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted ", n);
+  }
+  for (size_t i = 0; i < n; ++i) member[i] = values[values.size() == 1 ? 0 : i];
+  return Status::Ok();
+}
+template <class T, int kCapacity>
+Status Assign(const AttrSpec& spec, List<T, kCapacity>& member, const std::vector<T>& values) {
+  if (values.size() > kCapacity) {
+    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted at most ",
+                           kCapacity);
+  }
+  member.count = static_cast<int64_t>(values.size());
+  for (size_t i = 0; i < values.size(); ++i) member.items[i] = values[i];
+  return Status::Ok();
+}
+template <class T>
+Status Assign(const AttrSpec& spec, T& member, const std::vector<T>& values) {
+  if (values.size() != 1) {
+    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted 1");
+  }
+  member = values[0];
+  return Status::Ok();
+}
+
+template <class M>
+struct ElementOf {
+  using Type = M;
+  static constexpr bool kList = false;
+};
+template <class T, size_t n>
+struct ElementOf<std::array<T, n>> {
+  using Type = T;
+  static constexpr bool kList = true;
+};
+template <class T, int n>
+struct ElementOf<List<T, n>> {
+  using Type = T;
+  static constexpr bool kList = true;
+};
+
+template <class M>
+std::vector<typename ElementOf<M>::Type> Values(const M& member) {
+  std::vector<typename ElementOf<M>::Type> values;
+  if constexpr (ElementOf<M>::kList) {
+    for (size_t i = 0; i < static_cast<size_t>(member.size()); ++i) {
+      values.push_back(member[static_cast<int64_t>(i)]);
+    }
+  } else {
+    values.push_back(member);
+  }
+  return values;
+}
+
+template <class M>
+Status SetMember(const AttrSpec& spec, M& member, const AttrValue& value) {
+  using T = typename ElementOf<M>::Type;
+  if constexpr (std::is_enum_v<M>) {
+    int64_t index = 0;
+    POLYOP_RETURN_IF_ERROR(ChoiceIndex(spec, value, &index));
+    member = static_cast<M>(index);
+    return Status::Ok();
+  } else if constexpr (std::is_same_v<M, bool>) {
+    std::vector<int64_t> ints;
+    if (!AsInts(value, &ints) || ints.size() != 1) return WrongType(spec, AttrType::kInt, value);
+    member = ints[0] != 0;
+    return Status::Ok();
+  } else if constexpr (kIsReal<T>) {
+    std::vector<double> reals;
+    if (!AsFloats(value, &reals)) {
+      return WrongType(spec, ElementOf<M>::kList ? AttrType::kFloats : AttrType::kFloat, value);
+    }
+    for (double v : reals) POLYOP_RETURN_IF_ERROR(CheckRange(spec, v));
+    return Assign(spec, member, std::vector<float>(reals.begin(), reals.end()));
+  } else {
+    static_assert(std::is_same_v<T, int64_t>, "attributes are int64_t, float, bool, enums or lists");
+    std::vector<int64_t> ints;
+    if (!AsInts(value, &ints)) {
+      return WrongType(spec, ElementOf<M>::kList ? AttrType::kInts : AttrType::kInt, value);
+    }
+    for (int64_t v : ints) POLYOP_RETURN_IF_ERROR(CheckRange(spec, static_cast<double>(v)));
+    return Assign(spec, member, ints);
+  }
+}
+
+template <class M>
+AttrValue GetMember(const AttrSpec& spec, const M& member) {
+  using T = typename ElementOf<M>::Type;
+  if constexpr (std::is_enum_v<M>) {
+    const auto index = static_cast<int64_t>(member);
+    return spec.int_coded ? AttrValue::Int(index) : AttrValue::String(spec.choices[index]);
+  } else if constexpr (std::is_same_v<M, bool>) {
+    return AttrValue::Int(member ? 1 : 0);
+  } else if constexpr (kIsReal<T>) {
+    const std::vector<float> v = Values(member);
+    return {ElementOf<M>::kList ? AttrType::kFloats : AttrType::kFloat, {}, {v.begin(), v.end()}, {}};
+  } else {
+    return {ElementOf<M>::kList ? AttrType::kInts : AttrType::kInt, Values(member), {}, {}};
+  }
+}
+
+template <class M>
+bool MemberNumber(const M& member, int64_t index, double* real, int64_t* integer) {
+  if constexpr (ElementOf<M>::kList) {
+    if (index < 0 || index >= static_cast<int64_t>(member.size())) return false;
+    *real = static_cast<double>(member[index]);
+    *integer = static_cast<int64_t>(member[index]);
+  } else {
+    if (index != 0) return false;
+    *real = static_cast<double>(member);
+    *integer = static_cast<int64_t>(member);
+  }
+  return true;
+}
+
+template <class M>
+constexpr AttrType TypeOf(bool int_coded) {
+  using T = typename ElementOf<M>::Type;
+  if constexpr (std::is_enum_v<M>) {
+    return int_coded ? AttrType::kInt : AttrType::kString;
+  } else if constexpr (kIsReal<T>) {
+    return ElementOf<M>::kList ? AttrType::kFloats : AttrType::kFloat;
+  } else {
+    return ElementOf<M>::kList ? AttrType::kInts : AttrType::kInt;
+  }
+}
+
+/// Erases definition number I of Params::kAttributes.
+template <class Params, size_t I>
+AttrInfo Erase() {
+  constexpr auto kDef = std::get<I>(Params::kAttributes);
+  using M = std::remove_cvref_t<decltype(std::declval<Params>().*kDef.member)>;
+  AttrInfo info;
+  info.spec = kDef;
+  info.type = TypeOf<M>(kDef.int_coded);
+  info.set = [](const AttrSpec& spec, void* params, const AttrValue& value) {
+    return SetMember(spec, static_cast<Params*>(params)->*std::get<I>(Params::kAttributes).member, value);
+  };
+  info.get = [](const AttrSpec& spec, const void* params) {
+    return GetMember(spec, static_cast<const Params*>(params)->*std::get<I>(Params::kAttributes).member);
+  };
+  info.number = [](const void* params, int64_t index, double* real, int64_t* integer) {
+    return MemberNumber(static_cast<const Params*>(params)->*std::get<I>(Params::kAttributes).member,
+                        index, real, integer);
+  };
+  return info;
+}
+
+}  // namespace attributes_internal
+}  // namespace polyop

@@ -1,0 +1,97 @@
+// What a CPU kernel gets from its caller: threads and scratch memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace polyop {
+
+/// The runtime's side: a parallel loop and an allocator. Functions, not virtuals: the adapters wrap C APIs.
+struct ContextBackend {
+  void* self = nullptr;
+  /// Calls body(argument, i) for each i in [0, tasks), maybe on several threads, and waits.
+  void (*parallel)(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) = nullptr;
+  /// At least 64-byte aligned memory, or null.
+  void* (*allocate)(void* self, size_t bytes) = nullptr;
+  void (*release)(void* self, void* memory) = nullptr;
+};
+
+/// Scratch memory of one launch, uninitialised, 64-byte aligned; null `data()` means out of memory.
+template <class T>
+class Scratch {
+ public:
+  static_assert(std::is_trivially_destructible_v<T>);
+  Scratch(const ContextBackend* backend, int64_t count) : backend_(backend), count_(count) {
+    size_t bytes = 0;
+    if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), sizeof(T), &bytes)) return;
+    // A vector load of the last element may touch the bytes behind it: a full vector is appended.
+    data_ = static_cast<T*>(backend->allocate(backend->self, bytes + 64));
+  }
+  Scratch(Scratch&& other) noexcept : backend_(other.backend_), data_(other.data_), count_(other.count_) {
+    other.data_ = nullptr;
+  }
+  Scratch& operator=(Scratch&&) = delete;
+  ~Scratch() {
+    if (data_ != nullptr) backend_->release(backend_->self, data_);
+  }
+
+  T* data() const { return data_; }
+  int64_t size() const { return count_; }
+  T& operator[](int64_t i) const { return data_[i]; }
+  std::span<T> span() const { return {data_, static_cast<size_t>(count_)}; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  const ContextBackend* backend_;
+  T* data_ = nullptr;
+  int64_t count_;
+};
+
+class Context {
+ public:
+  explicit Context(const ContextBackend& backend) : backend_(backend) {}
+
+  /// Calls body(begin, end) on disjoint ranges that cover [0, total), each of at least `grain` items
+  /// but the last. The split depends on total and grain alone, never on the number of threads, so
+  /// results do not either. The body must not throw: a throw on a runtime's worker hangs its session.
+  template <class Body>
+  void ParallelFor(int64_t total, int64_t grain, const Body& body) const {
+    if (total <= 0) return;
+    const int64_t chunk = std::max({grain, int64_t{1}, (total + kMaxTasks - 1) / kMaxTasks});
+    const int64_t tasks = (total + chunk - 1) / chunk;
+    if (tasks == 1) return body(int64_t{0}, total);
+    struct Task {
+      const Body& body;
+      int64_t total, chunk;
+    } task{body, total, chunk};
+    backend_.parallel(
+        backend_.self, tasks,
+        [](void* argument, int64_t i) {
+          const Task& t = *static_cast<const Task*>(argument);
+          t.body(i * t.chunk, std::min(t.total, (i + 1) * t.chunk));
+        },
+        &task);
+  }
+
+  /// Scratch for `count` elements. Check it before use.
+  template <class T>
+  Scratch<T> Allocate(int64_t count) const {
+    return Scratch<T>(&backend_, count);
+  }
+
+  /// Enough tasks that two to sixteen threads balance, few enough that starting them costs little.
+  static constexpr int64_t kMaxTasks = 64;
+
+ private:
+  const ContextBackend& backend_;
+};
+
+/// The grain for items that take about `nanoseconds` each: a task should take 20 us or more.
+constexpr int64_t GrainFor(double nanoseconds) {
+  return std::max<int64_t>(1, static_cast<int64_t>(20000.0 / std::max(nanoseconds, 0.01)));
+}
+
+}  // namespace polyop

@@ -1,0 +1,302 @@
+// Evaluates a signature over any kind of extent: int64 (a call on the CPU), symbolic (shape inference),
+// or a runtime's expression builder. One evaluator, so no runtime can disagree with another.
+//
+// A Domain provides
+//   using Dim;                                        an extent
+//   Dim Const(int64_t);
+//   Dim Apply(ExprKind, Dim, Dim);                    kAdd … kMax
+//   Dim FloorScale(Dim, double);                      floor(dim * real)
+//   Dim Broadcast(Dim, Dim);
+//   Dim Unknown();                                    a value that is not known now
+//   Dim Pending(std::string_view name, Dim bound);    an extent that the kernel finds
+//   bool SurelyDiffer(Dim, Dim);                      false when it cannot tell
+//   std::string Text(Dim);
+//   bool InputNumber(int input, int64_t index, double* real, int64_t* integer);   false: not known now
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "core/op.h"
+#include "core/signature.h"
+#include "core/tensor.h"
+
+namespace polyop {
+
+/// Up to kMaxRank extents of any kind.
+template <class Dim>
+struct Dims {
+  bool present = true;
+  int rank = 0;
+  std::array<Dim, kMaxRank> dim{};
+  void push_back(const Dim& d) { dim[rank++] = d; }
+};
+
+template <class Domain>
+class ShapeEvaluator {
+ public:
+  using Dim = typename Domain::Dim;
+
+  ShapeEvaluator(const OpSignature& signature, const Op& op, const void* params, Domain& domain)
+      : resolved_(signature), signature_(*signature.signature), op_(op), params_(params), domain_(domain) {}
+
+  /// Binds the names to the inputs' extents and checks every extent. `inputs` holds one entry per
+  /// tensor; absent optional tensors have present = false or are left out at the end.
+  Status Bind(std::span<const Dims<Dim>> inputs) {
+    POLYOP_RETURN_IF_ERROR(CheckCount(inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(BindNames(Spec(i), inputs[i]));
+    }
+    for (int s = 0; s < signature_.num_inputs(); ++s) BindDefaults(signature_.input(s));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(CheckExtents(Spec(i), inputs[i]));
+    }
+    return Status::Ok();
+  }
+
+  /// The extents of output `index`, after Bind.
+  Status Output(int index, Dims<Dim>* out) {
+    const TensorSpec& spec = signature_.output(index);
+    for (int d = 0; d < spec.rank; ++d) {
+      const DimSpec& dim = spec.dims[d];
+      switch (dim.kind) {
+        case DimSpec::Kind::kRest:
+          if (out->rank + rest_[dim.name].rank > kMaxRank) return TooManyDims(spec);
+          for (int i = 0; i < rest_[dim.name].rank; ++i) out->push_back(rest_[dim.name].dim[i]);
+          break;
+        case DimSpec::Kind::kBroadcast:
+          POLYOP_RETURN_IF_ERROR(Broadcast(spec, rest_[dim.name], rest_[dim.other], out));
+          break;
+        case DimSpec::Kind::kPending: {
+          Dim bound;
+          POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &bound));
+          out->push_back(domain_.Pending(signature_.name(dim.name).text, bound));
+          break;
+        }
+        default: {
+          Dim value;
+          POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &value));
+          out->push_back(value);
+        }
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status Eval(int expr, Dim* out) {
+    const Expr& e = signature_.expr(expr);
+    switch (e.kind) {
+      case ExprKind::kConst: *out = domain_.Const(e.value); return Status::Ok();
+      case ExprKind::kDim:
+        if (!bound_[e.name]) {
+          return InvalidArgument("the size '", signature_.name(e.name).text,
+                                 "' is not known: the tensor that gives it was left out");
+        }
+        *out = value_[e.name];
+        return Status::Ok();
+      case ExprKind::kInput:
+      case ExprKind::kAttribute: {
+        double real = 0;
+        int64_t integer = 0;
+        bool known = false;
+        POLYOP_RETURN_IF_ERROR(Number(e, &real, &integer, &known));
+        *out = known ? domain_.Const(integer) : domain_.Unknown();
+        return Status::Ok();
+      }
+      case ExprKind::kFloorScale: {
+        Dim left;
+        POLYOP_RETURN_IF_ERROR(Eval(e.left, &left));
+        double real = 0;
+        int64_t integer = 0;
+        bool known = false;
+        POLYOP_RETURN_IF_ERROR(Number(signature_.expr(e.right), &real, &integer, &known));
+        *out = known ? domain_.FloorScale(left, real) : domain_.Unknown();
+        return Status::Ok();
+      }
+      default: {
+        Dim left, right;
+        POLYOP_RETURN_IF_ERROR(Eval(e.left, &left));
+        POLYOP_RETURN_IF_ERROR(Eval(e.right, &right));
+        *out = domain_.Apply(e.kind, left, right);
+        return Status::Ok();
+      }
+    }
+  }
+
+ private:
+  const TensorSpec& Spec(size_t i) const {
+    const int last = signature_.num_inputs() - 1;
+    return signature_.input(static_cast<int>(i) < last ? static_cast<int>(i) : last);
+  }
+
+  Status CheckCount(size_t got) const {
+    int least = 0;
+    for (int i = 0; i < signature_.num_inputs(); ++i) {
+      if (!signature_.input(i).optional) least = i + 1;
+    }
+    const bool too_many =
+        !signature_.variadic() && got > static_cast<size_t>(signature_.num_inputs());
+    if (got < static_cast<size_t>(least) || too_many) {
+      return InvalidArgument(got, " inputs came, wanted ", least,
+                             too_many ? " at most (" : " or more (", signature_.text(), ")");
+    }
+    return Status::Ok();
+  }
+
+  // A scalar may come as a tensor of one element.
+  static bool IsScalarAsVector(const TensorSpec& spec, const Dims<Dim>& got) {
+    return spec.rank == 0 && !spec.has_rest && got.rank == 1;
+  }
+
+  Status BindNames(const TensorSpec& spec, const Dims<Dim>& got) {
+    if (IsScalarAsVector(spec, got)) {
+      if (!domain_.SurelyDiffer(got.dim[0], domain_.Const(1))) return Status::Ok();
+      return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted a scalar");
+    }
+    const int rest = got.rank - (spec.rank - 1);
+    if (spec.has_rest ? rest < 0 : got.rank != spec.rank) {
+      return InvalidArgument("'", spec.name, "' has rank ", got.rank, " (shape ", TextOf(got), "), wanted ",
+                             spec.has_rest ? "rank at least " : "rank ",
+                             spec.has_rest ? spec.rank - 1 : spec.rank, ": ", WantedText(spec));
+    }
+    int at = 0;
+    for (int d = 0; d < spec.rank; ++d) {
+      const DimSpec& dim = spec.dims[d];
+      if (dim.kind == DimSpec::Kind::kRest) {
+        POLYOP_RETURN_IF_ERROR(BindRest(spec, dim, got, at, rest));
+        at += rest;
+        continue;
+      }
+      if (dim.kind == DimSpec::Kind::kBind || dim.kind == DimSpec::Kind::kDefault) {
+        if (!bound_[dim.name]) {
+          bound_[dim.name] = true;
+          value_[dim.name] = got.dim[at];
+          from_[dim.name] = spec.name;
+        } else if (domain_.SurelyDiffer(value_[dim.name], got.dim[at])) {
+          return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
+                                 ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ",
+                                 dim.text, " = ", domain_.Text(value_[dim.name]), " as in '",
+                                 from_[dim.name], "'");
+        }
+      }
+      ++at;
+    }
+    return Status::Ok();
+  }
+
+  Status BindRest(const TensorSpec& spec, const DimSpec& dim, const Dims<Dim>& got, int at, int count) {
+    if (dim.name < 0) return Status::Ok();
+    Dims<Dim>& rest = rest_[dim.name];
+    if (!bound_[dim.name]) {
+      bound_[dim.name] = true;
+      from_[dim.name] = spec.name;
+      for (int i = 0; i < count; ++i) rest.push_back(got.dim[at + i]);
+      return Status::Ok();
+    }
+    bool differ = rest.rank != count;
+    for (int i = 0; !differ && i < count; ++i) differ = domain_.SurelyDiffer(rest.dim[i], got.dim[at + i]);
+    if (!differ) return Status::Ok();
+    return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec), " with ",
+                           dim.text, " = ", TextOf(rest), " as in '", from_[dim.name], "'");
+  }
+
+  // NAME ?= expression of tensors left out, then NAME = expression.
+  void BindDefaults(const TensorSpec& spec) {
+    for (int d = 0; d < spec.rank; ++d) {
+      const DimSpec& dim = spec.dims[d];
+      if (dim.kind != DimSpec::Kind::kDefault && dim.kind != DimSpec::Kind::kDefine) continue;
+      if (bound_[dim.name]) continue;
+      Dim value;
+      if (!Eval(dim.expr, &value).ok()) continue;  // reported where the name is used
+      bound_[dim.name] = true;
+      value_[dim.name] = value;
+      from_[dim.name] = spec.name;
+    }
+  }
+
+  Status CheckExtents(const TensorSpec& spec, const Dims<Dim>& got) {
+    if (IsScalarAsVector(spec, got)) return Status::Ok();
+    int at = 0;
+    for (int d = 0; d < spec.rank; ++d) {
+      const DimSpec& dim = spec.dims[d];
+      if (dim.kind == DimSpec::Kind::kRest) {
+        at += got.rank - (spec.rank - 1);
+        continue;
+      }
+      if (dim.kind == DimSpec::Kind::kExpr || dim.kind == DimSpec::Kind::kDefine) {
+        Dim wanted;
+        POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &wanted));
+        if (domain_.SurelyDiffer(wanted, got.dim[at])) {
+          const bool is_number = signature_.expr(dim.expr).kind == ExprKind::kConst;
+          return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
+                                 ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ",
+                                 is_number ? "" : dim.text, is_number ? "" : " = ", domain_.Text(wanted));
+        }
+      }
+      ++at;
+    }
+    return Status::Ok();
+  }
+
+  Status Broadcast(const TensorSpec& spec, const Dims<Dim>& a, const Dims<Dim>& b, Dims<Dim>* out) {
+    const int rank = a.rank > b.rank ? a.rank : b.rank;
+    if (out->rank + rank > kMaxRank) return TooManyDims(spec);
+    for (int i = 0; i < rank; ++i) {
+      const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+      if (ia < 0 || ib < 0) {
+        out->push_back(ia < 0 ? b.dim[ib] : a.dim[ia]);
+        continue;
+      }
+      const Dim one = domain_.Const(1);
+      if (domain_.SurelyDiffer(a.dim[ia], b.dim[ib]) && domain_.SurelyDiffer(a.dim[ia], one) &&
+          domain_.SurelyDiffer(b.dim[ib], one)) {
+        return InvalidArgument("shapes ", TextOf(a), " and ", TextOf(b), " do not broadcast: ",
+                               domain_.Text(a.dim[ia]), " against ", domain_.Text(b.dim[ib]),
+                               ", wanted equal extents or 1");
+      }
+      out->push_back(domain_.Broadcast(a.dim[ia], b.dim[ib]));
+    }
+    return Status::Ok();
+  }
+
+  Status Number(const Expr& e, double* real, int64_t* integer, bool* known) {
+    if (e.kind == ExprKind::kInput) {
+      *known = domain_.InputNumber(signature_.name(e.name).input, e.value, real, integer);
+      return Status::Ok();
+    }
+    const AttrInfo& attribute = op_.attributes[resolved_.attribute_of_name[e.name]];
+    *known = attribute.number(params_, e.value, real, integer);
+    if (*known) return Status::Ok();
+    return InvalidArgument("attribute '", attribute.spec.name, "' has no element ", e.value);
+  }
+
+  std::string TextOf(const Dims<Dim>& dims) {
+    std::string text = "[";
+    for (int i = 0; i < dims.rank; ++i) text += (i ? ", " : "") + domain_.Text(dims.dim[i]);
+    return text + "]";
+  }
+  static std::string WantedText(const TensorSpec& spec) {
+    std::string text = "[";
+    for (int d = 0; d < spec.rank; ++d) {
+      text += d ? ", " : "";
+      text += spec.dims[d].text;
+    }
+    return text + "]";
+  }
+  static Status TooManyDims(const TensorSpec& spec) {
+    return InvalidArgument("output '", spec.name, "' would have more than ", kMaxRank, " dimensions");
+  }
+
+  const OpSignature& resolved_;
+  const Signature& signature_;
+  const Op& op_;
+  const void* params_;
+  Domain& domain_;
+  std::array<bool, kMaxNames> bound_{};
+  std::array<Dim, kMaxNames> value_{};
+  std::array<Dims<Dim>, kMaxNames> rest_{};
+  std::array<std::string_view, kMaxNames> from_{};
+};
+
+}  // namespace polyop

@@ -1,0 +1,101 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/my_add/my_add_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/simd.h"
+#include "ops/my_add/my_add.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// One run of the innermost extent; a step of 0 repeats one element.
+template <class T>
+void AddRow(const T* a, int a_step, const T* b, int b_step, T* c, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto two = hn::Set(d, 2.0f);
+  const auto a_repeated = hn::Set(d, ToFloat(*a)), b_repeated = hn::Set(d, ToFloat(*b));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto va = a_step ? LoadFloat(d, a + i) : a_repeated;
+    const auto vb = b_step ? LoadFloat(d, b + i) : b_repeated;
+    StoreFloat(hn::MulAdd(two, va, vb), d, c + i);
+  }
+  if (i == count) return;
+  const size_t rest = static_cast<size_t>(count - i);
+  const auto va = a_step ? LoadFloatN(d, a + i, rest) : a_repeated;
+  const auto vb = b_step ? LoadFloatN(d, b + i, rest) : b_repeated;
+  StoreFloatN(hn::MulAdd(two, va, vb), d, c + i, rest);
+}
+
+// The output's extents with neighbours merged wherever both inputs walk them alike, innermost first.
+struct Axes {
+  int rank = 0;
+  std::array<int64_t, kMaxRank + 1> extent{}, a_stride{}, b_stride{};
+};
+
+Axes MergeAxes(const Shape& out, const Shape& a, const Shape& b) {
+  Axes axes;
+  int64_t a_stride = 1, b_stride = 1;
+  for (int i = 0; i < out.rank(); ++i) {
+    const int64_t extent = out[out.rank() - 1 - i];
+    const int64_t ea = i < a.rank() ? a[a.rank() - 1 - i] : 1, eb = i < b.rank() ? b[b.rank() - 1 - i] : 1;
+    const int64_t sa = ea == 1 ? 0 : a_stride, sb = eb == 1 ? 0 : b_stride;
+    a_stride *= ea;
+    b_stride *= eb;
+    if (extent == 1) continue;
+    const int last = axes.rank - 1;
+    if (last >= 0 && sa == axes.a_stride[last] * axes.extent[last] &&
+        sb == axes.b_stride[last] * axes.extent[last]) {
+      axes.extent[last] *= extent;
+      continue;
+    }
+    axes.extent[axes.rank] = extent;
+    axes.a_stride[axes.rank] = sa;
+    axes.b_stride[axes.rank] = sb;
+    ++axes.rank;
+  }
+  if (axes.rank == 0) axes.extent[axes.rank++] = 1;
+  return axes;
+}
+
+template <class T>
+Status MyAddCpu(const MyAdd&, const Context& context, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
+                Tensor<T, kAnyRank> c) {
+  if (c.size() == 0) return Status::Ok();
+  const Axes axes = MergeAxes(c.shape(), a.shape(), b.shape());
+  // A long single row is cut into blocks so that threads share it.
+  constexpr int64_t kBlock = 16384;
+  const int64_t inner = axes.extent[0], blocks = (inner + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kBlock / std::min(inner, kBlock));
+  context.ParallelFor(c.size() / inner * blocks, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t row = item / blocks, offset = item % blocks * kBlock;
+      int64_t a_at = 0, b_at = 0, rest = row;
+      for (int axis = 1; axis < axes.rank; ++axis) {
+        const int64_t at = rest % axes.extent[axis];
+        a_at += at * axes.a_stride[axis];
+        b_at += at * axes.b_stride[axis];
+        rest /= axes.extent[axis];
+      }
+      const int a_step = axes.a_stride[0] != 0, b_step = axes.b_stride[0] != 0;
+      AddRow(a.data() + a_at + offset * a_step, a_step, b.data() + b_at + offset * b_step, b_step,
+             c.data() + row * inner + offset, std::min(kBlock, inner - offset));
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(MyAdd, MyAddF32, MyAddCpu<float>);
+POLYOP_CPU_KERNEL(MyAdd, MyAddF16, MyAddCpu<Half>);
+POLYOP_CPU_KERNEL(MyAdd, MyAddBF16, MyAddCpu<BFloat16>);
+}  // namespace polyop
+#endif
