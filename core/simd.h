@@ -78,6 +78,10 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Highway emulates fp16 where the processor cannot convert it, but loses NaN and infinity.
+#undef POLYOP_NO_F16C
+#define POLYOP_NO_F16C (HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4)
+
 /// Float lanes from memory of any of the floating types; unaligned.
 template <class DF>
 HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const float* p) {
@@ -85,8 +89,14 @@ HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const float* p) {
 }
 template <class DF>
 HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const Half* p) {
+#if POLYOP_NO_F16C
+  HWY_ALIGN float buffer[hn::MaxLanes(df)];
+  for (size_t i = 0; i < hn::Lanes(df); ++i) buffer[i] = ToFloat(p[i]);
+  return hn::Load(df, buffer);
+#else
   const hn::Rebind<hwy::float16_t, DF> dh;
   return hn::PromoteTo(df, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p)));
+#endif
 }
 template <class DF>
 HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const BFloat16* p) {
@@ -113,8 +123,7 @@ HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF df, float* p) {
 }
 template <class DF>
 HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF, Half* p) {
-#if HWY_TARGET >= HWY_SSE4 && HWY_ARCH_X86
-  // Without F16C Highway's own conversion turns NaN into infinity.
+#if POLYOP_NO_F16C
   HWY_ALIGN float buffer[hn::MaxLanes(DF())];
   hn::Store(v, DF(), buffer);
   for (size_t i = 0; i < hn::Lanes(DF()); ++i) p[i] = FromFloat<Half>(buffer[i]);
