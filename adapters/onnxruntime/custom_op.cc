@@ -1,0 +1,132 @@
+#include "adapters/onnxruntime/custom_op.h"
+
+#include <algorithm>
+
+#include "adapters/onnxruntime/node_kernel.h"
+#include "adapters/onnxruntime/shape_inference.h"
+
+namespace polyop::onnxruntime {
+namespace {
+
+const CustomOp& Self(const OrtCustomOp* op) { return *static_cast<const CustomOp*>(op); }
+
+OrtCustomOpInputOutputCharacteristic Characteristic(const TensorSpec& spec) {
+  if (spec.variadic) return INPUT_OUTPUT_VARIADIC;
+  return spec.optional ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+}
+
+ONNXTensorElementDataType InputType(const OrtCustomOp* op, size_t index) {
+  const TensorSpec& spec = Self(op).signature().input(static_cast<int>(index));
+  return spec.any_dtype ? ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED : ToOrt(Self(op).kernel().inputs[index]);
+}
+
+OrtMemType InputMemory(const OrtCustomOp* op, size_t index) {
+  const CustomOp& self = Self(op);
+  const OpSignature& resolved = self.op().signatures[self.kernel().signature];
+  return resolved.needs_value(static_cast<int>(index)) ? OrtMemTypeCPUInput : OrtMemTypeDefault;
+}
+
+// No exception may reach the runtime: what allocation throws becomes a status.
+template <class F>
+OrtStatus* Guarded(const F& f) {
+  try {
+    return ToOrt(f());
+  } catch (const std::exception& e) {
+    return ToOrt(Internal(e.what()));
+  }
+}
+
+OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo* info, void** kernel) {
+  return Guarded([&] {
+    std::unique_ptr<NodeKernel> made;
+    POLYOP_RETURN_IF_ERROR(NodeKernel::Create(Self(op), info, &made));
+    *kernel = made.release();
+    return Status::Ok();
+  });
+}
+
+OrtStatus* ComputeNode(void* kernel, OrtKernelContext* context) {
+  return Guarded([&] { return static_cast<const NodeKernel*>(kernel)->Compute(context); });
+}
+
+OrtStatus* Infer(const OrtCustomOp* op, OrtShapeInferContext* context) {
+  return Guarded([&] { return InferShapes(Self(op), context); });
+}
+
+bool SameInputs(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {
+  if (a.num_inputs() != b.num_inputs()) return false;
+  for (int i = 0; i < a.num_inputs(); ++i) {
+    if (!a.input(i).any_dtype && ka.inputs[i] != kb.inputs[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uint32_t api_version)
+    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), op_type_(node.op_type()) {
+  OrtCustomOp& self = *this;
+  self.version = api_version;
+  self.GetName = [](const OrtCustomOp* o) { return Self(o).op_type_.c_str(); };
+  self.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
+  self.GetInputType = InputType;
+  self.GetInputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_inputs()); };
+  self.GetOutputType = [](const OrtCustomOp* o, size_t i) { return ToOrt(Self(o).kernel().outputs[i]); };
+  self.GetOutputTypeCount = [](const OrtCustomOp* o) {
+    return static_cast<size_t>(Self(o).signature().num_outputs());
+  };
+  self.GetInputCharacteristic = [](const OrtCustomOp* o, size_t i) {
+    return Characteristic(Self(o).signature().input(static_cast<int>(i)));
+  };
+  self.GetOutputCharacteristic = [](const OrtCustomOp* o, size_t i) {
+    return Characteristic(Self(o).signature().output(static_cast<int>(i)));
+  };
+  self.GetInputMemoryType = InputMemory;
+  self.GetVariadicInputMinArity = [](const OrtCustomOp*) { return 1; };
+  self.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 1; };
+  self.GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
+  self.GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
+  self.KernelDestroy = [](void* k) { delete static_cast<NodeKernel*>(k); };
+  self.CreateKernelV2 = CreateNode;
+  self.KernelComputeV2 = ComputeNode;
+  self.InferOutputShapeFn = Infer;
+  self.GetStartVersion = [](const OrtCustomOp*) { return 1; };
+  self.GetEndVersion = [](const OrtCustomOp*) { return INT32_MAX; };
+  // No input may be overwritten: said with null arrays, for the runtime calls these without asking.
+  self.GetMayInplace = [](int**, int**) -> size_t { return 0; };
+  self.ReleaseMayInplace = [](int*, int*) {};
+  self.GetAliasMap = [](int**, int**) -> size_t { return 0; };
+  self.ReleaseAliasMap = [](int*, int*) {};
+}
+
+std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version) {
+  std::vector<std::unique_ptr<CustomOp>> made;
+  for (const Op* op : AllOps()) {
+    for (const NodeName& node : op->nodes) {
+      if (node.domain() != domain) continue;
+      const size_t first = made.size();
+      for (const Kernel& kernel : op->kernels) {
+        if (kernel.device != Device::kCpu) continue;
+        const Signature& signature = *op->signatures[kernel.signature].signature;
+        const bool known = std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
+          return SameInputs(signature, kernel, other->signature(), other->kernel());
+        });
+        if (!known) made.push_back(std::make_unique<CustomOp>(*op, node, kernel, api_version));
+      }
+    }
+  }
+  return made;
+}
+
+std::vector<std::string> AllDomains() {
+  std::vector<std::string> domains;
+  for (const Op* op : AllOps()) {
+    for (const NodeName& node : op->nodes) {
+      const std::string domain(node.domain());
+      if (std::find(domains.begin(), domains.end(), domain) == domains.end()) domains.push_back(domain);
+    }
+  }
+  return domains;
+}
+
+}  // namespace polyop::onnxruntime

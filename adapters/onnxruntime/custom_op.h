@@ -1,0 +1,36 @@
+// One OrtCustomOp per node name and combination of input types. Nothing here knows an operator by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/onnxruntime/ort_api.h"
+#include "core/op.h"
+
+namespace polyop::onnxruntime {
+
+class CustomOp : public OrtCustomOp {
+ public:
+  /// `kernel` is any of the operator's kernels for the types; the others of the same types and of
+  /// other ranks are found when a node runs.
+  CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uint32_t api_version);
+
+  const Op& op() const { return op_; }
+  const NodeName& node() const { return node_; }
+  const Kernel& kernel() const { return kernel_; }
+  const Signature& signature() const { return *op_.signatures[kernel_.signature].signature; }
+
+ private:
+  const Op& op_;
+  const NodeName& node_;
+  const Kernel& kernel_;
+  std::string op_type_;
+};
+
+/// All custom operators of a domain that run on the CPU.
+std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version);
+/// The domains of all node names, each once.
+std::vector<std::string> AllDomains();
+
+}  // namespace polyop::onnxruntime

@@ -1,0 +1,88 @@
+#include "adapters/onnxruntime/node_attributes.h"
+
+#include <vector>
+
+namespace polyop::onnxruntime {
+namespace {
+
+// ONNX Runtime does not say what type an attribute has: each getter is tried, and the wrong ones fail.
+bool Succeeded(OrtStatus* status) { return FromOrt(status).ok(); }
+
+}  // namespace
+
+bool KernelAttributes::Get(const char* name, AttrValue* value) {
+  const OrtApi& api = Api();
+  int64_t integer = 0;
+  if (Succeeded(api.KernelInfoGetAttribute_int64(info_, name, &integer))) {
+    *value = AttrValue::Int(integer);
+    return true;
+  }
+  float real = 0;
+  if (Succeeded(api.KernelInfoGetAttribute_float(info_, name, &real))) {
+    *value = AttrValue::Float(real);
+    return true;
+  }
+  size_t size = 0;
+  if (Succeeded(api.KernelInfoGetAttribute_string(info_, name, nullptr, &size))) {
+    std::string text(size, '\0');
+    if (!Succeeded(api.KernelInfoGetAttribute_string(info_, name, text.data(), &size))) return false;
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    *value = AttrValue::String(text);
+    return true;
+  }
+  if (Succeeded(api.KernelInfoGetAttributeArray_int64(info_, name, nullptr, &size)) && size > 0) {
+    std::vector<int64_t> integers(size);
+    if (!Succeeded(api.KernelInfoGetAttributeArray_int64(info_, name, integers.data(), &size))) return false;
+    *value = AttrValue::Ints(std::move(integers));
+    return true;
+  }
+  if (Succeeded(api.KernelInfoGetAttributeArray_float(info_, name, nullptr, &size)) && size > 0) {
+    std::vector<float> reals(size);
+    if (!Succeeded(api.KernelInfoGetAttributeArray_float(info_, name, reals.data(), &size))) return false;
+    *value = AttrValue::Floats({reals.begin(), reals.end()});
+    return true;
+  }
+  return false;
+}
+
+bool InferenceAttributes::Get(const char* name, AttrValue* value) {
+  const OrtApi& api = Api();
+  const OrtOpAttr* attribute = nullptr;
+  if (!Succeeded(api.ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return false;
+  size_t bytes = 0;
+  int64_t integer = 0;
+  if (Succeeded(api.ReadOpAttr(attribute, ORT_OP_ATTR_INT, &integer, sizeof(integer), &bytes))) {
+    *value = AttrValue::Int(integer);
+    return true;
+  }
+  float real = 0;
+  if (Succeeded(api.ReadOpAttr(attribute, ORT_OP_ATTR_FLOAT, &real, sizeof(real), &bytes))) {
+    *value = AttrValue::Float(real);
+    return true;
+  }
+  // A list or a string tells its size when it does not fit into nothing.
+  std::vector<char> buffer;
+  const auto read = [&](OrtOpAttrType type) {
+    bytes = 0;
+    if (!Succeeded(api.ReadOpAttr(attribute, type, nullptr, 0, &bytes)) && bytes == 0) return false;
+    buffer.resize(bytes);
+    return bytes > 0 && Succeeded(api.ReadOpAttr(attribute, type, buffer.data(), bytes, &bytes));
+  };
+  if (read(ORT_OP_ATTR_INTS)) {
+    const auto* items = reinterpret_cast<const int64_t*>(buffer.data());
+    *value = AttrValue::Ints({items, items + bytes / sizeof(int64_t)});
+    return true;
+  }
+  if (read(ORT_OP_ATTR_FLOATS)) {
+    const auto* items = reinterpret_cast<const float*>(buffer.data());
+    *value = AttrValue::Floats({items, items + bytes / sizeof(float)});
+    return true;
+  }
+  if (read(ORT_OP_ATTR_STRING)) {
+    *value = AttrValue::String(std::string(buffer.data(), bytes));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace polyop::onnxruntime

@@ -1,0 +1,27 @@
+// A node's attributes as ONNX Runtime gives them: to a kernel at its creation, and to shape inference.
+#pragma once
+
+#include "adapters/onnxruntime/ort_api.h"
+#include "core/op.h"
+
+namespace polyop::onnxruntime {
+
+class KernelAttributes : public AttrSource {
+ public:
+  explicit KernelAttributes(const OrtKernelInfo* info) : info_(info) {}
+  bool Get(const char* name, AttrValue* value) override;
+
+ private:
+  const OrtKernelInfo* info_;
+};
+
+class InferenceAttributes : public AttrSource {
+ public:
+  explicit InferenceAttributes(const OrtShapeInferContext* context) : context_(context) {}
+  bool Get(const char* name, AttrValue* value) override;
+
+ private:
+  const OrtShapeInferContext* context_;
+};
+
+}  // namespace polyop::onnxruntime

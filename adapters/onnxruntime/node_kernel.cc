@@ -1,0 +1,167 @@
+#include "adapters/onnxruntime/node_kernel.h"
+
+#include "adapters/onnxruntime/node_attributes.h"
+
+namespace polyop::onnxruntime {
+namespace {
+
+// The runtime's thread pool and arena, as a kernel's context sees them.
+class SessionBackend {
+ public:
+  explicit SessionBackend(const OrtKernelContext* context) : context_(context) {
+    backend_.self = this;
+    backend_.parallel = Parallel;
+    backend_.allocate = Allocate;
+    backend_.release = Release;
+  }
+  ~SessionBackend() {
+    if (allocator_ != nullptr) Api().ReleaseAllocator(allocator_);
+    if (memory_info_ != nullptr) Api().ReleaseMemoryInfo(memory_info_);
+  }
+  SessionBackend(const SessionBackend&) = delete;
+  SessionBackend& operator=(const SessionBackend&) = delete;
+
+  const ContextBackend& backend() const { return backend_; }
+
+ private:
+  struct Loop {
+    void (*body)(void*, int64_t);
+    void* argument;
+  };
+
+  static void Parallel(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
+    Loop loop{body, argument};
+    const Status status = FromOrt(Api().KernelContext_ParallelFor(
+        static_cast<SessionBackend*>(self)->context_,
+        [](void* data, size_t i) {
+          const Loop& l = *static_cast<const Loop*>(data);
+          l.body(l.argument, static_cast<int64_t>(i));
+        },
+        static_cast<size_t>(tasks), 0, &loop));
+    if (status.ok()) return;
+    for (int64_t i = 0; i < tasks; ++i) body(argument, i);  // no pool to be had: the loop must run all the same
+  }
+
+  static void* Allocate(void* self, size_t bytes) {
+    auto* session = static_cast<SessionBackend*>(self);
+    if (session->allocator_ == nullptr && !session->FindAllocator().ok()) return nullptr;
+    return session->allocator_->Alloc(session->allocator_, bytes);
+  }
+  static void Release(void* self, void* memory) {
+    OrtAllocator* allocator = static_cast<SessionBackend*>(self)->allocator_;
+    allocator->Free(allocator, memory);
+  }
+
+  Status FindAllocator() {
+    POLYOP_RETURN_IF_ERROR(
+        FromOrt(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory_info_)));
+    return FromOrt(Api().KernelContext_GetAllocator(context_, memory_info_, &allocator_));
+  }
+
+  const OrtKernelContext* context_;
+  OrtMemoryInfo* memory_info_ = nullptr;
+  OrtAllocator* allocator_ = nullptr;
+  ContextBackend backend_;
+};
+
+class NodeOutputs : public OutputSource {
+ public:
+  NodeOutputs(OrtKernelContext* context, const std::vector<bool>& wanted) : context_(context), wanted_(wanted) {}
+  bool Wanted(int index) override { return wanted_[static_cast<size_t>(index)]; }
+  Status Allocate(int index, DType, const Shape& shape, void** data) override {
+    OrtValue* value = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(
+        context_, static_cast<size_t>(index), shape.begin(), static_cast<size_t>(shape.rank()), &value)));
+    if (value == nullptr) return Internal("output ", index, " cannot be allocated");
+    return FromOrt(Api().GetTensorMutableData(value, data));
+  }
+
+ private:
+  OrtKernelContext* context_;
+  const std::vector<bool>& wanted_;
+};
+
+Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tensor) {
+  const OrtApi& api = Api();
+  const OrtValue* value = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.KernelContext_GetInput(context, index, &value)));
+  if (value == nullptr) return Status::Ok();  // left out
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorTypeAndShape(value, &raw)));
+  const TypeAndShape info(raw);
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  size_t rank = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorElementType(info.get(), &type)));
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensionsCount(info.get(), &rank)));
+  if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, " has an element type that polyop lacks");
+  if (rank > kMaxRank) {
+    return InvalidArgument("input ", index, " has ", rank, " dimensions, at most ", kMaxRank, " are possible");
+  }
+  int64_t dims[kMaxRank] = {};
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims, rank)));
+  tensor->shape = Shape(std::span<const int64_t>(dims, rank));
+  tensor->present = true;
+  // The C API has one accessor for reading and writing; inputs are only read.
+  return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
+}
+
+std::string NodeNameOf(const OrtKernelInfo* info) {
+  size_t size = 0;
+  if (!FromOrt(Api().KernelInfo_GetNodeName(info, nullptr, &size)).ok() || size == 0) return "";
+  std::string name(size, '\0');
+  if (!FromOrt(Api().KernelInfo_GetNodeName(info, name.data(), &size)).ok()) return "";
+  name.resize(size - 1);  // without the terminator
+  return name;
+}
+
+// A node leaves an optional output out by an empty name, or by having fewer outputs.
+bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
+  size_t count = 0, size = 0;
+  if (!FromOrt(Api().KernelInfo_GetOutputCount(info, &count)).ok() || index >= count) return false;
+  return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
+}
+
+}  // namespace
+
+Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info,
+                          std::unique_ptr<NodeKernel>* kernel) {
+  std::unique_ptr<NodeKernel> made(new NodeKernel(custom_op));
+  const std::string node_name = NodeNameOf(info);
+  made->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
+  KernelAttributes attributes(info);
+  POLYOP_RETURN_IF_ERROR(
+      custom_op.op().MakeParams(custom_op.node(), attributes, &made->params_).WithPrefix(made->prefix_));
+  for (int o = 0; o < custom_op.signature().num_outputs(); ++o) {
+    made->wanted_.push_back(OutputIsNamed(info, static_cast<size_t>(o)));
+  }
+  *kernel = std::move(made);
+  return Status::Ok();
+}
+
+Status NodeKernel::Compute(OrtKernelContext* context) const {
+  constexpr size_t kMaxInputs = kMaxTensors + TensorList<float, 1>::kMax;
+  std::array<AnyTensor, kMaxInputs> inputs;
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInputCount(context, &count)));
+  if (count > kMaxInputs) {
+    return InvalidArgument(prefix_, count, " inputs came, at most ", kMaxInputs, " are possible");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Status status = ReadInput(context, i, &inputs[i]);
+    if (!status.ok()) return status.WithPrefix(prefix_);
+  }
+  const std::span<const AnyTensor> given(inputs.data(), count);
+  const Kernel* kernel = &custom_op_.kernel();
+  const Op& op = custom_op_.op();
+  if (op.signatures.size() > 1) {
+    const Status status = op.FindKernel(kernel->device, given, &kernel);
+    if (!status.ok()) return status.WithPrefix(prefix_);
+  }
+  const SessionBackend session(context);
+  const Context kernel_context(session.backend());
+  NodeOutputs outputs(context, wanted_);
+  const Status status = op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
+  return status.ok() ? Status::Ok() : status.WithPrefix(prefix_);
+}
+
+}  // namespace polyop::onnxruntime

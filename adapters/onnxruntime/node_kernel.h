@@ -1,0 +1,27 @@
+// One node of a session: its attributes, checked once, and its call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adapters/onnxruntime/custom_op.h"
+
+namespace polyop::onnxruntime {
+
+class NodeKernel {
+ public:
+  /// Reads and checks the attributes; an error names the node.
+  static Status Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel);
+
+  Status Compute(OrtKernelContext* context) const;
+
+ private:
+  explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}
+
+  const CustomOp& custom_op_;
+  Params params_;
+  std::string prefix_;         // "mmcv::MMCVRoiAlign (node 'roi'): "
+  std::vector<bool> wanted_;   // per output of the signature
+};
+
+}  // namespace polyop::onnxruntime
