@@ -1,5 +1,7 @@
 // libpolyop_onnxruntime.so: its only export is RegisterCustomOps, which ONNX Runtime calls when a session's
 // options register the library. It does not link ONNX Runtime: the API comes from the caller.
+#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -14,8 +16,15 @@ struct Domain {
   std::vector<std::unique_ptr<CustomOp>> ops;
 };
 
+// ONNX Runtime 1.N has the APIs up to N. Asking for a newer one is answered, but prints a complaint.
+uint32_t NewestApi(const OrtApiBase* base) {
+  unsigned major = 0, minor = 0;
+  if (std::sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1) return ORT_API_VERSION;
+  return std::min<uint32_t>(ORT_API_VERSION, minor);
+}
+
 Status Negotiate(const OrtApiBase* base) {
-  for (uint32_t version = ORT_API_VERSION; version >= kOldestApi; --version) {
+  for (uint32_t version = NewestApi(base); version >= kOldestApi; --version) {
     if (const OrtApi* api = base->GetApi(version)) {
       TheHost() = {api, version};
       return Status::Ok();

@@ -8,15 +8,26 @@
 namespace polyop::onnxruntime {
 namespace {
 
-using SymbolicDims = Dims<SymbolicDim>;
+struct SymbolicDims : Dims<SymbolicDim> {
+  bool rank_known = true;
+};
 
-// False when ONNX Runtime knows no shape of the input.
-bool ReadShape(const OrtShapeInferContext* context, size_t index, SymbolicDims* dims) {
+// An input as inference sees it.
+struct InferredInput {
+  bool has_type = false;
+  DType dtype = DType::kF32;
+};
+
+// False when the input was left out.
+bool ReadInput(const OrtShapeInferContext* context, size_t index, InferredInput* input, SymbolicDims* dims) {
   const OrtApi& api = Api();
   OrtTensorTypeAndShapeInfo* info = nullptr;  // owned by the context
   if (!FromOrt(api.ShapeInferContext_GetInputTypeShape(context, index, &info)).ok() || info == nullptr) return false;
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  input->has_type = FromOrt(api.GetTensorElementType(info, &type)).ok() && FromOrt(type, &input->dtype);
   size_t rank = 0;
   if (!FromOrt(api.GetDimensionsCount(info, &rank)).ok() || rank > kMaxRank) return false;
+  dims->rank_known = rank > 0;  // a tensor of unknown rank is shown as one of rank 0
   int64_t values[kMaxRank] = {};
   const char* symbols[kMaxRank] = {};
   if (!FromOrt(api.GetDimensions(info, values, rank)).ok()) return false;
@@ -28,7 +39,7 @@ bool ReadShape(const OrtShapeInferContext* context, size_t index, SymbolicDims* 
   return true;
 }
 
-Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const SymbolicDims& dims) {
+Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const Dims<SymbolicDim>& dims) {
   const OrtApi& api = Api();
   OrtTensorTypeAndShapeInfo* raw = nullptr;
   POLYOP_RETURN_IF_ERROR(FromOrt(api.CreateTensorTypeAndShapeInfo(&raw)));
@@ -46,12 +57,22 @@ Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const 
   return FromOrt(api.ShapeInferContext_SetOutputTypeShape(context, index, info.get()));
 }
 
-bool RanksFit(const Signature& signature, std::span<const SymbolicDims> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorSpec& spec = signature.input(std::min(static_cast<int>(i), signature.num_inputs() - 1));
-    if (inputs[i].present && !spec.has_rest && inputs[i].rank != spec.rank && spec.rank != 0) return false;
+// ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
+const Kernel* FindKernel(const Op& op, Device device, std::span<const InferredInput> inputs,
+                         std::span<const SymbolicDims> shapes) {
+  for (const Kernel& kernel : op.kernels) {
+    const Signature& signature = *op.signatures[kernel.signature].signature;
+    bool fits = kernel.device == device;
+    for (size_t i = 0; fits && i < inputs.size(); ++i) {
+      const int index = std::min(static_cast<int>(i), signature.num_inputs() - 1);
+      const TensorSpec& spec = signature.input(index);
+      if (!shapes[i].present) continue;
+      const bool rank = !shapes[i].rank_known || spec.has_rest || spec.rank == 0 || shapes[i].rank == spec.rank;
+      fits = rank && (spec.any_dtype || !inputs[i].has_type || inputs[i].dtype == kernel.inputs[index]);
+    }
+    if (fits) return &kernel;
   }
-  return true;
+  return nullptr;
 }
 
 }  // namespace
@@ -59,33 +80,33 @@ bool RanksFit(const Signature& signature, std::span<const SymbolicDims> inputs) 
 Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().ShapeInferContext_GetInputCount(context, &count)));
-  std::vector<SymbolicDims> inputs(count);
+  std::vector<SymbolicDims> shapes(count);
+  std::vector<InferredInput> inputs(count);
   const Op& op = custom_op.op();
-  const Kernel* kernel = &custom_op.kernel();
   for (size_t i = 0; i < count; ++i) {
-    if (ReadShape(context, i, &inputs[i])) continue;
-    const Signature& s = custom_op.signature();
-    if (!s.input(std::min(static_cast<int>(i), s.num_inputs() - 1)).optional) return Status::Ok();
-    inputs[i].present = false;
+    if (ReadInput(context, i, &inputs[i], &shapes[i])) continue;
+    shapes[i].present = false;
   }
-  for (const Kernel& other : op.kernels) {
-    if (other.device == kernel->device && other.inputs == kernel->inputs &&
-        RanksFit(*op.signatures[other.signature].signature, inputs)) {
-      kernel = &other;
-      break;
-    }
-  }
+  const Kernel* kernel = FindKernel(op, custom_op.kernel().device, inputs, shapes);
+  if (kernel == nullptr) return Status::Ok();
   InferenceAttributes attributes(context);
   Params params;
   if (!op.MakeParams(custom_op.node(), attributes, &params).ok()) return Status::Ok();
   const OpSignature& resolved = op.signatures[kernel->signature];
   SymbolicDomain domain;
   ShapeEvaluator<SymbolicDomain> evaluator(resolved, op, params.get(), domain);
-  if (!evaluator.Bind(inputs).ok()) return Status::Ok();
+  std::vector<Dims<SymbolicDim>> dims(shapes.begin(), shapes.end());
+  for (size_t i = 0; i < count; ++i) {
+    const Signature& s = *resolved.signature;
+    const TensorSpec& spec = s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
+    const bool scalar = spec.rank == 0 && !spec.has_rest;
+    if (!shapes[i].rank_known && !scalar) return Status::Ok();
+  }
+  if (!evaluator.Bind(dims).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
-    SymbolicDims dims;
-    if (!evaluator.Output(o, &dims).ok()) continue;
-    const Status status = SetShape(context, static_cast<size_t>(o), kernel->outputs[o], dims);
+    Dims<SymbolicDim> output;
+    if (!evaluator.Output(o, &output).ok()) continue;
+    const Status status = SetShape(context, static_cast<size_t>(o), kernel->outputs[o], output);
     if (!status.ok() && !resolved.signature->output(o).optional) return status;
   }
   return Status::Ok();
