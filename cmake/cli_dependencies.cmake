@@ -1,0 +1,50 @@
+# What only the program needs: command line, JSON, pictures, .npz files, and the ONNX file format.
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+set(Protobuf_USE_STATIC_LIBS ON)
+find_package(Protobuf REQUIRED)
+
+# polyop_library(TARGET NAME HEADER): an imported target for a library without a CMake package.
+function(polyop_library target name header)
+  find_library(${target}_LIBRARY ${name} REQUIRED)
+  find_path(${target}_INCLUDE ${header} REQUIRED)
+  add_library(${target} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES
+    IMPORTED_LOCATION "${${target}_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${${target}_INCLUDE}")
+endfunction()
+polyop_library(polyop_turbojpeg turbojpeg turbojpeg.h)
+polyop_library(polyop_minizip minizip minizip/unzip.h)
+
+# ONNX's own description of its file format comes with the Python package onnx; it is compiled to
+# onnx/onnx.pb.h. Looked for with the Python that builds the wheel, .venv's, or the system's.
+if(NOT POLYOP_ONNX_PROTO)
+  if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+    set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+  endif()
+  find_package(Python REQUIRED COMPONENTS Interpreter)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+            "import importlib.util as u; print(u.find_spec('onnx').submodule_search_locations[0], end='')"
+    OUTPUT_VARIABLE onnx_package ERROR_QUIET)
+  find_file(POLYOP_ONNX_PROTO onnx-ml.proto PATHS "${onnx_package}" NO_DEFAULT_PATH
+            DOC "onnx-ml.proto of the Python package onnx")
+endif()
+if(NOT EXISTS "${POLYOP_ONNX_PROTO}")
+  message(FATAL_ERROR "onnx-ml.proto is not found with ${Python_EXECUTABLE}. Run tools/setup_python.sh, "
+                      "or `pip install onnx`, or set POLYOP_ONNX_PROTO.")
+endif()
+
+set(generated "${PROJECT_BINARY_DIR}/generated")
+file(MAKE_DIRECTORY "${generated}/onnx")
+# Copied under the name that the generated header shall have.
+configure_file("${POLYOP_ONNX_PROTO}" "${generated}/onnx/onnx.proto" COPYONLY)
+add_custom_command(
+  OUTPUT "${generated}/onnx/onnx.pb.cc" "${generated}/onnx/onnx.pb.h"
+  COMMAND protobuf::protoc --cpp_out="${generated}" -I "${generated}" onnx/onnx.proto
+  DEPENDS "${generated}/onnx/onnx.proto" VERBATIM)
+add_library(polyop_onnx_proto OBJECT "${generated}/onnx/onnx.pb.cc" "${generated}/onnx/onnx.pb.h")
+target_include_directories(polyop_onnx_proto SYSTEM PUBLIC "${generated}")
+target_link_libraries(polyop_onnx_proto PUBLIC protobuf::libprotobuf)
+target_compile_options(polyop_onnx_proto PRIVATE -w)

@@ -1,0 +1,41 @@
+# One set of flags for everything that polyop compiles.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# A program that is not PIE under -fPIC would not take position-independent static libraries well.
+include(CheckPIESupported)
+check_pie_supported()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+# No -march=native: kernels are compiled once per instruction set and chosen at run time.
+add_compile_options(-Wall -Wextra -Wshadow)
+if(CMAKE_COLOR_DIAGNOSTICS OR DEFINED ENV{CLICOLOR_FORCE})
+  add_compile_options(-fdiagnostics-color=always)
+endif()
+
+if(POLYOP_SANITIZE)
+  add_compile_options(-fsanitize=${POLYOP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${POLYOP_SANITIZE})
+endif()
+
+# What ships carries its C++ runtime with it and has no undefined symbol. Sanitizers need both otherwise.
+function(polyop_self_contained target)
+  if(NOT POLYOP_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--no-undefined -Wl,--gc-sections)
+  endif()
+endfunction()

@@ -1,0 +1,46 @@
+# Libraries of others. What stable distributions lack lies in .deps/ (tools/setup_deps.sh).
+
+# polyop_find_root(VARIABLE FOLDER FILE): VARIABLE from the cache, the environment or .deps/FOLDER.
+function(polyop_find_root variable folder file)
+  set(default "$ENV{${variable}}")
+  if(NOT default)
+    set(default "${PROJECT_SOURCE_DIR}/.deps/${folder}")
+  endif()
+  set(${variable} "${default}" CACHE PATH "Folder that holds ${file}")
+  if(NOT EXISTS "${${variable}}/${file}" AND "${${variable}}" STREQUAL "${PROJECT_SOURCE_DIR}/.deps/${folder}")
+    execute_process(COMMAND "${PROJECT_SOURCE_DIR}/tools/setup_deps.sh")
+  endif()
+  if(NOT EXISTS "${${variable}}/${file}")
+    message(FATAL_ERROR "${variable}='${${variable}}' has no ${file}. Run tools/setup_deps.sh, or set ${variable}.")
+  endif()
+endfunction()
+
+# Static archives first, so that what is built runs where these libraries are not installed.
+set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# Highway: upstream's few files as a target of ours, so that it is static, hidden and compiled for the
+# same instruction sets as the kernels.
+polyop_find_root(POLYOP_HIGHWAY_ROOT highway hwy/highway.h)
+set(highway_sources aligned_allocator.cc abort.cc per_target.cc print.cc targets.cc timer.cc)
+list(TRANSFORM highway_sources PREPEND "${POLYOP_HIGHWAY_ROOT}/hwy/")
+add_library(polyop_hwy STATIC EXCLUDE_FROM_ALL ${highway_sources})
+target_include_directories(polyop_hwy SYSTEM PUBLIC "${POLYOP_HIGHWAY_ROOT}")
+target_compile_definitions(polyop_hwy PUBLIC HWY_STATIC_DEFINE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(unwanted SSSE3 SSE4 AVX2 AVX3 AVX3_DL AVX3_ZEN4 AVX3_SPR)
+  list(REMOVE_ITEM unwanted ${POLYOP_HWY_TARGETS})
+  list(TRANSFORM unwanted PREPEND HWY_)
+  list(JOIN unwanted "|" unwanted)
+  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(${unwanted})")
+endif()
+
+# ONNX Runtime: headers alone. The adapter gets the runtime from its caller, the program loads it.
+if(POLYOP_BUILD_ONNXRUNTIME OR POLYOP_BUILD_CLI)
+  polyop_find_root(ONNXRUNTIME_ROOT onnxruntime include/onnxruntime_c_api.h)
+  add_library(polyop_onnxruntime_headers INTERFACE)
+  target_include_directories(polyop_onnxruntime_headers SYSTEM INTERFACE "${ONNXRUNTIME_ROOT}/include")
+  target_compile_definitions(polyop_onnxruntime_headers INTERFACE ORT_API_MANUAL_INIT)
+  target_link_libraries(polyop_onnxruntime_headers INTERFACE ${CMAKE_DL_LIBS})
+endif()

@@ -1,0 +1,29 @@
+# A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
+include(CTest) # defines BUILD_TESTING; `ctest` works in the build tree
+
+if(POLYOP_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc")
+  target_link_libraries(polyop_testing PUBLIC polyop_core GTest::gtest)
+  target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
+endif()
+
+# polyop_add_tests(LABEL [TARGET…]): every *_test.cc of the current folder, or of LABEL's, with these
+# targets linked to it.
+function(polyop_add_tests folder)
+  if(NOT POLYOP_BUILD_TESTS)
+    return()
+  endif()
+  cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  cmake_path(GET folder FILENAME label)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*_test.cc")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    add_executable(${name} "${source}")
+    target_link_libraries(${name} PRIVATE ${ARGN} polyop_core polyop_testing GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name})
+    # A test that did not run fails.
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600
+      FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];Running 0 tests")
+  endforeach()
+endfunction()

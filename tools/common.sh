@@ -1,0 +1,44 @@
+# Shared by the scripts in tools/: where things are, and step lines with times.
+set -euo pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+VENV="$ROOT/.venv"
+DEPS="$ROOT/.deps"
+cd "$ROOT"
+export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
+[ ! -d "$VENV/bin" ] || PATH="$VENV/bin:$PATH"
+
+if [ -t 1 ]; then BOLD=$'\e[1m' GREEN=$'\e[32m' RED=$'\e[31m' PLAIN=$'\e[0m'; else BOLD='' GREEN='' RED='' PLAIN=''; fi
+
+say() { printf '%s\n' "$*"; }
+die() {
+  printf '%s\n' "${RED}error:${PLAIN} $*" >&2
+  exit 1
+}
+
+# step "What happens" command…   prints the line, runs the command, prints how long it took
+step() {
+  local title="$1" start=$SECONDS
+  shift
+  say "${BOLD}==> $title${PLAIN}"
+  "$@" || die "'$title' failed (see above)"
+  say "    ${GREEN}done${PLAIN} in $((SECONDS - start)) s"
+}
+
+# stamp_is FILE INPUTS…   whether FILE records the hash of exactly these inputs (files or words)
+stamp_of() {
+  local item
+  for item in "$@"; do
+    if [ -f "$item" ]; then sha256sum <"$item"; else printf '%s\n' "$item"; fi
+  done | sha256sum | cut -d' ' -f1
+}
+stamp_is() {
+  local file="$1"
+  shift
+  [ -f "$file" ] && [ "$(cat "$file")" = "$(stamp_of "$@")" ]
+}
+stamp_write() {
+  local file="$1"
+  shift
+  stamp_of "$@" >"$file"
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# .venv with pinned packages, and an older ONNX Runtime beside it for compatibility tests.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+PYTHON="${PYTHON:-python3}"
+PIP=("$VENV/bin/python" -m pip --disable-pip-version-check)
+OLD_RUNTIME="$DEPS/onnxruntime-$(sed -n 's/^onnxruntime==//p' requirements/onnxruntime-old.txt)"
+
+has_venv() { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
+
+# install STAMP REQUIREMENTS [pip options…]
+install() {
+  local stamp="$VENV/.stamp-$1" file="requirements/$1.txt"
+  shift
+  stamp_is "$stamp" "$file" && return
+  step "Installing $file: $(grep -vc '^#' "$file") packages and what they need" \
+    "${PIP[@]}" install -r "$file" --progress-bar "$PROGRESS" --quiet "$@"
+  stamp_write "$stamp" "$file"
+}
+
+# pip's bar needs a terminal. Without one, the names of what is installed are the progress.
+if [ -t 1 ]; then PROGRESS=on; else PROGRESS=off; fi
+
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  die "Python 3.11 or newer is needed, $PYTHON is $("$PYTHON" --version). Set PYTHON=/path/to/a/newer/python3."
+has_venv || step "Making .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --clear "$VENV"
+
+install torch
+install dev
+install exporters --no-deps
+install lint
+
+if ! stamp_is "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt; then
+  rm -rf "$OLD_RUNTIME"
+  step "Unpacking an older ONNX Runtime for compatibility tests into ${OLD_RUNTIME#"$ROOT"/}" \
+    "${PIP[@]}" install --quiet --no-deps --target "$OLD_RUNTIME" -r requirements/onnxruntime-old.txt
+  stamp_write "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt
+fi
