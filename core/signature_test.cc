@@ -51,8 +51,7 @@ TEST(Signature, KeepsTheTextOfEachDimension) {
   EXPECT_EQ(s.input(0).dims[2].kind, DimSpec::Kind::kDefine);
 }
 
-// What must not compile, tried at run time through the same parser is impossible (it is consteval); the
-// test suite compiles each of these and expects failure: see tests/test_signature_errors.py.
+// What must not compile is tried by tests/test_definition_errors.py.
 
 }  // namespace
 }  // namespace polyop

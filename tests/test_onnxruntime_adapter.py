@@ -1,0 +1,144 @@
+"""The custom-op library in ONNX Runtime: types, shape inference, threads, errors, old versions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
+from single_node import model, run, session
+
+import polyop
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_my_add_equals_numpy(dtype: type, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((3, 1, 70001)).astype(dtype)
+    b = rng.standard_normal((2, 1)).astype(dtype)
+    (c,) = run("custom::my_add", {"a": a, "b": b}, threads=threads)
+    want = (2 * a.astype(np.float64) + b.astype(np.float64)).astype(dtype)
+    assert c.dtype == dtype
+    np.testing.assert_allclose(c, want, rtol=2e-3 if dtype is np.float16 else 1e-6, atol=1e-6)
+
+
+def test_shape_inference_keeps_symbols() -> None:
+    a = np.zeros((2, 3, 4), np.float32)
+    b = np.zeros(4, np.float32)
+    proto = model("custom::my_add", {"a": a, "b": b}, shapes={"a": ("N", 3, "W"), "b": ("W",)})
+    assert session(proto).get_outputs()[0].shape == ["N", 3, "W"]
+
+
+def test_shape_inference_evaluates_attributes() -> None:
+    x = np.zeros((1, 8, 10, 10), np.float32)
+    rois = np.zeros((1, 5), np.float32)
+    proto = model(
+        "mmcv::MMCVRoiAlign",
+        {"x": x, "rois": rois},
+        attributes={"output_height": 7, "output_width": 5},
+        shapes={"x": ("N", 8, "H", "W"), "rois": ("rois", 5)},
+    )
+    assert session(proto).get_outputs()[0].shape == ["rois", 8, 7, 5]
+
+
+def test_unknown_rank_is_left_unknown() -> None:
+    a = np.ones((2, 3), np.float32)
+    proto = model("custom::my_add", {"a": a, "b": a}, shapes={"a": None, "b": None})
+    (c,) = session(proto).run(None, {"a": a, "b": a})
+    np.testing.assert_array_equal(c, 3 * a)
+
+
+def test_error_names_node_tensor_wanted_and_got() -> None:
+    a = np.ones((2, 3), np.float32)
+    proto = model("custom::my_add", {"a": a, "b": a}, shapes={"b": ("X", "Y")})
+    with pytest.raises(InvalidArgument, match=r"custom::my_add \(node 'node'\): .*3 against 4"):
+        session(proto).run(None, {"a": a, "b": np.ones((2, 4), np.float32)})
+
+
+def test_a_session_survives_an_error() -> None:
+    a = np.ones((2, 3), np.float32)
+    s = session(model("custom::my_add", {"a": a, "b": a}, shapes={"b": ("X", "Y")}), threads=2)
+    with pytest.raises(InvalidArgument):
+        s.run(None, {"a": a, "b": np.ones((5, 4), np.float32)})
+    np.testing.assert_array_equal(s.run(None, {"a": a, "b": a})[0], 3 * a)
+
+
+def test_a_bad_attribute_fails_when_the_session_is_made() -> None:
+    x = np.zeros((1, 1, 4, 4), np.float32)
+    rois = np.zeros((1, 5), np.float32)
+    for attributes, message in (
+        ({"mode": "median"}, "'mode' is median, wanted one of {avg, max}"),
+        ({"output_height": 0}, "'output_height' is 0, wanted a number in"),
+        ({"output_height": "seven"}, "'output_height' is the string seven, wanted int"),
+    ):
+        with pytest.raises((Fail, InvalidArgument)) as error:
+            session(model("mmcv::MMCVRoiAlign", {"x": x, "rois": rois}, attributes=attributes))
+        assert "mmcv::MMCVRoiAlign" in str(error.value)
+        assert message in str(error.value)
+
+
+def test_an_unsupported_type_fails_when_the_session_is_made() -> None:
+    a = np.ones(3, np.int32)
+    with pytest.raises(Exception, match="my_add"):
+        session(model("custom::my_add", {"a": a, "b": a}))
+
+
+def test_the_library_can_be_registered_in_many_sessions() -> None:
+    a = np.ones((2, 3), np.float32)
+    sessions = [session(model("custom::my_add", {"a": a, "b": a})) for _ in range(5)]
+    for s in sessions:
+        np.testing.assert_array_equal(s.run(None, {"a": a, "b": a})[0], 3 * a)
+
+
+OLD = sorted((ROOT / ".deps").glob("onnxruntime-1.*"))
+
+
+def test_runs_on_the_older_onnxruntime() -> None:
+    """The same library file on the oldest ONNX Runtime that the set-up installs beside the main one."""
+    assert OLD, "no older ONNX Runtime in .deps: run `make setup`"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import onnxruntime as ort, numpy as np;"
+        "assert ort.__version__ != sys.argv[2], ort.__version__;"
+        "sys.path.insert(0, sys.argv[3]); import single_node;"
+        "a = np.ones((2, 3), np.float32);"
+        "c, = single_node.run('custom::my_add', {'a': a, 'b': a}, threads=2);"
+        "assert (c == 3).all(); print('ran on', ort.__version__)"
+    )
+    command = [sys.executable, "-c", code, str(OLD[0]), ort.__version__, str(ROOT / "tests")]
+    environment = {**os.environ, "PYTHONPATH": ""}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert "ran on 1." in result.stdout
+
+
+def test_every_isa_gives_the_same_answer() -> None:
+    """POLYOP_ISA forces the instruction set for a whole process."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import single_node, numpy as np;"
+        "a = np.arange(100, dtype=np.float32);"
+        "c, = single_node.run('custom::my_add', {'a': a, 'b': a[:1]}); assert (c == 2 * a).all()"
+    )
+    for isa in ("sse4", "avx2", "avx3", "nonsense"):
+        result = subprocess.run(
+            [sys.executable, "-c", code, str(ROOT / "tests")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "POLYOP_ISA": isa},
+        )
+        assert result.returncode == 0, result.stderr
+        if isa == "nonsense":
+            assert "POLYOP_ISA is ignored" in result.stderr
+
+
+def test_paths() -> None:
+    assert polyop.get_library_path() == polyop.get_onnxruntime_op_path()
+    assert Path(polyop.get_onnxruntime_op_path()).is_file()
