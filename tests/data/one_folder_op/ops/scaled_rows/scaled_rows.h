@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// Every row of x times that row's weight, shifted: what the tests use as somebody else's operator.
+struct ScaledRows {
+  float shift = 0.0f;
+
+  static constexpr const char* kName = "scaled_rows";
+  static constexpr Signature kSignature = "x: T[N, C], weight: T[N] -> y: T[N, C], row: i64[N]";
+  static constexpr NodeName kNodes[] = {"elsewhere::ScaledRows"};
+  static constexpr std::tuple kAttributes = {Attr("shift", &ScaledRows::shift, "added to every product")};
+  static constexpr Doc kDoc = {.summary = "x[n, c] * weight[n] + shift, and the number of each row."};
+};
+
+}  // namespace polyop

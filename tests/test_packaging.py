@@ -1,0 +1,143 @@
+"""What is shipped: the library's symbols and links, the Python package, the wheel."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import polyop
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*command: str | Path, **options) -> str:
+    """The command's output; its stderr is part of the error if it fails."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def linked_libraries(binary: str | Path) -> list[str]:
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", binary))
+
+
+def test_register_custom_ops_is_the_only_export(library):
+    lines = run("nm", "--dynamic", "--defined-only", library).splitlines()
+    assert [line.split()[-1] for line in lines] == ["RegisterCustomOps"]
+
+
+# glibc's own libraries are on every Linux; all else must be inside.
+GLIBC = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-")
+
+
+def test_library_links_nothing_but_glibc(library):
+    assert [name for name in linked_libraries(library) if not name.startswith(GLIBC)] == []
+
+
+def test_program_links_nothing_but_glibc(program):
+    assert [name for name in linked_libraries(program) if not name.startswith(GLIBC)] == []
+
+
+def test_program_tells_its_version(program):
+    assert polyop.__version__ in run(program, "--version")
+
+
+def test_both_names_give_the_library():
+    assert polyop.get_library_path() == polyop.get_onnxruntime_op_path()
+    assert Path(polyop.get_library_path()).name == "libpolyop_onnxruntime.so"
+
+
+def test_missing_library_is_explained(tmp_path):
+    copy = tmp_path / "polyop"
+    copy.mkdir()
+    (copy / "__init__.py").write_bytes(Path(polyop.__file__).read_bytes())
+    code = "import polyop; polyop.get_onnxruntime_op_path()"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "FileNotFoundError" in done.stderr
+    assert "make build" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """A wheel as `pip wheel` makes it, in a build tree that later runs reuse."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet",
+        "-Cbuild-dir=build/wheel", "-w", folder, ".", cwd=ROOT)  # fmt: skip
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+@pytest.mark.slow
+def test_wheel_serves_every_python_3(wheel):
+    name, version, python, abi, platform = wheel.stem.split("-")
+    assert (name, version) == ("polyop", polyop.__version__)
+    assert (python, abi) == ("py3", "none")
+    assert platform.startswith("linux_")
+
+
+@pytest.mark.slow
+def test_wheel_holds_what_it_should_and_no_more(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    folder = f"polyop-{polyop.__version__}"
+    assert {
+        "polyop/__init__.py",
+        "polyop/py.typed",
+        "polyop/lib/libpolyop_onnxruntime.so",
+        f"{folder}.data/scripts/polyop",
+        f"{folder}.dist-info/licenses/LICENSE",
+    } <= names
+    allowed = re.compile(rf"polyop/[\w/]+\.(py|pyi|typed|so)|{folder}\.(data/scripts|dist-info)/.+")
+    assert [name for name in names if not allowed.fullmatch(name)] == []
+
+
+SESSION = """
+import polyop, onnx, numpy as np, onnxruntime as ort
+from onnx import TensorProto, helper
+node = helper.make_node("my_add", ["a", "b"], ["c"], domain="custom")
+values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3]) for n in "abc"]
+graph = helper.make_graph([node], "g", values[:2], values[2:])
+opsets = [helper.make_opsetid("", 17), helper.make_opsetid("custom", 1)]
+model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+options = ort.SessionOptions()
+options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+a = np.float32([1, 2, 3])
+print(session.run(None, {"a": a, "b": a})[0].tolist(), polyop.__file__)
+"""
+
+
+@pytest.mark.slow
+def test_pip_install_into_a_fresh_environment(tmp_path, wheel):
+    """`pip install` of the wheel in a new environment; numpy, onnx and ONNX Runtime come from this one."""
+    environment = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", environment)
+    python = environment / "bin" / "python"
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel)
+    mine = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    theirs = run(sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    output = run(python, "-c", SESSION, cwd=tmp_path, env=clean | {"PYTHONPATH": f"{mine}:{theirs}"})
+    assert output.startswith("[3.0, 6.0, 9.0]")
+    assert mine in output
+    assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")
+
+
+@pytest.mark.slow
+def test_pip_install_from_source(tmp_path):
+    """`pip install .` with pip's own isolated build environment and no build tree to reuse."""
+    environment = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", environment)
+    python = environment / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", ".",
+        f"-Cbuild-dir={tmp_path / 'build'}", cwd=ROOT)  # fmt: skip
+    output = run(python, "-c", "import polyop; print(polyop.get_onnxruntime_op_path())", cwd=tmp_path)
+    assert output.startswith(str(environment))
+    assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")
