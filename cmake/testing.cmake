@@ -1,5 +1,5 @@
 # A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
-include(CTest) # defines BUILD_TESTING; `ctest` works in the build tree
+enable_testing()
 
 if(POLYOP_BUILD_TESTS)
   find_package(GTest REQUIRED)

@@ -1,11 +1,11 @@
 """polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT.
 
-    import onnxruntime as ort
-    import polyop
+import onnxruntime as ort
+import polyop
 
-    options = ort.SessionOptions()
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    session = ort.InferenceSession("model.onnx", options)
+options = ort.SessionOptions()
+options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+session = ort.InferenceSession("model.onnx", options)
 """
 
 from __future__ import annotations

@@ -1,0 +1,42 @@
+# Every target does its own set-up and is quick when nothing changed. The work is in tools/.
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test bench fuzz lint format docs wheel clean
+
+help: ## show this list
+	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## system packages, .venv, and dependencies that stable distributions lack
+	@tools/setup.sh
+
+build: ## build the library and the program, and make both usable from .venv
+	@tools/setup.sh
+	@tools/build.sh release
+
+demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and prints numbers
+	@tools/demo.sh
+
+test: ## every test: C++ (also under sanitizers), Python, packaging
+	@tools/test.sh
+
+bench: ## measure the kernels; ARGS= goes to polyop_bench
+	@tools/bench.sh $(ARGS)
+
+fuzz: ## fuzz the readers of files for SECONDS_EACH= (60); needs clang
+	@SECONDS_EACH=$(SECONDS_EACH) tools/fuzz.sh
+
+lint: ## clang-format, clang-tidy and ruff, without changing anything
+	@tools/lint.sh
+
+format: ## format C++ and Python
+	@tools/lint.sh --fix
+
+docs: ## write the tables of operators from their definitions
+	@tools/docs.sh
+
+wheel: ## build a wheel into dist/
+	@tools/wheel.sh
+
+clean: ## remove what was built; .venv and .deps stay
+	rm -rf build dist python/polyop/lib

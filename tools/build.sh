@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# build.sh PRESET [target…]   configures when needed and builds. 'release' is then usable from .venv.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+preset="${1:-release}"
+shift || true
+
+configure() { cmake --preset "$preset" --log-level=NOTICE; }
+compile() { cmake --build --preset "$preset" ${@:+--target "$@"}; }
+
+# Python and the shell see the build tree itself: nothing is copied, a rebuild is visible at once.
+link_into_venv() {
+  local site
+  site="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+  printf '%s\n' "$ROOT/python" >"$site/polyop.pth"
+  mkdir -p python/polyop/lib
+  ln -sfn "$ROOT/build/release/lib/libpolyop_onnxruntime.so" python/polyop/lib/libpolyop_onnxruntime.so
+  ln -sfn "$ROOT/build/release/bin/polyop" "$VENV/bin/polyop"
+  ln -sfn build/release/compile_commands.json compile_commands.json
+}
+
+[ -x "$VENV/bin/cmake" ] || die "Run tools/setup.sh (or make setup) first."
+[ -f "build/$preset/build.ninja" ] || step "Configuring build/$preset" configure
+step "Building build/$preset" compile "$@"
+if [ "$preset" = release ]; then link_into_venv; fi

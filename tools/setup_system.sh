@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Packages of the system: installs what is missing as root (or with sudo that asks no password);
+# otherwise says what to ask for.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+PACKAGES=(
+  g++ libgtest-dev libbenchmark-dev                # build, tests, benchmarks
+  libcli11-dev nlohmann-json3-dev                  # the program: command line, JSON
+  libprotobuf-dev protobuf-compiler                #   ONNX files
+  libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev #   pictures, .npz files
+)
+OPTIONAL=(ccache)
+# A Python from elsewhere may bring venv with it.
+"${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || PACKAGES+=(python3-venv)
+
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+available() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+run_as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+may_be_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
+
+install() {
+  run_as_root env DEBIAN_FRONTEND="${DEBIAN_FRONTEND:-noninteractive}" \
+    apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+}
+install_with_fresh_lists() {
+  run_as_root apt-get update -q && install "$@"
+}
+
+command -v dpkg-query >/dev/null || die "This is not Debian or Ubuntu. Install the equivalents of: ${PACKAGES[*]}"
+missing=()
+for package in "${PACKAGES[@]}"; do installed "$package" || missing+=("$package"); done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if ! may_be_root; then
+  say "These system packages are missing. Ask for:"
+  say "    apt-get install ${missing[*]}"
+  exit 1
+fi
+for package in "${OPTIONAL[@]}"; do
+  if ! installed "$package" && available "$package"; then missing+=("$package"); fi
+done
+lists=current
+for package in "${missing[@]}"; do available "$package" || lists=old; done
+title="Installing ${#missing[@]} system packages: ${missing[*]}"
+if [ "$lists" = current ] && (step "$title" install "${missing[@]}"); then exit 0; fi
+step "$title (after apt-get update)" install_with_fresh_lists "${missing[@]}"
