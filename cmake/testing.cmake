@@ -1,7 +1,7 @@
 # A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
 enable_testing()
 
-if(POLYOP_BUILD_TESTS)
+if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   find_package(GTest REQUIRED)
   add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc")
   target_link_libraries(polyop_testing PUBLIC polyop_core GTest::gtest)

@@ -6,7 +6,7 @@ tools/setup.sh
 command -v clang++ >/dev/null || die "clang++ with libFuzzer is needed. Ask for: apt-get install clang libclang-rt-dev"
 ls fuzz/*.cc >/dev/null 2>&1 || die "fuzz/ has no targets yet."
 tools/build.sh fuzz
-for source in fuzz/*.cc; do
+for source in $(grep -l LLVMFuzzerTestOneInput fuzz/*.cc); do
   name="$(basename "$source" .cc)"
   mkdir -p "build/fuzz/corpus/$name"
   step "Fuzzing $name for $FOR s" "build/fuzz/bin/$name" -max_total_time="$FOR" -rss_limit_mb=4096 \

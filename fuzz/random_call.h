@@ -1,0 +1,36 @@
+// Random calls of any operator, made from its definition alone: shapes that mostly fit the signature,
+// attributes in and out of range, hostile values. The robustness test draws from a generator, the fuzzer
+// from libFuzzer's bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/op.h"
+#include "core/testing.h"
+
+namespace polyop::fuzz {
+
+/// Draws a number in [0, n), n > 0.
+using Draw = std::function<uint32_t(uint32_t n)>;
+
+struct RandomCall {
+  const Op* op = nullptr;
+  Params params;
+  std::vector<testing::HostTensor> inputs;
+  bool optional_outputs = false;
+
+  /// "op(attributes; inputs)", for messages.
+  std::string Text() const;
+};
+
+RandomCall MakeRandomCall(const Op& op, const Draw& draw);
+
+/// Runs the call on every instruction set, with one thread and with several. Empty if nothing is wrong;
+/// else what: an outcome that depends on the threads, an output that was promised and not made, an error
+/// without a message. Reads out of bounds are the sanitizers' to see.
+std::string RunRandomCall(const RandomCall& call, std::string* outcome);
+
+}  // namespace polyop::fuzz
