@@ -1,0 +1,390 @@
+"""Operators in ONNX Runtime against torch's own, and against ONNX Runtime's built-ins where they exist.
+
+Shapes and attributes are drawn by hypothesis: odd channels, non-square, batches, every mode.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import helper
+from single_node import DTYPES, run
+
+settings.register_profile(
+    "polyop", deadline=None, max_examples=40, suppress_health_check=list(HealthCheck), derandomize=True
+)
+settings.load_profile("polyop")
+
+seeds = st.integers(0, 2**32 - 1)
+small = st.integers(1, 6)
+
+
+def close(got: np.ndarray, want: torch.Tensor | np.ndarray, atol: float = 1e-5) -> None:
+    want = np.asarray(want)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-5, atol=atol)
+
+
+def tensor(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+# ---- grid_sampler ----------------------------------------------------------------------------------
+
+
+def draw_grid(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Coordinates inside, beyond, and exactly on -1, 0 and 1."""
+    grid = rng.uniform(-1.6, 1.6, shape).astype(np.float32)
+    exact = rng.random(shape) < 0.2
+    grid[exact] = rng.choice(np.array([-1, 0, 1], np.float32), exact.sum())
+    return grid
+
+
+@given(seeds, small, small, st.integers(1, 9), st.integers(1, 9), small, st.booleans(), st.integers(0, 2), st.integers(0, 2))
+def test_grid_sampler(seed: int, n: int, c: int, h: int, w: int, out: int, align: bool, mode: int, padding: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, grid = tensor(rng, n, c, h, w), draw_grid(rng, (n, out, out + 1, 2))
+    (y,) = run(
+        "mmcv::grid_sampler",
+        {"x": x, "grid": grid},
+        interpolation_mode=mode,
+        padding_mode=padding,
+        align_corners=int(align),
+    )
+    # In double: a coordinate rounded to float may fall on another pixel for `nearest`, so those stay float.
+    kind = torch.float32 if mode == 1 else torch.float64
+    want = F.grid_sample(
+        torch.from_numpy(x).to(kind),
+        torch.from_numpy(grid).to(kind),
+        ("bilinear", "nearest", "bicubic")[mode],
+        ("zeros", "border", "reflection")[padding],
+        align,
+    )
+    close(y, want, 2e-5)
+
+
+@given(seeds, small, small, small, small, small, st.booleans(), st.integers(0, 1), st.integers(0, 2))
+def test_grid_sampler_3d(seed: int, n: int, c: int, d: int, h: int, w: int, align: bool, mode: int, padding: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, grid = tensor(rng, n, c, d, h, w), draw_grid(rng, (n, 3, 2, 5, 3))
+    (y,) = run(
+        "mmdeploy::grid_sampler",
+        {"x": x, "grid": grid},
+        interpolation_mode=mode,
+        padding_mode=padding,
+        align_corners=int(align),
+    )
+    kind = torch.float32 if mode == 1 else torch.float64
+    want = F.grid_sample(
+        torch.from_numpy(x).to(kind),
+        torch.from_numpy(grid).to(kind),
+        ("bilinear", "nearest")[mode],
+        ("zeros", "border", "reflection")[padding],
+        align,
+    )
+    close(y, want, 2e-5)
+
+
+# ---- resizing --------------------------------------------------------------------------------------
+
+
+@given(seeds, small, small, st.integers(1, 20), st.integers(1, 20), st.sampled_from([0.5, 1.0, 1.3, 2.0, 2.5, 3.0]), st.sampled_from([0.7, 1.0, 2.0, 3.7]))
+def test_dynamic_resize(seed: int, n: int, c: int, h: int, w: int, sh: float, sw: float) -> None:
+    if int(h * sh) < 1 or int(w * sw) < 1:
+        return
+    rng = np.random.default_rng(seed)
+    x = tensor(rng, n, c, h, w)
+    scales = np.array([1, 1, sh, sw], np.float32)
+    (y,) = run("Just_A_Scope_Name::DynamicTRTResize", {"x": x, "scales": scales})
+    given_scale = (float(scales[2]), float(scales[3]))
+    want = F.interpolate(torch.from_numpy(x).double(), scale_factor=given_scale, mode="bicubic", align_corners=False)
+    close(y, want, 2e-5)
+
+
+@given(seeds, small, small, st.integers(2, 20), st.integers(2, 20), st.sampled_from([1.0, 1.5, 2.0, 3.0]), st.booleans())
+def test_bicubic_interpolate(seed: int, n: int, c: int, h: int, w: int, scale: float, align: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = tensor(rng, n, c, h, w)
+    (y,) = run("mmdeploy::TRTBicubicInterpolate", {"x": x}, scale_factor=[scale, scale], align_corners=int(align))
+    want = F.interpolate(torch.from_numpy(x).double(), scale_factor=(scale, scale), mode="bicubic", align_corners=align)
+    close(y, want, 2e-5)
+
+
+# ---- scans, pools, norms ---------------------------------------------------------------------------
+
+
+@given(seeds, st.lists(st.integers(1, 7), min_size=1, max_size=5), st.data(), st.booleans())
+def test_cummax_and_cummin(seed: int, shape: list[int], data: st.DataObject, ties: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 4, shape).astype(np.float32) if ties else tensor(rng, *shape)
+    x[rng.random(shape) < 0.05] = np.nan
+    dim = data.draw(st.integers(-len(shape), len(shape) - 1))
+    for name in ("cummax", "cummin"):
+        values, indices = run(f"mmcv::{name}", {"x": x}, ["values", "indices"], dim=dim)
+        want = getattr(torch, name)(torch.from_numpy(x), dim)
+        np.testing.assert_array_equal(values, want.values)
+        np.testing.assert_array_equal(indices, want.indices)
+        assert indices.dtype == np.int64
+
+
+@given(seeds, small, small, st.integers(1, 19), st.integers(1, 19), st.integers(0, 3))
+def test_corner_pool(seed: int, n: int, c: int, h: int, w: int, mode: int) -> None:
+    x = tensor(np.random.default_rng(seed), n, c, h, w)
+    (y,) = run("mmcv::MMCVCornerPool", {"x": x}, mode=mode)
+    dim = 2 if mode < 2 else 3
+    t = torch.from_numpy(x)
+    # top and left look back from the end, bottom and right from the start
+    want = t.cummax(dim).values if mode in (1, 3) else t.flip(dim).cummax(dim).values.flip(dim)
+    np.testing.assert_array_equal(y, want)
+
+
+@given(seeds, small, small, st.lists(st.integers(2, 9), min_size=1, max_size=3))
+def test_instance_norm(seed: int, n: int, c: int, rest: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    x, scale, bias = tensor(rng, n, c, *rest) * 3 + 5, tensor(rng, c), tensor(rng, c)
+    want = F.instance_norm(*(torch.from_numpy(t).double() for t in (x,)), weight=torch.from_numpy(scale).double(), bias=torch.from_numpy(bias).double(), eps=1e-5)
+    for node in ("mmcv::MMCVInstanceNormalization", "mmcv::TRTInstanceNormalization"):
+        (y,) = run(node, {"x": x, "scale": scale, "B": bias}, epsilon=1e-5)
+        close(y, want, 1e-4)
+
+
+@given(seeds, small, small, small, st.integers(1, 40), st.booleans())
+def test_scaled_dot_product_attention(seed: int, b: int, t: int, s: int, e: int, masked: bool) -> None:
+    rng = np.random.default_rng(seed)
+    q, k, v = tensor(rng, b, t, e), tensor(rng, b, s, e), tensor(rng, b, s, e)
+    mask = tensor(rng, b, t, s) if masked else None
+    out, weights = run("mmdeploy::ScaledDotProductAttentionTRT", {"q": q, "k": k, "v": v, "mask": mask}, ["out", "weights"])
+    logits = torch.from_numpy(q).double() @ torch.from_numpy(k).double().transpose(1, 2) / np.sqrt(e)
+    if mask is not None:
+        logits = logits + torch.from_numpy(mask).double()
+    want = logits.softmax(-1)
+    close(weights, want)
+    close(out, want @ torch.from_numpy(v).double())
+
+
+# ---- gathering operators, composed of torch's ------------------------------------------------------
+
+
+def bilinear(image: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Samples image[C, H, W] at pixel coordinates; what lies outside is 0, as for a picture padded by zeros."""
+    h, w = image.shape[-2:]
+    y0, x0 = y.floor().long(), x.floor().long()
+    total = torch.zeros(image.shape[:1] + y.shape, dtype=image.dtype)
+    for dy in (0, 1):
+        for dx in (0, 1):
+            yy, xx = y0 + dy, x0 + dx
+            weight = (1 - (y - yy).abs()) * (1 - (x - xx).abs())
+            inside = (yy >= 0) & (yy < h) & (xx >= 0) & (xx < w)
+            total += image[:, yy.clamp(0, h - 1), xx.clamp(0, w - 1)] * (weight * inside)
+    return total
+
+
+def deform_conv(x, offset, mask, weight, bias, stride, padding, dilation, groups, deform_groups):  # noqa: ANN001, ANN201, PLR0913
+    """Deformable convolution by its definition: sample, then an inner product for every output."""
+    n, c, h, w = x.shape
+    o, _, kh, kw = weight.shape
+    oh = (h + 2 * padding[0] - dilation[0] * (kh - 1) - 1) // stride[0] + 1
+    ow = (w + 2 * padding[1] - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+    base_y = (torch.arange(oh) * stride[0] - padding[0]).double()[:, None].expand(oh, ow)
+    base_x = (torch.arange(ow) * stride[1] - padding[1]).double()[None, :].expand(oh, ow)
+    columns = torch.zeros(n, c, kh * kw, oh, ow, dtype=torch.float64)
+    per_group = c // deform_groups
+    for image in range(n):
+        for g in range(deform_groups):
+            for k in range(kh * kw):
+                at = 2 * (g * kh * kw + k)
+                y = base_y + (k // kw) * dilation[0] + offset[image, at]
+                xx = base_x + (k % kw) * dilation[1] + offset[image, at + 1]
+                sample = bilinear(x[image, g * per_group : (g + 1) * per_group], y, xx)
+                if mask is not None:
+                    sample = sample * mask[image, g * kh * kw + k]
+                columns[image, g * per_group : (g + 1) * per_group, k] = sample
+    columns = columns.reshape(n, groups, c // groups * kh * kw, oh * ow)
+    kernel = weight.reshape(groups, o // groups, -1)
+    out = torch.einsum("gok,ngkp->ngop", kernel, columns).reshape(n, o, oh, ow)
+    return out if bias is None else out + bias[:, None, None]
+
+
+@given(seeds, st.integers(1, 2), st.sampled_from([(1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (2, 4), (4, 4)]), st.integers(1, 2),
+       st.integers(1, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)), st.integers(1, 2), st.integers(0, 2), st.integers(1, 2), st.booleans())  # fmt: skip
+def test_deform_conv(seed: int, n: int, groups_of: tuple[int, int], per: int, o: int, kernel: tuple[int, int],
+                     stride: int, pad: int, dilation: int, modulated: bool) -> None:  # fmt: skip
+    groups, deform_groups = groups_of
+    rng = np.random.default_rng(seed)
+    c = max(groups, deform_groups) * per
+    kh, kw = kernel
+    s, p, d = (stride, stride % 2 + 1), (pad, (pad + 1) % 3), (dilation, 1)
+    h, w = 9, 7
+    oh = (h + 2 * p[0] - d[0] * (kh - 1) - 1) // s[0] + 1
+    ow = (w + 2 * p[1] - d[1] * (kw - 1) - 1) // s[1] + 1
+    x, weight = tensor(rng, n, c, h, w), tensor(rng, o * groups, c // groups, kh, kw)
+    offset = tensor(rng, n, 2 * deform_groups * kh * kw, oh, ow) * 2
+    common = {"stride": list(s), "padding": list(p), "dilation": list(d), "groups": groups, "deform_groups": deform_groups}
+    wide = {k: torch.from_numpy(v).double() for k, v in {"x": x, "offset": offset, "weight": weight}.items()}
+    if modulated:
+        mask = rng.random((n, deform_groups * kh * kw, oh, ow)).astype(np.float32)
+        bias = tensor(rng, o * groups) if seed % 2 else None
+        inputs = {"x": x, "offset": offset, "mask": mask, "weight": weight, "bias": bias}
+        (y,) = run("mmcv::MMCVModulatedDeformConv2d", inputs, **common)
+        wide_bias = None if bias is None else torch.from_numpy(bias).double()
+        want = deform_conv(wide["x"], wide["offset"], torch.from_numpy(mask).double(), wide["weight"], wide_bias, s, p, d, groups, deform_groups)
+    else:
+        inputs = {"x": x, "offset": offset, "weight": weight}
+        (y,) = run("mmcv::MMCVDeformConv2d", inputs, im2col_step=32, bias=0, **common)
+        want = deform_conv(wide["x"], wide["offset"], None, wide["weight"], None, s, p, d, groups, deform_groups)
+    # Sums of up to 72 products of normal numbers, sampled at float coordinates.
+    close(y, want, 2e-4)
+
+
+def test_deform_conv_without_offsets_is_a_convolution() -> None:
+    rng = np.random.default_rng(3)
+    x, weight = tensor(rng, 2, 6, 11, 10), tensor(rng, 8, 3, 3, 3)
+    zero, one = np.zeros((2, 18, 11, 10), np.float32), np.ones((2, 9, 11, 10), np.float32)
+    (y,) = run("mmdeploy::MMCVModulatedDeformConv2d", {"x": x, "offset": zero, "mask": one, "weight": weight},
+               stride=[1, 1], padding=[1, 1], dilation=[1, 1], groups=2, deform_groups=1)  # fmt: skip
+    close(y, F.conv2d(torch.from_numpy(x).double(), torch.from_numpy(weight).double(), padding=1, groups=2), 2e-4)
+
+
+@given(seeds, st.integers(1, 2), st.integers(1, 4), st.integers(1, 33), st.integers(1, 3), st.integers(1, 4), st.integers(1, 9))
+def test_ms_deform_attn(seed: int, n: int, m: int, d: int, levels: int, p: int, q: int) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = rng.integers(1, 8, (levels, 2))
+    starts = np.concatenate([[0], np.cumsum(shapes.prod(1))[:-1]])
+    value = tensor(rng, n, int(shapes.prod(1).sum()), m, d)
+    locations = rng.uniform(-0.2, 1.2, (n, q, m, levels, p, 2)).astype(np.float32)
+    weights = rng.random((n, q, m, levels, p)).astype(np.float32)
+    (y,) = run(
+        "mmdeploy::MMCVMultiScaleDeformableAttention",
+        {"value": value, "shapes": shapes.astype(np.int64), "starts": starts.astype(np.int64), "locations": locations, "weights": weights},
+    )
+    # grid_sample on each level, as the paper's reference implementation does
+    want = torch.zeros(n, m, d, q, dtype=torch.float64)
+    for level, (h, w) in enumerate(shapes):
+        part = torch.from_numpy(value[:, starts[level] : starts[level] + h * w]).double()
+        image = part.permute(0, 2, 3, 1).reshape(n * m, d, h, w)
+        grid = torch.from_numpy(2 * locations[:, :, :, level].astype(np.float64) - 1).transpose(1, 2).reshape(n * m, q, p, 2)
+        sampled = F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False)  # [n*m, d, q, p]
+        factor = torch.from_numpy(weights[:, :, :, level]).double().transpose(1, 2).reshape(n * m, 1, q, p)
+        want += (sampled * factor).sum(-1).reshape(n, m, d, q)
+    close(y, want.permute(0, 3, 1, 2).reshape(n, q, m * d), 2e-5)
+
+
+# ---- ONNX Runtime's own operators ------------------------------------------------------------------
+
+
+def built_in(op_type: str, opset: int, inputs: dict[str, np.ndarray], **attributes: object) -> np.ndarray:
+    node = helper.make_node(op_type, list(inputs), ["y"], **attributes)
+    infos = [helper.make_tensor_value_info(k, DTYPES[v.dtype], v.shape) for k, v in inputs.items()]
+    import onnx
+
+    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name="y")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return ort.InferenceSession(proto.SerializeToString()).run(None, inputs)[0]
+
+
+@given(seeds, small, small, st.integers(3, 20), st.integers(3, 20), st.integers(0, 9), small, st.integers(0, 3), st.booleans())
+def test_roi_align_equals_the_built_in(seed: int, n: int, c: int, h: int, w: int, r: int, out: int, ratio: int, aligned: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = tensor(rng, n, c, h, w)
+    corners = np.sort(rng.uniform(-4, 2 * max(h, w) + 4, (r, 2, 2)), axis=1).reshape(r, 4)
+    batch = rng.integers(0, n, r)
+    rois = np.concatenate([batch[:, None], corners], 1).astype(np.float32)
+    (y,) = run(
+        "mmcv::MMCVRoiAlign",
+        {"x": x, "rois": rois},
+        output_height=out, output_width=out + 1, spatial_scale=0.5, sampling_ratio=ratio, mode="avg", aligned=int(aligned),
+    )  # fmt: skip
+    want = built_in(
+        "RoiAlign", 16, {"x": x, "rois": rois[:, 1:].copy(), "batch": batch.astype(np.int64)},
+        output_height=out, output_width=out + 1, spatial_scale=0.5, sampling_ratio=ratio, mode="avg",
+        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+    )  # fmt: skip
+    close(y, want, 5e-5)
+
+
+@given(seeds, st.integers(1, 60), st.sampled_from([0.1, 0.31, 0.5, 0.73]))
+def test_nms_equals_the_built_in(seed: int, n: int, threshold: float) -> None:
+    rng = np.random.default_rng(seed)
+    corner = rng.uniform(0, 20, (n, 2))
+    boxes = np.concatenate([corner, corner + rng.uniform(1, 12, (n, 2))], 1).astype(np.float32)
+    scores = rng.permutation(n).astype(np.float32)  # no ties
+    (keep,) = run("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, iou_threshold=threshold, offset=0)
+    want = built_in(
+        "NonMaxSuppression", 11,
+        {"boxes": boxes[None], "scores": scores[None, None], "max": np.array([n]), "iou": np.array([threshold], np.float32)},
+    )  # fmt: skip
+    np.testing.assert_array_equal(keep, want[:, 2])
+
+
+@given(seeds, st.lists(st.integers(1, 5), min_size=2, max_size=4), st.data(), st.booleans())
+def test_scatter_nd_equals_the_built_in(seed: int, shape: list[int], data: st.DataObject, narrow: bool) -> None:
+    rng = np.random.default_rng(seed)
+    depth = data.draw(st.integers(1, len(shape)))
+    x = tensor(rng, *shape)
+    places = np.stack(np.meshgrid(*[np.arange(s) for s in shape[:depth]], indexing="ij"), -1).reshape(-1, depth)
+    indices = rng.permutation(places)[: max(1, len(places) // 2)]  # each at most once: no order to depend on
+    updates = tensor(rng, len(indices), *shape[depth:])
+    (y,) = run("mmcv::ScatterND", {"x": x, "i": indices.astype(np.int32 if narrow else np.int64), "u": updates})
+    np.testing.assert_array_equal(y, built_in("ScatterND", 16, {"x": x, "i": indices.astype(np.int64), "u": updates}))
+
+
+# ---- point clouds ----------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(1, 200), st.integers(1, 3), st.booleans(), st.booleans())
+def test_voxel_grid(seed: int, n: int, d: int, with_start: bool, with_end: bool) -> None:
+    rng = np.random.default_rng(seed)
+    pos = rng.uniform(-3, 5, (n, d)).astype(np.float32)
+    size = rng.uniform(0.3, 2, d).astype(np.float32)
+    start = np.full(d, -4, np.float32) if with_start else None
+    end = np.full(d, 6, np.float32) if with_end else None
+    (cluster,) = run("custom::torch_cluster_grid", {"pos": pos, "size": size, "start": start, "end": end})
+    low = pos.min(0) if start is None else start
+    high = pos.max(0) if end is None else end
+    counts = np.trunc((high - low) / size).astype(np.int64) + 1
+    cells = np.trunc((pos - low) / size).astype(np.int64)
+    np.testing.assert_array_equal(cluster, (cells * np.concatenate([[1], np.cumprod(counts)[:-1]])).sum(1))
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 20), st.booleans())
+def test_knn_query(seed: int, segments: int, nsample: int, same: bool) -> None:
+    rng = np.random.default_rng(seed)
+    sizes, new_sizes = rng.integers(0, 60, segments), rng.integers(0, 20, segments)
+    sizes[0] += 1
+    if same:
+        new_sizes = sizes
+    offset, new_offset = np.cumsum(sizes), np.cumsum(new_sizes)
+    xyz = rng.standard_normal((offset[-1], 3)).astype(np.float32)
+    new_xyz = None if same else rng.standard_normal((new_offset[-1], 3)).astype(np.float32)
+    index, dist = run(
+        "custom::knnquery",
+        {"nsample": np.array(nsample, np.int64), "xyz": xyz, "offset": offset.astype(np.int32), "new_xyz": new_xyz,
+         "new_offset": None if same else new_offset.astype(np.int32)},
+        ["idx", "dist"],
+    )  # fmt: skip
+    queries = torch.from_numpy(xyz if same else new_xyz).double()
+    begins, new_begins = np.concatenate([[0], offset]), np.concatenate([[0], new_offset])
+    for s in range(segments):
+        points = torch.from_numpy(xyz[begins[s] : begins[s + 1]]).double()
+        mine = slice(new_begins[s], new_begins[s + 1])
+        k = min(nsample, len(points))
+        near = torch.cdist(queries[mine], points, compute_mode="donot_use_mm_for_euclid_dist").topk(k, largest=False) if k else None
+        if near is not None:
+            np.testing.assert_array_equal(index[mine, :k], near.indices + begins[s])
+            close(dist[mine, :k], near.values)
+        assert (index[mine, k:] == -1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_do_not_change_results(threads: int) -> None:
+    rng = np.random.default_rng(0)
+    x, grid = tensor(rng, 2, 7, 33, 31), draw_grid(rng, (2, 40, 41, 2))
+    attributes = {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}
+    (one,) = run("mmcv::grid_sampler", {"x": x, "grid": grid}, threads=1, **attributes)
+    (many,) = run("mmcv::grid_sampler", {"x": x, "grid": grid}, threads=threads, **attributes)
+    np.testing.assert_array_equal(one, many)
