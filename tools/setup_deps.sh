@@ -9,6 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 HIGHWAY_AT_LEAST=1.2.0
 ONNXRUNTIME_AT_LEAST=1.17
 APT_DIR="$DEPS/apt" # apt's private lists, cache and downloads; removed at the end
+PRIVATE=(-o Dir::State::lists="$APT_DIR/lists" -o Dir::Cache="$APT_DIR/cache" -o Dir::Etc::trustedparts="$APT_DIR/keys"
+  -o APT::Update::Post-Invoke-Success= -o APT::Sandbox::User="$(id -un)")
 
 # The suite to read: Debian's stable since 2025 has both; older Debians read it, newer ones read their own.
 choose_suite() {
@@ -27,17 +29,26 @@ private_apt() {
   shift
   # No system-wide pins or hooks: they are meant for the machine's own suite.
   "$tool" -q -o Dir::Etc::sourcelist="$APT_DIR/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-    -o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$APT_DIR/lists" \
-    -o Dir::Cache="$APT_DIR/cache" -o APT::Update::Post-Invoke-Success= -o APT::Sandbox::User="$(id -un)" "$@"
+    -o Dir::Etc::preferencesparts=/dev/null "${PRIVATE[@]}" "$@"
 }
 
 # apt's own view of its sources, so that one-line and deb822 files both work, rewritten to SUITE.
-write_sources() {
-  mkdir -p "$APT_DIR"/{lists,cache}/partial "$APT_DIR/cache/archives/partial" "$APT_DIR/download"
-  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CREATED_BY)' |
+rewritten_sources() {
+  apt-get indextargets "$@" --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CREATED_BY)' |
     awk -v own="$OWN_SUITE" -v suite="$SUITE" \
-      '$2 == own && $4 == "Packages" && !seen[$1 $3]++ { print "deb", $1, suite, $3; print "deb-src", $1, suite, $3 }' \
-      >"$APT_DIR/sources.list"
+      '$2 == own && $4 == "Packages" && !seen[$1 $3]++ { print "deb", $1, suite, $3; print "deb-src", $1, suite, $3 }'
+}
+
+write_sources() {
+  rm -rf "$APT_DIR"
+  mkdir -p "$APT_DIR"/lists/partial "$APT_DIR"/cache/archives/partial "$APT_DIR/download" "$APT_DIR/keys"
+  # The distribution's own keys: a deb822 source names them by path, which indextargets does not tell.
+  cp -L /etc/apt/trusted.gpg.d/*.{gpg,asc} /usr/share/keyrings/{debian,ubuntu}-archive-keyring.gpg "$APT_DIR/keys" 2>/dev/null || true
+  rewritten_sources >"$APT_DIR/sources.list"
+  if [ ! -s "$APT_DIR/sources.list" ]; then # container images come without package lists
+    apt-get update -q "${PRIVATE[@]}"
+    rewritten_sources "${PRIVATE[@]}" >"$APT_DIR/sources.list"
+  fi
   [ -s "$APT_DIR/sources.list" ]
 }
 
@@ -88,6 +99,6 @@ onnxruntime with include/)."
 command -v apt-get >/dev/null || die "apt-get is not here to fetch ${wanted[*]}. $advice"
 choose_suite
 trap 'rm -rf "$APT_DIR"' EXIT
-write_sources || die "apt lists no source for '$OWN_SUITE' (apt-get update may be needed first). $advice"
+write_sources || die "apt lists no source for '$OWN_SUITE' $advice"
 step "Reading the package lists of $SUITE (into .deps/, the system stays as it is)" update_lists
 for what in "${wanted[@]}"; do step "Fetching $what" "get_$what"; done

@@ -24,8 +24,8 @@ def count(file: Path) -> tuple[int, int, int]:
 def main(folder: str, *stages: str) -> int:
     total = [0, 0, 0]
     for stage in stages:
-        counts = [count(file) for file in Path(folder, stage).glob("*.xml")]
-        passed, failed, not_run = (sum(column) for column in zip(*counts)) if counts else (0, 0, 1)
+        counts = [count(file) for file in Path(folder, stage).glob("*.xml")] or [(0, 0, 1)]
+        passed, failed, not_run = (sum(column) for column in zip(*counts, strict=True))
         print(f"  {stage:<8} {passed:>6} passed  {failed:>3} failed  {not_run:>3} not run")
         total = [a + b for a, b in zip(total, (passed, failed, not_run), strict=True)]
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} not run")
