@@ -42,7 +42,7 @@ file(MAKE_DIRECTORY "${generated}/onnx")
 configure_file("${POLYOP_ONNX_PROTO}" "${generated}/onnx/onnx.proto" COPYONLY)
 add_custom_command(
   OUTPUT "${generated}/onnx/onnx.pb.cc" "${generated}/onnx/onnx.pb.h"
-  COMMAND protobuf::protoc --cpp_out="${generated}" -I "${generated}" onnx/onnx.proto
+  COMMAND protobuf::protoc "--cpp_out=${generated}" "-I${generated}" onnx/onnx.proto
   DEPENDS "${generated}/onnx/onnx.proto" VERBATIM)
 add_library(polyop_onnx_proto OBJECT "${generated}/onnx/onnx.pb.cc" "${generated}/onnx/onnx.pb.h")
 target_include_directories(polyop_onnx_proto SYSTEM PUBLIC "${generated}")
