@@ -8,18 +8,33 @@ OLD_RUNTIME="$DEPS/onnxruntime-$(sed -n 's/^onnxruntime==//p' requirements/onnxr
 
 has_venv() { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
 
-# install STAMP REQUIREMENTS [pip options…]
+# Runs pip and shows one line a package; the whole log is kept, and shown if pip fails.
+pip_install() {
+  local log="$VENV/pip.log"
+  "${PIP[@]}" install --progress-bar off "$@" 2>&1 | tee "$log" | show_packages && return
+  grep -v '^WARNING' "$log" | tail -n 30 >&2
+  return 1
+}
+show_packages() {
+  local before='' after='\n' word rest
+  if [ -t 1 ]; then before='\r\e[K' after=''; fi
+  while read -r word rest; do
+    case "$word" in
+      Collecting) printf "$before    %s$after" "${rest%% *}" ;;
+      Installing) printf "$before    unpacking$after" ;;
+    esac
+  done
+  printf "$before"
+}
+
+# install NAME [pip options…]   requirements/NAME.txt, unless that very file was installed before
 install() {
   local stamp="$VENV/.stamp-$1" file="requirements/$1.txt"
   shift
   stamp_is "$stamp" "$file" && return
-  step "Installing $file: $(grep -vc '^#' "$file") packages and what they need" \
-    "${PIP[@]}" install -r "$file" --progress-bar "$PROGRESS" --quiet "$@"
+  step "Installing $file: $(grep -vc '^#' "$file") packages and what they need" pip_install -r "$file" "$@"
   stamp_write "$stamp" "$file"
 }
-
-# pip's bar needs a terminal. Without one, the names of what is installed are the progress.
-if [ -t 1 ]; then PROGRESS=on; else PROGRESS=off; fi
 
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   die "Python 3.11 or newer is needed, $PYTHON is $("$PYTHON" --version). Set PYTHON=/path/to/a/newer/python3."
@@ -33,6 +48,6 @@ install lint
 if ! stamp_is "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt; then
   rm -rf "$OLD_RUNTIME"
   step "Unpacking an older ONNX Runtime for compatibility tests into ${OLD_RUNTIME#"$ROOT"/}" \
-    "${PIP[@]}" install --quiet --no-deps --target "$OLD_RUNTIME" -r requirements/onnxruntime-old.txt
+    pip_install --no-deps --target "$OLD_RUNTIME" -r requirements/onnxruntime-old.txt
   stamp_write "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt
 fi

@@ -6,16 +6,24 @@ PATH="$VENV/bin:$PATH"
 RESULTS="$ROOT/build/test-results"
 rm -rf "$RESULTS"
 
-run_ctest() {
-  GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1" --progress
-}
+run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
 run_pytest() { python -m pytest --junitxml="$RESULTS/python/pytest.xml" "$@"; }
 
+# A stage that fails does not keep the others from running.
+failed=()
+stage() {
+  local title="$1"
+  shift
+  (step "$title" "$@") || failed+=("$title")
+}
+
 tools/build.sh release
-step "C++ tests" run_ctest release
 tools/build.sh asan
-step "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
 tools/build.sh tsan
-step "C++ tests under ThreadSanitizer" run_ctest tsan
-step "Python tests" run_pytest "$@"
-python tools/test_summary.py "$RESULTS" release asan tsan python
+stage "C++ tests" run_ctest release
+stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
+stage "C++ tests under ThreadSanitizer" run_ctest tsan
+stage "Python tests" run_pytest "$@"
+
+for title in "${failed[@]}"; do say "${RED}failed:${PLAIN} $title"; done
+python tools/test_summary.py "$RESULTS" release asan tsan python && [ ${#failed[@]} -eq 0 ]
