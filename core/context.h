@@ -54,26 +54,38 @@ class Context {
  public:
   explicit Context(const ContextBackend& backend) : backend_(backend) {}
 
-  /// Calls body(begin, end) on disjoint ranges that cover [0, total), each of at least `grain` items
-  /// but the last. The split depends on total and grain alone, never on the number of threads, so
-  /// results do not either. The body must not throw: a throw on a runtime's worker hangs its session.
+  /// Calls body(begin, end) or body(task, begin, end) on disjoint ranges that cover [0, total), each of at
+  /// least `grain` items but the last. `task` counts from 0 to NumTasks(total, grain): a place for scratch
+  /// of its own. The split depends on total and grain alone, never on the number of threads, so results
+  /// do not either. The body must not throw (a throw on a runtime's worker hangs its session) and must
+  /// not call Allocate.
   template <class Body>
   void ParallelFor(int64_t total, int64_t grain, const Body& body) const {
     if (total <= 0) return;
-    const int64_t chunk = std::max({grain, int64_t{1}, (total + kMaxTasks - 1) / kMaxTasks});
-    const int64_t tasks = (total + chunk - 1) / chunk;
-    if (tasks == 1) return body(int64_t{0}, total);
-    struct Task {
+    const int64_t chunk = ChunkSize(total, grain);
+    const int64_t tasks = NumTasks(total, grain);
+    struct Loop {
       const Body& body;
       int64_t total, chunk;
-    } task{body, total, chunk};
+      void Run(int64_t task) const {
+        const int64_t begin = task * chunk, end = std::min(total, begin + chunk);
+        if constexpr (std::is_invocable_v<const Body&, int64_t, int64_t, int64_t>) {
+          body(task, begin, end);
+        } else {
+          body(begin, end);
+        }
+      }
+    } loop{body, total, chunk};
+    if (tasks == 1) return loop.Run(0);
     backend_.parallel(
-        backend_.self, tasks,
-        [](void* argument, int64_t i) {
-          const Task& t = *static_cast<const Task*>(argument);
-          t.body(i * t.chunk, std::min(t.total, (i + 1) * t.chunk));
-        },
-        &task);
+        backend_.self, tasks, [](void* argument, int64_t task) { static_cast<const Loop*>(argument)->Run(task); },
+        &loop);
+  }
+
+  /// Into how many ranges ParallelFor splits: at most kMaxTasks.
+  static int64_t NumTasks(int64_t total, int64_t grain) {
+    const int64_t chunk = ChunkSize(total, grain);
+    return total <= 0 ? 0 : (total + chunk - 1) / chunk;
   }
 
   /// Scratch for `count` elements. Check it before use.
@@ -86,6 +98,10 @@ class Context {
   static constexpr int64_t kMaxTasks = 64;
 
  private:
+  static int64_t ChunkSize(int64_t total, int64_t grain) {
+    return std::max({grain, int64_t{1}, (total + kMaxTasks - 1) / kMaxTasks});
+  }
+
   const ContextBackend& backend_;
 };
 

@@ -1,0 +1,37 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/dynamic_resize/dynamic_resize_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/bicubic_resize-inl.h"
+#include "core/simd.h"
+#include "ops/dynamic_resize/dynamic_resize.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status DynamicResizeCpu(const DynamicResize&, const Context& context, Tensor<const T, 4> input,
+                        Tensor<const float, 1> scales, Tensor<T, 4> output) {
+  for (int i = 0; i < 2; ++i) {
+    if (scales[i] != 1.0f) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
+  }
+  for (int i = 2; i < 4; ++i) {
+    if (!(scales[i] > 0)) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted a positive number");
+  }
+  return BicubicResize(context, input, ResizeAxis::ByScale(input.dim(2), output.dim(2), scales[2]),
+                       ResizeAxis::ByScale(input.dim(3), output.dim(3), scales[3]), output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeF32, DynamicResizeCpu<float>);
+POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeF16, DynamicResizeCpu<Half>);
+POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeBF16, DynamicResizeCpu<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/dynamic_resize/dynamic_resize.h"
+
+namespace polyop {
+namespace {
+
+// Keys' kernel by its two-branch definition.
+double Kernel(double x) {
+  constexpr double a = -0.75;
+  x = std::abs(x);
+  if (x <= 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
+  if (x < 2) return a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a;
+  return 0;
+}
+
+Status DynamicResizeReference(const DynamicResize&, const Context&, Tensor<const double, 4> input,
+                              Tensor<const float, 1> scales, Tensor<double, 4> output) {
+  const int64_t height = input.dim(2), width = input.dim(3), rows = output.dim(2), columns = output.dim(3);
+  for (int64_t plane = 0; plane < input.dim(0) * input.dim(1); ++plane) {
+    const double* from = input.data() + plane * height * width;
+    for (int64_t oy = 0; oy < rows; ++oy) {
+      const double y = (static_cast<double>(oy) + 0.5) / scales[2] - 0.5;
+      for (int64_t ox = 0; ox < columns; ++ox) {
+        const double x = (static_cast<double>(ox) + 0.5) / scales[3] - 0.5;
+        double sum = 0;
+        for (double iy = std::floor(y) - 1; iy <= std::floor(y) + 2; ++iy) {
+          for (double ix = std::floor(x) - 1; ix <= std::floor(x) + 2; ++ix) {
+            const auto row = static_cast<int64_t>(std::clamp<double>(iy, 0, static_cast<double>(height - 1)));
+            const auto column = static_cast<int64_t>(std::clamp<double>(ix, 0, static_cast<double>(width - 1)));
+            sum += from[row * width + column] * Kernel(y - iy) * Kernel(x - ix);
+          }
+        }
+        output[(plane * rows + oy) * columns + ox] = sum;
+      }
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(DynamicResize, DynamicResizeF64, DynamicResizeReference);
+
+}  // namespace
+}  // namespace polyop
