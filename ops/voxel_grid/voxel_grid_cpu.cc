@@ -1,0 +1,267 @@
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/voxel_grid/voxel_grid_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/simd.h"
+#include "ops/voxel_grid/voxel_grid.h"
+
+#ifndef POLYOP_OPS_VOXEL_GRID_ONCE_
+#define POLYOP_OPS_VOXEL_GRID_ONCE_
+namespace polyop {
+namespace {
+
+constexpr int64_t kNoVoxel = std::numeric_limits<int64_t>::min();
+
+/// One dimension of the grid.
+struct VoxelAxis {
+  float start, size;
+  int64_t voxels, stride;
+};
+
+// The voxel of one point, whatever its coordinates are.
+template <class T>
+int64_t VoxelOf(const T* point, const VoxelAxis* axes, int64_t dims) {
+  int64_t sum = 0;
+  for (int64_t d = 0; d < dims; ++d) {
+    const float quotient = (ToFloat(point[d]) - axes[d].start) / axes[d].size;
+    if (!(quotient > -0x1p63f && quotient < 0x1p63f)) return kNoVoxel;
+    int64_t step = 0;
+    if (__builtin_mul_overflow(static_cast<int64_t>(quotient), axes[d].stride, &step)) return kNoVoxel;
+    if (__builtin_add_overflow(sum, step, &sum)) return kNoVoxel;
+  }
+  return sum;
+}
+
+// Voxels and strides of the axes, whose start and size are set, or what is wrong.
+Status CountVoxels(VoxelAxis* axes, const float* ends, int64_t dims) {
+  int64_t stride = 1;
+  for (int64_t d = 0; d < dims; ++d) {
+    VoxelAxis& a = axes[d];
+    if (!(a.size > 0) || !std::isfinite(a.size)) {
+      return InvalidArgument("'size'[", d, "] is ", a.size, ", wanted a positive number");
+    }
+    if (!std::isfinite(a.start)) return InvalidArgument("'start'[", d, "] is ", a.start, ", wanted a finite number");
+    if (!std::isfinite(ends[d])) return InvalidArgument("'end'[", d, "] is ", ends[d], ", wanted a finite number");
+    if (ends[d] < a.start) {
+      return InvalidArgument("'end'[", d, "] is ", ends[d], ", wanted at least start = ", a.start);
+    }
+    const float quotient = (ends[d] - a.start) / a.size;
+    a.stride = stride;
+    a.voxels = quotient < 0x1p63f ? static_cast<int64_t>(quotient) : kNoVoxel;
+    if (a.voxels == kNoVoxel || __builtin_add_overflow(a.voxels, int64_t{1}, &a.voxels) ||
+        __builtin_mul_overflow(stride, a.voxels, &stride)) {
+      return InvalidArgument("'size'[", d, "] is ", a.size, ": from ", a.start, " to ", ends[d],
+                             " the number of voxels does not fit in 64 bits");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace polyop
+#endif  // POLYOP_OPS_VOXEL_GRID_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kBlock = 512;  // points; a block of four fp32 dimensions stays in the L1 cache
+constexpr int kFastDims = 4;
+
+// The block's coordinates as fp32: where they lie, or converted to `buffer`.
+HWY_INLINE const float* AsFloats(const float* p, int64_t, float*) { return p; }
+template <class T>
+const float* AsFloats(const T* p, int64_t count, float* buffer) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadFloat(d, p + i), d, buffer + i);
+  for (; i < count; ++i) buffer[i] = ToFloat(p[i]);
+  return buffer;
+}
+
+template <class D>
+HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[1]) {
+  x[0] = hn::LoadU(d, p);
+}
+template <class D>
+HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[2]) {
+  hn::LoadInterleaved2(d, p, x[0], x[1]);
+}
+template <class D>
+HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[3]) {
+  hn::LoadInterleaved3(d, p, x[0], x[1], x[2]);
+}
+template <class D>
+HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[4]) {
+  hn::LoadInterleaved4(d, p, x[0], x[1], x[2], x[3]);
+}
+
+// Grids whose voxels 31 bits can number: a vector of points at a time, and one by one where a point of
+// the vector lies outside of the grid.
+template <int kDims>
+void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64_t* out) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Repartition<int64_t, decltype(d)> dl;
+  const hn::Half<decltype(di)> dih;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t n = 0;
+  for (; n + lanes <= count; n += lanes) {
+    hn::Vec<decltype(d)> x[kDims];
+    LoadPoints(d, pos + n * kDims, x);
+    auto sum = hn::Zero(di);
+    auto inside = hn::Eq(sum, sum);
+    for (int k = 0; k < kDims; ++k) {
+      const auto quotient = hn::Div(hn::Sub(x[k], hn::Set(d, axes[k].start)), hn::Set(d, axes[k].size));
+      const auto low = hn::Gt(quotient, hn::Set(d, -1.0f));
+      const auto high = hn::Lt(quotient, hn::Set(d, static_cast<float>(axes[k].voxels)));
+      inside = hn::And(inside, hn::RebindMask(di, hn::And(low, high)));
+      const auto step = hn::Mul(hn::ConvertTo(di, quotient), hn::Set(di, static_cast<int32_t>(axes[k].stride)));
+      sum = hn::Add(sum, step);
+    }
+    if (HWY_UNLIKELY(!hn::AllTrue(di, inside))) {
+      for (int64_t i = n; i < n + lanes; ++i) out[i] = VoxelOf(pos + i * kDims, axes, kDims);
+      continue;
+    }
+    hn::StoreU(hn::PromoteTo(dl, hn::LowerHalf(dih, sum)), dl, out + n);
+    hn::StoreU(hn::PromoteTo(dl, hn::UpperHalf(dih, sum)), dl, out + n + hn::Lanes(dl));
+  }
+  for (; n < count; ++n) out[n] = VoxelOf(pos + n * kDims, axes, kDims);
+}
+
+// Exact in the kernel above: every number below fits in 31 bits, every count in a float's 24.
+bool IsFast(const VoxelAxis* axes, int64_t dims) {
+  if (dims < 1 || dims > kFastDims) return false;
+  for (int64_t d = 0; d < dims; ++d) {
+    if (axes[d].voxels > (1 << 24) || axes[d].stride * axes[d].voxels > std::numeric_limits<int32_t>::max()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+void VoxelsOf(const T* pos, int64_t count, const VoxelAxis* axes, int64_t dims, bool fast, int64_t* out) {
+  if (!fast) {
+    for (int64_t n = 0; n < count; ++n) out[n] = VoxelOf(pos + n * dims, axes, dims);
+    return;
+  }
+  HWY_ALIGN float buffer[std::is_same_v<T, float> ? 1 : kBlock * kFastDims];
+  for (int64_t n = 0; n < count; n += kBlock) {
+    const int64_t size = std::min(kBlock, count - n);
+    const float* block = AsFloats(pos + n * dims, size * dims, buffer);
+    switch (dims) {
+      case 1: VoxelsOfBlock<1>(block, size, axes, out + n); break;
+      case 2: VoxelsOfBlock<2>(block, size, axes, out + n); break;
+      case 3: VoxelsOfBlock<3>(block, size, axes, out + n); break;
+      default: VoxelsOfBlock<4>(block, size, axes, out + n); break;
+    }
+  }
+}
+
+// Widens low[dims] and high[dims] by the finite coordinates. The walk is along memory: vector k of a round of
+// `dims` vectors holds the dimensions (k * lanes + lane) % dims.
+template <class T>
+void WidenBounds(const T* pos, int64_t points, int64_t dims, float* low, float* high) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t total = points * dims;
+  int64_t i = 0;
+  if (dims >= 1 && dims <= kFastDims) {
+    const auto inf = hn::Inf(d);
+    HWY_ALIGN float lows[kFastDims * hn::MaxLanes(d)], highs[kFastDims * hn::MaxLanes(d)];
+    for (int64_t k = 0; k < dims; ++k) {
+      hn::Store(inf, d, lows + k * lanes);
+      hn::Store(hn::Neg(inf), d, highs + k * lanes);
+    }
+    for (; i + dims * lanes <= total; i += dims * lanes) {
+      for (int64_t k = 0; k < dims; ++k) {
+        const auto v = LoadFloat(d, pos + i + k * lanes);
+        const auto finite = hn::Lt(hn::Abs(v), inf);
+        hn::Store(hn::Min(hn::Load(d, lows + k * lanes), hn::IfThenElse(finite, v, inf)), d, lows + k * lanes);
+        hn::Store(hn::Max(hn::Load(d, highs + k * lanes), hn::IfThenElse(finite, v, hn::Neg(inf))), d,
+                  highs + k * lanes);
+      }
+    }
+    for (int64_t k = 0; k < dims * lanes; ++k) {
+      low[k % dims] = std::min(low[k % dims], lows[k]);
+      high[k % dims] = std::max(high[k % dims], highs[k]);
+    }
+  }
+  for (; i < total; ++i) {
+    const float v = ToFloat(pos[i]);
+    if (!std::isfinite(v)) continue;
+    low[i % dims] = std::min(low[i % dims], v);
+    high[i % dims] = std::max(high[i % dims], v);
+  }
+}
+
+// bounds[0 .. dims) and [dims .. 2 * dims): the least and greatest finite coordinates, infinite (the wrong way
+// round) where there are none.
+template <class T>
+Status FindBounds(const Context& context, const Tensor<const T, 2>& pos, float* bounds) {
+  const int64_t points = pos.dim(0), dims = pos.dim(1), grain = GrainFor(static_cast<double>(dims));
+  const int64_t tasks = Context::NumTasks(points, grain);
+  const Scratch<float> partial = context.Allocate<float>(2 * dims * tasks);
+  if (!partial) return Internal("out of memory: ", 2 * dims * tasks, " bounds");
+  context.ParallelFor(points, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    float* low = partial.data() + task * 2 * dims;
+    for (int64_t d = 0; d < dims; ++d) {
+      low[d] = INFINITY;
+      low[dims + d] = -INFINITY;
+    }
+    WidenBounds(pos.data() + begin * dims, end - begin, dims, low, low + dims);
+  });
+  for (int64_t d = 0; d < dims; ++d) {
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t t = 0; t < tasks; ++t) {
+      low = std::min(low, partial[t * 2 * dims + d]);
+      high = std::max(high, partial[t * 2 * dims + dims + d]);
+    }
+    bounds[d] = low;
+    bounds[dims + d] = high;
+  }
+  return Status::Ok();
+}
+
+template <class T>
+Status VoxelGridCpu(const VoxelGrid&, const Context& context, Tensor<const T, 2> pos, Tensor<const T, 1> size,
+                    std::optional<Tensor<const T, 1>> start, std::optional<Tensor<const T, 1>> end,
+                    Tensor<int64_t, 1> cluster) {
+  const int64_t points = pos.dim(0), dims = pos.dim(1);
+  const Scratch<VoxelAxis> axes = context.Allocate<VoxelAxis>(dims);
+  const Scratch<float> bounds = context.Allocate<float>(2 * dims);
+  if (!axes || !bounds) return Internal("out of memory: a grid of ", dims, " dimensions");
+  if (!start || !end) POLYOP_RETURN_IF_ERROR(FindBounds(context, pos, bounds.data()));
+  for (int64_t d = 0; d < dims; ++d) {
+    float low = start ? ToFloat((*start)[d]) : bounds[d], high = end ? ToFloat((*end)[d]) : bounds[dims + d];
+    if (!start && !end && !(low <= high)) low = high = 0;  // no finite coordinate
+    if (!start) low = std::min(low, high);
+    if (!end) high = std::max(low, high);
+    axes[d] = {low, ToFloat(size[d]), 0, 0};
+    bounds[dims + d] = high;
+  }
+  POLYOP_RETURN_IF_ERROR(CountVoxels(axes.data(), bounds.data() + dims, dims));
+  const bool fast = IsFast(axes.data(), dims);
+  context.ParallelFor(points, GrainFor(static_cast<double>(dims)), [&](int64_t begin, int64_t stop) HWY_ATTR {
+    VoxelsOf(pos.data() + begin * dims, stop - begin, axes.data(), dims, fast, cluster.data() + begin);
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridF32, VoxelGridCpu<float>);
+POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridF16, VoxelGridCpu<Half>);
+POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridBF16, VoxelGridCpu<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,48 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/voxel_grid/voxel_grid.h"
+
+namespace polyop {
+namespace {
+
+constexpr int64_t kNoVoxel = std::numeric_limits<int64_t>::min();
+
+// In fp32 and not in double: whether a quotient rounds up to a whole number decides the voxel.
+Status VoxelGridReference(const VoxelGrid&, const Context&, Tensor<const float, 2> pos, Tensor<const float, 1> size,
+                          std::optional<Tensor<const float, 1>> start, std::optional<Tensor<const float, 1>> end,
+                          Tensor<int64_t, 1> cluster) {
+  const int64_t points = pos.dim(0), dims = pos.dim(1);
+  for (int64_t n = 0; n < points; ++n) cluster[n] = 0;
+  __int128 stride = 1;
+  for (int64_t d = 0; d < dims; ++d) {
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t n = 0; n < points; ++n) {
+      const float p = pos[n * dims + d];
+      if (std::isfinite(p)) low = std::min(low, p), high = std::max(high, p);
+    }
+    if (start) low = (*start)[d];
+    if (end) high = (*end)[d];
+    if (!start && !end && low > high) low = high = 0;  // no finite coordinate
+    if (!start) low = std::min(low, high);
+    if (!end) high = std::max(low, high);
+    for (int64_t n = 0; n < points; ++n) {
+      if (cluster[n] == kNoVoxel) continue;
+      const float p = pos[n * dims + d];
+      const float quotient = (p - low) / size[d];
+      if (!std::isfinite(p) || !(std::fabs(quotient) < 0x1p63f)) {
+        cluster[n] = kNoVoxel;
+        continue;
+      }
+      const __int128 sum = cluster[n] + stride * static_cast<int64_t>(quotient);
+      const bool fits = sum > kNoVoxel && sum <= std::numeric_limits<int64_t>::max();
+      cluster[n] = fits ? static_cast<int64_t>(sum) : kNoVoxel;
+    }
+    stride *= static_cast<int64_t>((high - low) / size[d]) + 1;
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(VoxelGrid, VoxelGridF32, VoxelGridReference);
+
+}  // namespace
+}  // namespace polyop
