@@ -1,0 +1,444 @@
+"""What is measured: every operator at the sizes of real models, against every rival that has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from harness import Case, Contest, session, with_torch
+from scipy.spatial import cKDTree
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def megabytes(*arrays: np.ndarray) -> float:
+    return float(sum(a.nbytes for a in arrays))
+
+
+# ---- regions ---------------------------------------------------------------------------------------
+
+
+def rois_of(count: int, width: int, height: int, scale: float, seed: int = 1) -> np.ndarray:
+    """Boxes of 16 to 400 pixels inside the picture, batch 0."""
+    rng = np.random.default_rng(seed)
+    size = rng.uniform(16, 400, (count, 2))
+    corner = rng.uniform(0, 1, (count, 2)) * np.maximum([width / scale, height / scale] - size, 1)
+    return np.concatenate([np.zeros((count, 1)), corner, corner + size], 1).astype(np.float32)
+
+
+def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> Case:
+    def make(threads: int) -> Contest:
+        x, boxes = normal(0, 1, channels, height, width), rois_of(rois, width, height, 0.25)
+        common = {"output_height": bins, "output_width": bins, "spatial_scale": 0.25, "sampling_ratio": 2, "mode": "avg"}
+        ours = session("mmcv::MMCVRoiAlign", {"x": x, "rois": boxes}, threads, attributes={**common, "aligned": 1})
+        built_in = session(
+            "RoiAlign", {"x": x, "rois": boxes[:, 1:].copy(), "batch": np.zeros(rois, np.int64)}, threads,
+            opset=16, attributes={**common, "coordinate_transformation_mode": "half_pixel"},
+        )  # fmt: skip
+        moved = megabytes(x) + rois * channels * bins * bins * 4
+        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, moved)
+
+    return Case("roi_align", f"{channels}x{height}x{width}, {rois} rois, {bins}x{bins}", make)
+
+
+def roi_align_rotated() -> Case:
+    def make(threads: int) -> Contest:
+        x, boxes = normal(0, 1, 256, 200, 304), rois_of(1000, 304, 200, 0.25)
+        centre, size = (boxes[:, 1:3] + boxes[:, 3:]) / 2, boxes[:, 3:] - boxes[:, 1:3]
+        angle = np.random.default_rng(2).uniform(-3, 3, (1000, 1))
+        rotated = np.concatenate([boxes[:, :1], centre, size, angle], 1).astype(np.float32)
+        attributes = {"output_height": 7, "output_width": 7, "spatial_scale": 0.25, "sampling_ratio": 2, "aligned": 1, "clockwise": 0}
+        ours = session("mmcv::MMCVRoIAlignRotated", {"x": x, "rois": rotated}, threads, attributes=attributes)
+        return Contest(ours, {}, megabytes(x) + 1000 * 256 * 49 * 4)
+
+    return Case("roi_align_rotated", "256x200x304, 1000 rois, 7x7", make, {"MMCV (elsewhere)": (524, 519)})
+
+
+def multi_level_roi_align() -> Case:
+    def make(threads: int) -> Contest:
+        levels = [normal(i, 1, 256, 200 >> i, 304 >> i) for i in range(4)]
+        rois = rois_of(1000, 304, 200, 0.25)
+        attributes = {
+            "output_height": 7, "output_width": 7, "sampling_ratio": 2, "pool_mode": 1, "aligned": 1,
+            "featmap_strides": [4.0, 8.0, 16.0, 32.0], "roi_scale_factor": -1.0, "finest_scale": 56,
+        }  # fmt: skip
+        feats = {f"f{i}": level for i, level in enumerate(levels)}
+        ours = session("mmdeploy::MMCVMultiLevelRoiAlign", {"rois": rois, **feats}, threads, attributes=attributes)
+        extents = rois[:, 3:] - rois[:, 1:3]
+        level = np.clip(np.floor(np.log2(np.sqrt(extents.prod(1)) / 56 + 1e-6)), 0, 3).astype(int)
+        parts = []
+        for i in range(4):
+            mine = np.flatnonzero(level == i)
+            run = session(
+                "RoiAlign", {"x": levels[i], "rois": rois[mine, 1:].copy(), "b": np.zeros(len(mine), np.int64)}, threads,
+                opset=16, attributes={"output_height": 7, "output_width": 7, "sampling_ratio": 2, "mode": "avg",
+                                      "spatial_scale": 1 / (4 << i), "coordinate_transformation_mode": "half_pixel"},
+            )  # fmt: skip
+            parts.append((mine, run))
+
+        def standard() -> list[np.ndarray]:
+            result = np.empty((1000, 256, 7, 7), np.float32)
+            for mine, run in parts:
+                result[mine] = run()[0].numpy()
+            return [result]
+
+        return Contest(ours, {"ONNX Runtime RoiAlign per level": standard}, megabytes(*levels) + 1000 * 256 * 49 * 4)
+
+    return Case("multi_level_roi_align", "FPN 256 channels, 4 levels, 1000 rois", make)
+
+
+# ---- grids -----------------------------------------------------------------------------------------
+
+MODES = ("bilinear", "nearest", "bicubic")
+
+
+def grid_sampler(mode: int, smooth: bool) -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 64, 256, 256)
+        if smooth:
+            angle = torch.tensor([[[0.9, 0.2, 0.05], [-0.2, 0.9, 0.0]]])
+            grid = F.affine_grid(angle, [1, 64, 256, 256], align_corners=False).numpy()
+        else:
+            grid = np.random.default_rng(1).uniform(-1, 1, (1, 256, 256, 2)).astype(np.float32)
+        ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
+                       attributes={"interpolation_mode": mode, "padding_mode": 0, "align_corners": 0})  # fmt: skip
+        built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20,
+                           attributes={"mode": ("linear", "nearest", "cubic")[mode], "padding_mode": "zeros", "align_corners": 0})  # fmt: skip
+        tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
+        theirs = with_torch(lambda: F.grid_sample(tx, tg, MODES[mode], "zeros", align_corners=False))
+        same = nearly_all_equal if mode == 1 else None
+        return Contest(ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), same=same, tolerance=1e-3)
+
+    return Case("grid_sampler", f"{MODES[mode]}, 64x256x256, {'smooth' if smooth else 'random'} grid", make)
+
+
+def nearly_all_equal(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
+    """Nearest: coordinates on the border of two pixels may be rounded apart; no more than 1 in 10,000."""
+    return float((ours[0] != theirs[0]).mean()) < 1e-4
+
+
+def grid_sampler_3d() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 16, 32, 64, 64)
+        grid = np.random.default_rng(1).uniform(-1, 1, (1, 32, 64, 64, 3)).astype(np.float32)
+        ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
+                       attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
+        built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20, attributes={"mode": "linear", "padding_mode": "zeros"})
+        tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
+        theirs = with_torch(lambda: F.grid_sample(tx, tg, "bilinear", "zeros", align_corners=False))
+        return Contest(ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), tolerance=1e-3)
+
+    return Case("grid_sampler", "trilinear, 16x32x64x64, random grid", make)
+
+
+def resize(channels: int, height: int, width: int) -> Case:
+    def make(threads: int) -> Contest:
+        x, scales = normal(0, 1, channels, height, width), np.array([1, 1, 3, 3], np.float32)
+        ours = session("Just_A_Scope_Name::DynamicTRTResize", {"x": x, "scales": scales}, threads)
+        built_in = session("Resize", {"x": x, "roi": None, "scales": scales}, threads, opset=18,
+                           attributes={"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
+        return Contest(ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 10 * megabytes(x), tolerance=1e-3)
+
+    return Case("dynamic_resize", f"bicubic x3 of {channels}x{height}x{width}", make)
+
+
+# ---- suppression -----------------------------------------------------------------------------------
+
+
+def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes around few centres, over all the picture, or nearly disjoint; scores without ties."""
+    rng = np.random.default_rng(3)
+    if kind == "clustered":
+        centre = rng.uniform(0, 1000, (count // 100, 2)).repeat(100, 0) + rng.normal(0, 6, (count // 100 * 100, 2))
+        size = rng.uniform(40, 80, (len(centre), 2))
+    else:
+        centre = rng.uniform(0, 1000 if kind == "spread" else 10000, (count, 2))
+        size = rng.uniform(10, 60, (count, 2))
+    boxes = np.concatenate([centre - size / 2, centre + size / 2], 1).astype(np.float32)
+    return boxes, (rng.permutation(len(boxes)) / len(boxes)).astype(np.float32)
+
+
+def nms(kind: str) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of(kind, 10000)
+        ours = session("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.5, "offset": 0})
+        feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10000]), "iou": np.array([0.5], np.float32)}
+        built_in = session("NonMaxSuppression", feeds, threads, opset=11)
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
+
+    return Case("nms", f"10,000 {kind} boxes", make)
+
+
+def soft_nms(method: int) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of("clustered", 5000)
+        attributes = {"iou_threshold": 0.3, "sigma": 0.5, "min_score": 1e-3, "method": method, "offset": 0}
+        ours = session("mmcv::SoftNonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, ["dets", "keep"], attributes=attributes)
+        return Contest(ours, {}, megabytes(boxes, scores))
+
+    name = ("naive", "linear", "gaussian")[method]
+    return Case("soft_nms", f"5,000 boxes, {name}", make, {"MMCV (elsewhere)": ((56, 56), (78, 78))[method - 1]})
+
+
+def nms_rotated(kind: str) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of(kind, 2000)
+        centre, size = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
+        angle = np.random.default_rng(4).uniform(-3, 3, (2000, 1))
+        rotated = np.concatenate([centre, size, angle], 1).astype(np.float32)
+        ours = session("mmdeploy::NMSRotated", {"boxes": rotated[None], "scores": scores[None, None]}, threads,
+                       attributes={"iou_threshold": 0.5, "score_threshold": 0.0})  # fmt: skip
+        return Contest(ours, {}, megabytes(rotated, scores))
+
+    return Case("nms_rotated", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": {"clustered": (20, 20), "spread": (130, 130)}[kind]})
+
+
+def nms_match(kind: str) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of(kind, 2000)
+        feeds = {"b": boxes[None], "s": scores[None, None], "iou": np.array([0.5], np.float32), "score": np.array([0], np.float32)}
+        ours = session("mmdeploy::NMSMatch", feeds, threads)
+        return Contest(ours, {}, megabytes(boxes, scores))
+
+    return Case("nms_match", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": {"clustered": (4.1, 4.1), "spread": (16.7, 16.7)}[kind]})
+
+
+def batched_nms() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(5)
+        boxes, _ = boxes_of("spread", 8400)
+        scores = (rng.random((1, 8400, 80)) ** 6).astype(np.float32)
+        attributes = {"background_label_id": -1, "num_classes": 80, "topk": 1000, "keep_topk": 100, "score_threshold": 0.05,
+                      "iou_threshold": 0.5, "is_normalized": 0, "clip_boxes": 0, "return_index": 0}  # fmt: skip
+        ours = session("mmdeploy::TRTBatchedNMS", {"boxes": boxes[None, :, None], "scores": scores}, threads, ["dets", "labels"], attributes=attributes)
+        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
+        feeds = {"b": boxes[None], "s": by_class, "n": np.array([100]), "iou": np.array([0.5], np.float32), "score": np.array([0.05], np.float32)}
+        built_in = session("NonMaxSuppression", feeds, threads, opset=11)
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores), same=lambda a, b: len(b[0]) >= 100)
+
+    return Case("batched_nms", "8400 boxes x 80 classes", make)
+
+
+# ---- deformable ------------------------------------------------------------------------------------
+
+
+def deform_conv(modulated: bool) -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(6)
+        x, weight = normal(0, 1, 256, 64, 64), normal(1, 256, 256, 3, 3) / 48
+        offset = rng.normal(0, 1.5, (1, 18, 64, 64)).astype(np.float32)
+        mask = rng.random((1, 9, 64, 64)).astype(np.float32) if modulated else np.ones((1, 9, 64, 64), np.float32)
+        attributes = {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "groups": 1, "deform_groups": 1}
+        if modulated:
+            ours = session("mmcv::MMCVModulatedDeformConv2d", {"x": x, "o": offset, "m": mask, "w": weight}, threads, attributes=attributes)
+        else:
+            ours = session("mmcv::MMCVDeformConv2d", {"x": x, "o": offset, "w": weight}, threads, attributes=attributes)
+        built_in = session(
+            "DeformConv", {"x": x, "w": weight, "o": offset, "b": None, "m": mask if modulated else None}, threads, opset=19,
+            attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "offset_group": 1},
+        )  # fmt: skip
+        return Contest(ours, {"ONNX Runtime DeformConv": built_in}, megabytes(x, offset, mask, weight) * 2, 2 * 256 * 2304 * 4096, 1e-3)
+
+    return Case("modulated_deform_conv2d" if modulated else "deform_conv2d", "256x64x64, 256 filters 3x3", make)
+
+
+def ms_deform_attn(queries: int | None) -> Case:
+    def make(threads: int) -> Contest:
+        shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
+        starts = np.concatenate([[0], np.cumsum(shapes.prod(1))[:-1]]).astype(np.int64)
+        total = int(shapes.prod(1).sum())
+        q = queries or total
+        rng = np.random.default_rng(7)
+        value = normal(0, 1, total, 8, 32)
+        locations = rng.uniform(0, 1, (1, q, 8, 4, 4, 2)).astype(np.float32)
+        weights = torch.from_numpy(rng.standard_normal((1, q, 8, 16))).softmax(-1).reshape(1, q, 8, 4, 4).float().numpy()
+        ours = session(
+            "mmdeploy::MMCVMultiScaleDeformableAttention",
+            {"value": value, "shapes": shapes, "starts": starts, "locations": locations, "weights": weights}, threads,
+        )  # fmt: skip
+        tv, tl, tw = (torch.from_numpy(t) for t in (value, locations, weights))
+
+        def formulation() -> torch.Tensor:
+            grids, samples = 2 * tl - 1, []
+            for i, part in enumerate(tv.split([int(a) for a in shapes.prod(1)], 1)):
+                h, w = (int(e) for e in shapes[i])
+                image = part.flatten(2).transpose(1, 2).reshape(8, 32, h, w)
+                grid = grids[:, :, :, i].transpose(1, 2).flatten(0, 1)
+                samples.append(F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False))
+            factor = tw.transpose(1, 2).reshape(8, 1, q, 16)
+            return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, 256, q).transpose(1, 2).contiguous()
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(value, locations, weights) + q * 1024, tolerance=1e-3)
+
+    return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
+
+
+# ---- scans, pools, norms, copies -------------------------------------------------------------------
+
+
+def cummax(dim: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 64, 512, 512)
+        ours = session("mmcv::cummax", {"x": x}, threads, ["values", "indices"], attributes={"dim": dim})
+        tx = torch.from_numpy(x)
+        out = (torch.empty_like(tx), torch.empty(tx.shape, dtype=torch.int64))
+        return Contest(ours, {"torch cummax (out=)": with_torch(lambda: torch.cummax(tx, dim, out=out))}, megabytes(x) * 4)
+
+    return Case("cummax", f"64x512x512, dim {dim}", make)
+
+
+def corner_pool(mode: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 128, 256, 256)
+        ours = session("mmcv::MMCVCornerPool", {"x": x}, threads, attributes={"mode": mode})
+        tx, dim = torch.from_numpy(x), 2 if mode < 2 else 3
+        if mode in (1, 3):
+            theirs = with_torch(lambda: tx.cummax(dim).values)
+        else:
+            theirs = with_torch(lambda: tx.flip(dim).cummax(dim).values.flip(dim))
+        return Contest(ours, {"torch cummax": theirs}, megabytes(x) * 2)
+
+    return Case("corner_pool", f"128x256x256, {('top', 'bottom', 'left', 'right')[mode]}", make)
+
+
+def instance_norm() -> Case:
+    def make(threads: int) -> Contest:
+        x, scale, bias = normal(0, 1, 64, 512, 512), normal(1, 64), normal(2, 64)
+        feeds = {"x": x, "scale": scale, "B": bias}
+        ours = session("mmcv::MMCVInstanceNormalization", feeds, threads, attributes={"epsilon": 1e-5})
+        built_in = session("InstanceNormalization", feeds, threads, attributes={"epsilon": 1e-5})
+        return Contest(ours, {"ONNX Runtime InstanceNormalization": built_in}, megabytes(x) * 2, tolerance=1e-3)
+
+    return Case("instance_norm", "64x512x512", make)
+
+
+def scatter_nd() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(8)
+        x, updates = normal(0, 4096, 1024), normal(1, 1024, 1024)
+        indices = rng.permutation(4096)[:1024, None].astype(np.int64)
+        feeds = {"x": x, "i": indices, "u": updates}
+        return Contest(session("mmcv::ScatterND", feeds, threads), {"ONNX Runtime ScatterND": session("ScatterND", feeds, threads)},
+                       megabytes(x) * 2 + megabytes(updates) * 2)  # fmt: skip
+
+    return Case("scatter_nd", "4096x1024, 1024 rows", make)
+
+
+# ---- point clouds ----------------------------------------------------------------------------------
+
+
+def voxel_grid() -> Case:
+    def make(threads: int) -> Contest:
+        pos = (np.random.default_rng(9).random((1_000_000, 3)) * 50).astype(np.float32)
+        size, start = np.full(3, 0.5, np.float32), np.zeros(3, np.float32)
+        end = np.full(3, 50, np.float32)
+        feeds = {"pos": pos, "size": size, "start": start, "end": end}
+        ours = session("custom::torch_cluster_grid", feeds, threads)
+        t = [torch.from_numpy(v) for v in (pos, size, start)]
+        strides = torch.tensor([1, 101, 101 * 101])
+        theirs = with_torch(lambda: (((t[0] - t[2]) / t[1]).long() * strides).sum(1))
+        return Contest(ours, {"torch formulation": theirs}, megabytes(pos) + 8e6)
+
+    return Case("voxel_grid", "1,000,000 points", make)
+
+
+def knn() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(10)
+        xyz, new = (rng.random((n, 3)).astype(np.float32) for n in (100_000, 25_000))
+        ends, new_ends = (np.arange(1, 5) * n // 4 for n in (100_000, 25_000))
+        feeds = {"nsample": np.array(16, np.int64), "xyz": xyz, "offset": ends.astype(np.int32), "new_xyz": new,
+                 "new_offset": new_ends.astype(np.int32)}  # fmt: skip
+        ours = session("custom::knnquery", feeds, threads, ["idx", "dist"])
+
+        def trees() -> list[np.ndarray]:
+            index, dist = np.empty((25_000, 16), np.int32), np.empty((25_000, 16), np.float32)
+            for s in range(4):
+                tree = cKDTree(xyz[s * 25_000 : (s + 1) * 25_000])
+                mine = slice(s * 6250, (s + 1) * 6250)
+                dist[mine], found = tree.query(new[mine], 16, workers=threads)
+                index[mine] = found + s * 25_000
+            return [index, dist]
+
+        return Contest(ours, {"SciPy cKDTree (build + query)": trees}, megabytes(xyz, new) + 25_000 * 16 * 8,
+                       same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6) and (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+
+    return Case("knn_query", "100k points, 25k queries, 16 neighbours, 4 segments", make)
+
+
+# ---- small -----------------------------------------------------------------------------------------
+
+
+def small_grid_sampler() -> Case:
+    def make(threads: int) -> Contest:
+        x, grid = normal(0, 1, 3, 32, 32), np.random.default_rng(1).uniform(-1, 1, (1, 32, 32, 2)).astype(np.float32)
+        ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
+                       attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
+        return Contest(ours, {"ONNX Runtime GridSample": session("GridSample", {"x": x, "grid": grid}, threads, attributes={"mode": "linear"})},
+                       megabytes(x) * 2)  # fmt: skip
+
+    return Case("grid_sampler", "small: 3x32x32", make)
+
+
+def small_roi_align() -> Case:
+    case = roi_align(3, 32, 32, 10, 7)
+    case.title = "small: " + case.title
+    return case
+
+
+def small_nms() -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of("spread", 10)
+        ours = session("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.5, "offset": 0})
+        feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10]), "iou": np.array([0.5], np.float32)}
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression": session("NonMaxSuppression", feeds, threads, opset=11)}, 1,
+                       same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
+
+    return Case("nms", "small: 10 boxes", make)
+
+
+def small_add() -> Case:
+    def make(threads: int) -> Contest:
+        a = normal(0, 3, 32)
+        ours = session("custom::my_add", {"a": a, "b": a}, threads)
+        return Contest(ours, {"ONNX Runtime Add": session("Add", {"a": a, "b": a}, threads)}, megabytes(a) * 3, same=lambda x, y: x[0].shape == y[0].shape)
+
+    return Case("my_add", "small: 3x32, the overhead of a call", make)
+
+
+CASES = [
+    roi_align(256, 200, 304, 1000, 7),
+    roi_align(256, 50, 76, 300, 14),
+    roi_align_rotated(),
+    multi_level_roi_align(),
+    *(grid_sampler(mode, smooth) for mode in (0, 1, 2) for smooth in (True, False)),
+    grid_sampler_3d(),
+    resize(1, 512, 512),
+    resize(3, 360, 640),
+    resize(3, 1080, 1920),
+    *(nms(kind) for kind in ("clustered", "spread", "disjoint")),
+    soft_nms(1),
+    soft_nms(2),
+    *(nms_rotated(kind) for kind in ("clustered", "spread")),
+    *(nms_match(kind) for kind in ("clustered", "spread")),
+    batched_nms(),
+    deform_conv(modulated=True),
+    deform_conv(modulated=False),
+    ms_deform_attn(900),
+    ms_deform_attn(None),
+    *(cummax(dim) for dim in range(3)),
+    *(corner_pool(mode) for mode in range(4)),
+    instance_norm(),
+    scatter_nd(),
+    voxel_grid(),
+    knn(),
+    small_grid_sampler(),
+    small_roi_align(),
+    small_nms(),
+    small_add(),
+]

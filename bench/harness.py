@@ -1,0 +1,239 @@
+"""Times contenders side by side in one process: warm-up, turns, minimum and median, and the machine's limits."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+from onnx import TensorProto, helper
+
+import polyop
+
+Run = Callable[[], Sequence[np.ndarray]]
+
+ROUNDS = 15
+SECONDS_A_CONTENDER = 0.8
+
+ELEMENT = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float16): TensorProto.FLOAT16,
+    np.dtype(np.int64): TensorProto.INT64,
+    np.dtype(np.int32): TensorProto.INT32,
+    np.dtype(np.bool_): TensorProto.BOOL,
+}
+
+
+@dataclass
+class Contest:
+    """Our run, the rivals' runs, and what must be moved or computed at least."""
+
+    ours: Run
+    rivals: dict[str, Run] = field(default_factory=dict)
+    bytes_moved: float = 0  # inputs read once and outputs written once
+    flops: float = 0
+    tolerance: float = 1e-4  # absolute, outputs are near 1; the check comes before the timing
+    same: Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], bool] | None = None
+
+
+@dataclass
+class Case:
+    """One row of the table. `make` gets the number of threads."""
+
+    operator: str
+    title: str
+    make: Callable[[int], Contest]
+    published: dict[str, tuple[float, float]] = field(default_factory=dict)  # rivals not here: ms at 1, 2 threads
+
+
+@dataclass
+class Timing:
+    minimum: float  # milliseconds
+    median: float
+
+
+@dataclass
+class Row:
+    operator: str
+    title: str
+    threads: int
+    isa: str
+    ours: Timing
+    rivals: dict[str, Timing]
+    limit_ms: float
+    limit_kind: str
+
+    @property
+    def best_rival(self) -> str | None:
+        return min(self.rivals, key=lambda name: self.rivals[name].median) if self.rivals else None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long the best rival takes, by medians."""
+        return self.rivals[self.best_rival].median / self.ours.median if self.best_rival else None
+
+
+# ---- contenders ------------------------------------------------------------------------------------
+
+
+def session(
+    node: str,
+    inputs: Mapping[str, np.ndarray | None],
+    threads: int,
+    outputs: Sequence[str] = ("y",),
+    opset: int = 20,
+    attributes: Mapping[str, object] | None = None,
+) -> Run:
+    """A run of one node in ONNX Runtime. "domain::Type" is a custom node, "Type" a built-in."""
+    domain, _, op_type = node.rpartition("::")
+    names = [name if array is not None else "" for name, array in inputs.items()]
+    while names and not names[-1]:
+        names.pop()
+    feeds = {name: array for name, array in inputs.items() if array is not None}
+    infos = [helper.make_tensor_value_info(name, ELEMENT[array.dtype], array.shape) for name, array in feeds.items()]
+    proto = helper.make_node(op_type, names, list(outputs), domain=domain, **(attributes or {}))
+    graph = helper.make_graph([proto], "g", infos, [onnx.ValueInfoProto(name=o) for o in outputs])
+    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return model_run(model, feeds, threads)
+
+
+def model_run(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int) -> Run:
+    """A run of a whole model. Inputs are bound once; outputs are ONNX Runtime's own."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    made = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    binding = made.io_binding()
+    for name, array in feeds.items():
+        binding.bind_cpu_input(name, array)
+
+    def run() -> Sequence[np.ndarray]:
+        for output in made.get_outputs():
+            binding.bind_output(output.name)
+        made.run_with_iobinding(binding)
+        return binding.get_outputs()
+
+    return run
+
+
+def with_torch(function: Callable[[], torch.Tensor | Sequence[torch.Tensor]]) -> Run:
+    """A run of torch code, without autograd."""
+
+    def run() -> Sequence[torch.Tensor]:
+        with torch.inference_mode():
+            result = function()
+        return [result] if isinstance(result, torch.Tensor) else list(result)
+
+    return run
+
+
+def to_numpy(outputs: Sequence[object]) -> list[np.ndarray]:
+    return [o.numpy() if hasattr(o, "numpy") else np.asarray(o) for o in outputs]
+
+
+# ---- limits ----------------------------------------------------------------------------------------
+
+
+def copy_bandwidth(threads: int) -> float:
+    """Bytes per second (read + written) of torch's copy of 256 MiB, the best of ten."""
+    torch.set_num_threads(threads)
+    source, target = torch.ones(1 << 26), torch.empty(1 << 26)
+    return 2 * source.numel() * 4 / min(_once(lambda: target.copy_(source)) for _ in range(10))
+
+
+def gemm_speed(threads: int) -> float:
+    """Floating-point operations per second of torch.mm in float32, the best of ten."""
+    torch.set_num_threads(threads)
+    a = torch.randn(1024, 1024)
+    return 2 * 1024**3 / min(_once(lambda: torch.mm(a, a)) for _ in range(10))
+
+
+def _once(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+# ---- timing ----------------------------------------------------------------------------------------
+
+
+def check(contest: Contest, title: str) -> None:
+    """Every rival gives our result, or its time means nothing."""
+    ours = to_numpy(contest.ours())
+    for name, rival in contest.rivals.items():
+        theirs = to_numpy(rival())
+        if contest.same is not None:
+            equal = contest.same(ours, theirs)
+        else:
+            equal = all(
+                a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=contest.tolerance, equal_nan=True)
+                for a, b in zip(ours, theirs, strict=False)
+            )
+        if not equal:
+            raise SystemExit(f"{title}: polyop and {name} do not agree; nothing is timed")
+
+
+def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
+    """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all."""
+    repeats = {}
+    for name, run in runs.items():
+        _once(run)  # warm-up
+        once = min(_once(run) for _ in range(2))
+        repeats[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / max(once, 1e-7)))
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    gc.disable()
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            for _ in range(repeats[name]):
+                run()
+            samples[name].append((time.perf_counter() - start) / repeats[name] * 1e3)
+    gc.enable()
+    return {name: Timing(min(s), float(np.median(s))) for name, s in samples.items()}
+
+
+def measure(case: Case, threads: int, bandwidth: float, gemm: float) -> Row:
+    torch.set_num_threads(threads)
+    contest = case.make(threads)
+    check(contest, case.title)
+    timings = time_in_turns({"polyop": contest.ours, **contest.rivals})
+    for name, milliseconds in case.published.items():
+        timings[name] = Timing(*[milliseconds[threads - 1]] * 2)
+    moved, computed = contest.bytes_moved / bandwidth * 1e3, contest.flops / gemm * 1e3
+    ours = timings.pop("polyop")
+    kind = "memory" if moved >= computed else "arithmetic"
+    return Row(case.operator, case.title, threads, os.environ.get("POLYOP_ISA") or "best", ours, timings,
+               max(moved, computed), kind)  # fmt: skip
+
+
+def machine() -> dict[str, object]:
+    """What a reader of the numbers must know."""
+    model = "unknown"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        model = next((line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line), model)
+    return {
+        "processor": model,
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "onnxruntime": ort.__version__,
+        "torch": torch.__version__,
+        "polyop": polyop.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def as_json(row: Row) -> dict[str, object]:
+    return {**asdict(row), "best_rival": row.best_rival, "ratio": row.ratio}

@@ -1,0 +1,39 @@
+// PNG and JPEG pictures, and the way between pixels and tensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/array.h"
+
+namespace polyop::cli {
+
+/// 8-bit RGB, row by row.
+struct Image {
+  int64_t width = 0, height = 0;
+  std::vector<uint8_t> rgb;
+};
+
+/// By content, not by name. Throws Failure on a damaged file, another kind of file, or more than kMaxPixels.
+Image ReadImage(const std::string& path);
+/// By extension: .png, .jpg or .jpeg (quality 95).
+void WriteImage(const std::string& path, const Image& image);
+inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
+
+/// How a tensor holds a picture.
+struct ImageFormat {
+  enum class Layout { kNchw, kNhwc };
+  enum class Color { kRgb, kBgr, kGray };
+  Layout layout = Layout::kNchw;
+  Color color = Color::kRgb;
+  double low = 0, high = 1;  // the values of black and white
+
+  int channels() const { return color == Color::kGray ? 1 : 3; }
+};
+
+/// [1, C, H, W] or [1, H, W, C]. Gray is ITU-R BT.601 luma.
+Array ToTensor(const Image& image, const ImageFormat& format, DType dtype);
+/// From [1, C, H, W], [C, H, W], [1, H, W, C], [H, W, C] or [H, W]; values beyond black and white are clipped.
+Image FromTensor(const Array& tensor, const ImageFormat& format, const std::string& name);
+
+}  // namespace polyop::cli

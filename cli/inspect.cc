@@ -1,0 +1,182 @@
+// polyop inspect: what a model is and needs, without running it.
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "cli/catalogue.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/model.h"
+#include "cli/text.h"
+#include "core/op.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string model;
+  bool verbose = false;
+  bool json = false;
+};
+
+// One kind of non-standard node in the model.
+struct Needed {
+  std::string domain, op_type;
+  int count = 0;
+  std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
+  bool by_runtime = false, by_function = false;
+  const Op* op = nullptr;
+
+  std::string name() const { return domain + "::" + op_type; }
+  bool provided() const { return op != nullptr || by_runtime || by_function; }
+};
+
+std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
+  std::map<std::string, Needed> found;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    if (IsStandardDomain(node.domain())) return;
+    Needed& needed = found[node.domain() + "::" + node.op_type()];
+    needed.domain = node.domain();
+    needed.op_type = node.op_type();
+    ++needed.count;
+    needed.by_runtime = IsRuntimeDomain(node.domain());
+    needed.by_function = IsLocalFunction(model, node);
+    needed.op = FindOpByNode(node.domain(), node.op_type(), nullptr);
+    for (const auto& attribute : node.attribute()) needed.attributes[attribute.name()].insert(AttributeText(attribute));
+  });
+  return found;
+}
+
+std::string AttributesText(const Needed& needed) {
+  std::vector<std::string> parts;
+  for (const auto& [name, values] : needed.attributes) {
+    parts.push_back(name + "=" + (values.size() <= 3 ? Join({values.begin(), values.end()}, "|") : std::to_string(values.size()) + " values"));
+  }
+  return parts.empty() ? "-" : Join(parts, " ");
+}
+
+std::string ProviderText(const Needed& needed) {
+  if (needed.op != nullptr) return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")";
+  if (needed.by_function) return "a function of the model";
+  return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
+}
+
+// The same type in another domain is the likeliest cause; then a misspelling.
+std::string Advice(const Needed& needed) {
+  std::vector<std::string> names;
+  for (const Op* op : AllOps()) {
+    for (const NodeName& node : op->nodes) {
+      if (node.op_type() == needed.op_type) {
+        return "polyop has it as " + std::string(node.name) + ": rename the node's domain, or register it under " + needed.domain;
+      }
+      names.emplace_back(node.name);
+    }
+  }
+  const std::string near = Nearest(needed.name(), names);
+  const std::string other = "run with --ops LIB, or write it: CONTRIBUTING.md, \"Add an operator\"";
+  return near.empty() ? other : "the nearest is " + near + "; else " + other;
+}
+
+int64_t ElementCount(const onnx::TensorProto& tensor) {
+  int64_t count = 1;
+  for (int64_t d : tensor.dims()) {
+    if (d < 0 || __builtin_mul_overflow(count, d, &count)) return 0;
+  }
+  return count;
+}
+
+Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, const InspectOptions& options, int nodes) {
+  Json report = {{"model", options.model}, {"ir_version", model.ir_version()}, {"producer", model.producer_name()}, {"nodes", nodes}};
+  for (const auto& opset : model.opset_import()) report["opsets"][opset.domain().empty() ? "ai.onnx" : opset.domain()] = opset.version();
+  for (const auto& input : model.graph().input()) report["inputs"].push_back({{"name", input.name()}, {"type", TypeText(input.type())}});
+  for (const auto& output : model.graph().output()) report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
+  report["operators"] = Json::array();
+  for (const auto& [name, n] : needed) {
+    Json entry = {{"name", name}, {"count", n.count}, {"provided", n.provided()}, {"provider", ProviderText(n)}};
+    entry["attributes"] = Json::object();
+    for (const auto& [attribute, values] : n.attributes) entry["attributes"][attribute] = values;
+    if (!n.provided()) entry["advice"] = Advice(n);
+    report["operators"].push_back(entry);
+  }
+  return report;
+}
+
+void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int nodes) {
+  std::vector<std::string> opsets;
+  for (const auto& opset : model.opset_import()) {
+    opsets.push_back((opset.domain().empty() ? "ai.onnx" : opset.domain()) + " " + std::to_string(opset.version()));
+  }
+  double elements = 0;
+  std::set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) {
+    elements += static_cast<double>(ElementCount(tensor));
+    initializers.insert(tensor.name());
+  }
+  std::cout << Bold(options.model) << "\n"
+            << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
+            << (model.producer_name().empty() ? "" : ", made by " + model.producer_name() + " " + model.producer_version()) << "\n"
+            << "  " << nodes << " nodes, " << model.graph().initializer_size() << " initializers with " << elements / 1e6
+            << " million elements\n\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& input : model.graph().input()) {
+    if (!initializers.contains(input.name())) rows.push_back({"in", input.name(), TypeText(input.type())});
+  }
+  for (const auto& output : model.graph().output()) rows.push_back({"out", output.name(), TypeText(output.type())});
+  std::cout << Table({"", "tensor", "type"}, rows) << "\n";
+}
+
+int Inspect(const InspectOptions& options) {
+  const onnx::ModelProto model = LoadModel(options.model);
+  const std::map<std::string, Needed> needed = FindNeeded(model);
+  int nodes = 0, missing = 0;
+  ForEachNode(model, [&](const onnx::NodeProto&) { ++nodes; });
+  for (const auto& [name, n] : needed) missing += !n.provided();
+  if (options.json) {
+    std::cout << AsJson(model, needed, options, nodes).dump(2) << "\n";
+    return missing ? kNotProvided : kOk;
+  }
+  PrintHead(model, options, nodes);
+  if (needed.empty()) {
+    std::cout << "Every operator is ONNX's own.\n";
+    return kOk;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, n] : needed) {
+    rows.push_back({name, std::to_string(n.count), n.provided() ? Green(ProviderText(n)) : Red(ProviderText(n)), AttributesText(n)});
+  }
+  std::cout << Table({"operator", "count", "provided by", "attributes"}, rows);
+  if (options.verbose) {
+    std::cout << "\n";
+    ForEachNode(model, [&](const onnx::NodeProto& node) {
+      if (IsStandardDomain(node.domain())) return;
+      std::vector<std::string> attributes;
+      for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
+      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << node.domain() << "::" << node.op_type() << "("
+                << Join({node.input().begin(), node.input().end()}, ", ") << ") -> " << Join({node.output().begin(), node.output().end()}, ", ")
+                << "  " << Join(attributes, " ") << "\n";
+    });
+  }
+  if (missing == 0) return kOk;
+  std::cout << "\n";
+  for (const auto& [name, n] : needed) {
+    if (!n.provided()) std::cout << "  " << Red(name) << ": " << Advice(n) << "\n";
+  }
+  return kNotProvided;
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* inspect = app.add_subcommand("inspect", "Show what a model needs and who provides it");
+  inspect->add_option("model", options->model, "the ONNX file; its external data is not read")->required();
+  inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
+  inspect->add_flag("--json", options->json, "a report for machines");
+  inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
+  inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
+}
+
+}  // namespace polyop::cli

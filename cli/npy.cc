@@ -1,0 +1,236 @@
+#include "cli/npy.h"
+
+#include <cstring>
+#include <memory>
+
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "minizip/unzip.h"
+#include "minizip/zip.h"
+
+namespace polyop::cli {
+namespace {
+
+struct TypeCode {
+  DType dtype;
+  const char* code;
+};
+constexpr TypeCode kTypes[] = {{DType::kF32, "<f4"}, {DType::kF64, "<f8"}, {DType::kF16, "<f2"}, {DType::kI8, "|i1"},
+                               {DType::kU8, "|u1"},  {DType::kI16, "<i2"}, {DType::kI32, "<i4"}, {DType::kI64, "<i8"},
+                               {DType::kBool, "|b1"}};
+
+// A cursor over the header, a Python dictionary of three known keys.
+class Header {
+ public:
+  Header(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
+
+  [[noreturn]] void Fail(const std::string& why) const {
+    throw Failure(kBadFile, "'" + name_ + "' is not a readable .npy file: " + why,
+                  "write it with numpy.save(file, array) from a numeric array");
+  }
+  bool Accept(char c) {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void Expect(char c) {
+    if (!Accept(c)) Fail(std::string("its header lacks '") + c + "'");
+  }
+  std::string Quoted() {
+    char quote = '\'';
+    if (!Accept('\'')) {
+      if (!Accept('"')) Fail("its header lacks a quoted text (arrays of records or objects are not supported)");
+      quote = '"';
+    }
+    const size_t end = text_.find(quote, at_);
+    if (end == std::string::npos) Fail("its header ends too early");
+    const std::string value = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return value;
+  }
+  std::string Word() {
+    Accept('\0');
+    size_t end = at_;
+    while (end < text_.size() && std::isalpha(static_cast<unsigned char>(text_[end]))) ++end;
+    const std::string value = text_.substr(at_, end - at_);
+    at_ = end;
+    return value;
+  }
+  int64_t Number() {
+    Accept('\0');
+    int64_t value = 0;
+    const size_t begin = at_;
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) {
+      if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text_[at_] - '0', &value)) {
+        Fail("an extent overflows");
+      }
+      ++at_;
+    }
+    if (at_ == begin) Fail("its shape is not a tuple of numbers");
+    return value;
+  }
+
+ private:
+  std::string text_, name_;
+  size_t at_ = 0;
+};
+
+void FromFortranOrder(Array& array) {
+  const Array source = array;
+  const size_t item = SizeOf(array.dtype), rank = array.shape.size();
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < array.size(); ++i) {
+    int64_t from = 0, stride = 1;
+    for (size_t d = 0; d < rank; ++d) {
+      from += index[d] * stride;
+      stride *= array.shape[d];
+    }
+    std::memcpy(array.bytes.data() + static_cast<size_t>(i) * item, source.bytes.data() + static_cast<size_t>(from) * item, item);
+    for (size_t d = rank; d-- > 0;) {
+      if (++index[d] < array.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+struct Unzipped {
+  void operator()(void* file) const { unzClose(file); }
+};
+
+}  // namespace
+
+Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
+  Header bad("", name);
+  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0) bad.Fail("it does not begin with NumPy's mark");
+  const int version = bytes[6];
+  if (version < 1 || version > 3) bad.Fail("its version " + std::to_string(version) + " is unknown");
+  const size_t start = version == 1 ? 10 : 12;
+  if (bytes.size() < start) bad.Fail("it is truncated");
+  size_t length = bytes[8] | static_cast<size_t>(bytes[9]) << 8;
+  if (version > 1) length |= static_cast<size_t>(bytes[10]) << 16 | static_cast<size_t>(bytes[11]) << 24;
+  if (length > bytes.size() - start) bad.Fail("it is truncated");
+
+  Header header(std::string(reinterpret_cast<const char*>(bytes.data()) + start, length), name);
+  std::string descr;
+  bool fortran = false, has_shape = false;
+  std::vector<int64_t> shape;
+  header.Expect('{');
+  while (!header.Accept('}')) {
+    const std::string key = header.Quoted();
+    header.Expect(':');
+    if (key == "descr") {
+      descr = header.Quoted();
+    } else if (key == "fortran_order") {
+      fortran = header.Word() == "True";
+    } else if (key == "shape") {
+      has_shape = true;
+      header.Expect('(');
+      while (!header.Accept(')')) {
+        shape.push_back(header.Number());
+        if (shape.size() > 32) header.Fail("it has more than 32 dimensions");
+        if (!header.Accept(',')) {
+          header.Expect(')');
+          break;
+        }
+      }
+    } else {
+      header.Fail("its header has the unknown key '" + key + "'");
+    }
+    header.Accept(',');
+  }
+  if (!has_shape) header.Fail("its header has no shape");
+  for (const TypeCode& type : kTypes) {
+    if (descr != type.code && !(SizeOf(type.dtype) == 1 && descr.substr(1) == std::string(type.code).substr(1))) continue;
+    int64_t want = static_cast<int64_t>(SizeOf(type.dtype));
+    for (int64_t d : shape) {
+      if (__builtin_mul_overflow(want, d, &want)) header.Fail("its shape " + ShapeText(shape) + " overflows");
+    }
+    const size_t got = bytes.size() - start - length;
+    if (static_cast<size_t>(want) > got) {
+      header.Fail("it is truncated: shape " + ShapeText(shape) + " needs " + std::to_string(want) + " bytes, it holds " +
+                  std::to_string(got));
+    }
+    const uint8_t* data = bytes.data() + start + length;
+    Array array{type.dtype, shape, {data, data + want}};
+    if (fortran && shape.size() > 1) FromFortranOrder(array);
+    return array;
+  }
+  header.Fail("its type '" + descr + "' is not supported; wanted little-endian float, integer or bool");
+}
+
+std::vector<uint8_t> FormatNpy(const Array& array) {
+  Array stored = array.dtype == DType::kBF16 ? Cast(array, DType::kF32) : array;  // NumPy has no bfloat16
+  std::string code;
+  for (const TypeCode& type : kTypes) {
+    if (type.dtype == stored.dtype) code = type.code;
+  }
+  std::string shape = "(";
+  for (int64_t d : stored.shape) shape += std::to_string(d) + ", ";
+  if (stored.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (stored.shape.size() == 1) shape.resize(shape.size() - 1);
+  std::string header = "{'descr': '" + code + "', 'fortran_order': False, 'shape': " + shape + "), }";
+  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::vector<uint8_t> bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(header.size() & 0xFF),
+                                static_cast<uint8_t>(header.size() >> 8)};
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  bytes.insert(bytes.end(), stored.bytes.begin(), stored.bytes.end());
+  return bytes;
+}
+
+std::map<std::string, Array> ReadNpz(const std::string& path) {
+  const auto bad = [&](const std::string& why) {
+    return Failure(kBadFile, "'" + path + "' is not a readable .npz file: " + why, "write it with numpy.savez(file, name=array)");
+  };
+  const size_t file_size = ReadFile(path).size();  // says if it is missing, empty or a directory
+  const std::unique_ptr<void, Unzipped> archive(unzOpen64(path.c_str()));
+  if (!archive) throw bad("it is not a zip archive");
+  std::map<std::string, Array> arrays;
+  for (int at = unzGoToFirstFile(archive.get()); at == UNZ_OK; at = unzGoToNextFile(archive.get())) {
+    unz_file_info64 info;
+    char name[512] = {};
+    if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK) {
+      throw bad("its list of files is damaged");
+    }
+    // Deflate shrinks at most 1032 times: a larger claim is a lie that would only exhaust memory.
+    if (info.uncompressed_size > file_size * uint64_t{1100} + 4096) throw bad("'" + std::string(name) + "' claims an impossible size");
+    std::vector<uint8_t> bytes(info.uncompressed_size);
+    if (unzOpenCurrentFile(archive.get()) != UNZ_OK) throw bad("'" + std::string(name) + "' cannot be opened");
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const unsigned chunk = static_cast<unsigned>(std::min<size_t>(bytes.size() - done, 1u << 30));
+      const int got = unzReadCurrentFile(archive.get(), bytes.data() + done, chunk);
+      if (got <= 0) break;
+      done += static_cast<size_t>(got);
+    }
+    const bool intact = unzCloseCurrentFile(archive.get()) == UNZ_OK && done == bytes.size();
+    if (!intact) throw bad("'" + std::string(name) + "' is damaged");
+    std::string key = name;
+    if (key.size() > 4 && key.ends_with(".npy")) key.resize(key.size() - 4);
+    arrays[key] = ParseNpy(bytes, path + ":" + name);
+  }
+  if (arrays.empty()) throw bad("it holds no array");
+  return arrays;
+}
+
+void WriteNpz(const std::string& path, const std::map<std::string, Array>& arrays) {
+  zipFile archive = zipOpen64(path.c_str(), APPEND_STATUS_CREATE);
+  bool good = archive != nullptr;
+  for (const auto& [name, array] : arrays) {
+    if (!good) break;
+    const std::vector<uint8_t> bytes = FormatNpy(array);
+    const int zip64 = bytes.size() > 0xFFFFFFFFu;
+    good = zipOpenNewFileInZip64(archive, (name + ".npy").c_str(), nullptr, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED, 1, zip64) == ZIP_OK;
+    for (size_t done = 0; good && done < bytes.size();) {
+      const unsigned chunk = static_cast<unsigned>(std::min<size_t>(bytes.size() - done, 1u << 30));
+      good = zipWriteInFileInZip(archive, bytes.data() + done, chunk) == ZIP_OK;
+      done += chunk;
+    }
+    good = good && zipCloseFileInZip(archive) == ZIP_OK;
+  }
+  if (archive != nullptr) good = zipClose(archive, nullptr) == ZIP_OK && good;
+  if (!good) throw Failure(kBadFile, "'" + path + "' cannot be written", "does its folder exist, and may you write there?");
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,32 @@
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace polyop::cli {
+
+Progress::Progress(std::string what) {
+  if (!isatty(STDERR_FILENO)) return;
+  thread_ = std::thread([this, what = std::move(what)] {
+    std::unique_lock lock(mutex_);
+    for (int seconds = 1; !wake_.wait_for(lock, std::chrono::seconds(1), [&] { return done_; }); ++seconds) {
+      std::fprintf(stderr, "\r%s … %d s", what.c_str(), seconds);
+      std::fflush(stderr);
+    }
+    std::fprintf(stderr, "\r\033[K");
+  });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,191 @@
+#include "cli/runtime.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "adapters/onnxruntime/ort_api.h"
+#include "cli/failure.h"
+
+// The adapter is linked in; ONNX Runtime calls it as it would call the library's.
+extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
+
+namespace polyop::cli {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kHowToGet =
+    "pip install onnxruntime, or name the library: --onnxruntime /path/to/libonnxruntime.so (or set ONNXRUNTIME_ROOT)";
+
+// libonnxruntime.so* in a folder, the longest name first: the versioned file itself.
+void AddLibrariesIn(const fs::path& folder, std::vector<std::string>* found) {
+  std::error_code error;
+  std::vector<std::string> here;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0) here.push_back(entry.path());
+  }
+  std::sort(here.rbegin(), here.rend());
+  found->insert(found->end(), here.begin(), here.end());
+}
+
+void AddPythonEnvironment(const fs::path& root, std::vector<std::string>* found) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / "lib", error)) {
+    if (entry.path().filename().string().rfind("python3", 0) == 0) {
+      AddLibrariesIn(entry.path() / "site-packages" / "onnxruntime" / "capi", found);
+    }
+  }
+}
+
+// Where ONNX Runtime may be, in the order in which it is tried.
+std::vector<std::string> Candidates(const std::string& given) {
+  if (!given.empty()) return {given};
+  std::vector<std::string> found;
+  if (const char* path = std::getenv("POLYOP_ONNXRUNTIME")) found.emplace_back(path);
+  if (const char* root = std::getenv("ONNXRUNTIME_ROOT")) {
+    AddLibrariesIn(fs::path(root) / "lib", &found);
+    AddLibrariesIn(root, &found);
+  }
+  // The environment in whose bin/ the program was called, which may be a link to elsewhere.
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) AddPythonEnvironment(environment, &found);
+  std::error_code error;
+  if (const char* self = std::getenv("_"); self != nullptr && fs::path(self).filename() == "polyop") {
+    AddPythonEnvironment(fs::absolute(self, error).parent_path().parent_path(), &found);
+  }
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  AddPythonEnvironment(program.parent_path().parent_path(), &found);
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    AddPythonEnvironment(folder / ".venv", &found);
+  }
+  found.emplace_back("libonnxruntime.so.1");
+  found.emplace_back("libonnxruntime.so");
+  return found;
+}
+
+struct Loaded {
+  const OrtApiBase* base = nullptr;
+  std::string path;
+};
+
+Loaded LoadRuntime(const std::string& given) {
+  std::string tried;
+  for (const std::string& path : Candidates(given)) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      tried += "\n  " + std::string(dlerror());
+      continue;
+    }
+    auto get = reinterpret_cast<const OrtApiBase* (*)()>(dlsym(library, "OrtGetApiBase"));
+    if (get != nullptr) return {get(), path};
+    tried += "\n  " + path + " is not ONNX Runtime";
+  }
+  throw Failure(kNoRuntime, "ONNX Runtime was not found. Tried:" + tried, kHowToGet);
+}
+
+// ONNX Runtime 1.N has the APIs up to N; all that is used here is in the oldest one.
+void InitApi(const Loaded& loaded) {
+  int minor = 0;
+  const char* version = loaded.base->GetVersionString();
+  if (std::sscanf(version, "1.%d", &minor) != 1) minor = ORT_API_VERSION;
+  const OrtApi* api = loaded.base->GetApi(static_cast<uint32_t>(std::min(minor, ORT_API_VERSION)));
+  if (api == nullptr || minor < static_cast<int>(onnxruntime::kOldestApi)) {
+    throw Failure(kNoRuntime, Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old; wanted 1.",
+                                     onnxruntime::kOldestApi, " or newer"), kHowToGet);
+  }
+  Ort::InitApi(api);
+}
+
+template <class TypeInfo>
+TensorInfo Describe(std::string name, const TypeInfo& type) {
+  TensorInfo info;
+  info.name = std::move(name);
+  if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
+    throw Failure(kFailed, "'" + info.name + "' is not a tensor; polyop runs models of tensors only");
+  }
+  const auto tensor = type.GetTensorTypeAndShapeInfo();
+  if (!onnxruntime::FromOrt(tensor.GetElementType(), &info.dtype)) {
+    throw Failure(kFailed, "'" + info.name + "' has an element type that polyop does not read or write");
+  }
+  info.shape = tensor.GetShape();
+  std::vector<const char*> symbols(info.shape.size());
+  tensor.GetSymbolicDimensions(symbols.data(), symbols.size());
+  for (const char* symbol : symbols) info.symbols.emplace_back(symbol == nullptr ? "" : symbol);
+  return info;
+}
+
+}  // namespace
+
+std::string TensorInfo::Text() const {
+  std::string text = std::string(NameOf(dtype)) + "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += i ? ", " : "";
+    text += shape[i] >= 0 ? std::to_string(shape[i]) : symbols[i].empty() ? "?" : symbols[i];
+  }
+  return text + "]";
+}
+
+struct Session::Impl {
+  Ort::Env env{nullptr};
+  Ort::Session session{nullptr};
+};
+
+Session::Session(const std::string& path, const SessionOptions& options) : impl_(std::make_unique<Impl>()) {
+  const Loaded loaded = LoadRuntime(options.onnxruntime);
+  InitApi(loaded);
+  version_ = loaded.base->GetVersionString();
+  path_ = loaded.path;
+  try {
+    impl_->env = Ort::Env(ORT_LOGGING_LEVEL_FATAL, "polyop");
+    Ort::SessionOptions session_options;
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
+    Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
+    for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
+    impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
+    Ort::AllocatorWithDefaultOptions allocator;
+    for (size_t i = 0; i < impl_->session.GetInputCount(); ++i) {
+      inputs_.push_back(Describe(impl_->session.GetInputNameAllocated(i, allocator).get(), impl_->session.GetInputTypeInfo(i)));
+    }
+    for (size_t i = 0; i < impl_->session.GetOutputCount(); ++i) {
+      outputs_.push_back(Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
+    }
+  } catch (const Ort::Exception& e) {
+    throw Failure(kFailed, "ONNX Runtime " + version_ + " does not take '" + path + "': " + e.what(),
+                  "`polyop inspect " + path + "` lists what the model needs");
+  }
+}
+
+Session::~Session() = default;
+
+std::vector<Array> Session::Run(const std::vector<Array>& inputs) {
+  try {
+    const Ort::MemoryInfo memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
+    std::vector<Ort::Value> values;
+    std::vector<const char*> input_names, output_names;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Array& a = inputs[i];
+      values.push_back(Ort::Value::CreateTensor(memory, const_cast<uint8_t*>(a.bytes.data()), a.bytes.size(), a.shape.data(),
+                                                a.shape.size(), onnxruntime::ToOrt(a.dtype)));
+      input_names.push_back(inputs_[i].name.c_str());
+    }
+    for (const TensorInfo& output : outputs_) output_names.push_back(output.name.c_str());
+    const std::vector<Ort::Value> results =
+        impl_->session.Run(Ort::RunOptions{nullptr}, input_names.data(), values.data(), values.size(), output_names.data(), output_names.size());
+    std::vector<Array> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const auto info = results[i].GetTensorTypeAndShapeInfo();
+      Array array = MakeArray(outputs_[i].dtype, info.GetShape());
+      if (!array.bytes.empty()) std::memcpy(array.bytes.data(), results[i].GetTensorRawData(), array.bytes.size());
+      outputs.push_back(std::move(array));
+    }
+    return outputs;
+  } catch (const Ort::Exception& e) {
+    throw Failure(kFailed, std::string("the model failed: ") + e.what());
+  }
+}
+
+}  // namespace polyop::cli

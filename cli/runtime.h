@@ -1,0 +1,47 @@
+// ONNX Runtime, found and loaded when a model runs: the program starts without it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/array.h"
+#include "onnxruntime_cxx_api.h"
+
+namespace polyop::cli {
+
+struct SessionOptions {
+  std::string onnxruntime;           // path of libonnxruntime.so; "" looks for it
+  std::vector<std::string> libraries;  // further custom-op libraries
+  int threads = 0;                   // 0: as many as the machine has cores
+};
+
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;         // -1: dynamic
+  std::vector<std::string> symbols;   // names of dynamic extents, "" where there is none
+  std::string Text() const;           // "f32[1, 3, H, W]"
+};
+
+/// A model in ONNX Runtime with polyop's operators registered. Throws Failure.
+class Session {
+ public:
+  Session(const std::string& path, const SessionOptions& options);
+  ~Session();
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  /// Inputs in the model's order. Returns the outputs in theirs.
+  std::vector<Array> Run(const std::vector<Array>& inputs);
+  const std::string& runtime_version() const { return version_; }
+  const std::string& runtime_path() const { return path_; }
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  std::vector<TensorInfo> inputs_, outputs_;
+  std::string version_, path_;
+};
+
+}  // namespace polyop::cli

@@ -1,0 +1,140 @@
+#include "cli/text.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace polyop::cli {
+namespace {
+
+bool Colors(int file) { return isatty(file) && std::getenv("NO_COLOR") == nullptr; }
+
+std::string Painted(const char* code, const std::string& text) {
+  return ColorsOnStdout() ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+}
+
+// Characters that a terminal shows: escape sequences and UTF-8 continuation bytes take no place.
+size_t Width(const std::string& text) {
+  size_t width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      while (i < text.size() && text[i] != 'm') ++i;
+    } else {
+      width += (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
+    }
+  }
+  return width;
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+// Levenshtein's distance by the two-row method.
+size_t Distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string Table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const std::string& cell : header) widths.push_back(Width(cell));
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], Width(row[c]));
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      text += "  " + cells[c];
+      if (c + 1 < cells.size()) text += std::string(widths[c] - Width(cells[c]), ' ');
+    }
+    return text + "\n";
+  };
+  std::string text = line(header);
+  std::vector<std::string> rule;
+  for (size_t width : widths) rule.emplace_back(std::string(width, '-'));
+  text += line(rule);
+  for (const auto& row : rows) text += line(row);
+  return text;
+}
+
+std::string MarkdownTable(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (std::string cell : cells) {
+      for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+      text += " " + cell + " |";
+    }
+    return text + "\n";
+  };
+  return line(header) + line(std::vector<std::string>(header.size(), "---")) +
+         std::accumulate(rows.begin(), rows.end(), std::string(), [&](std::string all, const auto& row) { return std::move(all) + line(row); });
+}
+
+bool ColorsOnStdout() { return Colors(STDOUT_FILENO); }
+bool ColorsOnStderr() { return Colors(STDERR_FILENO); }
+std::string Bold(const std::string& text) { return Painted("1", text); }
+std::string Green(const std::string& text) { return Painted("32", text); }
+std::string Red(const std::string& text) { return Painted("31", text); }
+
+std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = Distance(Lower(word), Lower(candidate));
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+std::string BytesText(double bytes) {
+  char text[32];
+  if (bytes < 1e6) {
+    std::snprintf(text, sizeof(text), "%.1f kB", bytes / 1e3);
+  } else {
+    std::snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
+  }
+  return text;
+}
+
+std::string TimeText(double seconds) {
+  char text[32];
+  if (seconds < 1) {
+    std::snprintf(text, sizeof(text), "%.2f ms", seconds * 1e3);
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f s", seconds);
+  }
+  return text;
+}
+
+}  // namespace polyop::cli
