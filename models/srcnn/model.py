@@ -87,7 +87,8 @@ class DynamicResize(OnnxResize):
     @staticmethod
     def symbolic(g, x, factor):  # noqa: ANN001, ANN205
         resized = g.op("Just_A_Scope_Name::DynamicTRTResize", x, factor)
-        return resized.setType(x.type().with_sizes([None, x.type().sizes()[1], None, None]))
+        # The exporter cannot infer a custom node's shape: without this the output's channels are unknown.
+        return resized.setType(x.type().with_sizes([None, 3, None, None]))
 
 
 class RunTimeScale(nn.Module):
