@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "ops/voxel_grid/voxel_grid_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "core/simd.h"
+#include "core/stream-inl.h"
 #include "ops/voxel_grid/voxel_grid.h"
 
 #ifndef POLYOP_OPS_VOXEL_GRID_ONCE_
@@ -102,7 +103,7 @@ HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[4]) {
 
 // Grids whose voxels 31 bits can number: a vector of points at a time, and one by one where a point of
 // the vector lies outside of the grid.
-template <int kDims>
+template <int kDims, bool kStream>
 void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64_t* out) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -127,8 +128,8 @@ void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64
       for (int64_t i = n; i < n + lanes; ++i) out[i] = VoxelOf(pos + i * kDims, axes, kDims);
       continue;
     }
-    hn::StoreU(hn::PromoteTo(dl, hn::LowerHalf(dih, sum)), dl, out + n);
-    hn::StoreU(hn::PromoteTo(dl, hn::UpperHalf(dih, sum)), dl, out + n + hn::Lanes(dl));
+    StoreOrStream<kStream>(hn::PromoteTo(dl, hn::LowerHalf(dih, sum)), dl, out + n);
+    StoreOrStream<kStream>(hn::PromoteTo(dl, hn::UpperHalf(dih, sum)), dl, out + n + hn::Lanes(dl));
   }
   for (; n < count; ++n) out[n] = VoxelOf(pos + n * kDims, axes, kDims);
 }
@@ -144,8 +145,13 @@ bool IsFast(const VoxelAxis* axes, int64_t dims) {
   return true;
 }
 
+template <int kDims>
+void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, bool stream, int64_t* out) {
+  stream ? VoxelsOfBlock<kDims, true>(pos, count, axes, out) : VoxelsOfBlock<kDims, false>(pos, count, axes, out);
+}
+
 template <class T>
-void VoxelsOf(const T* pos, int64_t count, const VoxelAxis* axes, int64_t dims, bool fast, int64_t* out) {
+void VoxelsOf(const T* pos, int64_t count, const VoxelAxis* axes, int64_t dims, bool fast, bool stream, int64_t* out) {
   if (!fast) {
     for (int64_t n = 0; n < count; ++n) out[n] = VoxelOf(pos + n * dims, axes, dims);
     return;
@@ -155,42 +161,57 @@ void VoxelsOf(const T* pos, int64_t count, const VoxelAxis* axes, int64_t dims, 
     const int64_t size = std::min(kBlock, count - n);
     const float* block = AsFloats(pos + n * dims, size * dims, buffer);
     switch (dims) {
-      case 1: VoxelsOfBlock<1>(block, size, axes, out + n); break;
-      case 2: VoxelsOfBlock<2>(block, size, axes, out + n); break;
-      case 3: VoxelsOfBlock<3>(block, size, axes, out + n); break;
-      default: VoxelsOfBlock<4>(block, size, axes, out + n); break;
+      case 1: VoxelsOfBlock<1>(block, size, axes, stream, out + n); break;
+      case 2: VoxelsOfBlock<2>(block, size, axes, stream, out + n); break;
+      case 3: VoxelsOfBlock<3>(block, size, axes, stream, out + n); break;
+      default: VoxelsOfBlock<4>(block, size, axes, stream, out + n); break;
     }
   }
+  if (stream) hwy::FlushStream();
 }
 
-// Widens low[dims] and high[dims] by the finite coordinates. The walk is along memory: vector k of a round of
-// `dims` vectors holds the dimensions (k * lanes + lane) % dims.
-template <class T>
-void WidenBounds(const T* pos, int64_t points, int64_t dims, float* low, float* high) {
+// Widens low[kDims] and high[kDims] by the finite coordinates of as many points as whole vectors hold, and returns
+// how many coordinates those are. The walk is along memory: vector k of a round of kDims vectors holds the
+// dimensions (k * lanes + lane) % kDims.
+template <int kDims, class T>
+int64_t WidenBoundsOf(const T* pos, int64_t total, float* low, float* high) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto inf = hn::Inf(d), minus_inf = hn::Neg(inf);
+  hn::Vec<decltype(d)> lows[kDims], highs[kDims];
+  for (int k = 0; k < kDims; ++k) {
+    lows[k] = inf;
+    highs[k] = minus_inf;
+  }
+  int64_t i = 0;
+  for (; i + kDims * lanes <= total; i += kDims * lanes) {
+    for (int k = 0; k < kDims; ++k) {
+      const auto v = LoadFloat(d, pos + i + k * lanes);
+      const auto finite = hn::Lt(hn::Abs(v), inf);
+      lows[k] = hn::Min(lows[k], hn::IfThenElse(finite, v, inf));
+      highs[k] = hn::Max(highs[k], hn::IfThenElse(finite, v, minus_inf));
+    }
+  }
+  HWY_ALIGN float lane[hn::MaxLanes(d)];
+  for (int k = 0; k < kDims; ++k) {
+    hn::Store(lows[k], d, lane);
+    for (int64_t j = 0; j < lanes; ++j) low[(k * lanes + j) % kDims] = std::min(low[(k * lanes + j) % kDims], lane[j]);
+    hn::Store(highs[k], d, lane);
+    for (int64_t j = 0; j < lanes; ++j) high[(k * lanes + j) % kDims] = std::max(high[(k * lanes + j) % kDims], lane[j]);
+  }
+  return i;
+}
+
+template <class T>
+void WidenBounds(const T* pos, int64_t points, int64_t dims, float* low, float* high) {
   const int64_t total = points * dims;
   int64_t i = 0;
-  if (dims >= 1 && dims <= kFastDims) {
-    const auto inf = hn::Inf(d);
-    HWY_ALIGN float lows[kFastDims * hn::MaxLanes(d)], highs[kFastDims * hn::MaxLanes(d)];
-    for (int64_t k = 0; k < dims; ++k) {
-      hn::Store(inf, d, lows + k * lanes);
-      hn::Store(hn::Neg(inf), d, highs + k * lanes);
-    }
-    for (; i + dims * lanes <= total; i += dims * lanes) {
-      for (int64_t k = 0; k < dims; ++k) {
-        const auto v = LoadFloat(d, pos + i + k * lanes);
-        const auto finite = hn::Lt(hn::Abs(v), inf);
-        hn::Store(hn::Min(hn::Load(d, lows + k * lanes), hn::IfThenElse(finite, v, inf)), d, lows + k * lanes);
-        hn::Store(hn::Max(hn::Load(d, highs + k * lanes), hn::IfThenElse(finite, v, hn::Neg(inf))), d,
-                  highs + k * lanes);
-      }
-    }
-    for (int64_t k = 0; k < dims * lanes; ++k) {
-      low[k % dims] = std::min(low[k % dims], lows[k]);
-      high[k % dims] = std::max(high[k % dims], highs[k]);
-    }
+  switch (dims) {
+    case 1: i = WidenBoundsOf<1>(pos, total, low, high); break;
+    case 2: i = WidenBoundsOf<2>(pos, total, low, high); break;
+    case 3: i = WidenBoundsOf<3>(pos, total, low, high); break;
+    case 4: i = WidenBoundsOf<4>(pos, total, low, high); break;
+    default: break;
   }
   for (; i < total; ++i) {
     const float v = ToFloat(pos[i]);
@@ -247,8 +268,11 @@ Status VoxelGridCpu(const VoxelGrid&, const Context& context, Tensor<const T, 2>
   }
   POLYOP_RETURN_IF_ERROR(CountVoxels(axes.data(), bounds.data() + dims, dims));
   const bool fast = IsFast(axes.data(), dims);
-  context.ParallelFor(points, GrainFor(static_cast<double>(dims)), [&](int64_t begin, int64_t stop) HWY_ATTR {
-    VoxelsOf(pos.data() + begin * dims, stop - begin, axes.data(), dims, fast, cluster.data() + begin);
+  const bool stream = fast && ShouldStream(cluster.data(), points * 8, 1);
+  // Blocks start aligned: kBlock points are a multiple of a cache line.
+  context.ParallelFor((points + kBlock - 1) / kBlock, 32, [&](int64_t first, int64_t last) HWY_ATTR {
+    const int64_t begin = first * kBlock, stop = std::min(points, last * kBlock);
+    VoxelsOf(pos.data() + begin * dims, stop - begin, axes.data(), dims, fast, stream, cluster.data() + begin);
   });
   return Status::Ok();
 }
