@@ -23,7 +23,9 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # No -march=native: kernels are compiled once per instruction set and chosen at run time.
-add_compile_options(-Wall -Wextra -Wshadow)
+# Nor does the compiler fuse multiplications and additions on its own: kernels say where they do, so that
+# comparisons (is this overlap above the threshold?) come out alike on every instruction set.
+add_compile_options(-Wall -Wextra -Wshadow -ffp-contract=off)
 if(CMAKE_COLOR_DIAGNOSTICS OR DEFINED ENV{CLICOLOR_FORCE})
   add_compile_options(-fdiagnostics-color=always)
 endif()

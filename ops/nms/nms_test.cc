@@ -1,0 +1,78 @@
+#include "ops/nms/nms.h"
+
+#include <cmath>
+
+#include "core/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+// Boxes with integer corners: IoUs fall exactly on thresholds now and then. `extent` sets how much they overlap.
+std::vector<HostTensor> RandomBoxes(int64_t count, int extent, std::mt19937& rng, bool tied_scores) {
+  std::uniform_int_distribution<int> corner(0, extent), size(1, 12), score(0, 9);
+  HostTensor boxes(DType::kF32, {count, 4}), scores = HostTensor::Uniform(DType::kF32, {count}, rng, 0, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    const int x = corner(rng), y = corner(rng);
+    const double values[4] = {1.0 * x, 1.0 * y, 1.0 * x + size(rng), 1.0 * y + size(rng)};
+    for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, values[k]);
+    if (tied_scores) scores.set(i, score(rng));
+  }
+  return {boxes, scores};
+}
+
+TEST(Nms, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int64_t count : {0, 1, 2, 15, 16, 17, 63, 100, 300, 700}) {
+    for (int extent : {5, 40, 400}) {
+      for (float threshold : {0.0f, 0.3f, 0.5f, 0.7f, 1.0f}) {
+        for (int64_t offset : {0, 1}) {
+          SCOPED_TRACE(std::to_string(count) + " boxes, extent " + std::to_string(extent));
+          ExpectMatchesReference(Nms{threshold, offset}, RandomBoxes(count, extent, rng, count % 2 == 0));
+        }
+      }
+    }
+  }
+}
+
+TEST(Nms, TiedScoresKeepTheLowerIndex) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Nms{0.5f, 0},
+                           {HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 9, 9, 0, 0, 9, 9, 20, 20, 30, 30}),
+                            HostTensor::Full(DType::kF32, {3}, 0.5)}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 2}));
+}
+
+TEST(Nms, TheThresholdItselfDoesNotSuppress) {
+  // Intersection 5, union 10.
+  const std::vector<HostTensor> inputs = {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 1, 10, 0, 0, 1, 5}),
+                                          HostTensor::Of(DType::kF32, {2}, {1, 0.5})};
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Nms{0.5f, 0}, inputs, &out).ok());
+  EXPECT_EQ(out[0].size(), 2);
+  ASSERT_TRUE(testing::Run(Nms{0.49f, 0}, inputs, &out).ok());
+  EXPECT_EQ(out[0].size(), 1);
+}
+
+TEST(Nms, NanInfinityAndReversedBoxes) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {7, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, NAN, 9, 9, 0, 0,
+                                                                -INFINITY, -INFINITY, INFINITY, INFINITY, 1e30, 1e30, 3e38, 3e38,
+                                                                0, 0, 9, 9});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {7}, {0.9, 0.8, NAN, 0.7, INFINITY, -INFINITY, 0.1});
+  for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(Nms{threshold, 0}, {boxes, scores});
+}
+
+TEST(Nms, RefusesBadInput) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
+  ExpectError(Nms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});
+  ExpectError(Nms{}, {f32({3, 4}), f32({2})}, {"'scores'", "dimension 0 is 2, wanted N = 3 as in 'boxes'"});
+  ExpectError(Nms{}, {f32({1, 3, 4}), f32({3})}, {"'boxes' has rank 3"});
+  ExpectError(Nms{}, {HostTensor::Full(DType::kF16, {3, 4}, 1), f32({3})}, {"no kernel takes"});
+  const Op& op = *FindOp("nms");
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(1.5)}}, {"'iou_threshold' is 1.5", "[0, 1]"});
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(-0.1)}}, {"'iou_threshold'"});
+  ExpectAttributeError(op, {{"offset", AttrValue::Int(2)}}, {"'offset' is 2"});
+  ExpectAttributeError(op, {{"offset", AttrValue::String("one")}}, {"'offset' is the string one, wanted int"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

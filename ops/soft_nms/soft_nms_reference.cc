@@ -1,0 +1,68 @@
+#include <cmath>
+#include <vector>
+
+#include "ops/soft_nms/soft_nms.h"
+
+namespace polyop {
+namespace {
+
+double Iou(const float* a, const float* b, double offset) {
+  const double width = std::fmin(a[2], b[2]) - static_cast<double>(std::fmax(a[0], b[0])) + offset;
+  const double height = std::fmin(a[3], b[3]) - static_cast<double>(std::fmax(a[1], b[1])) + offset;
+  if (!(width > 0 && height > 0)) return 0;
+  const auto area = [offset](const float* r) {
+    return (static_cast<double>(r[2]) - r[0] + offset) * (static_cast<double>(r[3]) - r[1] + offset);
+  };
+  const double iou = width * height / (area(a) + area(b) - width * height);
+  return iou > 0 ? iou : 0;  // NaN too
+}
+
+double Weight(const SoftNms& op, double iou) {
+  switch (op.method) {
+    case SoftNms::Method::kNaive: return iou >= op.iou_threshold ? 0 : 1;
+    case SoftNms::Method::kLinear: return iou >= op.iou_threshold ? 1 - iou : 1;
+    case SoftNms::Method::kGaussian: return std::exp(-iou * iou / op.sigma);
+  }
+  return 1;
+}
+
+Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
+                        Pending<float, 2> dets, Pending<int64_t, 1> keep) {
+  struct Box {
+    int64_t index;
+    double score;
+  };
+  std::vector<Box> left, taken;
+  for (int64_t i = 0; i < boxes.dim(0); ++i) {
+    if (!std::isnan(scores[i])) left.push_back({i, scores[i]});
+  }
+  while (!left.empty()) {
+    size_t best = 0;
+    for (size_t i = 1; i < left.size(); ++i) {
+      if (left[i].score > left[best].score) best = i;
+    }
+    const Box box = left[best];
+    taken.push_back(box);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
+    std::vector<Box> next;
+    for (Box other : left) {
+      other.score *= Weight(op, Iou(boxes.data() + 4 * box.index, boxes.data() + 4 * other.index, static_cast<double>(op.offset)));
+      if (!(other.score < op.min_score)) next.push_back(other);
+    }
+    left = next;
+  }
+  Tensor<float, 2> out;
+  Tensor<int64_t, 1> indices;
+  POLYOP_RETURN_IF_ERROR(dets.Allocate(static_cast<int64_t>(taken.size()), &out));
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(static_cast<int64_t>(taken.size()), &indices));
+  for (size_t i = 0; i < taken.size(); ++i) {
+    for (size_t k = 0; k < 4; ++k) out[static_cast<int64_t>(5 * i + k)] = boxes[4 * taken[i].index + static_cast<int64_t>(k)];
+    out[static_cast<int64_t>(5 * i + 4)] = static_cast<float>(taken[i].score);
+    indices[static_cast<int64_t>(i)] = taken[i].index;
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(SoftNms, SoftNmsF64, SoftNmsReference);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,88 @@
+#include "ops/soft_nms/soft_nms.h"
+
+#include <cmath>
+
+#include "core/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+std::vector<HostTensor> RandomBoxes(int64_t count, double extent, std::mt19937& rng) {
+  const HostTensor corners = HostTensor::Uniform(DType::kF32, {count, 4}, rng, 0, extent);
+  const HostTensor sizes = HostTensor::Uniform(DType::kF32, {count, 2}, rng, 1, 12);
+  HostTensor boxes(DType::kF32, {count, 4});
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t k = 0; k < 2; ++k) {
+      boxes.set(4 * i + k, corners.at(4 * i + k));
+      boxes.set(4 * i + 2 + k, corners.at(4 * i + k) + sizes.at(2 * i + k));
+    }
+  }
+  return {boxes, HostTensor::Uniform(DType::kF32, {count}, rng, 0.01, 1)};
+}
+
+SoftNms Make(SoftNms::Method method, float threshold, float min_score, int64_t offset) {
+  return SoftNms{.iou_threshold = threshold, .sigma = 0.5f, .min_score = min_score, .method = method, .offset = offset};
+}
+
+TEST(SoftNms, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int64_t count : {0, 1, 2, 15, 16, 17, 70, 300}) {
+    for (double extent : {5.0, 60.0, 1000.0}) {
+      for (auto method : {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian}) {
+        for (float min_score : {0.0f, 0.001f, 0.3f}) {
+          SCOPED_TRACE(std::to_string(count) + " boxes in " + std::to_string(extent));
+          ExpectMatchesReference(Make(method, 0.3f, min_score, count % 2), RandomBoxes(count, extent, rng), {1e-4, 1e-6});
+        }
+      }
+    }
+  }
+}
+
+TEST(SoftNms, AlwaysReturnsTheBestBox) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Make(SoftNms::Method::kLinear, 0.3f, 0.9f, 0),
+                           {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 9, 9, 50, 50, 60, 60}),
+                            HostTensor::Of(DType::kF32, {2}, {0.2, 0.5})}, &out).ok());
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{1}));
+  EXPECT_EQ(out[0].at(4), 0.5);
+}
+
+TEST(SoftNms, TheThresholdItselfCounts) {
+  // Intersection 5, union 10.
+  const std::vector<HostTensor> inputs = {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 1, 10, 0, 0, 1, 5}),
+                                          HostTensor::Of(DType::kF32, {2}, {1, 0.5})};
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Make(SoftNms::Method::kLinear, 0.5f, 0.01f, 0), inputs, &out).ok());
+  EXPECT_EQ(out[0].at(9), 0.25);
+  ASSERT_TRUE(testing::Run(Make(SoftNms::Method::kNaive, 0.5f, 0.01f, 0), inputs, &out).ok());
+  EXPECT_EQ(out[1].size(), 1);
+}
+
+TEST(SoftNms, TiesTakeTheLowerIndex) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(SoftNms{}, {HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 9, 9, 30, 30, 40, 40, 60, 60, 70, 70}),
+                                       HostTensor::Full(DType::kF32, {3}, 0.5)}, &out).ok());
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0, 1, 2}));
+}
+
+TEST(SoftNms, NanAndInfinity) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {5, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, 9, -INFINITY, 0, INFINITY, 9,
+                                                                9, 9, 0, 0});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {5}, {0.9, 0.8, NAN, 0.7, 0.6});
+  for (auto method : {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian}) {
+    ExpectMatchesReference(Make(method, 0.3f, 0.001f, 0), {boxes, scores}, {1e-5, 1e-6});
+  }
+}
+
+TEST(SoftNms, RefusesBadInput) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
+  ExpectError(SoftNms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});
+  ExpectError(SoftNms{}, {f32({3, 4}), f32({3, 1})}, {"'scores' has rank 2"});
+  const Op& op = *FindOp("soft_nms");
+  ExpectAttributeError(op, {{"method", AttrValue::Int(3)}}, {"'method' is 3", "{0=naive, 1=linear, 2=gaussian}"});
+  ExpectAttributeError(op, {{"sigma", AttrValue::Float(0)}}, {"'sigma' is 0", "(0, inf)"});
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold' is 2"});
+}
+
+}  // namespace
+}  // namespace polyop::testing
