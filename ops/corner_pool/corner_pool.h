@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// The running maximum of a picture towards one of its edges (CornerNet).
+struct CornerPool {
+  enum class Mode { kTop, kBottom, kLeft, kRight };
+
+  Mode mode = Mode::kTop;
+
+  static constexpr const char* kName = "corner_pool";
+  static constexpr Signature kSignature = "input: T[N, C, H, W] -> output: T[N, C, H, W]";
+  static constexpr NodeName kNodes[] = {"mmcv::MMCVCornerPool", "mmdeploy::MMCVCornerPool"};
+  static constexpr std::tuple kAttributes = {
+      Attr("mode", &CornerPool::mode, "the edge that maxima are carried to").Codes("top", "bottom", "left", "right"),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Corner pooling: the maximum of all elements from here to an edge.",
+      .semantics =
+          "Mode top: output[y] is the maximum of input[y .. H - 1] of the column; bottom: of input[0 .. y]; left: "
+          "output[x] is the maximum of input[x .. W - 1] of the row; right: of input[0 .. x]. NaN counts as "
+          "greater than every number, as in `torch.cummax`. An empty input gives an empty output.",
+      .source = "H. Law, J. Deng, CornerNet: Detecting Objects as Paired Keypoints, 2018; `torch.cummax` of the "
+                "flipped (top, left) or plain (bottom, right) input",
+      .differences = "MMCV's operator for ONNX Runtime may lose NaN.",
+  };
+};
+
+}  // namespace polyop
