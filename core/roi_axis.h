@@ -1,0 +1,76 @@
+// One axis of RoIAlign's sampling grid (He et al., Mask R-CNN, 2017): where samples lie and what they weigh.
+// Axis-aligned boxes sample a grid whose rows and columns are independent of each other, so an axis at a
+// time is enough.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace polyop {
+
+/// The two pixels of a linearly interpolated position, or none.
+struct LinearTaps {
+  bool inside = false;  // else the sample is 0
+  int32_t low = 0, high = 0;
+  float low_weight = 0, high_weight = 0;
+};
+
+/// RoIAlign's rule: beyond -1 or `extent` a sample is 0; exactly there, and up to half a pixel outside,
+/// it is the border's value. NaN is outside.
+inline LinearTaps RoiTaps(double position, int64_t extent) {
+  LinearTaps taps;
+  if (!(position >= -1.0 && position <= static_cast<double>(extent)) || extent == 0) return taps;
+  taps.inside = true;
+  const double clamped = std::max(position, 0.0);
+  const int64_t low = static_cast<int64_t>(clamped);
+  if (low >= extent - 1) {
+    taps.low = taps.high = static_cast<int32_t>(extent - 1);
+    taps.low_weight = 1;
+    return taps;
+  }
+  taps.low = static_cast<int32_t>(low);
+  taps.high = taps.low + 1;
+  taps.high_weight = static_cast<float>(clamped - static_cast<double>(low));
+  taps.low_weight = static_cast<float>(1.0 - (clamped - static_cast<double>(low)));
+  return taps;
+}
+
+/// A box's extent along one axis, cut into bins that are sampled `samples` times each.
+struct RoiAxis {
+  double start = 0, bin = 0;
+  int64_t samples = 0;  // per bin; 0: the bins are empty
+
+  /// From the box's ends in pixels of the picture. `ratio` <= 0: as many samples as a bin has pixels.
+  static RoiAxis Make(double low, double high, double scale, bool aligned, int64_t bins, int64_t ratio) {
+    const double shift = aligned ? 0.5 : 0.0;
+    RoiAxis axis;
+    axis.start = low * scale - shift;
+    double length = high * scale - shift - axis.start;
+    if (!aligned) length = std::max(length, 1.0);
+    axis.bin = length / static_cast<double>(bins);
+    const double adaptive = std::ceil(axis.bin);
+    if (!std::isfinite(axis.start) || !std::isfinite(length)) return axis;
+    axis.samples = ratio > 0 ? ratio : adaptive < 9e15 ? static_cast<int64_t>(adaptive) : 0;
+    axis.samples = std::max<int64_t>(axis.samples, 0);
+    return axis;
+  }
+
+  double Position(int64_t bin_index, int64_t sample) const {
+    return start + bin * (static_cast<double>(bin_index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
+  }
+
+  /// The samples of a bin that can lie inside [-1, extent]: [*begin, *end). A huge box has only few.
+  void Inside(int64_t bin_index, int64_t extent, int64_t* begin, int64_t* end) const {
+    *begin = 0;
+    *end = samples;
+    if (!(bin > 0)) return;
+    const double step = bin / static_cast<double>(samples), first = start + bin * static_cast<double>(bin_index);
+    const auto clamp = [&](double at) { return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples))); };
+    *begin = clamp(std::floor((-1.0 - first) / step - 1.5));
+    *end = clamp(std::ceil((static_cast<double>(extent) - first) / step + 1.5));
+    *end = std::max(*end, *begin);
+  }
+};
+
+}  // namespace polyop
