@@ -91,18 +91,20 @@ TEST_P(CumMaxTypes, RandomRowsOfEveryKind) {
   }
 }
 
-// Large enough to be streamed past the caches, in rows that are aligned and in rows that are not.
-TEST_P(CumMaxTypes, LargeOutputs) {
-  std::mt19937 rng(4);
-  for (const Shape& shape : {Shape{3, 350, 512}, Shape{3, 350, 511}}) {
-    const HostTensor input = HostTensor::Uniform(GetParam(), shape, rng, -1000, 1000);
-    for (int64_t dim : {0, 1, 2}) ExpectMatchesReference(CumMax{.dim = dim}, {input}, {0, 0});
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, CumMaxTypes,
                          ::testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
+
+// Large enough to be streamed past the caches, in rows that are aligned and in rows that are not.
+TEST(CumMax, LargeOutputs) {
+  std::mt19937 rng(4);
+  for (DType dtype : {DType::kF32, DType::kI64}) {
+    for (const Shape& shape : {Shape{2, 400, 512}, Shape{2, 500, 511}}) {
+      const HostTensor input = HostTensor::Uniform(dtype, shape, rng, -1000, 1000);
+      for (int64_t dim : {0, 1, 2}) ExpectMatchesReference(CumMax{.dim = dim}, {input}, {0, 0});
+    }
+  }
+}
 
 TEST(CumMax, IntegersAreComparedExactly) {
   const double kBig = 9007199254740992.0;  // 2^53

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// Normalises every channel of every sample to mean 0 and variance 1, then scales and shifts it.
+struct InstanceNorm {
+  float epsilon = 1e-5f;
+
+  static constexpr const char* kName = "instance_norm";
+  static constexpr Signature kSignature =
+      "input: T[N, C, L, ...S], scale: T[C], B: T[C] -> output: T[N, C, L, ...S]";
+  static constexpr NodeName kNodes[] = {
+      "mmcv::MMCVInstanceNormalization",   "mmdeploy::MMCVInstanceNormalization",
+      "custom::MMCVInstanceNormalization", "mmcv::TRTInstanceNormalization",
+      "mmdeploy::TRTInstanceNormalization", "custom::TRTInstanceNormalization",
+  };
+  static constexpr std::tuple kAttributes = {
+      Attr("epsilon", &InstanceNorm::epsilon, "added to the variance").AtLeast(0),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Instance normalisation: each channel of each sample by its own mean and variance.",
+      .semantics =
+          "output = (input - mean) / sqrt(variance + epsilon) * scale + B over all dimensions behind the channels, "
+          "with the biased variance. Sums are exact to fp32 however large the mean or the channel is. A channel "
+          "with NaN or infinity in it becomes NaN; one of a single element becomes B. An empty input gives an "
+          "empty output.",
+      .source = "D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance Normalization: The Missing Ingredient for Fast "
+                "Stylization, 2016; `torch.nn.functional.instance_norm`",
+      .differences = "torch refuses channels of a single element in training mode; ONNX does not, nor does this.",
+  };
+};
+
+}  // namespace polyop

@@ -1,0 +1,166 @@
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/instance_norm/instance_norm_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/simd.h"
+#include "core/stream-inl.h"
+#include "ops/instance_norm/instance_norm.h"
+
+#ifndef POLYOP_OPS_INSTANCE_NORM_ONCE_
+#define POLYOP_OPS_INSTANCE_NORM_ONCE_
+namespace polyop {
+namespace {
+
+// Count, mean and sum of squared distances from the mean.
+struct Moments {
+  int64_t count = 0;
+  double mean = 0, squares = 0;
+
+  // T. Chan, G. Golub, R. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances.
+  void Merge(const Moments& other) {
+    if (other.count == 0) return;
+    const double total = static_cast<double>(count + other.count), share = static_cast<double>(other.count) / total;
+    const double delta = other.mean - mean;
+    squares += other.squares + delta * delta * static_cast<double>(count) * share;
+    mean += delta * share;
+    count += other.count;
+  }
+};
+
+constexpr int64_t kBlock = 4096;           // elements whose sums are taken about one of them
+constexpr int64_t kChunk = kBlock * 16;    // what threads share of a large channel
+
+}  // namespace
+}  // namespace polyop
+#endif  // POLYOP_OPS_INSTANCE_NORM_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Sums in double about the block's first element: its distance from the mean is at most sqrt(count) standard
+// deviations, so the difference of sums below loses at most log2(count) of the 53 bits.
+template <class T>
+Moments MomentsOfBlock(const T* x, int64_t count) {
+  const hn::ScalableTag<float> df;
+  const hn::Repartition<double, decltype(df)> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(df));
+  const double first = ToFloat(x[0]);
+  const auto pivot = hn::Set(d, first);
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), squares0 = hn::Zero(d), squares1 = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto v = LoadFloat(df, x + i);
+    const auto low = hn::Sub(hn::PromoteLowerTo(d, v), pivot), high = hn::Sub(hn::PromoteUpperTo(d, v), pivot);
+    sum0 = hn::Add(sum0, low);
+    sum1 = hn::Add(sum1, high);
+    squares0 = hn::MulAdd(low, low, squares0);
+    squares1 = hn::MulAdd(high, high, squares1);
+  }
+  double sum = hn::ReduceSum(d, hn::Add(sum0, sum1)), squares = hn::ReduceSum(d, hn::Add(squares0, squares1));
+  for (; i < count; ++i) {
+    const double distance = static_cast<double>(ToFloat(x[i])) - first;
+    sum += distance;
+    squares += distance * distance;
+  }
+  const double n = static_cast<double>(count);
+  const double about_mean = squares - sum * sum / n;
+  return {count, first + sum / n, about_mean < 0 ? 0 : about_mean};  // NaN passes
+}
+
+template <class T>
+Moments MomentsOf(const T* x, int64_t count) {
+  Moments moments;
+  for (int64_t i = 0; i < count; i += kBlock) moments.Merge(MomentsOfBlock(x + i, std::min(kBlock, count - i)));
+  return moments;
+}
+
+// (x - mean) * factor + shift. The mean's rest below fp32 is part of the shift.
+struct Affine {
+  float mean, factor, shift;
+
+  Affine(const Moments& moments, double epsilon, double scale, double bias) {
+    const double exact = scale / std::sqrt(moments.squares / static_cast<double>(moments.count) + epsilon);
+    mean = static_cast<float>(moments.mean);
+    factor = static_cast<float>(exact);
+    shift = static_cast<float>(bias - (moments.mean - static_cast<double>(mean)) * exact);
+  }
+};
+
+template <class T>
+void Apply(const Affine& affine, const T* x, int64_t count, bool stream, T* y) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mean = hn::Set(d, affine.mean), factor = hn::Set(d, affine.factor), shift = hn::Set(d, affine.shift);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto v = hn::MulAdd(hn::Sub(LoadFloat(d, x + i), mean), factor, shift);
+    if constexpr (std::is_same_v<T, float>) {
+      stream ? StoreOrStream<true>(v, d, y + i) : StoreOrStream<false>(v, d, y + i);
+    } else {
+      StoreFloat(v, d, y + i);
+    }
+  }
+  if (i == count) return;
+  const size_t rest = static_cast<size_t>(count - i);
+  StoreFloatN(hn::MulAdd(hn::Sub(LoadFloatN(d, x + i, rest), mean), factor, shift), d, y + i, rest);
+}
+
+template <class T>
+Status InstanceNormCpu(const InstanceNorm& op, const Context& context, Tensor<const T, kAnyRank> input,
+                       Tensor<const T, 1> scale, Tensor<const T, 1> shift, Tensor<T, kAnyRank> output) {
+  if (input.size() == 0) return Status::Ok();
+  const int64_t channels = input.dim(1), planes = input.dim(0) * channels, count = input.size() / planes;
+  const bool stream = ShouldStream(output.data(), count * static_cast<int64_t>(sizeof(T)), planes);
+  const auto affine = [&](const Moments& moments, int64_t plane) {
+    const int64_t c = plane % channels;
+    return Affine(moments, op.epsilon, ToFloat(scale[c]), ToFloat(shift[c]));
+  };
+  if (count <= kChunk || planes >= 16) {
+    // A channel at a time: most are still in the L2 cache when they are read again.
+    context.ParallelFor(planes, GrainFor(static_cast<double>(count) * 0.4), [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t p = begin; p < end; ++p) {
+        const T* x = input.data() + p * count;
+        Apply(affine(MomentsOf(x, count), p), x, count, stream, output.data() + p * count);
+      }
+      if (stream) hwy::FlushStream();
+    });
+    return Status::Ok();
+  }
+  const int64_t chunks = (count + kChunk - 1) / kChunk;
+  const Scratch<Moments> moments = context.Allocate<Moments>(planes * chunks);
+  if (!moments) return Internal("out of memory: moments of ", planes * chunks, " chunks");
+  context.ParallelFor(planes * chunks, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i % chunks * kChunk;
+      moments[i] = MomentsOf(input.data() + i / chunks * count + at, std::min(kChunk, count - at));
+    }
+  });
+  for (int64_t p = 0; p < planes; ++p) {
+    for (int64_t c = 1; c < chunks; ++c) moments[p * chunks].Merge(moments[p * chunks + c]);
+  }
+  context.ParallelFor(planes * chunks, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t p = i / chunks, at = i % chunks * kChunk;
+      Apply(affine(moments[p * chunks], p), input.data() + p * count + at, std::min(kChunk, count - at), stream,
+            output.data() + p * count + at);
+    }
+    if (stream) hwy::FlushStream();
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormF32, InstanceNormCpu<float>);
+POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormF16, InstanceNormCpu<Half>);
+POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormBF16, InstanceNormCpu<BFloat16>);
+}  // namespace polyop
+#endif
