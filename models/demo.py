@@ -61,7 +61,7 @@ def main() -> None:
         target = ROOT / "docs" / "images"
         target.mkdir(parents=True, exist_ok=True)
         for name, picture in (("srcnn.png", panel), ("nms.png", boxes)):
-            picture.quantize(256).save(target / name, optimize=True)
+            picture.save(target / name, optimize=True)
     console.rule("[bold]Files")
     for path in sorted(arguments.out.iterdir()):
         console.print(f"  {_short(str(path))}  {path.stat().st_size / 1024:.0f} KiB", highlight=False)

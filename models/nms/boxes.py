@@ -21,7 +21,7 @@ SIZES = range(44, 90, 4)  # window extents in pixels
 STRONGEST = 160
 SHOWN = 0.25  # boxes below this score are not drawn
 ZOOM = 2
-THRESHOLD = 0.08  # windows of neighbouring coins overlap by more: NMS loses some, soft-NMS does not
+THRESHOLD = 0.04  # windows of neighbouring coins overlap by more: NMS loses some, soft-NMS does not
 
 
 def candidates(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,8 +107,8 @@ def draw_suppression(program, out: Path, console: Console) -> Image.Image:  # no
 
     panel = Panel("Suppression of overlapping detections: mmcv::NonMaxSuppression and mmcv::SoftNonMaxSuppression")
     panel.add(f"{len(boxes)} candidates", draw_boxes(photo, boxes, scores))
-    panel.add("NMS: the best box of each group", draw_boxes(photo, boxes[keep], scores[keep]))
-    panel.add("Soft-NMS: overlap lowers scores instead", draw_boxes(photo, dets[:, :4], dets[:, 4]))
+    panel.add(f"NMS loses neighbours: {len(keep)} of 24 coins", draw_boxes(photo, boxes[keep], scores[keep]))
+    panel.add(f"Soft-NMS only lowers their scores: {int((dets[:, 4] >= SHOWN).sum())} of 24", draw_boxes(photo, dets[:, :4], dets[:, 4]))
     picture = panel.draw(columns=3)
     picture.save(out / "nms_compared.png")
     return picture

@@ -1,0 +1,318 @@
+"""The program `polyop`: runs, inspects and explains; every error says what to do next."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from PIL import Image
+from single_node import model
+
+OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED, NO_RUNTIME = range(6)
+
+
+@pytest.fixture
+def polyop(program: Path, tmp_path: Path):  # noqa: ANN201
+    """Runs the program in a temporary folder; returns (exit code, stdout, stderr)."""
+
+    def run(*arguments: object, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+        command = [str(program), *map(str, arguments)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
+        return result.returncode, result.stdout, result.stderr
+
+    return run
+
+
+@pytest.fixture
+def add(tmp_path: Path) -> Path:
+    """A model of custom::my_add with dynamic extents."""
+    a = np.zeros((2, 3), np.float32)
+    path = tmp_path / "add.onnx"
+    onnx.save(model("custom::my_add", {"a": a, "b": a}, ["c"], shapes={"a": ("N", "M"), "b": ("M",)}), path)
+    return path
+
+
+def picture_model(path: Path, shape: list[object], kind: int = TensorProto.FLOAT, props: dict[str, str] | None = None) -> Path:
+    """The identity on pictures, made of standard operators."""
+    value = [helper.make_tensor_value_info(name, kind, shape) for name in ("input", "output")]
+    graph = helper.make_graph([helper.make_node("Identity", ["input"], ["output"])], "g", value[:1], value[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    helper.set_model_props(made, props or {})
+    onnx.save(made, path)
+    return path
+
+
+# ---- run -------------------------------------------------------------------------------------------
+
+
+def test_run_on_npy_npz_and_numbers(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "a.npy", a)
+    np.savez(tmp_path / "in.npz", a=a, b=np.ones(3, np.float32))
+    np.savez_compressed(tmp_path / "packed.npz", a=np.asfortranarray(a), b=np.ones(3, np.float64))
+    for inputs in (["-i", "a=a.npy", "--set", "b=1,1,1"], ["-i", "in.npz"], ["-i", "packed.npz"]):
+        code, out, err = polyop("run", add, *inputs, "-o", "c=c.npy", "-o", "all.npz", "--threads", 1)
+        assert code == OK, err
+        assert "f32[2, 3]" in out
+        np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), 2 * a + 1)
+        np.testing.assert_array_equal(np.load(tmp_path / "all.npz")["c"], 2 * a + 1)
+
+
+def test_run_reports_for_machines(polyop, add: Path) -> None:  # noqa: ANN001
+    code, out, _ = polyop("run", add, "-i", "a=random", "--shape", "a=2x3", "--set", "b=1,2,3", "--repeat", 3, "--json")
+    report = json.loads(out)
+    assert code == OK
+    assert report["outputs"][0] == {"name": "c", "dtype": "f32", "shape": [2, 3], "file": ""}
+    assert len(report["run_seconds"]) == 3
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.UINT8, TensorProto.FLOAT16])
+def test_pictures_survive_the_way_through(polyop, tmp_path: Path, layout: str, kind: int) -> None:  # noqa: ANN001
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "in.png")
+    shape = ["N", 3, "H", "W"] if layout == "NCHW" else ["N", "H", "W", 3]
+    path = picture_model(tmp_path / "id.onnx", shape, kind)
+    code, _, err = polyop("run", path, "-i", "input=in.png", "-o", "output=out.png", "-o", "output=out.npy")
+    assert code == OK, err
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
+    tensor = np.load(tmp_path / "out.npy")
+    assert tensor.shape == ((1, 3, 5, 7) if layout == "NCHW" else (1, 5, 7, 3))
+    assert tensor.max() <= (255 if kind == TensorProto.UINT8 else 1)
+
+
+def test_pictures_follow_the_models_metadata_and_the_options(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    Image.new("RGB", (4, 3), (255, 0, 0)).save(tmp_path / "red.png")
+    note = json.dumps({"layout": "NCHW", "range": [-1, 1], "color": "BGR"})
+    path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"], props={"polyop.image.input": note})
+    assert polyop("run", path, "-i", "red.png", "-o", "out.npy")[0] == OK
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy")[0, :, 0, 0], [-1, -1, 1])
+    assert polyop("run", path, "-i", "red.png", "-o", "out.npy", "--range", "0,255", "--color", "RGB")[0] == OK
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy")[0, :, 0, 0], [255, 0, 0])
+
+
+def test_jpeg(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    Image.new("RGB", (32, 16), (10, 200, 90)).save(tmp_path / "in.jpg", quality=95)
+    path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
+    assert polyop("run", path, "-i", "in.jpg", "-o", "out.jpg")[0] == OK
+    got = np.asarray(Image.open(tmp_path / "out.jpg")).astype(int)
+    assert np.abs(got - [10, 200, 90]).max() < 6
+
+
+def test_a_gray_model_takes_a_colour_picture(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    Image.new("RGB", (4, 3), (255, 255, 255)).save(tmp_path / "white.png")
+    path = picture_model(tmp_path / "id.onnx", [1, 1, "H", "W"])
+    assert polyop("run", path, "-i", "white.png", "-o", "out.npy")[0] == OK
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.ones((1, 1, 3, 4)), atol=1e-6)
+
+
+def test_the_isa_can_be_forced(polyop, add: Path) -> None:  # noqa: ANN001
+    inputs = ("-i", "a=zeros", "--shape", "a=1x3", "--set", "b=1,2,3")
+    code, out, _ = polyop("run", add, *inputs, "--isa", "sse4")
+    assert code == OK
+    assert "sse4" in out
+    code, _, err = polyop("run", add, *inputs, "--isa", "mmx")
+    assert code == USAGE
+    assert "wanted one of" in err
+
+
+# ---- errors of run ---------------------------------------------------------------------------------
+
+
+def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+    np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+    cases = [
+        (["-i", "aa=a.npy"], "has no input 'aa'", "a: f32[N, M]"),
+        (["-i", "a=a.npy"], "no value for b: f32[M]", "--set"),
+        (["-i", "a.npy"], "several inputs", "NAME=a.npy"),
+        (["-i", "a=random", "--set", "b=1"], "not fixed", "--shape a="),
+        (["-i", "a=a.npy", "--set", "b=1,x,3"], "'x' is not a number", ""),
+        (["-i", "a=a.txt", "--set", "b=1"], "unknown kind", ".npy"),
+        (["-i", "b=a.npy", "--set", "a=1"], "input 'b' wants f32[M]", ""),
+        (["-i", "a=a.npy", "--set", "b=1,2,3", "-o", "d=x.npy"], "has no output 'd'", "c: f32"),
+        (["-i", "a=a.npy", "--set", "b=1,2,3", "-o", "c=x.txt"], "unknown kind", ".npz"),
+        (["--threads", "0"], "--threads", "--help"),
+        (["--nonsense"], "--nonsense", "--help"),
+    ]
+    for arguments, message, hint in cases:
+        code, _, err = polyop("run", add, *arguments)
+        assert code == USAGE, (arguments, err)
+        assert message in err
+        assert hint in err
+
+
+def test_an_error_of_the_model_names_operator_and_sizes(polyop, add: Path) -> None:  # noqa: ANN001
+    code, _, err = polyop("run", add, "-i", "a=zeros", "--shape", "a=2x3", "--set", "b=1,2,3,4")
+    assert code == FAILED
+    assert "custom::my_add" in err
+    assert "3 against 4" in err
+
+
+def test_nobody_provides_the_operator(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    x = np.zeros((1, 1, 2, 2), np.float32)
+    path = tmp_path / "unknown.onnx"
+    onnx.save(model("nobody::Frobnicate", {"x": x}), path)
+    code, _, err = polyop("run", path, "-i", "zeros")
+    assert code == NOT_PROVIDED
+    assert "nobody::Frobnicate" in err
+    assert "polyop inspect" in err
+
+
+def test_onnxruntime_is_not_there(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+    (tmp_path / "not.so").write_bytes(b"not a library")
+    code, _, err = polyop("run", add, "-i", "a=zeros", "--onnxruntime", "not.so")
+    assert code == NO_RUNTIME
+    assert "pip install onnxruntime" in err
+
+
+def damaged(tmp_path: Path) -> list[tuple[str, bytes]]:
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(0, 256, (40, 40, 3), np.uint8)).save(tmp_path / "ok.png")
+    Image.fromarray(rng.integers(0, 256, (40, 40, 3), np.uint8)).save(tmp_path / "ok.jpg")
+    np.save(tmp_path / "ok.npy", np.zeros((1, 3, 8, 8), np.float32))
+    np.savez(tmp_path / "ok.npz", input=np.zeros((1, 3, 8, 8), np.float32))
+    np.save(tmp_path / "object.npy", np.array([{}], dtype=object), allow_pickle=True)
+    read = {name: (tmp_path / name).read_bytes() for name in ("ok.png", "ok.jpg", "ok.npy", "ok.npz", "object.npy")}
+    huge = read["ok.npy"].replace(b"(1, 3, 8, 8)", b"(9999999999,)")
+    overflow = read["ok.npy"].replace(b"(1, 3, 8, 8), }", b"(9999999999,9999999999,9,9),}"[:15])
+    return [
+        ("truncated.png", read["ok.png"][: len(read["ok.png"]) // 2]),
+        ("truncated.jpg", read["ok.jpg"][: len(read["ok.jpg"]) // 2]),
+        ("text.png", b"this is no picture"),
+        ("empty.png", b""),
+        ("truncated.npy", read["ok.npy"][:200]),
+        ("short.npy", read["ok.npy"][:9]),
+        ("huge.npy", huge),
+        ("overflow.npy", overflow),
+        ("object.npy", read["object.npy"]),
+        ("endian.npy", read["ok.npy"].replace(b"<f4", b">f4")),
+        ("truncated.npz", read["ok.npz"][: len(read["ok.npz"]) // 2]),
+        ("text.npz", b"PK but not really"),
+        ("empty.npy", b""),
+    ]
+
+
+def test_damaged_inputs(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
+    for name, content in damaged(tmp_path):
+        (tmp_path / name).write_bytes(content)
+        code, _, err = polyop("run", path, "-i", f"input={name}")
+        assert code == BAD_FILE, (name, code, err)
+        assert name in err
+    code, _, err = polyop("run", path, "-i", "input=missing.png")
+    assert (code, "does not exist" in err) == (BAD_FILE, True)
+
+
+def test_damaged_models(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+    good = add.read_bytes()
+    cases = {
+        "text.onnx": b"this is no model",
+        "empty.onnx": b"",
+        "truncated.onnx": good[: len(good) // 2],
+        "zeros.onnx": bytes(100),
+        "claim.onnx": b"\x3a\xff\xff\xff\xff\x0f" + good,
+    }
+    for name, content in cases.items():
+        (tmp_path / name).write_bytes(content)
+        for command in ("run", "inspect"):
+            code, _, err = polyop(command, name)
+            assert code == BAD_FILE, (command, name, err)
+            assert name in err
+    for command in ("run", "inspect"):
+        assert polyop(command, tmp_path)[0] == BAD_FILE  # a directory
+        assert polyop(command, "missing.onnx")[0] == BAD_FILE
+
+
+def test_mutated_models_never_crash(sanitized_program: Path, add: Path, tmp_path: Path) -> None:
+    """`inspect` under the sanitizers, on the model with random bytes changed."""
+    rng = np.random.default_rng(1)
+    good = np.frombuffer(add.read_bytes(), np.uint8)
+    for trial in range(60):
+        bad = good.copy()
+        places = rng.integers(0, len(bad), rng.integers(1, 6))
+        bad[places] = rng.integers(0, 256, len(places))
+        path = tmp_path / f"{trial}.onnx"
+        path.write_bytes(bad.tobytes())
+        result = subprocess.run([sanitized_program, "inspect", path], capture_output=True, check=False, timeout=60)
+        assert result.returncode in (OK, BAD_FILE, NOT_PROVIDED), result.stderr.decode()
+
+
+# ---- inspect ---------------------------------------------------------------------------------------
+
+
+def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
+    nodes = [
+        helper.make_node("my_add", ["x", "x"], ["a"], domain="custom"),
+        helper.make_node("my_add", ["a", "x"], ["b"], domain="mmcv"),  # the right type in another domain
+        helper.make_node("my_ad", ["b", "x"], ["c"], domain="custom"),  # misspelt
+        helper.make_node("Gelu", ["c"], ["d"], domain="com.microsoft"),
+        helper.make_node("Quux", ["d"], ["y"], domain="else", level=3, names=["p", "q"]),
+    ]
+    branch = helper.make_graph([helper.make_node("Hidden", ["x"], ["h"], domain="deep")], "then", [], [helper.make_tensor_value_info("h", TensorProto.FLOAT, None)])
+    nodes.append(helper.make_node("If", ["flag"], ["z"], then_branch=branch, else_branch=branch))
+    flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "z")]
+    graph = helper.make_graph(nodes, "g", [x, flag], outputs)
+    opsets = [helper.make_opsetid(d, 1 if d else 17) for d in ("", "custom", "mmcv", "else", "com.microsoft", "deep")]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+
+    code, out, _ = polyop("inspect", "m.onnx")
+    assert code == NOT_PROVIDED
+    for text in ("float32[N, 4]", "polyop (ONNX Runtime CPU)", "ONNX Runtime contrib", "level=3", "deep::Hidden"):
+        assert text in out
+    assert "polyop has it as custom::my_add" in out
+    assert "the nearest is custom::my_add" in out
+
+    report = json.loads(polyop("inspect", "m.onnx", "--json")[1])
+    provided = {o["name"]: o["provided"] for o in report["operators"]}
+    assert provided["custom::my_add"]
+    assert provided["com.microsoft::Gelu"]
+    assert not provided["else::Quux"]
+    assert {o["name"]: o["count"] for o in report["operators"]}["deep::Hidden"] == 2
+    assert "Quux" in polyop("inspect", "m.onnx", "--verbose")[1]
+
+
+def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+    code, out, _ = polyop("inspect", picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"]))
+    assert code == OK
+    assert "Every operator is ONNX's own" in out
+
+
+# ---- ops, help -------------------------------------------------------------------------------------
+
+
+def test_ops_lists_every_folder(polyop) -> None:  # noqa: ANN001
+    folders = {f.name for f in (Path(__file__).resolve().parent.parent / "ops").iterdir() if any(f.glob("*.h"))}
+    listed = {o["name"] for o in json.loads(polyop("ops", "--json")[1])}
+    assert listed == folders
+    code, out, _ = polyop("ops")
+    assert code == OK
+    assert all(name in out for name in folders)
+
+
+def test_ops_explains_one_by_any_of_its_names(polyop) -> None:  # noqa: ANN001
+    pages = [polyop("ops", name)[1] for name in ("roi_align", "mmcv::MMCVRoiAlign", "MMCVRoiAlign")]
+    assert pages[0] == pages[1] == pages[2]
+    for text in ("input: T[N, C, H, W]", "sampling_ratio", "{avg, max}", "Mask R-CNN", "mmdeploy::MMCVRoiAlign"):
+        assert text in pages[0]
+    assert "| `sampling_ratio` |" in polyop("ops", "roi_align", "--markdown")[1]
+    code, _, err = polyop("ops", "roi_alin")
+    assert code == USAGE
+    assert "did you mean 'roi_align'" in err
+
+
+def test_help(polyop) -> None:  # noqa: ANN001
+    for arguments in (["--help"], ["run", "--help"], ["inspect", "--help"], ["ops", "--help"]):
+        code, out, _ = polyop(*arguments)
+        assert code == OK
+        assert "Usage" in out
+    assert "Exit codes" in polyop("--help")[1]
+    assert polyop()[0] == USAGE
+    assert polyop("--version")[1].startswith("polyop ")
+    assert "subcommand" in polyop("nonsense")[2].lower() or polyop("nonsense")[0] == USAGE
