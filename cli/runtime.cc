@@ -133,9 +133,10 @@ struct Session::Impl {
   Ort::Session session{nullptr};
 };
 
-Session::Session(const std::string& path, const SessionOptions& options) : impl_(std::make_unique<Impl>()) {
+Session::Session(const std::string& path, const SessionOptions& options) {
   const Loaded loaded = LoadRuntime(options.onnxruntime);
   InitApi(loaded);
+  impl_ = std::make_unique<Impl>();  // its members call the API even to release nothing
   version_ = loaded.base->GetVersionString();
   path_ = loaded.path;
   try {
