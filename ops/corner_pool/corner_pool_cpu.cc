@@ -88,7 +88,12 @@ void PoolRows(const T* input, int64_t rows, int64_t width, bool stream, T* outpu
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const PrefixMax<kReverse, decltype(d)> prefix_max;
-  for (int64_t r = 0; r < rows; ++r, input += width, output += width) {
+  if (kReverse) {  // the last row first: memory is then walked in one direction
+    input += (rows - 1) * width;
+    output += (rows - 1) * width;
+  }
+  const int64_t step = kReverse ? -width : width;
+  for (int64_t r = 0; r < rows; ++r, input += step, output += step) {
     auto best = hn::Set(d, -INFINITY);
     int64_t k = 0;  // elements done, counted from where the walk begins
     for (; k + lanes <= width; k += lanes) {

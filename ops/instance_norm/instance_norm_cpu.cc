@@ -28,8 +28,8 @@ struct Moments {
   }
 };
 
-constexpr int64_t kBlock = 4096;           // elements whose sums are taken about one of them
-constexpr int64_t kChunk = kBlock * 16;    // what threads share of a large channel
+constexpr int64_t kBlock = 1024;         // elements whose sums are taken about one of them
+constexpr int64_t kChunk = kBlock * 64;  // what threads share of a large channel
 
 }  // namespace
 }  // namespace polyop
@@ -47,11 +47,14 @@ Moments MomentsOfBlock(const T* x, int64_t count) {
   const hn::ScalableTag<float> df;
   const hn::Repartition<double, decltype(df)> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(df));
+  // The conversions to double leave the processor too little room to fetch ahead by itself.
+  constexpr int64_t kAhead = 4096 / sizeof(T);
   const double first = ToFloat(x[0]);
   const auto pivot = hn::Set(d, first);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), squares0 = hn::Zero(d), squares1 = hn::Zero(d);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
+    hwy::Prefetch(x + i + kAhead);
     const auto v = LoadFloat(df, x + i);
     const auto low = hn::Sub(hn::PromoteLowerTo(d, v), pivot), high = hn::Sub(hn::PromoteUpperTo(d, v), pivot);
     sum0 = hn::Add(sum0, low);
@@ -108,6 +111,24 @@ void Apply(const Affine& affine, const T* x, int64_t count, bool stream, T* y) {
   StoreFloatN(hn::MulAdd(hn::Sub(LoadFloatN(d, x + i, rest), mean), factor, shift), d, y + i, rest);
 }
 
+// Channels `begin` to `end`. While one is written, the moments of the next are taken, block by block in turn:
+// memory then reads and writes at the same time.
+template <class T, class MakeAffine>
+void Normalise(const T* input, int64_t begin, int64_t end, int64_t count, const MakeAffine& make_affine, bool stream,
+               T* output) {
+  Moments moments = MomentsOf(input + begin * count, count);
+  for (int64_t p = begin; p < end; ++p) {
+    const Affine affine = make_affine(moments, p);
+    moments = {};
+    for (int64_t i = p * count, stop = i + count; i < stop; i += kBlock) {
+      const int64_t size = std::min(kBlock, stop - i);
+      Apply(affine, input + i, size, stream, output + i);
+      if (p + 1 < end) moments.Merge(MomentsOfBlock(input + i + count, size));
+    }
+  }
+  if (stream) hwy::FlushStream();
+}
+
 template <class T>
 Status InstanceNormCpu(const InstanceNorm& op, const Context& context, Tensor<const T, kAnyRank> input,
                        Tensor<const T, 1> scale, Tensor<const T, 1> shift, Tensor<T, kAnyRank> output) {
@@ -119,13 +140,9 @@ Status InstanceNormCpu(const InstanceNorm& op, const Context& context, Tensor<co
     return Affine(moments, op.epsilon, ToFloat(scale[c]), ToFloat(shift[c]));
   };
   if (count <= kChunk || planes >= 16) {
-    // A channel at a time: most are still in the L2 cache when they are read again.
-    context.ParallelFor(planes, GrainFor(static_cast<double>(count) * 0.4), [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t p = begin; p < end; ++p) {
-        const T* x = input.data() + p * count;
-        Apply(affine(MomentsOf(x, count), p), x, count, stream, output.data() + p * count);
-      }
-      if (stream) hwy::FlushStream();
+    const int64_t grain = std::max(planes / 16, GrainFor(static_cast<double>(count) * 0.4));
+    context.ParallelFor(planes, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+      Normalise(input.data(), begin, end, count, affine, stream, output.data());
     });
     return Status::Ok();
   }
