@@ -1,0 +1,148 @@
+// Files in and out: round trips, and damaged files that must end in a Failure and nothing else.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+
+#include "cli/array.h"
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "cli/image.h"
+#include "cli/npy.h"
+#include "cli/text.h"
+
+namespace polyop::cli {
+namespace {
+
+class Files : public ::testing::Test {
+ protected:
+  Files() : folder_(std::filesystem::temp_directory_path() / ("polyop_files_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Files() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_ / name; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+Array Counted(DType dtype, const std::vector<int64_t>& shape) {
+  Array a = MakeArray(dtype, shape);
+  for (int64_t i = 0; i < a.size(); ++i) a.set(i, static_cast<double>(i % 7));
+  return a;
+}
+
+Image Noise(int64_t width, int64_t height) {
+  Image image{width, height, std::vector<uint8_t>(static_cast<size_t>(width * height * 3))};
+  std::mt19937 rng(1);
+  for (uint8_t& v : image.rgb) v = static_cast<uint8_t>(rng());
+  return image;
+}
+
+// Changes, cuts or repeats random bytes; the reader must return or throw Failure.
+template <class Read>
+void ReadDamaged(const std::vector<uint8_t>& good, int trials, const Read& read) {
+  std::mt19937 rng(2);
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<uint8_t> bad = good;
+    for (uint32_t changes = 1 + rng() % 4; changes > 0; --changes) bad[rng() % bad.size()] = static_cast<uint8_t>(rng());
+    if (rng() % 3 == 0) bad.resize(rng() % bad.size());
+    try {
+      read(bad);
+    } catch (const Failure& failure) {
+      EXPECT_NE(std::string(failure.what()), "");
+    }
+  }
+}
+
+TEST_F(Files, NpyRoundTrip) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kI8, DType::kU8, DType::kI16, DType::kI32, DType::kI64, DType::kBool}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{}, {0}, {5}, {2, 3}, {1, 2, 0, 4}}) {
+      const Array a = Counted(dtype, shape);
+      const Array b = ParseNpy(FormatNpy(a), "a.npy");
+      EXPECT_EQ(a.dtype, b.dtype);
+      EXPECT_EQ(a.shape, b.shape);
+      EXPECT_EQ(a.bytes, b.bytes);
+    }
+  }
+}
+
+TEST_F(Files, NpzRoundTrip) {
+  const std::map<std::string, Array> arrays = {{"x", Counted(DType::kF32, {3, 4})}, {"name with space", Counted(DType::kI64, {7})}};
+  WriteNpz(Path("a.npz"), arrays);
+  const auto read = ReadNpz(Path("a.npz"));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read.at("x").bytes, arrays.at("x").bytes);
+  EXPECT_EQ(read.at("name with space").shape, arrays.at("name with space").shape);
+}
+
+TEST_F(Files, DamagedNpy) {
+  ReadDamaged(FormatNpy(Counted(DType::kF32, {2, 3})), 3000, [](const std::vector<uint8_t>& bytes) { (void)ParseNpy(bytes, "bad.npy"); });
+}
+
+TEST_F(Files, DamagedNpz) {
+  WriteNpz(Path("good.npz"), {{"x", Counted(DType::kF32, {3, 4})}});
+  ReadDamaged(ReadFile(Path("good.npz")), 500, [&](const std::vector<uint8_t>& bytes) {
+    WriteFile(Path("bad.npz"), bytes.data(), bytes.size());
+    (void)ReadNpz(Path("bad.npz"));
+  });
+}
+
+TEST_F(Files, PngKeepsEveryPixel) {
+  const Image image = Noise(17, 9);
+  WriteImage(Path("a.png"), image);
+  EXPECT_EQ(ReadImage(Path("a.png")).rgb, image.rgb);
+}
+
+TEST_F(Files, DamagedPictures) {
+  for (const char* name : {"a.png", "a.jpg"}) {
+    WriteImage(Path(name), Noise(17, 9));
+    ReadDamaged(ReadFile(Path(name)), 400, [&](const std::vector<uint8_t>& bytes) {
+      WriteFile(Path("bad"), bytes.data(), bytes.size());
+      (void)ReadImage(Path("bad"));
+    });
+  }
+}
+
+TEST_F(Files, PicturesBecomeTensorsAndBack) {
+  const Image image = Noise(5, 4);
+  for (auto layout : {ImageFormat::Layout::kNchw, ImageFormat::Layout::kNhwc}) {
+    for (auto color : {ImageFormat::Color::kRgb, ImageFormat::Color::kBgr}) {
+      const ImageFormat format{layout, color, -1, 1};
+      EXPECT_EQ(FromTensor(ToTensor(image, format, DType::kF32), format, "x").rgb, image.rgb);
+    }
+  }
+  EXPECT_THROW((void)FromTensor(Counted(DType::kF32, {2, 3, 4, 4}), {}, "x"), Failure);
+}
+
+TEST(Array, RefusesImpossibleSizes) {
+  EXPECT_THROW((void)MakeArray(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), Failure);
+  EXPECT_THROW((void)MakeArray(DType::kF32, {-1}), Failure);
+  EXPECT_EQ(MakeArray(DType::kF32, {0, int64_t{1} << 40}).bytes.size(), 0u);
+}
+
+TEST(Array, CastSaturates) {
+  Array a = MakeArray(DType::kF64, {3});
+  a.set(0, 1e20);
+  a.set(1, -5);
+  a.set(2, std::numeric_limits<double>::quiet_NaN());
+  const Array b = Cast(a, DType::kU8);
+  EXPECT_EQ(b.at(0), 255);
+  EXPECT_EQ(b.at(1), 0);
+  EXPECT_EQ(b.at(2), 0);
+}
+
+TEST(Text, FindsTheNearestName) {
+  EXPECT_EQ(Nearest("roi_alin", {"nms", "roi_align"}), "roi_align");
+  EXPECT_EQ(Nearest("MMCV::ROIALIGN", {"mmcv::RoiAlign"}), "mmcv::RoiAlign");
+  EXPECT_EQ(Nearest("something else", {"nms"}), "");
+}
+
+TEST(Text, TablesAlign) {
+  EXPECT_EQ(Table({"a", "bb"}, {{"xyz", "1"}}), "  a    bb\n  ---  --\n  xyz  1\n");
+  EXPECT_EQ(MarkdownTable({"a"}, {{"x|y"}}), "| a |\n| --- |\n| x\\|y |\n");
+}
+
+}  // namespace
+}  // namespace polyop::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/grid_coordinates.h"
+#include "core/operator.h"
+
+namespace polyop {
+
+/// Samples pictures or volumes at given coordinates: grid_sample.
+struct GridSampler {
+  enum class Interpolation { kBilinear, kNearest, kBicubic };
+  Interpolation interpolation_mode = Interpolation::kBilinear;
+  GridPadding padding_mode = GridPadding::kZeros;
+  bool align_corners = false;
+
+  static constexpr const char* kName = "grid_sampler";
+  static constexpr Signature kSignatures[] = {
+      "input: T[N, C, H, W], grid: T[N, OH, OW, 2] -> output: T[N, C, OH, OW]",
+      "input: T[N, C, D, H, W], grid: T[N, OD, OH, OW, 3] -> output: T[N, C, OD, OH, OW]",
+  };
+  static constexpr NodeName kNodes[] = {"mmcv::grid_sampler", "mmdeploy::grid_sampler"};
+  static constexpr std::tuple kAttributes = {
+      Attr("interpolation_mode", &GridSampler::interpolation_mode, "how values between pixels are made").Codes("bilinear", "nearest", "bicubic"),
+      Attr("padding_mode", &GridSampler::padding_mode, "what lies outside of the picture").Codes("zeros", "border", "reflection"),
+      Attr("align_corners", &GridSampler::align_corners, "whether -1 and 1 are the outer pixels' centres or their outer edges"),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Samples a picture or a volume at the coordinates that a grid gives.",
+      .semantics =
+          "The last dimension of the grid is (x, y) or (x, y, z), -1 to 1 over the picture. `nearest` rounds halves to even. "
+          "Bicubic (a = -0.75) exists for pictures only. Coordinates are computed in float. A NaN coordinate samples nothing "
+          "with padding zeros (the result is 0) and pixel 0 of its axis with the others; so does infinity with zeros and "
+          "reflection, while border takes the edge. Coordinates beyond 2^24 pixels are taken as 2^24.",
+      .source = "`torch.nn.functional.grid_sample`",
+      .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",
+  };
+};
+
+}  // namespace polyop
