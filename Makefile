@@ -20,7 +20,7 @@ demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and 
 test: ## every test: C++ (also under sanitizers), Python, packaging
 	@tools/test.sh
 
-bench: ## measure the kernels; ARGS= goes to polyop_bench
+bench: ## every operator beside its rivals; ARGS='--only nms'
 	@tools/bench.sh $(ARGS)
 
 fuzz: ## fuzz the readers of files for SECONDS_EACH= (60); needs clang

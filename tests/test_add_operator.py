@@ -33,7 +33,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cmake if cmake.exists() else "cmake",
         *("-S", ROOT, "-B", folder / "build", "-G", "Ninja"),
         f"-DPOLYOP_EXTRA_OPS_DIRS={folder / 'ops'}",
-        *("-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF", "-DPOLYOP_BUILD_BENCH=OFF"),
+        *("-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF"),
         f"-DPython3_EXECUTABLE={sys.executable}",
     )
     run(cmake if cmake.exists() else "cmake", "--build", folder / "build", "--target", "polyop_onnxruntime", "scaled_rows_test")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the table of operators, which `polyop ops --markdown` prints from the definitions, between the
-# two marks in README.md. With --check: changes nothing, fails if the table is out of date.
+# Writes what the definitions say: the table of operators between the two marks in README.md, and a page for
+# each operator in docs/operators/. With --check: changes nothing, fails if any of it is out of date.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 BEGIN='<!-- operators: written by make docs -->'
 END='<!-- end of operators -->'
@@ -9,15 +9,25 @@ if [ "$mode" != --check ]; then
   tools/setup.sh
   tools/build.sh release
 fi
+POLYOP="$VENV/bin/polyop"
+OUT="$(mktemp -d)"
+trap 'rm -rf "$OUT"' EXIT
 
 grep -qxF "$BEGIN" README.md && grep -qxF "$END" README.md || die "README.md lacks the lines '$BEGIN' and '$END'"
-table="$("$VENV/bin/polyop" ops --markdown)" || die "'polyop ops --markdown' failed"
-fresh="$(TABLE="$table" awk -v begin="$BEGIN" -v end="$END" '
+TABLE="$("$POLYOP" ops --markdown)" awk -v begin="$BEGIN" -v end="$END" '
   $0 == end { inside = 0 }
   !inside { print }
-  $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' README.md)"
+  $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' README.md >"$OUT/README.md"
+mkdir "$OUT/operators"
+for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"] for o in json.load(sys.stdin)])'); do
+  "$POLYOP" ops "$op" --markdown >"$OUT/operators/$op.md"
+done
+
 if [ "$mode" = --check ]; then
-  [ "$fresh" = "$(cat README.md)" ] || die "README.md's table of operators is out of date: run make docs"
+  diff -u README.md "$OUT/README.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
 else
-  printf '%s\n' "$fresh" >README.md
+  cp "$OUT/README.md" README.md
+  rm -rf docs/operators
+  mkdir -p docs
+  cp -r "$OUT/operators" docs/operators
 fi

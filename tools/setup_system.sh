@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PACKAGES=(
-  g++ libgtest-dev libbenchmark-dev                # build, tests, benchmarks
+  g++ libgtest-dev                                 # build, tests
   libcli11-dev nlohmann-json3-dev                  # the program: command line, JSON
   libprotobuf-dev protobuf-compiler                #   ONNX files
   libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev #   pictures, .npz files

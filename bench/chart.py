@@ -1,0 +1,42 @@
+"""The chart of a benchmark: how many times as long the best rival takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness import Row
+
+COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
+
+
+def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
+    """Bars on a logarithmic axis, one a number of threads; rows without a rival are left out."""
+    rows = [row for row in rows if row.ratio is not None]
+    if not rows:
+        return
+    labels = list(dict.fromkeys(f"{row.operator}: {row.title}" for row in rows))
+    threads = sorted({row.threads for row in rows})
+    height = 0.8 / len(threads)
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(labels)), layout="constrained")
+    for index, count in enumerate(threads):
+        ratios = {f"{row.operator}: {row.title}": row.ratio for row in rows if row.threads == count}
+        places = np.arange(len(labels)) + (index - (len(threads) - 1) / 2) * height
+        widths = [ratios.get(label, np.nan) for label in labels]
+        bars = axes.barh(places, widths, height, color=COLOURS[index % len(COLOURS)], label=f"{count} thread{'s' * (count > 1)}")
+        axes.bar_label(bars, [f"{w:.1f}x" for w in widths], padding=3, fontsize=7)
+    axes.axvline(1, color="#555", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlim(min(0.5, *(row.ratio for row in rows)), max(row.ratio for row in rows) * 1.6)
+    axes.set_yticks(range(len(labels)), labels, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("time of the best rival / time of polyop (median; right of 1 polyop is faster)")
+    axes.set_title(f"polyop {about['polyop']} on {about['processor']}, ONNX Runtime {about['onnxruntime']}, torch {about['torch']}", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

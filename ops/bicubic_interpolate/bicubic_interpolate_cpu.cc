@@ -1,0 +1,33 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/bicubic_interpolate/bicubic_interpolate_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/bicubic_resize-inl.h"
+#include "core/simd.h"
+#include "ops/bicubic_interpolate/bicubic_interpolate.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status BicubicInterpolateCpu(const BicubicInterpolate& op, const Context& context, Tensor<const T, 4> input, Tensor<T, 4> output) {
+  const auto axis = [&](int dim) {
+    return op.align_corners ? ResizeAxis::AlignedCorners(input.dim(dim), output.dim(dim))
+                            : ResizeAxis::ByScale(input.dim(dim), output.dim(dim), op.scale_factor[static_cast<size_t>(dim - 2)]);
+  };
+  return BicubicResize(context, input, axis(2), axis(3), output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCpu<float>);
+POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF16, BicubicInterpolateCpu<Half>);
+POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateBF16, BicubicInterpolateCpu<BFloat16>);
+}  // namespace polyop
+#endif

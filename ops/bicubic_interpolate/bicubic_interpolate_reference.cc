@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/bicubic_interpolate/bicubic_interpolate.h"
+
+namespace polyop {
+namespace {
+
+double Kernel(double x) {
+  constexpr double a = -0.75;
+  x = std::abs(x);
+  if (x <= 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
+  return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
+}
+
+// The matrix that maps a column of `from` pixels to one of `to` pixels, row by row.
+std::vector<double> ResizeMatrix(int64_t from, int64_t to, double scale, bool align_corners) {
+  std::vector<double> matrix(static_cast<size_t>(from * to), 0.0);
+  for (int64_t i = 0; i < to; ++i) {
+    double at = (static_cast<double>(i) + 0.5) / scale - 0.5;
+    if (align_corners) at = to > 1 ? static_cast<double>(i * (from - 1)) / static_cast<double>(to - 1) : 0;
+    for (int tap = -1; tap <= 2; ++tap) {
+      const double pixel = std::floor(at) + tap;
+      const auto clamped = static_cast<int64_t>(std::clamp<double>(pixel, 0, static_cast<double>(from - 1)));
+      matrix[static_cast<size_t>(i * from + clamped)] += Kernel(at - pixel);
+    }
+  }
+  return matrix;
+}
+
+// output = rows * input * columns^T, plane by plane.
+Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&, Tensor<const double, 4> input, Tensor<double, 4> output) {
+  if (output.size() == 0) return Status::Ok();
+  const int64_t height = input.dim(2), width = input.dim(3), rows = output.dim(2), columns = output.dim(3);
+  const std::vector<double> vertical = ResizeMatrix(height, rows, op.scale_factor[0], op.align_corners);
+  const std::vector<double> horizontal = ResizeMatrix(width, columns, op.scale_factor[1], op.align_corners);
+  for (int64_t plane = 0; plane < input.dim(0) * input.dim(1); ++plane) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) {
+        double sum = 0;
+        for (int64_t y = 0; y < height; ++y) {
+          for (int64_t x = 0; x < width; ++x) {
+            const double weight = vertical[static_cast<size_t>(r * height + y)] * horizontal[static_cast<size_t>(c * width + x)];
+            if (weight != 0) sum += weight * input[(plane * height + y) * width + x];
+          }
+        }
+        output[(plane * rows + r) * columns + c] = sum;
+      }
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(BicubicInterpolate, BicubicInterpolateF64, BicubicInterpolateReference);
+
+}  // namespace
+}  // namespace polyop
