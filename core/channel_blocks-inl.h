@@ -77,6 +77,9 @@ struct BlockSum {
   HWY_INLINE void Fill(float value) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::Set(BlockTag(), value);
   }
+  HWY_INLINE void Load(const float* from) {
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::LoadU(BlockTag(), from + i * kBlockLanes);
+  }
   /// this += weight * pixel
   HWY_INLINE void Add(const float* pixel, float weight) {
     const auto w = hn::Set(BlockTag(), weight);

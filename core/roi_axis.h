@@ -44,10 +44,15 @@ struct RoiAxis {
   /// From the box's ends in pixels of the picture. `ratio` <= 0: as many samples as a bin has pixels.
   static RoiAxis Make(double low, double high, double scale, bool aligned, int64_t bins, int64_t ratio) {
     const double shift = aligned ? 0.5 : 0.0;
+    return Between(low * scale - shift, high * scale - shift, aligned ? 0.0 : 1.0, bins, ratio);
+  }
+
+  /// From the box's ends on the axis itself. Unless `least` is 0 the box is at least so long.
+  static RoiAxis Between(double low, double high, double least, int64_t bins, int64_t ratio) {
     RoiAxis axis;
-    axis.start = low * scale - shift;
-    double length = high * scale - shift - axis.start;
-    if (!aligned) length = std::max(length, 1.0);
+    axis.start = low;
+    double length = high - low;
+    if (least > 0) length = std::max(length, least);
     axis.bin = length / static_cast<double>(bins);
     const double adaptive = std::ceil(axis.bin);
     if (!std::isfinite(axis.start) || !std::isfinite(length)) return axis;
@@ -62,13 +67,17 @@ struct RoiAxis {
 
   /// The samples of a bin that can lie inside [-1, extent]: [*begin, *end). A huge box has only few.
   void Inside(int64_t bin_index, int64_t extent, int64_t* begin, int64_t* end) const {
+    Inside(bin_index, -1.0, static_cast<double>(extent), begin, end);
+  }
+  /// The same for [low, high].
+  void Inside(int64_t bin_index, double low, double high, int64_t* begin, int64_t* end) const {
     *begin = 0;
     *end = samples;
     if (!(bin > 0)) return;
     const double step = bin / static_cast<double>(samples), first = start + bin * static_cast<double>(bin_index);
     const auto clamp = [&](double at) { return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples))); };
-    *begin = clamp(std::floor((-1.0 - first) / step - 1.5));
-    *end = clamp(std::ceil((static_cast<double>(extent) - first) / step + 1.5));
+    *begin = clamp(std::floor((low - first) / step - 1.5));
+    *end = clamp(std::ceil((high - first) / step + 1.5));
     *end = std::max(*end, *begin);
   }
 };

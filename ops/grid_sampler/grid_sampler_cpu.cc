@@ -32,6 +32,8 @@ AxisTaps FindTaps(const GridSampler& op, float normalized, int64_t extent) {
   if (std::isnan(x) || (std::isinf(x) && op.padding_mode == GridPadding::kReflection)) x = 0;
   x = std::clamp(x, -kFar, kFar);
   const auto set = [&](int k, float index, float weight) {
+    // A padded coordinate on the last pixel has its right neighbour outside, with weight 0: gathers are not masked then.
+    if (op.padding_mode != GridPadding::kZeros) index = std::min(index, static_cast<float>(extent - 1));
     taps.index[k] = index >= 0 && index < static_cast<float>(extent) ? static_cast<int32_t>(index) : -1;
     taps.weight[k] = weight;
   };
