@@ -86,15 +86,52 @@ uint64_t KeyOf(const Point& p) {
   return (static_cast<uint64_t>(ordered) << 32) | static_cast<uint32_t>(p.index);
 }
 
+template <int kIsWide>
+using IntOf = std::conditional_t<kIsWide != 0, int64_t, int32_t>;
+
+// The ends as 64-bit integers, checked.
+template <class I>
+Status ReadEnds(const char* name, const Tensor<const I, 1>& offset, const char* total_name, int64_t total,
+                int64_t* ends) {
+  const int64_t count = offset.dim(0);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t before = i == 0 ? 0 : ends[i - 1];
+    ends[i] = offset[i];
+    if (ends[i] < before) {
+      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at least ", before,
+                             i == 0 ? "" : ", the end before it");
+    }
+    if (ends[i] > total) {
+      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at most ", total_name, " = ", total);
+    }
+  }
+  const int64_t last = count == 0 ? 0 : ends[count - 1];
+  if (last != total) {
+    return InvalidArgument("'", name, "' ends at ", last, ", wanted ", total_name, " = ", total);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace polyop
+#endif  // POLYOP_OPS_KNN_QUERY_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
 // Moves points below `pivot` to the front, without a branch that could be mispredicted; returns how many.
 template <int kAxis>
 int64_t Partition(Point* points, int64_t count, uint64_t pivot) {
+  const hn::FixedTag<float, 4> d;  // a point as a whole: loads that follow its store in parts would wait for it
   int64_t below = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const Point p = points[i];
-    points[i] = points[below];
-    points[below] = p;
-    below += KeyOf<kAxis>(p) < pivot;
+    const uint64_t key = KeyOf<kAxis>(points[i]);
+    const auto moved = hn::LoadU(d, &points[i].x);
+    hn::StoreU(hn::LoadU(d, &points[below].x), d, &points[i].x);
+    hn::StoreU(moved, d, &points[below].x);
+    below += key < pivot;
   }
   return below;
 }
@@ -130,41 +167,6 @@ void Select(Point* points, int64_t count, int64_t place, int axis) {
   if (axis == 1) return Select<1>(points, count, place);
   Select<2>(points, count, place);
 }
-
-template <int kIsWide>
-using IntOf = std::conditional_t<kIsWide != 0, int64_t, int32_t>;
-
-// The ends as 64-bit integers, checked.
-template <class I>
-Status ReadEnds(const char* name, const Tensor<const I, 1>& offset, const char* total_name, int64_t total,
-                int64_t* ends) {
-  const int64_t count = offset.dim(0);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t before = i == 0 ? 0 : ends[i - 1];
-    ends[i] = offset[i];
-    if (ends[i] < before) {
-      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at least ", before,
-                             i == 0 ? "" : ", the end before it");
-    }
-    if (ends[i] > total) {
-      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at most ", total_name, " = ", total);
-    }
-  }
-  const int64_t last = count == 0 ? 0 : ends[count - 1];
-  if (last != total) {
-    return InvalidArgument("'", name, "' ends at ", last, ", wanted ", total_name, " = ", total);
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-}  // namespace polyop
-#endif  // POLYOP_OPS_KNN_QUERY_ONCE_
-
-HWY_BEFORE_NAMESPACE();
-namespace polyop {
-namespace HWY_NAMESPACE {
-namespace {
 
 // Box of the points, and their least index.
 int32_t BoundingBox(const Point* points, int64_t count, float* low, float* high) {
