@@ -95,11 +95,11 @@ struct BlockSum {
   }
 };
 
-/// tile [count][16] -> to [channels][count], channels <= 16, rounding to T.
+/// tile [count][16] -> channels <= 16 rows of `count` values, `stride` apart, rounding to T.
 template <class T>
-void WriteChannels(const float* tile, int64_t count, int64_t channels, T* to) {
+void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to) {
   for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t i = 0; i < count; ++i) to[c * count + i] = FromFloat<T>(tile[i * kBlockChannels + c]);
+    for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c]);
   }
 }
 

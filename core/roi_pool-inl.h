@@ -249,7 +249,7 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
       const float* pixels = copies[table[r].level].Block(table[r].picture, block);
       const int64_t width = levels[static_cast<size_t>(table[r].level)].width;
       (how.average ? PoolAverage : PoolMaximum)(table[r], pixels, width, rows, columns, tile);
-      WriteChannels(tile, bins, std::min(kBlockChannels, channels - first), output + (r * channels + first) * bins);
+      WriteChannels(tile, bins, std::min(kBlockChannels, channels - first), bins, output + (r * channels + first) * bins);
     }
   });
   return Status::Ok();
@@ -362,7 +362,7 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
       }
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t first = b * kBlockChannels;
-        WriteChannels(tile + b * bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), output + (r * channels + first) * bins);
+        WriteChannels(tile + b * bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), bins, output + (r * channels + first) * bins);
       }
     }
   });

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/rotated_feature_align/rotated_feature_align_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/channel_blocks-inl.h"
+#include "core/roi_axis.h"
+#include "core/simd.h"
+#include "ops/rotated_feature_align/rotated_feature_align.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kRun = 64;     // pixels whose taps are found before the channels are visited
+constexpr int kMaxTaps = 5 * 4;  // five points of four pixels
+
+struct PixelTaps {
+  int32_t index[kMaxTaps];
+  float weight[kMaxTaps];
+  int count = 0;
+
+  void AddPoint(double y, double x, int64_t height, int64_t width) {
+    const LinearTaps rows = RoiTaps(y, height), columns = RoiTaps(x, width);
+    if (!rows.inside || !columns.inside) return;
+    const auto stride = static_cast<int32_t>(width);
+    Add(rows.low * stride + columns.low, rows.low_weight * columns.low_weight);
+    Add(rows.low * stride + columns.high, rows.low_weight * columns.high_weight);
+    Add(rows.high * stride + columns.low, rows.high_weight * columns.low_weight);
+    Add(rows.high * stride + columns.high, rows.high_weight * columns.high_weight);
+  }
+
+ private:
+  void Add(int32_t pixel, float w) {
+    if (w == 0) return;
+    index[count] = pixel;
+    weight[count++] = w;
+  }
+};
+
+template <class T>
+PixelTaps FindTaps(const RotatedFeatureAlign& op, const T* box, int64_t height, int64_t width) {
+  double v[5];
+  for (int k = 0; k < 5; ++k) v[k] = ToFloat(box[k]);
+  const double scale = op.spatial_scale, y = v[0] * scale, x = v[1] * scale;
+  const double half_w = v[2] * scale / 2, half_h = v[3] * scale / 2;
+  PixelTaps taps;
+  if (!std::isfinite(y + x + half_w + half_h + v[4])) return taps;
+  taps.AddPoint(y, x, height, width);
+  if (op.points == 1) return taps;
+  const double wx = std::cos(v[4]) * half_w, wy = std::sin(v[4]) * half_w;
+  const double hx = -std::sin(v[4]) * half_h, hy = std::cos(v[4]) * half_h;
+  taps.AddPoint(y + wy + hy, x + wx + hx, height, width);
+  taps.AddPoint(y - wy + hy, x - wx + hx, height, width);
+  taps.AddPoint(y - wy - hy, x - wx - hx, height, width);
+  taps.AddPoint(y + wy - hy, x + wx - hx, height, width);
+  return taps;
+}
+
+template <class T>
+Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& context, Tensor<const T, 4> features, Tensor<const T, 4> boxes,
+                              Tensor<T, 4> output) {
+  const int64_t batch = features.dim(0), channels = features.dim(1), height = features.dim(2), width = features.dim(3);
+  if (output.size() == 0) return Status::Ok();
+  if (height > INT32_MAX / width) return InvalidArgument("'features' has shape ", ToString(features.shape()), ": pixels of a picture must fit 32 bits");
+  const int64_t pixels = height * width, runs = (pixels + kRun - 1) / kRun;
+  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(batch, channels, pixels));
+  if (!copy) return Internal("out of memory: a copy of ", ToString(features.shape()));
+  const ChannelBlocks pictures = ToChannelBlocks(context, features.data(), batch, channels, pixels, copy.data());
+  const int64_t grain = GrainFor(static_cast<double>(kRun * pictures.blocks) * 8 * static_cast<double>(op.points));
+  context.ParallelFor(batch * runs, grain, [&](int64_t begin, int64_t end) {
+    PixelTaps taps[kRun];
+    HWY_ALIGN float tile[kRun * kBlockChannels];
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t n = item / runs, first = item % runs * kRun, count = std::min(kRun, pixels - first);
+      for (int64_t i = 0; i < count; ++i) taps[i] = FindTaps(op, boxes.data() + (n * pixels + first + i) * 5, height, width);
+      for (int64_t b = 0; b < pictures.blocks; ++b) {
+        const float* block = pictures.Block(n, b);
+        for (int64_t i = 0; i < count; ++i) {
+          BlockSum sum;
+          sum.Load(block + (first + i) * kBlockChannels);
+          for (int t = 0; t < taps[i].count; ++t) sum.Add(block + static_cast<int64_t>(taps[i].index[t]) * kBlockChannels, taps[i].weight[t]);
+          sum.Store(1.0f, tile + i * kBlockChannels);
+        }
+        const int64_t channel = b * kBlockChannels;
+        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), pixels, output.data() + (n * channels + channel) * pixels + first);
+      }
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignF32, RotatedFeatureAlignCpu<float>);
+POLYOP_CPU_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignF16, RotatedFeatureAlignCpu<Half>);
+POLYOP_CPU_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignBF16, RotatedFeatureAlignCpu<BFloat16>);
+}  // namespace polyop
+#endif
