@@ -56,7 +56,7 @@ def test_the_frame_of_these_tests_compiles() -> None:
         ("a: T[N, K] b: T[N]", "'->' is missing"),
         ("a: T[N, K -> b: T[N]", "']' is missing"),
         ("a T[N, K] -> b: T[N]", "':' is missing"),
-        ("a: T[N, K] -> b: T[K<=N], c: T[L<=,]", "a name is expected"),
+        ("a: T[N, K] -> b: T[N], c: T[L<=,]", "a name is expected"),
         ("a: T[N, K] -> b: T[*]", "'*' stands in inputs only"),
         ("a: T[N<=K, K] -> b: T[N]", "'<=' stands in outputs only"),
         ("a: T[N, K]... , c: T[N] -> b: T[N]", "a variadic input comes last"),

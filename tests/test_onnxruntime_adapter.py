@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from single_node import model, run, session
 
 import polyop
@@ -79,7 +79,7 @@ def test_a_bad_attribute_fails_when_the_session_is_made() -> None:
         ({"output_height": 0}, "'output_height' is 0, wanted a number in"),
         ({"output_height": "seven"}, "'output_height' is the string seven, wanted int"),
     ):
-        with pytest.raises((Fail, InvalidArgument)) as error:
+        with pytest.raises(Exception) as error:  # noqa: PT011 (its type differs between versions of ONNX Runtime)
             session(model("mmcv::MMCVRoiAlign", {"x": x, "rois": rois}, attributes=attributes))
         assert "mmcv::MMCVRoiAlign" in str(error.value)
         assert message in str(error.value)
