@@ -185,45 +185,6 @@ def soft_nms(method: int) -> Case:
     return Case("soft_nms", f"5,000 boxes, {name}", make, {"MMCV (elsewhere)": ((56, 56), (78, 78))[method - 1]})
 
 
-def nms_rotated(kind: str) -> Case:
-    def make(threads: int) -> Contest:
-        boxes, scores = boxes_of(kind, 2000)
-        centre, size = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
-        angle = np.random.default_rng(4).uniform(-3, 3, (2000, 1))
-        rotated = np.concatenate([centre, size, angle], 1).astype(np.float32)
-        ours = session("mmdeploy::NMSRotated", {"boxes": rotated[None], "scores": scores[None, None]}, threads,
-                       attributes={"iou_threshold": 0.5, "score_threshold": 0.0})  # fmt: skip
-        return Contest(ours, {}, megabytes(rotated, scores))
-
-    return Case("nms_rotated", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": {"clustered": (20, 20), "spread": (130, 130)}[kind]})
-
-
-def nms_match(kind: str) -> Case:
-    def make(threads: int) -> Contest:
-        boxes, scores = boxes_of(kind, 2000)
-        feeds = {"b": boxes[None], "s": scores[None, None], "iou": np.array([0.5], np.float32), "score": np.array([0], np.float32)}
-        ours = session("mmdeploy::NMSMatch", feeds, threads)
-        return Contest(ours, {}, megabytes(boxes, scores))
-
-    return Case("nms_match", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": {"clustered": (4.1, 4.1), "spread": (16.7, 16.7)}[kind]})
-
-
-def batched_nms() -> Case:
-    def make(threads: int) -> Contest:
-        rng = np.random.default_rng(5)
-        boxes, _ = boxes_of("spread", 8400)
-        scores = (rng.random((1, 8400, 80)) ** 6).astype(np.float32)
-        attributes = {"background_label_id": -1, "num_classes": 80, "topk": 1000, "keep_topk": 100, "score_threshold": 0.05,
-                      "iou_threshold": 0.5, "is_normalized": 0, "clip_boxes": 0, "return_index": 0}  # fmt: skip
-        ours = session("mmdeploy::TRTBatchedNMS", {"boxes": boxes[None, :, None], "scores": scores}, threads, ["dets", "labels"], attributes=attributes)
-        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
-        feeds = {"b": boxes[None], "s": by_class, "n": np.array([100]), "iou": np.array([0.5], np.float32), "score": np.array([0.05], np.float32)}
-        built_in = session("NonMaxSuppression", feeds, threads, opset=11)
-        return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores), same=lambda a, b: len(b[0]) >= 100)
-
-    return Case("batched_nms", "8400 boxes x 80 classes", make)
-
-
 # ---- deformable ------------------------------------------------------------------------------------
 
 
@@ -424,9 +385,6 @@ CASES = [
     *(nms(kind) for kind in ("clustered", "spread", "disjoint")),
     soft_nms(1),
     soft_nms(2),
-    *(nms_rotated(kind) for kind in ("clustered", "spread")),
-    *(nms_match(kind) for kind in ("clustered", "spread")),
-    batched_nms(),
     deform_conv(modulated=True),
     deform_conv(modulated=False),
     ms_deform_attn(900),
