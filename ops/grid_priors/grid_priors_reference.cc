@@ -1,0 +1,24 @@
+#include "ops/grid_priors/grid_priors.h"
+
+namespace polyop {
+namespace {
+
+Status GridPriorsReference(const GridPriors& op, const Context&, Tensor<const double, 2> base, AnyTensor height,
+                           AnyTensor width, Tensor<double, 2> priors) {
+  int64_t row = 0;
+  for (int64_t y = 0; y < height.shape[0]; ++y) {
+    for (int64_t x = 0; x < width.shape[0]; ++x) {
+      for (int64_t a = 0; a < base.dim(0); ++a, ++row) {
+        for (int64_t c = 0; c < 4; ++c) {
+          const int64_t shift = c % 2 == 0 ? x * op.stride_w : y * op.stride_h;
+          priors[row * 4 + c] = base[a * 4 + c] + static_cast<double>(shift);
+        }
+      }
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(GridPriors, GridPriorsF64, GridPriorsReference);
+
+}  // namespace
+}  // namespace polyop
