@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Attention of queries over keys and values, with the attention weights as a second output.
+/// Attention of queries to keys, with the weights as a second output.
 struct ScaledDotProductAttention {
   static constexpr const char* kName = "scaled_dot_product_attention";
   static constexpr Signature kSignature =
@@ -14,10 +14,15 @@ struct ScaledDotProductAttention {
   static constexpr Doc kDoc = {
       .summary = "softmax(q k^T / sqrt(E) + mask) v, and the softmax itself.",
       .semantics =
-          "The mask is added before the softmax; its shape is [B, L, S] or [L, S], which serves the whole batch. A row whose logits are all -infinity, "
-          "and one that holds a NaN or +infinity, has NaN weights, as in torch. Without keys (S = 0) the output is 0. Sums are in float.",
-      .source = "Vaswani et al., Attention Is All You Need, 2017; torch's `_scaled_dot_product_attention`",
-      .differences = "none known",
+          "`mask` is added to the scaled products; it broadcasts to [B, L, S], so it may have the shape [L, S] or "
+          "[B, 1, S]. A mask of -infinity keeps a key out; a query all of whose keys are kept out gets NaN, in the "
+          "weights and in the output, as in torch. NaN or +infinity in a row of products makes the whole row NaN. "
+          "Without keys (S = 0) the output is 0. fp16 and bf16 are computed in fp32: the output is made of weights "
+          "that were not rounded.",
+      .source = "A. Vaswani et al., Attention Is All You Need, 2017; `torch.nn.functional."
+                "_scaled_dot_product_attention` of torch 1.x, without dropout",
+      .differences = "MMDeploy's TensorRT plugin takes fp32 only and needs as many values as queries have "
+                     "components (V = E).",
   };
 };
 

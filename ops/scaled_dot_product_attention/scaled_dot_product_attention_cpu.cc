@@ -1,11 +1,12 @@
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scaled_dot_product_attention/scaled_dot_product_attention_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/gemm-inl.h"
 #include "core/simd.h"
+#include "hwy/contrib/math/math-inl.h"
 #include "ops/scaled_dot_product_attention/scaled_dot_product_attention.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,72 +14,205 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-HWY_INLINE float Dot(const T* a, const T* b, int64_t count) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sum = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) sum = hn::MulAdd(LoadFloat(d, a + i), LoadFloat(d, b + i), sum);
-  if (i < count) {
-    const size_t rest = static_cast<size_t>(count - i);
-    sum = hn::MulAdd(LoadFloatN(d, a + i, rest), LoadFloatN(d, b + i, rest), sum);
-  }
-  return hn::ReduceSum(d, sum);
-}
+constexpr int64_t kPackedFloats = int64_t{8} << 20;  // keys and values of so many batch entries are packed at a time
 
-// to[0, count) += factor * from[0, count)
 template <class T>
-HWY_INLINE void AddScaled(const T* from, float factor, int64_t count, float* to) {
+void WidenRow(const T* x, int64_t count, float factor, float* y) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto f = hn::Set(d, factor);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::MulAdd(LoadFloat(d, from + i), f, hn::LoadU(d, to + i)), d, to + i);
-  for (; i < count; ++i) to[i] += factor * ToFloat(from[i]);
-}
-
-// In place. A row of -infinity alone gives NaN, as torch's softmax does.
-void Softmax(float* row, int64_t count) {
-  float largest = -std::numeric_limits<float>::infinity(), total = 0;
-  for (int64_t i = 0; i < count; ++i) largest = std::fmax(largest, row[i]);
-  for (int64_t i = 0; i < count; ++i) total += row[i] = std::exp(row[i] - largest);
-  for (int64_t i = 0; i < count; ++i) row[i] /= total;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(LoadFloat(d, x + i), f), d, y + i);
+  for (; i < count; ++i) y[i] = ToFloat(x[i]) * factor;
 }
 
 template <class T>
-Status ScaledDotProductAttentionCpu(const ScaledDotProductAttention&, const Context& context, Tensor<const T, 3> q, Tensor<const T, 3> k,
-                                    Tensor<const T, 3> v, std::optional<Tensor<const T, kAnyRank>> mask, Tensor<T, 3> out,
-                                    Tensor<T, 3> weights) {
-  const int64_t queries = q.dim(1), depth = q.dim(2), keys = k.dim(1), width = v.dim(2), rows = q.dim(0) * queries;
-  if (mask && mask->shape() != weights.shape() && mask->shape() != Shape{queries, keys}) {
-    return InvalidArgument("'mask' has shape ", ToString(mask->shape()), ", wanted ", ToString(weights.shape()), " or ",
-                           ToString(Shape{queries, keys}));
-  }
-  const int64_t grain = GrainFor(0.15 * static_cast<double>(keys * (depth + width)) + 10 * static_cast<double>(keys));
-  const int64_t scratch = keys + width;
-  const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(rows, grain) * scratch);
-  if (!memory) return Internal("out of memory: scratch for ", keys, " keys");
-  const float scale = depth > 0 ? 1.0f / std::sqrt(static_cast<float>(depth)) : 0.0f;
-  context.ParallelFor(rows, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* const logits = memory.data() + task * scratch;
-    float* const sums = logits + keys;
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t first_key = row / queries * keys;
-      const T* added = mask ? mask->data() + (mask->rank() == 3 ? row : row % queries) * keys : nullptr;
-      for (int64_t s = 0; s < keys; ++s) {
-        logits[s] = Dot(q.data() + row * depth, k.data() + (first_key + s) * depth, depth) * scale;
-        if (added) logits[s] += ToFloat(added[s]);
-      }
-      Softmax(logits, keys);
-      std::fill_n(sums, width, 0.0f);
-      for (int64_t s = 0; s < keys; ++s) {
-        weights[row * keys + s] = FromFloat<T>(logits[s]);
-        AddScaled(v.data() + (first_key + s) * width, logits[s], width, sums);
-      }
-      for (int64_t c = 0; c < width; ++c) out[row * width + c] = FromFloat<T>(sums[c]);
+void NarrowRow(const float* x, int64_t count, T* y) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) StoreFloat(hn::LoadU(d, x + i), d, y + i);
+  if (i < count) StoreFloatN(LoadFloatN(d, x + i, static_cast<size_t>(count - i)), d, y + i, static_cast<size_t>(count - i));
+}
+
+// row[i] += mask[i * step], step 0 or 1.
+template <class T>
+void AddMask(const T* mask, int64_t step, int64_t count, float* row) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + lanes <= count; i += lanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, row + i), LoadFloat(d, mask + i)), d, row + i);
     }
-  });
+  }
+  for (; i < count; ++i) row[i] += ToFloat(mask[i * step]);
+}
+
+// In place. A row without a finite maximum, or with NaN, becomes NaN.
+void Softmax(float* row, int64_t count) {
+  if (count == 0) return;
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = count / lanes * lanes;
+  const size_t rest = static_cast<size_t>(count - whole);
+  auto most = hn::Set(d, -INFINITY);
+  auto nan = hn::IsNaN(most);
+  for (int64_t i = 0; i < whole; i += lanes) {
+    const auto x = hn::LoadU(d, row + i);
+    nan = hn::Or(nan, hn::IsNaN(x));
+    most = hn::Max(most, x);
+  }
+  bool any_nan = !hn::AllFalse(d, nan);
+  float greatest = hn::ReduceMax(d, most);
+  for (int64_t i = whole; i < count; ++i) {
+    any_nan = any_nan || std::isnan(row[i]);
+    greatest = std::max(greatest, row[i]);
+  }
+  if (any_nan || !std::isfinite(greatest)) {
+    std::fill_n(row, count, NAN);
+    return;
+  }
+  const auto shift = hn::Set(d, greatest);
+  auto sums = hn::Zero(d);
+  for (int64_t i = 0; i < whole; i += lanes) {
+    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, row + i), shift));
+    sums = hn::Add(sums, e);
+    hn::StoreU(e, d, row + i);
+  }
+  if (rest > 0) {
+    const auto e = hn::IfThenElseZero(hn::FirstN(d, rest), hn::Exp(d, hn::Sub(LoadFloatN(d, row + whole, rest), shift)));
+    sums = hn::Add(sums, e);
+    hn::StoreN(e, d, row + whole, rest);
+  }
+  const auto factor = hn::Set(d, 1.0f / hn::ReduceSum(d, sums));
+  for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, row + i), factor), d, row + i);
+  if (rest > 0) hn::StoreN(hn::Mul(LoadFloatN(d, row + whole, rest), factor), d, row + whole, rest);
+}
+
+// One call. Strides of the mask are 0 along what it broadcasts.
+template <class T>
+struct Attention {
+  Tensor<const T, 3> q, k, v;
+  const T* mask = nullptr;
+  int64_t mask_batch = 0, mask_row = 0, mask_column = 0;
+  Tensor<T, 3> out, weights;
+
+  int64_t queries() const { return q.dim(1); }
+  int64_t size() const { return q.dim(2); }
+  int64_t keys() const { return k.dim(1); }
+  int64_t values() const { return v.dim(2); }
+  // Packed: keys as the outputs of the first product, values as those of the second.
+  int64_t KeyFloats() const { return GemmPanels(keys()) * GemmPanel() * size(); }
+  int64_t ValueFloats() const { return GemmPanels(values()) * GemmPanel() * keys(); }
+  int64_t ScoreStride() const { return GemmPanels(keys()) * GemmPanel(); }
+  int64_t OutStride() const { return GemmPanels(values()) * GemmPanel(); }
+
+  // Panel number `panel` of a batch entry; those of the values come after those of the keys.
+  void Pack(int64_t batch, int64_t panel, float* packed) const {
+    const int64_t width = GemmPanel(), key_panels = GemmPanels(keys());
+    if (panel < key_panels) {
+      const int64_t first = panel * width, count = std::min(width, keys() - first), depth = size();
+      const T* from = k.data() + (batch * keys() + first) * depth;
+      PackWeights(count, depth, [&](int64_t o, int64_t e) { return ToFloat(from[o * depth + e]); },
+                  packed + panel * width * depth);
+    } else {
+      const int64_t first = (panel - key_panels) * width, count = std::min(width, values() - first), step = values();
+      const T* from = v.data() + batch * keys() * step + first;
+      PackWeights(count, keys(), [&](int64_t o, int64_t s) { return ToFloat(from[s * step + o]); },
+                  packed + KeyFloats() + first * keys());
+    }
+  }
+
+  // Queries [first, first + count) of a batch entry; `rows`, a multiple of kGemmRows, is at least count.
+  void Attend(int64_t batch, int64_t first, int64_t count, int64_t rows, const float* packed, const int32_t* place,
+              float* scratch) const {
+    float* query = scratch;
+    float* scores = query + rows * size();
+    float* sums = scores + rows * ScoreStride();
+    const int64_t row = batch * queries() + first;
+    // An E of 0 leaves products of 0 whatever the factor is.
+    const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
+    for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), factor, query + r * size());
+    std::fill(query + count * size(), query + rows * size(), 0.0f);
+    GemmTile(query, rows, size(), place, size(), packed, keys(), scores, ScoreStride());
+    for (int64_t r = 0; r < count; ++r) {
+      float* score = scores + r * ScoreStride();
+      if (mask != nullptr) {
+        AddMask(mask + batch * mask_batch + (first + r) * mask_row, mask_column, keys(), score);
+      }
+      Softmax(score, keys());
+      NarrowRow(score, keys(), weights.data() + (row + r) * keys());
+    }
+    GemmTile(scores, rows, ScoreStride(), place, keys(), packed + KeyFloats(), values(), sums, OutStride());
+    for (int64_t r = 0; r < count; ++r) NarrowRow(sums + r * OutStride(), values(), out.data() + (row + r) * values());
+  }
+};
+
+template <class T>
+Status SetMask(const Tensor<const T, kAnyRank>& mask, Attention<T>& attention) {
+  const int64_t wanted[3] = {attention.q.dim(0), attention.queries(), attention.keys()};
+  int64_t* strides[3] = {&attention.mask_batch, &attention.mask_row, &attention.mask_column};
+  bool fits = mask.rank() <= 3;
+  int64_t stride = 1;
+  for (int i = 1; fits && i <= mask.rank(); ++i) {
+    const int64_t extent = mask.dim(mask.rank() - i);
+    fits = extent == wanted[3 - i] || extent == 1;
+    *strides[3 - i] = extent == 1 ? 0 : stride;
+    stride *= extent;
+  }
+  if (!fits) {
+    return InvalidArgument("'mask' has shape ", ToString(mask.shape()), ", wanted one that broadcasts to [B, L, S] = ",
+                           ToString(attention.weights.shape()));
+  }
+  attention.mask = mask.data();
+  return Status::Ok();
+}
+
+template <class T>
+Status AttentionCpu(const ScaledDotProductAttention&, const Context& context, Tensor<const T, 3> q,
+                    Tensor<const T, 3> k, Tensor<const T, 3> v, std::optional<Tensor<const T, kAnyRank>> mask,
+                    Tensor<T, 3> out, Tensor<T, 3> weights) {
+  Attention<T> attention;
+  attention.q = q;
+  attention.k = k;
+  attention.v = v;
+  attention.out = out;
+  attention.weights = weights;
+  if (mask) POLYOP_RETURN_IF_ERROR(SetMask(*mask, attention));
+  const int64_t batches = q.dim(0), queries = attention.queries(), keys = attention.keys();
+  if (batches == 0 || queries == 0) return Status::Ok();
+
+  // Enough rows to use a panel of packed keys from the L1 cache, few enough that their scores stay in the L2.
+  const int64_t most_rows = std::clamp<int64_t>(65536 / std::max<int64_t>(keys, 1) / kGemmRows, 1, 4) * kGemmRows;
+  const int64_t rows = std::min(most_rows, (queries + kGemmRows - 1) / kGemmRows * kGemmRows);
+  const int64_t blocks = (queries + rows - 1) / rows;
+  const int64_t entry = attention.KeyFloats() + attention.ValueFloats();
+  const int64_t at_once = std::clamp<int64_t>(kPackedFloats / std::max<int64_t>(entry, 1), 1, batches);
+  const double flops = static_cast<double>(rows) * static_cast<double>(keys) *
+                       static_cast<double>(attention.size() + attention.values() + 10);
+  const int64_t grain = GrainFor(flops * 0.05);
+  const int64_t scratch_size = rows * (attention.size() + attention.ScoreStride() + attention.OutStride());
+  const Scratch<float> packed = context.Allocate<float>(at_once * entry);
+  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
+  const Scratch<int32_t> place = context.Allocate<int32_t>(std::max(attention.size(), keys));
+  if (!packed || !scratch || !place) return Internal("out of memory: ", at_once * entry, " packed keys and values");
+  std::iota(place.data(), place.data() + place.size(), 0);
+
+  const int64_t panels = GemmPanels(keys) + GemmPanels(attention.values());
+  const int64_t pack_grain = GrainFor(static_cast<double>(entry) / static_cast<double>(std::max<int64_t>(panels, 1)));
+  for (int64_t first = 0; first < batches; first += at_once) {
+    const int64_t count = std::min(at_once, batches - first);
+    context.ParallelFor(count * panels, pack_grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i) attention.Pack(first + i / panels, i % panels, packed.data() + i / panels * entry);
+    });
+    context.ParallelFor(count * blocks, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i % blocks * rows;
+        attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows,
+                         packed.data() + i / blocks * entry, place.data(), scratch.data() + task * scratch_size);
+      }
+    });
+  }
   return Status::Ok();
 }
 
@@ -89,8 +223,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, ScaledDotProductAttentionF32, ScaledDotProductAttentionCpu<float>);
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, ScaledDotProductAttentionF16, ScaledDotProductAttentionCpu<Half>);
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, ScaledDotProductAttentionBF16, ScaledDotProductAttentionCpu<BFloat16>);
+POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionF32, AttentionCpu<float>);
+POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionF16, AttentionCpu<Half>);
+POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionBF16, AttentionCpu<BFloat16>);
 }  // namespace polyop
 #endif

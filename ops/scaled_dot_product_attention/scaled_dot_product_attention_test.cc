@@ -7,45 +7,106 @@
 namespace polyop::testing {
 namespace {
 
-class AttentionTest : public ::testing::TestWithParam<DType> {};
+using Attention = ScaledDotProductAttention;
 
-TEST_P(AttentionTest, MatchesReference) {
+std::vector<HostTensor> Inputs(DType dtype, int64_t b, int64_t l, int64_t s, int64_t e, int64_t v, std::mt19937& rng) {
+  return {HostTensor::Uniform(dtype, {b, l, e}, rng, -2, 2), HostTensor::Uniform(dtype, {b, s, e}, rng, -2, 2),
+          HostTensor::Uniform(dtype, {b, s, v}, rng)};
+}
+
+TEST(Attention, AveragesValuesOfEqualKeys) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(polyop::testing::Run(Attention{}, {HostTensor::Full(DType::kF32, {1, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 2, 4}, 1),
+                                HostTensor::Of(DType::kF32, {1, 2, 1}, {3, 5})}, &out).ok());
+  EXPECT_FLOAT_EQ(static_cast<float>(out[0].at(0)), 4);
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0.5, 0.5}));
+}
+
+TEST(Attention, ScalesByTheRootOfTheSize) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(polyop::testing::Run(Attention{}, {HostTensor::Full(DType::kF32, {1, 1, 4}, 1), HostTensor::Of(DType::kF32, {1, 2, 4}, {1, 1, 1, 1, 0, 0, 0, 0}),
+                                HostTensor::Of(DType::kF32, {1, 2, 1}, {1, 0})}, &out).ok());
+  EXPECT_NEAR(out[0].at(0), 1 / (1 + std::exp(-2.0)), 1e-6);  // 4 / sqrt(4) against 0
+}
+
+class AttentionTypes : public ::testing::TestWithParam<DType> {};
+
+TEST_P(AttentionTypes, RandomShapesAndMasks) {
   std::mt19937 rng(1);
-  struct Sizes {
-    int64_t batch, queries, keys, depth, width;
-  };
-  for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, {2, 3, 5, 7, 4}, {1, 9, 33, 16, 17}, {2, 4, 6, 64, 40}, {0, 3, 4, 5, 6}, {1, 0, 4, 5, 6}, {1, 3, 0, 5, 6}, {1, 3, 4, 5, 0}}) {
-    const HostTensor q = HostTensor::Uniform(GetParam(), {s.batch, s.queries, s.depth}, rng, -2, 2);
-    const HostTensor k = HostTensor::Uniform(GetParam(), {s.batch, s.keys, s.depth}, rng, -2, 2);
-    const HostTensor v = HostTensor::Uniform(GetParam(), {s.batch, s.keys, s.width}, rng);
-    for (const HostTensor& mask : {HostTensor::Absent(), HostTensor::Uniform(GetParam(), {s.batch, s.queries, s.keys}, rng),
-                                   HostTensor::Uniform(GetParam(), {s.queries, s.keys}, rng)}) {
-      ExpectMatchesReference(ScaledDotProductAttention{}, {q, k, v, mask}, ToleranceFor(GetParam()));
+  const int64_t kSizes[] = {1, 2, 3, 7, 16, 17, 33, 64, 100};
+  for (int round = 0; round < 100; ++round) {
+    const int64_t b = 1 + rng() % 3, l = kSizes[rng() % 9], s = kSizes[rng() % 9], e = kSizes[rng() % 8], v = kSizes[rng() % 8];
+    std::vector<HostTensor> inputs = Inputs(GetParam(), b, l, s, e, v, rng);
+    const Shape kMasks[] = {{l, s}, {b, l, s}, {1, s}, {s}, {b, 1, s}, {l, 1}, {1, l, s}, {}};
+    if (rng() % 3) {
+      HostTensor mask = HostTensor::Uniform(GetParam(), kMasks[rng() % 8], rng, -3, 3);
+      for (int64_t i = 0; i < mask.size(); ++i) {
+        if (rng() % 5 == 0) mask.set(i, -INFINITY);
+      }
+      inputs.push_back(mask);
+    }
+    SCOPED_TRACE(Concat("round ", round, ": ", b, " x ", l, " queries, ", s, " keys of ", e, ", values of ", v));
+    ExpectMatchesReference(Attention{}, inputs, ToleranceFor(GetParam()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, AttentionTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& info) { return std::string(NameOf(info.param)); });
+
+TEST(Attention, ManyKeys) {
+  std::mt19937 rng(2);
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 50, 3001, 32, 40, rng));
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 1, 3, 20000, 8, 5, rng));
+}
+
+TEST(Attention, LargeScoresAreStable) {
+  std::mt19937 rng(3);
+  std::vector<HostTensor> inputs = Inputs(DType::kF32, 1, 5, 40, 16, 8, rng);
+  for (int64_t i = 0; i < inputs[0].size(); ++i) inputs[0].set(i, std::floor(inputs[0].at(i) * 4) * 256);
+  for (int64_t i = 0; i < inputs[1].size(); ++i) inputs[1].set(i, std::floor(inputs[1].at(i) * 4));
+  ExpectMatchesReference(Attention{}, inputs);
+}
+
+TEST(Attention, RowsWithoutAFiniteMaximumAreNan) {
+  std::mt19937 rng(4);
+  for (double odd : {static_cast<double>(NAN), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+    for (int64_t keys : {3, 40}) {
+      std::vector<HostTensor> inputs = Inputs(DType::kF32, 1, 4, keys, 8, 8, rng);
+      HostTensor mask = HostTensor::Full(DType::kF32, {4, keys}, 0);
+      for (int64_t s = 0; s < keys; ++s) mask.set(keys + s, -INFINITY);  // query 1: all keys are kept out
+      mask.set(2 * keys + 1, odd);
+      inputs.push_back(mask);
+      ExpectMatchesReference(Attention{}, inputs);
+      std::vector<HostTensor> out;
+      ASSERT_TRUE(polyop::testing::Run(Attention{}, inputs, &out).ok());
+      EXPECT_TRUE(std::isnan(out[0].at(8)));
+      EXPECT_TRUE(std::isnan(out[1].at(keys)));
+      EXPECT_FALSE(std::isnan(out[0].at(0)));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, AttentionTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& test) { return std::string(NameOf(test.param)); });
-
-TEST(Attention, MaskedKeysHaveNoWeight) {
-  std::mt19937 rng(2);
-  const auto random = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
-  const HostTensor mask = HostTensor::Of(DType::kF32, {2, 3}, {0, -INFINITY, 0, -INFINITY, -INFINITY, -INFINITY});
-  std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(ScaledDotProductAttention{}, {random({1, 2, 4}), random({1, 3, 4}), random({1, 3, 4}), mask}, &out).ok());
-  EXPECT_EQ(out[1].at(1), 0);
-  EXPECT_NEAR(out[1].at(0) + out[1].at(2), 1, 1e-6);
-  EXPECT_TRUE(std::isnan(out[1].at(3)));  // wholly masked
+TEST(Attention, EmptyInputs) {
+  std::mt19937 rng(5);
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 0, 3, 4, 5, 6, rng));
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 0, 4, 5, 6, rng));
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 3, 0, 5, 6, rng));
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 3, 4, 0, 6, rng));
+  ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 3, 4, 5, 0, rng));
 }
 
-TEST(Attention, RefusesBadInput) {
-  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
-  const ScaledDotProductAttention op;
-  ExpectError(op, {f32({1, 2, 4}), f32({1, 3, 5}), f32({1, 3, 4})}, {"'k'", "dimension 2 is 5, wanted E = 4"});
-  ExpectError(op, {f32({1, 2, 4}), f32({1, 3, 4}), f32({1, 2, 4})}, {"'v'", "dimension 1 is 2, wanted S = 3"});
-  ExpectError(op, {f32({1, 2, 4}), f32({1, 3, 4}), f32({1, 3, 4}), f32({3, 2})}, {"'mask' has shape [3, 2], wanted [1, 2, 3] or [2, 3]"});
-  ExpectError(op, {f32({2, 4}), f32({1, 3, 4}), f32({1, 3, 4})}, {"'q' has rank 2"});
+TEST(AttentionErrors, SayWhatIsWrong) {
+  std::mt19937 rng(6);
+  const auto f32 = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
+  const HostTensor q = f32({2, 3, 4}), k = f32({2, 5, 4}), v = f32({2, 5, 6});
+  ExpectError(Attention{}, {q, f32({2, 5, 3}), v}, {"'k' has shape [2, 5, 3]", "E = 4"});
+  ExpectError(Attention{}, {q, f32({1, 5, 4}), v}, {"'k' has shape [1, 5, 4]", "B = 2"});
+  ExpectError(Attention{}, {q, k, f32({2, 4, 6})}, {"'v' has shape [2, 4, 6]", "S = 5"});
+  ExpectError(Attention{}, {f32({3, 4}), k, v}, {"'q' has rank 2"});
+  ExpectError(Attention{}, {q, k, v, f32({5, 3})}, {"'mask' has shape [5, 3], wanted one that broadcasts to [B, L, S] = [2, 3, 5]"});
+  ExpectError(Attention{}, {q, k, v, f32({1, 2, 3, 5})}, {"'mask' has shape [1, 2, 3, 5]"});
+  ExpectError(Attention{}, {q, k, v, HostTensor::Full(DType::kBool, {3, 5}, 1)}, {"no kernel takes inputs"});
+  ExpectError(Attention{}, {q, k}, {"2 inputs came"});
 }
 
 }  // namespace
