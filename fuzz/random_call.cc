@@ -49,8 +49,8 @@ void FillReals(HostTensor& t, const Draw& draw) {
   const double scale = style == 0 ? 1 : style == 1 ? 8 : style == 2 ? 40 : style == 3 ? 4 : 2;
   for (int64_t i = 0; i < t.size(); ++i) {
     double v = (draw(2001) / 1000.0 - 1) * scale;
-    if (style == 3) v = draw(5);                           // ties, exact integers, batch indices
-    if (style == 4) v = std::fabs(v);                      // positive sizes
+    if (style == 3) v = draw(5);       // ties, exact integers, batch indices
+    if (style == 4) v = std::fabs(v);  // positive sizes
     if (style >= 6 && draw(4) == 0) v = HostileReal(draw);
     t.set(i, v);
   }
@@ -79,11 +79,14 @@ class CallMaker {
     call.params = RandomParams();
     params_ = call.params.get();
     call.optional_outputs = draw_(2) == 0;
+    ends_ = draw_(4) == 0;
+    alike_ = draw_(3) == 0;
     for (int n = 0; n < s_.num_names(); ++n) {
       constexpr int64_t kExtents[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33};
       value_[n] = Pick(kExtents, draw_);
       const uint32_t rank = draw_(3);
       for (uint32_t i = 0; i < rank; ++i) rest_[n].push_back(Pick(kExtents, draw_));
+      if (alike_ && n > 0) rest_[n] = rest_[0];
     }
     for (int i = 0; i < s_.num_inputs(); ++i) MakeInput(i, call);
     return call;
@@ -124,17 +127,34 @@ class CallMaker {
       DType dtype = spec.any_dtype ? DType::kF32 : kernel_.inputs[i];
       if (draw_(40) == 0) dtype = static_cast<DType>(draw_(kNumDTypes));
       Shape shape = FittingShape(spec);
-      if (draw_(12) == 0 && shape.rank() > 0) shape[static_cast<int>(draw_(static_cast<uint32_t>(shape.rank())))] += draw_(3) - 1;
+      if (draw_(12) == 0 && shape.rank() > 0)
+        shape[static_cast<int>(draw_(static_cast<uint32_t>(shape.rank())))] += draw_(3) - 1;
       if (draw_(60) == 0 && !shape.full()) shape.push_back(1);
       for (int d = 0; d < shape.rank(); ++d) shape[d] = std::max<int64_t>(0, shape[d]);
       if (shape.NumElements().value_or(kMaxElements + 1) > kMaxElements) shape = Shape{0};
       HostTensor t(dtype, shape);
       IsReal(dtype) ? FillReals(t, draw_) : FillIntegers(t, draw_);
+      if (ends_ && !IsReal(dtype) && shape.rank() == 1 && t.size() > 0 && !call.inputs.empty()) {
+        FillEnds(t, call.inputs.back());
+      } else if (alike_ && !IsReal(dtype)) {
+        for (int64_t e = 0; e < t.size(); ++e) t.set(e, draw_(2));
+      }
       // A value that decides a shape is mostly small, or nearly every call would be refused.
       if (resolved_.needs_value(i) && draw_(6) != 0) {
-        for (int64_t e = 0; e < t.size(); ++e) t.set(e, IsReal(dtype) ? (e < 2 ? 1 : 0.25 + draw_(12) / 4.0) : draw_(9));
+        for (int64_t e = 0; e < t.size(); ++e)
+          t.set(e, IsReal(dtype) ? (e < 2 ? 1 : 0.25 + draw_(12) / 4.0) : draw_(9));
       }
       call.inputs.push_back(std::move(t));
+    }
+  }
+
+  // Rising, up to the length of the tensor before it: the ends of that tensor's parts.
+  void FillEnds(HostTensor& t, const HostTensor& parts) {
+    const int64_t total = parts.present() && parts.shape().rank() > 0 ? parts.shape()[0] : 0;
+    int64_t end = 0;
+    for (int64_t i = 0; i < t.size(); ++i) {
+      end += i + 1 == t.size() ? total - end : draw_(static_cast<uint32_t>(total - end) + 1);
+      t.set(i, static_cast<double>(end));
     }
   }
 
@@ -187,6 +207,8 @@ class CallMaker {
   std::array<int64_t, kMaxNames> value_{};
   std::array<Shape, kMaxNames> rest_{};
   Shape anonymous_{2, 3};
+  bool ends_ = false;   // vectors of integers are the ends of parts
+  bool alike_ = false;  // groups of extents are the same, integers are 0 or 1
 };
 
 // Outputs of bounded size; a larger one is refused as a runtime out of memory would.
