@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from harness import Case, Contest, session, with_torch
 from scipy.spatial import cKDTree
 
@@ -31,7 +31,13 @@ def rois_of(count: int, width: int, height: int, scale: float, seed: int = 1) ->
 def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> Case:
     def make(threads: int) -> Contest:
         x, boxes = normal(0, 1, channels, height, width), rois_of(rois, width, height, 0.25)
-        common = {"output_height": bins, "output_width": bins, "spatial_scale": 0.25, "sampling_ratio": 2, "mode": "avg"}
+        common = {
+            "output_height": bins,
+            "output_width": bins,
+            "spatial_scale": 0.25,
+            "sampling_ratio": 2,
+            "mode": "avg",
+        }
         ours = session("mmcv::MMCVRoiAlign", {"x": x, "rois": boxes}, threads, attributes={**common, "aligned": 1})
         built_in = session(
             "RoiAlign", {"x": x, "rois": boxes[:, 1:].copy(), "batch": np.zeros(rois, np.int64)}, threads,
@@ -49,7 +55,14 @@ def roi_align_rotated() -> Case:
         centre, size = (boxes[:, 1:3] + boxes[:, 3:]) / 2, boxes[:, 3:] - boxes[:, 1:3]
         angle = np.random.default_rng(2).uniform(-3, 3, (1000, 1))
         rotated = np.concatenate([boxes[:, :1], centre, size, angle], 1).astype(np.float32)
-        attributes = {"output_height": 7, "output_width": 7, "spatial_scale": 0.25, "sampling_ratio": 2, "aligned": 1, "clockwise": 0}
+        attributes = {
+            "output_height": 7,
+            "output_width": 7,
+            "spatial_scale": 0.25,
+            "sampling_ratio": 2,
+            "aligned": 1,
+            "clockwise": 0,
+        }
         ours = session("mmcv::MMCVRoIAlignRotated", {"x": x, "rois": rotated}, threads, attributes=attributes)
         return Contest(ours, {}, megabytes(x) + 1000 * 256 * 49 * 4)
 
@@ -109,7 +122,13 @@ def grid_sampler(mode: int, smooth: bool) -> Case:
         tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
         theirs = with_torch(lambda: F.grid_sample(tx, tg, MODES[mode], "zeros", align_corners=False))
         same = nearly_all_equal if mode == 1 else None
-        return Contest(ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), same=same, tolerance=1e-3)
+        return Contest(
+            ours,
+            {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs},
+            2 * megabytes(x),
+            same=same,
+            tolerance=1e-3,
+        )
 
     return Case("grid_sampler", f"{MODES[mode]}, 64x256x256, {'smooth' if smooth else 'random'} grid", make)
 
@@ -125,10 +144,18 @@ def grid_sampler_3d() -> Case:
         grid = np.random.default_rng(1).uniform(-1, 1, (1, 32, 64, 64, 3)).astype(np.float32)
         ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
                        attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
-        built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20, attributes={"mode": "linear", "padding_mode": "zeros"})
+        built_in = session(
+            "GridSample",
+            {"x": x, "grid": grid},
+            threads,
+            opset=20,
+            attributes={"mode": "linear", "padding_mode": "zeros"},
+        )
         tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
         theirs = with_torch(lambda: F.grid_sample(tx, tg, "bilinear", "zeros", align_corners=False))
-        return Contest(ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), tolerance=1e-3)
+        return Contest(
+            ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), tolerance=1e-3
+        )
 
     return Case("grid_sampler", "trilinear, 16x32x64x64, random grid", make)
 
@@ -141,7 +168,9 @@ def resize(channels: int, height: int, width: int) -> Case:
                            attributes={"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
-        return Contest(ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 10 * megabytes(x), tolerance=1e-3)
+        return Contest(
+            ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 10 * megabytes(x), tolerance=1e-3
+        )
 
     return Case("dynamic_resize", f"bicubic x3 of {channels}x{height}x{width}", make)
 
@@ -165,7 +194,12 @@ def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
 def nms(kind: str) -> Case:
     def make(threads: int) -> Contest:
         boxes, scores = boxes_of(kind, 10000)
-        ours = session("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.5, "offset": 0})
+        ours = session(
+            "mmcv::NonMaxSuppression",
+            {"boxes": boxes, "scores": scores},
+            threads,
+            attributes={"iou_threshold": 0.5, "offset": 0},
+        )
         feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10000]), "iou": np.array([0.5], np.float32)}
         built_in = session("NonMaxSuppression", feeds, threads, opset=11)
         return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores),
@@ -178,7 +212,13 @@ def soft_nms(method: int) -> Case:
     def make(threads: int) -> Contest:
         boxes, scores = boxes_of("clustered", 5000)
         attributes = {"iou_threshold": 0.3, "sigma": 0.5, "min_score": 1e-3, "method": method, "offset": 0}
-        ours = session("mmcv::SoftNonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, ["dets", "keep"], attributes=attributes)
+        ours = session(
+            "mmcv::SoftNonMaxSuppression",
+            {"boxes": boxes, "scores": scores},
+            threads,
+            ["dets", "keep"],
+            attributes=attributes,
+        )
         return Contest(ours, {}, megabytes(boxes, scores))
 
     name = ("naive", "linear", "gaussian")[method]
@@ -196,14 +236,25 @@ def deform_conv(modulated: bool) -> Case:
         mask = rng.random((1, 9, 64, 64)).astype(np.float32) if modulated else np.ones((1, 9, 64, 64), np.float32)
         attributes = {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "groups": 1, "deform_groups": 1}
         if modulated:
-            ours = session("mmcv::MMCVModulatedDeformConv2d", {"x": x, "o": offset, "m": mask, "w": weight}, threads, attributes=attributes)
+            ours = session(
+                "mmcv::MMCVModulatedDeformConv2d",
+                {"x": x, "o": offset, "m": mask, "w": weight},
+                threads,
+                attributes=attributes,
+            )
         else:
             ours = session("mmcv::MMCVDeformConv2d", {"x": x, "o": offset, "w": weight}, threads, attributes=attributes)
         built_in = session(
             "DeformConv", {"x": x, "w": weight, "o": offset, "b": None, "m": mask if modulated else None}, threads, opset=19,
             attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "offset_group": 1},
         )  # fmt: skip
-        return Contest(ours, {"ONNX Runtime DeformConv": built_in}, megabytes(x, offset, mask, weight) * 2, 2 * 256 * 2304 * 4096, 1e-3)
+        return Contest(
+            ours,
+            {"ONNX Runtime DeformConv": built_in},
+            megabytes(x, offset, mask, weight) * 2,
+            2 * 256 * 2304 * 4096,
+            1e-3,
+        )
 
     return Case("modulated_deform_conv2d" if modulated else "deform_conv2d", "256x64x64, 256 filters 3x3", make)
 
@@ -217,7 +268,9 @@ def ms_deform_attn(queries: int | None) -> Case:
         rng = np.random.default_rng(7)
         value = normal(0, 1, total, 8, 32)
         locations = rng.uniform(0, 1, (1, q, 8, 4, 4, 2)).astype(np.float32)
-        weights = torch.from_numpy(rng.standard_normal((1, q, 8, 16))).softmax(-1).reshape(1, q, 8, 4, 4).float().numpy()
+        weights = (
+            torch.from_numpy(rng.standard_normal((1, q, 8, 16))).softmax(-1).reshape(1, q, 8, 4, 4).float().numpy()
+        )
         ours = session(
             "mmdeploy::MMCVMultiScaleDeformableAttention",
             {"value": value, "shapes": shapes, "starts": starts, "locations": locations, "weights": weights}, threads,
@@ -234,7 +287,12 @@ def ms_deform_attn(queries: int | None) -> Case:
             factor = tw.transpose(1, 2).reshape(8, 1, q, 16)
             return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, 256, q).transpose(1, 2).contiguous()
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(value, locations, weights) + q * 1024, tolerance=1e-3)
+        return Contest(
+            ours,
+            {"torch formulation": with_torch(formulation)},
+            megabytes(value, locations, weights) + q * 1024,
+            tolerance=1e-3,
+        )
 
     return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
 
@@ -248,7 +306,9 @@ def cummax(dim: int) -> Case:
         ours = session("mmcv::cummax", {"x": x}, threads, ["values", "indices"], attributes={"dim": dim})
         tx = torch.from_numpy(x)
         out = (torch.empty_like(tx), torch.empty(tx.shape, dtype=torch.int64))
-        return Contest(ours, {"torch cummax (out=)": with_torch(lambda: torch.cummax(tx, dim, out=out))}, megabytes(x) * 4)
+        return Contest(
+            ours, {"torch cummax (out=)": with_torch(lambda: torch.cummax(tx, dim, out=out))}, megabytes(x) * 4
+        )
 
     return Case("cummax", f"64x512x512, dim {dim}", make)
 
@@ -355,7 +415,12 @@ def small_roi_align() -> Case:
 def small_nms() -> Case:
     def make(threads: int) -> Contest:
         boxes, scores = boxes_of("spread", 10)
-        ours = session("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.5, "offset": 0})
+        ours = session(
+            "mmcv::NonMaxSuppression",
+            {"boxes": boxes, "scores": scores},
+            threads,
+            attributes={"iou_threshold": 0.5, "offset": 0},
+        )
         feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10]), "iou": np.array([0.5], np.float32)}
         return Contest(ours, {"ONNX Runtime NonMaxSuppression": session("NonMaxSuppression", feeds, threads, opset=11)}, 1,
                        same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
@@ -367,7 +432,12 @@ def small_add() -> Case:
     def make(threads: int) -> Contest:
         a = normal(0, 3, 32)
         ours = session("custom::my_add", {"a": a, "b": a}, threads)
-        return Contest(ours, {"ONNX Runtime Add": session("Add", {"a": a, "b": a}, threads)}, megabytes(a) * 3, same=lambda x, y: x[0].shape == y[0].shape)
+        return Contest(
+            ours,
+            {"ONNX Runtime Add": session("Add", {"a": a, "b": a}, threads)},
+            megabytes(a) * 3,
+            same=lambda x, y: x[0].shape == y[0].shape,
+        )
 
     return Case("my_add", "small: 3x32, the overhead of a call", make)
 

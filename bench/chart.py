@@ -27,7 +27,9 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
         ratios = {f"{row.operator}: {row.title}": row.ratio for row in rows if row.threads == count}
         places = np.arange(len(labels)) + (index - (len(threads) - 1) / 2) * height
         widths = [ratios.get(label, np.nan) for label in labels]
-        bars = axes.barh(places, widths, height, color=COLOURS[index % len(COLOURS)], label=f"{count} thread{'s' * (count > 1)}")
+        bars = axes.barh(
+            places, widths, height, color=COLOURS[index % len(COLOURS)], label=f"{count} thread{'s' * (count > 1)}"
+        )
         axes.bar_label(bars, [f"{w:.1f}x" for w in widths], padding=3, fontsize=7)
     axes.axvline(1, color="#555", linewidth=1)
     axes.set_xscale("log")
@@ -35,7 +37,10 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("time of the best rival / time of polyop (median; right of 1 polyop is faster)")
-    axes.set_title(f"polyop {about['polyop']} on {about['processor']}, ONNX Runtime {about['onnxruntime']}, torch {about['torch']}", fontsize=10)
+    axes.set_title(
+        f"polyop {about['polyop']} on {about['processor']}, ONNX Runtime {about['onnxruntime']}, torch {about['torch']}",
+        fontsize=10,
+    )
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=110)

@@ -222,7 +222,9 @@ def machine() -> dict[str, object]:
     model = "unknown"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        model = next((line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line), model)
+        model = next(
+            (line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line), model
+        )
     return {
         "processor": model,
         "architecture": platform.machine(),

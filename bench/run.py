@@ -39,7 +39,16 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-HEADER = ["operator", "size", "threads", "min ms", "median ms", "best rival, median ms", "rival / polyop", "polyop / limit"]
+HEADER = [
+    "operator",
+    "size",
+    "threads",
+    "min ms",
+    "median ms",
+    "best rival, median ms",
+    "rival / polyop",
+    "polyop / limit",
+]
 
 
 def markdown(rows: list[Row], about: dict[str, object]) -> str:
@@ -67,7 +76,9 @@ def main() -> None:
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
-        console.print(f"{t} thread(s): copy {limits[t][0] / 1e9:.1f} GB/s, GEMM {limits[t][1] / 1e9:.0f} GFLOP/s", highlight=False)
+        console.print(
+            f"{t} thread(s): copy {limits[t][0] / 1e9:.1f} GB/s, GEMM {limits[t][1] / 1e9:.0f} GFLOP/s", highlight=False
+        )
     rows: list[Row] = []
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("Measuring", total=len(cases) * len(threads))
@@ -82,7 +93,9 @@ def main() -> None:
     console.print(table)
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "results.json").write_text(json.dumps({"machine": about, "rows": [as_json(r) for r in rows]}, indent=1))
+    (arguments.out / "results.json").write_text(
+        json.dumps({"machine": about, "rows": [as_json(r) for r in rows]}, indent=1)
+    )
     (arguments.out / "results.md").write_text(markdown(rows, about))
     draw(rows, about, arguments.out / "results.png")
     console.print(f"written to {arguments.out}: results.md, results.json, results.png")

@@ -21,10 +21,12 @@ std::vector<std::vector<std::string>> AttributeRows(const Op& op, bool markdown)
     for (const char* alias : info.spec.aliases) {
       if (alias != nullptr) aliases.emplace_back(alias);
     }
-    const std::string meaning = std::string(info.spec.doc) + (aliases.empty() ? "" : " (also written " + Join(aliases, ", ") + ")");
+    const std::string meaning =
+        std::string(info.spec.doc) + (aliases.empty() ? "" : " (also written " + Join(aliases, ", ") + ")");
     const std::string name = markdown ? "`" + std::string(info.spec.name) + "`" : info.spec.name;
     const std::string range = RangeText(info.spec);
-    rows.push_back({name, std::string(NameOf(info.type)), info.spec.required ? "required" : ToString(info.get(info.spec, defaults.get())),
+    rows.push_back({name, std::string(NameOf(info.type)),
+                    info.spec.required ? "required" : ToString(info.get(info.spec, defaults.get())),
                     range.empty() ? "any" : range, meaning});
   }
   return rows;
@@ -60,8 +62,10 @@ std::string Wrapped(const std::string& text) {
 
 std::vector<std::string> RuntimesOf(const Op& op) {
   std::vector<std::string> runtimes;
-  for (const auto& [device, name] : {std::pair{Device::kCpu, "ONNX Runtime CPU"}, {Device::kCuda, "ONNX Runtime CUDA"}}) {
-    const bool has = std::any_of(op.kernels.begin(), op.kernels.end(), [d = device](const Kernel& k) { return k.device == d; });
+  for (const auto& [device, name] :
+       {std::pair{Device::kCpu, "ONNX Runtime CPU"}, {Device::kCuda, "ONNX Runtime CUDA"}}) {
+    const bool has =
+        std::any_of(op.kernels.begin(), op.kernels.end(), [d = device](const Kernel& k) { return k.device == d; });
     if (has) runtimes.emplace_back(name);
   }
   return runtimes;
@@ -74,7 +78,8 @@ std::string TypesOf(const Op& op) {
     const Signature& s = *op.signatures[kernel.signature].signature;
     for (int i = 0; i < s.num_inputs(); ++i) {
       const std::string name(NameOf(kernel.inputs[i]));
-      if (s.input(i).type_variable == 0 && std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+      if (s.input(i).type_variable == 0 && std::find(types.begin(), types.end(), name) == types.end())
+        types.push_back(name);
     }
   }
   return Join(types, ", ");
@@ -88,7 +93,8 @@ std::string CatalogueText(bool markdown) {
       for (std::string& node : nodes) node = "`" + node + "`";
     }
     const std::string types = TypesOf(*op);
-    rows.push_back({std::string(op->name), Join(nodes, markdown ? "<br>" : ", "), types.empty() ? "-" : types, Join(RuntimesOf(*op), ", ")});
+    rows.push_back({std::string(op->name), Join(nodes, markdown ? "<br>" : ", "), types.empty() ? "-" : types,
+                    Join(RuntimesOf(*op), ", ")});
     if (markdown) rows.back().push_back(op->doc.summary);
   }
   std::vector<std::string> header = {"operator", "node names", "types", "runtimes"};
@@ -106,20 +112,25 @@ std::string PageText(const Op& op, bool markdown) {
     if (*text == '\0') return std::string();
     return section(title, markdown ? std::string(text) + "\n" : Wrapped(text));
   };
-  std::string page = markdown ? "# " + std::string(op.name) + "\n\n" + op.doc.summary + "\n" : Bold(std::string(op.name)) + ": " + op.doc.summary + "\n";
+  std::string page = markdown ? "# " + std::string(op.name) + "\n\n" + op.doc.summary + "\n"
+                              : Bold(std::string(op.name)) + ": " + op.doc.summary + "\n";
   std::string signatures;
-  for (const OpSignature& s : op.signatures) signatures += (markdown ? "" : "  ") + std::string(s.signature->text()) + "\n";
+  for (const OpSignature& s : op.signatures)
+    signatures += (markdown ? "" : "  ") + std::string(s.signature->text()) + "\n";
   page += section("Signature", markdown ? "```\n" + signatures + "```\n" : signatures);
   const std::vector<std::string> columns = {"attribute", "type", "default", "range", "meaning"};
   const auto rows = AttributeRows(op, markdown);
-  page += section("Attributes", rows.empty() ? (markdown ? "none\n" : "  none\n") : markdown ? MarkdownTable(columns, rows) : Table(columns, rows));
+  page += section("Attributes", rows.empty() ? (markdown ? "none\n" : "  none\n")
+                                : markdown   ? MarkdownTable(columns, rows)
+                                             : Table(columns, rows));
   std::string nodes;
   for (const NodeName& node : op.nodes) {
     nodes += (markdown ? "- `" + std::string(node.name) + "`" : "  " + std::string(node.name)) + NodeNote(node) + "\n";
   }
   page += section("Node names", nodes);
   const std::string types = TypesOf(op);
-  page += section("Runs on", (markdown ? "" : "  ") + Join(RuntimesOf(op), ", ") + (types.empty() ? "" : ", in " + types) + "\n");
+  page += section("Runs on",
+                  (markdown ? "" : "  ") + Join(RuntimesOf(op), ", ") + (types.empty() ? "" : ", in " + types) + "\n");
   page += paragraph("Semantics", op.doc.semantics);
   page += paragraph("Source", op.doc.source);
   page += paragraph("Differences", op.doc.differences);

@@ -38,7 +38,8 @@ void WriteFile(const std::string& path, const void* data, size_t size) {
 
 std::string Extension(const std::string& path) {
   std::string extension = fs::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return extension;
 }
 

@@ -46,7 +46,8 @@ void ReadDamaged(const std::vector<uint8_t>& good, int trials, const Read& read)
   std::mt19937 rng(2);
   for (int trial = 0; trial < trials; ++trial) {
     std::vector<uint8_t> bad = good;
-    for (uint32_t changes = 1 + rng() % 4; changes > 0; --changes) bad[rng() % bad.size()] = static_cast<uint8_t>(rng());
+    for (uint32_t changes = 1 + rng() % 4; changes > 0; --changes)
+      bad[rng() % bad.size()] = static_cast<uint8_t>(rng());
     if (rng() % 3 == 0) bad.resize(rng() % bad.size());
     try {
       read(bad);
@@ -57,7 +58,8 @@ void ReadDamaged(const std::vector<uint8_t>& good, int trials, const Read& read)
 }
 
 TEST_F(Files, NpyRoundTrip) {
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kI8, DType::kU8, DType::kI16, DType::kI32, DType::kI64, DType::kBool}) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kI8, DType::kU8, DType::kI16, DType::kI32,
+                      DType::kI64, DType::kBool}) {
     for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{}, {0}, {5}, {2, 3}, {1, 2, 0, 4}}) {
       const Array a = Counted(dtype, shape);
       const Array b = ParseNpy(FormatNpy(a), "a.npy");
@@ -69,7 +71,8 @@ TEST_F(Files, NpyRoundTrip) {
 }
 
 TEST_F(Files, NpzRoundTrip) {
-  const std::map<std::string, Array> arrays = {{"x", Counted(DType::kF32, {3, 4})}, {"name with space", Counted(DType::kI64, {7})}};
+  const std::map<std::string, Array> arrays = {{"x", Counted(DType::kF32, {3, 4})},
+                                               {"name with space", Counted(DType::kI64, {7})}};
   WriteNpz(Path("a.npz"), arrays);
   const auto read = ReadNpz(Path("a.npz"));
   ASSERT_EQ(read.size(), 2u);
@@ -78,7 +81,8 @@ TEST_F(Files, NpzRoundTrip) {
 }
 
 TEST_F(Files, DamagedNpy) {
-  ReadDamaged(FormatNpy(Counted(DType::kF32, {2, 3})), 3000, [](const std::vector<uint8_t>& bytes) { (void)ParseNpy(bytes, "bad.npy"); });
+  ReadDamaged(FormatNpy(Counted(DType::kF32, {2, 3})), 3000,
+              [](const std::vector<uint8_t>& bytes) { (void)ParseNpy(bytes, "bad.npy"); });
 }
 
 TEST_F(Files, DamagedNpz) {

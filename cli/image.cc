@@ -115,7 +115,8 @@ Array ToTensor(const Image& image, const ImageFormat& format, DType dtype) {
     for (int64_t x = 0; x < image.width; ++x) {
       const uint8_t* pixel = image.rgb.data() + (y * image.width + x) * 3;
       for (int c = 0; c < channels; ++c) {
-        const double value = format.color == ImageFormat::Color::kGray ? 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]
+        const double value = format.color == ImageFormat::Color::kGray
+                                 ? 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]
                              : format.color == ImageFormat::Color::kBgr ? pixel[2 - c]
                                                                         : pixel[c];
         tensor.set(index(c, y, x), format.low + value * scale);

@@ -53,7 +53,9 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
 std::string AttributesText(const Needed& needed) {
   std::vector<std::string> parts;
   for (const auto& [name, values] : needed.attributes) {
-    parts.push_back(name + "=" + (values.size() <= 3 ? Join({values.begin(), values.end()}, "|") : std::to_string(values.size()) + " values"));
+    parts.push_back(
+        name + "=" +
+        (values.size() <= 3 ? Join({values.begin(), values.end()}, "|") : std::to_string(values.size()) + " values"));
   }
   return parts.empty() ? "-" : Join(parts, " ");
 }
@@ -70,7 +72,8 @@ std::string Advice(const Needed& needed) {
   for (const Op* op : AllOps()) {
     for (const NodeName& node : op->nodes) {
       if (node.op_type() == needed.op_type) {
-        return "polyop has it as " + std::string(node.name) + ": rename the node's domain, or register it under " + needed.domain;
+        return "polyop has it as " + std::string(node.name) + ": rename the node's domain, or register it under " +
+               needed.domain;
       }
       names.emplace_back(node.name);
     }
@@ -88,11 +91,18 @@ int64_t ElementCount(const onnx::TensorProto& tensor) {
   return count;
 }
 
-Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, const InspectOptions& options, int nodes) {
-  Json report = {{"model", options.model}, {"ir_version", model.ir_version()}, {"producer", model.producer_name()}, {"nodes", nodes}};
-  for (const auto& opset : model.opset_import()) report["opsets"][opset.domain().empty() ? "ai.onnx" : opset.domain()] = opset.version();
-  for (const auto& input : model.graph().input()) report["inputs"].push_back({{"name", input.name()}, {"type", TypeText(input.type())}});
-  for (const auto& output : model.graph().output()) report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
+Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, const InspectOptions& options,
+            int nodes) {
+  Json report = {{"model", options.model},
+                 {"ir_version", model.ir_version()},
+                 {"producer", model.producer_name()},
+                 {"nodes", nodes}};
+  for (const auto& opset : model.opset_import())
+    report["opsets"][opset.domain().empty() ? "ai.onnx" : opset.domain()] = opset.version();
+  for (const auto& input : model.graph().input())
+    report["inputs"].push_back({{"name", input.name()}, {"type", TypeText(input.type())}});
+  for (const auto& output : model.graph().output())
+    report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
   report["operators"] = Json::array();
   for (const auto& [name, n] : needed) {
     Json entry = {{"name", name}, {"count", n.count}, {"provided", n.provided()}, {"provider", ProviderText(n)}};
@@ -117,9 +127,11 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
   }
   std::cout << Bold(options.model) << "\n"
             << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
-            << (model.producer_name().empty() ? "" : ", made by " + model.producer_name() + " " + model.producer_version()) << "\n"
-            << "  " << nodes << " nodes, " << model.graph().initializer_size() << " initializers with " << elements / 1e6
-            << " million elements\n\n";
+            << (model.producer_name().empty() ? ""
+                                              : ", made by " + model.producer_name() + " " + model.producer_version())
+            << "\n"
+            << "  " << nodes << " nodes, " << model.graph().initializer_size() << " initializers with "
+            << elements / 1e6 << " million elements\n\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& input : model.graph().input()) {
     if (!initializers.contains(input.name())) rows.push_back({"in", input.name(), TypeText(input.type())});
@@ -145,7 +157,8 @@ int Inspect(const InspectOptions& options) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, n] : needed) {
-    rows.push_back({name, std::to_string(n.count), n.provided() ? Green(ProviderText(n)) : Red(ProviderText(n)), AttributesText(n)});
+    rows.push_back({name, std::to_string(n.count), n.provided() ? Green(ProviderText(n)) : Red(ProviderText(n)),
+                    AttributesText(n)});
   }
   std::cout << Table({"operator", "count", "provided by", "attributes"}, rows);
   if (options.verbose) {
@@ -154,9 +167,9 @@ int Inspect(const InspectOptions& options) {
       if (IsStandardDomain(node.domain())) return;
       std::vector<std::string> attributes;
       for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
-      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << node.domain() << "::" << node.op_type() << "("
-                << Join({node.input().begin(), node.input().end()}, ", ") << ") -> " << Join({node.output().begin(), node.output().end()}, ", ")
-                << "  " << Join(attributes, " ") << "\n";
+      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << node.domain()
+                << "::" << node.op_type() << "(" << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
+                << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
     });
   }
   if (missing == 0) return kOk;

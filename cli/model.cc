@@ -9,9 +9,9 @@
 namespace polyop::cli {
 namespace {
 
-constexpr const char* kElementNames[] = {"undefined", "float32",   "uint8",      "int8",     "uint16", "int16",
-                                         "int32",     "int64",     "string",     "bool",     "float16", "float64",
-                                         "uint32",    "uint64",    "complex64",  "complex128", "bfloat16"};
+constexpr const char* kElementNames[] = {"undefined", "float32", "uint8",     "int8",       "uint16",  "int16",
+                                         "int32",     "int64",   "string",    "bool",       "float16", "float64",
+                                         "uint32",    "uint64",  "complex64", "complex128", "bfloat16"};
 
 std::string ElementName(int type) {
   const bool known = type >= 0 && type < static_cast<int>(std::size(kElementNames));
@@ -54,7 +54,8 @@ onnx::ModelProto LoadModel(const std::string& path) {
   google::protobuf::io::ArrayInputStream raw(bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), INT32_MAX)));
   google::protobuf::io::CodedInputStream stream(&raw);
   stream.SetRecursionLimit(200);
-  const bool parsed = bytes.size() <= INT32_MAX && model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  const bool parsed =
+      bytes.size() <= INT32_MAX && model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
   // Many files parse as some protobuf: a model has a version, a graph and opsets.
   if (!parsed || !model.has_graph() || model.ir_version() <= 0) {
     throw Failure(kBadFile, "'" + path + "' is not an ONNX model, or is damaged",

@@ -15,9 +15,9 @@ struct TypeCode {
   DType dtype;
   const char* code;
 };
-constexpr TypeCode kTypes[] = {{DType::kF32, "<f4"}, {DType::kF64, "<f8"}, {DType::kF16, "<f2"}, {DType::kI8, "|i1"},
-                               {DType::kU8, "|u1"},  {DType::kI16, "<i2"}, {DType::kI32, "<i4"}, {DType::kI64, "<i8"},
-                               {DType::kBool, "|b1"}};
+constexpr TypeCode kTypes[] = {{DType::kF32, "<f4"}, {DType::kF64, "<f8"}, {DType::kF16, "<f2"},
+                               {DType::kI8, "|i1"},  {DType::kU8, "|u1"},  {DType::kI16, "<i2"},
+                               {DType::kI32, "<i4"}, {DType::kI64, "<i8"}, {DType::kBool, "|b1"}};
 
 // A cursor over the header, a Python dictionary of three known keys.
 class Header {
@@ -86,7 +86,8 @@ void FromFortranOrder(Array& array) {
       from += index[d] * stride;
       stride *= array.shape[d];
     }
-    std::memcpy(array.bytes.data() + static_cast<size_t>(i) * item, source.bytes.data() + static_cast<size_t>(from) * item, item);
+    std::memcpy(array.bytes.data() + static_cast<size_t>(i) * item,
+                source.bytes.data() + static_cast<size_t>(from) * item, item);
     for (size_t d = rank; d-- > 0;) {
       if (++index[d] < array.shape[d]) break;
       index[d] = 0;
@@ -102,7 +103,8 @@ struct Unzipped {
 
 Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
   Header bad("", name);
-  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0) bad.Fail("it does not begin with NumPy's mark");
+  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
+    bad.Fail("it does not begin with NumPy's mark");
   const int version = bytes[6];
   if (version < 1 || version > 3) bad.Fail("its version " + std::to_string(version) + " is unknown");
   const size_t start = version == 1 ? 10 : 12;
@@ -141,15 +143,16 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
   }
   if (!has_shape) header.Fail("its header has no shape");
   for (const TypeCode& type : kTypes) {
-    if (descr != type.code && !(SizeOf(type.dtype) == 1 && descr.substr(1) == std::string(type.code).substr(1))) continue;
+    if (descr != type.code && !(SizeOf(type.dtype) == 1 && descr.substr(1) == std::string(type.code).substr(1)))
+      continue;
     int64_t want = static_cast<int64_t>(SizeOf(type.dtype));
     for (int64_t d : shape) {
       if (__builtin_mul_overflow(want, d, &want)) header.Fail("its shape " + ShapeText(shape) + " overflows");
     }
     const size_t got = bytes.size() - start - length;
     if (static_cast<size_t>(want) > got) {
-      header.Fail("it is truncated: shape " + ShapeText(shape) + " needs " + std::to_string(want) + " bytes, it holds " +
-                  std::to_string(got));
+      header.Fail("it is truncated: shape " + ShapeText(shape) + " needs " + std::to_string(want) +
+                  " bytes, it holds " + std::to_string(got));
     }
     const uint8_t* data = bytes.data() + start + length;
     Array array{type.dtype, shape, {data, data + want}};
@@ -172,7 +175,15 @@ std::vector<uint8_t> FormatNpy(const Array& array) {
   std::string header = "{'descr': '" + code + "', 'fortran_order': False, 'shape': " + shape + "), }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
-  std::vector<uint8_t> bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(header.size() & 0xFF),
+  std::vector<uint8_t> bytes = {0x93,
+                                'N',
+                                'U',
+                                'M',
+                                'P',
+                                'Y',
+                                1,
+                                0,
+                                static_cast<uint8_t>(header.size() & 0xFF),
                                 static_cast<uint8_t>(header.size() >> 8)};
   bytes.insert(bytes.end(), header.begin(), header.end());
   bytes.insert(bytes.end(), stored.bytes.begin(), stored.bytes.end());
@@ -181,7 +192,8 @@ std::vector<uint8_t> FormatNpy(const Array& array) {
 
 std::map<std::string, Array> ReadNpz(const std::string& path) {
   const auto bad = [&](const std::string& why) {
-    return Failure(kBadFile, "'" + path + "' is not a readable .npz file: " + why, "write it with numpy.savez(file, name=array)");
+    return Failure(kBadFile, "'" + path + "' is not a readable .npz file: " + why,
+                   "write it with numpy.savez(file, name=array)");
   };
   const size_t file_size = ReadFile(path).size();  // says if it is missing, empty or a directory
   const std::unique_ptr<void, Unzipped> archive(unzOpen64(path.c_str()));
@@ -194,7 +206,8 @@ std::map<std::string, Array> ReadNpz(const std::string& path) {
       throw bad("its list of files is damaged");
     }
     // Deflate shrinks at most 1032 times: a larger claim is a lie that would only exhaust memory.
-    if (info.uncompressed_size > file_size * uint64_t{1100} + 4096) throw bad("'" + std::string(name) + "' claims an impossible size");
+    if (info.uncompressed_size > file_size * uint64_t{1100} + 4096)
+      throw bad("'" + std::string(name) + "' claims an impossible size");
     std::vector<uint8_t> bytes(info.uncompressed_size);
     if (unzOpenCurrentFile(archive.get()) != UNZ_OK) throw bad("'" + std::string(name) + "' cannot be opened");
     size_t done = 0;
@@ -221,7 +234,8 @@ void WriteNpz(const std::string& path, const std::map<std::string, Array>& array
     if (!good) break;
     const std::vector<uint8_t> bytes = FormatNpy(array);
     const int zip64 = bytes.size() > 0xFFFFFFFFu;
-    good = zipOpenNewFileInZip64(archive, (name + ".npy").c_str(), nullptr, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED, 1, zip64) == ZIP_OK;
+    good = zipOpenNewFileInZip64(archive, (name + ".npy").c_str(), nullptr, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED,
+                                 1, zip64) == ZIP_OK;
     for (size_t done = 0; good && done < bytes.size();) {
       const unsigned chunk = static_cast<unsigned>(std::min<size_t>(bytes.size() - done, 1u << 30));
       good = zipWriteInFileInZip(archive, bytes.data() + done, chunk) == ZIP_OK;
@@ -230,7 +244,8 @@ void WriteNpz(const std::string& path, const std::map<std::string, Array>& array
     good = good && zipCloseFileInZip(archive) == ZIP_OK;
   }
   if (archive != nullptr) good = zipClose(archive, nullptr) == ZIP_OK && good;
-  if (!good) throw Failure(kBadFile, "'" + path + "' cannot be written", "does its folder exist, and may you write there?");
+  if (!good)
+    throw Failure(kBadFile, "'" + path + "' cannot be written", "does its folder exist, and may you write there?");
 }
 
 }  // namespace polyop::cli

@@ -41,9 +41,12 @@ Json AsJson(const Op& op) {
   entry["attributes"] = Json::array();
   const Params defaults = op.DefaultParams();
   for (const AttrInfo& info : op.attributes) {
-    entry["attributes"].push_back({{"name", info.spec.name}, {"type", NameOf(info.type)},
-                                   {"default", ToString(info.get(info.spec, defaults.get()))}, {"required", info.spec.required},
-                                   {"range", RangeText(info.spec)}, {"meaning", info.spec.doc}});
+    entry["attributes"].push_back({{"name", info.spec.name},
+                                   {"type", NameOf(info.type)},
+                                   {"default", ToString(info.get(info.spec, defaults.get()))},
+                                   {"required", info.spec.required},
+                                   {"range", RangeText(info.spec)},
+                                   {"meaning", info.spec.doc}});
   }
   entry["semantics"] = op.doc.semantics;
   entry["source"] = op.doc.source;

@@ -67,7 +67,8 @@ size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, 
   }
   const std::string near = Nearest(name, names);
   throw Failure(kUsage, std::string("the model has no ") + what + " '" + name + "'",
-                (near.empty() ? "" : "did you mean '" + near + "'? ") + ("its " + std::string(what) + "s are ") + Join(texts, ", "));
+                (near.empty() ? "" : "did you mean '" + near + "'? ") + ("its " + std::string(what) + "s are ") +
+                    Join(texts, ", "));
 }
 
 bool IsPicture(const std::string& path) {
@@ -78,11 +79,14 @@ bool IsPicture(const std::string& path) {
 void ApplyText(const std::string& layout, const std::string& range, const std::string& color, ImageFormat* format) {
   if (!layout.empty()) format->layout = layout == "NHWC" ? ImageFormat::Layout::kNhwc : ImageFormat::Layout::kNchw;
   if (!color.empty()) {
-    format->color = color == "BGR" ? ImageFormat::Color::kBgr : color == "GRAY" ? ImageFormat::Color::kGray : ImageFormat::Color::kRgb;
+    format->color = color == "BGR"    ? ImageFormat::Color::kBgr
+                    : color == "GRAY" ? ImageFormat::Color::kGray
+                                      : ImageFormat::Color::kRgb;
   }
   if (!range.empty()) {
     const std::vector<double> ends = Numbers(range, ',', "--range");
-    if (ends.size() != 2 || ends[0] == ends[1]) throw Failure(kUsage, "--range: wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
+    if (ends.size() != 2 || ends[0] == ends[1])
+      throw Failure(kUsage, "--range: wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
     format->low = ends[0];
     format->high = ends[1];
   }
@@ -100,10 +104,12 @@ ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, co
   if (tensor.dtype == DType::kU8) format.high = 255;
   const Json noted = Json::parse(Metadata(model, "polyop.image." + tensor.name), nullptr, false);
   if (noted.is_object()) {
-    const auto text = [&](const char* key) { return noted.contains(key) && noted[key].is_string() ? noted[key].get<std::string>() : ""; };
+    const auto text = [&](const char* key) {
+      return noted.contains(key) && noted[key].is_string() ? noted[key].get<std::string>() : "";
+    };
     std::string range;
-    if (noted.contains("range") && noted["range"].is_array() && noted["range"].size() == 2 && noted["range"][0].is_number() &&
-        noted["range"][1].is_number()) {
+    if (noted.contains("range") && noted["range"].is_array() && noted["range"].size() == 2 &&
+        noted["range"][0].is_number() && noted["range"][1].is_number()) {
       range = Concat(noted["range"][0].get<double>(), ",", noted["range"][1].get<double>());
     }
     ApplyText(text("layout"), range, text("color"), &format);
@@ -147,7 +153,8 @@ Array SetInput(const TensorInfo& input, const std::string& text) {
   if (dynamic == 1 && fixed > 0 && count % fixed == 0) {
     for (int64_t& d : shape) d = d < 0 ? count / fixed : d;
   } else if (dynamic > 0 || fixed != count) {
-    throw Failure(kUsage, Concat("--set ", input.name, ": ", count, " numbers came, input '", input.name, "' is ", input.Text()));
+    throw Failure(
+        kUsage, Concat("--set ", input.name, ": ", count, " numbers came, input '", input.name, "' is ", input.Text()));
   }
   Array array = MakeArray(input.dtype, shape);
   for (int64_t i = 0; i < count; ++i) array.set(i, numbers[static_cast<size_t>(i)]);
@@ -158,8 +165,9 @@ void CheckShape(const TensorInfo& input, const Array& array, const std::string& 
   bool fits = array.shape.size() == input.shape.size();
   for (size_t d = 0; fits && d < array.shape.size(); ++d) fits = input.shape[d] < 0 || input.shape[d] == array.shape[d];
   if (!fits && !input.shape.empty()) {
-    throw Failure(kUsage, "input '" + input.name + "' wants " + input.Text() + ", " + source + " gives " + ShapeText(array.shape),
-                  IsPicture(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
+    throw Failure(
+        kUsage, "input '" + input.name + "' wants " + input.Text() + ", " + source + " gives " + ShapeText(array.shape),
+        IsPicture(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
   }
 }
 
@@ -171,7 +179,8 @@ class Feeds {
     for (const std::string& text : options.inputs) AddInput(Split(text));
     for (const std::string& text : options.sets) {
       const Named given = Split(text);
-      Put(IndexOf(inputs_, given.name, "input"), SetInput(inputs_[IndexOf(inputs_, given.name, "input")], given.value), "--set");
+      Put(IndexOf(inputs_, given.name, "input"), SetInput(inputs_[IndexOf(inputs_, given.name, "input")], given.value),
+          "--set");
     }
     std::vector<std::string> missing;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -195,12 +204,14 @@ class Feeds {
     }
     if (!given.name.empty()) index = IndexOf(inputs_, given.name, "input");
     const TensorInfo& input = inputs_[index];
-    if (given.value == "random" || given.value == "zeros") return Put(index, MadeInput(input, given.value, options_), given.value);
+    if (given.value == "random" || given.value == "zeros")
+      return Put(index, MadeInput(input, given.value, options_), given.value);
     if (IsPicture(given.value)) {
       return Put(index, ToTensor(ReadImage(given.value), FormatOf(input, model_, options_), input.dtype), given.value);
     }
     if (Extension(given.value) != ".npy") {
-      throw Failure(kUsage, "'" + given.value + "' is of an unknown kind", "inputs are .png, .jpg, .npy or .npz files, `random` or `zeros`");
+      throw Failure(kUsage, "'" + given.value + "' is of an unknown kind",
+                    "inputs are .png, .jpg, .npy or .npz files, `random` or `zeros`");
     }
     Put(index, ParseNpy(ReadFile(given.value), given.value), given.value);
   }
@@ -232,8 +243,8 @@ class Feeds {
 };
 
 // Writes the outputs that were asked for; returns where each went, "" if nowhere.
-std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelProto& model, const std::vector<Array>& arrays,
-                                      const RunOptions& options) {
+std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelProto& model,
+                                      const std::vector<Array>& arrays, const RunOptions& options) {
   std::vector<std::string> files(arrays.size());
   std::map<std::string, std::map<std::string, Array>> archives;
   for (const std::string& text : options.outputs) {
@@ -257,7 +268,8 @@ std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelP
       const std::vector<uint8_t> bytes = FormatNpy(arrays[index]);
       WriteFile(wanted.value, bytes.data(), bytes.size());
     } else {
-      throw Failure(kUsage, "'" + wanted.value + "' is of an unknown kind", "outputs are .png, .jpg, .npy or .npz files");
+      throw Failure(kUsage, "'" + wanted.value + "' is of an unknown kind",
+                    "outputs are .png, .jpg, .npy or .npz files");
     }
     files[index] = wanted.value;
   }
@@ -293,7 +305,8 @@ void CheckProvided(const onnx::ModelProto& model, const RunOptions& options) {
   std::set<std::string> missing;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
     if (IsStandardDomain(node.domain()) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
-    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr) missing.insert(node.domain() + "::" + node.op_type());
+    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr)
+      missing.insert(node.domain() + "::" + node.op_type());
   });
   if (missing.empty()) return;
   throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),
@@ -331,36 +344,46 @@ int Run(const RunOptions& options) {
   std::sort(sorted.begin(), sorted.end());
 
   if (options.json) {
-    Json report = {{"model", options.model}, {"onnxruntime", session.runtime_version()}, {"isa", CurrentIsa()},
-                   {"threads", options.session.threads}, {"load_seconds", load_seconds}, {"run_seconds", times}};
+    Json report = {{"model", options.model},       {"onnxruntime", session.runtime_version()},
+                   {"isa", CurrentIsa()},          {"threads", options.session.threads},
+                   {"load_seconds", load_seconds}, {"run_seconds", times}};
     for (size_t i = 0; i < inputs.size(); ++i) {
-      report["inputs"].push_back({{"name", session.inputs()[i].name}, {"dtype", NameOf(inputs[i].dtype)}, {"shape", inputs[i].shape}, {"source", sources[i]}});
+      report["inputs"].push_back({{"name", session.inputs()[i].name},
+                                  {"dtype", NameOf(inputs[i].dtype)},
+                                  {"shape", inputs[i].shape},
+                                  {"source", sources[i]}});
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      report["outputs"].push_back({{"name", session.outputs()[i].name}, {"dtype", NameOf(outputs[i].dtype)}, {"shape", outputs[i].shape}, {"file", files[i]}});
+      report["outputs"].push_back({{"name", session.outputs()[i].name},
+                                   {"dtype", NameOf(outputs[i].dtype)},
+                                   {"shape", outputs[i].shape},
+                                   {"file", files[i]}});
     }
     std::cout << report.dump(2) << "\n";
     return kOk;
   }
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    rows.push_back({"in", session.inputs()[i].name, std::string(NameOf(inputs[i].dtype)) + ShapeText(inputs[i].shape), sources[i]});
+    rows.push_back({"in", session.inputs()[i].name, std::string(NameOf(inputs[i].dtype)) + ShapeText(inputs[i].shape),
+                    sources[i]});
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    rows.push_back({"out", session.outputs()[i].name, std::string(NameOf(outputs[i].dtype)) + ShapeText(outputs[i].shape),
+    rows.push_back({"out", session.outputs()[i].name,
+                    std::string(NameOf(outputs[i].dtype)) + ShapeText(outputs[i].shape),
                     files[i].empty() ? Summary(outputs[i]) : "-> " + files[i]});
   }
   std::cout << Table({"", "tensor", "type", "file"}, rows);
   std::cout << "  load " << TimeText(load_seconds) << ", ";
   if (times.size() > 1) {
-    std::cout << "first run " << TimeText(times[0]) << ", min " << TimeText(sorted[0]) << ", median " << TimeText(sorted[sorted.size() / 2])
-              << " of " << times.size();
+    std::cout << "first run " << TimeText(times[0]) << ", min " << TimeText(sorted[0]) << ", median "
+              << TimeText(sorted[sorted.size() / 2]) << " of " << times.size();
   } else {
     std::cout << "run " << TimeText(times[0]);
   }
   std::cout << "; ONNX Runtime " << session.runtime_version() << ", "
-            << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)" : std::string("all cores")) << ", "
-            << CurrentIsa() << "\n";
+            << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)"
+                                            : std::string("all cores"))
+            << ", " << CurrentIsa() << "\n";
   return kOk;
 }
 
@@ -370,26 +393,42 @@ void AddRunCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Run a model on pictures, .npy and .npz files");
   run->add_option("model", options->model, "the ONNX file")->required();
-  run->add_option("-i,--input", options->inputs, "NAME=FILE: a picture (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")->take_all()->expected(1);
-  run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")->take_all()->expected(1);
+  run->add_option("-i,--input", options->inputs,
+                  "NAME=FILE: a picture (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
+      ->take_all()
+      ->expected(1);
+  run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
+      ->take_all()
+      ->expected(1);
   run->add_option("--set", options->sets, "NAME=V,V,…: an input from numbers")->take_all()->expected(1);
-  run->add_option("--shape", options->shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")->take_all()->expected(1);
-  run->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")->check(CLI::Range(1, 1024));
-  run->add_option("--repeat", options->repeat, "run so often and report minimum and median")->check(CLI::Range(1, 1000000));
-  run->add_option("--layout", options->layout, "pictures as NCHW or NHWC (default: from the model)")->check(CLI::IsMember({"NCHW", "NHWC"}));
-  run->add_option("--range", options->range, "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
-  run->add_option("--color", options->color, "RGB, BGR or GRAY (default: from the model)")->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
-  run->add_option("--ops", options->session.libraries, "a further library of custom operators")->take_all()->expected(1);
-  run->add_option("--isa", options->isa, "force an instruction set: " + [] {
-    std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
-    return Join(names, ", ");
-  }());
+  run->add_option("--shape", options->shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")
+      ->take_all()
+      ->expected(1);
+  run->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
+      ->check(CLI::Range(1, 1000000));
+  run->add_option("--layout", options->layout, "pictures as NCHW or NHWC (default: from the model)")
+      ->check(CLI::IsMember({"NCHW", "NHWC"}));
+  run->add_option("--range", options->range,
+                  "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
+  run->add_option("--color", options->color, "RGB, BGR or GRAY (default: from the model)")
+      ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
+  run->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  run->add_option(
+      "--isa", options->isa, "force an instruction set: " + [] {
+        std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
+        return Join(names, ", ");
+      }());
   run->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
   run->add_flag("--json", options->json, "a report for machines");
-  run->footer("Examples:\n"
-              "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
-              "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
-              "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
+  run->footer(
+      "Examples:\n"
+      "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
+      "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
+      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
   run->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 

@@ -93,8 +93,10 @@ void InitApi(const Loaded& loaded) {
   if (std::sscanf(version, "1.%d", &minor) != 1) minor = ORT_API_VERSION;
   const OrtApi* api = loaded.base->GetApi(static_cast<uint32_t>(std::min(minor, ORT_API_VERSION)));
   if (api == nullptr || minor < static_cast<int>(onnxruntime::kOldestApi)) {
-    throw Failure(kNoRuntime, Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old; wanted 1.",
-                                     onnxruntime::kOldestApi, " or newer"), kHowToGet);
+    throw Failure(kNoRuntime,
+                  Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old; wanted 1.",
+                         onnxruntime::kOldestApi, " or newer"),
+                  kHowToGet);
   }
   Ort::InitApi(api);
 }
@@ -149,10 +151,12 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
     Ort::AllocatorWithDefaultOptions allocator;
     for (size_t i = 0; i < impl_->session.GetInputCount(); ++i) {
-      inputs_.push_back(Describe(impl_->session.GetInputNameAllocated(i, allocator).get(), impl_->session.GetInputTypeInfo(i)));
+      inputs_.push_back(
+          Describe(impl_->session.GetInputNameAllocated(i, allocator).get(), impl_->session.GetInputTypeInfo(i)));
     }
     for (size_t i = 0; i < impl_->session.GetOutputCount(); ++i) {
-      outputs_.push_back(Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
+      outputs_.push_back(
+          Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
     }
   } catch (const Ort::Exception& e) {
     throw Failure(kFailed, "ONNX Runtime " + version_ + " does not take '" + path + "': " + e.what(),
@@ -169,13 +173,14 @@ std::vector<Array> Session::Run(const std::vector<Array>& inputs) {
     std::vector<const char*> input_names, output_names;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Array& a = inputs[i];
-      values.push_back(Ort::Value::CreateTensor(memory, const_cast<uint8_t*>(a.bytes.data()), a.bytes.size(), a.shape.data(),
-                                                a.shape.size(), onnxruntime::ToOrt(a.dtype)));
+      values.push_back(Ort::Value::CreateTensor(memory, const_cast<uint8_t*>(a.bytes.data()), a.bytes.size(),
+                                                a.shape.data(), a.shape.size(), onnxruntime::ToOrt(a.dtype)));
       input_names.push_back(inputs_[i].name.c_str());
     }
     for (const TensorInfo& output : outputs_) output_names.push_back(output.name.c_str());
     const std::vector<Ort::Value> results =
-        impl_->session.Run(Ort::RunOptions{nullptr}, input_names.data(), values.data(), values.size(), output_names.data(), output_names.size());
+        impl_->session.Run(Ort::RunOptions{nullptr}, input_names.data(), values.data(), values.size(),
+                           output_names.data(), output_names.size());
     std::vector<Array> outputs;
     for (size_t i = 0; i < results.size(); ++i) {
       const auto info = results[i].GetTensorTypeAndShapeInfo();

@@ -11,17 +11,17 @@
 namespace polyop::cli {
 
 struct SessionOptions {
-  std::string onnxruntime;           // path of libonnxruntime.so; "" looks for it
+  std::string onnxruntime;             // path of libonnxruntime.so; "" looks for it
   std::vector<std::string> libraries;  // further custom-op libraries
-  int threads = 0;                   // 0: as many as the machine has cores
+  int threads = 0;                     // 0: as many as the machine has cores
 };
 
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<int64_t> shape;         // -1: dynamic
-  std::vector<std::string> symbols;   // names of dynamic extents, "" where there is none
-  std::string Text() const;           // "f32[1, 3, H, W]"
+  std::vector<int64_t> shape;        // -1: dynamic
+  std::vector<std::string> symbols;  // names of dynamic extents, "" where there is none
+  std::string Text() const;          // "f32[1, 3, H, W]"
 };
 
 /// A model in ONNX Runtime with polyop's operators registered. Throws Failure.

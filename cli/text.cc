@@ -86,7 +86,8 @@ std::string MarkdownTable(const std::vector<std::string>& header, const std::vec
     return text + "\n";
   };
   return line(header) + line(std::vector<std::string>(header.size(), "---")) +
-         std::accumulate(rows.begin(), rows.end(), std::string(), [&](std::string all, const auto& row) { return std::move(all) + line(row); });
+         std::accumulate(rows.begin(), rows.end(), std::string(),
+                         [&](std::string all, const auto& row) { return std::move(all) + line(row); });
 }
 
 bool ColorsOnStdout() { return Colors(STDOUT_FILENO); }

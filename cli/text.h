@@ -15,7 +15,7 @@ std::string MarkdownTable(const std::vector<std::string>& header, const std::vec
 /// True if stdout (or stderr) is a terminal and NO_COLOR is not set.
 bool ColorsOnStdout();
 bool ColorsOnStderr();
-std::string Bold(const std::string& text);   // on stdout
+std::string Bold(const std::string& text);  // on stdout
 std::string Green(const std::string& text);
 std::string Red(const std::string& text);
 

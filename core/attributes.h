@@ -76,7 +76,7 @@ struct AttrSpec {
 
 template <class Params, class Member>
 struct AttrDef : AttrSpec {
-  Member Params::*member;
+  Member Params::* member;
 
   constexpr AttrDef AtLeast(double bound) const {
     AttrDef a = *this;
@@ -128,7 +128,7 @@ struct AttrDef : AttrSpec {
 /// Member types: int64_t, float, bool, an enum, std::array<int64_t or float, n> (one value serves all
 /// n), List<int64_t or float, capacity>.
 template <class Params, class Member>
-constexpr AttrDef<Params, Member> Attr(const char* name, Member Params::*member, const char* doc) {
+constexpr AttrDef<Params, Member> Attr(const char* name, Member Params::* member, const char* doc) {
   AttrDef<Params, Member> a{};
   a.name = name;
   a.doc = doc;
@@ -174,8 +174,7 @@ Status Assign(const AttrSpec& spec, std::array<T, n>& member, const std::vector<
 template <class T, int kCapacity>
 Status Assign(const AttrSpec& spec, List<T, kCapacity>& member, const std::vector<T>& values) {
   if (values.size() > kCapacity) {
-    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted at most ",
-                           kCapacity);
+    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted at most ", kCapacity);
   }
   member.count = static_cast<int64_t>(values.size());
   for (size_t i = 0; i < values.size(); ++i) member.items[i] = values[i];
@@ -307,8 +306,8 @@ AttrInfo Erase() {
     return GetMember(spec, static_cast<const Params*>(params)->*std::get<I>(Params::kAttributes).member);
   };
   info.number = [](const void* params, int64_t index, double* real, int64_t* integer) {
-    return MemberNumber(static_cast<const Params*>(params)->*std::get<I>(Params::kAttributes).member,
-                        index, real, integer);
+    return MemberNumber(static_cast<const Params*>(params)->*std::get<I>(Params::kAttributes).member, index, real,
+                        integer);
   };
   return info;
 }

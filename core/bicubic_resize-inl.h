@@ -41,7 +41,8 @@ HWY_INLINE void ResizeRow(const float* row, const CubicTable& table, int64_t out
   for (int64_t x = 0; x < outputs; x += lanes) {  // tables are padded by a vector of zeros
     auto sum = hn::Mul(hn::GatherIndex(d, row, hn::LoadU(di, table.index[0] + x)), hn::LoadU(d, table.weight[0] + x));
     for (int k = 1; k < 4; ++k) {
-      sum = hn::MulAdd(hn::GatherIndex(d, row, hn::LoadU(di, table.index[k] + x)), hn::LoadU(d, table.weight[k] + x), sum);
+      sum = hn::MulAdd(hn::GatherIndex(d, row, hn::LoadU(di, table.index[k] + x)), hn::LoadU(d, table.weight[k] + x),
+                       sum);
     }
     hn::StoreU(sum, d, to + x);
   }
@@ -81,8 +82,8 @@ const float* AsFloatRow(const T* row, int64_t count, float* buffer) {
 /// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. Each task keeps the four last rows
 /// that it resized horizontally, so an input row is resized once per task.
 template <class T>
-Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
-                     Tensor<T, 4> output) {
+Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
+                     const ResizeAxis& columns, Tensor<T, 4> output) {
   if (output.size() == 0) return Status::Ok();
   if (rows.inputs > INT32_MAX || columns.inputs > INT32_MAX) {
     return InvalidArgument("'input' has shape ", ToString(input.shape()), ": rows and columns must fit 32 bits");

@@ -46,7 +46,8 @@ struct BoxArrays {
 };
 
 /// Whether intersection > threshold * union, in double precision. NaN and reversed boxes: false.
-inline bool OverlapExactly(const BoxArrays& a, int64_t i, const BoxArrays& b, int64_t j, double offset, double threshold) {
+inline bool OverlapExactly(const BoxArrays& a, int64_t i, const BoxArrays& b, int64_t j, double offset,
+                           double threshold) {
   const double width = std::min<double>(a.x2[i], b.x2[j]) - std::max<double>(a.x1[i], b.x1[j]) + offset;
   const double height = std::min<double>(a.y2[i], b.y2[j]) - std::max<double>(a.y1[i], b.y1[j]) + offset;
   if (!(width > 0) || !(height > 0)) return false;
@@ -68,18 +69,21 @@ inline bool OverlapsAny(const BoxArrays& candidates, int64_t i, const BoxArrays&
   const auto area = hn::Set(d, candidates.area[i]), shift = hn::Set(d, offset), zero = hn::Zero(d);
   const auto bound = hn::Set(d, threshold * (1 - 4e-6f));
   for (int64_t k = begin; k < end; k += lanes) {
-    const auto width = hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, kept.x2 + k)), hn::Max(x1, hn::LoadU(d, kept.x1 + k))), shift);
-    const auto height = hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, kept.y2 + k)), hn::Max(y1, hn::LoadU(d, kept.y1 + k))), shift);
+    const auto width =
+        hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, kept.x2 + k)), hn::Max(x1, hn::LoadU(d, kept.x1 + k))), shift);
+    const auto height =
+        hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, kept.y2 + k)), hn::Max(y1, hn::LoadU(d, kept.y1 + k))), shift);
     const auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
     const auto united = hn::Sub(hn::Add(area, hn::LoadU(d, kept.area + k)), intersection);
     // Written so that NaN (overflowed areas) is a suspect too.
-    const auto suspect = hn::AndNot(hn::Le(intersection, hn::Mul(bound, united)),
-                                    hn::FirstN(d, static_cast<size_t>(end - k)));
+    const auto suspect =
+        hn::AndNot(hn::Le(intersection, hn::Mul(bound, united)), hn::FirstN(d, static_cast<size_t>(end - k)));
     if (hn::AllFalse(d, suspect)) continue;
     uint8_t bits[8] = {};
     hn::StoreMaskBits(d, suspect, bits);
     for (int64_t lane = 0; lane < std::min(lanes, end - k); ++lane) {
-      if ((bits[lane / 8] >> (lane % 8) & 1) && OverlapExactly(candidates, i, kept, k + lane, offset, threshold)) return true;
+      if ((bits[lane / 8] >> (lane % 8) & 1) && OverlapExactly(candidates, i, kept, k + lane, offset, threshold))
+        return true;
     }
   }
   return false;

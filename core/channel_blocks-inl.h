@@ -54,17 +54,19 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t pixels, int64_t
 
 /// Copies input [N, C, pixels…] into `memory` of FloatsFor() floats.
 template <class T>
-ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels, int64_t pixels,
-                              float* memory) {
+ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                              int64_t pixels, float* memory) {
   const ChannelBlocks result{memory, ChannelBlocks::BlocksFor(channels), pixels};
   constexpr int64_t kRun = 4096;  // pixels of one item
   const int64_t runs = (pixels + kRun - 1) / kRun;
   context.ParallelFor(pictures * result.blocks * runs, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t run = item % runs, plane = item / runs, block = plane % result.blocks, picture = plane / result.blocks;
+      const int64_t run = item % runs, plane = item / runs, block = plane % result.blocks,
+                    picture = plane / result.blocks;
       const int64_t first = block * kBlockChannels;
-      InterleaveChannels(input + (picture * channels + first) * pixels, std::min(kBlockChannels, channels - first), pixels,
-                         run * kRun, std::min(pixels, (run + 1) * kRun), memory + plane * pixels * kBlockChannels);
+      InterleaveChannels(input + (picture * channels + first) * pixels, std::min(kBlockChannels, channels - first),
+                         pixels, run * kRun, std::min(pixels, (run + 1) * kRun),
+                         memory + plane * pixels * kBlockChannels);
     }
   });
   return result;
@@ -83,7 +85,8 @@ struct BlockSum {
   /// this += weight * pixel
   HWY_INLINE void Add(const float* pixel, float weight) {
     const auto w = hn::Set(BlockTag(), weight);
-    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::MulAdd(hn::LoadU(BlockTag(), pixel + i * kBlockLanes), w, v[i]);
+    for (int64_t i = 0; i < kBlockVectors; ++i)
+      v[i] = hn::MulAdd(hn::LoadU(BlockTag(), pixel + i * kBlockLanes), w, v[i]);
   }
   /// this = this > other ? this : other, so that NaN in `other` is passed over
   HWY_INLINE void Max(const BlockSum& other) {

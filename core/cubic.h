@@ -13,8 +13,8 @@ inline constexpr double kCubicA = -0.75;
 template <class T>
 inline void CubicWeights(T t, T weights[4]) {
   const T a = static_cast<T>(kCubicA);
-  const auto near = [a](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };                // 0 <= d <= 1
-  const auto far = [a](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };           // 1 <= d <= 2
+  const auto near = [a](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };       // 0 <= d <= 1
+  const auto far = [a](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };  // 1 <= d <= 2
   weights[0] = far(t + 1);
   weights[1] = near(t);
   weights[2] = near(1 - t);
@@ -36,7 +36,8 @@ struct ResizeAxis {
     return {inputs, outputs, 1.0 / scale, false};
   }
   static ResizeAxis AlignedCorners(int64_t inputs, int64_t outputs) {
-    return {inputs, outputs, outputs > 1 ? static_cast<double>(inputs - 1) / static_cast<double>(outputs - 1) : 0, true};
+    return {inputs, outputs, outputs > 1 ? static_cast<double>(inputs - 1) / static_cast<double>(outputs - 1) : 0,
+            true};
   }
 };
 

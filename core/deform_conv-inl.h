@@ -73,11 +73,12 @@ inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64
 
 /// `mask` is null for version 1, `bias` may be null. See DeformConvSizes; the signature has checked all shapes.
 template <class T>
-Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask, const T* weight,
-                  const T* bias, T* output) {
+Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
+                  const T* weight, const T* bias, T* output) {
   if (s.channels % s.groups != 0 || s.channels % s.deform_groups != 0 || s.outputs % s.groups != 0) {
-    return InvalidArgument("'input' has ", s.channels, " channels and 'weight' ", s.outputs, " filters, wanted channels divisible by groups = ",
-                           s.groups, " and deform_groups = ", s.deform_groups, ", and filters by groups");
+    return InvalidArgument("'input' has ", s.channels, " channels and 'weight' ", s.outputs,
+                           " filters, wanted channels divisible by groups = ", s.groups,
+                           " and deform_groups = ", s.deform_groups, ", and filters by groups");
   }
   if (s.batch * s.outputs * s.out_pixels() == 0) return Status::Ok();
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
@@ -88,7 +89,8 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
   const int64_t tile = std::clamp<int64_t>(kColumnFloats / column / kGemmRows, 1, 16) * kGemmRows;
   const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
   const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
-  const int64_t grain = GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4), tasks = Context::NumTasks(items, grain);
+  const int64_t grain = GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4),
+                tasks = Context::NumTasks(items, grain);
   const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
   const int64_t scratch = tile * (column + sum_stride);
   const int64_t copy_floats = ChannelBlocks::FloatsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
@@ -96,19 +98,25 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
   const Scratch<int32_t> places = context.Allocate<int32_t>(s.groups * s.depth());
   const Scratch<float> memory = context.Allocate<float>(tasks * scratch);
-  if (!copy || !packed || !places || !memory) return Internal("out of memory: scratch for an input of ", s.channels, " channels");
+  if (!copy || !packed || !places || !memory)
+    return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
-  const ChannelBlocks pictures = ToChannelBlocks(context, input, s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+  const ChannelBlocks pictures =
+      ToChannelBlocks(context, input, s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
   context.ParallelFor(s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {
       for (int64_t k = 0; k < s.depth(); ++k) {  // point by point, so that neighbours in a column are neighbours in k
         const int64_t point = k / s.group_channels(), channel = g * s.group_channels() + k % s.group_channels();
         places[g * s.depth() + k] = static_cast<int32_t>(point * s.padded_channels() + s.Place(channel));
       }
-      PackWeights(s.group_outputs(), s.depth(), [&](int64_t o, int64_t k) {
-        const int64_t filter = g * s.group_outputs() + o;
-        return ToFloat(weight[(filter * s.group_channels() + k % s.group_channels()) * s.points() + k / s.group_channels()]);
-      }, packed.data() + g * packed_group);
+      PackWeights(
+          s.group_outputs(), s.depth(),
+          [&](int64_t o, int64_t k) {
+            const int64_t filter = g * s.group_outputs() + o;
+            return ToFloat(
+                weight[(filter * s.group_channels() + k % s.group_channels()) * s.points() + k / s.group_channels()]);
+          },
+          packed.data() + g * packed_group);
     }
   });
 
@@ -124,17 +132,23 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
           const float* blocks = pictures.Block(n * s.deform_groups + g, 0);
           for (int64_t k = 0; k < s.points(); ++k) {
             const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
-            const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]), dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
-            const float y = static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
-            const float x = static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
-            const SampleTaps taps = FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
-            SampleBlocks(taps, blocks, s.deform_blocks(), s.pixels(), columns + p * column + k * s.padded_channels() + g * s.deform_blocks() * kBlockChannels);
+            const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]),
+                        dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
+            const float y =
+                static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
+            const float x =
+                static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
+            const SampleTaps taps =
+                FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
+            SampleBlocks(taps, blocks, s.deform_blocks(), s.pixels(),
+                         columns + p * column + k * s.padded_channels() + g * s.deform_blocks() * kBlockChannels);
           }
         }
       }
       const int64_t rows = (count + kGemmRows - 1) / kGemmRows * kGemmRows;
       for (int64_t g = 0; g < s.groups; ++g) {
-        GemmTile(columns, rows, column, places.data() + g * s.depth(), s.depth(), packed.data() + g * packed_group, s.group_outputs(), sums, sum_stride);
+        GemmTile(columns, rows, column, places.data() + g * s.depth(), s.depth(), packed.data() + g * packed_group,
+                 s.group_outputs(), sums, sum_stride);
         for (int64_t o = 0; o < s.group_outputs(); ++o) {
           const int64_t filter = g * s.group_outputs() + o;
           const float start = bias ? ToFloat(bias[filter]) : 0.0f;

@@ -37,10 +37,10 @@ constexpr std::string_view NameOf(DType dtype) {
 template <class T>
 struct DTypeTraits;  // undefined for a type that is no element type
 
-#define POLYOP_DTYPE(TYPE, TAG)                  \
-  template <>                                    \
-  struct DTypeTraits<TYPE> {                     \
-    static constexpr DType kDType = DType::TAG;  \
+#define POLYOP_DTYPE(TYPE, TAG)                 \
+  template <>                                   \
+  struct DTypeTraits<TYPE> {                    \
+    static constexpr DType kDType = DType::TAG; \
   }
 POLYOP_DTYPE(float, kF32);
 POLYOP_DTYPE(Half, kF16);

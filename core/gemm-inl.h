@@ -36,8 +36,8 @@ void PackWeights(int64_t outputs, int64_t depth, const WeightAt& weight, float* 
 }
 
 // sums[6][panel] += rows[6][place[k]] * weights[k][panel] over k in [0, depth).
-HWY_INLINE void GemmMicro(const float* rows, int64_t row_stride, const int32_t* place, int64_t depth, const float* weights,
-                          float* sums, int64_t sum_stride) {
+HWY_INLINE void GemmMicro(const float* rows, int64_t row_stride, const int32_t* place, int64_t depth,
+                          const float* weights, float* sums, int64_t sum_stride) {
   const GemmTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<GemmTag> acc[kGemmRows][kGemmVectors];

@@ -78,8 +78,8 @@ bool Find(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrVa
 Status CheckElements(const TensorSpec& spec, const Shape& shape) {
   for (int d = 0; d < shape.rank(); ++d) {
     if (shape[d] < 0) {
-      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d,
-                             " (", d < spec.rank ? spec.dims[d].text : "", ") is negative");
+      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d, " (",
+                             d < spec.rank ? spec.dims[d].text : "", ") is negative");
     }
   }
   const std::optional<int64_t> count = shape.NumElements();
@@ -181,8 +181,8 @@ Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) 
     if (Find(info, node, source, &value)) {
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), value));
     } else if (info.spec.required) {
-      return InvalidArgument("attribute '", RenamedFor(node, info.spec.name), "' is missing (",
-                             NameOf(info.type), ": ", info.spec.doc, ")");
+      return InvalidArgument("attribute '", RenamedFor(node, info.spec.name), "' is missing (", NameOf(info.type), ": ",
+                             info.spec.doc, ")");
     }
   }
   POLYOP_RETURN_IF_ERROR(check_params(made.get()));
@@ -210,8 +210,7 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
     const Signature& s = *signatures[k.signature].signature;
     have += have.empty() ? "(" : "; (";
     for (int i = 0; i < s.num_inputs(); ++i) {
-      have += Concat(i ? ", " : "", s.input(i).name, ": ",
-                     s.input(i).any_dtype ? "any" : NameOf(k.inputs[i]));
+      have += Concat(i ? ", " : "", s.input(i).name, ": ", s.input(i).any_dtype ? "any" : NameOf(k.inputs[i]));
     }
     have += ")";
   }
@@ -219,8 +218,8 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
                      have.empty() ? "none for this device" : have);
 }
 
-Status Op::Run(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-               OutputSource& outputs, const void* context) const {
+Status Op::Run(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+               const void* context) const {
   constexpr size_t kMaxInputs = kMaxTensors + TensorList<float, 1>::kMax;
   const OpSignature& resolved = signatures[kernel.signature];
   const Signature& signature = *resolved.signature;
@@ -263,8 +262,8 @@ Status Op::Run(const Kernel& kernel, const void* params, std::span<const AnyTens
     POLYOP_RETURN_IF_ERROR(CheckElements(spec, out.shape));
     POLYOP_RETURN_IF_ERROR(outputs.Allocate(o, out.dtype, out.shape, &out.data));
   }
-  return kernel.launch({params, context, inputs,
-                        {made.data(), static_cast<size_t>(signature.num_outputs())}, &outputs});
+  return kernel.launch(
+      {params, context, inputs, {made.data(), static_cast<size_t>(signature.num_outputs())}, &outputs});
 }
 
 }  // namespace polyop

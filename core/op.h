@@ -95,8 +95,8 @@ struct Launch {
 
 struct Kernel {
   Device device = Device::kCpu;
-  int signature = 0;  // index into Op::signatures
-  std::array<DType, kMaxTensors> inputs{};   // per tensor of the signature; `any` inputs: unused
+  int signature = 0;                        // index into Op::signatures
+  std::array<DType, kMaxTensors> inputs{};  // per tensor of the signature; `any` inputs: unused
   std::array<DType, kMaxTensors> outputs{};
   Status (*launch)(const Launch&) = nullptr;
 };
@@ -138,8 +138,8 @@ struct Op {
   Status FindKernel(Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) const;
 
   /// Checks inputs against the kernel's signature, allocates the outputs and launches.
-  Status Run(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-             OutputSource& outputs, const void* context) const;
+  Status Run(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+             const void* context) const;
 };
 
 /// All registered operators, by name.

@@ -23,8 +23,8 @@ struct Sample {
   static constexpr Signature kSignature =
       "x: T[N, C, H], y: T[C, 2*height], z?: T[M ?= N], w: I[] -> "
       "out: T[N, (H + 2*height - 1) / stride[0] + 1], count: i64[K<=max(M, 3)], extra?: i64[w]";
-  static constexpr NodeName kNodes[] = {
-      "custom::sample", NodeName("custom::sample_max").Preset("mode", "max").Rename("height", "h")};
+  static constexpr NodeName kNodes[] = {"custom::sample",
+                                        NodeName("custom::sample_max").Preset("mode", "max").Rename("height", "h")};
   static constexpr std::tuple kAttributes = {
       Attr("height", &Sample::height, "rows").Between(1, 100).Also("hh", "rows"),
       Attr("stride", &Sample::stride, "steps").AtLeast(1),
@@ -123,10 +123,16 @@ TEST(Attributes, AreConvertedAndChecked) {
   const Op& op = *FindOp("sample");
   Params params;
   const AttrValue half = AttrValue::Float(0.25);
-  ASSERT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Int(2)}, {"hh", AttrValue::Int(9)},
-                                       {"stride", AttrValue::Int(3)}, {"mode", AttrValue::String("max")},
-                                       {"code", AttrValue::Int(1)}, {"aligned", AttrValue::Int(1)},
-                                       {"scales", AttrValue::Floats({1, 2})}}, &params).ok());
+  ASSERT_TRUE(testing::MakeParams(op,
+                                  {{"ratio", AttrValue::Int(2)},
+                                   {"hh", AttrValue::Int(9)},
+                                   {"stride", AttrValue::Int(3)},
+                                   {"mode", AttrValue::String("max")},
+                                   {"code", AttrValue::Int(1)},
+                                   {"aligned", AttrValue::Int(1)},
+                                   {"scales", AttrValue::Floats({1, 2})}},
+                                  &params)
+                  .ok());
   const auto& s = *static_cast<const Sample*>(params.get());
   EXPECT_EQ(s.ratio, 2.0f);
   EXPECT_EQ(s.height, 9);
@@ -150,8 +156,9 @@ TEST(Attributes, AreConvertedAndChecked) {
 TEST(Attributes, NodeNamesRenameAndPreset) {
   const Op& op = *FindOp("sample");
   Params params;
-  ASSERT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Float(1)}, {"h", AttrValue::Int(5)}}, &params,
-                                  "custom::sample_max").ok());
+  ASSERT_TRUE(
+      testing::MakeParams(op, {{"ratio", AttrValue::Float(1)}, {"h", AttrValue::Int(5)}}, &params, "custom::sample_max")
+          .ok());
   EXPECT_EQ(static_cast<const Sample*>(params.get())->mode, Sample::Mode::kMax);
   EXPECT_EQ(static_cast<const Sample*>(params.get())->height, 5);
 }
@@ -162,8 +169,8 @@ TEST(Registry, FindsByNameAndNode) {
   ASSERT_NE(node, nullptr);
   EXPECT_EQ(node->domain(), "custom");
   EXPECT_EQ(FindOpByNode("mmcv", "sample", nullptr), nullptr);
-  EXPECT_TRUE(std::is_sorted(AllOps().begin(), AllOps().end(),
-                             [](const Op* a, const Op* b) { return a->name < b->name; }));
+  EXPECT_TRUE(
+      std::is_sorted(AllOps().begin(), AllOps().end(), [](const Op* a, const Op* b) { return a->name < b->name; }));
 }
 
 TEST(IntDomain, RoundsDownAndRefusesNonsense) {

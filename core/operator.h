@@ -52,10 +52,8 @@ struct ArgTraits<Tensor<T, R>> {
 };
 template <class T, int R>
 struct ArgTraits<TensorList<T, R>> {
-  static constexpr ArgSpec kSpec = {.dtype = kDTypeOf<std::remove_const_t<T>>,
-                                    .is_const = std::is_const_v<T>,
-                                    .variadic = true,
-                                    .rank = R};
+  static constexpr ArgSpec kSpec = {
+      .dtype = kDTypeOf<std::remove_const_t<T>>, .is_const = std::is_const_v<T>, .variadic = true, .rank = R};
 };
 template <class T, int R>
 struct ArgTraits<Pending<T, R>> {
@@ -82,8 +80,7 @@ struct ArgTraits<std::optional<A>> {
   }
 };
 
-constexpr bool Matches(const TensorSpec& spec, const ArgSpec& arg, bool is_input,
-                       std::array<int, 4>& variables) {
+constexpr bool Matches(const TensorSpec& spec, const ArgSpec& arg, bool is_input, std::array<int, 4>& variables) {
   if (spec.any_dtype != arg.any || spec.optional != arg.optional || spec.variadic != arg.variadic) return false;
   if (is_input != arg.is_const || spec.pending() != arg.pending) return false;
   if (arg.any) return true;
@@ -136,9 +133,9 @@ constexpr bool AttributesExist() {
   for (const Signature& signature : SignaturesOf<P>()) {
     for (int n = 0; n < signature.num_names(); ++n) {
       if (signature.name(n).kind != NameSpec::Kind::kAttribute) continue;
-      const bool found = std::apply(
-          [&](const auto&... a) { return ((std::string_view(a.name) == signature.name(n).text) || ...); },
-          P::kAttributes);
+      const bool found =
+          std::apply([&](const auto&... a) { return ((std::string_view(a.name) == signature.name(n).text) || ...); },
+                     P::kAttributes);
       if (!found) return false;
     }
   }
@@ -189,8 +186,7 @@ A MakeArgument(const Launch& launch) {
     return list;
   } else if constexpr (I < kInputs) {
     static const AnyTensor kAbsent;
-    return ArgTraits<A>::Make(I < launch.inputs.size() ? launch.inputs[I] : kAbsent, launch,
-                              static_cast<int>(I));
+    return ArgTraits<A>::Make(I < launch.inputs.size() ? launch.inputs[I] : kAbsent, launch, static_cast<int>(I));
   } else {
     return ArgTraits<A>::Make(launch.outputs[I - kInputs], launch, static_cast<int>(I - kInputs));
   }
@@ -226,13 +222,11 @@ bool Register(Call, Status (*)(const P&, const ContextType&, Args...)) {
 }  // namespace operator_internal
 
 /// Registers a plain function (no run-time dispatch over ISAs) as a kernel of a device.
-#define POLYOP_KERNEL(OP, DEVICE, ID, ...)                                                       \
-  [[maybe_unused]] static const bool ID##_registered =                                           \
-      ::polyop::operator_internal::Register<OP, DEVICE>(                                         \
-          [](auto&&... arguments) { return __VA_ARGS__(arguments...); }, &__VA_ARGS__)
+#define POLYOP_KERNEL(OP, DEVICE, ID, ...)                                                                \
+  [[maybe_unused]] static const bool ID##_registered = ::polyop::operator_internal::Register<OP, DEVICE>( \
+      [](auto&&... arguments) { return __VA_ARGS__(arguments...); }, &__VA_ARGS__)
 
 /// Registers the naive double-precision kernel: the truth for tests and `polyop verify`.
-#define POLYOP_REFERENCE_KERNEL(OP, ID, ...) \
-  POLYOP_KERNEL(OP, ::polyop::Device::kReference, ID, __VA_ARGS__)
+#define POLYOP_REFERENCE_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kReference, ID, __VA_ARGS__)
 
 }  // namespace polyop

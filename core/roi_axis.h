@@ -62,7 +62,8 @@ struct RoiAxis {
   }
 
   double Position(int64_t bin_index, int64_t sample) const {
-    return start + bin * (static_cast<double>(bin_index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
+    return start +
+           bin * (static_cast<double>(bin_index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
   }
 
   /// The samples of a bin that can lie inside [-1, extent]: [*begin, *end). A huge box has only few.
@@ -75,7 +76,9 @@ struct RoiAxis {
     *end = samples;
     if (!(bin > 0)) return;
     const double step = bin / static_cast<double>(samples), first = start + bin * static_cast<double>(bin_index);
-    const auto clamp = [&](double at) { return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples))); };
+    const auto clamp = [&](double at) {
+      return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples)));
+    };
     *begin = clamp(std::floor((low - first) / step - 1.5));
     *end = clamp(std::ceil((high - first) / step + 1.5));
     *end = std::max(*end, *begin);

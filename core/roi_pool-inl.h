@@ -59,7 +59,8 @@ inline void FillMerged(const RoiAxis& axis, int64_t bins, int64_t extent, const 
     const int32_t first = count;
     const auto add = [&](int32_t index, float weight) {
       if (weight == 0) return;
-      for (int32_t t = count; t-- > std::max(first, count - 2);) {  // positions are monotonic: only the last two can match
+      for (int32_t t = count;
+           t-- > std::max(first, count - 2);) {  // positions are monotonic: only the last two can match
         if (out.taps[t].index != index) continue;
         out.taps[t].weight += weight;
         return;
@@ -190,8 +191,9 @@ Status MeasureLevels(std::span<const RoiLevel<T>> levels, int64_t batch, int64_t
 /// Pools `count` boxes (x1, y1, x2, y2 as box(r, float[4])) of picture_of(r), level_of(r) to output
 /// [count, channels, rows, columns].
 template <class T, class BoxOf, class PictureOf, class LevelOf>
-Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels, int64_t count,
-                const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how, T* output) {
+Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
+                int64_t count, const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of,
+                const RoiPooling& how, T* output) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
   int64_t copy_floats = 0;
@@ -249,7 +251,8 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
       const float* pixels = copies[table[r].level].Block(table[r].picture, block);
       const int64_t width = levels[static_cast<size_t>(table[r].level)].width;
       (how.average ? PoolAverage : PoolMaximum)(table[r], pixels, width, rows, columns, tile);
-      WriteChannels(tile, bins, std::min(kBlockChannels, channels - first), bins, output + (r * channels + first) * bins);
+      WriteChannels(tile, bins, std::min(kBlockChannels, channels - first), bins,
+                    output + (r * channels + first) * bins);
     }
   });
   return Status::Ok();
@@ -289,7 +292,8 @@ struct RotatedGrid {
     u_range[1] = v_range[1] = -std::numeric_limits<double>::infinity();
     for (const double x : {-1.0, static_cast<double>(width)}) {
       for (const double y : {-1.0, static_cast<double>(height)}) {
-        const double u_at = (x - centre_x) * cosine - (y - centre_y) * sine, v_at = (x - centre_x) * sine + (y - centre_y) * cosine;
+        const double u_at = (x - centre_x) * cosine - (y - centre_y) * sine,
+                     v_at = (x - centre_x) * sine + (y - centre_y) * cosine;
         u_range[0] = std::min(u_range[0], u_at);
         u_range[1] = std::max(u_range[1], u_at);
         v_range[0] = std::min(v_range[0], v_at);
@@ -301,8 +305,9 @@ struct RotatedGrid {
 
 /// As PoolRois, for boxes that box_of(r) gives as RotatedBox; the average of bilinear samples.
 template <class T, class BoxOf, class PictureOf, class LevelOf>
-Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels, int64_t count,
-                       const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how, T* output) {
+Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
+                       int64_t count, const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of,
+                       const RoiPooling& how, T* output) {
   const int64_t bins = how.rows * how.columns, blocks = ChannelBlocks::BlocksFor(channels);
   if (count * channels * bins == 0) return Status::Ok();
   int64_t copy_floats = 0;
@@ -337,7 +342,8 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
             BlockSum sum;
             sum.Load(to);
             const float* block = copy.Block(picture_of(r), b);
-            for (int t = 0; t < num_taps; ++t) sum.Add(block + static_cast<int64_t>(taps[t].index) * kBlockChannels, taps[t].weight);
+            for (int t = 0; t < num_taps; ++t)
+              sum.Add(block + static_cast<int64_t>(taps[t].index) * kBlockChannels, taps[t].weight);
             sum.Store(1.0f, to);
           }
           num_taps = 0;
@@ -348,12 +354,15 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
         for (int64_t iv = v_begin; iv < v_end; ++iv) {
           for (int64_t iu = u_begin; iu < u_end; ++iu) {
             const double u_at = grid.u.Position(bin % how.columns, iu), v_at = grid.v.Position(bin / how.columns, iv);
-            const LinearTaps y = RoiTaps(grid.Y(u_at, v_at), level.height), x = RoiTaps(grid.X(u_at, v_at), level.width);
+            const LinearTaps y = RoiTaps(grid.Y(u_at, v_at), level.height),
+                             x = RoiTaps(grid.X(u_at, v_at), level.width);
             if (!y.inside || !x.inside) continue;
             const auto width = static_cast<int32_t>(level.width);
             for (const auto& [row, row_weight] : {std::pair{y.low, y.low_weight}, {y.high, y.high_weight}}) {
-              if (row_weight != 0 && x.low_weight != 0) taps[num_taps++] = {row * width + x.low, row_weight * x.low_weight * scale};
-              if (row_weight != 0 && x.high_weight != 0) taps[num_taps++] = {row * width + x.high, row_weight * x.high_weight * scale};
+              if (row_weight != 0 && x.low_weight != 0)
+                taps[num_taps++] = {row * width + x.low, row_weight * x.low_weight * scale};
+              if (row_weight != 0 && x.high_weight != 0)
+                taps[num_taps++] = {row * width + x.high, row_weight * x.high_weight * scale};
             }
             if (num_taps > 4 * (kChunk - 1)) flush();
           }
@@ -362,7 +371,8 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
       }
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t first = b * kBlockChannels;
-        WriteChannels(tile + b * bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), bins, output + (r * channels + first) * bins);
+        WriteChannels(tile + b * bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), bins,
+                      output + (r * channels + first) * bins);
       }
     }
   });

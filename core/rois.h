@@ -14,7 +14,8 @@ Status CheckBatchIndices(Tensor<const T, 2> rois, int64_t pictures) {
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const float index = ToFloat(rois[r * rois.dim(1)]);
     if (index >= 0 && index < static_cast<float>(pictures) && index == std::floor(index)) continue;
-    return InvalidArgument("'rois'[", r, ", 0] is ", index, ", wanted a batch index: a whole number in [0, ", pictures, ")");
+    return InvalidArgument("'rois'[", r, ", 0] is ", index, ", wanted a batch index: a whole number in [0, ", pictures,
+                           ")");
   }
   return Status::Ok();
 }

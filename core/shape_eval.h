@@ -135,11 +135,10 @@ class ShapeEvaluator {
     for (int i = 0; i < signature_.num_inputs(); ++i) {
       if (!signature_.input(i).optional) least = i + 1;
     }
-    const bool too_many =
-        !signature_.variadic() && got > static_cast<size_t>(signature_.num_inputs());
+    const bool too_many = !signature_.variadic() && got > static_cast<size_t>(signature_.num_inputs());
     if (got < static_cast<size_t>(least) || too_many) {
-      return InvalidArgument(got, " inputs came, wanted ", least,
-                             too_many ? " at most (" : " or more (", signature_.text(), ")");
+      return InvalidArgument(got, " inputs came, wanted ", least, too_many ? " at most (" : " or more (",
+                             signature_.text(), ")");
     }
     return Status::Ok();
   }
@@ -157,8 +156,8 @@ class ShapeEvaluator {
     const int rest = got.rank - (spec.rank - 1);
     if (spec.has_rest ? rest < 0 : got.rank != spec.rank) {
       return InvalidArgument("'", spec.name, "' has rank ", got.rank, " (shape ", TextOf(got), "), wanted ",
-                             spec.has_rest ? "rank at least " : "rank ",
-                             spec.has_rest ? spec.rank - 1 : spec.rank, ": ", WantedText(spec));
+                             spec.has_rest ? "rank at least " : "rank ", spec.has_rest ? spec.rank - 1 : spec.rank,
+                             ": ", WantedText(spec));
     }
     int at = 0;
     for (int d = 0; d < spec.rank; ++d) {
@@ -175,9 +174,8 @@ class ShapeEvaluator {
           from_[dim.name] = spec.name;
         } else if (domain_.SurelyDiffer(value_[dim.name], got.dim[at])) {
           return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
-                                 ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ",
-                                 dim.text, " = ", domain_.Text(value_[dim.name]), " as in '",
-                                 from_[dim.name], "'");
+                                 ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ", dim.text, " = ",
+                                 domain_.Text(value_[dim.name]), " as in '", from_[dim.name], "'");
         }
       }
       ++at;
@@ -251,9 +249,8 @@ class ShapeEvaluator {
       const Dim one = domain_.Const(1);
       if (domain_.SurelyDiffer(a.dim[ia], b.dim[ib]) && domain_.SurelyDiffer(a.dim[ia], one) &&
           domain_.SurelyDiffer(b.dim[ib], one)) {
-        return InvalidArgument("shapes ", TextOf(a), " and ", TextOf(b), " do not broadcast: ",
-                               domain_.Text(a.dim[ia]), " against ", domain_.Text(b.dim[ib]),
-                               ", wanted equal extents or 1");
+        return InvalidArgument("shapes ", TextOf(a), " and ", TextOf(b), " do not broadcast: ", domain_.Text(a.dim[ia]),
+                               " against ", domain_.Text(b.dim[ib]), ", wanted equal extents or 1");
       }
       out->push_back(domain_.Broadcast(a.dim[ia], b.dim[ib]));
     }

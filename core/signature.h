@@ -28,17 +28,23 @@
 
 namespace polyop {
 
-inline constexpr int kMaxTensors = 8;    // inputs, and likewise outputs, of one signature
-inline constexpr int kMaxDims = 6;       // written in one tensor
-inline constexpr int kMaxNames = 32;     // distinct names of one signature
-inline constexpr int kMaxNodes = 96;     // expression nodes of one signature
+inline constexpr int kMaxTensors = 8;  // inputs, and likewise outputs, of one signature
+inline constexpr int kMaxDims = 6;     // written in one tensor
+inline constexpr int kMaxNames = 32;   // distinct names of one signature
+inline constexpr int kMaxNodes = 96;   // expression nodes of one signature
 
 enum class ExprKind : uint8_t {
-  kConst,     // value
-  kDim,       // name: an extent bound by an input
-  kInput,     // name, value = element index: a value inside an input tensor
-  kAttribute, // name, value = element index
-  kAdd, kSub, kMul, kFloorDiv, kCeilDiv, kMin, kMax,
+  kConst,      // value
+  kDim,        // name: an extent bound by an input
+  kInput,      // name, value = element index: a value inside an input tensor
+  kAttribute,  // name, value = element index
+  kAdd,
+  kSub,
+  kMul,
+  kFloorDiv,
+  kCeilDiv,
+  kMin,
+  kMax,
   kFloorScale,  // floor(left * right), right a real-valued kInput or kAttribute
 };
 
@@ -116,9 +122,7 @@ class Signature {
     if (!condition) throw reason;
   }
 
-  static constexpr bool IsNameStart(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  }
+  static constexpr bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
   static constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
   constexpr void Skip() {
@@ -158,8 +162,7 @@ class Signature {
   }
   constexpr void Mark(int16_t name, NameSpec::Kind kind) {
     NameSpec& spec = names_[name];
-    Require(spec.kind == NameSpec::Kind::kUnbound || spec.kind == kind,
-            "signature: a name is used in two ways");
+    Require(spec.kind == NameSpec::Kind::kUnbound || spec.kind == kind, "signature: a name is used in two ways");
     spec.kind = kind;
   }
 
@@ -371,8 +374,8 @@ class Signature {
       for (int d = 0; d < outputs_[o].rank; ++d) {
         DimSpec& dim = outputs_[o].dims[d];
         if (dim.kind != DimSpec::Kind::kBind) continue;
-        dim.kind = names_[dim.name].kind == NameSpec::Kind::kPendingDim ? DimSpec::Kind::kPending
-                                                                         : DimSpec::Kind::kExpr;
+        dim.kind =
+            names_[dim.name].kind == NameSpec::Kind::kPendingDim ? DimSpec::Kind::kPending : DimSpec::Kind::kExpr;
         if (dim.kind == DimSpec::Kind::kPending) dim.expr = PendingBound(dim.name);
       }
     }

@@ -5,8 +5,7 @@
 namespace polyop {
 namespace {
 
-constexpr Signature kRoi =
-    "input: T[N, C, H, W], rois: T[R, 5] -> output: T[R, C, output_height, output_width]";
+constexpr Signature kRoi = "input: T[N, C, H, W], rois: T[R, 5] -> output: T[R, C, output_height, output_width]";
 
 TEST(Signature, NamesAreExtentsOrAttributes) {
   ASSERT_EQ(kRoi.num_inputs(), 2);

@@ -52,13 +52,11 @@ Status ForceIsa(std::string_view name);
 
 /// Registers FUNCTION (a function, or a template with one argument, inside HWY_NAMESPACE) as a CPU
 /// kernel; calls go to the best instruction set.
-#define POLYOP_CPU_KERNEL(OP, ID, FUNCTION)                                        \
-  HWY_EXPORT_T(ID##Table, FUNCTION);                                               \
-  [[maybe_unused]] static const bool ID##_registered =                             \
-      ::polyop::operator_internal::Register<OP, ::polyop::Device::kCpu>(           \
-          [](auto&&... arguments) {                                                \
-            return HWY_DYNAMIC_DISPATCH_T(ID##Table)(arguments...);                \
-          },                                                                       \
+#define POLYOP_CPU_KERNEL(OP, ID, FUNCTION)                                                    \
+  HWY_EXPORT_T(ID##Table, FUNCTION);                                                           \
+  [[maybe_unused]] static const bool ID##_registered =                                         \
+      ::polyop::operator_internal::Register<OP, ::polyop::Device::kCpu>(                       \
+          [](auto&&... arguments) { return HWY_DYNAMIC_DISPATCH_T(ID##Table)(arguments...); }, \
           &HWY_STATIC_DISPATCH(FUNCTION))
 
 }  // namespace polyop

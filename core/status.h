@@ -20,9 +20,7 @@ class [[nodiscard]] Status {
   const std::string& message() const { return message_; }
 
   /// The same status with `prefix` before its message; ok stays ok.
-  Status WithPrefix(const std::string& prefix) const {
-    return ok() ? Status() : Status(code_, prefix + message_);
-  }
+  Status WithPrefix(const std::string& prefix) const { return ok() ? Status() : Status(code_, prefix + message_); }
 
  private:
   StatusCode code_ = StatusCode::kOk;
@@ -54,8 +52,8 @@ Status Internal(const Parts&... parts) {
   return {StatusCode::kInternal, Concat(parts...)};
 }
 
-#define POLYOP_RETURN_IF_ERROR(expression)                  \
-  do {                                                      \
+#define POLYOP_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                          \
     if (::polyop::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 

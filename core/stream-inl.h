@@ -2,8 +2,8 @@
 // fetching each line before it is overwritten: a copy moves two thirds of the bytes.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
-#include "hwy/cache_control.h"
 #include "core/simd.h"
+#include "hwy/cache_control.h"
 
 #ifndef POLYOP_CORE_STREAM_INL_H_
 #define POLYOP_CORE_STREAM_INL_H_
@@ -56,7 +56,8 @@ HWY_INLINE void CopyBytes(const void* from, void* to, int64_t bytes, bool stream
     hwy::CopyBytes(source, target, static_cast<size_t>(bytes));
     return;
   }
-  int64_t i = (lanes - static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % static_cast<uintptr_t>(lanes))) % lanes;
+  int64_t i =
+      (lanes - static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % static_cast<uintptr_t>(lanes))) % lanes;
   hwy::CopyBytes(source, target, static_cast<size_t>(i));
   for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, source + i), d, target + i);
   hwy::CopyBytes(source + i, target + i, static_cast<size_t>(bytes - i));

@@ -143,8 +143,7 @@ class Pending {
   static constexpr int kRank = R;
 
   Pending() = default;
-  Pending(OutputSource* source, int index, const Shape& shape)
-      : source_(source), index_(index), shape_(shape) {}
+  Pending(OutputSource* source, int index, const Shape& shape) : source_(source), index_(index), shape_(shape) {}
 
   /// Allocates with every unknown extent set to `size`, which is at most the signature's bound.
   Status Allocate(int64_t size, Tensor<T, R>* output) const {

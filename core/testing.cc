@@ -130,12 +130,10 @@ HostTensor HostTensor::Cast(DType dtype) const {
   return t;
 }
 
-AnyTensor HostTensor::view() const {
-  return {const_cast<unsigned char*>(bytes_.data()), dtype_, present_, shape_};
-}
+AnyTensor HostTensor::view() const { return {const_cast<unsigned char*>(bytes_.data()), dtype_, present_, shape_}; }
 
-Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-             std::vector<HostTensor>* outputs, const RunOptions& options) {
+Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
+             const RunOptions& options) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : inputs) views.push_back(t.view());
   const Kernel* kernel = nullptr;
@@ -158,8 +156,7 @@ Tolerance ToleranceFor(DType dtype) {
   }
 }
 
-void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance,
-                const std::string& what) {
+void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what) {
   ASSERT_EQ(got.present(), want.present()) << what;
   if (!got.present()) return;
   ASSERT_EQ(ToString(got.shape()), ToString(want.shape())) << what;
@@ -170,8 +167,8 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
                       std::abs(g - w) <= tolerance.absolute + tolerance.relative * std::abs(w);
     if (same) continue;
     ++shown;
-    ADD_FAILURE() << what << ": element " << i << " of shape " << ToString(got.shape()) << " is " << g
-                  << ", wanted " << w;
+    ADD_FAILURE() << what << ": element " << i << " of shape " << ToString(got.shape()) << " is " << g << ", wanted "
+                  << w;
   }
 }
 

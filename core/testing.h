@@ -28,8 +28,7 @@ class HostTensor {
     return Of(kDTypeOf<T>, shape, values);
   }
   /// Uniform in [low, high); integers are rounded down.
-  static HostTensor Uniform(DType dtype, const Shape& shape, std::mt19937& rng, double low = -1.0,
-                            double high = 1.0);
+  static HostTensor Uniform(DType dtype, const Shape& shape, std::mt19937& rng, double low = -1.0, double high = 1.0);
   static HostTensor Full(DType dtype, const Shape& shape, double value);
   /// Left out.
   static HostTensor Absent() { return {}; }
@@ -63,13 +62,13 @@ class HostTensor {
 struct RunOptions {
   Device device = Device::kCpu;
   int threads = 1;
-  std::string isa;            // "" = best
-  int wanted_outputs = 99;    // optional outputs from this index on are not wanted
+  std::string isa;          // "" = best
+  int wanted_outputs = 99;  // optional outputs from this index on are not wanted
 };
 
 /// Runs the operator's kernel for the inputs' types. Outputs are filled with garbage before.
-Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-             std::vector<HostTensor>* outputs, const RunOptions& options = {});
+Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
+             const RunOptions& options = {});
 template <class P>
 Status Run(const P& params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
            const RunOptions& options = {}) {
@@ -84,8 +83,7 @@ struct Tolerance {
 /// What a correctly rounded result in `dtype` needs at least: 1e-5 for f32, 2e-3 for f16, 2e-2 for bf16.
 Tolerance ToleranceFor(DType dtype);
 
-void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance,
-                const std::string& what);
+void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what);
 
 /// The reference kernel's outputs for these inputs: floating inputs are widened to f64 where the
 /// signature has a type variable.
@@ -97,15 +95,14 @@ Status RunReference(const Op& op, const void* params, const std::vector<HostTens
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                               const Tolerance& tolerance, int wanted_outputs);
 template <class P>
-void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inputs,
-                            const Tolerance& tolerance = {}, int wanted_outputs = 99) {
+void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inputs, const Tolerance& tolerance = {},
+                            int wanted_outputs = 99) {
   ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, wanted_outputs);
 }
 
 /// Expects an error whose message holds each of `parts`, on every instruction set.
 template <class P>
-void ExpectError(const P& params, const std::vector<HostTensor>& inputs,
-                 const std::vector<std::string>& parts) {
+void ExpectError(const P& params, const std::vector<HostTensor>& inputs, const std::vector<std::string>& parts) {
   std::vector<HostTensor> outputs;
   const Status status = Run(params, inputs, &outputs);
   EXPECT_FALSE(status.ok()) << "wanted an error with '" << (parts.empty() ? "" : parts[0]) << "'";

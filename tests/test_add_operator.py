@@ -36,7 +36,14 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF"),
         f"-DPython3_EXECUTABLE={sys.executable}",
     )
-    run(cmake if cmake.exists() else "cmake", "--build", folder / "build", "--target", "polyop_onnxruntime", "scaled_rows_test")
+    run(
+        cmake if cmake.exists() else "cmake",
+        "--build",
+        folder / "build",
+        "--target",
+        "polyop_onnxruntime",
+        "scaled_rows_test",
+    )
     return folder / "build"
 
 
@@ -51,8 +58,13 @@ def test_it_runs_in_onnxruntime(build: Path) -> None:
     weight = np.array([1, 0, -1, 2], np.float32)
     options = ort.SessionOptions()
     options.register_custom_ops_library(str(library))
-    proto = model("elsewhere::ScaledRows", {"x": x, "weight": weight}, ["y", "row"], {"shift": 0.5},
-                  {"x": ("N", "C"), "weight": ("N",)})
+    proto = model(
+        "elsewhere::ScaledRows",
+        {"x": x, "weight": weight},
+        ["y", "row"],
+        {"shift": 0.5},
+        {"x": ("N", "C"), "weight": ("N",)},
+    )
     session = ort.InferenceSession(proto.SerializeToString(), options)
     assert [o.shape for o in session.get_outputs()] == [["N", "C"], ["N"]]
     y, row = session.run(None, {"x": x, "weight": weight})

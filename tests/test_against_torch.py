@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper
@@ -45,8 +45,20 @@ def draw_grid(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return grid
 
 
-@given(seeds, small, small, st.integers(1, 9), st.integers(1, 9), small, st.booleans(), st.integers(0, 2), st.integers(0, 2))
-def test_grid_sampler(seed: int, n: int, c: int, h: int, w: int, out: int, align: bool, mode: int, padding: int) -> None:
+@given(
+    seeds,
+    small,
+    small,
+    st.integers(1, 9),
+    st.integers(1, 9),
+    small,
+    st.booleans(),
+    st.integers(0, 2),
+    st.integers(0, 2),
+)
+def test_grid_sampler(
+    seed: int, n: int, c: int, h: int, w: int, out: int, align: bool, mode: int, padding: int
+) -> None:
     rng = np.random.default_rng(seed)
     x, grid = tensor(rng, n, c, h, w), draw_grid(rng, (n, out, out + 1, 2))
     (y,) = run(
@@ -69,7 +81,9 @@ def test_grid_sampler(seed: int, n: int, c: int, h: int, w: int, out: int, align
 
 
 @given(seeds, small, small, small, small, small, st.booleans(), st.integers(0, 1), st.integers(0, 2))
-def test_grid_sampler_3d(seed: int, n: int, c: int, d: int, h: int, w: int, align: bool, mode: int, padding: int) -> None:
+def test_grid_sampler_3d(
+    seed: int, n: int, c: int, d: int, h: int, w: int, align: bool, mode: int, padding: int
+) -> None:
     rng = np.random.default_rng(seed)
     x, grid = tensor(rng, n, c, d, h, w), draw_grid(rng, (n, 3, 2, 5, 3))
     (y,) = run(
@@ -93,7 +107,15 @@ def test_grid_sampler_3d(seed: int, n: int, c: int, d: int, h: int, w: int, alig
 # ---- resizing --------------------------------------------------------------------------------------
 
 
-@given(seeds, small, small, st.integers(1, 20), st.integers(1, 20), st.sampled_from([0.5, 1.0, 1.3, 2.0, 2.5, 3.0]), st.sampled_from([0.7, 1.0, 2.0, 3.7]))
+@given(
+    seeds,
+    small,
+    small,
+    st.integers(1, 20),
+    st.integers(1, 20),
+    st.sampled_from([0.5, 1.0, 1.3, 2.0, 2.5, 3.0]),
+    st.sampled_from([0.7, 1.0, 2.0, 3.7]),
+)
 def test_dynamic_resize(seed: int, n: int, c: int, h: int, w: int, sh: float, sw: float) -> None:
     if int(h * sh) < 1 or int(w * sw) < 1:
         return
@@ -106,7 +128,9 @@ def test_dynamic_resize(seed: int, n: int, c: int, h: int, w: int, sh: float, sw
     close(y, want, 2e-5)
 
 
-@given(seeds, small, small, st.integers(2, 20), st.integers(2, 20), st.sampled_from([1.0, 1.5, 2.0, 3.0]), st.booleans())
+@given(
+    seeds, small, small, st.integers(2, 20), st.integers(2, 20), st.sampled_from([1.0, 1.5, 2.0, 3.0]), st.booleans()
+)
 def test_bicubic_interpolate(seed: int, n: int, c: int, h: int, w: int, scale: float, align: bool) -> None:
     rng = np.random.default_rng(seed)
     x = tensor(rng, n, c, h, w)
@@ -147,7 +171,12 @@ def test_corner_pool(seed: int, n: int, c: int, h: int, w: int, mode: int) -> No
 def test_instance_norm(seed: int, n: int, c: int, rest: list[int]) -> None:
     rng = np.random.default_rng(seed)
     x, scale, bias = tensor(rng, n, c, *rest) * 3 + 5, tensor(rng, c), tensor(rng, c)
-    want = F.instance_norm(*(torch.from_numpy(t).double() for t in (x,)), weight=torch.from_numpy(scale).double(), bias=torch.from_numpy(bias).double(), eps=1e-5)
+    want = F.instance_norm(
+        *(torch.from_numpy(t).double() for t in (x,)),
+        weight=torch.from_numpy(scale).double(),
+        bias=torch.from_numpy(bias).double(),
+        eps=1e-5,
+    )
     for node in ("mmcv::MMCVInstanceNormalization", "mmcv::TRTInstanceNormalization"):
         (y,) = run(node, {"x": x, "scale": scale, "B": bias}, epsilon=1e-5)
         close(y, want, 1e-4)
@@ -158,7 +187,9 @@ def test_scaled_dot_product_attention(seed: int, b: int, t: int, s: int, e: int,
     rng = np.random.default_rng(seed)
     q, k, v = tensor(rng, b, t, e), tensor(rng, b, s, e), tensor(rng, b, s, e)
     mask = tensor(rng, b, t, s) if masked else None
-    out, weights = run("mmdeploy::ScaledDotProductAttentionTRT", {"q": q, "k": k, "v": v, "mask": mask}, ["out", "weights"])
+    out, weights = run(
+        "mmdeploy::ScaledDotProductAttentionTRT", {"q": q, "k": k, "v": v, "mask": mask}, ["out", "weights"]
+    )
     logits = torch.from_numpy(q).double() @ torch.from_numpy(k).double().transpose(1, 2) / np.sqrt(e)
     if mask is not None:
         logits = logits + torch.from_numpy(mask).double()
@@ -184,7 +215,7 @@ def bilinear(image: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Ten
     return total
 
 
-def deform_conv(x, offset, mask, weight, bias, stride, padding, dilation, groups, deform_groups):  # noqa: ANN001, ANN201, PLR0913
+def deform_conv(x, offset, mask, weight, bias, stride, padding, dilation, groups, deform_groups):
     """Deformable convolution by its definition: sample, then an inner product for every output."""
     n, c, h, w = x.shape
     o, _, kh, kw = weight.shape
@@ -224,7 +255,13 @@ def test_deform_conv(seed: int, n: int, groups_of: tuple[int, int], per: int, o:
     ow = (w + 2 * p[1] - d[1] * (kw - 1) - 1) // s[1] + 1
     x, weight = tensor(rng, n, c, h, w), tensor(rng, o * groups, c // groups, kh, kw)
     offset = tensor(rng, n, 2 * deform_groups * kh * kw, oh, ow) * 2
-    common = {"stride": list(s), "padding": list(p), "dilation": list(d), "groups": groups, "deform_groups": deform_groups}
+    common = {
+        "stride": list(s),
+        "padding": list(p),
+        "dilation": list(d),
+        "groups": groups,
+        "deform_groups": deform_groups,
+    }
     wide = {k: torch.from_numpy(v).double() for k, v in {"x": x, "offset": offset, "weight": weight}.items()}
     if modulated:
         mask = rng.random((n, deform_groups * kh * kw, oh, ow)).astype(np.float32)
@@ -232,7 +269,18 @@ def test_deform_conv(seed: int, n: int, groups_of: tuple[int, int], per: int, o:
         inputs = {"x": x, "offset": offset, "mask": mask, "weight": weight, "bias": bias}
         (y,) = run("mmcv::MMCVModulatedDeformConv2d", inputs, **common)
         wide_bias = None if bias is None else torch.from_numpy(bias).double()
-        want = deform_conv(wide["x"], wide["offset"], torch.from_numpy(mask).double(), wide["weight"], wide_bias, s, p, d, groups, deform_groups)
+        want = deform_conv(
+            wide["x"],
+            wide["offset"],
+            torch.from_numpy(mask).double(),
+            wide["weight"],
+            wide_bias,
+            s,
+            p,
+            d,
+            groups,
+            deform_groups,
+        )
     else:
         inputs = {"x": x, "offset": offset, "weight": weight}
         (y,) = run("mmcv::MMCVDeformConv2d", inputs, im2col_step=32, bias=0, **common)
@@ -250,7 +298,15 @@ def test_deform_conv_without_offsets_is_a_convolution() -> None:
     close(y, F.conv2d(torch.from_numpy(x).double(), torch.from_numpy(weight).double(), padding=1, groups=2), 2e-4)
 
 
-@given(seeds, st.integers(1, 2), st.integers(1, 4), st.integers(1, 33), st.integers(1, 3), st.integers(1, 4), st.integers(1, 9))
+@given(
+    seeds,
+    st.integers(1, 2),
+    st.integers(1, 4),
+    st.integers(1, 33),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.integers(1, 9),
+)
 def test_ms_deform_attn(seed: int, n: int, m: int, d: int, levels: int, p: int, q: int) -> None:
     rng = np.random.default_rng(seed)
     shapes = rng.integers(1, 8, (levels, 2))
@@ -260,14 +316,24 @@ def test_ms_deform_attn(seed: int, n: int, m: int, d: int, levels: int, p: int, 
     weights = rng.random((n, q, m, levels, p)).astype(np.float32)
     (y,) = run(
         "mmdeploy::MMCVMultiScaleDeformableAttention",
-        {"value": value, "shapes": shapes.astype(np.int64), "starts": starts.astype(np.int64), "locations": locations, "weights": weights},
+        {
+            "value": value,
+            "shapes": shapes.astype(np.int64),
+            "starts": starts.astype(np.int64),
+            "locations": locations,
+            "weights": weights,
+        },
     )
     # grid_sample on each level, as the paper's reference implementation does
     want = torch.zeros(n, m, d, q, dtype=torch.float64)
     for level, (h, w) in enumerate(shapes):
         part = torch.from_numpy(value[:, starts[level] : starts[level] + h * w]).double()
         image = part.permute(0, 2, 3, 1).reshape(n * m, d, h, w)
-        grid = torch.from_numpy(2 * locations[:, :, :, level].astype(np.float64) - 1).transpose(1, 2).reshape(n * m, q, p, 2)
+        grid = (
+            torch.from_numpy(2 * locations[:, :, :, level].astype(np.float64) - 1)
+            .transpose(1, 2)
+            .reshape(n * m, q, p, 2)
+        )
         sampled = F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False)  # [n*m, d, q, p]
         factor = torch.from_numpy(weights[:, :, :, level]).double().transpose(1, 2).reshape(n * m, 1, q, p)
         want += (sampled * factor).sum(-1).reshape(n, m, d, q)
@@ -287,8 +353,20 @@ def built_in(op_type: str, opset: int, inputs: dict[str, np.ndarray], **attribut
     return ort.InferenceSession(proto.SerializeToString()).run(None, inputs)[0]
 
 
-@given(seeds, small, small, st.integers(3, 20), st.integers(3, 20), st.integers(0, 9), small, st.integers(0, 3), st.booleans())
-def test_roi_align_equals_the_built_in(seed: int, n: int, c: int, h: int, w: int, r: int, out: int, ratio: int, aligned: bool) -> None:
+@given(
+    seeds,
+    small,
+    small,
+    st.integers(3, 20),
+    st.integers(3, 20),
+    st.integers(0, 9),
+    small,
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_roi_align_equals_the_built_in(
+    seed: int, n: int, c: int, h: int, w: int, r: int, out: int, ratio: int, aligned: bool
+) -> None:
     rng = np.random.default_rng(seed)
     x = tensor(rng, n, c, h, w)
     corners = np.sort(rng.uniform(-4, 2 * max(h, w) + 4, (r, 2, 2)), axis=1).reshape(r, 4)
@@ -373,7 +451,11 @@ def test_knn_query(seed: int, segments: int, nsample: int, same: bool) -> None:
         points = torch.from_numpy(xyz[begins[s] : begins[s + 1]]).double()
         mine = slice(new_begins[s], new_begins[s + 1])
         k = min(nsample, len(points))
-        near = torch.cdist(queries[mine], points, compute_mode="donot_use_mm_for_euclid_dist").topk(k, largest=False) if k else None
+        near = (
+            torch.cdist(queries[mine], points, compute_mode="donot_use_mm_for_euclid_dist").topk(k, largest=False)
+            if k
+            else None
+        )
         if near is not None:
             np.testing.assert_array_equal(index[mine, :k], near.indices + begins[s])
             close(dist[mine, :k], near.values)

@@ -17,12 +17,14 @@ OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED, NO_RUNTIME = range(6)
 
 
 @pytest.fixture
-def polyop(program: Path, tmp_path: Path):  # noqa: ANN201
+def polyop(program: Path, tmp_path: Path):
     """Runs the program in a temporary folder; returns (exit code, stdout, stderr)."""
 
     def run(*arguments: object, env: dict[str, str] | None = None) -> tuple[int, str, str]:
         command = [str(program), *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120
+        )
         return result.returncode, result.stdout, result.stderr
 
     return run
@@ -37,7 +39,9 @@ def add(tmp_path: Path) -> Path:
     return path
 
 
-def picture_model(path: Path, shape: list[object], kind: int = TensorProto.FLOAT, props: dict[str, str] | None = None) -> Path:
+def picture_model(
+    path: Path, shape: list[object], kind: int = TensorProto.FLOAT, props: dict[str, str] | None = None
+) -> Path:
     """The identity on pictures, made of standard operators."""
     value = [helper.make_tensor_value_info(name, kind, shape) for name in ("input", "output")]
     graph = helper.make_graph([helper.make_node("Identity", ["input"], ["output"])], "g", value[:1], value[1:])
@@ -50,7 +54,7 @@ def picture_model(path: Path, shape: list[object], kind: int = TensorProto.FLOAT
 # ---- run -------------------------------------------------------------------------------------------
 
 
-def test_run_on_npy_npz_and_numbers(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+def test_run_on_npy_npz_and_numbers(polyop, add: Path, tmp_path: Path) -> None:
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.save(tmp_path / "a.npy", a)
     np.savez(tmp_path / "in.npz", a=a, b=np.ones(3, np.float32))
@@ -63,7 +67,7 @@ def test_run_on_npy_npz_and_numbers(polyop, add: Path, tmp_path: Path) -> None: 
         np.testing.assert_array_equal(np.load(tmp_path / "all.npz")["c"], 2 * a + 1)
 
 
-def test_run_reports_for_machines(polyop, add: Path) -> None:  # noqa: ANN001
+def test_run_reports_for_machines(polyop, add: Path) -> None:
     code, out, _ = polyop("run", add, "-i", "a=random", "--shape", "a=2x3", "--set", "b=1,2,3", "--repeat", 3, "--json")
     report = json.loads(out)
     assert code == OK
@@ -73,7 +77,7 @@ def test_run_reports_for_machines(polyop, add: Path) -> None:  # noqa: ANN001
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.UINT8, TensorProto.FLOAT16])
-def test_pictures_survive_the_way_through(polyop, tmp_path: Path, layout: str, kind: int) -> None:  # noqa: ANN001
+def test_pictures_survive_the_way_through(polyop, tmp_path: Path, layout: str, kind: int) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "in.png")
     shape = ["N", 3, "H", "W"] if layout == "NCHW" else ["N", "H", "W", 3]
@@ -86,7 +90,7 @@ def test_pictures_survive_the_way_through(polyop, tmp_path: Path, layout: str, k
     assert tensor.max() <= (255 if kind == TensorProto.UINT8 else 1)
 
 
-def test_pictures_follow_the_models_metadata_and_the_options(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_pictures_follow_the_models_metadata_and_the_options(polyop, tmp_path: Path) -> None:
     Image.new("RGB", (4, 3), (255, 0, 0)).save(tmp_path / "red.png")
     note = json.dumps({"layout": "NCHW", "range": [-1, 1], "color": "BGR"})
     path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"], props={"polyop.image.input": note})
@@ -96,7 +100,7 @@ def test_pictures_follow_the_models_metadata_and_the_options(polyop, tmp_path: P
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy")[0, :, 0, 0], [255, 0, 0])
 
 
-def test_jpeg(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_jpeg(polyop, tmp_path: Path) -> None:
     Image.new("RGB", (32, 16), (10, 200, 90)).save(tmp_path / "in.jpg", quality=95)
     path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
     assert polyop("run", path, "-i", "in.jpg", "-o", "out.jpg")[0] == OK
@@ -104,14 +108,14 @@ def test_jpeg(polyop, tmp_path: Path) -> None:  # noqa: ANN001
     assert np.abs(got - [10, 200, 90]).max() < 6
 
 
-def test_a_gray_model_takes_a_colour_picture(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_a_gray_model_takes_a_colour_picture(polyop, tmp_path: Path) -> None:
     Image.new("RGB", (4, 3), (255, 255, 255)).save(tmp_path / "white.png")
     path = picture_model(tmp_path / "id.onnx", [1, 1, "H", "W"])
     assert polyop("run", path, "-i", "white.png", "-o", "out.npy")[0] == OK
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.ones((1, 1, 3, 4)), atol=1e-6)
 
 
-def test_the_isa_can_be_forced(polyop, add: Path) -> None:  # noqa: ANN001
+def test_the_isa_can_be_forced(polyop, add: Path) -> None:
     inputs = ("-i", "a=zeros", "--shape", "a=1x3", "--set", "b=1,2,3")
     code, out, _ = polyop("run", add, *inputs, "--isa", "sse4")
     assert code == OK
@@ -124,7 +128,7 @@ def test_the_isa_can_be_forced(polyop, add: Path) -> None:  # noqa: ANN001
 # ---- errors of run ---------------------------------------------------------------------------------
 
 
-def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
     cases = [
         (["-i", "aa=a.npy"], "has no input 'aa'", "a: f32[N, M]"),
@@ -146,14 +150,14 @@ def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:  # n
         assert hint in err
 
 
-def test_an_error_of_the_model_names_operator_and_sizes(polyop, add: Path) -> None:  # noqa: ANN001
+def test_an_error_of_the_model_names_operator_and_sizes(polyop, add: Path) -> None:
     code, _, err = polyop("run", add, "-i", "a=zeros", "--shape", "a=2x3", "--set", "b=1,2,3,4")
     assert code == FAILED
     assert "custom::my_add" in err
     assert "3 against 4" in err
 
 
-def test_nobody_provides_the_operator(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_nobody_provides_the_operator(polyop, tmp_path: Path) -> None:
     x = np.zeros((1, 1, 2, 2), np.float32)
     path = tmp_path / "unknown.onnx"
     onnx.save(model("nobody::Frobnicate", {"x": x}), path)
@@ -163,7 +167,7 @@ def test_nobody_provides_the_operator(polyop, tmp_path: Path) -> None:  # noqa: 
     assert "polyop inspect" in err
 
 
-def test_onnxruntime_is_not_there(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+def test_onnxruntime_is_not_there(polyop, add: Path, tmp_path: Path) -> None:
     (tmp_path / "not.so").write_bytes(b"not a library")
     code, _, err = polyop("run", add, "-i", "a=zeros", "--onnxruntime", "not.so")
     assert code == NO_RUNTIME
@@ -197,7 +201,7 @@ def damaged(tmp_path: Path) -> list[tuple[str, bytes]]:
     ]
 
 
-def test_damaged_inputs(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_damaged_inputs(polyop, tmp_path: Path) -> None:
     path = picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
     for name, content in damaged(tmp_path):
         (tmp_path / name).write_bytes(content)
@@ -208,7 +212,7 @@ def test_damaged_inputs(polyop, tmp_path: Path) -> None:  # noqa: ANN001
     assert (code, "does not exist" in err) == (BAD_FILE, True)
 
 
-def test_damaged_models(polyop, add: Path, tmp_path: Path) -> None:  # noqa: ANN001
+def test_damaged_models(polyop, add: Path, tmp_path: Path) -> None:
     good = add.read_bytes()
     cases = {
         "text.onnx": b"this is no model",
@@ -245,7 +249,7 @@ def test_mutated_models_never_crash(sanitized_program: Path, add: Path, tmp_path
 # ---- inspect ---------------------------------------------------------------------------------------
 
 
-def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path) -> None:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
     nodes = [
         helper.make_node("my_add", ["x", "x"], ["a"], domain="custom"),
@@ -254,7 +258,12 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
         helper.make_node("Gelu", ["c"], ["d"], domain="com.microsoft"),
         helper.make_node("Quux", ["d"], ["y"], domain="else", level=3, names=["p", "q"]),
     ]
-    branch = helper.make_graph([helper.make_node("Hidden", ["x"], ["h"], domain="deep")], "then", [], [helper.make_tensor_value_info("h", TensorProto.FLOAT, None)])
+    branch = helper.make_graph(
+        [helper.make_node("Hidden", ["x"], ["h"], domain="deep")],
+        "then",
+        [],
+        [helper.make_tensor_value_info("h", TensorProto.FLOAT, None)],
+    )
     nodes.append(helper.make_node("If", ["flag"], ["z"], then_branch=branch, else_branch=branch))
     flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "z")]
@@ -278,7 +287,7 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
     assert "Quux" in polyop("inspect", "m.onnx", "--verbose")[1]
 
 
-def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:  # noqa: ANN001
+def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:
     code, out, _ = polyop("inspect", picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"]))
     assert code == OK
     assert "Every operator is ONNX's own" in out
@@ -287,7 +296,7 @@ def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:  # noqa: ANN0
 # ---- ops, help -------------------------------------------------------------------------------------
 
 
-def test_ops_lists_every_folder(polyop) -> None:  # noqa: ANN001
+def test_ops_lists_every_folder(polyop) -> None:
     folders = {f.name for f in (Path(__file__).resolve().parent.parent / "ops").iterdir() if any(f.glob("*.h"))}
     listed = {o["name"] for o in json.loads(polyop("ops", "--json")[1])}
     assert listed == folders
@@ -296,7 +305,7 @@ def test_ops_lists_every_folder(polyop) -> None:  # noqa: ANN001
     assert all(name in out for name in folders)
 
 
-def test_ops_explains_one_by_any_of_its_names(polyop) -> None:  # noqa: ANN001
+def test_ops_explains_one_by_any_of_its_names(polyop) -> None:
     pages = [polyop("ops", name)[1] for name in ("roi_align", "mmcv::MMCVRoiAlign", "MMCVRoiAlign")]
     assert pages[0] == pages[1] == pages[2]
     for text in ("input: T[N, C, H, W]", "sampling_ratio", "{avg, max}", "Mask R-CNN", "mmdeploy::MMCVRoiAlign"):
@@ -307,7 +316,7 @@ def test_ops_explains_one_by_any_of_its_names(polyop) -> None:  # noqa: ANN001
     assert "did you mean 'roi_align'" in err
 
 
-def test_help(polyop) -> None:  # noqa: ANN001
+def test_help(polyop) -> None:
     for arguments in (["--help"], ["run", "--help"], ["inspect", "--help"], ["ops", "--help"]):
         code, out, _ = polyop(*arguments)
         assert code == OK

@@ -18,9 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def run(*command: str | Path, **options) -> str:
     """The command's output; its stderr is part of the error if it fails."""
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, **options
-    )
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -60,9 +58,7 @@ def test_missing_library_is_explained(tmp_path):
     copy.mkdir()
     (copy / "__init__.py").write_bytes(Path(polyop.__file__).read_bytes())
     code = "import polyop; polyop.get_onnxruntime_op_path()"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert "FileNotFoundError" in done.stderr
     assert "make build" in done.stderr
 
@@ -124,13 +120,9 @@ def test_pip_install_into_a_fresh_environment(tmp_path, wheel):
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel)
     mine = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-    theirs = run(
-        sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"
-    ).strip()
+    theirs = run(sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    output = run(
-        python, "-c", SESSION, cwd=tmp_path, env=clean | {"PYTHONPATH": f"{mine}:{theirs}"}
-    )
+    output = run(python, "-c", SESSION, cwd=tmp_path, env=clean | {"PYTHONPATH": f"{mine}:{theirs}"})
     assert output.startswith("[3.0, 6.0, 9.0]")
     assert mine in output
     assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")
@@ -144,8 +136,6 @@ def test_pip_install_from_source(tmp_path):
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", ".",
         f"-Cbuild-dir={tmp_path / 'build'}", cwd=ROOT)  # fmt: skip
-    output = run(
-        python, "-c", "import polyop; print(polyop.get_onnxruntime_op_path())", cwd=tmp_path
-    )
+    output = run(python, "-c", "import polyop; print(polyop.get_onnxruntime_op_path())", cwd=tmp_path)
     assert output.startswith(str(environment))
     assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")

@@ -72,9 +72,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uin
   self.GetInputType = InputType;
   self.GetInputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_inputs()); };
   self.GetOutputType = [](const OrtCustomOp* o, size_t i) { return ToOrt(Self(o).kernel().outputs[i]); };
-  self.GetOutputTypeCount = [](const OrtCustomOp* o) {
-    return static_cast<size_t>(Self(o).signature().num_outputs());
-  };
+  self.GetOutputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_outputs()); };
   self.GetInputCharacteristic = [](const OrtCustomOp* o, size_t i) {
     return Characteristic(Self(o).signature().input(static_cast<int>(i)));
   };
@@ -108,9 +106,9 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
       for (const Kernel& kernel : op->kernels) {
         if (kernel.device != Device::kCpu) continue;
         const Signature& signature = *op->signatures[kernel.signature].signature;
-        const bool known = std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
-          return SameInputs(signature, kernel, other->signature(), other->kernel());
-        });
+        const bool known = std::any_of(
+            made.begin() + static_cast<std::ptrdiff_t>(first), made.end(),
+            [&](const auto& other) { return SameInputs(signature, kernel, other->signature(), other->kernel()); });
         if (!known) made.push_back(std::make_unique<CustomOp>(*op, node, kernel, api_version));
       }
     }

@@ -53,8 +53,7 @@ class SessionBackend {
   }
 
   Status FindAllocator() {
-    POLYOP_RETURN_IF_ERROR(
-        FromOrt(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory_info_)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory_info_)));
     return FromOrt(Api().KernelContext_GetAllocator(context_, memory_info_, &allocator_));
   }
 
@@ -70,8 +69,8 @@ class NodeOutputs : public OutputSource {
   bool Wanted(int index) override { return wanted_[static_cast<size_t>(index)]; }
   Status Allocate(int index, DType, const Shape& shape, void** data) override {
     OrtValue* value = nullptr;
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(
-        context_, static_cast<size_t>(index), shape.begin(), static_cast<size_t>(shape.rank()), &value)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(context_, static_cast<size_t>(index), shape.begin(),
+                                                                 static_cast<size_t>(shape.rank()), &value)));
     if (value == nullptr) return Internal("output ", index, " cannot be allocated");
     return FromOrt(Api().GetTensorMutableData(value, data));
   }
@@ -123,8 +122,7 @@ bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
 
 }  // namespace
 
-Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info,
-                          std::unique_ptr<NodeKernel>* kernel) {
+Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel) {
   std::unique_ptr<NodeKernel> made(new NodeKernel(custom_op));
   const std::string node_name = NodeNameOf(info);
   made->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");

@@ -20,8 +20,8 @@ class NodeKernel {
 
   const CustomOp& custom_op_;
   Params params_;
-  std::string prefix_;         // "mmcv::MMCVRoiAlign (node 'roi'): "
-  std::vector<bool> wanted_;   // per output of the signature
+  std::string prefix_;        // "mmcv::MMCVRoiAlign (node 'roi'): "
+  std::vector<bool> wanted_;  // per output of the signature
 };
 
 }  // namespace polyop::onnxruntime

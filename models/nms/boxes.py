@@ -73,12 +73,14 @@ def draw_boxes(photo: np.ndarray, boxes: np.ndarray, scores: np.ndarray) -> Imag
         corner = [float(v) * ZOOM for v in box]
         draw.rectangle(corner, outline=colour, width=2)
         text = f"{score:.2f}"
-        draw.rectangle((corner[0], corner[1], corner[0] + draw.textlength(text, small) + 6, corner[1] + 17), fill=colour)
+        draw.rectangle(
+            (corner[0], corner[1], corner[0] + draw.textlength(text, small) + 6, corner[1] + 17), fill=colour
+        )
         draw.text((corner[0] + 3, corner[1] + 1), text, (20, 20, 20), small)
     return picture
 
 
-def draw_suppression(program, out: Path, console: Console) -> Image.Image:  # noqa: ANN001
+def draw_suppression(program, out: Path, console: Console) -> Image.Image:
     """Returns the picture of candidates, NMS and soft-NMS side by side."""
     photo = np.asarray(Image.open(Path(skimage.__file__).parent / "data" / "coins.png").convert("L"))
     boxes, scores = candidates(photo)
@@ -86,7 +88,9 @@ def draw_suppression(program, out: Path, console: Console) -> Image.Image:  # no
     np.save(out / "scores.npy", scores)
     feeds = ("-i", f"boxes={out / 'boxes.npy'}", "-i", f"scores={out / 'scores.npy'}")
 
-    hard = model(out / "nms.onnx", "NonMaxSuppression", [("keep", TensorProto.INT64)], iou_threshold=THRESHOLD, offset=0)
+    hard = model(
+        out / "nms.onnx", "NonMaxSuppression", [("keep", TensorProto.INT64)], iou_threshold=THRESHOLD, offset=0
+    )
     program.run(hard, *feeds, "-o", f"keep={out / 'keep.npy'}")
     keep = np.load(out / "keep.npy")
 
@@ -100,7 +104,11 @@ def draw_suppression(program, out: Path, console: Console) -> Image.Image:  # no
     table = Table(title="Boxes on the photo of 24 coins", title_justify="left")
     for column in ("", "boxes", f"with a score of {SHOWN} or more"):
         table.add_column(column, justify="left" if not column else "right")
-    rows = (("candidates", scores), (f"NMS, IoU {THRESHOLD}", scores[keep]), ("soft-NMS, gaussian, sigma 0.3", dets[:, 4]))
+    rows = (
+        ("candidates", scores),
+        (f"NMS, IoU {THRESHOLD}", scores[keep]),
+        ("soft-NMS, gaussian, sigma 0.3", dets[:, 4]),
+    )
     for name, kept in rows:
         table.add_row(name, str(len(kept)), str(int((kept >= SHOWN).sum())))
     console.print(table)
@@ -108,7 +116,10 @@ def draw_suppression(program, out: Path, console: Console) -> Image.Image:  # no
     panel = Panel("Suppression of overlapping detections: mmcv::NonMaxSuppression and mmcv::SoftNonMaxSuppression")
     panel.add(f"{len(boxes)} candidates", draw_boxes(photo, boxes, scores))
     panel.add(f"NMS loses neighbours: {len(keep)} of 24 coins", draw_boxes(photo, boxes[keep], scores[keep]))
-    panel.add(f"Soft-NMS only lowers their scores: {int((dets[:, 4] >= SHOWN).sum())} of 24", draw_boxes(photo, dets[:, :4], dets[:, 4]))
+    panel.add(
+        f"Soft-NMS only lowers their scores: {int((dets[:, 4] >= SHOWN).sum())} of 24",
+        draw_boxes(photo, dets[:, :4], dets[:, 4]),
+    )
     picture = panel.draw(columns=3)
     picture.save(out / "nms_compared.png")
     return picture

@@ -30,7 +30,7 @@ def from_file(path: Path) -> torch.Tensor:
     return torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None].float() / 255
 
 
-def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image, bool]:  # noqa: ANN001
+def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image, bool]:
     """Returns the side-by-side picture, and whether SRCNN beat bicubic everywhere."""
     original = load(HELD_OUT)
     to_image(original).save(out / "original.png")
@@ -52,7 +52,9 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
         border = round(scale) + 6
         a, b = psnr(bicubic, original, border), psnr(sharpened, original, border)
         better &= b > a
-        table.add_row(model, f"{scale:g}", f"{a:.2f}", f"{b:.2f}", f"[green]{b - a:+.2f}[/]" if b > a else f"[red]{b - a:+.2f}[/]")
+        table.add_row(
+            model, f"{scale:g}", f"{a:.2f}", f"{b:.2f}", f"[green]{b - a:+.2f}[/]" if b > a else f"[red]{b - a:+.2f}[/]"
+        )
     console.print(table)
     return _compare(out, original, *made[3.0]), better
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import nn
 
 WEIGHTS = Path(__file__).with_name("srcnn.npz")
@@ -68,12 +68,12 @@ class OnnxResize(torch.autograd.Function):
     """Bicubic enlargement that exports to ONNX Resize with the scales as an input."""
 
     @staticmethod
-    def forward(_ctx, x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:  # noqa: ANN001
+    def forward(_ctx, x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
         scales = tuple(float(s) for s in factor[2:])
         return F.interpolate(x, scale_factor=scales, mode="bicubic", align_corners=False)
 
     @staticmethod
-    def symbolic(g, x, factor):  # noqa: ANN001, ANN205
+    def symbolic(g, x, factor):
         none = g.op("Constant", value_t=torch.tensor([], dtype=torch.float32))
         return g.op(
             "Resize", x, none, factor,
@@ -85,7 +85,7 @@ class DynamicResize(OnnxResize):
     """The same, exported to the custom node that polyop provides."""
 
     @staticmethod
-    def symbolic(g, x, factor):  # noqa: ANN001, ANN205
+    def symbolic(g, x, factor):
         resized = g.op("Just_A_Scope_Name::DynamicTRTResize", x, factor)
         # The exporter cannot infer a custom node's shape: without this the output's channels are unknown.
         return resized.setType(x.type().with_sizes([None, 3, None, None]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import skimage
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from PIL import Image
 
 TRAINING = ("astronaut.png", "coffee.png", "rocket.jpg", "motorcycle_left.png", "hubble_deep_field.jpg", "camera.png")

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from model import WEIGHTS, Layers, save_weights
 from pictures import HELD_OUT, SCALES, TRAINING, enlarge, load, psnr, reduce
 from rich.console import Console

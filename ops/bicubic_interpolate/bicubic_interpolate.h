@@ -16,14 +16,18 @@ struct BicubicInterpolate {
       "input: T[N, C, H, W] -> output: T[N, C, floor(H*scale_factor[0]), floor(W*scale_factor[1])]";
   static constexpr NodeName kNodes[] = {"mmdeploy::TRTBicubicInterpolate"};
   static constexpr std::tuple kAttributes = {
-      Attr("scale_factor", &BicubicInterpolate::scale_factor, "vertical and horizontal scale; one value serves both").GreaterThan(0),
-      Attr("align_corners", &BicubicInterpolate::align_corners, "whether the outer pixels' centres stay where they are"),
+      Attr("scale_factor", &BicubicInterpolate::scale_factor, "vertical and horizontal scale; one value serves both")
+          .GreaterThan(0),
+      Attr("align_corners", &BicubicInterpolate::align_corners,
+           "whether the outer pixels' centres stay where they are"),
   };
   static constexpr Doc kDoc = {
       .summary = "Bicubic resizing of pictures by fixed scales.",
       .semantics =
-          "As dynamic_resize, which takes the scales as an input. With align_corners the coordinates follow the extents instead of "
-          "the scales. The kernel has a = -0.75, the border repeats. An extent that rounds down to 0 gives an empty output.",
+          "As dynamic_resize, which takes the scales as an input. With align_corners the coordinates follow the "
+          "extents instead of "
+          "the scales. The kernel has a = -0.75, the border repeats. An extent that rounds down to 0 gives an empty "
+          "output.",
       .source = "`torch.nn.functional.interpolate(input, scale_factor=..., mode='bicubic', align_corners=...)`",
       .differences = "none known",
   };

@@ -11,10 +11,12 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-Status BicubicInterpolateCpu(const BicubicInterpolate& op, const Context& context, Tensor<const T, 4> input, Tensor<T, 4> output) {
+Status BicubicInterpolateCpu(const BicubicInterpolate& op, const Context& context, Tensor<const T, 4> input,
+                             Tensor<T, 4> output) {
   const auto axis = [&](int dim) {
-    return op.align_corners ? ResizeAxis::AlignedCorners(input.dim(dim), output.dim(dim))
-                            : ResizeAxis::ByScale(input.dim(dim), output.dim(dim), op.scale_factor[static_cast<size_t>(dim - 2)]);
+    return op.align_corners
+               ? ResizeAxis::AlignedCorners(input.dim(dim), output.dim(dim))
+               : ResizeAxis::ByScale(input.dim(dim), output.dim(dim), op.scale_factor[static_cast<size_t>(dim - 2)]);
   };
   return BicubicResize(context, input, axis(2), axis(3), output);
 }

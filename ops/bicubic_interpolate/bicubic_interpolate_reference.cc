@@ -30,7 +30,8 @@ std::vector<double> ResizeMatrix(int64_t from, int64_t to, double scale, bool al
 }
 
 // output = rows * input * columns^T, plane by plane.
-Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&, Tensor<const double, 4> input, Tensor<double, 4> output) {
+Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&, Tensor<const double, 4> input,
+                                   Tensor<double, 4> output) {
   if (output.size() == 0) return Status::Ok();
   const int64_t height = input.dim(2), width = input.dim(3), rows = output.dim(2), columns = output.dim(3);
   const std::vector<double> vertical = ResizeMatrix(height, rows, op.scale_factor[0], op.align_corners);
@@ -41,7 +42,8 @@ Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&,
         double sum = 0;
         for (int64_t y = 0; y < height; ++y) {
           for (int64_t x = 0; x < width; ++x) {
-            const double weight = vertical[static_cast<size_t>(r * height + y)] * horizontal[static_cast<size_t>(c * width + x)];
+            const double weight =
+                vertical[static_cast<size_t>(r * height + y)] * horizontal[static_cast<size_t>(c * width + x)];
             if (weight != 0) sum += weight * input[(plane * height + y) * width + x];
           }
         }

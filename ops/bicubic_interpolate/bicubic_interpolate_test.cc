@@ -11,11 +11,13 @@ class BicubicInterpolateTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(BicubicInterpolateTest, MatchesReference) {
   std::mt19937 rng(1);
-  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 3, 5, 7}, Shape{1, 1, 17, 1}, Shape{1, 2, 1, 33}, Shape{0, 3, 4, 4}, Shape{1, 0, 4, 4}}) {
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 3, 5, 7}, Shape{1, 1, 17, 1}, Shape{1, 2, 1, 33},
+                             Shape{0, 3, 4, 4}, Shape{1, 0, 4, 4}}) {
     for (const auto& [v, h] : {std::pair{2.0f, 2.0f}, {1.5f, 2.5f}, {1.0f, 1.0f}, {0.5f, 3.0f}, {0.01f, 2.0f}}) {
       for (bool align : {false, true}) {
         SCOPED_TRACE(ToString(shape) + " by " + std::to_string(v) + ", " + std::to_string(h));
-        ExpectMatchesReference(BicubicInterpolate{{v, h}, align}, {HostTensor::Uniform(GetParam(), shape, rng)}, ToleranceFor(GetParam()));
+        ExpectMatchesReference(BicubicInterpolate{{v, h}, align}, {HostTensor::Uniform(GetParam(), shape, rng)},
+                               ToleranceFor(GetParam()));
       }
     }
   }
@@ -35,7 +37,8 @@ TEST(BicubicInterpolate, AlignedCornersStay) {
 
 TEST(BicubicInterpolate, RefusesBadInput) {
   ExpectError(BicubicInterpolate{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1)}, {"'input' has rank 3"});
-  ExpectError(BicubicInterpolate{{3e18f, 3e18f}}, {HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1)}, {"output 'output'"});
+  ExpectError(BicubicInterpolate{{3e18f, 3e18f}}, {HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1)},
+              {"output 'output'"});
   const Op& op = *FindOp("bicubic_interpolate");
   ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({2, 0})}}, {"'scale_factor' is 0", "(0, inf)"});
   ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({1, 2, 3})}}, {"3 values, wanted 2"});

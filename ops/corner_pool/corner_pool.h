@@ -22,8 +22,9 @@ struct CornerPool {
           "Mode top: output[y] is the maximum of input[y .. H - 1] of the column; bottom: of input[0 .. y]; left: "
           "output[x] is the maximum of input[x .. W - 1] of the row; right: of input[0 .. x]. NaN counts as "
           "greater than every number, as in `torch.cummax`. An empty input gives an empty output.",
-      .source = "H. Law, J. Deng, CornerNet: Detecting Objects as Paired Keypoints, 2018; `torch.cummax` of the "
-                "flipped (top, left) or plain (bottom, right) input",
+      .source =
+          "H. Law, J. Deng, CornerNet: Detecting Objects as Paired Keypoints, 2018; `torch.cummax` of the "
+          "flipped (top, left) or plain (bottom, right) input",
       .differences = "MMCV's operator for ONNX Runtime may lose NaN.",
   };
 };

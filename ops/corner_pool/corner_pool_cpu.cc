@@ -112,14 +112,13 @@ void PoolRows(const T* input, int64_t rows, int64_t width, bool stream, T* outpu
 template <bool kReverse, class T>
 void Pool(const Context& context, const Tensor<const T, 4>& input, const Tensor<T, 4>& output, bool vertical) {
   const int64_t height = input.dim(2), width = input.dim(3), planes = input.dim(0) * input.dim(1);
-  const bool stream =
-      ShouldStream(output.data(), width * static_cast<int64_t>(sizeof(T)), planes * height);
+  const bool stream = ShouldStream(output.data(), width * static_cast<int64_t>(sizeof(T)), planes * height);
   if (!vertical) {
-    context.ParallelFor(planes * height, GrainFor(static_cast<double>(width) * 0.3), [&](int64_t begin,
-                                                                                       int64_t end) HWY_ATTR {
-      PoolRows<kReverse>(input.data() + begin * width, end - begin, width, stream, output.data() + begin * width);
-      if (stream) hwy::FlushStream();
-    });
+    context.ParallelFor(
+        planes * height, GrainFor(static_cast<double>(width) * 0.3), [&](int64_t begin, int64_t end) HWY_ATTR {
+          PoolRows<kReverse>(input.data() + begin * width, end - begin, width, stream, output.data() + begin * width);
+          if (stream) hwy::FlushStream();
+        });
     return;
   }
   // Strips of whole cache lines, narrower where there are few: threads share them.
@@ -138,8 +137,7 @@ void Pool(const Context& context, const Tensor<const T, 4>& input, const Tensor<
 }
 
 template <class T>
-Status CornerPoolCpu(const CornerPool& op, const Context& context, Tensor<const T, 4> input,
-                     Tensor<T, 4> output) {
+Status CornerPoolCpu(const CornerPool& op, const Context& context, Tensor<const T, 4> input, Tensor<T, 4> output) {
   if (output.size() == 0) return Status::Ok();
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
   const bool reverse = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;

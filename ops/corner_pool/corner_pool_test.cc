@@ -29,9 +29,9 @@ TEST(CornerPool, CarriesMaximaToTheEdge) {
 class CornerPoolTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CornerPoolTypes, MatchesReference) {
-  const Shape kShapes[] = {{1, 1, 1, 1},  {2, 3, 7, 5},   {1, 17, 33, 31}, {1, 2, 64, 64}, {2, 1, 1, 100},
-                           {1, 2, 100, 1}, {1, 1, 9, 1100}, {0, 3, 4, 4},  {1, 0, 4, 4},   {1, 2, 0, 4},
-                           {1, 2, 4, 0},   {3, 2, 16, 48}};
+  const Shape kShapes[] = {{1, 1, 1, 1},   {2, 3, 7, 5},   {1, 17, 33, 31}, {1, 2, 64, 64},
+                           {2, 1, 1, 100}, {1, 2, 100, 1}, {1, 1, 9, 1100}, {0, 3, 4, 4},
+                           {1, 0, 4, 4},   {1, 2, 0, 4},   {1, 2, 4, 0},    {3, 2, 16, 48}};
   std::mt19937 rng(1);
   for (const Shape& shape : kShapes) {
     for (Mode mode : kModes) {

@@ -207,8 +207,7 @@ void ScanRows(const T* input, int64_t rows, int64_t length, bool stream, T* valu
         const auto moved = hn::TableLookupLanes(x, hn::IndicesFromVec(d, from));
         const auto old = hn::Lt(running, best_key);
         const auto value = hn::IfThenElse(hn::RebindMask(d, old), best, moved);
-        const auto index =
-            hn::IfThenElse(old, best_index, hn::Add(from, hn::Set(di, static_cast<int32_t>(i))));
+        const auto index = hn::IfThenElse(old, best_index, hn::Add(from, hn::Set(di, static_cast<int32_t>(i))));
         best_key = prefix_max.Last(hn::Max(running, best_key));
         StoreValues(value, d, stream, values + i);
         StoreIndices(index, di, stream, indices + i);
@@ -255,16 +254,15 @@ void Scan(const Context& context, const T* input, int64_t outer, int64_t length,
   context.ParallelFor(outer * strips, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t column = item % strips * strip, at = item / strips * length * inner + column;
-      ScanColumns<kMin>(input + at, length, inner, std::min(strip, inner - column), stream, values + at,
-                        indices + at);
+      ScanColumns<kMin>(input + at, length, inner, std::min(strip, inner - column), stream, values + at, indices + at);
     }
     if (stream) hwy::FlushStream();
   });
 }
 
 template <class T>
-Status CumMaxCpu(const CumMax& op, const Context& context, Tensor<const T, kAnyRank> input,
-                 Tensor<T, kAnyRank> values, Tensor<int64_t, kAnyRank> indices) {
+Status CumMaxCpu(const CumMax& op, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> values,
+                 Tensor<int64_t, kAnyRank> indices) {
   const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
   if (op.dim < -rank || op.dim >= rank) {
     return InvalidArgument("attribute 'dim' is ", op.dim, ", wanted a value in [", -rank, ", ", rank,

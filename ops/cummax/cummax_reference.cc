@@ -13,8 +13,8 @@ bool Takes(CumMax::Mode mode, T x, T best) {
 }
 
 template <class T>
-Status CumMaxReference(const CumMax& op, const Context&, Tensor<const T, kAnyRank> input,
-                       Tensor<T, kAnyRank> values, Tensor<int64_t, kAnyRank> indices) {
+Status CumMaxReference(const CumMax& op, const Context&, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> values,
+                       Tensor<int64_t, kAnyRank> indices) {
   const int rank = input.rank();
   const int dim = static_cast<int>(op.dim < 0 ? op.dim + rank : op.dim);
   const int64_t length = rank == 0 ? 1 : input.dim(dim);

@@ -56,9 +56,9 @@ TEST(CumMax, ValuesAreTheElementsAtTheIndices) {
 class CumMaxTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CumMaxTypes, MatchesReference) {
-  const Shape kShapes[] = {{},        {1},      {7},        {33},          {1000},        {3, 17},  {17, 3},
-                           {4, 16, 5}, {5, 64}, {65, 1, 2}, {2, 3, 40, 5}, {2, 2, 3, 2, 9}, {0},    {3, 0, 2},
-                           {2, 0},     {9, 130}, {2, 40, 1100}};
+  const Shape kShapes[] = {{},      {1},        {7},     {33},       {1000},        {3, 17},
+                           {17, 3}, {4, 16, 5}, {5, 64}, {65, 1, 2}, {2, 3, 40, 5}, {2, 2, 3, 2, 9},
+                           {0},     {3, 0, 2},  {2, 0},  {9, 130},   {2, 40, 1100}};
   std::mt19937 rng(1);
   for (const Shape& shape : kShapes) {
     for (int64_t dim = -std::max(shape.rank(), 1); dim < std::max(shape.rank(), 1); ++dim) {

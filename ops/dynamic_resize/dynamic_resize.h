@@ -18,8 +18,9 @@ struct DynamicResize {
           "as given, not the ratio of the rounded extents, pixel centres are at k + 0.5, the kernel has a = -0.75, "
           "and the border repeats. NaN and infinity spread to the 4 x 4 pixels that see them. An extent that "
           "rounds down to 0 gives an empty output.",
-      .source = "`torch.nn.functional.interpolate(input, scale_factor=..., mode='bicubic', align_corners=False)`; "
-                "R. Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981",
+      .source =
+          "`torch.nn.functional.interpolate(input, scale_factor=..., mode='bicubic', align_corners=False)`; "
+          "R. Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981",
       .differences = "ONNX Runtime's Resize (mode cubic, half_pixel, cubic_coeff_a -0.75) gives the same values.",
   };
 };

@@ -14,7 +14,8 @@ template <class T>
 Status DynamicResizeCpu(const DynamicResize&, const Context& context, Tensor<const T, 4> input,
                         Tensor<const float, 1> scales, Tensor<T, 4> output) {
   for (int i = 0; i < 2; ++i) {
-    if (scales[i] != 1.0f) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
+    if (scales[i] != 1.0f)
+      return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
   }
   for (int i = 2; i < 4; ++i) {
     if (!(scales[i] > 0)) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted a positive number");

@@ -42,7 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Types, DynamicResizeTest, ::testing::Values(DType::kF32
 
 TEST(DynamicResize, AConstantStaysConstant) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(DynamicResize{}, {HostTensor::Full(DType::kF32, {1, 1, 9, 11}, 0.75), Scales(2.7, 3.3)}, &out).ok());
+  ASSERT_TRUE(
+      testing::Run(DynamicResize{}, {HostTensor::Full(DType::kF32, {1, 1, 9, 11}, 0.75), Scales(2.7, 3.3)}, &out).ok());
   for (double v : out[0].ToDoubles()) EXPECT_NEAR(v, 0.75, 1e-6);
 }
 

@@ -19,16 +19,22 @@ struct GridSampler {
   };
   static constexpr NodeName kNodes[] = {"mmcv::grid_sampler", "mmdeploy::grid_sampler"};
   static constexpr std::tuple kAttributes = {
-      Attr("interpolation_mode", &GridSampler::interpolation_mode, "how values between pixels are made").Codes("bilinear", "nearest", "bicubic"),
-      Attr("padding_mode", &GridSampler::padding_mode, "what lies outside of the picture").Codes("zeros", "border", "reflection"),
-      Attr("align_corners", &GridSampler::align_corners, "whether -1 and 1 are the outer pixels' centres or their outer edges"),
+      Attr("interpolation_mode", &GridSampler::interpolation_mode, "how values between pixels are made")
+          .Codes("bilinear", "nearest", "bicubic"),
+      Attr("padding_mode", &GridSampler::padding_mode, "what lies outside of the picture")
+          .Codes("zeros", "border", "reflection"),
+      Attr("align_corners", &GridSampler::align_corners,
+           "whether -1 and 1 are the outer pixels' centres or their outer edges"),
   };
   static constexpr Doc kDoc = {
       .summary = "Samples a picture or a volume at the coordinates that a grid gives.",
       .semantics =
-          "The last dimension of the grid is (x, y) or (x, y, z), -1 to 1 over the picture. `nearest` rounds halves to even. "
-          "Bicubic (a = -0.75) exists for pictures only. Coordinates are computed in float. A NaN coordinate samples nothing "
-          "with padding zeros (the result is 0) and pixel 0 of its axis with the others; so does infinity with zeros and "
+          "The last dimension of the grid is (x, y) or (x, y, z), -1 to 1 over the picture. `nearest` rounds halves to "
+          "even. "
+          "Bicubic (a = -0.75) exists for pictures only. Coordinates are computed in float. A NaN coordinate samples "
+          "nothing "
+          "with padding zeros (the result is 0) and pixel 0 of its axis with the others; so does infinity with zeros "
+          "and "
           "reflection, while border takes the edge. Coordinates beyond 2^24 pixels are taken as 2^24.",
       .source = "`torch.nn.functional.grid_sample`",
       .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",

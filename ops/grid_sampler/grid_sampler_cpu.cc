@@ -32,7 +32,8 @@ AxisTaps FindTaps(const GridSampler& op, float normalized, int64_t extent) {
   if (std::isnan(x) || (std::isinf(x) && op.padding_mode == GridPadding::kReflection)) x = 0;
   x = std::clamp(x, -kFar, kFar);
   const auto set = [&](int k, float index, float weight) {
-    // A padded coordinate on the last pixel has its right neighbour outside, with weight 0: gathers are not masked then.
+    // A padded coordinate on the last pixel has its right neighbour outside, with weight 0: gathers are not masked
+    // then.
     if (op.padding_mode != GridPadding::kZeros) index = std::min(index, static_cast<float>(extent - 1));
     taps.index[k] = index >= 0 && index < static_cast<float>(extent) ? static_cast<int32_t>(index) : -1;
     taps.weight[k] = weight;
@@ -41,7 +42,8 @@ AxisTaps FindTaps(const GridSampler& op, float normalized, int64_t extent) {
     const float base = std::floor(x);
     float weights[4];
     CubicWeights(x - base, weights);
-    for (int k = 0; k < 4; ++k) set(k, Pad(base - 1 + static_cast<float>(k), extent, op.padding_mode, op.align_corners), weights[k]);
+    for (int k = 0; k < 4; ++k)
+      set(k, Pad(base - 1 + static_cast<float>(k), extent, op.padding_mode, op.align_corners), weights[k]);
     return taps;
   }
   x = Pad(x, extent, op.padding_mode, op.align_corners);
@@ -65,7 +67,8 @@ struct TapTable {
 };
 
 template <int kAxes>
-void FillTaps(const GridSampler& op, const float* at, const int64_t* extents, int per_axis, int64_t i, const TapTable& table) {
+void FillTaps(const GridSampler& op, const float* at, const int64_t* extents, int per_axis, int64_t i,
+              const TapTable& table) {
   AxisTaps axis[3];
   for (int a = 0; a < kAxes; ++a) axis[a] = FindTaps(op, at[a], extents[kAxes - 1 - a]);  // x is the last extent
   if (kAxes == 2) {
@@ -145,7 +148,9 @@ Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<cons
                       Tensor<const T, kAxes + 2> grid, Tensor<T, kAxes + 2> output) {
   const bool bicubic = op.interpolation_mode == Interpolation::kBicubic;
   if (kAxes == 3 && bicubic) {
-    return InvalidArgument("attribute 'interpolation_mode' is bicubic, which exists for 4-D input only; 'input' has shape ", ToString(input.shape()));
+    return InvalidArgument(
+        "attribute 'interpolation_mode' is bicubic, which exists for 4-D input only; 'input' has shape ",
+        ToString(input.shape()));
   }
   if (output.size() == 0) return Status::Ok();
   int64_t pixels = 1, points = 1;
@@ -187,7 +192,8 @@ Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<cons
       context.ParallelFor(channels * runs, grain, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t plane = n * channels + item / runs, run = item % runs;
-          sample(data + plane * pixels, table, run * kRun, std::min(count, (run + 1) * kRun), output.data() + plane * points + first);
+          sample(data + plane * pixels, table, run * kRun, std::min(count, (run + 1) * kRun),
+                 output.data() + plane * points + first);
         }
       });
     }
@@ -196,11 +202,13 @@ Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<cons
 }
 
 template <class T>
-Status GridSampler2d(const GridSampler& op, const Context& context, Tensor<const T, 4> input, Tensor<const T, 4> grid, Tensor<T, 4> output) {
+Status GridSampler2d(const GridSampler& op, const Context& context, Tensor<const T, 4> input, Tensor<const T, 4> grid,
+                     Tensor<T, 4> output) {
   return GridSamplerCpu<T, 2>(op, context, input, grid, output);
 }
 template <class T>
-Status GridSampler3d(const GridSampler& op, const Context& context, Tensor<const T, 5> input, Tensor<const T, 5> grid, Tensor<T, 5> output) {
+Status GridSampler3d(const GridSampler& op, const Context& context, Tensor<const T, 5> input, Tensor<const T, 5> grid,
+                     Tensor<T, 5> output) {
   return GridSamplerCpu<T, 3>(op, context, input, grid, output);
 }
 

@@ -92,7 +92,8 @@ Status GridSamplerReference(const GridSampler& op, const Context&, Tensor<const 
           for (int y = 0; y < ys.count; ++y) {
             for (int x = 0; x < xs.count; ++x) {
               if (xs.index[x] < 0 || ys.index[y] < 0 || zs.index[z] < 0) continue;
-              sum += plane[(zs.index[z] * height + ys.index[y]) * width + xs.index[x]] * xs.weight[x] * ys.weight[y] * zs.weight[z];
+              sum += plane[(zs.index[z] * height + ys.index[y]) * width + xs.index[x]] * xs.weight[x] * ys.weight[y] *
+                     zs.weight[z];
             }
           }
         }

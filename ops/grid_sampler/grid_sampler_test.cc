@@ -29,12 +29,14 @@ TEST_P(GridSamplerTest, MatchesReferenceOnPictures) {
     for (auto padding : {GridPadding::kZeros, GridPadding::kBorder, GridPadding::kReflection}) {
       for (bool align : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 4, 8}, Shape{1, 17, 1, 1}, Shape{1, 1, 16, 2}, Shape{3, 2, 5, 9}}) {
-          SCOPED_TRACE(ToString(shape) + " mode " + std::to_string(static_cast<int>(mode)) + " padding " + std::to_string(static_cast<int>(padding)));
+          SCOPED_TRACE(ToString(shape) + " mode " + std::to_string(static_cast<int>(mode)) + " padding " +
+                       std::to_string(static_cast<int>(padding)));
           const GridSampler op{mode, padding, align};
           // Extents of 4, 8, 16 keep positions exact; for others nearest could round apart, so it is left out.
           if (mode == Interpolation::kNearest && shape[2] == 5) continue;
-          ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), shape, rng), Grid(GetParam(), {shape[0], 7, 5, 2}, rng)},
-                                 ToleranceFor(GetParam()));
+          ExpectMatchesReference(
+              op, {HostTensor::Uniform(GetParam(), shape, rng), Grid(GetParam(), {shape[0], 7, 5, 2}, rng)},
+              ToleranceFor(GetParam()));
         }
       }
     }
@@ -47,9 +49,10 @@ TEST_P(GridSamplerTest, MatchesReferenceOnVolumes) {
     for (auto padding : {GridPadding::kZeros, GridPadding::kBorder, GridPadding::kReflection}) {
       for (bool align : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 2, 4, 8}, Shape{1, 2, 1, 1, 1}}) {
-          ExpectMatchesReference(GridSampler{mode, padding, align},
-                                 {HostTensor::Uniform(GetParam(), shape, rng), Grid(GetParam(), {shape[0], 3, 2, 11, 3}, rng)},
-                                 ToleranceFor(GetParam()));
+          ExpectMatchesReference(
+              GridSampler{mode, padding, align},
+              {HostTensor::Uniform(GetParam(), shape, rng), Grid(GetParam(), {shape[0], 3, 2, 11, 3}, rng)},
+              ToleranceFor(GetParam()));
         }
       }
     }
@@ -64,7 +67,8 @@ TEST(GridSampler, RandomConfigurations) {
   std::uniform_int_distribution<int64_t> extent(1, 30), outputs(0, 70);
   for (int i = 0; i < 80; ++i) {
     const Shape shape = {1 + i % 2, 1 + i % 5, extent(rng), extent(rng)};
-    const GridSampler op{i % 2 ? Interpolation::kBilinear : Interpolation::kBicubic, static_cast<GridPadding>(i % 3), i % 4 < 2};
+    const GridSampler op{i % 2 ? Interpolation::kBilinear : Interpolation::kBicubic, static_cast<GridPadding>(i % 3),
+                         i % 4 < 2};
     const HostTensor grid = HostTensor::Uniform(DType::kF32, {shape[0], outputs(rng), 3, 2}, rng, -1.5, 1.5);
     ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, shape, rng), grid}, {1e-5, 5e-5});
   }
@@ -73,8 +77,10 @@ TEST(GridSampler, RandomConfigurations) {
 // More outputs than one batch of taps.
 TEST(GridSampler, ManyOutputs) {
   std::mt19937 rng(4);
-  ExpectMatchesReference(GridSampler{}, {HostTensor::Uniform(DType::kF32, {1, 2, 8, 8}, rng),
-                                         HostTensor::Uniform(DType::kF32, {1, 130, 259, 2}, rng, -1.2, 1.2)}, {1e-5, 2e-5});
+  ExpectMatchesReference(GridSampler{},
+                         {HostTensor::Uniform(DType::kF32, {1, 2, 8, 8}, rng),
+                          HostTensor::Uniform(DType::kF32, {1, 130, 259, 2}, rng, -1.2, 1.2)},
+                         {1e-5, 2e-5});
 }
 
 TEST(GridSampler, NearestRoundsHalvesToEven) {
@@ -89,7 +95,8 @@ TEST(GridSampler, NearestRoundsHalvesToEven) {
 TEST(GridSampler, NanAndInfiniteCoordinates) {
   std::mt19937 rng(5);
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 4, 4}, rng);
-  const HostTensor grid = HostTensor::Of(DType::kF32, {1, 1, 6, 2}, {NAN, 0, 0, NAN, NAN, NAN, INFINITY, 0, 0, -INFINITY, 3e38, -3e38});
+  const HostTensor grid =
+      HostTensor::Of(DType::kF32, {1, 1, 6, 2}, {NAN, 0, 0, NAN, NAN, NAN, INFINITY, 0, 0, -INFINITY, 3e38, -3e38});
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
     for (auto padding : {GridPadding::kZeros, GridPadding::kBorder}) {
       ExpectMatchesReference(GridSampler{mode, padding, false}, {input, grid});
@@ -118,10 +125,11 @@ TEST(GridSampler, EmptyAndBadInput) {
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({2, 2, 2, 2})}, {"'grid'", "dimension 0 is 2, wanted N = 1"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 3})}, {"'grid'", "dimension 3 is 3, wanted 2"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'grid' has rank 5"});
-  ExpectError(GridSampler{Interpolation::kBicubic, GridPadding::kZeros, false}, {f32({1, 3, 4, 4, 4}), f32({1, 2, 2, 2, 3})},
-              {"'interpolation_mode' is bicubic", "4-D"});
+  ExpectError(GridSampler{Interpolation::kBicubic, GridPadding::kZeros, false},
+              {f32({1, 3, 4, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'interpolation_mode' is bicubic", "4-D"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), HostTensor::Full(DType::kF16, {1, 2, 2, 2}, 0)}, {"no kernel takes"});
-  ExpectAttributeError(*FindOp("grid_sampler"), {{"interpolation_mode", AttrValue::Int(3)}}, {"'interpolation_mode' is 3", "2=bicubic"});
+  ExpectAttributeError(*FindOp("grid_sampler"), {{"interpolation_mode", AttrValue::Int(3)}},
+                       {"'interpolation_mode' is 3", "2=bicubic"});
   ExpectAttributeError(*FindOp("grid_sampler"), {{"padding_mode", AttrValue::Int(-1)}}, {"'padding_mode' is -1"});
 }
 

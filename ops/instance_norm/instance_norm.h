@@ -9,12 +9,10 @@ struct InstanceNorm {
   float epsilon = 1e-5f;
 
   static constexpr const char* kName = "instance_norm";
-  static constexpr Signature kSignature =
-      "input: T[N, C, L, ...S], scale: T[C], B: T[C] -> output: T[N, C, L, ...S]";
+  static constexpr Signature kSignature = "input: T[N, C, L, ...S], scale: T[C], B: T[C] -> output: T[N, C, L, ...S]";
   static constexpr NodeName kNodes[] = {
-      "mmcv::MMCVInstanceNormalization",   "mmdeploy::MMCVInstanceNormalization",
-      "custom::MMCVInstanceNormalization", "mmcv::TRTInstanceNormalization",
-      "mmdeploy::TRTInstanceNormalization", "custom::TRTInstanceNormalization",
+      "mmcv::MMCVInstanceNormalization", "mmdeploy::MMCVInstanceNormalization", "custom::MMCVInstanceNormalization",
+      "mmcv::TRTInstanceNormalization",  "mmdeploy::TRTInstanceNormalization",  "custom::TRTInstanceNormalization",
   };
   static constexpr std::tuple kAttributes = {
       Attr("epsilon", &InstanceNorm::epsilon, "added to the variance").AtLeast(0),
@@ -26,8 +24,9 @@ struct InstanceNorm {
           "with the biased variance. Sums are exact to fp32 however large the mean or the channel is. A channel "
           "with NaN or infinity in it becomes NaN; one of a single element becomes B. An empty input gives an "
           "empty output.",
-      .source = "D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance Normalization: The Missing Ingredient for Fast "
-                "Stylization, 2016; `torch.nn.functional.instance_norm`",
+      .source =
+          "D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance Normalization: The Missing Ingredient for Fast "
+          "Stylization, 2016; `torch.nn.functional.instance_norm`",
       .differences = "torch refuses channels of a single element in training mode; ONNX does not, nor does this.",
   };
 };

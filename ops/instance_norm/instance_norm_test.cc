@@ -15,9 +15,13 @@ std::vector<HostTensor> Inputs(DType dtype, const Shape& shape, std::mt19937& rn
 class InstanceNormTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(InstanceNormTypes, MatchesReference) {
-  const Shape kShapes[] = {{1, 1, 1},     {2, 3, 7},        {1, 17, 33},       {2, 64, 5, 5}, {3, 2, 4, 5, 6},
-                           {0, 3, 4},     {2, 0, 4},        {2, 3, 0},         {2, 3, 4, 0},  {1, 2, 4095},
-                           {1, 2, 64, 65}, {1, 2, 300, 300}, {1, 17, 200, 201}, {1, 2, 2, 2, 2, 2, 2, 3}};
+  const Shape kShapes[] = {{1, 1, 1},         {2, 3, 7},
+                           {1, 17, 33},       {2, 64, 5, 5},
+                           {3, 2, 4, 5, 6},   {0, 3, 4},
+                           {2, 0, 4},         {2, 3, 0},
+                           {2, 3, 4, 0},      {1, 2, 4095},
+                           {1, 2, 64, 65},    {1, 2, 300, 300},
+                           {1, 17, 200, 201}, {1, 2, 2, 2, 2, 2, 2, 3}};
   std::mt19937 rng(1);
   for (const Shape& shape : kShapes) {
     SCOPED_TRACE(ToString(shape));
@@ -73,8 +77,9 @@ TEST(InstanceNorm, NanAndInfinityStayInTheirChannel) {
     }
   }
   // Constant channels become the shift; without epsilon 0 / 0.
-  ExpectMatchesReference(InstanceNorm{}, {HostTensor::Full(DType::kF32, {1, 1, 50}, 0.1),
-                                          HostTensor::Full(DType::kF32, {1}, 3), HostTensor::Full(DType::kF32, {1}, 7)});
+  ExpectMatchesReference(InstanceNorm{},
+                         {HostTensor::Full(DType::kF32, {1, 1, 50}, 0.1), HostTensor::Full(DType::kF32, {1}, 3),
+                          HostTensor::Full(DType::kF32, {1}, 7)});
 }
 
 // Large enough to be streamed past the caches, with rows that are aligned and rows that are not.

@@ -22,8 +22,9 @@ struct KnnQuery {
           "comes first. Distances are compared in fp64. Where a cloud has too few points the rest of a row is -1 "
           "with the distance 1e5. A point with NaN or infinity in it is nobody's neighbour, a query with one has "
           "none. All four tensors of numbers are i32 or i64.",
-      .source = "`pointops.knn_query`; J. Bentley, Multidimensional Binary Search Trees Used for Associative "
-                "Searching, 1975",
+      .source =
+          "`pointops.knn_query`; J. Bentley, Multidimensional Binary Search Trees Used for Associative "
+          "Searching, 1975",
       .differences =
           "pointops compares every query with every point, in fp32, knows no neighbour farther than 1e5, takes at "
           "most 128 neighbours and leaves the order of ties open. The search here is exact too, but in a k-d tree.",

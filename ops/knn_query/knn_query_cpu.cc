@@ -189,7 +189,11 @@ class Builder {
  public:
   Builder(const Context& context, Leaf* leaves, Block* blocks, Segment* segments, int64_t num_segments,
           int64_t num_points)
-      : context_(context), leaves_(leaves), blocks_(blocks), segments_(segments), num_segments_(num_segments),
+      : context_(context),
+        leaves_(leaves),
+        blocks_(blocks),
+        segments_(segments),
+        num_segments_(num_segments),
         num_points_(num_points) {}
 
   Status Run(const float* xyz) const {
@@ -347,10 +351,10 @@ HWY_INLINE double Square(double x) { return Rounded(x * x); }
 
 // Where a search keeps its candidates; `capacity` of each, and a vector more.
 struct Candidates {
-  float* squared;      // in fp32
-  int32_t* slot;       // place among all leaves' points
-  int32_t* rank;       // scratch
-  Neighbour* exact;    // scratch, and the result
+  float* squared;    // in fp32
+  int32_t* slot;     // place among all leaves' points
+  int32_t* rank;     // scratch
+  Neighbour* exact;  // scratch, and the result
 };
 
 /// The search for the neighbours of one query after the other.
@@ -406,7 +410,8 @@ class Search {
       const float bound = hn::GetLane(least);
       if (bound > limit_) return;
       alive &= ~(1u << lane);
-      for (size_t v = 0; v < kVectors; ++v) bounds[v] = hn::IfThenElse(IsLane(d, v * kLanes, lane), hn::Inf(d), bounds[v]);
+      for (size_t v = 0; v < kVectors; ++v)
+        bounds[v] = hn::IfThenElse(IsLane(d, v * kLanes, lane), hn::Inf(d), bounds[v]);
       if (HoldsOnlyTies(bound, block.least_index[lane])) continue;
       const int32_t child = number * kBlockSize + lane;
       if (level == 0) {
@@ -487,8 +492,7 @@ class Search {
     for (int64_t i = 0; i < count_; i += lanes) {
       const auto squared = hn::LoadU(d, c_.squared + i);
       const auto slots = hn::LoadU(di, c_.slot + i);
-      const auto near = hn::And(hn::Le(squared, hn::Set(d, limit_)),
-                                hn::FirstN(d, static_cast<size_t>(count_ - i)));
+      const auto near = hn::And(hn::Le(squared, hn::Set(d, limit_)), hn::FirstN(d, static_cast<size_t>(count_ - i)));
       hn::CompressStore(slots, hn::RebindMask(di, near), di, c_.slot + kept);
       kept += static_cast<int64_t>(hn::CompressStore(squared, near, d, c_.squared + kept));
     }
@@ -596,7 +600,7 @@ class Search {
   const float* query_ = nullptr;
   const Segment* segment_ = nullptr;
   int64_t count_ = 0, trigger_ = 0;
-  float limit_ = INFINITY;      // no candidate beyond this squared distance is of use
+  float limit_ = INFINITY;     // no candidate beyond this squared distance is of use
   Neighbour worst_ = kNobody;  // the last of the `wanted` nearest so far, if it is known exactly
 };
 
@@ -689,9 +693,9 @@ Status KnnQueryCpu(const KnnQuery&, const Context& context, Tensor<const IntOf<k
   if (!ends || !query_ends) return Internal("out of memory: ", segments, " segments");
   POLYOP_RETURN_IF_ERROR(ReadEnds("offset", offset, "n", points, ends.data()));
   if (new_offset) POLYOP_RETURN_IF_ERROR(ReadEnds("new_offset", *new_offset, "m", queries, query_ends.data()));
-  return FindNeighbours(context, {xyz.data(), new_xyz ? new_xyz->data() : xyz.data(), points, queries, samples,
-                                  segments, ends.data(), new_offset ? query_ends.data() : ends.data(), idx.data(),
-                                  dist.data()});
+  return FindNeighbours(
+      context, {xyz.data(), new_xyz ? new_xyz->data() : xyz.data(), points, queries, samples, segments, ends.data(),
+                new_offset ? query_ends.data() : ends.data(), idx.data(), dist.data()});
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ double Squared(const float* a, const float* b) {
 template <class K, class I, class J>
 Status KnnQueryReference(const KnnQuery&, const Context&, Tensor<const K, 0>, Tensor<const float, 2> xyz,
                          Tensor<const I, 1> offset, std::optional<Tensor<const float, 2>> new_xyz,
-                         std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx,
-                         Tensor<float, 2> dist) {
+                         std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx, Tensor<float, 2> dist) {
   const Tensor<const float, 2>& queries = new_xyz ? *new_xyz : xyz;
   const int64_t samples = idx.dim(1);
   int64_t segment = 0;

@@ -21,7 +21,9 @@ HostTensor Cloud(int64_t points, std::mt19937& rng, double low = -1, double high
 TEST(KnnQuery, FindsNeighboursOfTheSameSegment) {
   std::vector<HostTensor> out;
   const HostTensor xyz = Points({0, 0, 0, 1, 0, 0, 5, 0, 0, 0.5, 0, 0, 0, 3, 0});
-  ASSERT_TRUE(polyop::testing::Run(KnnQuery{}, {Scalar(3), xyz, I32({3, 5}), Points({0.9, 0, 0, 0, 0, 4}), I32({1, 2})}, &out).ok());
+  ASSERT_TRUE(
+      polyop::testing::Run(KnnQuery{}, {Scalar(3), xyz, I32({3, 5}), Points({0.9, 0, 0, 0, 0, 4}), I32({1, 2})}, &out)
+          .ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1, 0, 2, 3, 4, -1}));
   EXPECT_NEAR(out[1].at(0), 0.1, 1e-6);
   EXPECT_NEAR(out[1].at(2), 4.1, 1e-6);
@@ -40,8 +42,10 @@ TEST(KnnQuery, EveryMixOfIntegerTypes) {
   for (DType k : {DType::kI32, DType::kI64}) {
     for (DType i : {DType::kI32, DType::kI64}) {
       for (DType j : {DType::kI32, DType::kI64}) {
-        ExpectMatchesReference(KnnQuery{}, {HostTensor::Full(k, {1}, 3), Cloud(50, rng), HostTensor::Of(i, {2}, {20, 50}),
-                                            Cloud(9, rng), HostTensor::Of(j, {2}, {4, 9})}, {1e-6, 0});
+        ExpectMatchesReference(KnnQuery{},
+                               {HostTensor::Full(k, {1}, 3), Cloud(50, rng), HostTensor::Of(i, {2}, {20, 50}),
+                                Cloud(9, rng), HostTensor::Of(j, {2}, {4, 9})},
+                               {1e-6, 0});
       }
     }
   }
@@ -63,9 +67,11 @@ HostTensor OddCloud(int kind, int64_t count, std::mt19937& rng) {
       case 3: set(t, 2 * t, -t); break;                                             // on a line
       case 4: set(t, 0, u); break;                                                  // in a plane
       case 5: set(std::pow(10, 12 * t), std::pow(10, 12 * u), v); break;            // clusters in clusters
-      case 6: if (rng() % 4 == 0) set(t, rng() % 2 ? NAN : INFINITY, v); break;
-      case 7: set(t * 1e30, u * 1e30, v * 1e30); break;                             // squares overflow fp32
-      case 8: set(t * 1e-30, u * 1e-30, v * 1e-30); break;                          // and underflow
+      case 6:
+        if (rng() % 4 == 0) set(t, rng() % 2 ? NAN : INFINITY, v);
+        break;
+      case 7: set(t * 1e30, u * 1e30, v * 1e30); break;     // squares overflow fp32
+      case 8: set(t * 1e-30, u * 1e-30, v * 1e-30); break;  // and underflow
       case 9: set(t * 3e38, u * 3e38, -v * 3e38); break;
       case 10: set(1000 + std::floor(t * 100) / 4096, 1000, 1000 + u / 4096); break;  // far from the origin
       case 11: set(std::abs(t) < 0.5 ? 0.0 : -0.0, i % 3 ? 0.1 : 0.2, i % 3 ? 0.2 : 0.1); break;
@@ -95,8 +101,8 @@ TEST(KnnQuery, RandomCloudsOfEveryKind) {
     }
     const double samples[] = {1, 2, 5, 16, 64, 65, 100, 350};
     SCOPED_TRACE(Concat("round ", round, ", kind ", kind, ", ", points, " points, ", queries, " queries"));
-    ExpectMatchesReference(
-        KnnQuery{}, {Scalar(samples[rng() % 8]), xyz, I32(ends), new_xyz, I32(query_ends)}, {1e-6, 0});
+    ExpectMatchesReference(KnnQuery{}, {Scalar(samples[rng() % 8]), xyz, I32(ends), new_xyz, I32(query_ends)},
+                           {1e-6, 0});
   }
 }
 
@@ -104,15 +110,19 @@ TEST(KnnQuery, RandomCloudsOfEveryKind) {
 TEST(KnnQuery, LargeClouds) {
   std::mt19937 rng(4);
   for (int kind : {0, 1, 5, 6}) {
-    ExpectMatchesReference(KnnQuery{}, {Scalar(16), OddCloud(kind, 30000, rng), I32({9000, 30000}),
-                                        OddCloud(kind, 60, rng), I32({20, 60})}, {1e-6, 0});
+    ExpectMatchesReference(
+        KnnQuery{},
+        {Scalar(16), OddCloud(kind, 30000, rng), I32({9000, 30000}), OddCloud(kind, 60, rng), I32({20, 60})},
+        {1e-6, 0});
   }
 }
 
 // Quadratic work on duplicates would take minutes.
 TEST(KnnQuery, DuplicatesAreFound) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(polyop::testing::Run(KnnQuery{}, {Scalar(4), HostTensor::Full(DType::kF32, {200000, 3}, 0.5), I32({200000})}, &out).ok());
+  ASSERT_TRUE(polyop::testing::Run(KnnQuery{},
+                                   {Scalar(4), HostTensor::Full(DType::kF32, {200000, 3}, 0.5), I32({200000})}, &out)
+                  .ok());
   for (int64_t q = 0; q < 200000; q += 777) {
     for (int64_t k = 0; k < 4; ++k) ASSERT_EQ(out[0].at(q * 4 + k), static_cast<double>(k));
   }
@@ -147,7 +157,8 @@ TEST(KnnQueryErrors, SayWhatIsWrong) {
   error(3, I32({5, 10}), queries, I32({4}), {"'new_offset' has shape [1]", "b = 2"});
   error(3, I32({10}), queries, none, {"'new_xyz' came without 'new_offset'"});
   error(3, I32({10}), none, I32({10}), {"'new_offset' came without 'new_xyz'"});
-  ExpectError(KnnQuery{}, {Scalar(3), HostTensor::Full(DType::kF32, {10, 4}, 0), I32({10})}, {"'xyz' has shape [10, 4]"});
+  ExpectError(KnnQuery{}, {Scalar(3), HostTensor::Full(DType::kF32, {10, 4}, 0), I32({10})},
+              {"'xyz' has shape [10, 4]"});
   ExpectError(KnnQuery{}, {I32({3, 3}), xyz, I32({10})}, {"'nsample' has shape [2], wanted a scalar"});
   ExpectError(KnnQuery{}, {Scalar(3), xyz.Cast(DType::kF16), I32({10})}, {"no kernel takes inputs"});
 }

@@ -39,7 +39,7 @@ const Case kCases[] = {
     {1, 16, 6, 6, 8, 3, 3, {.padding = {1, 1}}},
     {1, 17, 8, 5, 70, 3, 2, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {1, 2}}},
     {2, 8, 9, 7, 12, 3, 3, {.stride = {1, 2}, .padding = {2, 1}, .dilation = {2, 1}, .groups = 4, .deform_groups = 2}},
-    {1, 12, 6, 7, 6, 2, 3, {.padding = {1, 1}, .groups = 2, .deform_groups = 3}},   // deform groups straddle groups
+    {1, 12, 6, 7, 6, 2, 3, {.padding = {1, 1}, .groups = 2, .deform_groups = 3}},    // deform groups straddle groups
     {1, 10, 6, 6, 10, 3, 3, {.padding = {1, 1}, .groups = 10, .deform_groups = 2}},  // depthwise
     {1, 9, 6, 6, 18, 3, 3, {.padding = {1, 1}, .groups = 9, .deform_groups = 9}},    // depthwise with a multiplier
     {1, 64, 11, 13, 96, 3, 3, {.padding = {1, 1}, .deform_groups = 4}},
@@ -51,7 +51,8 @@ TEST_P(ModulatedDeformConv2dTest, MatchesReference) {
   std::mt19937 rng(1);
   for (const Case& c : kCases) {
     for (bool bias : {false, true}) {
-      SCOPED_TRACE(std::to_string(c.channels) + " channels, groups " + std::to_string(c.op.groups) + ", deform groups " + std::to_string(c.op.deform_groups));
+      SCOPED_TRACE(std::to_string(c.channels) + " channels, groups " + std::to_string(c.op.groups) +
+                   ", deform groups " + std::to_string(c.op.deform_groups));
       ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, bias), SumTolerance(GetParam(), c));
     }
   }

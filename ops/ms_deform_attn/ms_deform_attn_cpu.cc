@@ -24,7 +24,8 @@ struct Level {
 };
 
 // Adds the pixels of one sample; those outside are left out. NaN fails the test.
-HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, int64_t stride, Tap* tap) {
+HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, int64_t stride,
+                          Tap* tap) {
   const float x = location_x * static_cast<float>(level.width) - 0.5f;
   const float y = location_y * static_cast<float>(level.height) - 0.5f;
   if (!(x > -1 && x < static_cast<float>(level.width) && y > -1 && y < static_cast<float>(level.height))) return tap;
@@ -82,8 +83,9 @@ Status ReadLevels(Tensor<const I, 2> shapes, Tensor<const I, 1> starts, int64_t 
                       !__builtin_mul_overflow(level.height, level.width, &pixels) &&
                       !__builtin_add_overflow(level.start, pixels, &end) && end <= spatial;
     if (!fits) {
-      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width, ") and 'level_start_index'[", l, "] is ",
-                             level.start, ", wanted a level inside the ", spatial, " pixels of 'value'");
+      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width,
+                             ") and 'level_start_index'[", l, "] is ", level.start, ", wanted a level inside the ",
+                             spatial, " pixels of 'value'");
     }
     levels[l] = level;
   }
@@ -92,7 +94,8 @@ Status ReadLevels(Tensor<const I, 2> shapes, Tensor<const I, 1> starts, int64_t 
 
 template <class T, class I>
 Status MsDeformAttnCpu(const MsDeformAttn&, const Context& context, Tensor<const T, 4> value, Tensor<const I, 2> shapes,
-                       Tensor<const I, 1> starts, Tensor<const T, 6> locations, Tensor<const T, 5> weights, Tensor<T, 3> output) {
+                       Tensor<const I, 1> starts, Tensor<const T, 6> locations, Tensor<const T, 5> weights,
+                       Tensor<T, 3> output) {
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), queries = locations.dim(1);
   const int64_t num_levels = locations.dim(3), points = locations.dim(4), samples = num_levels * points;
   const Scratch<Level> levels = context.Allocate<Level>(num_levels);
@@ -111,7 +114,8 @@ Status MsDeformAttnCpu(const MsDeformAttn&, const Context& context, Tensor<const
         const T* weight = weights.data() + (item * heads + m) * samples;
         Tap* last = first;
         for (int64_t s = 0; s < samples; ++s) {
-          last = AddSample(levels[s / points], ToFloat(location[2 * s]), ToFloat(location[2 * s + 1]), ToFloat(weight[s]), heads * depth, last);
+          last = AddSample(levels[s / points], ToFloat(location[2 * s]), ToFloat(location[2 * s + 1]),
+                           ToFloat(weight[s]), heads * depth, last);
         }
         SumTaps(picture + m * depth, first, last, depth, output.data() + (item * heads + m) * depth);
       }
@@ -121,13 +125,15 @@ Status MsDeformAttnCpu(const MsDeformAttn&, const Context& context, Tensor<const
 }
 
 template <class T>
-Status MsDeformAttnI64(const MsDeformAttn& op, const Context& context, Tensor<const T, 4> value, Tensor<const int64_t, 2> shapes,
-                       Tensor<const int64_t, 1> starts, Tensor<const T, 6> locations, Tensor<const T, 5> weights, Tensor<T, 3> output) {
+Status MsDeformAttnI64(const MsDeformAttn& op, const Context& context, Tensor<const T, 4> value,
+                       Tensor<const int64_t, 2> shapes, Tensor<const int64_t, 1> starts, Tensor<const T, 6> locations,
+                       Tensor<const T, 5> weights, Tensor<T, 3> output) {
   return MsDeformAttnCpu<T, int64_t>(op, context, value, shapes, starts, locations, weights, output);
 }
 template <class T>
-Status MsDeformAttnI32(const MsDeformAttn& op, const Context& context, Tensor<const T, 4> value, Tensor<const int32_t, 2> shapes,
-                       Tensor<const int32_t, 1> starts, Tensor<const T, 6> locations, Tensor<const T, 5> weights, Tensor<T, 3> output) {
+Status MsDeformAttnI32(const MsDeformAttn& op, const Context& context, Tensor<const T, 4> value,
+                       Tensor<const int32_t, 2> shapes, Tensor<const int32_t, 1> starts, Tensor<const T, 6> locations,
+                       Tensor<const T, 5> weights, Tensor<T, 3> output) {
   return MsDeformAttnCpu<T, int32_t>(op, context, value, shapes, starts, locations, weights, output);
 }
 

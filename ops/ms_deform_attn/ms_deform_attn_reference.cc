@@ -5,8 +5,9 @@
 namespace polyop {
 namespace {
 
-Status MsDeformAttnReference(const MsDeformAttn&, const Context&, Tensor<const double, 4> value, Tensor<const int64_t, 2> shapes,
-                             Tensor<const int64_t, 1> starts, Tensor<const double, 6> locations, Tensor<const double, 5> weights,
+Status MsDeformAttnReference(const MsDeformAttn&, const Context&, Tensor<const double, 4> value,
+                             Tensor<const int64_t, 2> shapes, Tensor<const int64_t, 1> starts,
+                             Tensor<const double, 6> locations, Tensor<const double, 5> weights,
                              Tensor<double, 3> output) {
   const int64_t batch = value.dim(0), spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
   const int64_t queries = locations.dim(1), levels = locations.dim(3), points = locations.dim(4);

@@ -34,7 +34,8 @@ TEST_P(MsDeformAttnTest, MatchesReference) {
   Tolerance tolerance = ToleranceFor(GetParam());
   tolerance.absolute *= 5;
   for (int64_t depth : {1, 3, 8, 16, 17, 32, 33, 64, 100}) {
-    for (const Sizes& s : {Sizes{1, 1, 1, depth, 1, {4, 5}}, Sizes{2, 7, 3, depth, 4, {5, 3, 2, 2, 1, 1}}, Sizes{1, 40, 2, depth, 2, {8, 8, 4, 4}}}) {
+    for (const Sizes& s : {Sizes{1, 1, 1, depth, 1, {4, 5}}, Sizes{2, 7, 3, depth, 4, {5, 3, 2, 2, 1, 1}},
+                           Sizes{1, 40, 2, depth, 2, {8, 8, 4, 4}}}) {
       const std::vector<HostTensor> inputs = Inputs(s, GetParam(), rng);
       ExpectMatchesReference(MsDeformAttn{}, inputs, tolerance);
     }
@@ -73,12 +74,17 @@ TEST(MsDeformAttn, RefusesBadInput) {
     inputs[index] = std::move(tensor);
     return inputs;
   };
-  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4, 4, 3, 2})), {"'spatial_shapes'[1] is (3, 2)", "the 20 pixels of 'value'"});
-  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {-1, 4, 2, 2})), {"'spatial_shapes'[0] is (-1, 4)"});
-  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4e18, 4e18, 2, 2})), {"'spatial_shapes'[0]"});
+  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4, 4, 3, 2})),
+              {"'spatial_shapes'[1] is (3, 2)", "the 20 pixels of 'value'"});
+  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {-1, 4, 2, 2})),
+              {"'spatial_shapes'[0] is (-1, 4)"});
+  ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4e18, 4e18, 2, 2})),
+              {"'spatial_shapes'[0]"});
   ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {2}, {0, -1})), {"'level_start_index'[1] is -1"});
-  ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {3}, {0, 1, 2})), {"'level_start_index'", "wanted L = 2"});
-  ExpectError(MsDeformAttn{}, with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 2, 3}, 0)), {"'attention_weights'", "wanted P = 2"});
+  ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {3}, {0, 1, 2})),
+              {"'level_start_index'", "wanted L = 2"});
+  ExpectError(MsDeformAttn{}, with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 2, 3}, 0)),
+              {"'attention_weights'", "wanted P = 2"});
   ExpectError(MsDeformAttn{}, with(0, HostTensor::Full(DType::kF32, {1, 20, 16}, 0)), {"'value' has rank 3"});
 }
 

@@ -15,9 +15,11 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-Status MultiLevelRoiAlignCpu(const MultiLevelRoiAlign& op, const Context& context, Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
+Status MultiLevelRoiAlignCpu(const MultiLevelRoiAlign& op, const Context& context, Tensor<const T, 2> rois,
+                             TensorList<const T, 4> feats, Tensor<T, 4> output) {
   if (op.featmap_strides.size() != feats.size()) {
-    return InvalidArgument("attribute 'featmap_strides' has ", op.featmap_strides.size(), " values, wanted one for each of the ", feats.size(), " 'feats'");
+    return InvalidArgument("attribute 'featmap_strides' has ", op.featmap_strides.size(),
+                           " values, wanted one for each of the ", feats.size(), " 'feats'");
   }
   const int64_t batch = feats[0].dim(0), channels = feats[0].dim(1);
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, batch));
@@ -36,13 +38,15 @@ Status MultiLevelRoiAlignCpu(const MultiLevelRoiAlign& op, const Context& contex
   };
   const auto level_of = [&](int64_t r) {
     const T* roi = rois.data() + 5 * r;
-    return RoiLevelOf(static_cast<double>(ToFloat(roi[3])) - ToFloat(roi[1]), static_cast<double>(ToFloat(roi[4])) - ToFloat(roi[2]),
-                      static_cast<double>(op.finest_scale), feats.size());
+    return RoiLevelOf(static_cast<double>(ToFloat(roi[3])) - ToFloat(roi[1]),
+                      static_cast<double>(ToFloat(roi[4])) - ToFloat(roi[2]), static_cast<double>(op.finest_scale),
+                      feats.size());
   };
   const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[5 * r])); };
-  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg};
-  return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0), box_of, picture_of, level_of, how,
-                     output.data());
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
+                       op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg};
+  return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0), box_of,
+                     picture_of, level_of, how, output.data());
 }
 
 }  // namespace

@@ -8,26 +8,33 @@ namespace polyop {
 namespace {
 
 double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)) || height * width == 0) return 0;
+  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)) ||
+      height * width == 0)
+    return 0;
   y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
   x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
   double sum = 0;
   for (int64_t row = static_cast<int64_t>(y); row <= std::min(static_cast<int64_t>(y) + 1, height - 1); ++row) {
-    for (int64_t column = static_cast<int64_t>(x); column <= std::min(static_cast<int64_t>(x) + 1, width - 1); ++column) {
-      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) * plane[row * width + column];
+    for (int64_t column = static_cast<int64_t>(x); column <= std::min(static_cast<int64_t>(x) + 1, width - 1);
+         ++column) {
+      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) *
+             plane[row * width + column];
     }
   }
   return sum;
 }
 
-Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&, Tensor<const double, 2> rois, TensorList<const double, 4> feats,
-                    Tensor<double, 4> output) {
+Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&, Tensor<const double, 2> rois,
+                                   TensorList<const double, 4> feats, Tensor<double, 4> output) {
   const int64_t channels = output.dim(1);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 5 * r;
-    double width = roi[3] - roi[1], height = roi[4] - roi[2], centre_x = (roi[1] + roi[3]) / 2, centre_y = (roi[2] + roi[4]) / 2;
+    double width = roi[3] - roi[1], height = roi[4] - roi[2], centre_x = (roi[1] + roi[3]) / 2,
+           centre_y = (roi[2] + roi[4]) / 2;
     int level = 0;  // the largest level whose boxes begin at finest_scale * 2^level
-    while (level + 1 < feats.size() && std::sqrt(width * height) / static_cast<double>(op.finest_scale) + 1e-6 >= std::exp2(level + 1)) ++level;
+    while (level + 1 < feats.size() &&
+           std::sqrt(width * height) / static_cast<double>(op.finest_scale) + 1e-6 >= std::exp2(level + 1))
+      ++level;
     if (op.roi_scale_factor > 0) {
       width *= op.roi_scale_factor;
       height *= op.roi_scale_factor;
@@ -55,14 +62,20 @@ Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&,
           double sum = 0, largest = -std::numeric_limits<double>::infinity();
           for (int64_t iy = 0; iy < rows; ++iy) {
             for (int64_t ix = 0; ix < columns; ++ix) {
-            const double y = y0 + (static_cast<double>(by) + (static_cast<double>(iy) + 0.5) / static_cast<double>(rows)) * bin_h;
-            const double x = x0 + (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
-            const double value = Sample(plane, feat.dim(2), feat.dim(3), y, x);
-            sum += value;
-            largest = std::fmax(largest, value);
+              const double y =
+                  y0 + (static_cast<double>(by) + (static_cast<double>(iy) + 0.5) / static_cast<double>(rows)) * bin_h;
+              const double x =
+                  x0 +
+                  (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
+              const double value = Sample(plane, feat.dim(2), feat.dim(3), y, x);
+              sum += value;
+              largest = std::fmax(largest, value);
             }
           }
-          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] = rows * columns == 0 ? 0 : op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg ? sum / static_cast<double>(rows * columns) : largest;
+          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] =
+              rows * columns == 0                                  ? 0
+              : op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg ? sum / static_cast<double>(rows * columns)
+                                                                   : largest;
         }
       }
     }

@@ -29,8 +29,8 @@ HostTensor Rois(DType dtype, int64_t count, std::mt19937& rng) {
 }
 
 std::vector<HostTensor> Inputs(DType dtype, int64_t count, int64_t channels, std::mt19937& rng) {
-  return {Rois(dtype, count, rng), HostTensor::Uniform(dtype, {2, channels, 16, 15}, rng), HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng),
-          HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
+  return {Rois(dtype, count, rng), HostTensor::Uniform(dtype, {2, channels, 16, 15}, rng),
+          HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng), HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
 }
 
 class MultiLevelRoiAlignTest : public ::testing::TestWithParam<DType> {};
@@ -72,7 +72,8 @@ TEST(MultiLevelRoiAlign, RefusesBadInput) {
   inputs[2] = HostTensor::Full(DType::kF32, {2, 4, 8, 8}, 0);
   ExpectError(Make(), inputs, {"'feats'", "dimension 1 is 4, wanted C = 3"});
   ExpectAttributeError(*FindOp("multi_level_roi_align"), {}, {"'featmap_strides' is missing"});
-  ExpectAttributeError(*FindOp("multi_level_roi_align"), {{"featmap_strides", AttrValue::Floats({4, 0})}}, {"'featmap_strides' is 0"});
+  ExpectAttributeError(*FindOp("multi_level_roi_align"), {{"featmap_strides", AttrValue::Floats({4, 0})}},
+                       {"'featmap_strides' is 0"});
 }
 
 }  // namespace

@@ -15,9 +15,11 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const Context& context, Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
+Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const Context& context,
+                                    Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
   if (op.featmap_strides.size() != feats.size()) {
-    return InvalidArgument("attribute 'featmap_strides' has ", op.featmap_strides.size(), " values, wanted one for each of the ", feats.size(), " 'feats'");
+    return InvalidArgument("attribute 'featmap_strides' has ", op.featmap_strides.size(),
+                           " values, wanted one for each of the ", feats.size(), " 'feats'");
   }
   const int64_t batch = feats[0].dim(0), channels = feats[0].dim(1);
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, batch));
@@ -29,7 +31,8 @@ Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const C
   const auto box_of = [&](int64_t r) {
     const T* roi = rois.data() + 6 * r;
     const double angle = ToFloat(roi[5]);
-    return RotatedBox{ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]) * grow, ToFloat(roi[4]) * grow, op.clockwise ? -angle : angle};
+    return RotatedBox{ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]) * grow, ToFloat(roi[4]) * grow,
+                      op.clockwise ? -angle : angle};
   };
   const auto level_of = [&](int64_t r) {
     const T* roi = rois.data() + 6 * r;
@@ -37,8 +40,8 @@ Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const C
   };
   const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[6 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
-  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0), box_of, picture_of, level_of, how,
-                     output.data());
+  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0),
+                            box_of, picture_of, level_of, how, output.data());
 }
 
 }  // namespace

@@ -8,27 +8,34 @@ namespace polyop {
 namespace {
 
 double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)) || height * width == 0) return 0;
+  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)) ||
+      height * width == 0)
+    return 0;
   y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
   x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
   double sum = 0;
   for (int64_t row = static_cast<int64_t>(y); row <= std::min(static_cast<int64_t>(y) + 1, height - 1); ++row) {
-    for (int64_t column = static_cast<int64_t>(x); column <= std::min(static_cast<int64_t>(x) + 1, width - 1); ++column) {
-      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) * plane[row * width + column];
+    for (int64_t column = static_cast<int64_t>(x); column <= std::min(static_cast<int64_t>(x) + 1, width - 1);
+         ++column) {
+      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) *
+             plane[row * width + column];
     }
   }
   return sum;
 }
 
-Status MultiLevelRotatedRoiAlignReference(const MultiLevelRotatedRoiAlign& op, const Context&, Tensor<const double, 2> rois, TensorList<const double, 4> feats,
-                    Tensor<double, 4> output) {
+Status MultiLevelRotatedRoiAlignReference(const MultiLevelRotatedRoiAlign& op, const Context&,
+                                          Tensor<const double, 2> rois, TensorList<const double, 4> feats,
+                                          Tensor<double, 4> output) {
   const int64_t channels = output.dim(1);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
     double width = roi[3], height = roi[4];
     const double theta = op.clockwise ? -roi[5] : roi[5], centre_x = roi[1], centre_y = roi[2];
     int level = 0;  // the largest level whose boxes begin at finest_scale * 2^level
-    while (level + 1 < feats.size() && std::sqrt(width * height) / static_cast<double>(op.finest_scale) + 1e-6 >= std::exp2(level + 1)) ++level;
+    while (level + 1 < feats.size() &&
+           std::sqrt(width * height) / static_cast<double>(op.finest_scale) + 1e-6 >= std::exp2(level + 1))
+      ++level;
     if (op.roi_scale_factor > 0) {
       width *= op.roi_scale_factor;
       height *= op.roi_scale_factor;
@@ -56,13 +63,19 @@ Status MultiLevelRotatedRoiAlignReference(const MultiLevelRotatedRoiAlign& op, c
           double sum = 0;
           for (int64_t iy = 0; iy < rows; ++iy) {
             for (int64_t ix = 0; ix < columns; ++ix) {
-            const double v = -h / 2 + (static_cast<double>(by) + (static_cast<double>(iy) + 0.5) / static_cast<double>(rows)) * bin_h;
-            const double u = -w / 2 + (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
-            const double y = v * std::cos(theta) - u * std::sin(theta) + y0, x = v * std::sin(theta) + u * std::cos(theta) + x0;
-            sum += Sample(plane, feat.dim(2), feat.dim(3), y, x);
+              const double v =
+                  -h / 2 +
+                  (static_cast<double>(by) + (static_cast<double>(iy) + 0.5) / static_cast<double>(rows)) * bin_h;
+              const double u =
+                  -w / 2 +
+                  (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
+              const double y = v * std::cos(theta) - u * std::sin(theta) + y0,
+                           x = v * std::sin(theta) + u * std::cos(theta) + x0;
+              sum += Sample(plane, feat.dim(2), feat.dim(3), y, x);
             }
           }
-          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] = rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
+          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] =
+              rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
         }
       }
     }

@@ -28,8 +28,8 @@ HostTensor Rois(DType dtype, int64_t count, std::mt19937& rng) {
 }
 
 std::vector<HostTensor> Inputs(DType dtype, int64_t count, int64_t channels, std::mt19937& rng) {
-  return {Rois(dtype, count, rng), HostTensor::Uniform(dtype, {2, channels, 16, 15}, rng), HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng),
-          HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
+  return {Rois(dtype, count, rng), HostTensor::Uniform(dtype, {2, channels, 16, 15}, rng),
+          HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng), HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
 }
 
 class MultiLevelRotatedRoiAlignTest : public ::testing::TestWithParam<DType> {};
@@ -46,7 +46,8 @@ TEST_P(MultiLevelRotatedRoiAlignTest, MatchesReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, MultiLevelRotatedRoiAlignTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+INSTANTIATE_TEST_SUITE_P(Types, MultiLevelRotatedRoiAlignTest,
+                         ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
 TEST(MultiLevelRotatedRoiAlign, NoBoxesAndNanBoxes) {
@@ -71,7 +72,8 @@ TEST(MultiLevelRotatedRoiAlign, RefusesBadInput) {
   inputs[2] = HostTensor::Full(DType::kF32, {2, 4, 8, 8}, 0);
   ExpectError(Make(), inputs, {"'feats'", "dimension 1 is 4, wanted C = 3"});
   ExpectAttributeError(*FindOp("multi_level_rotated_roi_align"), {}, {"'featmap_strides' is missing"});
-  ExpectAttributeError(*FindOp("multi_level_rotated_roi_align"), {{"featmap_strides", AttrValue::Floats({4, 0})}}, {"'featmap_strides' is 0"});
+  ExpectAttributeError(*FindOp("multi_level_rotated_roi_align"), {{"featmap_strides", AttrValue::Floats({4, 0})}},
+                       {"'featmap_strides' is 0"});
 }
 
 }  // namespace

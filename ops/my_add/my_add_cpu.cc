@@ -46,8 +46,7 @@ Axes MergeAxes(const Shape& out, const Shape& a, const Shape& b) {
     b_stride *= eb;
     if (extent == 1) continue;
     const int last = axes.rank - 1;
-    if (last >= 0 && sa == axes.a_stride[last] * axes.extent[last] &&
-        sb == axes.b_stride[last] * axes.extent[last]) {
+    if (last >= 0 && sa == axes.a_stride[last] * axes.extent[last] && sb == axes.b_stride[last] * axes.extent[last]) {
       axes.extent[last] *= extent;
       continue;
     }

@@ -16,8 +16,8 @@ int64_t BroadcastIndex(const Shape& out, const Shape& t, int64_t flat) {
   return index;
 }
 
-Status MyAddReference(const MyAdd&, const Context&, Tensor<const double, kAnyRank> a,
-                      Tensor<const double, kAnyRank> b, Tensor<double, kAnyRank> c) {
+Status MyAddReference(const MyAdd&, const Context&, Tensor<const double, kAnyRank> a, Tensor<const double, kAnyRank> b,
+                      Tensor<double, kAnyRank> c) {
   for (int64_t i = 0; i < c.size(); ++i) {
     c[i] = 2 * a[BroadcastIndex(c.shape(), a.shape(), i)] + b[BroadcastIndex(c.shape(), b.shape(), i)];
   }

@@ -13,9 +13,9 @@ class MyAddTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(MyAddTest, MatchesReference) {
   const Shapes kShapes[] = {
-      {{}, {}},          {{1}, {1}},           {{7}, {7}},           {{4, 1}, {1, 33}},   {{2, 3, 5}, {5}},
-      {{5}, {2, 3, 5}},  {{2, 1, 4}, {3, 1}},  {{1, 65}, {17, 1}},   {{0, 3}, {1, 3}},    {{2, 0, 3}, {3}},
-      {{16385}, {1}},    {{3, 16385}, {3, 1}}, {{2, 3, 4, 5}, {}},   {{64, 1031}, {64, 1031}},
+      {{}, {}},         {{1}, {1}},           {{7}, {7}},         {{4, 1}, {1, 33}},        {{2, 3, 5}, {5}},
+      {{5}, {2, 3, 5}}, {{2, 1, 4}, {3, 1}},  {{1, 65}, {17, 1}}, {{0, 3}, {1, 3}},         {{2, 0, 3}, {3}},
+      {{16385}, {1}},   {{3, 16385}, {3, 1}}, {{2, 3, 4, 5}, {}}, {{64, 1031}, {64, 1031}},
   };
   std::mt19937 rng(1);
   for (const Shapes& s : kShapes) {
@@ -39,7 +39,8 @@ TEST(MyAddErrors, SayWhatIsWrong) {
   std::mt19937 rng(2);
   const auto f32 = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
   ExpectError(MyAdd{}, {f32({2, 3}), f32({4})}, {"[2, 3] and [4] do not broadcast", "3 against 4"});
-  ExpectError(MyAdd{}, {f32({2}), HostTensor::Uniform(DType::kF16, {2}, rng)}, {"no kernel takes inputs (f32[2], f16[2])"});
+  ExpectError(MyAdd{}, {f32({2}), HostTensor::Uniform(DType::kF16, {2}, rng)},
+              {"no kernel takes inputs (f32[2], f16[2])"});
   ExpectError(MyAdd{}, {f32({2})}, {"1 inputs came, wanted 2"});
 }
 

@@ -25,8 +25,9 @@ struct Nms {
           "precision, so every instruction set keeps the same boxes. A NaN score counts as the lowest; a box with a "
           "NaN or reversed coordinate suppresses nothing and is never suppressed.",
       .source = "`torchvision.ops.nms`, and `mmcv.ops.nms` with `offset`",
-      .differences = "ONNX's NonMaxSuppression takes batches and classes and puts reversed corners in order; "
-                     "here boxes are taken as they are, as MMCV does.",
+      .differences =
+          "ONNX's NonMaxSuppression takes batches and classes and puts reversed corners in order; "
+          "here boxes are taken as they are, as MMCV does.",
   };
 };
 

@@ -28,9 +28,8 @@ Status NmsReference(const Nms& op, const Context&, Tensor<const float, 2> boxes,
   std::stable_sort(order.begin(), numbers_end, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   std::vector<int64_t> kept;
   for (int64_t i : order) {
-    const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-      return Overlap(boxes.data() + 4 * k, boxes.data() + 4 * i, op);
-    });
+    const bool suppressed = std::any_of(
+        kept.begin(), kept.end(), [&](int64_t k) { return Overlap(boxes.data() + 4 * k, boxes.data() + 4 * i, op); });
     if (!suppressed) kept.push_back(i);
   }
   Tensor<int64_t, 1> result;

@@ -38,7 +38,9 @@ TEST(Nms, TiedScoresKeepTheLowerIndex) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Nms{0.5f, 0},
                            {HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 9, 9, 0, 0, 9, 9, 20, 20, 30, 30}),
-                            HostTensor::Full(DType::kF32, {3}, 0.5)}, &out).ok());
+                            HostTensor::Full(DType::kF32, {3}, 0.5)},
+                           &out)
+                  .ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 2}));
 }
 
@@ -54,9 +56,9 @@ TEST(Nms, TheThresholdItselfDoesNotSuppress) {
 }
 
 TEST(Nms, NanInfinityAndReversedBoxes) {
-  const HostTensor boxes = HostTensor::Of(DType::kF32, {7, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, NAN, 9, 9, 0, 0,
-                                                                -INFINITY, -INFINITY, INFINITY, INFINITY, 1e30, 1e30, 3e38, 3e38,
-                                                                0, 0, 9, 9});
+  const HostTensor boxes = HostTensor::Of(
+      DType::kF32, {7, 4}, {0, 0, 9,         9,         NAN,      0,        9,    9,    0,    0,    9, NAN, 9, 9,
+                            0, 0, -INFINITY, -INFINITY, INFINITY, INFINITY, 1e30, 1e30, 3e38, 3e38, 0, 0,   9, 9});
   const HostTensor scores = HostTensor::Of(DType::kF32, {7}, {0.9, 0.8, NAN, 0.7, INFINITY, -INFINITY, 0.1});
   for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(Nms{threshold, 0}, {boxes, scores});
 }

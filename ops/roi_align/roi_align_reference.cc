@@ -19,8 +19,8 @@ double Sample(const double* plane, int64_t height, int64_t width, double y, doub
          dy * ((1 - dx) * plane[bottom * width + left] + dx * plane[bottom * width + right]);
 }
 
-Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double, 4> input, Tensor<const double, 2> rois,
-                         Tensor<double, 4> output) {
+Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double, 4> input,
+                         Tensor<const double, 2> rois, Tensor<double, 4> output) {
   const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 5 * r;
@@ -33,7 +33,8 @@ Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double
     }
     const double bin_height = roi_height / static_cast<double>(op.output_height);
     const double bin_width = roi_width / static_cast<double>(op.output_width);
-    const bool finite = std::isfinite(left) && std::isfinite(top) && std::isfinite(roi_width) && std::isfinite(roi_height);
+    const bool finite =
+        std::isfinite(left) && std::isfinite(top) && std::isfinite(roi_width) && std::isfinite(roi_height);
     const auto samples = [&](double bin) -> int64_t {
       if (!finite) return 0;
       return op.sampling_ratio > 0 ? op.sampling_ratio : static_cast<int64_t>(std::fmax(std::ceil(bin), 0));
@@ -46,8 +47,10 @@ Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double
           double sum = 0, largest = -std::numeric_limits<double>::infinity();
           for (int64_t iy = 0; iy < rows; ++iy) {
             for (int64_t ix = 0; ix < columns; ++ix) {
-              const double y = top + static_cast<double>(by) * bin_height + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
-              const double x = left + static_cast<double>(bx) * bin_width + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
+              const double y = top + static_cast<double>(by) * bin_height +
+                               (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
+              const double x = left + static_cast<double>(bx) * bin_width +
+                               (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
               const double value = Sample(plane, height, width, y, x);
               sum += value;
               largest = value > largest ? value : largest;

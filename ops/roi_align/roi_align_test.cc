@@ -32,9 +32,15 @@ TEST_P(RoiAlignTest, MatchesReference) {
       for (bool aligned : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 33, 7}, Shape{1, 16, 1, 1}, Shape{3, 1, 20, 20}}) {
           SCOPED_TRACE(ToString(shape) + " ratio " + std::to_string(ratio));
-          const RoiAlign op{.output_height = 3, .output_width = 4, .spatial_scale = 0.5f, .sampling_ratio = ratio, .mode = mode, .aligned = aligned};
-          ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], 40, rng)},
-                                 ToleranceFor(GetParam()));
+          const RoiAlign op{.output_height = 3,
+                            .output_width = 4,
+                            .spatial_scale = 0.5f,
+                            .sampling_ratio = ratio,
+                            .mode = mode,
+                            .aligned = aligned};
+          ExpectMatchesReference(
+              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], 40, rng)},
+              ToleranceFor(GetParam()));
         }
       }
     }
@@ -46,10 +52,15 @@ TEST_P(RoiAlignTest, RandomConfigurations) {
   std::uniform_int_distribution<int64_t> extent(1, 24), channels(1, 40), bins(1, 8);
   for (int i = 0; i < 60; ++i) {
     const Shape shape = {1 + i % 3, channels(rng), extent(rng), extent(rng)};
-    const RoiAlign op{.output_height = bins(rng), .output_width = bins(rng), .spatial_scale = i % 2 ? 0.25f : 1.0f, .sampling_ratio = i % 4,
-                      .mode = i % 5 ? RoiAlign::Mode::kAvg : RoiAlign::Mode::kMax, .aligned = i % 3 != 0};
-    ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), i % 9, shape[0], 30, rng)},
-                           ToleranceFor(GetParam()));
+    const RoiAlign op{.output_height = bins(rng),
+                      .output_width = bins(rng),
+                      .spatial_scale = i % 2 ? 0.25f : 1.0f,
+                      .sampling_ratio = i % 4,
+                      .mode = i % 5 ? RoiAlign::Mode::kAvg : RoiAlign::Mode::kMax,
+                      .aligned = i % 3 != 0};
+    ExpectMatchesReference(
+        op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), i % 9, shape[0], 30, rng)},
+        ToleranceFor(GetParam()));
   }
 }
 
@@ -67,10 +78,13 @@ TEST(RoiAlign, EmptyInputsGiveEmptyOrZeroOutputs) {
 TEST(RoiAlign, NanInfiniteAndHugeBoxes) {
   std::mt19937 rng(3);
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 8, 8}, rng);
-  const HostTensor odd = HostTensor::Of(DType::kF32, {4, 5}, {0, NAN, 0, 4, 4, 0, 0, 0, INFINITY, 4, 0, -INFINITY, 0, INFINITY, 4, 0, 3e38, 0, -3e38, 4});
+  const HostTensor odd = HostTensor::Of(
+      DType::kF32, {4, 5}, {0, NAN, 0, 4, 4, 0, 0, 0, INFINITY, 4, 0, -INFINITY, 0, INFINITY, 4, 0, 3e38, 0, -3e38, 4});
   for (int64_t ratio : {0, 2}) {
     std::vector<HostTensor> out;
-    ASSERT_TRUE(testing::Run(RoiAlign{.output_height = 2, .output_width = 2, .sampling_ratio = ratio}, {input, odd}, &out).ok());
+    ASSERT_TRUE(
+        testing::Run(RoiAlign{.output_height = 2, .output_width = 2, .sampling_ratio = ratio}, {input, odd}, &out)
+            .ok());
     for (int64_t i = 0; i < 3 * 12; ++i) EXPECT_EQ(out[0].at(i), 0) << i;
   }
   // A box of a billion pixels ends at once and averages almost nothing but zeros.
@@ -91,8 +105,8 @@ TEST(RoiAlign, ASampleOnTheOuterEdgeIsInside) {
     EXPECT_TRUE(testing::Run(RoiAlign{.sampling_ratio = 1}, {input, roi}, &out).ok());
     return out[0].at(0);
   };
-  EXPECT_EQ(at(-1), 1);        // samples at -1
-  EXPECT_EQ(at(4), 1);         // samples at 4 = W
+  EXPECT_EQ(at(-1), 1);  // samples at -1
+  EXPECT_EQ(at(4), 1);   // samples at 4 = W
   EXPECT_EQ(at(-1.01), 0);
   EXPECT_EQ(at(4.01), 0);
 }
@@ -107,7 +121,8 @@ TEST(RoiAlign, RefusesBadInput) {
   ExpectError(RoiAlign{}, {f32({2, 3, 4}), f32({1, 5})}, {"'input' has rank 3", "[N, C, H, W]"});
   ExpectError(RoiAlign{}, {x, f32({1, 4})}, {"'rois'", "dimension 1 is 4, wanted 5"});
   ExpectError(RoiAlign{}, {x, f32({5})}, {"'rois' has rank 1"});
-  ExpectError(RoiAlign{}, {x, HostTensor::Full(DType::kF16, {1, 5}, 0)}, {"no kernel takes inputs (f32[2, 3, 4, 4], f16[1, 5])"});
+  ExpectError(RoiAlign{}, {x, HostTensor::Full(DType::kF16, {1, 5}, 0)},
+              {"no kernel takes inputs (f32[2, 3, 4, 4], f16[1, 5])"});
   const Op& op = *FindOp("roi_align");
   ExpectAttributeError(op, {{"output_height", AttrValue::Int(0)}}, {"'output_height' is 0"});
   ExpectAttributeError(op, {{"spatial_scale", AttrValue::Float(-1)}}, {"'spatial_scale' is -1", "(0, inf)"});

@@ -18,8 +18,8 @@ double Sample(const double* plane, int64_t height, int64_t width, double y, doub
          dy * ((1 - dx) * plane[bottom * width + left] + dx * plane[bottom * width + right]);
 }
 
-Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tensor<const double, 4> input, Tensor<const double, 2> rois,
-                                Tensor<double, 4> output) {
+Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tensor<const double, 4> input,
+                                Tensor<const double, 2> rois, Tensor<double, 4> output) {
   const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
@@ -33,7 +33,8 @@ Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tenso
     const double theta = op.clockwise ? -roi[5] : roi[5];
     bool finite = true;
     for (int k = 1; k < 6; ++k) finite = finite && std::isfinite(roi[k]);
-    const double bin_height = roi_height / static_cast<double>(op.output_height), bin_width = roi_width / static_cast<double>(op.output_width);
+    const double bin_height = roi_height / static_cast<double>(op.output_height),
+                 bin_width = roi_width / static_cast<double>(op.output_width);
     const auto samples = [&](double bin) -> int64_t {
       if (!finite) return 0;
       return op.sampling_ratio > 0 ? op.sampling_ratio : static_cast<int64_t>(std::fmax(std::ceil(bin), 0));
@@ -46,12 +47,16 @@ Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tenso
           double sum = 0;
           for (int64_t iy = 0; iy < rows; ++iy) {
             for (int64_t ix = 0; ix < columns; ++ix) {
-              const double yy = -roi_height / 2 + static_cast<double>(by) * bin_height + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
-              const double xx = -roi_width / 2 + static_cast<double>(bx) * bin_width + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
-              sum += Sample(plane, height, width, yy * std::cos(theta) - xx * std::sin(theta) + centre_y, yy * std::sin(theta) + xx * std::cos(theta) + centre_x);
+              const double yy = -roi_height / 2 + static_cast<double>(by) * bin_height +
+                                (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
+              const double xx = -roi_width / 2 + static_cast<double>(bx) * bin_width +
+                                (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
+              sum += Sample(plane, height, width, yy * std::cos(theta) - xx * std::sin(theta) + centre_y,
+                            yy * std::sin(theta) + xx * std::cos(theta) + centre_x);
             }
           }
-          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] = rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
+          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] =
+              rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
         }
       }
     }

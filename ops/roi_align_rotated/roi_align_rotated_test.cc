@@ -12,7 +12,8 @@ HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, double exten
   HostTensor rois(dtype, {count, 6});
   for (int64_t r = 0; r < count; ++r) {
     // Right angles put samples exactly on edges, where rounding decides; they have a test of their own.
-    const double values[6] = {static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
+    const double values[6] = {
+        static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
     for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
   }
   return rois;
@@ -27,8 +28,15 @@ TEST_P(RoiAlignRotatedTest, MatchesReference) {
       for (bool clockwise : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 33, 7}, Shape{1, 16, 1, 1}}) {
           SCOPED_TRACE(ToString(shape) + " ratio " + std::to_string(ratio));
-          const RoiAlignRotated op{.output_height = 3, .output_width = 4, .spatial_scale = 0.5f, .sampling_ratio = ratio, .aligned = aligned, .clockwise = clockwise};
-          ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], 40, rng)}, ToleranceFor(GetParam()));
+          const RoiAlignRotated op{.output_height = 3,
+                                   .output_width = 4,
+                                   .spatial_scale = 0.5f,
+                                   .sampling_ratio = ratio,
+                                   .aligned = aligned,
+                                   .clockwise = clockwise};
+          ExpectMatchesReference(
+              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], 40, rng)},
+              ToleranceFor(GetParam()));
         }
       }
     }
@@ -56,17 +64,21 @@ TEST(RoiAlignRotated, EmptyNanAndHugeBoxes) {
   ExpectMatchesReference(RoiAlignRotated{}, {f32({1, 3, 4, 4}), f32({0, 6})});
   ExpectMatchesReference(RoiAlignRotated{}, {f32({1, 3, 0, 4}), f32({2, 6})});
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 8, 8}, rng);
-  const HostTensor odd = HostTensor::Of(DType::kF32, {4, 6}, {0, NAN, 4, 4, 4, 0, 0, 4, 4, INFINITY, 4, 0, 0, 4, 4, 4, 4, NAN, 0, 1e9, 1e9, 4, 4, 0.3});
+  const HostTensor odd = HostTensor::Of(
+      DType::kF32, {4, 6}, {0, NAN, 4, 4, 4, 0, 0, 4, 4, INFINITY, 4, 0, 0, 4, 4, 4, 4, NAN, 0, 1e9, 1e9, 4, 4, 0.3});
   ExpectMatchesReference(RoiAlignRotated{.sampling_ratio = 2}, {input, odd});
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(RoiAlignRotated{}, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 4, 4, 1e9, 1e9, 0.7})}, &out).ok());
+  ASSERT_TRUE(
+      testing::Run(RoiAlignRotated{}, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 4, 4, 1e9, 1e9, 0.7})}, &out)
+          .ok());
   EXPECT_LT(std::abs(out[0].at(0)), 1);
 }
 
 TEST(RoiAlignRotated, RefusesBadInput) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'", "dimension 1 is 5, wanted 6"});
-  ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), HostTensor::Of(DType::kF32, {1, 6}, {2, 0, 0, 1, 1, 0})}, {"'rois'[0, 0] is 2"});
+  ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), HostTensor::Of(DType::kF32, {1, 6}, {2, 0, 0, 1, 1, 0})},
+              {"'rois'[0, 0] is 2"});
   ExpectAttributeError(*FindOp("roi_align_rotated"), {{"output_width", AttrValue::Int(-1)}}, {"'output_width' is -1"});
 }
 

@@ -60,11 +60,13 @@ PixelTaps FindTaps(const RotatedFeatureAlign& op, const T* box, int64_t height, 
 }
 
 template <class T>
-Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& context, Tensor<const T, 4> features, Tensor<const T, 4> boxes,
-                              Tensor<T, 4> output) {
+Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& context, Tensor<const T, 4> features,
+                              Tensor<const T, 4> boxes, Tensor<T, 4> output) {
   const int64_t batch = features.dim(0), channels = features.dim(1), height = features.dim(2), width = features.dim(3);
   if (output.size() == 0) return Status::Ok();
-  if (height > INT32_MAX / width) return InvalidArgument("'features' has shape ", ToString(features.shape()), ": pixels of a picture must fit 32 bits");
+  if (height > INT32_MAX / width)
+    return InvalidArgument("'features' has shape ", ToString(features.shape()),
+                           ": pixels of a picture must fit 32 bits");
   const int64_t pixels = height * width, runs = (pixels + kRun - 1) / kRun;
   const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(batch, channels, pixels));
   if (!copy) return Internal("out of memory: a copy of ", ToString(features.shape()));
@@ -75,17 +77,20 @@ Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& cont
     HWY_ALIGN float tile[kRun * kBlockChannels];
     for (int64_t item = begin; item < end; ++item) {
       const int64_t n = item / runs, first = item % runs * kRun, count = std::min(kRun, pixels - first);
-      for (int64_t i = 0; i < count; ++i) taps[i] = FindTaps(op, boxes.data() + (n * pixels + first + i) * 5, height, width);
+      for (int64_t i = 0; i < count; ++i)
+        taps[i] = FindTaps(op, boxes.data() + (n * pixels + first + i) * 5, height, width);
       for (int64_t b = 0; b < pictures.blocks; ++b) {
         const float* block = pictures.Block(n, b);
         for (int64_t i = 0; i < count; ++i) {
           BlockSum sum;
           sum.Load(block + (first + i) * kBlockChannels);
-          for (int t = 0; t < taps[i].count; ++t) sum.Add(block + static_cast<int64_t>(taps[i].index[t]) * kBlockChannels, taps[i].weight[t]);
+          for (int t = 0; t < taps[i].count; ++t)
+            sum.Add(block + static_cast<int64_t>(taps[i].index[t]) * kBlockChannels, taps[i].weight[t]);
           sum.Store(1.0f, tile + i * kBlockChannels);
         }
         const int64_t channel = b * kBlockChannels;
-        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), pixels, output.data() + (n * channels + channel) * pixels + first);
+        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), pixels,
+                      output.data() + (n * channels + channel) * pixels + first);
       }
     }
   });

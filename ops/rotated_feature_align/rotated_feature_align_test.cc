@@ -19,10 +19,12 @@ class RotatedFeatureAlignTest : public ::testing::TestWithParam<DType> {};
 TEST_P(RotatedFeatureAlignTest, MatchesReference) {
   std::mt19937 rng(1);
   for (int64_t points : {1, 5}) {
-    for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 11, 7}, Shape{1, 16, 1, 1}, Shape{1, 33, 8, 9}, Shape{0, 3, 4, 4}, Shape{1, 0, 4, 4}}) {
+    for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 11, 7}, Shape{1, 16, 1, 1}, Shape{1, 33, 8, 9},
+                               Shape{0, 3, 4, 4}, Shape{1, 0, 4, 4}}) {
       SCOPED_TRACE(ToString(shape) + " points " + std::to_string(points));
       ExpectMatchesReference(RotatedFeatureAlign{.spatial_scale = 0.25f, .points = points},
-                             {HostTensor::Uniform(GetParam(), shape, rng), Boxes(GetParam(), shape, rng)}, ToleranceFor(GetParam()));
+                             {HostTensor::Uniform(GetParam(), shape, rng), Boxes(GetParam(), shape, rng)},
+                             ToleranceFor(GetParam()));
     }
   }
 }
@@ -40,10 +42,14 @@ TEST(RotatedFeatureAlign, NanBoxesAddNothing) {
 
 TEST(RotatedFeatureAlign, RefusesBadInput) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
-  ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 5, 5})}, {"'best_bboxes'", "dimension 2 is 5, wanted W = 4"});
-  ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 4, 4})}, {"'best_bboxes'", "dimension 3 is 4, wanted 5"});
-  ExpectAttributeError(*FindOp("rotated_feature_align"), {{"points", AttrValue::Int(3)}}, {"'points' is 3, wanted 1 or 5"});
-  ExpectAttributeError(*FindOp("rotated_feature_align"), {{"spatial_scale", AttrValue::Float(0)}}, {"'spatial_scale' is 0"});
+  ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 5, 5})},
+              {"'best_bboxes'", "dimension 2 is 5, wanted W = 4"});
+  ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 4, 4})},
+              {"'best_bboxes'", "dimension 3 is 4, wanted 5"});
+  ExpectAttributeError(*FindOp("rotated_feature_align"), {{"points", AttrValue::Int(3)}},
+                       {"'points' is 3, wanted 1 or 5"});
+  ExpectAttributeError(*FindOp("rotated_feature_align"), {{"spatial_scale", AttrValue::Float(0)}},
+                       {"'spatial_scale' is 0"});
 }
 
 }  // namespace

@@ -7,8 +7,7 @@ namespace polyop {
 /// A copy of `data` with some elements or slices replaced.
 struct ScatterND {
   static constexpr const char* kName = "scatter_nd";
-  static constexpr Signature kSignature =
-      "data: T[...D], indices: I[...Q, k], updates: T[...U] -> output: T[...D]";
+  static constexpr Signature kSignature = "data: T[...D], indices: I[...Q, k], updates: T[...U] -> output: T[...D]";
   static constexpr NodeName kNodes[] = {"mmcv::ScatterND", "mmdeploy::ScatterND", "custom::ScatterND"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
@@ -19,8 +18,9 @@ struct ScatterND {
           "name the same slice the last of them wins, whatever the number of threads. An index out of range is an "
           "error, before anything is written. `indices` are i32 or i64; the elements may be of any type.",
       .source = "ONNX ScatterND-11",
-      .differences = "MMCV's TensorRT plugin takes i32 indices only, checks none, and leaves the order of "
-                     "duplicates open, as ONNX does.",
+      .differences =
+          "MMCV's TensorRT plugin takes i32 indices only, checks none, and leaves the order of "
+          "duplicates open, as ONNX does.",
   };
 };
 

@@ -147,9 +147,8 @@ Status Run(const Context& context, const Scatter<I>& scatter) {
   const int64_t grain = GrainFor(1.0 + static_cast<double>(scatter.depth));
   const Scratch<Survey> surveys = context.Allocate<Survey>(Context::NumTasks(scatter.num_tuples, grain));
   if (!surveys) return Internal("out of memory: ", surveys.size(), " tasks");
-  context.ParallelFor(scatter.num_tuples, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    surveys[task] = SurveyOf(scatter, begin, end);
-  });
+  context.ParallelFor(scatter.num_tuples, grain,
+                      [&](int64_t task, int64_t begin, int64_t end) { surveys[task] = SurveyOf(scatter, begin, end); });
   bool rising = true;
   for (int64_t i = 0; i < surveys.size(); ++i) {
     if (surveys[i].wrong != kNone) return OutOfRange(scatter, surveys[i].wrong);
@@ -216,7 +215,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-#define POLYOP_SCATTER_ND(T, NAME)                              \
+#define POLYOP_SCATTER_ND(T, NAME)                                 \
   POLYOP_CPU_KERNEL(ScatterND, ScatterND32##NAME, ScatterND32<T>); \
   POLYOP_CPU_KERNEL(ScatterND, ScatterND64##NAME, ScatterND64<T>)
 POLYOP_SCATTER_ND(float, F32);

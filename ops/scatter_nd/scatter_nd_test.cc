@@ -23,8 +23,7 @@ TEST(ScatterND, ExamplesOfTheOnnxPage) {
             (std::vector<double>{1, 11, 3, 10, 9, 6, 7, 12}));
   EXPECT_EQ(Scatter({F32({3, 2}, {1, 2, 3, 4, 5, 6}), I64({2, 1}, {0, -1}), F32({2, 2}, {7, 8, 9, 10})}),
             (std::vector<double>{7, 8, 3, 4, 9, 10}));
-  EXPECT_EQ(Scatter({F32({2, 2}, {1, 2, 3, 4}), I64({2}, {1, -2}), F32({}, {9})}),
-            (std::vector<double>{1, 2, 9, 4}));
+  EXPECT_EQ(Scatter({F32({2, 2}, {1, 2, 3, 4}), I64({2}, {1, -2}), F32({}, {9})}), (std::vector<double>{1, 2, 9, 4}));
 }
 
 TEST(ScatterND, TheLastOfDuplicatesWins) {
@@ -32,9 +31,11 @@ TEST(ScatterND, TheLastOfDuplicatesWins) {
             (std::vector<double>{0, 7, 8}));
   std::mt19937 rng(1);  // long slices are shared between tasks in another way than short ones
   for (int64_t slice : {3, 200}) {
-    ExpectMatchesReference(ScatterND{}, {HostTensor::Uniform(DType::kF32, {20, slice}, rng),
-                                         HostTensor::Uniform(DType::kI64, {3000, 1}, rng, -20, 20),
-                                         HostTensor::Uniform(DType::kF32, {3000, slice}, rng)}, {0, 0});
+    ExpectMatchesReference(
+        ScatterND{},
+        {HostTensor::Uniform(DType::kF32, {20, slice}, rng), HostTensor::Uniform(DType::kI64, {3000, 1}, rng, -20, 20),
+         HostTensor::Uniform(DType::kF32, {3000, slice}, rng)},
+        {0, 0});
   }
 }
 
@@ -64,13 +65,14 @@ TEST(ScatterND, RandomShapesTypesAndOrders) {
     HostTensor index(rng() % 2 ? DType::kI32 : DType::kI64, indices);
     for (int64_t t = 0; t < tuples; ++t) {
       for (int d = 0; d < depth; ++d) {
-        index.set(t * depth + d, static_cast<double>(rng() % static_cast<uint64_t>(2 * data[d])) - static_cast<double>(data[d]));
+        index.set(t * depth + d,
+                  static_cast<double>(rng() % static_cast<uint64_t>(2 * data[d])) - static_cast<double>(data[d]));
       }
     }
     const DType dtype = kTypes[rng() % 4];
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(data), " at ", ToString(indices)));
-    ExpectMatchesReference(ScatterND{}, {HostTensor::Uniform(dtype, data, rng), index,
-                                         HostTensor::Uniform(dtype, updates, rng)}, {0, 0});
+    ExpectMatchesReference(
+        ScatterND{}, {HostTensor::Uniform(dtype, data, rng), index, HostTensor::Uniform(dtype, updates, rng)}, {0, 0});
   }
 }
 
@@ -79,8 +81,11 @@ TEST(ScatterND, EveryType) {
     const DType dtype = static_cast<DType>(i);
     for (DType index : {DType::kI32, DType::kI64}) {
       std::vector<HostTensor> outputs;
-      ASSERT_TRUE(polyop::testing::Run(ScatterND{}, {HostTensor::Of(dtype, {3}, {1, 0, 1}), HostTensor::Of(index, {2, 1}, {1, 0}),
-                                    HostTensor::Of(dtype, {2}, {1, 0})}, &outputs).ok());
+      ASSERT_TRUE(polyop::testing::Run(ScatterND{},
+                                       {HostTensor::Of(dtype, {3}, {1, 0, 1}), HostTensor::Of(index, {2, 1}, {1, 0}),
+                                        HostTensor::Of(dtype, {2}, {1, 0})},
+                                       &outputs)
+                      .ok());
       EXPECT_EQ(outputs[0].ToDoubles(), (std::vector<double>{0, 1, 1})) << NameOf(dtype);
       EXPECT_EQ(outputs[0].dtype(), dtype);
     }

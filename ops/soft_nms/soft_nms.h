@@ -21,7 +21,8 @@ struct SoftNms {
       Attr("sigma", &SoftNms::sigma, "gaussian: how slowly the score falls with the overlap").GreaterThan(0),
       Attr("min_score", &SoftNms::min_score, "a box goes when its score falls below"),
       Attr("method", &SoftNms::method, "how overlap lowers scores").Codes("naive", "linear", "gaussian"),
-      Attr("offset", &SoftNms::offset, "added to every width and height: 1 where x2, y2 are the last pixel").Between(0, 1),
+      Attr("offset", &SoftNms::offset, "added to every width and height: 1 where x2, y2 are the last pixel")
+          .Between(0, 1),
   };
   static constexpr Doc kDoc = {
       .summary = "Lowers the scores of boxes that overlap better ones, and drops those that fall below min_score.",
@@ -29,12 +30,14 @@ struct SoftNms {
           "Each turn takes the box of the highest score (of equal ones the lowest index), which is always kept, and "
           "multiplies the scores of the others by a weight of their IoU with it: naive 0 if IoU >= iou_threshold; "
           "linear 1 - IoU if IoU >= iou_threshold; gaussian exp(-IoU^2 / sigma). A box goes as soon as its score is "
-          "below min_score. `dets` holds (x1, y1, x2, y2, lowered score), `keep` the indices, in the order of the turns. "
+          "below min_score. `dets` holds (x1, y1, x2, y2, lowered score), `keep` the indices, in the order of the "
+          "turns. "
           "The first box is returned even if it is below min_score. A NaN score goes at once; a box with a NaN "
           "coordinate overlaps nothing.",
       .source = "Bodla et al., Soft-NMS: Improving Object Detection With One Line of Code, 2017; `mmcv.ops.soft_nms`",
-      .differences = "MMCV swaps boxes while it works, so that equal scores come in an order that depends on the "
-                     "other boxes; here the lower index always comes first.",
+      .differences =
+          "MMCV swaps boxes while it works, so that equal scores come in an order that depends on the "
+          "other boxes; here the lower index always comes first.",
   };
 };
 

@@ -54,7 +54,8 @@ int64_t LowerScores(Race& race, const BoxArrays& taken, const SoftNms& op) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const float offset = static_cast<float>(op.offset);
-  const auto x1 = hn::Set(d, *taken.x1), y1 = hn::Set(d, *taken.y1), x2 = hn::Set(d, *taken.x2), y2 = hn::Set(d, *taken.y2);
+  const auto x1 = hn::Set(d, *taken.x1), y1 = hn::Set(d, *taken.y1), x2 = hn::Set(d, *taken.x2),
+             y2 = hn::Set(d, *taken.y2);
   const auto area = hn::Set(d, *taken.area), shift = hn::Set(d, offset), zero = hn::Zero(d), gone = hn::Set(d, kGone);
   const auto least = hn::Set(d, op.min_score);
   // A threshold of 0 acts on boxes that do not even touch.
@@ -63,8 +64,10 @@ int64_t LowerScores(Race& race, const BoxArrays& taken, const SoftNms& op) {
   int64_t alive = 0;
   for (int64_t i = 0; i < race.count; i += lanes) {
     auto score = hn::LoadU(d, race.scores + i);
-    const auto width = hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, race.boxes.x2 + i)), hn::Max(x1, hn::LoadU(d, race.boxes.x1 + i))), shift);
-    const auto height = hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, race.boxes.y2 + i)), hn::Max(y1, hn::LoadU(d, race.boxes.y1 + i))), shift);
+    const auto width = hn::Add(
+        hn::Sub(hn::Min(x2, hn::LoadU(d, race.boxes.x2 + i)), hn::Max(x1, hn::LoadU(d, race.boxes.x1 + i))), shift);
+    const auto height = hn::Add(
+        hn::Sub(hn::Min(y2, hn::LoadU(d, race.boxes.y2 + i)), hn::Max(y1, hn::LoadU(d, race.boxes.y1 + i))), shift);
     const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
     if (touches_all || !hn::AllFalse(d, touching)) {
       const auto intersection = hn::IfThenElseZero(touching, hn::Mul(width, height));
@@ -85,8 +88,8 @@ int64_t LowerScores(Race& race, const BoxArrays& taken, const SoftNms& op) {
   return std::find(race.scores, race.scores + race.count, maximum) - race.scores;
 }
 
-Status SoftNmsCpu(const SoftNms& op, const Context& context, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
-                  Pending<float, 2> dets, Pending<int64_t, 1> keep) {
+Status SoftNmsCpu(const SoftNms& op, const Context& context, Tensor<const float, 2> boxes,
+                  Tensor<const float, 1> scores, Pending<float, 2> dets, Pending<int64_t, 1> keep) {
   const int64_t count = boxes.dim(0);
   const Scratch<float> memory = context.Allocate<float>(BoxArrays::FloatsFor(count) + count + BoxArrays::kPad);
   const Scratch<int64_t> index = context.Allocate<int64_t>(2 * count);

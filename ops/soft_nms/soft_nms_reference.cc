@@ -46,7 +46,8 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
     std::vector<Box> next;
     for (Box other : left) {
-      other.score *= Weight(op, Iou(boxes.data() + 4 * box.index, boxes.data() + 4 * other.index, static_cast<double>(op.offset)));
+      other.score *=
+          Weight(op, Iou(boxes.data() + 4 * box.index, boxes.data() + 4 * other.index, static_cast<double>(op.offset)));
       if (!(other.score < op.min_score)) next.push_back(other);
     }
     left = next;
@@ -56,7 +57,8 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
   POLYOP_RETURN_IF_ERROR(dets.Allocate(static_cast<int64_t>(taken.size()), &out));
   POLYOP_RETURN_IF_ERROR(keep.Allocate(static_cast<int64_t>(taken.size()), &indices));
   for (size_t i = 0; i < taken.size(); ++i) {
-    for (size_t k = 0; k < 4; ++k) out[static_cast<int64_t>(5 * i + k)] = boxes[4 * taken[i].index + static_cast<int64_t>(k)];
+    for (size_t k = 0; k < 4; ++k)
+      out[static_cast<int64_t>(5 * i + k)] = boxes[4 * taken[i].index + static_cast<int64_t>(k)];
     out[static_cast<int64_t>(5 * i + 4)] = static_cast<float>(taken[i].score);
     indices[static_cast<int64_t>(i)] = taken[i].index;
   }

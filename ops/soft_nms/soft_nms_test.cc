@@ -31,7 +31,8 @@ TEST(SoftNms, MatchesReference) {
       for (auto method : {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian}) {
         for (float min_score : {0.0f, 0.001f, 0.3f}) {
           SCOPED_TRACE(std::to_string(count) + " boxes in " + std::to_string(extent));
-          ExpectMatchesReference(Make(method, 0.3f, min_score, count % 2), RandomBoxes(count, extent, rng), {1e-4, 1e-6});
+          ExpectMatchesReference(Make(method, 0.3f, min_score, count % 2), RandomBoxes(count, extent, rng),
+                                 {1e-4, 1e-6});
         }
       }
     }
@@ -42,7 +43,9 @@ TEST(SoftNms, AlwaysReturnsTheBestBox) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Make(SoftNms::Method::kLinear, 0.3f, 0.9f, 0),
                            {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 9, 9, 50, 50, 60, 60}),
-                            HostTensor::Of(DType::kF32, {2}, {0.2, 0.5})}, &out).ok());
+                            HostTensor::Of(DType::kF32, {2}, {0.2, 0.5})},
+                           &out)
+                  .ok());
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{1}));
   EXPECT_EQ(out[0].at(4), 0.5);
 }
@@ -60,14 +63,17 @@ TEST(SoftNms, TheThresholdItselfCounts) {
 
 TEST(SoftNms, TiesTakeTheLowerIndex) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(SoftNms{}, {HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 9, 9, 30, 30, 40, 40, 60, 60, 70, 70}),
-                                       HostTensor::Full(DType::kF32, {3}, 0.5)}, &out).ok());
+  ASSERT_TRUE(testing::Run(SoftNms{},
+                           {HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 9, 9, 30, 30, 40, 40, 60, 60, 70, 70}),
+                            HostTensor::Full(DType::kF32, {3}, 0.5)},
+                           &out)
+                  .ok());
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0, 1, 2}));
 }
 
 TEST(SoftNms, NanAndInfinity) {
-  const HostTensor boxes = HostTensor::Of(DType::kF32, {5, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, 9, -INFINITY, 0, INFINITY, 9,
-                                                                9, 9, 0, 0});
+  const HostTensor boxes = HostTensor::Of(
+      DType::kF32, {5, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, 9, -INFINITY, 0, INFINITY, 9, 9, 9, 0, 0});
   const HostTensor scores = HostTensor::Of(DType::kF32, {5}, {0.9, 0.8, NAN, 0.7, 0.6});
   for (auto method : {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian}) {
     ExpectMatchesReference(Make(method, 0.3f, 0.001f, 0), {boxes, scores}, {1e-5, 1e-6});

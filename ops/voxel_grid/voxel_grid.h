@@ -7,8 +7,7 @@ namespace polyop {
 /// The voxel of a regular grid that each point lies in.
 struct VoxelGrid {
   static constexpr const char* kName = "voxel_grid";
-  static constexpr Signature kSignature =
-      "pos: T[N, D], size: T[D], start?: T[D], end?: T[D] -> cluster: i64[N]";
+  static constexpr Signature kSignature = "pos: T[N, D], size: T[D], start?: T[D], end?: T[D] -> cluster: i64[N]";
   static constexpr NodeName kNodes[] = {"custom::torch_cluster_grid"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {

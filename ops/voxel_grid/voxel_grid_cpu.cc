@@ -197,7 +197,8 @@ int64_t WidenBoundsOf(const T* pos, int64_t total, float* low, float* high) {
     hn::Store(lows[k], d, lane);
     for (int64_t j = 0; j < lanes; ++j) low[(k * lanes + j) % kDims] = std::min(low[(k * lanes + j) % kDims], lane[j]);
     hn::Store(highs[k], d, lane);
-    for (int64_t j = 0; j < lanes; ++j) high[(k * lanes + j) % kDims] = std::max(high[(k * lanes + j) % kDims], lane[j]);
+    for (int64_t j = 0; j < lanes; ++j)
+      high[(k * lanes + j) % kDims] = std::max(high[(k * lanes + j) % kDims], lane[j]);
   }
   return i;
 }

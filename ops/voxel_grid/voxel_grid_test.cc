@@ -32,8 +32,7 @@ TEST(VoxelGrid, NumbersVoxelsWithDimensionZeroFastest) {
 
 TEST(VoxelGrid, PointsOutsideGetWhatTheFormulaGives) {
   const HostTensor pos = F32({4, 2}, {-0.5, 0, -7, 0, 30, 0, 0, 12});
-  EXPECT_EQ(Voxels({pos, F32({2}, {1, 1}), F32({2}, {0, 0}), F32({2}, {9, 9})}),
-            (std::vector<double>{0, -7, 30, 120}));
+  EXPECT_EQ(Voxels({pos, F32({2}, {1, 1}), F32({2}, {0, 0}), F32({2}, {9, 9})}), (std::vector<double>{0, -7, 30, 120}));
 }
 
 TEST(VoxelGrid, NanAndInfinityGetTheLowestInteger) {
@@ -74,7 +73,8 @@ TEST_P(VoxelGridRandom, MatchesReference) {
     if (rng() % 2) end = HostTensor::Uniform(GetParam(), {dims}, rng, 10, 22);
     const std::vector<double> odd = {NAN, kInf, -kInf, 1e30, -1e30, -20.5, 0, -0.0};
     for (int k = 0; pos.size() > 0 && k < static_cast<int>(rng() % 4); ++k) {
-      pos.set(static_cast<int64_t>(rng() % static_cast<uint64_t>(pos.size())), odd[rng() % (start.present() && end.present() ? 8 : 3)]);
+      pos.set(static_cast<int64_t>(rng() % static_cast<uint64_t>(pos.size())),
+              odd[rng() % (start.present() && end.present() ? 8 : 3)]);
     }
     SCOPED_TRACE(Concat("round ", round, ": ", points, " points of ", dims, " dimensions"));
     ExpectMatchesReference(VoxelGrid{}, {pos, size, start, end});

@@ -1,0 +1,69 @@
+"""SRCNN's three ONNX forms against PyTorch, at run-time scales, and against a fresh export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+
+import polyop
+
+FOLDER = Path(__file__).resolve().parent.parent / "models" / "srcnn"
+sys.path.insert(0, str(FOLDER))
+
+from export import export_all  # noqa: E402
+from model import FixedScale, OnnxResize, RunTimeScale, load_weights  # noqa: E402
+from pictures import HELD_OUT, SCALES, enlarge, load, psnr, reduce  # noqa: E402
+
+
+def run(name: str, **feeds: np.ndarray) -> np.ndarray:
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    return ort.InferenceSession(str(FOLDER / name), options).run(None, feeds)[0]
+
+
+@pytest.mark.parametrize("name", ["srcnn2.onnx", "srcnn3.onnx"])
+@pytest.mark.parametrize("scale", [2.0, 2.5, 3.0])
+@pytest.mark.parametrize("shape", [(1, 3, 20, 30), (2, 3, 17, 11)])
+def test_run_time_scales_equal_pytorch(name: str, scale: float, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).random(shape).astype(np.float32)
+    factor = np.array([1, 1, scale, scale], np.float32)
+    with torch.no_grad():
+        want = RunTimeScale(load_weights(), OnnxResize)(torch.from_numpy(x), torch.from_numpy(factor))
+    np.testing.assert_allclose(run(name, input=x, factor=factor), want, rtol=1e-4, atol=1e-5)
+
+
+def test_the_fixed_scale_equals_pytorch() -> None:
+    x = np.random.default_rng(1).random((1, 3, 20, 30)).astype(np.float32)
+    with torch.no_grad():
+        want = FixedScale(load_weights(), 3.0)(torch.from_numpy(x))
+    np.testing.assert_allclose(run("srcnn.onnx", input=x), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_it_beats_bicubic_on_a_photo_it_never_saw(scale: float) -> None:
+    original = load(HELD_OUT)
+    small = reduce(original, scale)
+    factor = np.array([1, 1, scale, scale], np.float32)
+    sharpened = torch.from_numpy(run("srcnn3.onnx", input=small.numpy(), factor=factor))
+    border = round(scale) + 6
+    assert psnr(sharpened, original, border) > psnr(enlarge(small, scale), original, border) + 0.2
+
+
+def test_the_committed_files_are_what_the_script_exports(tmp_path: Path) -> None:
+    for path in export_all(tmp_path):
+        fresh, kept = onnx.load(path), onnx.load(FOLDER / path.name)
+        assert [n.op_type for n in fresh.graph.node] == [n.op_type for n in kept.graph.node]
+        assert [o.domain for o in fresh.opset_import] == [o.domain for o in kept.opset_import]
+        for a, b in zip(fresh.graph.initializer, kept.graph.initializer, strict=True):
+            np.testing.assert_array_equal(onnx.numpy_helper.to_array(a), onnx.numpy_helper.to_array(b))
+
+
+def test_srcnn3_asks_for_the_custom_node() -> None:
+    nodes = {(n.domain, n.op_type) for n in onnx.load(FOLDER / "srcnn3.onnx").graph.node}
+    assert ("Just_A_Scope_Name", "DynamicTRTResize") in nodes
