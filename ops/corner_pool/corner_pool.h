@@ -12,7 +12,7 @@ struct CornerPool {
 
   static constexpr const char* kName = "corner_pool";
   static constexpr Signature kSignature = "input: T[N, C, H, W] -> output: T[N, C, H, W]";
-  static constexpr NodeName kNodes[] = {"mmcv::MMCVCornerPool", "mmdeploy::MMCVCornerPool"};
+  static constexpr NodeName kNodes[] = {"mmcv::MMCVCornerPool"};
   static constexpr std::tuple kAttributes = {
       Attr("mode", &CornerPool::mode, "the edge that maxima are carried to").Codes("top", "bottom", "left", "right"),
   };

@@ -8,7 +8,7 @@ namespace polyop {
 struct ScatterND {
   static constexpr const char* kName = "scatter_nd";
   static constexpr Signature kSignature = "data: T[...D], indices: I[...Q, k], updates: T[...U] -> output: T[...D]";
-  static constexpr NodeName kNodes[] = {"mmcv::ScatterND", "mmdeploy::ScatterND", "custom::ScatterND"};
+  static constexpr NodeName kNodes[] = {"mmcv::ScatterND", "mmdeploy::ScatterND"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
       .summary = "Copies a tensor and overwrites the slices that indices name.",
