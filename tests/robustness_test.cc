@@ -32,7 +32,8 @@ TEST_P(Robustness, RandomCalls) {
   }
   RecordProperty("calls", static_cast<int>(calls));
   // Were hardly any call accepted, the kernels would not be tested at all.
-  EXPECT_GT(accepted * 50, calls) << "only " << accepted << " of " << calls << " calls were valid; the last: " << outcome;
+  EXPECT_GT(accepted * 50, calls) << "only " << accepted << " of " << calls
+                                  << " calls were valid; the last: " << outcome;
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Robustness, ::testing::ValuesIn(AllOps().begin(), AllOps().end()),
