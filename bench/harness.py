@@ -21,7 +21,9 @@ import polyop
 Run = Callable[[], Sequence[np.ndarray]]
 
 ROUNDS = 15
+FEWEST_ROUNDS = 3
 SECONDS_A_CONTENDER = 0.8
+SECONDS_A_CASE = 8.0  # slow contenders have fewer rounds
 
 ELEMENT = {
     np.dtype(np.float32): TensorProto.FLOAT,
@@ -186,14 +188,16 @@ def check(contest: Contest, title: str) -> None:
 
 def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
     """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all."""
-    repeats = {}
+    repeats, seconds_a_round = {}, 0.0
     for name, run in runs.items():
         _once(run)  # warm-up
-        once = min(_once(run) for _ in range(2))
-        repeats[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / max(once, 1e-7)))
+        once = max(_once(run), 1e-7)
+        repeats[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / once))
+        seconds_a_round += repeats[name] * once
+    rounds = min(ROUNDS, max(FEWEST_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
     samples: dict[str, list[float]] = {name: [] for name in runs}
     gc.disable()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
             for _ in range(repeats[name]):

@@ -175,18 +175,20 @@ std::vector<uint8_t> FormatNpy(const Array& array) {
   std::string header = "{'descr': '" + code + "', 'fortran_order': False, 'shape': " + shape + "), }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
-  std::vector<uint8_t> bytes = {0x93,
-                                'N',
-                                'U',
-                                'M',
-                                'P',
-                                'Y',
-                                1,
-                                0,
-                                static_cast<uint8_t>(header.size() & 0xFF),
-                                static_cast<uint8_t>(header.size() >> 8)};
-  bytes.insert(bytes.end(), header.begin(), header.end());
-  bytes.insert(bytes.end(), stored.bytes.begin(), stored.bytes.end());
+  const std::string start = {'\x93',
+                             'N',
+                             'U',
+                             'M',
+                             'P',
+                             'Y',
+                             1,
+                             0,
+                             static_cast<char>(header.size() & 0xFF),
+                             static_cast<char>(header.size() >> 8)};
+  const std::string text = start + header;
+  std::vector<uint8_t> bytes(text.size() + stored.bytes.size());
+  std::copy(text.begin(), text.end(), bytes.begin());
+  std::copy(stored.bytes.begin(), stored.bytes.end(), bytes.begin() + static_cast<ptrdiff_t>(text.size()));
   return bytes;
 }
 

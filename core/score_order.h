@@ -21,4 +21,17 @@ inline void SortByFallingScore(const float* scores, std::span<int64_t> order) {
   });
 }
 
+/// Fills `order` with the places of the scores above `threshold`, sorted in the same way; returns how many they are.
+/// NaN is not above anything. `order` has room for `count`.
+inline int64_t SortAbove(const float* scores, int64_t count, float threshold, int64_t* order) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    order[found] = i;
+    found += scores[i] > threshold;
+  }
+  std::sort(order, order + found,
+            [scores](int64_t a, int64_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
+  return found;
+}
+
 }  // namespace polyop

@@ -81,6 +81,7 @@ class CallMaker {
     call.optional_outputs = draw_(2) == 0;
     ends_ = draw_(4) == 0;
     alike_ = draw_(3) == 0;
+    parts_ = 1 + draw_(3);
     for (int n = 0; n < s_.num_names(); ++n) {
       constexpr int64_t kExtents[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33};
       value_[n] = Pick(kExtents, draw_);
@@ -106,7 +107,7 @@ class CallMaker {
   AttrValue RandomAttribute(const AttrInfo& info) {
     if (info.spec.num_choices() > 0) return AttrValue::Int(draw_(static_cast<uint32_t>(info.spec.num_choices()) + 1));
     const bool list = info.type == AttrType::kInts || info.type == AttrType::kFloats;
-    const uint32_t count = list ? 1 + draw_(3) : 1;
+    const uint32_t count = !list ? 1 : draw_(4) != 0 ? parts_ : 1 + draw_(3);
     AttrValue value{info.type, {}, {}, {}};
     for (uint32_t i = 0; i < count; ++i) {
       const int64_t integer = draw_(10) == 0 ? static_cast<int64_t>(HostileInteger(draw_)) : draw_(6);
@@ -118,7 +119,7 @@ class CallMaker {
 
   void MakeInput(int i, RandomCall& call) {
     const TensorSpec& spec = s_.input(i);
-    const uint32_t copies = spec.variadic ? 1 + draw_(4) : 1;
+    const uint32_t copies = !spec.variadic ? 1 : draw_(4) != 0 ? parts_ : 1 + draw_(4);
     for (uint32_t copy = 0; copy < copies; ++copy) {
       if (spec.optional && draw_(3) == 0) {
         call.inputs.push_back(HostTensor::Absent());
@@ -134,6 +135,7 @@ class CallMaker {
       if (shape.NumElements().value_or(kMaxElements + 1) > kMaxElements) shape = Shape{0};
       HostTensor t(dtype, shape);
       IsReal(dtype) ? FillReals(t, draw_) : FillIntegers(t, draw_);
+      if (alike_ && IsReal(dtype) && shape.rank() == 2) FillFirstColumn(t);
       if (ends_ && !IsReal(dtype) && shape.rank() == 1 && t.size() > 0 && !call.inputs.empty()) {
         FillEnds(t, call.inputs.back());
       } else if (alike_ && !IsReal(dtype)) {
@@ -146,6 +148,12 @@ class CallMaker {
       }
       call.inputs.push_back(std::move(t));
     }
+  }
+
+  // The first picture or the second one, as rows of regions of interest begin.
+  void FillFirstColumn(HostTensor& t) {
+    const int64_t columns = t.shape()[1];
+    for (int64_t i = 0; columns > 0 && i < t.size(); i += columns) t.set(i, draw_(4) == 0);
   }
 
   // Rising, up to the length of the tensor before it: the ends of that tensor's parts.
@@ -209,6 +217,7 @@ class CallMaker {
   Shape anonymous_{2, 3};
   bool ends_ = false;   // vectors of integers are the ends of parts
   bool alike_ = false;  // groups of extents are the same, integers are 0 or 1
+  uint32_t parts_ = 1;  // the usual length of a list and of a variadic input, which belong together in some operators
 };
 
 // Outputs of bounded size; a larger one is refused as a runtime out of memory would.

@@ -470,3 +470,87 @@ def test_threads_do_not_change_results(threads: int) -> None:
     (one,) = run("mmcv::grid_sampler", {"x": x, "grid": grid}, threads=1, **attributes)
     (many,) = run("mmcv::grid_sampler", {"x": x, "grid": grid}, threads=threads, **attributes)
     np.testing.assert_array_equal(one, many)
+
+
+# ---- suppression in classes and pictures -----------------------------------------------------------
+
+
+def overlapping_boxes(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    corner = rng.random((*shape, 2)) * 20
+    return np.concatenate([corner, corner + 1 + rng.random((*shape, 2)) * 9], -1).astype(np.float32)
+
+
+def built_in_nms(boxes: np.ndarray, scores: np.ndarray, most: int, iou: float, score: float) -> np.ndarray:
+    """Rows (picture, class, box) of ONNX's own NonMaxSuppression."""
+    thresholds = {"iou": np.array([iou], np.float32), "score": np.array([score], np.float32)}
+    return built_in("NonMaxSuppression", 11, {"boxes": boxes, "scores": scores, "most": np.array([most]), **thresholds})
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 4), st.integers(1, 60), st.integers(1, 20), st.floats(0.1, 0.9))
+def test_nms_of_classes_equals_the_built_in(seed: int, b: int, c: int, n: int, most: int, iou: float) -> None:
+    rng = np.random.default_rng(seed)
+    boxes, scores = overlapping_boxes(rng, b, n), rng.random((b, c, n), np.float32)
+    attributes = {"iou_threshold": iou, "score_threshold": 0.3, "max_output_boxes_per_class": most}
+    (got,) = run("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, **attributes)
+    want = built_in_nms(boxes, scores, most, iou, 0.3)
+    assert got.shape == (b * c * min(most, n), 3)
+    np.testing.assert_array_equal(got[: len(want)], want)
+    assert (got[len(want) :] == -1).all()
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 20), st.integers(1, 60), st.integers(1, 30), st.booleans())
+def test_batched_nms_equals_the_built_in(seed: int, b: int, c: int, n: int, keep: int, shared: bool) -> None:
+    rng = np.random.default_rng(seed)
+    boxes, scores = overlapping_boxes(rng, b, n, 1 if shared else c), rng.random((b, n, c), np.float32)
+    attributes = {"keep_topk": keep, "score_threshold": 0.3, "iou_threshold": 0.4, "clip_boxes": 0, "num_classes": c}
+    dets, labels, index = run(
+        "mmdeploy::TRTBatchedNMS", {"boxes": boxes, "scores": scores}, ["dets", "labels", "index"],
+        return_index=1, topk=-1, background_label_id=-1, is_normalized=0, **attributes,
+    )  # fmt: skip
+    assert labels.dtype == index.dtype == np.int32
+    for picture in range(b):
+        rows = []
+        for label in range(c):
+            mine = boxes[picture, :, 0 if shared else label]
+            kept = built_in_nms(mine[None], scores[None, None, picture, :, label], n, 0.4, 0.3)[:, 2]
+            rows += [(*mine[i], scores[picture, i, label], label, i + (0 if shared else label * n)) for i in kept]
+        want = np.array(sorted(rows, key=lambda row: -row[4])[:keep]).reshape(-1, 7)
+        found = len(want)
+        np.testing.assert_array_equal(dets[picture, :found], want[:, :5].astype(np.float32))
+        np.testing.assert_array_equal(labels[picture, :found], want[:, 5])
+        np.testing.assert_array_equal(index[picture, :found], want[:, 6])
+        assert (dets[picture, found:] == 0).all()
+        assert (labels[picture, found:] == -1).all()
+
+
+@given(seeds, st.integers(0, 40), st.floats(0.1, 0.9), st.integers(0, 3))
+def test_nms_rotated_of_upright_boxes_is_nms(seed: int, n: int, iou: float, quarter_turns: int) -> None:
+    rng = np.random.default_rng(seed)
+    boxes, scores = overlapping_boxes(rng, n), rng.random(n, np.float32)
+    (want,) = run("mmcv::NonMaxSuppression", {"boxes": boxes, "scores": scores}, iou_threshold=iou, offset=0)
+    size = boxes[:, 2:] - boxes[:, :2]
+    if quarter_turns % 2:
+        size = size[:, ::-1]
+    angle = np.full((n, 1), quarter_turns * np.pi / 2)
+    rotated = np.concatenate([(boxes[:, :2] + boxes[:, 2:]) / 2, size, angle], 1).astype(np.float32)
+    (got,) = run("mmdeploy::NMSRotated", {"boxes": rotated, "scores": scores}, iou_threshold=iou, score_threshold=-1.0)
+    np.testing.assert_array_equal(got, want)
+    (rows,) = run(
+        "mmdeploy::NMSRotated",
+        {"boxes": rotated[None], "scores": scores[None, None]},
+        iou_threshold=iou,
+        score_threshold=-1.0,
+    )
+    np.testing.assert_array_equal(rows[:, 2], want)
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 4), st.integers(1, 40), st.floats(0.1, 0.9))
+def test_nms_match_keeps_what_nms_keeps(seed: int, b: int, c: int, n: int, iou: float) -> None:
+    rng = np.random.default_rng(seed)
+    boxes, scores = overlapping_boxes(rng, b, n), rng.random((b, c, n), np.float32)
+    thresholds = {"iou": np.array([iou], np.float32), "score": np.array([0], np.float32)}
+    (rows,) = run("mmdeploy::NMSMatch", {"boxes": boxes, "scores": scores, **thresholds})
+    kept = built_in_nms(boxes, scores, n, iou, 0.0)
+    everything = {(p, q, i) for p in range(b) for q in range(c) for i in range(n)}
+    assert {tuple(r) for r in rows[:, [0, 1, 3]]} == everything - {tuple(r) for r in kept}
+    assert {tuple(r) for r in rows[:, :3]} <= {tuple(r) for r in kept}

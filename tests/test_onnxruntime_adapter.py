@@ -56,6 +56,39 @@ def test_unknown_rank_is_left_unknown() -> None:
     np.testing.assert_array_equal(c, 3 * a)
 
 
+def boxes_and_scores() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    boxes, scores = rng.random((2, 50, 4), np.float32), rng.random((2, 3, 50), np.float32)
+    boxes[..., 2:] += boxes[..., :2]
+    return boxes, scores
+
+
+def test_a_type_that_depends_on_the_rank() -> None:
+    """One node name, two forms: MMCV's for ONNX Runtime gives i64, its TensorRT plugin's i32."""
+    boxes, scores = boxes_and_scores()
+    (kept,) = run("mmcv::NonMaxSuppression", {"b": boxes[1], "s": scores[1, 2]}, iou_threshold=0.3)
+    proto = model(
+        "mmcv::NonMaxSuppression",
+        {"b": boxes, "s": scores},
+        attributes={"iou_threshold": 0.3, "max_output_boxes_per_class": 50},
+        shapes={"b": ("B", "N", 4), "s": ("B", "C", "N")},
+    )
+    made = session(proto)
+    assert (made.get_outputs()[0].type, made.get_outputs()[0].shape) == ("tensor(int32)", ["B*C*min(N, 50)", 3])
+    (rows,) = made.run(None, {"b": boxes, "s": scores})
+    assert kept.dtype == np.int64
+    assert rows.dtype == np.int32
+    np.testing.assert_array_equal(rows[(rows[:, 0] == 1) & (rows[:, 1] == 2), 2], kept)
+
+
+def test_a_type_that_depends_on_an_unknown_rank() -> None:
+    boxes, scores = boxes_and_scores()
+    made = session(model("mmcv::NonMaxSuppression", {"b": boxes, "s": scores}, shapes={"b": None, "s": None}))
+    assert made.run(None, {"b": boxes[0], "s": scores[0, 0]})[0].dtype == np.int64
+    with pytest.raises(InvalidArgument, match="the model must say the ranks"):
+        made.run(None, {"b": boxes, "s": scores})
+
+
 def test_error_names_node_tensor_wanted_and_got() -> None:
     a = np.ones((2, 3), np.float32)
     proto = model("custom::my_add", {"a": a, "b": a}, shapes={"b": ("X", "Y")})
@@ -110,7 +143,12 @@ def test_runs_on_the_older_onnxruntime() -> None:
         "sys.path.insert(0, sys.argv[3]); import single_node;"
         "a = np.ones((2, 3), np.float32);"
         "c, = single_node.run('custom::my_add', {'a': a, 'b': a}, threads=2);"
-        "assert (c == 3).all(); print('ran on', ort.__version__)"
+        "assert (c == 3).all();"
+        "b, s = np.zeros((1, 3, 4), np.float32), np.ones((1, 2, 3), np.float32);"
+        "n = 'mmcv::NonMaxSuppression';"
+        "types = [single_node.run(n, f)[0].dtype for f in ({'b': b, 's': s}, {'b': b[0], 's': s[0, 0]})];"
+        "assert types == [np.int32, np.int64], types;"
+        "print('ran on', ort.__version__)"
     )
     command = [sys.executable, "-c", code, str(OLD[0]), ort.__version__, str(ROOT / "tests")]
     environment = {**os.environ, "PYTHONPATH": ""}

@@ -62,8 +62,3 @@ def test_the_committed_files_are_what_the_script_exports(tmp_path: Path) -> None
         assert [o.domain for o in fresh.opset_import] == [o.domain for o in kept.opset_import]
         for a, b in zip(fresh.graph.initializer, kept.graph.initializer, strict=True):
             np.testing.assert_array_equal(onnx.numpy_helper.to_array(a), onnx.numpy_helper.to_array(b))
-
-
-def test_srcnn3_asks_for_the_custom_node() -> None:
-    nodes = {(n.domain, n.op_type) for n in onnx.load(FOLDER / "srcnn3.onnx").graph.node}
-    assert ("Just_A_Scope_Name", "DynamicTRTResize") in nodes

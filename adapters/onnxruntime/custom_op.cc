@@ -61,10 +61,19 @@ bool SameInputs(const Signature& a, const Kernel& ka, const Signature& b, const 
   return true;
 }
 
+bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {
+  return SameInputs(a, ka, b, kb) && ka.outputs == kb.outputs;
+}
+
 }  // namespace
 
 CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uint32_t api_version)
     : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), op_type_(node.op_type()) {
+  for (const Kernel& other : op.kernels) {
+    const Signature& theirs = *op.signatures[other.signature].signature;
+    if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
+    for (size_t o = 0; o < kMaxTensors; ++o) output_type_varies_[o] |= other.outputs[o] != kernel.outputs[o];
+  }
   OrtCustomOp& self = *this;
   self.version = api_version;
   self.GetName = [](const OrtCustomOp* o) { return Self(o).op_type_.c_str(); };
@@ -108,7 +117,7 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
         const Signature& signature = *op->signatures[kernel.signature].signature;
         const bool known = std::any_of(
             made.begin() + static_cast<std::ptrdiff_t>(first), made.end(),
-            [&](const auto& other) { return SameInputs(signature, kernel, other->signature(), other->kernel()); });
+            [&](const auto& other) { return SameTypes(signature, kernel, other->signature(), other->kernel()); });
         if (!known) made.push_back(std::make_unique<CustomOp>(*op, node, kernel, api_version));
       }
     }

@@ -1,6 +1,7 @@
-// One OrtCustomOp per node name and combination of input types. Nothing here knows an operator by name.
+// One OrtCustomOp per node name and combination of types. Nothing here knows an operator by name.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,12 +21,16 @@ class CustomOp : public OrtCustomOp {
   const NodeName& node() const { return node_; }
   const Kernel& kernel() const { return kernel_; }
   const Signature& signature() const { return *op_.signatures[kernel_.signature].signature; }
+  /// Whether kernels for the same types of inputs, of other ranks, give output `index` another type: shape inference
+  /// then decides which of the overloads runs.
+  bool output_type_varies(int index) const { return output_type_varies_[static_cast<size_t>(index)]; }
 
  private:
   const Op& op_;
   const NodeName& node_;
   const Kernel& kernel_;
   std::string op_type_;
+  std::array<bool, kMaxTensors> output_type_varies_{};
 };
 
 /// All custom operators of a domain that run on the CPU.

@@ -65,18 +65,34 @@ class SessionBackend {
 
 class NodeOutputs : public OutputSource {
  public:
-  NodeOutputs(OrtKernelContext* context, const std::vector<bool>& wanted) : context_(context), wanted_(wanted) {}
+  NodeOutputs(OrtKernelContext* context, const CustomOp& custom_op, const std::vector<bool>& wanted)
+      : context_(context), custom_op_(custom_op), wanted_(wanted) {}
   bool Wanted(int index) override { return wanted_[static_cast<size_t>(index)]; }
-  Status Allocate(int index, DType, const Shape& shape, void** data) override {
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     OrtValue* value = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(context_, static_cast<size_t>(index), shape.begin(),
                                                                  static_cast<size_t>(shape.rank()), &value)));
     if (value == nullptr) return Internal("output ", index, " cannot be allocated");
+    if (custom_op_.output_type_varies(index)) POLYOP_RETURN_IF_ERROR(CheckType(index, dtype, value));
     return FromOrt(Api().GetTensorMutableData(value, data));
   }
 
  private:
+  // The type was fixed when the session was made, from the ranks that were known then.
+  static Status CheckType(int index, DType wanted, const OrtValue* value) {
+    OrtTensorTypeAndShapeInfo* raw = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorTypeAndShape(value, &raw)));
+    const TypeAndShape info(raw);
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorElementType(info.get(), &type)));
+    if (type == ToOrt(wanted)) return Status::Ok();
+    return InvalidArgument("output ", index, " is ", NameOf(wanted),
+                           " for inputs of these ranks, but the model was loaded for another type: the model must say "
+                           "the ranks of the inputs");
+  }
+
   OrtKernelContext* context_;
+  const CustomOp& custom_op_;
   const std::vector<bool>& wanted_;
 };
 
@@ -157,7 +173,7 @@ Status NodeKernel::Compute(OrtKernelContext* context) const {
   }
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
-  NodeOutputs outputs(context, wanted_);
+  NodeOutputs outputs(context, custom_op_, wanted_);
   const Status status = op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
   return status.ok() ? Status::Ok() : status.WithPrefix(prefix_);
 }

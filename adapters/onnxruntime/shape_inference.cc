@@ -57,6 +57,19 @@ Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const 
   return FromOrt(api.ShapeInferContext_SetOutputTypeShape(context, index, info.get()));
 }
 
+// For inputs of unknown rank. ONNX Runtime itself knows the outputs' types, but for those that vary with the rank:
+// these get the type and the rank that they have in `signature`, and the kernel checks them in each run.
+Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Signature& signature,
+                       OrtShapeInferContext* context) {
+  for (int o = 0; o < signature.num_outputs(); ++o) {
+    if (!custom_op.output_type_varies(o)) continue;
+    Dims<SymbolicDim> unknown;
+    for (int d = 0; d < signature.output(o).rank; ++d) unknown.push_back({});
+    POLYOP_RETURN_IF_ERROR(SetShape(context, static_cast<size_t>(o), kernel.outputs[o], unknown));
+  }
+  return Status::Ok();
+}
+
 // ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
 const Kernel* FindKernel(const Op& op, Device device, std::span<const InferredInput> inputs,
                          std::span<const SymbolicDims> shapes) {
@@ -100,7 +113,7 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
     const Signature& s = *resolved.signature;
     const TensorSpec& spec = s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
     const bool scalar = spec.rank == 0 && !spec.has_rest;
-    if (!shapes[i].rank_known && !scalar) return Status::Ok();
+    if (!shapes[i].rank_known && !scalar) return SetVaryingTypes(custom_op, *kernel, s, context);
   }
   if (!evaluator.Bind(dims).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {

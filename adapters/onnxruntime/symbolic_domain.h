@@ -40,9 +40,12 @@ class SymbolicDomain {
       const int64_t value = numbers.Apply(kind, a.value, b.value);
       return numbers.problem() == nullptr ? Const(value) : Unknown();
     }
+    if (kind == ExprKind::kMul && ((a.known && a.value == 0) || (b.known && b.value == 0))) return Const(0);
     if (kind == ExprKind::kMul && ((a.known && a.value == 1) || (b.known && b.value == 1))) {
       return a.known ? b : a;
     }
+    if (kind == ExprKind::kAdd && a.known && a.value == 0) return b;
+    if (!a.text.empty() && a.text == b.text && (kind == ExprKind::kMin || kind == ExprKind::kMax)) return a;
     if (b.known && b.value == (kind == ExprKind::kFloorDiv || kind == ExprKind::kCeilDiv ? 1 : 0) &&
         kind != ExprKind::kMul && kind != ExprKind::kMin && kind != ExprKind::kMax) {
       return a;

@@ -12,7 +12,16 @@ from onnx import TensorProto, helper
 from panel import Panel, font
 from PIL import Image, ImageDraw
 from rich.table import Table
-from scipy.ndimage import gaussian_filter, maximum_filter
+from scipy.ndimage import (
+    binary_closing,
+    binary_fill_holes,
+    binary_opening,
+    center_of_mass,
+    gaussian_filter,
+    label,
+    maximum_filter,
+)
+from skimage.filters import threshold_local
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +30,9 @@ SIZES = range(44, 90, 4)  # window extents in pixels
 STRONGEST = 160
 SHOWN = 0.25  # boxes below this score are not drawn
 ZOOM = 2
-THRESHOLD = 0.04  # windows of neighbouring coins overlap by more: NMS loses some, soft-NMS does not
+USUAL, STRICT = 0.3, 0.04  # IoU; a few windows of neighbouring coins overlap by more than the strict one
+SIGMA = 0.3
+NEAR = 16  # pixels from a coin's centre within which a box's centre counts as that coin
 
 
 def candidates(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,6 +56,20 @@ def candidates(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             scores.append(response[y, x])
     order = np.argsort(scores)[::-1][:STRONGEST]
     return np.array(boxes, np.float32)[order], np.array(scores, np.float32)[order]
+
+
+def coin_centres(photo: np.ndarray) -> np.ndarray:
+    """Centres (x, y) of the coins, f64[N, 2], by segmentation: what the detector's boxes are judged by."""
+    bright = photo > threshold_local(photo, 151) + 8
+    discs = binary_opening(binary_fill_holes(binary_closing(bright, iterations=2)), iterations=6)
+    regions, count = label(discs)
+    return np.array(center_of_mass(discs, regions, range(1, count + 1)))[:, ::-1]
+
+
+def found(boxes: np.ndarray, centres: np.ndarray) -> int:
+    """How many coins have the centre of at least one box near their own."""
+    middles = (boxes[:, None, :2] + boxes[:, None, 2:]) / 2
+    return int((np.linalg.norm(middles - centres, axis=2) < NEAR).any(0).sum())
 
 
 def model(path: Path, op_type: str, outputs: list[tuple[str, int]], **attributes: object) -> Path:
@@ -81,45 +106,48 @@ def draw_boxes(photo: np.ndarray, boxes: np.ndarray, scores: np.ndarray) -> Imag
 
 
 def draw_suppression(program, out: Path, console: Console) -> Image.Image:
-    """Returns the picture of candidates, NMS and soft-NMS side by side."""
+    """Returns the picture of the candidates, NMS at two thresholds, and soft-NMS."""
     photo = np.asarray(Image.open(Path(skimage.__file__).parent / "data" / "coins.png").convert("L"))
     boxes, scores = candidates(photo)
     np.save(out / "boxes.npy", boxes)
     np.save(out / "scores.npy", scores)
     feeds = ("-i", f"boxes={out / 'boxes.npy'}", "-i", f"scores={out / 'scores.npy'}")
 
-    hard = model(
-        out / "nms.onnx", "NonMaxSuppression", [("keep", TensorProto.INT64)], iou_threshold=THRESHOLD, offset=0
-    )
-    program.run(hard, *feeds, "-o", f"keep={out / 'keep.npy'}")
-    keep = np.load(out / "keep.npy")
+    def nms(iou: float) -> np.ndarray:
+        node = model(
+            out / f"nms_{iou:g}.onnx", "NonMaxSuppression", [("keep", TensorProto.INT64)], iou_threshold=iou, offset=0
+        )
+        keep = out / f"keep_{iou:g}.npy"
+        program.run(node, *feeds, "-o", f"keep={keep}")
+        return np.load(keep)
 
     soft = model(
         out / "soft_nms.onnx", "SoftNonMaxSuppression", [("dets", TensorProto.FLOAT), ("keep", TensorProto.INT64)],
-        iou_threshold=THRESHOLD, sigma=0.3, min_score=0.001, method=2, offset=0,
+        iou_threshold=USUAL, sigma=SIGMA, min_score=0.001, method=2, offset=0,
     )  # fmt: skip
+    usual, strict = nms(USUAL), nms(STRICT)
     program.run(soft, *feeds, "-o", f"dets={out / 'dets.npy'}")
     dets = np.load(out / "dets.npy")
 
-    table = Table(title="Boxes on the photo of 24 coins", title_justify="left")
-    for column in ("", "boxes", f"with a score of {SHOWN} or more"):
+    centres = coin_centres(photo)
+    results = (
+        ("Candidates", boxes, scores),
+        (f"NMS, IoU {USUAL:g}", boxes[usual], scores[usual]),
+        (f"Strict NMS, IoU {STRICT:g}", boxes[strict], scores[strict]),
+        (f"Soft-NMS, sigma {SIGMA:g}", dets[:, :4], dets[:, 4]),
+    )
+    table = Table(title=f"Boxes on a photo of {len(centres)} coins", title_justify="left")
+    for column in ("", "boxes", f"score of {SHOWN:g} or more", "coins found by these"):
         table.add_column(column, justify="left" if not column else "right")
-    rows = (
-        ("candidates", scores),
-        (f"NMS, IoU {THRESHOLD}", scores[keep]),
-        ("soft-NMS, gaussian, sigma 0.3", dets[:, 4]),
-    )
-    for name, kept in rows:
-        table.add_row(name, str(len(kept)), str(int((kept >= SHOWN).sum())))
-    console.print(table)
-
     panel = Panel("Suppression of overlapping detections: mmcv::NonMaxSuppression and mmcv::SoftNonMaxSuppression")
-    panel.add(f"{len(boxes)} candidates", draw_boxes(photo, boxes, scores))
-    panel.add(f"NMS loses neighbours: {len(keep)} of 24 coins", draw_boxes(photo, boxes[keep], scores[keep]))
-    panel.add(
-        f"Soft-NMS only lowers their scores: {int((dets[:, 4] >= SHOWN).sum())} of 24",
-        draw_boxes(photo, dets[:, :4], dets[:, 4]),
-    )
-    picture = panel.draw(columns=3)
+    for name, kept, confidence in results:
+        shown = confidence >= SHOWN
+        coins = found(kept[shown], centres)
+        table.add_row(name, str(len(kept)), str(int(shown.sum())), f"{coins} of {len(centres)}")
+        panel.add(
+            f"{name}: {int(shown.sum())} boxes, {coins} of {len(centres)} coins", draw_boxes(photo, kept, confidence)
+        )
+    console.print(table)
+    picture = panel.draw(columns=2).quantize(48, dither=Image.Dither.NONE)  # grey and orange need few colours
     picture.save(out / "nms_compared.png")
     return picture

@@ -38,7 +38,7 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
     for column in ("model", "scale", "bicubic", "SRCNN", "gain"):
         table.add_column(column, justify="left" if column == "model" else "right")
     better = True
-    made: dict[float, tuple[Path, torch.Tensor]] = {}
+    made: dict[float, tuple[Path, torch.Tensor, float, float]] = {}
     for model, scale in RUNS:
         small = out / f"small_{scale:g}.png"
         to_image(reduce(original, scale)).save(small)
@@ -48,9 +48,9 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
         # The rival enlarges the same file, and is rounded to 8 bits as the program's output is.
         bicubic = (enlarge(from_file(small), scale).clamp(0, 1) * 255).round() / 255
         sharpened = from_file(large)
-        made.setdefault(scale, (small, bicubic))
         border = round(scale) + 6
         a, b = psnr(bicubic, original, border), psnr(sharpened, original, border)
+        made.setdefault(scale, (small, bicubic, a, b))
         better &= b > a
         table.add_row(
             model, f"{scale:g}", f"{a:.2f}", f"{b:.2f}", f"[green]{b - a:+.2f}[/]" if b > a else f"[red]{b - a:+.2f}[/]"
@@ -59,12 +59,17 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
     return _compare(out, original, *made[3.0]), better
 
 
-def _compare(out: Path, original: torch.Tensor, small: Path, bicubic: torch.Tensor) -> Image.Image:
+def _compare(
+    out: Path, original: torch.Tensor, small: Path, bicubic: torch.Tensor, before: float, after: float
+) -> Image.Image:
+    """Crops side by side; `before` and `after` are the PSNR of the whole picture by bicubic and by SRCNN."""
     nearest = Image.open(small).resize(tuple(reversed(original.shape[-2:])), Image.Resampling.NEAREST)
-    panel = Panel("SRCNN as ONNX with a run-time scale (x3), node Just_A_Scope_Name::DynamicTRTResize")
+    panel = Panel(
+        "SRCNN as ONNX with a run-time scale (x3), node Just_A_Scope_Name::DynamicTRTResize; PSNR of the whole photo"
+    )
     panel.add("Input, a third of the size", nearest.crop(CROP))
-    panel.add("Bicubic", to_image(bicubic).crop(CROP))
-    panel.add("SRCNN by polyop", Image.open(out / "srcnn3_x3.png").crop(CROP))
+    panel.add(f"Bicubic, {before:.2f} dB", to_image(bicubic).crop(CROP))
+    panel.add(f"SRCNN by polyop, {after:.2f} dB", Image.open(out / "srcnn3_x3.png").crop(CROP))
     panel.add("Original", to_image(original).crop(CROP))
     picture = panel.draw(zoom=3, columns=4)
     picture.save(out / "srcnn_compared.png")

@@ -66,7 +66,7 @@ TEST(CornerPool, LargeOutputs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, CornerPoolTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
 
 TEST(CornerPoolErrors, SayWhatIsWrong) {
   ExpectError(CornerPool{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 1)}, {"'input' has rank 3", "wanted rank 4"});

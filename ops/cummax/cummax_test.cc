@@ -93,7 +93,7 @@ TEST_P(CumMaxTypes, RandomRowsOfEveryKind) {
 
 INSTANTIATE_TEST_SUITE_P(Types, CumMaxTypes,
                          ::testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
 
 // Large enough to be streamed past the caches, in rows that are aligned and in rows that are not.
 TEST(CumMax, LargeOutputs) {

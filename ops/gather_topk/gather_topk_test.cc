@@ -31,36 +31,50 @@ TEST(GatherTopk, MatchesReference) {
     indices.push_back(static_cast<int64_t>(rng() % 40));
     for (uint32_t d = rng() % 3; d > 0; --d) data.push_back(static_cast<int64_t>(rng() % 6));
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(data), " by ", ToString(indices)));
-    ExpectMatchesReference(GatherTopk{}, {HostTensor::Uniform(kTypes[rng() % 3], data, rng),
-                                          Indices(rng() % 2 ? DType::kI32 : DType::kI64, indices, rows, rng)}, {0, 0});
+    ExpectMatchesReference(GatherTopk{},
+                           {HostTensor::Uniform(kTypes[rng() % 3], data, rng),
+                            Indices(rng() % 2 ? DType::kI32 : DType::kI64, indices, rows, rng)},
+                           {0, 0});
   }
-  ExpectMatchesReference(GatherTopk{}, {HostTensor::Uniform(DType::kI64, {2, 9}, rng, -99, 99), Indices(DType::kI64, {2, 5}, 9, rng)});
-  ExpectMatchesReference(GatherTopk{}, {HostTensor::Uniform(DType::kI32, {2, 9, 4}, rng, -99, 99), Indices(DType::kI32, {2, 5}, 9, rng)});
+  ExpectMatchesReference(
+      GatherTopk{}, {HostTensor::Uniform(DType::kI64, {2, 9}, rng, -99, 99), Indices(DType::kI64, {2, 5}, 9, rng)});
+  ExpectMatchesReference(
+      GatherTopk{}, {HostTensor::Uniform(DType::kI32, {2, 9, 4}, rng, -99, 99), Indices(DType::kI32, {2, 5}, 9, rng)});
 }
 
 TEST(GatherTopk, ManyRowsInParallel) {
   std::mt19937 rng(2);
   for (int64_t width : {1, 4, 85}) {
-    ExpectMatchesReference(GatherTopk{}, {HostTensor::Uniform(DType::kF32, {3, 20000, width}, rng), Indices(DType::kI64, {3, 15000}, 20000, rng)}, {0, 0});
+    ExpectMatchesReference(
+        GatherTopk{},
+        {HostTensor::Uniform(DType::kF32, {3, 20000, width}, rng), Indices(DType::kI64, {3, 15000}, 20000, rng)},
+        {0, 0});
   }
 }
 
 TEST(GatherTopk, EveryType) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
     std::vector<HostTensor> out;
-    ASSERT_TRUE(polyop::testing::Run(GatherTopk{}, {HostTensor::Of(dtype, {3}, {1, 0, 1}), HostTensor::Of(DType::kI32, {2}, {1, 2})}, &out).ok());
+    ASSERT_TRUE(polyop::testing::Run(GatherTopk{},
+                                     {HostTensor::Of(dtype, {3}, {1, 0, 1}), HostTensor::Of(DType::kI32, {2}, {1, 2})},
+                                     &out)
+                    .ok());
     EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 1})) << NameOf(dtype);
   }
 }
 
 TEST(GatherTopkErrors, SayWhatIsWrong) {
   const HostTensor data = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
-  const auto indices = [](const Shape& shape, const std::vector<double>& v) { return HostTensor::Of(DType::kI32, shape, v); };
-  ExpectError(GatherTopk{}, {data, indices({2, 2}, {0, 1, 4, 5})}, {"'indices': element 3 is 5, wanted a value in [0, 5), a row of 'data'"});
+  const auto indices = [](const Shape& shape, const std::vector<double>& v) {
+    return HostTensor::Of(DType::kI32, shape, v);
+  };
+  ExpectError(GatherTopk{}, {data, indices({2, 2}, {0, 1, 4, 5})},
+              {"'indices': element 3 is 5, wanted a value in [0, 5), a row of 'data'"});
   ExpectError(GatherTopk{}, {data, indices({2, 1}, {-1, 0})}, {"'indices': element 0 is -1"});
   ExpectError(GatherTopk{}, {data, indices({3, 1}, {0, 0, 0})}, {"'indices' has shape [3, 1]", "B = 2"});
   ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {5}, 1), indices({1, 1}, {0})}, {"'indices' has rank 2"});
-  ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {2, 0, 3}, 1), indices({2, 1}, {0, 0})}, {"wanted a value in [0, 0)"});
+  ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {2, 0, 3}, 1), indices({2, 1}, {0, 0})},
+              {"wanted a value in [0, 0)"});
   ExpectError(GatherTopk{}, {data, HostTensor::Full(DType::kF32, {2, 1}, 0)}, {"no kernel takes inputs"});
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/grid_coordinates.h"
 #include "core/operator.h"
 
 namespace polyop {
@@ -8,8 +7,9 @@ namespace polyop {
 /// Samples pictures or volumes at given coordinates: grid_sample.
 struct GridSampler {
   enum class Interpolation { kBilinear, kNearest, kBicubic };
+  enum class Padding { kZeros, kBorder, kReflection };
   Interpolation interpolation_mode = Interpolation::kBilinear;
-  GridPadding padding_mode = GridPadding::kZeros;
+  Padding padding_mode = Padding::kZeros;
   bool align_corners = false;
 
   static constexpr const char* kName = "grid_sampler";

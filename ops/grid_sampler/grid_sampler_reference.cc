@@ -6,6 +6,7 @@ namespace polyop {
 namespace {
 
 using Interpolation = GridSampler::Interpolation;
+using Padding = GridSampler::Padding;
 
 // Reflection by walking: mirrored again and again until inside, as the definition says.
 double Mirror(double x, double low, double high) {
@@ -19,9 +20,9 @@ double Mirror(double x, double low, double high) {
 double Place(double x, int64_t extent, const GridSampler& op) {
   const double last = static_cast<double>(extent - 1);
   switch (op.padding_mode) {
-    case GridPadding::kZeros: return x;
-    case GridPadding::kReflection: x = op.align_corners ? Mirror(x, 0, last) : Mirror(x, -0.5, last + 0.5); break;
-    case GridPadding::kBorder: break;
+    case Padding::kZeros: return x;
+    case Padding::kReflection: x = op.align_corners ? Mirror(x, 0, last) : Mirror(x, -0.5, last + 0.5); break;
+    case Padding::kBorder: break;
   }
   return std::isnan(x) ? 0 : std::fmin(std::fmax(x, 0), last);
 }
@@ -48,9 +49,9 @@ Taps AxisTaps(double normalized, int64_t extent, const GridSampler& op) {
     taps.index[taps.count] = index >= 0 && index < size ? static_cast<int64_t>(index) : -1;
     taps.weight[taps.count++] = weight;
   };
-  if (op.padding_mode == GridPadding::kZeros && !std::isfinite(x)) return taps;
+  if (op.padding_mode == Padding::kZeros && !std::isfinite(x)) return taps;
   if (op.interpolation_mode == Interpolation::kBicubic) {
-    if (std::isnan(x) || (std::isinf(x) && op.padding_mode == GridPadding::kReflection)) x = 0;
+    if (std::isnan(x) || (std::isinf(x) && op.padding_mode == Padding::kReflection)) x = 0;
     if (std::isinf(x)) x = x > 0 ? size + 5 : -5;
     for (int i = -1; i <= 2; ++i) add(Place(std::floor(x) + i, extent, op), Cubic(x - std::floor(x) - i));
     return taps;

@@ -8,6 +8,7 @@ namespace polyop::testing {
 namespace {
 
 using Interpolation = GridSampler::Interpolation;
+using Padding = GridSampler::Padding;
 
 // Coordinates are multiples of 1/32, so that pixel positions are exact in float and halves really are halves;
 // some are -1, 0 or 1, some far outside.
@@ -26,7 +27,7 @@ class GridSamplerTest : public ::testing::TestWithParam<DType> {};
 TEST_P(GridSamplerTest, MatchesReferenceOnPictures) {
   std::mt19937 rng(1);
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
-    for (auto padding : {GridPadding::kZeros, GridPadding::kBorder, GridPadding::kReflection}) {
+    for (auto padding : {Padding::kZeros, Padding::kBorder, Padding::kReflection}) {
       for (bool align : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 4, 8}, Shape{1, 17, 1, 1}, Shape{1, 1, 16, 2}, Shape{3, 2, 5, 9}}) {
           SCOPED_TRACE(ToString(shape) + " mode " + std::to_string(static_cast<int>(mode)) + " padding " +
@@ -46,7 +47,7 @@ TEST_P(GridSamplerTest, MatchesReferenceOnPictures) {
 TEST_P(GridSamplerTest, MatchesReferenceOnVolumes) {
   std::mt19937 rng(2);
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest}) {
-    for (auto padding : {GridPadding::kZeros, GridPadding::kBorder, GridPadding::kReflection}) {
+    for (auto padding : {Padding::kZeros, Padding::kBorder, Padding::kReflection}) {
       for (bool align : {false, true}) {
         for (const Shape& shape : {Shape{2, 3, 2, 4, 8}, Shape{1, 2, 1, 1, 1}}) {
           ExpectMatchesReference(
@@ -67,7 +68,7 @@ TEST(GridSampler, RandomConfigurations) {
   std::uniform_int_distribution<int64_t> extent(1, 30), outputs(0, 70);
   for (int i = 0; i < 80; ++i) {
     const Shape shape = {1 + i % 2, 1 + i % 5, extent(rng), extent(rng)};
-    const GridSampler op{i % 2 ? Interpolation::kBilinear : Interpolation::kBicubic, static_cast<GridPadding>(i % 3),
+    const GridSampler op{i % 2 ? Interpolation::kBilinear : Interpolation::kBicubic, static_cast<Padding>(i % 3),
                          i % 4 < 2};
     const HostTensor grid = HostTensor::Uniform(DType::kF32, {shape[0], outputs(rng), 3, 2}, rng, -1.5, 1.5);
     ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, shape, rng), grid}, {1e-5, 5e-5});
@@ -88,7 +89,7 @@ TEST(GridSampler, NearestRoundsHalvesToEven) {
   // align_corners = false: x = 2 * grid + 1.5, so these are at 0.5, 1.5, 2.5.
   const HostTensor grid = HostTensor::Of(DType::kF32, {1, 1, 3, 2}, {-0.5, 0, 0, 0, 0.5, 0});
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(GridSampler{Interpolation::kNearest, GridPadding::kZeros, false}, {input, grid}, &out).ok());
+  ASSERT_TRUE(testing::Run(GridSampler{Interpolation::kNearest, Padding::kZeros, false}, {input, grid}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 2, 2}));
 }
 
@@ -98,11 +99,11 @@ TEST(GridSampler, NanAndInfiniteCoordinates) {
   const HostTensor grid =
       HostTensor::Of(DType::kF32, {1, 1, 6, 2}, {NAN, 0, 0, NAN, NAN, NAN, INFINITY, 0, 0, -INFINITY, 3e38, -3e38});
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
-    for (auto padding : {GridPadding::kZeros, GridPadding::kBorder}) {
+    for (auto padding : {Padding::kZeros, Padding::kBorder}) {
       ExpectMatchesReference(GridSampler{mode, padding, false}, {input, grid});
     }
     std::vector<HostTensor> out;
-    ASSERT_TRUE(testing::Run(GridSampler{mode, GridPadding::kReflection, true}, {input, grid}, &out).ok());
+    ASSERT_TRUE(testing::Run(GridSampler{mode, Padding::kReflection, true}, {input, grid}, &out).ok());
     for (double v : out[0].ToDoubles()) EXPECT_TRUE(std::isfinite(v));
   }
 }
@@ -125,7 +126,7 @@ TEST(GridSampler, EmptyAndBadInput) {
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({2, 2, 2, 2})}, {"'grid'", "dimension 0 is 2, wanted N = 1"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 3})}, {"'grid'", "dimension 3 is 3, wanted 2"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'grid' has rank 5"});
-  ExpectError(GridSampler{Interpolation::kBicubic, GridPadding::kZeros, false},
+  ExpectError(GridSampler{Interpolation::kBicubic, Padding::kZeros, false},
               {f32({1, 3, 4, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'interpolation_mode' is bicubic", "4-D"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), HostTensor::Full(DType::kF16, {1, 2, 2, 2}, 0)}, {"no kernel takes"});
   ExpectAttributeError(*FindOp("grid_sampler"), {{"interpolation_mode", AttrValue::Int(3)}},

@@ -42,7 +42,7 @@ TEST_P(InstanceNormTypes, RandomShapes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, InstanceNormTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
 
 // A mean that is large against the deviation ruins naive sums and an fp32 mean.
 TEST(InstanceNorm, LargeMeanSmallDeviation) {

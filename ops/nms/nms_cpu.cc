@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms/nms_cpu.cc"
@@ -14,42 +13,75 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Blocks of candidates are tested against all kept boxes in parallel, then among themselves in order.
-constexpr int64_t kBlock = 256;
+void SetBox(const UprightBoxes& boxes, int64_t i, const float* box, bool center_point_box) {
+  if (!center_point_box) return boxes.Set(i, box);
+  const float w = box[2] / 2, h = box[3] / 2;
+  const float corners[4] = {box[0] - w, box[1] - h, box[0] + w, box[1] + h};
+  boxes.Set(i, corners);
+}
 
 Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
               Pending<int64_t, 1> keep) {
+  if (op.max_output_boxes_per_class != 0) {
+    return InvalidArgument("attribute 'max_output_boxes_per_class' is ", op.max_output_boxes_per_class,
+                           ", wanted 0 for 'boxes' of rank 2");
+  }
   const int64_t count = boxes.dim(0);
   const Scratch<int64_t> order = context.Allocate<int64_t>(count);
-  const Scratch<int64_t> kept = context.Allocate<int64_t>(count);
-  const Scratch<float> memory = context.Allocate<float>(2 * BoxArrays::FloatsFor(count));
-  if (!order || !kept || !memory) return Internal("out of memory: scratch for ", count, " boxes");
-  SortByFallingScore(scores.data(), order.span());
-
-  const BoxArrays sorted = BoxArrays::In(memory.data(), count);
-  const BoxArrays kept_boxes = BoxArrays::In(memory.data() + BoxArrays::FloatsFor(count), count);
-  const float offset = static_cast<float>(op.offset), threshold = op.iou_threshold;
-  for (int64_t i = 0; i < count; ++i) sorted.Set(i, boxes.data() + 4 * order[i], offset);
-
-  int64_t num_kept = 0;
-  for (int64_t block = 0; block < count; block += kBlock) {
-    const int64_t size = std::min(kBlock, count - block), before = num_kept;
-    bool suppressed[kBlock] = {};
-    const auto test = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        suppressed[i] = OverlapsAny(sorted, block + i, kept_boxes, 0, before, offset, threshold);
-      }
-    };
-    context.ParallelFor(size, GrainFor(0.3 * static_cast<double>(before)), test);
-    for (int64_t i = 0; i < size; ++i) {
-      if (suppressed[i] || OverlapsAny(sorted, block + i, kept_boxes, before, num_kept, offset, threshold)) continue;
-      kept[num_kept] = order[block + i];
-      kept_boxes.Copy(num_kept++, sorted, block + i);
-    }
+  const Scratch<char> memory = context.Allocate<char>(UprightBoxes::BytesFor(count));
+  if (!order || !memory) return Internal("out of memory: scratch for ", count, " boxes");
+  int64_t candidates = count;
+  if (op.score_threshold > -std::numeric_limits<float>::infinity()) {
+    candidates = SortAbove(scores.data(), count, op.score_threshold, order.data());
+  } else {
+    SortByFallingScore(scores.data(), order.span());
   }
+  const auto sorted = UprightBoxes::In(memory.data(), count, op.iou_threshold, static_cast<float>(op.offset));
+  for (int64_t i = 0; i < candidates; ++i) SetBox(sorted, i, boxes.data() + 4 * order[i], op.center_point_box);
+  const int64_t kept = SuppressGreedily(sorted, candidates, candidates, &context);
   Tensor<int64_t, 1> result;
-  POLYOP_RETURN_IF_ERROR(keep.Allocate(num_kept, &result));
-  std::copy_n(kept.data(), num_kept, result.data());
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(kept, &result));
+  for (int64_t k = 0; k < kept; ++k) result[k] = order[sorted.kept_index[k]];
+  return Status::Ok();
+}
+
+Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
+                    Tensor<int32_t, 2> selected) {
+  const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;
+  if (selected.size() == 0) return Status::Ok();
+  if (count > INT32_MAX) return InvalidArgument("'boxes' has ", count, " boxes, indices are 32 bits wide");
+  const int64_t most = selected.dim(0) / sets;
+  const double each = 20.0 * static_cast<double>(count);
+  const int64_t grain = GrainFor(each), tasks = Context::NumTasks(sets, grain);
+  const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
+  const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
+  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
+  if (!order || !memory || !kept) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
+  // Every class writes into rows of its own first; then the rows move together.
+  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
+    int64_t* const mine = order.data() + task * count;
+    const auto sorted =
+        UprightBoxes::In(memory.data() + task * bytes, count, op.iou_threshold, static_cast<float>(op.offset));
+    for (int64_t set = begin; set < end; ++set) {
+      const float* const from = boxes.data() + set / classes * count * 4;
+      const int64_t candidates = SortAbove(scores.data() + set * count, count, op.score_threshold, mine);
+      for (int64_t i = 0; i < candidates; ++i) SetBox(sorted, i, from + 4 * mine[i], op.center_point_box);
+      kept[set] = SuppressGreedily(sorted, candidates, most, sets == 1 ? &context : nullptr);
+      int32_t* const rows = selected.data() + set * most * 3;
+      for (int64_t k = 0; k < kept[set]; ++k) {
+        rows[3 * k] = static_cast<int32_t>(set / classes);
+        rows[3 * k + 1] = static_cast<int32_t>(set % classes);
+        rows[3 * k + 2] = static_cast<int32_t>(mine[sorted.kept_index[k]]);
+      }
+    }
+  });
+  int64_t rows = 0;
+  for (int64_t set = 0; set < sets; ++set) {
+    std::copy_n(selected.data() + set * most * 3, kept[set] * 3, selected.data() + rows * 3);
+    rows += kept[set];
+  }
+  std::fill(selected.data() + rows * 3, selected.data() + selected.size(), -1);
   return Status::Ok();
 }
 
@@ -61,5 +93,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyop {
 POLYOP_CPU_KERNEL(Nms, NmsF32, NmsCpu);
+POLYOP_CPU_KERNEL(Nms, NmsOfClassesF32, NmsOfClasses);
 }  // namespace polyop
 #endif

@@ -63,11 +63,49 @@ TEST(Nms, NanInfinityAndReversedBoxes) {
   for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(Nms{threshold, 0}, {boxes, scores});
 }
 
+TEST(Nms, OfClassesMatchesReference) {
+  std::mt19937 rng(2);
+  for (int round = 0; round < 100; ++round) {
+    const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 70;
+    HostTensor boxes = RandomBoxes(pictures * count, 30, rng, false)[0];
+    HostTensor batched(DType::kF32, {pictures, count, 4});
+    for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1);
+    for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 7 == 0 ? NAN : rng() % 9 / 9.0);
+    Nms op{.iou_threshold = 0.3f};
+    op.max_output_boxes_per_class = static_cast<int64_t>(rng() % 20);
+    op.score_threshold = round % 3 ? 0.25f : -INFINITY;
+    op.center_point_box = round % 5 == 0;
+    SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
+    ExpectMatchesReference(op, {batched, scores});
+  }
+}
+
+TEST(Nms, OfClassesFillsUpWithMinusOne) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 3, 4}, {0, 0, 9, 9, 0, 0, 9, 9, 20, 20, 30, 30});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 2, 3}, {0.5, 0.6, 0.7, 0.9, 0, 0});
+  std::vector<HostTensor> out;
+  const Nms op{.score_threshold = 0.1f, .max_output_boxes_per_class = 2};
+  ASSERT_TRUE(testing::Run(op, {boxes, scores}, &out).ok());
+  EXPECT_EQ(NameOf(out[0].dtype()), "i32");
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 2, 0, 0, 1, 0, 1, 0, -1, -1, -1}));
+}
+
+TEST(Nms, OneSetWithAScoreThresholdAndCentres) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {3, 4}, {5, 5, 10, 10, 5, 5, 10, 10, 50, 50, 10, 10});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {3}, {0.5, 0.6, 0.1});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Nms{.score_threshold = 0.1f, .center_point_box = true}, {boxes, scores}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1}));
+}
+
 TEST(Nms, RefusesBadInput) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
   ExpectError(Nms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});
   ExpectError(Nms{}, {f32({3, 4}), f32({2})}, {"'scores'", "dimension 0 is 2, wanted N = 3 as in 'boxes'"});
   ExpectError(Nms{}, {f32({1, 3, 4}), f32({3})}, {"'boxes' has rank 3"});
+  ExpectError(Nms{}, {f32({2, 3, 4}), f32({1, 5, 3})}, {"'scores'", "dimension 0 is 1, wanted B = 2"});
+  ExpectError(Nms{.max_output_boxes_per_class = 5}, {f32({3, 4}), f32({3})}, {"'max_output_boxes_per_class' is 5"});
   ExpectError(Nms{}, {HostTensor::Full(DType::kF16, {3, 4}, 1), f32({3})}, {"no kernel takes"});
   const Op& op = *FindOp("nms");
   ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(1.5)}}, {"'iou_threshold' is 1.5", "[0, 1]"});

@@ -19,10 +19,12 @@ struct ScaledDotProductAttention {
           "weights and in the output, as in torch. NaN or +infinity in a row of products makes the whole row NaN. "
           "Without keys (S = 0) the output is 0. fp16 and bf16 are computed in fp32: the output is made of weights "
           "that were not rounded.",
-      .source = "A. Vaswani et al., Attention Is All You Need, 2017; `torch.nn.functional."
-                "_scaled_dot_product_attention` of torch 1.x, without dropout",
-      .differences = "MMDeploy's TensorRT plugin takes fp32 only and needs as many values as queries have "
-                     "components (V = E).",
+      .source =
+          "A. Vaswani et al., Attention Is All You Need, 2017; `torch.nn.functional."
+          "_scaled_dot_product_attention` of torch 1.x, without dropout",
+      .differences =
+          "MMDeploy's TensorRT plugin takes fp32 only and needs as many values as queries have "
+          "components (V = E).",
   };
 };
 

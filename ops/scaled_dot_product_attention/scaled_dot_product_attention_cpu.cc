@@ -32,7 +32,8 @@ void NarrowRow(const float* x, int64_t count, T* y) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) StoreFloat(hn::LoadU(d, x + i), d, y + i);
-  if (i < count) StoreFloatN(LoadFloatN(d, x + i, static_cast<size_t>(count - i)), d, y + i, static_cast<size_t>(count - i));
+  if (i < count)
+    StoreFloatN(LoadFloatN(d, x + i, static_cast<size_t>(count - i)), d, y + i, static_cast<size_t>(count - i));
 }
 
 // row[i] += mask[i * step], step 0 or 1.
@@ -80,7 +81,8 @@ void Softmax(float* row, int64_t count) {
     hn::StoreU(e, d, row + i);
   }
   if (rest > 0) {
-    const auto e = hn::IfThenElseZero(hn::FirstN(d, rest), hn::Exp(d, hn::Sub(LoadFloatN(d, row + whole, rest), shift)));
+    const auto e =
+        hn::IfThenElseZero(hn::FirstN(d, rest), hn::Exp(d, hn::Sub(LoadFloatN(d, row + whole, rest), shift)));
     sums = hn::Add(sums, e);
     hn::StoreN(e, d, row + whole, rest);
   }
@@ -113,13 +115,15 @@ struct Attention {
     if (panel < key_panels) {
       const int64_t first = panel * width, count = std::min(width, keys() - first), depth = size();
       const T* from = k.data() + (batch * keys() + first) * depth;
-      PackWeights(count, depth, [&](int64_t o, int64_t e) { return ToFloat(from[o * depth + e]); },
-                  packed + panel * width * depth);
+      PackWeights(
+          count, depth, [&](int64_t o, int64_t e) { return ToFloat(from[o * depth + e]); },
+          packed + panel * width * depth);
     } else {
       const int64_t first = (panel - key_panels) * width, count = std::min(width, values() - first), step = values();
       const T* from = v.data() + batch * keys() * step + first;
-      PackWeights(count, keys(), [&](int64_t o, int64_t s) { return ToFloat(from[s * step + o]); },
-                  packed + KeyFloats() + first * keys());
+      PackWeights(
+          count, keys(), [&](int64_t o, int64_t s) { return ToFloat(from[s * step + o]); },
+          packed + KeyFloats() + first * keys());
     }
   }
 
@@ -161,8 +165,8 @@ Status SetMask(const Tensor<const T, kAnyRank>& mask, Attention<T>& attention) {
     stride *= extent;
   }
   if (!fits) {
-    return InvalidArgument("'mask' has shape ", ToString(mask.shape()), ", wanted one that broadcasts to [B, L, S] = ",
-                           ToString(attention.weights.shape()));
+    return InvalidArgument("'mask' has shape ", ToString(mask.shape()),
+                           ", wanted one that broadcasts to [B, L, S] = ", ToString(attention.weights.shape()));
   }
   attention.mask = mask.data();
   return Status::Ok();
@@ -203,13 +207,14 @@ Status AttentionCpu(const ScaledDotProductAttention&, const Context& context, Te
   for (int64_t first = 0; first < batches; first += at_once) {
     const int64_t count = std::min(at_once, batches - first);
     context.ParallelFor(count * panels, pack_grain, [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t i = begin; i < end; ++i) attention.Pack(first + i / panels, i % panels, packed.data() + i / panels * entry);
+      for (int64_t i = begin; i < end; ++i)
+        attention.Pack(first + i / panels, i % panels, packed.data() + i / panels * entry);
     });
     context.ParallelFor(count * blocks, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i % blocks * rows;
-        attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows,
-                         packed.data() + i / blocks * entry, place.data(), scratch.data() + task * scratch_size);
+        attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows, packed.data() + i / blocks * entry,
+                         place.data(), scratch.data() + task * scratch_size);
       }
     });
   }

@@ -16,16 +16,24 @@ std::vector<HostTensor> Inputs(DType dtype, int64_t b, int64_t l, int64_t s, int
 
 TEST(Attention, AveragesValuesOfEqualKeys) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(polyop::testing::Run(Attention{}, {HostTensor::Full(DType::kF32, {1, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 2, 4}, 1),
-                                HostTensor::Of(DType::kF32, {1, 2, 1}, {3, 5})}, &out).ok());
+  ASSERT_TRUE(
+      polyop::testing::Run(Attention{},
+                           {HostTensor::Full(DType::kF32, {1, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 2, 4}, 1),
+                            HostTensor::Of(DType::kF32, {1, 2, 1}, {3, 5})},
+                           &out)
+          .ok());
   EXPECT_FLOAT_EQ(static_cast<float>(out[0].at(0)), 4);
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0.5, 0.5}));
 }
 
 TEST(Attention, ScalesByTheRootOfTheSize) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(polyop::testing::Run(Attention{}, {HostTensor::Full(DType::kF32, {1, 1, 4}, 1), HostTensor::Of(DType::kF32, {1, 2, 4}, {1, 1, 1, 1, 0, 0, 0, 0}),
-                                HostTensor::Of(DType::kF32, {1, 2, 1}, {1, 0})}, &out).ok());
+  ASSERT_TRUE(polyop::testing::Run(Attention{},
+                                   {HostTensor::Full(DType::kF32, {1, 1, 4}, 1),
+                                    HostTensor::Of(DType::kF32, {1, 2, 4}, {1, 1, 1, 1, 0, 0, 0, 0}),
+                                    HostTensor::Of(DType::kF32, {1, 2, 1}, {1, 0})},
+                                   &out)
+                  .ok());
   EXPECT_NEAR(out[0].at(0), 1 / (1 + std::exp(-2.0)), 1e-6);  // 4 / sqrt(4) against 0
 }
 
@@ -35,7 +43,8 @@ TEST_P(AttentionTypes, RandomShapesAndMasks) {
   std::mt19937 rng(1);
   const int64_t kSizes[] = {1, 2, 3, 7, 16, 17, 33, 64, 100};
   for (int round = 0; round < 100; ++round) {
-    const int64_t b = 1 + rng() % 3, l = kSizes[rng() % 9], s = kSizes[rng() % 9], e = kSizes[rng() % 8], v = kSizes[rng() % 8];
+    const int64_t b = 1 + rng() % 3, l = kSizes[rng() % 9], s = kSizes[rng() % 9], e = kSizes[rng() % 8],
+                  v = kSizes[rng() % 8];
     std::vector<HostTensor> inputs = Inputs(GetParam(), b, l, s, e, v, rng);
     const Shape kMasks[] = {{l, s}, {b, l, s}, {1, s}, {s}, {b, 1, s}, {l, 1}, {1, l, s}, {}};
     if (rng() % 3) {
@@ -51,7 +60,7 @@ TEST_P(AttentionTypes, RandomShapesAndMasks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
 
 TEST(Attention, ManyKeys) {
   std::mt19937 rng(2);
@@ -103,7 +112,8 @@ TEST(AttentionErrors, SayWhatIsWrong) {
   ExpectError(Attention{}, {q, f32({1, 5, 4}), v}, {"'k' has shape [1, 5, 4]", "B = 2"});
   ExpectError(Attention{}, {q, k, f32({2, 4, 6})}, {"'v' has shape [2, 4, 6]", "S = 5"});
   ExpectError(Attention{}, {f32({3, 4}), k, v}, {"'q' has rank 2"});
-  ExpectError(Attention{}, {q, k, v, f32({5, 3})}, {"'mask' has shape [5, 3], wanted one that broadcasts to [B, L, S] = [2, 3, 5]"});
+  ExpectError(Attention{}, {q, k, v, f32({5, 3})},
+              {"'mask' has shape [5, 3], wanted one that broadcasts to [B, L, S] = [2, 3, 5]"});
   ExpectError(Attention{}, {q, k, v, f32({1, 2, 3, 5})}, {"'mask' has shape [1, 2, 3, 5]"});
   ExpectError(Attention{}, {q, k, v, HostTensor::Full(DType::kBool, {3, 5}, 1)}, {"no kernel takes inputs"});
   ExpectError(Attention{}, {q, k}, {"2 inputs came"});

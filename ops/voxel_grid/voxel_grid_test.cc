@@ -91,7 +91,7 @@ TEST_P(VoxelGridRandom, ManyPointsOfAWideGrid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, VoxelGridRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& info) { return std::string(NameOf(info.param)); });
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
 
 TEST(VoxelGridErrors, SayWhatIsWrong) {
   const HostTensor pos = F32({2, 2}, {0, 0, 1, 1}), one = F32({2}, {1, 1}), none;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/batched_nms.h"
+#include "core/operator.h"
+
+namespace polyop {
+
+/// Suppression of axis-aligned boxes in every class of every picture, with a fixed number of detections.
+struct BatchedNms : BatchedNmsRule {
+  bool return_index = false;
+
+  static constexpr const char* kName = "batched_nms";
+  static constexpr Signature kSignature =
+      "boxes: f32[B, N, *, 4], scores: f32[B, N, C] -> dets: f32[B, keep_topk, 5], labels: i32[B, keep_topk], "
+      "index?: i32[B, keep_topk]";
+  static constexpr NodeName kNodes[] = {"mmdeploy::TRTBatchedNMS"};
+  static constexpr auto kAttributes = std::tuple_cat(
+      kBatchedNmsAttributes,
+      std::tuple{Attr("return_index", &BatchedNms::return_index, "without effect: index is made when it is asked for. It is a box's number; with boxes for each class, "
+           "class * N + its number; -1 in the rest")});
+  static constexpr Doc kDoc = {
+      .summary =
+          "Keeps the best axis-aligned boxes of each class, and of these the best of a picture. Boxes are "
+          "(x1, y1, x2, y2).",
+      .semantics = kBatchedNmsSemantics,
+      .source = "MMDeploy's TRTBatchedNMS, after TensorRT's batchedNMSPlugin",
+      .differences = "MMDeploy writes nothing when keep_topk is more than topk, and takes no more than 5120 boxes of a class.",
+  };
+};
+
+}  // namespace polyop

@@ -1,0 +1,87 @@
+#include "ops/batched_nms/batched_nms.h"
+
+#include <cmath>
+
+#include "core/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+HostTensor RandomBoxes(const Shape& shape, std::mt19937& rng) {
+  HostTensor boxes = HostTensor::Uniform(DType::kF32, shape, rng, 0, 1);
+  for (int64_t i = 0; i * 4 < boxes.size(); ++i) {
+    for (int k = 2; k < 4; ++k) boxes.set(4 * i + k, boxes.at(4 * i + k - 2) + 0.3 * boxes.at(4 * i + k));
+  }
+  return boxes;
+}
+
+BatchedNms Make(int64_t topk, int64_t keep_topk, float score_threshold, float iou_threshold = 0.4f) {
+  BatchedNms op;
+  op.topk = topk;
+  op.keep_topk = keep_topk;
+  op.score_threshold = score_threshold;
+  op.iou_threshold = iou_threshold;
+  return op;
+}
+
+TEST(BatchedNms, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < 100; ++round) {
+    const int64_t pictures = rng() % 4, count = rng() % 80, classes = rng() % 40;
+    BatchedNms op = Make(static_cast<int64_t>(rng() % 30) - 3, static_cast<int64_t>(rng() % 50), 0.3f);
+    op.background_label_id = static_cast<int64_t>(rng() % 4) - 1;
+    op.clip_boxes = rng() % 2;
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, count, classes}, rng, 0, 1);
+    for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 6 / 5.0);  // ties
+    SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
+    ExpectMatchesReference(op, {RandomBoxes({pictures, count, rng() % 2 ? 1 : classes, 4}, rng), scores});
+  }
+}
+
+TEST(BatchedNms, ManyClassesOfManyBoxes) {
+  std::mt19937 rng(2);
+  ExpectMatchesReference(Make(200, 100, 0.9f), {RandomBoxes({2, 1500, 1, 4}, rng),
+                                                HostTensor::Uniform(DType::kF32, {2, 1500, 80}, rng, 0, 1)});
+}
+
+TEST(BatchedNms, IndexIsMadeWhenAskedFor) {
+  std::mt19937 rng(3);
+  const std::vector<HostTensor> inputs = {RandomBoxes({1, 20, 3, 4}, rng),
+                                          HostTensor::Uniform(DType::kF32, {1, 20, 3}, rng, 0, 1)};
+  ExpectMatchesReference(Make(-1, 10, 0.1f), inputs, {}, 2);
+  ExpectMatchesReference(Make(-1, 10, 0.1f), inputs, {}, 3);
+}
+
+TEST(BatchedNms, NothingPasses) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Make(5, 3, 2.0f), {HostTensor::Full(DType::kF32, {1, 9, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 9, 2}, 1)}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), std::vector<double>(15, 0));
+  EXPECT_EQ(out[1].ToDoubles(), std::vector<double>(3, -1));
+  EXPECT_EQ(out[2].ToDoubles(), std::vector<double>(3, -1));
+}
+
+TEST(BatchedNms, NanTakesNoPart) {
+  std::mt19937 rng(4);
+  HostTensor boxes = RandomBoxes({1, 30, 1, 4}, rng), scores = HostTensor::Uniform(DType::kF32, {1, 30, 4}, rng, 0, 1);
+  for (int i = 0; i < 10; ++i) boxes.set(static_cast<int64_t>(rng() % 120), i % 2 ? NAN : INFINITY);
+  for (int i = 0; i < 20; ++i) scores.set(static_cast<int64_t>(rng() % 120), i % 2 ? NAN : INFINITY);
+  ExpectMatchesReference(Make(-1, 40, 0.1f), {boxes, scores});
+}
+
+TEST(BatchedNmsErrors, SayWhatIsWrong) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
+  ExpectError(BatchedNms{}, {f32({1, 5, 1, 5}), f32({1, 5, 3})}, {"'boxes'", "dimension 3 is 5, wanted 4"});
+  ExpectError(BatchedNms{}, {f32({1, 5, 2, 4}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 2, 4], wanted 1 or C = 3"});
+  ExpectError(BatchedNms{}, {f32({1, 5, 1, 4}), f32({1, 6, 3})}, {"'scores'", "dimension 1 is 6, wanted N = 5"});
+  BatchedNms op;
+  op.num_classes = 4;
+  ExpectError(op, {f32({1, 5, 1, 4}), f32({1, 5, 3})}, {"'scores' has shape [1, 5, 3], wanted num_classes = 4"});
+  const Op& record = *FindOp("batched_nms");
+  ExpectAttributeError(record, {}, {"'keep_topk'"});
+  const auto keep = std::pair{std::string("keep_topk"), AttrValue::Int(10)};
+  ExpectAttributeError(record, {keep, {"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold' is 2"});
+  ExpectAttributeError(record, {{"keep_topk", AttrValue::Int(-1)}}, {"'keep_topk' is -1"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

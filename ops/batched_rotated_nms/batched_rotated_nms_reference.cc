@@ -1,0 +1,15 @@
+#include "core/batched_nms_reference.h"
+#include "core/rotated_boxes_reference.h"
+#include "ops/batched_rotated_nms/batched_rotated_nms.h"
+
+namespace polyop {
+namespace {
+
+Status BatchedRotatedNmsReference(const BatchedRotatedNms& op, const Context&, Tensor<const float, 4> boxes,
+                                  Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels) {
+  return reference::SuppressBatches(op, 5, boxes, scores, dets, labels, std::nullopt, reference::RotatedIou);
+}
+POLYOP_REFERENCE_KERNEL(BatchedRotatedNms, BatchedRotatedNmsF64, BatchedRotatedNmsReference);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/nms_match/nms_match_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/boxes-inl.h"
+#include "core/score_order.h"
+#include "core/simd.h"
+#include "ops/nms_match/nms_match.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Added to the union, as MMDeploy does: two equal boxes without area do not match.
+constexpr double kEpsilon = 1e-10;
+
+struct Thresholds {
+  float iou, score;
+};
+
+// The boxes of a class that are left, by falling score.
+struct Left {
+  BoxArrays boxes;
+  int64_t* index;  // in the input
+  int64_t count = 0;
+
+  void Move(int64_t from, int64_t to) {
+    boxes.Copy(to, boxes, from);
+    index[to] = index[from];
+  }
+};
+
+// Whether the IoU of boxes i and k is the threshold or more.
+bool Match(const BoxArrays& boxes, int64_t i, int64_t k, double threshold) {
+  if (threshold <= 0) return true;
+  const auto wide = [](float v) { return static_cast<double>(v); };
+  const double width = std::min(wide(boxes.x2[i]), wide(boxes.x2[k])) - std::max(wide(boxes.x1[i]), wide(boxes.x1[k]));
+  const double height = std::min(wide(boxes.y2[i]), wide(boxes.y2[k])) - std::max(wide(boxes.y1[i]), wide(boxes.y1[k]));
+  if (!(width > 0) || !(height > 0)) return false;
+  const auto area = [&](int64_t j) {
+    return (wide(boxes.x2[j]) - wide(boxes.x1[j])) * (wide(boxes.y2[j]) - wide(boxes.y1[j]));
+  };
+  const double intersection = width * height;
+  return intersection >= threshold * (area(i) + area(k) - intersection + kEpsilon);
+}
+
+// Writes pairs (box, suppressed box) of a class to `pairs`; returns how many.
+int64_t MatchClass(const float* boxes, const float* scores, const Thresholds& thresholds, Left left, int64_t* pairs) {
+  for (int64_t i = 0; i < left.count; ++i) left.boxes.Set(i, boxes + 4 * left.index[i], 0);
+  int64_t found = 0, first = 0;
+  while (first < left.count) {
+    const int64_t best = left.index[first], begin = found;
+    int64_t to = first + 1, from = first + 1;  // [from, k) stays: it moves behind what stayed before
+    const auto keep_until = [&](int64_t k) {
+      for (; from < k; ++from, ++to) {
+        if (from != to) left.Move(from, to);
+      }
+    };
+    const auto take = [&](int64_t k) {
+      if (!Match(left.boxes, first, k, thresholds.iou)) return false;
+      keep_until(k);
+      ++from;
+      pairs[2 * found] = best;
+      pairs[2 * found++ + 1] = left.index[k];
+      return false;
+    };
+    if (thresholds.iou <= 0) {
+      for (int64_t k = first + 1; k < left.count; ++k) take(k);
+    } else {
+      AnySuspect<false>(left.boxes, first, left.boxes, first + 1, left.count, 0, thresholds.iou, take);
+    }
+    if (found > begin) {
+      keep_until(left.count);
+      left.count = to;
+    }
+    if (!(scores[best] > thresholds.score)) found = begin;
+    ++first;
+  }
+  return found;
+}
+
+Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
+                   Tensor<const float, 0> iou_threshold, Tensor<const float, 0> score_threshold,
+                   Pending<int64_t, 2> matches) {
+  const Thresholds thresholds{iou_threshold[0], score_threshold[0]};
+  if (std::isnan(thresholds.iou)) return InvalidArgument("'iou_threshold' is NaN, wanted a number");
+  if (std::isnan(thresholds.score)) return InvalidArgument("'score_threshold' is NaN, wanted a number");
+  const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = scores.dim(0) * classes;
+  const int64_t grain = GrainFor(50.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
+  const int64_t floats = BoxArrays::FloatsFor(count);
+  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * count);
+  const Scratch<float> memory = context.Allocate<float>(tasks * floats);
+  const Scratch<int64_t> pairs = context.Allocate<int64_t>(sets * count * 2);
+  const Scratch<int64_t> found = context.Allocate<int64_t>(sets);
+  if (!index || !memory || !pairs || !found) return Internal("out of memory: scratch for ", scores.size(), " scores");
+  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
+    for (int64_t set = begin; set < end; ++set) {
+      const Left left{BoxArrays::In(memory.data() + task * floats, count), index.data() + task * count, count};
+      SortByFallingScore(scores.data() + set * count, {left.index, static_cast<size_t>(count)});
+      found[set] = MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, thresholds, left,
+                              pairs.data() + set * count * 2);
+    }
+  });
+  int64_t rows = 0;
+  for (int64_t set = 0; set < sets; ++set) rows += found[set];
+  Tensor<int64_t, 2> result;
+  POLYOP_RETURN_IF_ERROR(matches.Allocate(rows, &result));
+  int64_t* row = result.data();
+  for (int64_t set = 0; set < sets; ++set) {
+    for (int64_t k = 0; k < found[set]; ++k, row += 4) {
+      row[0] = set / classes;
+      row[1] = set % classes;
+      row[2] = pairs[(set * count + k) * 2];
+      row[3] = pairs[(set * count + k) * 2 + 1];
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(NmsMatch, NmsMatchF32, NmsMatchCpu);
+}  // namespace polyop
+#endif

@@ -1,0 +1,77 @@
+#include "ops/nms_match/nms_match.h"
+
+#include <cmath>
+
+#include "core/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+HostTensor Scalar(double v) { return HostTensor::Full(DType::kF32, {1}, v); }
+
+// Corners on a grid: IoUs fall exactly on thresholds now and then.
+HostTensor RandomBoxes(const Shape& shape, int extent, std::mt19937& rng) {
+  HostTensor boxes(DType::kF32, shape);
+  std::uniform_int_distribution<int> corner(0, extent), size(0, 12);
+  for (int64_t i = 0; i * 4 < boxes.size(); ++i) {
+    const int x = corner(rng), y = corner(rng);
+    const double values[4] = {1.0 * x, 1.0 * y, 1.0 * x + size(rng), 1.0 * y + size(rng)};
+    for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, values[k]);
+  }
+  return boxes;
+}
+
+TEST(NmsMatch, ListsWhatEachBoxSuppressed) {
+  // Boxes 0, 2 and 3 overlap; box 1 stands alone; the best is box 2.
+  const HostTensor boxes =
+      HostTensor::Of(DType::kF32, {1, 4, 4}, {0, 0, 10, 10, 50, 50, 60, 60, 0, 0, 10, 9, 0, 1, 10, 10});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 4}, {0.5, 0.9, 0.8, 0.6});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.5), Scalar(0)}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 2, 3, 0, 0, 2, 0}));
+  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.5), Scalar(0.8)}, &out).ok());
+  EXPECT_EQ(ToString(out[0].shape()), "[0, 4]");  // strictly above
+}
+
+TEST(NmsMatch, TheThresholdItselfSuppresses) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 2, 4}, {0, 0, 1024, 1024, 0, 0, 1024, 512});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 2}, {1, 0.5});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.49999997), Scalar(0)}, &out).ok());
+  EXPECT_EQ(out[0].size(), 4);
+  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.50000006), Scalar(0)}, &out).ok());
+  EXPECT_EQ(out[0].size(), 0);
+}
+
+TEST(NmsMatch, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < 150; ++round) {
+    const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 120;
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1);
+    for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 5 / 5.0);
+    const double iou[] = {-1, 0, 0.1, 0.5, 0.7, 1, 2};
+    SCOPED_TRACE(Concat("round ", round, ": ", pictures, " pictures, ", classes, " classes, ", count, " boxes"));
+    ExpectMatchesReference(NmsMatch{}, {RandomBoxes({pictures, count, 4}, round % 3 ? 15 : 100, rng), scores,
+                                        Scalar(iou[rng() % 7]), Scalar(rng() % 2 ? -1 : 0.4)});
+  }
+}
+
+TEST(NmsMatch, NanInfinityAndReversedBoxes) {
+  const HostTensor boxes =
+      HostTensor::Of(DType::kF32, {1, 7, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, NAN, 9, 9, 0, 0,  //
+                                              -INFINITY, -INFINITY, INFINITY, INFINITY, 5, 5, 5, 5, 5, 5, 5, 5});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 7}, {0.9, 0.8, NAN, 0.7, INFINITY, -INFINITY, 0.1});
+  for (double iou : {0.0, 0.5}) ExpectMatchesReference(NmsMatch{}, {boxes, scores, Scalar(iou), Scalar(-1)});
+}
+
+TEST(NmsMatchErrors, SayWhatIsWrong) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0.5); };
+  ExpectError(NmsMatch{}, {f32({2, 3, 5}), f32({2, 1, 3}), Scalar(0), Scalar(0)}, {"'boxes'", "is 5, wanted 4"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 4}), Scalar(0), Scalar(0)}, {"'scores'", "wanted N = 3"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), f32({2}), Scalar(0)}, {"'iou_threshold'"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(NAN), Scalar(0)}, {"'iou_threshold' is NaN"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(0), Scalar(NAN)}, {"'score_threshold' is NaN"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

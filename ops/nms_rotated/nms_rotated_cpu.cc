@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/nms_rotated/nms_rotated_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/boxes-inl.h"
+#include "core/score_order.h"
+#include "core/simd.h"
+#include "ops/nms_rotated/nms_rotated.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Suppresses each of `sets` = pictures * classes. `order` has room for all scores: what stays of a set is written at
+// its scores' place, how many into `kept`.
+Status SuppressSets(const NmsRotated& op, const Context& context, const float* boxes, const float* scores,
+                    int64_t sets, int64_t classes, int64_t count, int64_t* order, int64_t* kept) {
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
+  const int64_t bytes = (RotatedBoxes::BytesFor(count) + 63) / 64 * 64;
+  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  if (!memory) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
+  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
+    const auto sorted = RotatedBoxes::In(memory.data() + task * bytes, count, op.iou_threshold);
+    for (int64_t set = begin; set < end; ++set) {
+      int64_t* const mine = order + set * count;
+      const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, mine);
+      for (int64_t i = 0; i < candidates; ++i) sorted.Set(i, boxes + (set / classes * count + mine[i]) * 5);
+      kept[set] = SuppressGreedily(sorted, candidates, candidates, sets == 1 ? &context : nullptr);
+      // Places rise and are at least as high as where they go.
+      for (int64_t k = 0; k < kept[set]; ++k) mine[k] = mine[sorted.kept_index[k]];
+    }
+  });
+  return Status::Ok();
+}
+
+Status NmsRotatedOfClasses(const NmsRotated& op, const Context& context, Tensor<const float, 3> boxes,
+                           Tensor<const float, 3> scores, Pending<int64_t, 2> keep) {
+  const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = scores.dim(0) * classes;
+  const Scratch<int64_t> order = context.Allocate<int64_t>(scores.size());
+  const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
+  if (!order || !kept) return Internal("out of memory: scratch for ", scores.size(), " scores");
+  POLYOP_RETURN_IF_ERROR(
+      SuppressSets(op, context, boxes.data(), scores.data(), sets, classes, count, order.data(), kept.data()));
+  int64_t rows = 0;
+  for (int64_t set = 0; set < sets; ++set) rows += kept[set];
+  Tensor<int64_t, 2> result;
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(rows, &result));
+  int64_t* row = result.data();
+  for (int64_t set = 0; set < sets; ++set) {
+    for (int64_t k = 0; k < kept[set]; ++k, row += 3) {
+      row[0] = set / classes;
+      row[1] = set % classes;
+      row[2] = order[set * count + k];
+    }
+  }
+  return Status::Ok();
+}
+
+Status NmsRotatedCpu(const NmsRotated& op, const Context& context, Tensor<const float, 2> boxes,
+                     Tensor<const float, 1> scores, Pending<int64_t, 1> keep) {
+  const Scratch<int64_t> order = context.Allocate<int64_t>(scores.size());
+  if (!order) return Internal("out of memory: scratch for ", scores.size(), " scores");
+  int64_t kept = 0;
+  POLYOP_RETURN_IF_ERROR(
+      SuppressSets(op, context, boxes.data(), scores.data(), 1, 1, boxes.dim(0), order.data(), &kept));
+  Tensor<int64_t, 1> result;
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(kept, &result));
+  std::copy_n(order.data(), kept, result.data());
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedOfClassesF32, NmsRotatedOfClasses);
+POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedF32, NmsRotatedCpu);
+}  // namespace polyop
+#endif
