@@ -11,7 +11,7 @@ namespace polyop::cli {
 /// Exit codes; `polyop --help` lists them.
 enum ExitCode {
   kOk = 0,
-  kFailed = 1,       // the model ran into an error
+  kFailed = 1,       // the model ran into an error, or departs from its reference
   kUsage = 2,        // the command line is wrong
   kBadFile = 3,      // a file is missing, damaged or of the wrong kind
   kNotProvided = 4,  // the model needs operators that nobody here provides

@@ -14,11 +14,12 @@ constexpr const char* kFooter =
     "  polyop inspect model.onnx                      what the model needs, and who provides it\n"
     "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,3,3\n"
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
+    "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "\n"
     "Exit codes:\n"
     "  0  done                                  3  a file is missing, damaged or of the wrong kind\n"
-    "  1  the model failed                      4  the model needs operators that nobody provides\n"
+    "  1  the model failed, or departs          4  the model needs operators that nobody provides\n"
     "  2  the command line is wrong             5  ONNX Runtime is missing or too old";
 
 int Report(const std::string& message, const std::string& hint, int code) {
@@ -38,6 +39,7 @@ int main(int argc, char** argv) {
   polyop::cli::Action action;
   polyop::cli::AddRunCommand(app, action);
   polyop::cli::AddInspectCommand(app, action);
+  polyop::cli::AddVerifyCommand(app, action);
   polyop::cli::AddOpsCommand(app, action);
   if (argc == 1) {
     std::cout << app.help();

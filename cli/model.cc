@@ -3,8 +3,12 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <set>
+
 #include "cli/failure.h"
 #include "cli/file.h"
+#include "cli/text.h"
+#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -121,6 +125,18 @@ bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node)
     if (function.domain() == node.domain() && function.name() == node.op_type()) return true;
   }
   return false;
+}
+
+void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
+  std::set<std::string> missing;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    if (IsStandardDomain(node.domain()) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
+    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr)
+      missing.insert(node.domain() + "::" + node.op_type());
+  });
+  if (missing.empty()) return;
+  throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),
+                "`polyop inspect " + path + "` says what to do; --ops LIB adds a library of operators");
 }
 
 }  // namespace polyop::cli

@@ -32,4 +32,7 @@ bool IsRuntimeDomain(const std::string& domain);
 /// True if the model defines the operator by a function of its own.
 bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node);
 
+/// Throws Failure (kNotProvided) if the model has nodes that neither polyop nor ONNX Runtime provides.
+void CheckProvided(const onnx::ModelProto& model, const std::string& path);
+
 }  // namespace polyop::cli

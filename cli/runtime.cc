@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/ort_api.h"
 #include "cli/failure.h"
 
@@ -148,7 +149,14 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
     for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
-    impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
+    onnxruntime::UseReferenceKernels(options.reference_kernels);
+    if (options.model.empty()) {
+      impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
+    } else {
+      const std::string folder = fs::absolute(path).parent_path();
+      session_options.AddConfigEntry("session.model_external_initializers_file_folder_path", folder.c_str());
+      impl_->session = Ort::Session(impl_->env, options.model.data(), options.model.size(), session_options);
+    }
     Ort::AllocatorWithDefaultOptions allocator;
     for (size_t i = 0; i < impl_->session.GetInputCount(); ++i) {
       inputs_.push_back(

@@ -14,6 +14,8 @@ struct SessionOptions {
   std::string onnxruntime;             // path of libonnxruntime.so; "" looks for it
   std::vector<std::string> libraries;  // further custom-op libraries
   int threads = 0;                     // 0: as many as the machine has cores
+  bool reference_kernels = false;      // polyop's operators by their naive kernels
+  std::string model;                   // the model's bytes; "" reads the file
 };
 
 struct TensorInfo {

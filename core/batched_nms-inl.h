@@ -73,7 +73,8 @@ Status SuppressBatches(const BatchedNmsRule& rule, const Context& context, Tenso
   const int64_t box_classes = boxes.dim(2), keep = labels.dim(1);
   const int64_t most = rule.topk > 0 ? std::min(rule.topk, count) : count;
   const int64_t groups = (classes + kGroup - 1) / kGroup;
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(pictures * groups, grain);
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)),
+                tasks = Context::NumTasks(pictures * groups, grain);
   const int64_t bytes = (Boxes::BytesFor(most) + 63) / 64 * 64;
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<Detection> candidates = context.Allocate<Detection>(tasks * kGroup * count);
@@ -97,8 +98,7 @@ Status SuppressBatches(const BatchedNmsRule& rule, const Context& context, Tenso
           const int64_t row = (picture * count + mine[i].box) * box_classes + (box_classes == 1 ? 0 : label);
           sorted.Set(i, boxes.data() + row * kWidth);
         }
-        num_kept[place] =
-            SuppressGreedily(sorted, taking_part, most, pictures * classes == 1 ? &context : nullptr);
+        num_kept[place] = SuppressGreedily(sorted, taking_part, most, pictures * classes == 1 ? &context : nullptr);
         for (int64_t k = 0; k < num_kept[place]; ++k) kept[place * most + k] = mine[sorted.kept_index[k]];
       }
     }

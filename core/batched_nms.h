@@ -32,12 +32,14 @@ inline constexpr std::tuple kBatchedNmsAttributes = {
     Attr("iou_threshold", &BatchedNmsRule::iou_threshold,
          "a box goes when its IoU with a kept one of its class is greater")
         .Between(0, 1),
-    Attr("is_normalized", &BatchedNmsRule::is_normalized, "without effect, as in MMDeploy: no extent gets a pixel more"),
+    Attr("is_normalized", &BatchedNmsRule::is_normalized,
+         "without effect, as in MMDeploy: no extent gets a pixel more"),
     Attr("clip_boxes", &BatchedNmsRule::clip_boxes, "coordinates of detections, not angles, are clipped to 0 … 1"),
 };
 
 inline constexpr const char* kBatchedNmsSemantics =
-    "Every class of every picture is suppressed by itself: its boxes above score_threshold, of these the topk best. What "
+    "Every class of every picture is suppressed by itself: its boxes above score_threshold, of these the topk best. "
+    "What "
     "stays is sorted by falling score over all classes (of equal scores the lower class, then the lower box, comes "
     "first) and the keep_topk best are given: the box and its score, and its class. Where there are fewer, the rest of "
     "dets is 0 and of labels -1. Boxes are one for all classes or one for each (dimension 2 of boxes). A box with "

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/elements.h"
 #include "core/simd.h"
 #include "core/thread_pool.h"
 
@@ -42,27 +43,6 @@ class ListedAttributes : public AttrSource {
   const std::vector<std::pair<std::string, AttrValue>>& items_;
 };
 
-bool IsReal(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
-}
-
-template <class F>
-auto Visit(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kF32: return f(float{});
-    case DType::kF16: return f(Half{});
-    case DType::kBF16: return f(BFloat16{});
-    case DType::kF64: return f(double{});
-    case DType::kI8: return f(int8_t{});
-    case DType::kU8: return f(uint8_t{});
-    case DType::kI16: return f(int16_t{});
-    case DType::kI32: return f(int32_t{});
-    case DType::kI64: return f(int64_t{});
-    case DType::kBool: break;
-  }
-  return f(bool{});
-}
-
 }  // namespace
 
 HostTensor::HostTensor(DType dtype, const Shape& shape) : present_(true), dtype_(dtype), shape_(shape) {
@@ -92,31 +72,9 @@ HostTensor HostTensor::Full(DType dtype, const Shape& shape, double value) {
   return t;
 }
 
-double HostTensor::at(int64_t i) const {
-  return Visit(dtype_, [&](auto tag) -> double {
-    using T = decltype(tag);
-    T value;
-    std::memcpy(&value, bytes_.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      return ToFloat(value);
-    } else {
-      return static_cast<double>(value);
-    }
-  });
-}
+double HostTensor::at(int64_t i) const { return ReadElement(dtype_, bytes_.data(), i); }
 
-void HostTensor::set(int64_t i, double value) {
-  Visit(dtype_, [&](auto tag) {
-    using T = decltype(tag);
-    T stored;
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      stored = FromFloat<T>(static_cast<float>(value));
-    } else {
-      stored = static_cast<T>(value);
-    }
-    std::memcpy(bytes_.data() + static_cast<size_t>(i) * sizeof(T), &stored, sizeof(T));
-  });
-}
+void HostTensor::set(int64_t i, double value) { WriteElement(dtype_, bytes_.data(), i, value); }
 
 std::vector<double> HostTensor::ToDoubles() const {
   std::vector<double> values(static_cast<size_t>(size()));

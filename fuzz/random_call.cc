@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/elements.h"
 #include "core/int_domain.h"
 #include "core/simd.h"
 #include "core/thread_pool.h"
@@ -29,8 +30,6 @@ double HostileInteger(const Draw& draw) {
   constexpr double kIntegers[] = {0, 1, -1, 2, 3, -2147483648.0, 2147483647.0, 9.0e18, -9.0e18, 5, 17, 100};
   return Pick(kIntegers, draw);
 }
-
-bool IsReal(DType dtype) { return static_cast<int>(dtype) <= static_cast<int>(DType::kF64); }
 
 // A value that every type can hold: converting an out-of-range double is undefined.
 double Fit(DType dtype, double v) {

@@ -1,6 +1,11 @@
 #include "adapters/onnxruntime/node_kernel.h"
 
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
 #include "adapters/onnxruntime/node_attributes.h"
+#include "core/reference.h"
 
 namespace polyop::onnxruntime {
 namespace {
@@ -136,12 +141,23 @@ bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
   return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
 }
 
+std::atomic<bool>& ReferenceKernels() {
+  static std::atomic<bool> use = [] {
+    const char* kernels = std::getenv("POLYOP_KERNELS");
+    return kernels != nullptr && std::string_view(kernels) == "reference";
+  }();
+  return use;
+}
+
 }  // namespace
+
+void UseReferenceKernels(bool use) { ReferenceKernels() = use; }
 
 Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel) {
   std::unique_ptr<NodeKernel> made(new NodeKernel(custom_op));
   const std::string node_name = NodeNameOf(info);
   made->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
+  made->reference_ = ReferenceKernels();
   KernelAttributes attributes(info);
   POLYOP_RETURN_IF_ERROR(
       custom_op.op().MakeParams(custom_op.node(), attributes, &made->params_).WithPrefix(made->prefix_));
@@ -174,7 +190,8 @@ Status NodeKernel::Compute(OrtKernelContext* context) const {
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
   NodeOutputs outputs(context, custom_op_, wanted_);
-  const Status status = op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
+  const Status status = reference_ ? RunReference(op, *kernel, params_.get(), given, outputs)
+                                   : op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
   return status.ok() ? Status::Ok() : status.WithPrefix(prefix_);
 }
 

@@ -8,6 +8,10 @@
 
 namespace polyop::onnxruntime {
 
+/// From now on, nodes of new sessions run the operators' reference kernels (or again the fast ones). At first this is
+/// what the environment variable POLYOP_KERNELS says: "reference", or anything else.
+void UseReferenceKernels(bool use);
+
 class NodeKernel {
  public:
   /// Reads and checks the attributes; an error names the node.
@@ -19,6 +23,7 @@ class NodeKernel {
   explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}
 
   const CustomOp& custom_op_;
+  bool reference_ = false;
   Params params_;
   std::string prefix_;        // "mmcv::MMCVRoiAlign (node 'roi'): "
   std::vector<bool> wanted_;  // per output of the signature

@@ -16,15 +16,18 @@ struct BatchedNms : BatchedNmsRule {
   static constexpr NodeName kNodes[] = {"mmdeploy::TRTBatchedNMS"};
   static constexpr auto kAttributes = std::tuple_cat(
       kBatchedNmsAttributes,
-      std::tuple{Attr("return_index", &BatchedNms::return_index, "without effect: index is made when it is asked for. It is a box's number; with boxes for each class, "
-           "class * N + its number; -1 in the rest")});
+      std::tuple{
+          Attr("return_index", &BatchedNms::return_index,
+               "without effect: index is made when it is asked for. It is a box's number; with boxes for each class, "
+               "class * N + its number; -1 in the rest")});
   static constexpr Doc kDoc = {
       .summary =
           "Keeps the best axis-aligned boxes of each class, and of these the best of a picture. Boxes are "
           "(x1, y1, x2, y2).",
       .semantics = kBatchedNmsSemantics,
       .source = "MMDeploy's TRTBatchedNMS, after TensorRT's batchedNMSPlugin",
-      .differences = "MMDeploy writes nothing when keep_topk is more than topk, and takes no more than 5120 boxes of a class.",
+      .differences =
+          "MMDeploy writes nothing when keep_topk is more than topk, and takes no more than 5120 boxes of a class.",
   };
 };
 

@@ -13,9 +13,9 @@ namespace {
 Status BatchedNmsCpu(const BatchedNms& op, const Context& context, Tensor<const float, 4> boxes,
                      Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels,
                      std::optional<Tensor<int32_t, 2>> index) {
-  return SuppressBatches<UprightBoxes>(op, context, boxes, scores, dets, labels, index, [&](void* memory, int64_t capacity) {
-    return UprightBoxes::In(memory, capacity, op.iou_threshold, 0);
-  });
+  return SuppressBatches<UprightBoxes>(
+      op, context, boxes, scores, dets, labels, index,
+      [&](void* memory, int64_t capacity) { return UprightBoxes::In(memory, capacity, op.iou_threshold, 0); });
 }
 
 }  // namespace

@@ -54,7 +54,10 @@ TEST(BatchedNms, IndexIsMadeWhenAskedFor) {
 
 TEST(BatchedNms, NothingPasses) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(Make(5, 3, 2.0f), {HostTensor::Full(DType::kF32, {1, 9, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 9, 2}, 1)}, &out).ok());
+  ASSERT_TRUE(
+      testing::Run(Make(5, 3, 2.0f),
+                   {HostTensor::Full(DType::kF32, {1, 9, 1, 4}, 1), HostTensor::Full(DType::kF32, {1, 9, 2}, 1)}, &out)
+          .ok());
   EXPECT_EQ(out[0].ToDoubles(), std::vector<double>(15, 0));
   EXPECT_EQ(out[1].ToDoubles(), std::vector<double>(3, -1));
   EXPECT_EQ(out[2].ToDoubles(), std::vector<double>(3, -1));

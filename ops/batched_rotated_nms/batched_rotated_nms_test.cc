@@ -37,7 +37,11 @@ TEST(BatchedRotatedNms, AnglesAreNotClipped) {
   BatchedRotatedNms op;
   op.keep_topk = 1;
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(op, {HostTensor::Of(DType::kF32, {1, 1, 1, 5}, {0.5, 2, 0.5, -1, 3}), HostTensor::Full(DType::kF32, {1, 1, 1}, 0.5)}, &out).ok());
+  ASSERT_TRUE(testing::Run(op,
+                           {HostTensor::Of(DType::kF32, {1, 1, 1, 5}, {0.5, 2, 0.5, -1, 3}),
+                            HostTensor::Full(DType::kF32, {1, 1, 1}, 0.5)},
+                           &out)
+                  .ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0.5, 1, 0.5, 0, 3, 0.5}));
 }
 

@@ -32,7 +32,8 @@ Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3>
       const float* score = scores.data() + (b * classes + c) * count;
       std::vector<int64_t> left(static_cast<size_t>(count));
       std::iota(left.begin(), left.end(), int64_t{0});
-      const auto end = std::stable_partition(left.begin(), left.end(), [&](int64_t i) { return !std::isnan(score[i]); });
+      const auto end =
+          std::stable_partition(left.begin(), left.end(), [&](int64_t i) { return !std::isnan(score[i]); });
       std::stable_sort(left.begin(), end, [&](int64_t l, int64_t r) { return score[l] > score[r]; });
       while (!left.empty()) {
         const int64_t best = left.front();

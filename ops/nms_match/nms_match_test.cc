@@ -57,9 +57,9 @@ TEST(NmsMatch, MatchesReference) {
 }
 
 TEST(NmsMatch, NanInfinityAndReversedBoxes) {
-  const HostTensor boxes =
-      HostTensor::Of(DType::kF32, {1, 7, 4}, {0, 0, 9, 9, NAN, 0, 9, 9, 0, 0, 9, NAN, 9, 9, 0, 0,  //
-                                              -INFINITY, -INFINITY, INFINITY, INFINITY, 5, 5, 5, 5, 5, 5, 5, 5});
+  const HostTensor boxes = HostTensor::Of(
+      DType::kF32, {1, 7, 4}, {0,         0,         9,        9,        NAN, 0, 9, 9, 0, 0, 9, NAN, 9, 9, 0, 0,  //
+                               -INFINITY, -INFINITY, INFINITY, INFINITY, 5,   5, 5, 5, 5, 5, 5, 5});
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 7}, {0.9, 0.8, NAN, 0.7, INFINITY, -INFINITY, 0.1});
   for (double iou : {0.0, 0.5}) ExpectMatchesReference(NmsMatch{}, {boxes, scores, Scalar(iou), Scalar(-1)});
 }

@@ -30,7 +30,8 @@ struct NmsRotated {
           "falling scores; for boxes [N, 5] the indices of the kept boxes by falling score. Of equal scores the lower "
           "index comes first. IoU is decided in double precision. A box of an area below 1e-14, or with a coordinate "
           "that is no number, overlaps nothing. A NaN score is not above the threshold.",
-      .source = "`mmcv.ops.nms_rotated`; J. Ma et al., Arbitrary-Oriented Scene Text Detection via Rotation Proposals, 2018",
+      .source =
+          "`mmcv.ops.nms_rotated`; J. Ma et al., Arbitrary-Oriented Scene Text Detection via Rotation Proposals, 2018",
       .differences =
           "MMDeploy's kernel looks its marks up by place in one loop and by index in another, so it suppresses distant "
           "boxes, and a box of no area suppresses others.",

@@ -29,13 +29,13 @@ TEST(RotatedBoxes, KnownIntersections) {
     return IntersectionArea(RotatedBox::Of(a.data()), RotatedBox::Of(b.data()));
   };
   const float quarter = static_cast<float>(kPi / 2), eighth = static_cast<float>(kPi / 4);
-  EXPECT_DOUBLE_EQ(area({0, 0, 4, 2, 0}, {0, 0, 4, 2, 0}), 8);                 // identical
-  EXPECT_DOUBLE_EQ(area({5, 5, 4, 2, 0}, {6, 5, 4, 2, 0}), 6);                 // shifted
-  EXPECT_DOUBLE_EQ(area({0, 0, 10, 10, 0}, {1, -1, 2, 3, 0}), 6);              // nested
-  EXPECT_NEAR(area({0, 0, 10, 10, 0.3f}, {1, -1, 2, 3, -1.2f}), 6, 1e-12);     // nested and turned
-  EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 0, 2, 2, 0}), 0);                 // touching sides
-  EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 2, 2, 2, 0}), 0);                 // touching corners
-  EXPECT_NEAR(area({0, 0, 4, 2, quarter}, {0, 0, 4, 2, 0}), 4, 1e-6);          // a cross
+  EXPECT_DOUBLE_EQ(area({0, 0, 4, 2, 0}, {0, 0, 4, 2, 0}), 8);                             // identical
+  EXPECT_DOUBLE_EQ(area({5, 5, 4, 2, 0}, {6, 5, 4, 2, 0}), 6);                             // shifted
+  EXPECT_DOUBLE_EQ(area({0, 0, 10, 10, 0}, {1, -1, 2, 3, 0}), 6);                          // nested
+  EXPECT_NEAR(area({0, 0, 10, 10, 0.3f}, {1, -1, 2, 3, -1.2f}), 6, 1e-12);                 // nested and turned
+  EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 0, 2, 2, 0}), 0);                             // touching sides
+  EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 2, 2, 2, 0}), 0);                             // touching corners
+  EXPECT_NEAR(area({0, 0, 4, 2, quarter}, {0, 0, 4, 2, 0}), 4, 1e-6);                      // a cross
   EXPECT_NEAR(area({0, 0, 2, 2, eighth}, {0, 0, 2, 2, 0}), 8 * (std::sqrt(2) - 1), 1e-6);  // an octagon
   EXPECT_NEAR(area({1e6f, -1e6f, 2, 2, eighth}, {1e6f, -1e6f, 2, 2, 0}), 8 * (std::sqrt(2) - 1), 1e-6);
   EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {100, 100, 2, 2, 1}), 0);
@@ -80,15 +80,16 @@ TEST(NmsRotated, ClassesAndPicturesDoNotMix) {
 
 TEST(NmsRotated, ABoxWithoutAreaSuppressesNothing) {
   std::vector<HostTensor> out;
-  const HostTensor boxes = HostTensor::Of(DType::kF32, {4, 5}, {5, 5, 0, 9, 1, 5, 5, 4, 4, 0, 5, 5, 4, 4, 0, 5, 5, 0, 9, 1});
+  const HostTensor boxes =
+      HostTensor::Of(DType::kF32, {4, 5}, {5, 5, 0, 9, 1, 5, 5, 4, 4, 0, 5, 5, 4, 4, 0, 5, 5, 0, 9, 1});
   ASSERT_TRUE(testing::Run(NmsRotated{}, {boxes, HostTensor::Of(DType::kF32, {4}, {1, 0.9, 0.8, 0.7})}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 1, 3}));
 }
 
 TEST(NmsRotated, NanAndInfinity) {
   const HostTensor boxes =
-      HostTensor::Of(DType::kF32, {6, 5}, {5, 5, 4, 4, 0, NAN, 5, 4, 4, 0, 5, 5, NAN, 4, 0, 5, 5, 4, 4, NAN,  //
-                                           INFINITY, 5, 4, 4, 0, 5, 5, 4, 4, 0});
+      HostTensor::Of(DType::kF32, {6, 5}, {5,        5, 4, 4, 0, NAN, 5, 4, 4, 0, 5, 5, NAN, 4, 0, 5, 5, 4, 4, NAN,  //
+                                           INFINITY, 5, 4, 4, 0, 5,   5, 4, 4, 0});
   const HostTensor scores = HostTensor::Of(DType::kF32, {6}, {0.9, 0.8, 0.7, NAN, INFINITY, 0.1});
   for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(NmsRotated{threshold}, {boxes, scores});
 }

@@ -1,0 +1,329 @@
+// polyop verify: a model by polyop's operators beside a reference.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "cli/commands.h"
+#include "cli/compare.h"
+#include "cli/failure.h"
+#include "cli/feeds.h"
+#include "cli/file.h"
+#include "cli/model.h"
+#include "cli/npy.h"
+#include "cli/progress.h"
+#include "cli/runtime.h"
+#include "cli/text.h"
+#include "core/simd.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct VerifyOptions {
+  std::string model;
+  InputOptions input;
+  std::string reference = "kernels";
+  SessionOptions session;
+  Tolerance tolerance;
+  bool layers = false;
+  bool json = false;
+};
+
+using Outputs = std::map<std::string, Array>;
+
+// A folder that goes when the command ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "polyop-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw Failure(kBadFile, "no temporary folder can be made: " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string File(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+// Runs a program without a shell; throws if it fails.
+void RunProgram(const std::vector<std::string>& words, const std::string& hint) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw Failure(kFailed, "the reference run failed: " + Join(words, " "), hint);
+  }
+}
+
+// True for nodes whose outputs may be no tensors.
+bool MayGiveSequences(const onnx::NodeProto& node) {
+  const std::string& type = node.op_type();
+  return type.find("Sequence") != std::string::npos || type.find("Optional") != std::string::npos || type == "If" ||
+         type == "Loop" || type == "Scan";
+}
+
+// One tensor to compare, and the node that makes it.
+struct Checked {
+  std::string tensor, node;
+};
+
+std::string NodeText(const onnx::NodeProto& node) {
+  const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
+  return node.name().empty() ? type : type + " '" + node.name() + "'";
+}
+
+// The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.
+std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
+  std::map<std::string, std::string> maker;
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    for (const std::string& output : node.output()) maker[output] = NodeText(node);
+  }
+  std::vector<Checked> chosen;
+  if (!layers) {
+    for (const auto& output : model.graph().output()) chosen.push_back({output.name(), maker[output.name()]});
+    return chosen;
+  }
+  std::map<std::string, bool> is_output;
+  for (const auto& output : model.graph().output()) is_output[output.name()] = true;
+  const auto nodes = model.graph().node();
+  for (const onnx::NodeProto& node : nodes) {
+    if (node.op_type() == "Constant" || MayGiveSequences(node)) continue;
+    for (const std::string& output : node.output()) {
+      if (output.empty()) continue;
+      chosen.push_back({output, NodeText(node)});
+      if (!is_output[output]) model.mutable_graph()->add_output()->set_name(output);
+    }
+  }
+  return chosen;
+}
+
+Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
+  Session session(options.model, session_options);
+  std::vector<Array> arrays = session.Run(inputs);
+  Outputs outputs;
+  for (size_t i = 0; i < arrays.size(); ++i) outputs[session.outputs()[i].name] = std::move(arrays[i]);
+  return outputs;
+}
+
+Outputs Load(const std::string& path) {
+  Outputs outputs;
+  for (auto& [name, array] : ReadNpz(path)) outputs[name] = std::move(array);
+  return outputs;
+}
+
+// In a process of its own: two ONNX Runtimes do not live in one.
+Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, const std::string& inputs,
+                     const TemporaryFolder& folder) {
+  std::string model = options.model;
+  if (!options.session.model.empty()) {
+    model = folder.File("model.onnx");
+    WriteFile(model, options.session.model.data(), options.session.model.size());
+  }
+  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", inputs, "-o",
+                                    folder.File("outputs.npz"),         "--onnxruntime", runtime};
+  for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
+  RunProgram(words, "is it an ONNX Runtime? Its message stands above");
+  return Load(folder.File("outputs.npz"));
+}
+
+Outputs RunTorch(const VerifyOptions& options, const std::string& program, const std::string& saved,
+                 const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors,
+                 const TemporaryFolder& folder) {
+  if (options.layers) throw Failure(kUsage, "--layers and --reference torch=FILE: torch has no outputs of ONNX nodes");
+  Json input_names = Json::array(), output_names = Json::array();
+  for (const TensorInfo& input : inputs) input_names.push_back(input.name);
+  for (const Checked& tensor : tensors) output_names.push_back(tensor.tensor);
+  RunProgram({"python3", "-m", "polyop.run_torch", program, saved, folder.File("outputs.npz"), input_names.dump(),
+              output_names.dump()},
+             "it needs a python3 on the PATH that has torch and polyop; FILE is what torch.export.save or "
+             "torch.jit.save wrote");
+  return Load(folder.File("outputs.npz"));
+}
+
+Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std::vector<TensorInfo>& inputs,
+                     const std::vector<Checked>& tensors) {
+  const Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
+  SessionOptions session = options.session;
+  if (kind.name == "kernels") {
+    session.reference_kernels = true;
+    return RunHere(options, session, feeds.arrays);
+  }
+  if (kind.name == "isa") {
+    Check(ForceIsa(kind.value), kUsage);
+    Outputs outputs = RunHere(options, session, feeds.arrays);
+    Check(ForceIsa(""), kFailed);
+    return outputs;
+  }
+  if (kind.name == "threads") {
+    session.threads = std::atoi(kind.value.c_str());
+    if (session.threads < 1) throw Failure(kUsage, "--reference threads=N: '" + kind.value + "' is no number above 0");
+    return RunHere(options, session, feeds.arrays);
+  }
+  if (kind.name == "npz") return Load(kind.value);
+  const TemporaryFolder folder;
+  std::map<std::string, Array> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
+  const std::string saved = folder.File("inputs.npz");
+  WriteNpz(saved, named);
+  if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, saved, folder);
+  if (kind.name == "torch") return RunTorch(options, kind.value, saved, inputs, tensors, folder);
+  throw Failure(kUsage, "--reference: '" + options.reference + "' is unknown",
+                "wanted kernels, isa=NAME, threads=N, npz=FILE, onnxruntime=LIBRARY or torch=FILE");
+}
+
+std::string Number(double value, const char* format) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string Scientific(double value) { return value == 0 ? "0" : Number(value, "%.2e"); }
+
+struct Result {
+  Checked what;
+  std::string type;
+  Difference difference;
+};
+
+std::string Explain(const Result& result) {
+  const Difference& d = result.difference;
+  if (!d.mismatch.empty()) return d.mismatch;
+  return Concat(d.departing, " of ", d.count, " elements; the farthest, element ", d.worst_at, ", is ",
+                Number(d.worst_got, "%.9g"), ", wanted ", Number(d.worst_want, "%.9g"));
+}
+
+void PrintTable(const std::vector<Result>& results, const VerifyOptions& options) {
+  std::vector<std::vector<std::string>> rows;
+  size_t departing = 0;
+  for (const Result& r : results) {
+    departing += !r.difference.ok();
+    const bool numbers = r.difference.mismatch.empty();
+    rows.push_back({r.what.tensor, r.what.node, r.type, numbers ? Scientific(r.difference.max) : "-",
+                    numbers ? Scientific(r.difference.mean) : "-",
+                    r.difference.ok() ? Green("equal") : Red("departs")});
+  }
+  std::cout << Table({"tensor", "made by", "type", "max error", "mean error", ""}, rows);
+  std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
+            << options.tolerance.relative << " * |reference|; " << CurrentIsa() << "\n";
+  for (const Result& r : results) {
+    if (r.difference.ok()) continue;
+    std::cout << Red("first to depart: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
+              << "\n";
+    return;
+  }
+  std::cout << Green("equal") << ": all of " << results.size() << " tensor(s)\n";
+}
+
+void PrintJson(const std::vector<Result>& results, const VerifyOptions& options, bool equal) {
+  Json report = {{"model", options.model}, {"reference", options.reference}, {"equal", equal}};
+  report["tensors"] = Json::array();
+  for (const Result& r : results) {
+    const Difference& d = r.difference;
+    Json entry = {{"tensor", r.what.tensor}, {"node", r.what.node}, {"type", r.type}, {"equal", d.ok()}};
+    if (d.mismatch.empty()) {
+      entry.update({{"max_error", d.max}, {"mean_error", d.mean}, {"departing", d.departing}, {"count", d.count}});
+    } else {
+      entry["mismatch"] = d.mismatch;
+    }
+    report["tensors"].push_back(entry);
+  }
+  std::cout << report.dump(2) << "\n";
+}
+
+int Verify(VerifyOptions options) {
+  onnx::ModelProto model = LoadModel(options.model);
+  if (options.session.libraries.empty()) CheckProvided(model, options.model);
+  const std::vector<Checked> tensors = ChooseTensors(model, options.layers);
+  Feeds feeds;
+  std::vector<TensorInfo> inputs;
+  {
+    const Session session(options.model, options.session);
+    inputs = session.inputs();
+    feeds = ReadFeeds(inputs, model, options.input);
+  }
+  if (options.layers && !model.SerializeToString(&options.session.model)) {
+    throw Failure(kFailed, "the model is too large for --layers");
+  }
+  Outputs got, want;
+  {
+    const Progress progress("verifying " + options.model);
+    got = RunHere(options, options.session, feeds.arrays);
+    want = RunReference(options, feeds, inputs, tensors);
+  }
+  std::vector<Result> results;
+  bool equal = true;
+  for (const Checked& tensor : tensors) {
+    const Array& ours = got.at(tensor.tensor);
+    const auto theirs = want.find(tensor.tensor);
+    if (theirs == want.end()) {
+      std::string names;
+      for (const auto& [name, array] : want) names += (names.empty() ? "" : ", ") + name;
+      if (options.layers) continue;  // saved outputs are mostly those of the model alone
+      throw Failure(kBadFile, "the reference has no tensor '" + tensor.tensor + "'", "it has " + names);
+    }
+    results.push_back({tensor, std::string(NameOf(ours.dtype)) + ShapeText(ours.shape),
+                       Compare(ours, theirs->second, options.tolerance)});
+    equal &= results.back().difference.ok();
+  }
+  if (options.json) {
+    PrintJson(results, options, equal);
+  } else {
+    PrintTable(results, options);
+  }
+  return equal ? kOk : kFailed;
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<VerifyOptions>();
+  options->input.random = true;
+  CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
+  verify->add_option("model", options->model, "the ONNX file")->required();
+  AddInputOptions(*verify, options->input);
+  verify->add_option("--reference", options->reference,
+                     "kernels: the operators' naive double-precision kernels (default); isa=NAME or threads=N: the "
+                     "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
+                     "torch=FILE: a program saved by torch.export or torch.jit");
+  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
+  verify->add_option("--rtol", options->tolerance.relative, "relative tolerance (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  verify->add_option("--atol", options->tolerance.absolute, "absolute tolerance (default 1e-5)")
+      ->check(CLI::NonNegativeNumber);
+  verify->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  verify->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  verify->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  verify->add_flag("--json", options->json, "a report for machines");
+  verify->footer(
+      "Inputs that nothing is said of are random. The exit code is 1 where something departs.\n\n"
+      "Examples:\n"
+      "  polyop verify head.onnx -i inputs.npz --layers\n"
+      "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
+      "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
+  verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,170 @@
+"""`polyop verify`: every kind of reference, and what a departure looks like."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import helper, numpy_helper
+from single_node import model, run
+
+ROOT = Path(__file__).resolve().parent.parent
+OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED = range(5)
+
+
+@pytest.fixture
+def verify(program: str, tmp_path: Path):
+    """Runs `polyop verify` in a temporary folder; returns (exit code, stdout, stderr)."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        command = [program, "verify", *map(str, arguments)]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path}
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment, timeout=300
+        )
+        return result.returncode, result.stdout, result.stderr
+
+    return call
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    """A convolution, a deformable one and a pool, on pictures of any size; offsets are the first's output."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "w1": rng.standard_normal((18, 4, 3, 3)).astype(np.float32) / 4,
+        "w2": rng.standard_normal((6, 4, 3, 3)).astype(np.float32) / 4,
+    }
+    deform = {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "groups": 1, "deform_groups": 1}
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["offset"], name="offsets", pads=[1, 1, 1, 1]),
+        helper.make_node("MMCVDeformConv2d", ["x", "offset", "w2"], ["f"], name="deform", domain="mmcv", **deform),
+        helper.make_node("MMCVCornerPool", ["f"], ["y"], name="pool", domain="mmcv", mode=2),
+    ]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ("N", 4, "H", "W"))
+    initializers = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "net", [x], [onnx.ValueInfoProto(name="y")], initializers)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+SHAPE = ("--shape", "x=2x4x11x9")
+
+
+@pytest.mark.parametrize("reference", ["kernels", "isa=sse4", "threads=1"])
+def test_equal_layer_by_layer(verify, net: Path, reference: str) -> None:
+    code, out, err = verify(net, *SHAPE, "--layers", "--reference", reference)
+    assert code == OK, out + err
+    for word in ("Conv 'offsets'", "mmcv::MMCVDeformConv2d 'deform'", "mmcv::MMCVCornerPool 'pool'"):
+        assert word in out
+    assert "all of 3 tensor(s)" in out
+    assert "departs" not in out
+
+
+def test_the_reference_is_another_computation(verify, net: Path) -> None:
+    """Without any tolerance the naive double-precision kernels and ours differ in the last bits."""
+    code, out, _ = verify(net, *SHAPE, "--layers", "--rtol", 0, "--atol", 0)
+    assert code == FAILED
+    assert "first to depart: mmcv::MMCVDeformConv2d 'deform', tensor 'f'" in out
+
+
+def test_saved_outputs(verify, net: Path, tmp_path: Path, program: str) -> None:
+    command = [program, "run", net, "-i", "x=random", *SHAPE, "-o", "good.npz"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert verify(net, *SHAPE, "--reference", "npz=good.npz")[0] == OK
+    y = np.load(tmp_path / "good.npz")["y"]
+    y[1, 2, 3, 4] += 1
+    np.savez(tmp_path / "bad.npz", y=y)
+    code, out, _ = verify(net, *SHAPE, "--reference", "npz=bad.npz")
+    assert code == FAILED
+    assert f"1 of {y.size} elements; the farthest, element {np.ravel_multi_index((1, 2, 3, 4), y.shape)}" in out
+    np.savez(tmp_path / "other.npz", y=y[:1])
+    assert "f32[2, 6, 11, 9], wanted f32[1, 6, 11, 9]" in verify(net, *SHAPE, "--reference", "npz=other.npz")[1]
+    np.savez(tmp_path / "names.npz", z=y)
+    code, _, err = verify(net, *SHAPE, "--reference", "npz=names.npz")
+    assert code == BAD_FILE
+    assert "no tensor 'y'" in err
+    assert "it has z" in err
+
+
+@pytest.mark.parametrize("layers", [False, True])
+def test_another_onnxruntime(verify, net: Path, layers: bool) -> None:
+    old = sorted((ROOT / ".deps").glob("onnxruntime-1.*/onnxruntime/capi/libonnxruntime.so.*"))
+    assert old, "no older ONNX Runtime in .deps: run `make setup`"
+    options = ["--layers"] if layers else []
+    code, out, err = verify(net, *SHAPE, *options, "--reference", f"onnxruntime={old[0]}")
+    assert code == OK, out + err
+
+
+class Add(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return 2 * a + b
+
+
+@pytest.mark.parametrize("kind", ["jit", "export"])
+def test_a_torch_program(verify, tmp_path: Path, kind: str) -> None:
+    a = np.zeros((2, 3), np.float32)
+    onnx.save(model("custom::my_add", {"b": a, "a": a}, ["c"]), tmp_path / "add.onnx")
+    example = (torch.zeros(2, 3), torch.zeros(2, 3))
+    if kind == "jit":
+        torch.jit.save(torch.jit.trace(Add(), example), tmp_path / "add.pt")
+    else:
+        torch.export.save(torch.export.export(Add(), example), tmp_path / "add.pt")
+    code, out, err = verify("add.onnx", "--reference", "torch=add.pt")
+    assert code == OK, out + err
+    code, _, err = verify("add.onnx", "--reference", "torch=nothing.pt")
+    assert code == FAILED
+    assert "the reference run failed" in err
+
+
+def test_report_for_machines(verify, net: Path) -> None:
+    code, out, _ = verify(net, *SHAPE, "--json")
+    report = json.loads(out)
+    assert code == OK
+    assert report["equal"]
+    assert report["tensors"][0]["tensor"] == "y"
+    assert report["tensors"][0]["count"] == 2 * 6 * 11 * 9
+
+
+def test_errors_say_what_to_do(verify, net: Path, tmp_path: Path) -> None:
+    code, _, err = verify(net)
+    assert code == USAGE
+    assert "--shape x=" in err
+    code, _, err = verify(net, *SHAPE, "--reference", "magic")
+    assert code == USAGE
+    assert "onnxruntime=LIBRARY" in err
+    assert verify(net, *SHAPE, "--reference", "isa=mmx")[0] == USAGE
+    assert verify(net, *SHAPE, "--reference", "threads=none")[0] == USAGE
+    assert verify(net, *SHAPE, "--reference", "npz=missing.npz")[0] == BAD_FILE
+    onnx.save(model("mmcv::Unheard", {"x": np.zeros(2, np.float32)}), tmp_path / "unheard.onnx")
+    assert verify("unheard.onnx")[0] == NOT_PROVIDED
+
+
+def test_reference_kernels_by_the_environment() -> None:
+    """POLYOP_KERNELS=reference: the library itself runs the naive kernels, in any program."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import single_node, numpy as np;"
+        "x = np.random.default_rng(0).standard_normal((2, 3, 40)).astype(np.float32);"
+        "w = np.ones(3, np.float32);"
+        "print(single_node.run('mmcv::MMCVInstanceNormalization', {'x': x, 's': w, 'b': w})[0].tobytes().hex())"
+    )
+    command = [sys.executable, "-c", code, str(ROOT / "tests")]
+    environment = {**os.environ, "POLYOP_KERNELS": "reference"}
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    slow = np.frombuffer(bytes.fromhex(result.stdout.strip()), np.float32).reshape(2, 3, 40)
+    x = np.random.default_rng(0).standard_normal((2, 3, 40)).astype(np.float32)
+    w = np.ones(3, np.float32)
+    wide = x.astype(np.float64)
+    exact = (wide - wide.mean(2, keepdims=True)) / np.sqrt(wide.var(2, keepdims=True) + 1e-5) + 1
+    np.testing.assert_array_max_ulp(slow, exact.astype(np.float32))
+    (fast,) = run("mmcv::MMCVInstanceNormalization", {"x": x, "s": w, "b": w})
+    np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-5)
