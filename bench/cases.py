@@ -307,12 +307,12 @@ def deform_conv(modulated: bool) -> Case:
             "DeformConv", {"x": x, "w": weight, "o": offset, "b": None, "m": mask if modulated else None}, threads, opset=19,
             attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "offset_group": 1},
         )  # fmt: skip
+        convolution = session("Conv", {"x": x, "w": weight}, threads, attributes={"pads": [1, 1, 1, 1]})
         return Contest(
             ours,
             {"ONNX Runtime DeformConv": built_in},
-            megabytes(x, offset, mask, weight) * 2,
-            2 * 256 * 2304 * 4096,
-            1e-3,
+            tolerance=1e-3,
+            yardstick=("ONNX Runtime Conv", convolution),
         )
 
     return Case("modulated_deform_conv2d" if modulated else "deform_conv2d", "256x64x64, 256 filters 3x3", make)

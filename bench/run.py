@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 from cases import CASES
 from chart import draw
 from harness import Row, as_json, copy_bandwidth, gemm_speed, machine, measure
+from rich import box
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -39,16 +40,7 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-HEADER = [
-    "operator",
-    "size",
-    "threads",
-    "min ms",
-    "median ms",
-    "best rival, median ms",
-    "rival / polyop",
-    "polyop / limit",
-]
+HEADER = ["operator", "size", "threads", "min ms", "median ms", "best rival, median ms", "rival / us", "us / limit"]
 
 
 def markdown(rows: list[Row], about: dict[str, object]) -> str:
@@ -87,10 +79,12 @@ def main() -> None:
                 progress.update(task, description=f"{case.operator}, {case.title}, {t} thread(s)")
                 rows.append(measure(case, t, *limits[t]))
                 progress.advance(task)
-    table = Table(*HEADER)
+    table = Table(*HEADER, box=box.SIMPLE)
+    for column in (0, 1, 5):
+        table.columns[column].overflow = "fold"
     for row in rows:
         table.add_row(*cells(row))
-    console.print(table)
+    Console(width=max(console.width, 150)).print(table)  # a log file has no width of its own
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "results.json").write_text(

@@ -15,11 +15,9 @@ Array MakeArray(DType dtype, std::vector<int64_t> shape) {
   for (int64_t d : shape) {
     if (d < 0) throw Failure(kBadFile, "an array of shape " + ShapeText(shape) + " has a negative extent");
     zero |= d == 0;
-    if (d > 0 && __builtin_mul_overflow(bytes, d, &bytes)) bytes = kMaxBytes + 1;
-    if (bytes > kMaxBytes && !zero) {
-      throw Failure(kBadFile, "an array of shape " + ShapeText(shape) + " is too large");
-    }
+    if (d > 0 && (__builtin_mul_overflow(bytes, d, &bytes) || bytes > kMaxBytes)) bytes = kMaxBytes + 1;
   }
+  if (!zero && bytes > kMaxBytes) throw Failure(kBadFile, "an array of shape " + ShapeText(shape) + " is too large");
   Array array{dtype, std::move(shape), {}};
   array.bytes.resize(zero ? 0 : static_cast<size_t>(bytes));
   return array;

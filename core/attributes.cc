@@ -48,8 +48,9 @@ namespace attributes_internal {
 
 Status CheckRange(const AttrSpec& spec, double value) {
   const bool inside = (spec.exclusive_least ? value > spec.least : value >= spec.least) && value <= spec.most;
-  if (inside && std::isfinite(value)) return Status::Ok();
+  if (inside && (std::isfinite(value) || spec.infinite)) return Status::Ok();  // NaN is inside of nothing
   const std::string range = RangeText(spec);
+  if (range.empty() && spec.infinite) return InvalidArgument("attribute '", spec.name, "' is NaN, wanted a number");
   return InvalidArgument("attribute '", spec.name, "' is ", value, ", wanted ",
                          range.empty() ? "a finite number" : "a number in " + range);
 }

@@ -62,6 +62,7 @@ struct AttrSpec {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool exclusive_least = false;
+  bool infinite = false;  // infinities are allowed, NaN never
   bool required = false;
   bool int_coded = false;  // an enumeration that files write as 0, 1, …
   std::array<const char*, kMaxChoices> choices{};
@@ -94,6 +95,11 @@ struct AttrDef : AttrSpec {
     return a;
   }
   constexpr AttrDef Between(double low, double high) const { return AtLeast(low).AtMost(high); }
+  constexpr AttrDef MayBeInfinite() const {
+    AttrDef a = *this;
+    a.infinite = true;
+    return a;
+  }
   /// There is no default: a node without it is an error.
   constexpr AttrDef Required() const {
     AttrDef a = *this;

@@ -89,8 +89,10 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
   const int64_t tile = std::clamp<int64_t>(kColumnFloats / column / kGemmRows, 1, 16) * kGemmRows;
   const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
   const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
-  const int64_t grain = GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4),
-                tasks = Context::NumTasks(items, grain);
+  constexpr int64_t kMostTasks = 32;  // each has columns of its own
+  const int64_t grain = std::max(GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4),
+                                 (items + kMostTasks - 1) / kMostTasks);
+  const int64_t tasks = Context::NumTasks(items, grain);
   const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
   const int64_t scratch = tile * (column + sum_stride);
   const int64_t copy_floats = ChannelBlocks::FloatsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
@@ -103,22 +105,30 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
 
   const ChannelBlocks pictures =
       ToChannelBlocks(context, input, s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
-  context.ParallelFor(s.groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t g = begin; g < end; ++g) {
-      for (int64_t k = 0; k < s.depth(); ++k) {  // point by point, so that neighbours in a column are neighbours in k
-        const int64_t point = k / s.group_channels(), channel = g * s.group_channels() + k % s.group_channels();
-        places[g * s.depth() + k] = static_cast<int32_t>(point * s.padded_channels() + s.Place(channel));
+  for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
+    int32_t* place = places.data() + g * s.depth();
+    for (int64_t point = 0; point < s.points(); ++point) {
+      for (int64_t c = 0; c < s.group_channels(); ++c) {
+        *place++ = static_cast<int32_t>(point * s.padded_channels() + s.Place(g * s.group_channels() + c));
       }
-      PackWeights(
-          s.group_outputs(), s.depth(),
-          [&](int64_t o, int64_t k) {
-            const int64_t filter = g * s.group_outputs() + o;
-            return ToFloat(
-                weight[(filter * s.group_channels() + k % s.group_channels()) * s.points() + k / s.group_channels()]);
-          },
-          packed.data() + g * packed_group);
     }
-  });
+  }
+  const int64_t panels = GemmPanels(s.group_outputs());
+  context.ParallelFor(
+      s.groups * panels, GrainFor(static_cast<double>(s.depth() * GemmPanel())), [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t g = item / panels, first = item % panels * GemmPanel();
+          const auto fill = [&](int64_t o, float* to, int64_t stride) {
+            const T* from = weight + (g * s.group_outputs() + o) * s.depth();
+            for (int64_t c = 0; c < s.group_channels(); ++c) {
+              for (int64_t point = 0; point < s.points(); ++point) {
+                to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
+              }
+            }
+          };
+          PackPanel(first, s.group_outputs(), s.depth(), fill, packed.data() + item * GemmPanel() * s.depth());
+        }
+      });
 
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     float* const columns = memory.data() + task * scratch;

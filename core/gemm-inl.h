@@ -23,14 +23,17 @@ using GemmTag = hn::ScalableTag<float>;
 inline int64_t GemmPanel() { return kGemmVectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
 inline int64_t GemmPanels(int64_t outputs) { return (outputs + GemmPanel() - 1) / GemmPanel(); }
 
-/// Packs weights for GemmTile: weight(o, k) of `outputs` x `depth` becomes panels of GemmPanel() outputs, each
-/// [depth][panel]; outputs beyond the last are 0. `to` has GemmPanels(outputs) * depth * GemmPanel() floats.
-template <class WeightAt>
-void PackWeights(int64_t outputs, int64_t depth, const WeightAt& weight, float* to) {
+/// Packs the weights of one panel for GemmTile: outputs [first, first + GemmPanel()) of `outputs`, [depth][panel];
+/// outputs beyond the last are 0. `fill(o, to, stride)` writes the `depth` weights of output o to to[k * stride]. `to`
+/// has depth * GemmPanel() floats.
+template <class Fill>
+void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, float* to) {
   const int64_t panel = GemmPanel();
-  for (int64_t first = 0; first < outputs; first += panel) {
-    for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t o = first; o < first + panel; ++o) *to++ = o < outputs ? weight(o, k) : 0.0f;
+  for (int64_t o = first; o < first + panel; ++o, ++to) {
+    if (o < outputs) {
+      fill(o, to, panel);
+    } else {
+      for (int64_t k = 0; k < depth; ++k) to[k * panel] = 0;
     }
   }
 }

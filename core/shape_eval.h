@@ -39,7 +39,14 @@ class ShapeEvaluator {
   using Dim = typename Domain::Dim;
 
   ShapeEvaluator(const OpSignature& signature, const Op& op, const void* params, Domain& domain)
-      : resolved_(signature), signature_(*signature.signature), op_(op), params_(params), domain_(domain) {}
+      : resolved_(signature), signature_(*signature.signature), op_(op), params_(params), domain_(domain) {
+    for (int s = 0; s < signature_.num_inputs(); ++s) {
+      const TensorSpec& spec = signature_.input(s);
+      for (int d = 0; d < spec.rank; ++d) {
+        if (spec.dims[d].kind == DimSpec::Kind::kDefine) defined_[spec.dims[d].name] = true;
+      }
+    }
+  }
 
   /// Binds the names to the inputs' extents and checks every extent. `inputs` holds one entry per
   /// tensor; absent optional tensors have present = false or are left out at the end.
@@ -167,7 +174,7 @@ class ShapeEvaluator {
         at += rest;
         continue;
       }
-      if (dim.kind == DimSpec::Kind::kBind || dim.kind == DimSpec::Kind::kDefault) {
+      if ((dim.kind == DimSpec::Kind::kBind && !defined_[dim.name]) || dim.kind == DimSpec::Kind::kDefault) {
         if (!bound_[dim.name]) {
           bound_[dim.name] = true;
           value_[dim.name] = got.dim[at];
@@ -222,11 +229,16 @@ class ShapeEvaluator {
         at += got.rank - (spec.rank - 1);
         continue;
       }
-      if (dim.kind == DimSpec::Kind::kExpr || dim.kind == DimSpec::Kind::kDefine) {
+      const bool uses_definition = dim.kind == DimSpec::Kind::kBind && defined_[dim.name] && bound_[dim.name];
+      if (dim.kind == DimSpec::Kind::kExpr || dim.kind == DimSpec::Kind::kDefine || uses_definition) {
         Dim wanted;
-        POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &wanted));
+        if (uses_definition) {
+          wanted = value_[dim.name];
+        } else {
+          POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &wanted));
+        }
         if (domain_.SurelyDiffer(wanted, got.dim[at])) {
-          const bool is_number = signature_.expr(dim.expr).kind == ExprKind::kConst;
+          const bool is_number = !uses_definition && signature_.expr(dim.expr).kind == ExprKind::kConst;
           return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
                                  ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ",
                                  is_number ? "" : dim.text, is_number ? "" : " = ", domain_.Text(wanted));
@@ -290,6 +302,7 @@ class ShapeEvaluator {
   const Op& op_;
   const void* params_;
   Domain& domain_;
+  std::array<bool, kMaxNames> defined_{};  // NAME = expression: other inputs' NAME is checked, not bound
   std::array<bool, kMaxNames> bound_{};
   std::array<Dim, kMaxNames> value_{};
   std::array<Dims<Dim>, kMaxNames> rest_{};

@@ -269,6 +269,20 @@ RandomCall MakeRandomCall(const Op& op, const Draw& draw) {
   return CallMaker(op, kernel, draw).Make();
 }
 
+Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
+  std::vector<AnyTensor> views;
+  for (const HostTensor& t : call.inputs) views.push_back(t.view());
+  const Kernel* kernel = nullptr;
+  POLYOP_RETURN_IF_ERROR(call.op->FindKernel(Device::kCpu, views, &kernel));
+  ThreadPool pool(1);
+  const Context context(pool.backend());
+  BoundedOutputs bounded(call.optional_outputs);
+  POLYOP_RETURN_IF_ERROR(call.op->Run(*kernel, call.params.get(), views, bounded, &context));
+  const int count = call.op->signatures[kernel->signature].signature->num_outputs();
+  outputs->assign(bounded.outputs().begin(), bounded.outputs().begin() + count);
+  return Status::Ok();
+}
+
 std::string RunRandomCall(const RandomCall& call, std::string* outcome) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : call.inputs) views.push_back(t.view());

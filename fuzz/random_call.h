@@ -28,6 +28,9 @@ struct RandomCall {
 
 RandomCall MakeRandomCall(const Op& op, const Draw& draw);
 
+/// Runs the call once, on the best instruction set and one thread. A larger output than tests allow is an error.
+Status RunOnce(const RandomCall& call, std::vector<testing::HostTensor>* outputs);
+
 /// Runs the call on every instruction set, with one thread and with several. Empty if nothing is wrong;
 /// else what: an outcome that depends on the threads, an output that was promised and not made, an error
 /// without a message. Reads out of bounds are the sanitizers' to see.

@@ -112,6 +112,8 @@ TEST(ModulatedDeformConv2d, RefusesBadInput) {
   ExpectError(c.op, with(1, {2, 17, 7, 9}), {"'offset'", "dimension 1 is 17, wanted 2*deform_groups*KH*KW = 18"});
   ExpectError(c.op, with(1, {2, 18, 6, 9}), {"'offset'", "dimension 2 is 6, wanted OH", "= 7"});
   ExpectError(c.op, with(2, {2, 8, 7, 9}), {"'mask'", "wanted deform_groups*KH*KW = 9"});
+  ExpectError(c.op, with(2, {2, 9, 7, 8}), {"'mask'", "dimension 3 is 8, wanted OW = 9"});
+  ExpectError(c.op, with(2, {2, 9, 8, 9}), {"'mask'", "dimension 2 is 8, wanted OH = 7"});
   ExpectError(c.op, with(3, {5, 2, 3, 3}), {"'weight'", "dimension 1 is 2, wanted C/groups = 3"});
   ExpectError(c.op, with(4, {4}), {"'bias'", "wanted O = 5"});
   ExpectError(c.op, with(0, {2, 3, 7}), {"'input' has rank 3"});

@@ -25,7 +25,7 @@ struct Nms {
   static constexpr std::tuple kAttributes = {
       Attr("iou_threshold", &Nms::iou_threshold, "a box goes when its IoU with a kept one is greater").Between(0, 1),
       Attr("offset", &Nms::offset, "added to every width and height: 1 where x2, y2 are the last pixel").Between(0, 1),
-      Attr("score_threshold", &Nms::score_threshold, "only boxes of a greater score take part"),
+      Attr("score_threshold", &Nms::score_threshold, "only boxes of a greater score take part").MayBeInfinite(),
       Attr("max_output_boxes_per_class", &Nms::max_output_boxes_per_class,
            "boxes kept of each class; 0: all. For boxes of one set (rank 2) it must be 0")
           .AtLeast(0),

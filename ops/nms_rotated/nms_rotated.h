@@ -20,7 +20,7 @@ struct NmsRotated {
   static constexpr std::tuple kAttributes = {
       Attr("iou_threshold", &NmsRotated::iou_threshold, "a box goes when its IoU with a kept one is greater")
           .Between(0, 1),
-      Attr("score_threshold", &NmsRotated::score_threshold, "only boxes of a greater score take part"),
+      Attr("score_threshold", &NmsRotated::score_threshold, "only boxes of a greater score take part").MayBeInfinite(),
   };
   static constexpr Doc kDoc = {
       .summary = "Keeps the best rotated box of every group of overlapping ones.",

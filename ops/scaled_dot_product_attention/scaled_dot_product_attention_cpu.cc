@@ -115,15 +115,17 @@ struct Attention {
     if (panel < key_panels) {
       const int64_t first = panel * width, count = std::min(width, keys() - first), depth = size();
       const T* from = k.data() + (batch * keys() + first) * depth;
-      PackWeights(
-          count, depth, [&](int64_t o, int64_t e) { return ToFloat(from[o * depth + e]); },
-          packed + panel * width * depth);
+      const auto fill = [&](int64_t o, float* to, int64_t stride) {
+        for (int64_t e = 0; e < depth; ++e) to[e * stride] = ToFloat(from[o * depth + e]);
+      };
+      PackPanel(0, count, depth, fill, packed + panel * width * depth);
     } else {
       const int64_t first = (panel - key_panels) * width, count = std::min(width, values() - first), step = values();
       const T* from = v.data() + batch * keys() * step + first;
-      PackWeights(
-          count, keys(), [&](int64_t o, int64_t s) { return ToFloat(from[s * step + o]); },
-          packed + KeyFloats() + first * keys());
+      const auto fill = [&](int64_t o, float* to, int64_t stride) {
+        for (int64_t s = 0; s < keys(); ++s) to[s * stride] = ToFloat(from[s * step + o]);
+      };
+      PackPanel(0, count, keys(), fill, packed + KeyFloats() + first * keys());
     }
   }
 
