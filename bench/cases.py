@@ -175,6 +175,19 @@ def resize(channels: int, height: int, width: int) -> Case:
     return Case("dynamic_resize", f"bicubic x3 of {channels}x{height}x{width}", make)
 
 
+def bicubic_interpolate() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 3, 360, 640)
+        feeds = {"x": x}
+        ours = session("mmdeploy::TRTBicubicInterpolate", feeds, threads,
+                       attributes={"scale_factor": [2.0, 2.0], "align_corners": 1})  # fmt: skip
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: F.interpolate(tx, scale_factor=2, mode="bicubic", align_corners=True))
+        return Contest(ours, {"torch interpolate": theirs}, 5 * megabytes(x), tolerance=1e-3)
+
+    return Case("bicubic_interpolate", "x2 of 3x360x640, align_corners", make)
+
+
 # ---- suppression -----------------------------------------------------------------------------------
 
 
@@ -356,20 +369,35 @@ def ms_deform_attn(queries: int | None) -> Case:
     return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
 
 
+def attention() -> Case:
+    def make(threads: int) -> Contest:
+        q, k, v = normal(0, 8, 900, 32), normal(1, 8, 900, 32), normal(2, 8, 900, 32)
+        ours = session("mmdeploy::ScaledDotProductAttentionTRT", {"q": q, "k": k, "v": v}, threads, ["out", "weights"])
+        tq, tk, tv = (torch.from_numpy(t) for t in (q, k, v))
+
+        def formulation() -> tuple[torch.Tensor, torch.Tensor]:
+            weights = torch.softmax(torch.bmm(tq, tk.transpose(1, 2)) / 32**0.5, -1)
+            return torch.bmm(weights, tv), weights
+
+        moved = megabytes(q, k, v) + q.nbytes + 8 * 900 * 900 * 4
+        return Contest(ours, {"torch bmm, softmax, bmm": with_torch(formulation)}, moved, 4 * 8 * 900 * 900 * 32)
+
+    return Case("scaled_dot_product_attention", "8 x 900 queries, 900 keys, 32", make)
+
+
 # ---- scans, pools, norms, copies -------------------------------------------------------------------
 
 
-def cummax(dim: int) -> Case:
+def cumulative(name: str, dim: int) -> Case:
     def make(threads: int) -> Contest:
         x = normal(0, 64, 512, 512)
-        ours = session("mmcv::cummax", {"x": x}, threads, ["values", "indices"], attributes={"dim": dim})
-        tx = torch.from_numpy(x)
+        ours = session(f"mmcv::{name}", {"x": x}, threads, ["values", "indices"], attributes={"dim": dim})
+        tx, function = torch.from_numpy(x), getattr(torch, name)
         out = (torch.empty_like(tx), torch.empty(tx.shape, dtype=torch.int64))
-        return Contest(
-            ours, {"torch cummax (out=)": with_torch(lambda: torch.cummax(tx, dim, out=out))}, megabytes(x) * 4
-        )
+        theirs = with_torch(lambda: function(tx, dim, out=out))
+        return Contest(ours, {f"torch {name} (out=)": theirs}, megabytes(x) * 4)
 
-    return Case("cummax", f"64x512x512, dim {dim}", make)
+    return Case(name, f"64x512x512, dim {dim}", make)
 
 
 def corner_pool(mode: int) -> Case:
@@ -407,6 +435,46 @@ def scatter_nd() -> Case:
                        megabytes(x) * 2 + megabytes(updates) * 2)  # fmt: skip
 
     return Case("scatter_nd", "4096x1024, 1024 rows", make)
+
+
+def gather_topk() -> Case:
+    def make(threads: int) -> Contest:
+        data = normal(0, 4, 20000, 80)
+        index = np.random.default_rng(11).integers(0, 20000, (4, 1000)).astype(np.int32)
+        ours = session("mmdeploy::GatherTopk", {"data": data, "indices": index}, threads)
+        td, ti = torch.from_numpy(data), torch.from_numpy(index.astype(np.int64))[..., None].expand(-1, -1, 80)
+        return Contest(ours, {"torch gather": with_torch(lambda: td.gather(1, ti))}, 2 * 4 * 1000 * 80 * 4)
+
+    return Case("gather_topk", "4x20000x80, 1,000 rows", make)
+
+
+def grid_priors() -> Case:
+    def make(threads: int) -> Contest:
+        base, height, width = normal(0, 9, 4), np.zeros(200, np.int64), np.zeros(304, np.int64)
+        ours = session("mmdeploy::GridPriorsTRT", {"base": base, "h": height, "w": width}, threads,
+                       attributes={"stride_h": 4, "stride_w": 4})  # fmt: skip
+        tb = torch.from_numpy(base)
+
+        def formulation() -> torch.Tensor:
+            y, x = torch.meshgrid(torch.arange(200.0) * 4, torch.arange(304.0) * 4, indexing="ij")
+            shifts = torch.stack([x, y, x, y], -1).reshape(-1, 1, 4)
+            return (shifts + tb).reshape(-1, 4)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, 9 * 200 * 304 * 16)
+
+    return Case("grid_priors", "9 anchors, 200x304", make)
+
+
+def rotated_feature_align() -> Case:
+    def make(threads: int) -> Contest:
+        x, rng = normal(0, 1, 256, 100, 152), np.random.default_rng(12)
+        boxes = np.concatenate([rng.uniform(0, 100, (1, 100, 152, 2)), rng.uniform(4, 30, (1, 100, 152, 2)),
+                                rng.uniform(-3, 3, (1, 100, 152, 1))], -1).astype(np.float32)  # fmt: skip
+        ours = session("mmcv::MMCVRotatedFeatureAlign", {"x": x, "boxes": boxes}, threads,
+                       attributes={"spatial_scale": 1.0, "points": 5})  # fmt: skip
+        return Contest(ours, {}, megabytes(x) * 2 + megabytes(boxes))
+
+    return Case("rotated_feature_align", "256x100x152, 5 points", make)
 
 
 # ---- point clouds ----------------------------------------------------------------------------------
@@ -511,6 +579,7 @@ CASES = [
     resize(1, 512, 512),
     resize(3, 360, 640),
     resize(3, 1080, 1920),
+    bicubic_interpolate(),
     *(nms(kind) for kind in ("clustered", "spread", "disjoint")),
     soft_nms(1),
     soft_nms(2),
@@ -523,10 +592,14 @@ CASES = [
     deform_conv(modulated=False),
     ms_deform_attn(900),
     ms_deform_attn(None),
-    *(cummax(dim) for dim in range(3)),
+    attention(),
+    *(cumulative(name, dim) for name in ("cummax", "cummin") for dim in range(3)),
     *(corner_pool(mode) for mode in range(4)),
     instance_norm(),
     scatter_nd(),
+    gather_topk(),
+    grid_priors(),
+    rotated_feature_align(),
     voxel_grid(),
     knn(),
     small_grid_sampler(),

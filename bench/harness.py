@@ -255,3 +255,10 @@ def machine() -> dict[str, object]:
 
 def as_json(row: Row) -> dict[str, object]:
     return {**asdict(row), "best_rival": row.best_rival, "ratio": row.ratio}
+
+
+def from_json(row: Mapping[str, object]) -> Row:
+    fields = {key: value for key, value in row.items() if key not in ("best_rival", "ratio")}
+    fields["ours"] = Timing(**row["ours"])
+    fields["rivals"] = {name: Timing(**timing) for name, timing in row["rivals"].items()}
+    return Row(**fields)

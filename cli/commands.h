@@ -13,6 +13,7 @@ using Action = std::function<int()>;
 void AddRunCommand(CLI::App& app, Action& action);
 void AddInspectCommand(CLI::App& app, Action& action);
 void AddVerifyCommand(CLI::App& app, Action& action);
+void AddBenchCommand(CLI::App& app, Action& action);
 void AddOpsCommand(CLI::App& app, Action& action);
 
 }  // namespace polyop::cli

@@ -15,6 +15,7 @@ constexpr const char* kFooter =
     "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,3,3\n"
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
     "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
+    "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "\n"
     "Exit codes:\n"
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   polyop::cli::AddRunCommand(app, action);
   polyop::cli::AddInspectCommand(app, action);
   polyop::cli::AddVerifyCommand(app, action);
+  polyop::cli::AddBenchCommand(app, action);
   polyop::cli::AddOpsCommand(app, action);
   if (argc == 1) {
     std::cout << app.help();

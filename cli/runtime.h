@@ -16,6 +16,7 @@ struct SessionOptions {
   int threads = 0;                     // 0: as many as the machine has cores
   bool reference_kernels = false;      // polyop's operators by their naive kernels
   std::string model;                   // the model's bytes; "" reads the file
+  std::string profile;                 // where ONNX Runtime's profile goes, a path's beginning; "": none
 };
 
 struct TensorInfo {
@@ -36,6 +37,8 @@ class Session {
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
   /// Inputs in the model's order. Returns the outputs in theirs.
   std::vector<Array> Run(const std::vector<Array>& inputs);
+  /// Ends the profile that the options asked for; returns its file.
+  std::string EndProfile();
   const std::string& runtime_version() const { return version_; }
   const std::string& runtime_path() const { return path_; }
 

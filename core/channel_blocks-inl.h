@@ -9,6 +9,7 @@
 #endif
 
 #include "core/simd.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -37,39 +38,73 @@ struct ChannelBlocks {
   }
 };
 
+using QuadTag = hn::FixedTag<float, 4>;
+
+// Four rows of four values become columns.
+HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
+  const QuadTag q;
+  const auto low01 = hn::InterleaveLower(q, rows[0], rows[1]), high01 = hn::InterleaveUpper(q, rows[0], rows[1]);
+  const auto low23 = hn::InterleaveLower(q, rows[2], rows[3]), high23 = hn::InterleaveUpper(q, rows[2], rows[3]);
+  rows[0] = hn::ConcatLowerLower(q, low23, low01);
+  rows[1] = hn::ConcatUpperUpper(q, low23, low01);
+  rows[2] = hn::ConcatLowerLower(q, high23, high01);
+  rows[3] = hn::ConcatUpperUpper(q, high23, high01);
+}
+
 // Pixels [begin, end) of up to 16 channels. `from` is the first channel's plane.
 template <class T>
 void InterleaveChannels(const T* from, int64_t channels, int64_t pixels, int64_t begin, int64_t end, float* to) {
   constexpr int64_t kTile = 32;  // 2 KiB of the result: stays in L1 while the channels are visited in turn
+  const QuadTag q;
   for (int64_t tile = begin; tile < end; tile += kTile) {
-    const int64_t tile_end = std::min(end, tile + kTile);
+    const int64_t size = std::min(end - tile, kTile), whole = size / 4 * 4;
     float* const target = to + tile * kBlockChannels;
-    if (channels < kBlockChannels) std::fill_n(target, (tile_end - tile) * kBlockChannels, 0.0f);
-    for (int64_t c = 0; c < channels; ++c) {
-      const T* plane = from + c * pixels;
-      for (int64_t p = tile; p < tile_end; ++p) target[(p - tile) * kBlockChannels + c] = ToFloat(plane[p]);
+    if (channels < kBlockChannels) std::fill_n(target, size * kBlockChannels, 0.0f);
+    int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) {
+      const T* const planes = from + c * pixels + tile;
+      for (int64_t p = 0; p < whole; p += 4) {
+        hn::Vec<QuadTag> quad[4];
+        for (int64_t k = 0; k < 4; ++k) quad[k] = LoadFloat(q, planes + k * pixels + p);
+        Transpose(quad);
+        for (int64_t k = 0; k < 4; ++k) hn::StoreU(quad[k], q, target + (p + k) * kBlockChannels + c);
+      }
+      for (int64_t p = whole; p < size; ++p) {
+        for (int64_t k = 0; k < 4; ++k) target[p * kBlockChannels + c + k] = ToFloat(planes[k * pixels + p]);
+      }
+    }
+    for (; c < channels; ++c) {
+      const T* const plane = from + c * pixels + tile;
+      for (int64_t p = 0; p < size; ++p) target[p * kBlockChannels + c] = ToFloat(plane[p]);
     }
   }
 }
 
-/// Copies input [N, C, pixels…] into `memory` of FloatsFor() floats.
+/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks * pixels * 16
+/// floats. In the result they are numbered from 0.
 template <class T>
 ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
-                              int64_t pixels, float* memory) {
-  const ChannelBlocks result{memory, ChannelBlocks::BlocksFor(channels), pixels};
+                              int64_t pixels, float* memory, int64_t first_block, int64_t blocks) {
+  const ChannelBlocks result{memory, blocks, pixels};
   constexpr int64_t kRun = 4096;  // pixels of one item
   const int64_t runs = (pixels + kRun - 1) / kRun;
-  context.ParallelFor(pictures * result.blocks * runs, 1, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(pictures * blocks * runs, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t run = item % runs, plane = item / runs, block = plane % result.blocks,
-                    picture = plane / result.blocks;
-      const int64_t first = block * kBlockChannels;
+      const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
+      const int64_t first = (first_block + plane % blocks) * kBlockChannels;
       InterleaveChannels(input + (picture * channels + first) * pixels, std::min(kBlockChannels, channels - first),
                          pixels, run * kRun, std::min(pixels, (run + 1) * kRun),
                          memory + plane * pixels * kBlockChannels);
     }
   });
   return result;
+}
+
+/// Copies all of input [N, C, pixels…] into `memory` of FloatsFor() floats.
+template <class T>
+ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                              int64_t pixels, float* memory) {
+  return ToChannelBlocks(context, input, pictures, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
 }
 
 /// A block of 16 channels in registers.
@@ -88,6 +123,11 @@ struct BlockSum {
     for (int64_t i = 0; i < kBlockVectors; ++i)
       v[i] = hn::MulAdd(hn::LoadU(BlockTag(), pixel + i * kBlockLanes), w, v[i]);
   }
+  /// this += weight * other
+  HWY_INLINE void Add(const BlockSum& other, float weight) {
+    const auto w = hn::Set(BlockTag(), weight);
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::MulAdd(other.v[i], w, v[i]);
+  }
   /// this = this > other ? this : other, so that NaN in `other` is passed over
   HWY_INLINE void Max(const BlockSum& other) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenElse(hn::Gt(other.v[i], v[i]), other.v[i], v[i]);
@@ -98,10 +138,31 @@ struct BlockSum {
   }
 };
 
-/// tile [count][16] -> channels <= 16 rows of `count` values, `stride` apart, rounding to T.
-template <class T>
+/// tile [count][16] -> channels <= 16 rows of `count` values, `stride` apart, rounding to T. With kStream past the
+/// caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
+template <bool kStream = false, class T>
 void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to) {
-  for (int64_t c = 0; c < channels; ++c) {
+  const QuadTag q;
+  const int64_t whole = count / 4 * 4;
+  int64_t c = 0;
+  for (; c + 4 <= channels; c += 4) {
+    for (int64_t i = 0; i < whole; i += 4) {
+      hn::Vec<QuadTag> quad[4];
+      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::LoadU(q, tile + (i + k) * kBlockChannels + c);
+      Transpose(quad);
+      for (int64_t k = 0; k < 4; ++k) {
+        if constexpr (kStream) {
+          hn::Stream(quad[k], q, to + (c + k) * stride + i);
+        } else {
+          StoreFloat(quad[k], q, to + (c + k) * stride + i);
+        }
+      }
+    }
+    for (int64_t i = whole; i < count; ++i) {
+      for (int64_t k = 0; k < 4; ++k) to[(c + k) * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c + k]);
+    }
+  }
+  for (; c < channels; ++c) {
     for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c]);
   }
 }

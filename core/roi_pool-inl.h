@@ -7,14 +7,17 @@
 #define POLYOP_CORE_ROI_POOL_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "core/channel_blocks-inl.h"
 #include "core/roi_axis.h"
 #include "core/simd.h"
+#include "core/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -35,10 +38,25 @@ struct AxisTaps {
 struct Roi {
   int64_t picture = 0;
   int32_t level = 0;
+  int32_t place = 0;  // rois of near places are near in the picture
   RoiAxis y, x;
   AxisTaps rows, columns;
-  float scale = 0;  // 1 / samples
+  float scale = 0;    // 1 / samples
+  bool four = false;  // every bin has kFour taps on both axes
 };
+
+constexpr int32_t kPlaces = 1 << 15;
+
+// Which cell of 32 pixels lies there.
+inline int32_t CellOf(double pixel) {
+  const double cell = pixel / 32;
+  return cell > 0 ? static_cast<int32_t>(std::min(cell, kPlaces - 1.0)) : 0;  // NaN: 0
+}
+inline int32_t PlaceOf(double y, double x) { return CellOf(y) * kPlaces + CellOf(x); }
+
+inline double Middle(const RoiAxis& axis, int64_t bins) {
+  return axis.start + axis.bin * static_cast<double>(bins) / 2;
+}
 
 // Most taps that the bins of an axis can have together.
 inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent) {
@@ -48,7 +66,7 @@ inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent) {
     axis.Inside(b, extent, &begin, &end);
     total += 2 * (end - begin);
   }
-  return total;
+  return std::max(total, bins * 4);  // room to pad
 }
 
 // Average: samples of a bin that share a pixel share its tap.
@@ -79,6 +97,29 @@ inline void FillMerged(const RoiAxis& axis, int64_t bins, int64_t extent, const 
   out.begin[bins] = count;
 }
 
+// Averages of bins with this many taps an axis (two samples) need no loops of their own.
+constexpr int64_t kFour = 4;
+
+// Brings every bin to four taps: the last one comes again, each time with half of the weight that is left. (Weights of
+// 0 would make NaN of infinite pixels.) Returns false, and changes nothing, if a bin has no taps or more than four.
+inline bool PadToFour(const AxisTaps& axis, int64_t bins) {
+  for (int64_t b = 0; b < bins; ++b) {
+    const int64_t count = axis.begin[b + 1] - axis.begin[b];
+    if (count == 0 || count > kFour) return false;
+  }
+  for (int64_t b = bins; b-- > 0;) {  // from the end: a bin moves up, if at all
+    const int64_t from = axis.begin[b], count = axis.begin[b + 1] - from;
+    Tap padded[kFour];
+    for (int64_t t = 0; t < kFour; ++t) {
+      padded[t] = axis.taps[from + std::min(t, count - 1)];
+      if (t >= count) padded[t].weight = padded[t - 1].weight /= 2;
+    }
+    std::copy_n(padded, kFour, axis.taps + b * kFour);
+  }
+  for (int64_t b = 0; b <= bins; ++b) axis.begin[b] = static_cast<int32_t>(b * kFour);
+  return true;
+}
+
 // Maximum: two taps for every sample. A bin with samples outside starts with taps of weight 0, whose value 0
 // takes part in the maximum.
 inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, const AxisTaps& out) {
@@ -99,19 +140,63 @@ inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, const
   out.begin[bins] = count;
 }
 
-inline void PoolAverage(const Roi& roi, const float* block, int64_t width, int64_t rows, int64_t columns, float* tile) {
+// Blocks whose averages are summed at a time, so that finding a tap is worth more: as registers allow.
+constexpr int64_t kPooledBlocks = kBlockVectors == 1 ? 4 : kBlockVectors == 2 ? 2 : 1;
+
+inline int64_t UnitsOf(int64_t blocks) { return (blocks + kPooledBlocks - 1) / kPooledBlocks; }
+// Floats of blocks that are pooled together: they stay in L2, or one after the other is faster.
+constexpr int64_t kPooledTogether = 1 << 18;
+
+// kBlocks blocks that lie `block_stride` floats apart; tile [kBlocks][rows][columns][16].
+template <int64_t kBlocks>
+void PoolAverage(const Roi& roi, const float* block, int64_t block_stride, int64_t width, int64_t rows, int64_t columns,
+                 float* tile) {
+  const int64_t tile_stride = rows * columns * kBlockChannels;
   for (int64_t by = 0; by < rows; ++by) {
     for (int64_t bx = 0; bx < columns; ++bx) {
-      BlockSum sum;
-      sum.Fill(0);
+      BlockSum sum[kBlocks];
+      for (BlockSum& s : sum) s.Fill(0);
       for (int32_t ty = roi.rows.begin[by]; ty < roi.rows.begin[by + 1]; ++ty) {
-        const float* row = block + roi.rows.taps[ty].index * width * kBlockChannels;
+        const float* const row = block + roi.rows.taps[ty].index * width * kBlockChannels;
+        BlockSum across[kBlocks];
+        for (BlockSum& s : across) s.Fill(0);
         for (int32_t tx = roi.columns.begin[bx]; tx < roi.columns.begin[bx + 1]; ++tx) {
           const Tap& tap = roi.columns.taps[tx];
-          sum.Add(row + tap.index * kBlockChannels, roi.rows.taps[ty].weight * tap.weight);
+          const float* const pixel = row + tap.index * kBlockChannels;
+          for (int64_t b = 0; b < kBlocks; ++b) across[b].Add(pixel + b * block_stride, tap.weight);
         }
+        for (int64_t b = 0; b < kBlocks; ++b) sum[b].Add(across[b], roi.rows.taps[ty].weight);
       }
-      sum.Store(roi.scale, tile);
+      for (int64_t b = 0; b < kBlocks; ++b) sum[b].Store(roi.scale, tile + b * tile_stride);
+      tile += kBlockChannels;
+    }
+  }
+}
+
+// The same for a roi of four taps.
+template <int64_t kBlocks>
+void PoolAverageOfFour(const Roi& roi, const float* block, int64_t block_stride, int64_t width, int64_t rows,
+                       int64_t columns, float* tile) {
+  const int64_t tile_stride = rows * columns * kBlockChannels;
+  for (int64_t by = 0; by < rows; ++by) {
+    const Tap* const y = roi.rows.taps + by * kFour;
+    const float* row[kFour];
+    for (int64_t t = 0; t < kFour; ++t) row[t] = block + y[t].index * width * kBlockChannels;
+    for (int64_t bx = 0; bx < columns; ++bx) {
+      const Tap* const x = roi.columns.taps + bx * kFour;
+      for (int64_t b = 0; b < kBlocks; ++b) {
+        BlockSum sum;
+        sum.Fill(0);
+        for (int64_t t = 0; t < kFour; ++t) {
+          BlockSum across;
+          across.Fill(0);
+          for (int64_t u = 0; u < kFour; ++u) {
+            across.Add(row[t] + b * block_stride + x[u].index * kBlockChannels, x[u].weight);
+          }
+          sum.Add(across, y[t].weight);
+        }
+        sum.Store(roi.scale, tile + b * tile_stride);
+      }
       tile += kBlockChannels;
     }
   }
@@ -149,6 +234,15 @@ inline void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64
   }
 }
 
+// Writes the bins of up to 16 channels of a roi, one piece of the output. A piece that is streamed past the caches is
+// made in `spare` first, which has room for it.
+template <class T>
+void WriteRoi(const float* tile, float* spare, int64_t bins, int64_t channels, bool stream, T* to) {
+  T* const made = stream ? reinterpret_cast<T*>(spare) : to;
+  WriteChannels(tile, bins, channels, bins, made);
+  if (stream) CopyBytes(made, to, channels * bins * static_cast<int64_t>(sizeof(T)), true);
+}
+
 /// A feature map of shape [N, C, height, width].
 template <class T>
 struct RoiLevel {
@@ -162,30 +256,36 @@ struct RoiPooling {
   bool aligned, average;
 };
 
-/// Copies every level to blocks of channels. `copies` owns the memory, one entry a level.
+/// Copies some blocks of channels of every level, one entry of `copies` a level.
 template <class T>
-Status CopyLevels(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
-                  const Scratch<float>& memory, ChannelBlocks* copies) {
-  float* at = memory.data();
+void CopyLevels(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
+                int64_t first_block, int64_t blocks, float* memory, ChannelBlocks* copies) {
   for (size_t l = 0; l < levels.size(); ++l) {
     const int64_t pixels = levels[l].height * levels[l].width;
-    copies[l] = ToChannelBlocks(context, levels[l].data, batch, channels, pixels, at);
-    at += ChannelBlocks::FloatsFor(batch, channels, pixels);
+    copies[l] = ToChannelBlocks(context, levels[l].data, batch, channels, pixels, memory, first_block, blocks);
+    memory += batch * blocks * pixels * kBlockChannels;
   }
-  return Status::Ok();
 }
 
-/// Checks that pixels of every level fit 32 bits, and adds up the floats of their copies.
+/// Checks that pixels of every level fit 32 bits, and adds up the floats of one block of channels of all of them.
 template <class T>
-Status MeasureLevels(std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels, int64_t* floats) {
-  *floats = 0;
+Status MeasureLevels(std::span<const RoiLevel<T>> levels, int64_t batch, int64_t* block_floats) {
+  *block_floats = 0;
   for (const RoiLevel<T>& level : levels) {
     if (level.width > 0 && level.height > INT32_MAX / level.width) {
       return InvalidArgument("a feature map of ", level.height, " x ", level.width, " pixels: they must fit 32 bits");
     }
-    *floats += ChannelBlocks::FloatsFor(batch, channels, level.height * level.width);
+    *block_floats += batch * level.height * level.width * kBlockChannels;
   }
   return Status::Ok();
+}
+
+/// How many blocks of channels are copied and pooled at a time: what stays in a cache that cores share, and is work
+/// enough for them.
+inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_floats) {
+  constexpr int64_t kFloats = 4 << 20;
+  const int64_t units = kFloats / std::max<int64_t>(block_floats, 1) / kPooledBlocks;
+  return std::min(blocks, std::max<int64_t>(units, 1) * kPooledBlocks);
 }
 
 /// Pools `count` boxes (x1, y1, x2, y2 as box(r, float[4])) of picture_of(r), level_of(r) to output
@@ -196,13 +296,14 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
                 const RoiPooling& how, T* output) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
-  int64_t copy_floats = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, channels, &copy_floats));
+  int64_t block_floats = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, &block_floats));
 
   // The taps of all rois, once: every block of channels uses them.
   const Scratch<Roi> table = context.Allocate<Roi>(count);
+  const Scratch<int64_t> order = context.Allocate<int64_t>(count);
   const Scratch<ChannelBlocks> copies = context.Allocate<ChannelBlocks>(static_cast<int64_t>(levels.size()));
-  if (!table || !copies) return Internal("out of memory: ", count, " rois");
+  if (!table || !order || !copies) return Internal("out of memory: ", count, " rois");
   int64_t taps_total = 0;
   for (int64_t r = 0; r < count; ++r) {
     Roi roi;
@@ -213,17 +314,28 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
     box_of(r, box);
     roi.x = RoiAxis::Make(box[0], box[2], level.scale, how.aligned, columns, how.sampling_ratio);
     roi.y = RoiAxis::Make(box[1], box[3], level.scale, how.aligned, rows, how.sampling_ratio);
+    roi.place = PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns));
     const double samples = static_cast<double>(roi.x.samples) * static_cast<double>(roi.y.samples);
     roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
     taps_total += TapsBound(roi.y, rows, level.height) + TapsBound(roi.x, columns, level.width);
     table[r] = roi;
+    order[r] = r;
   }
+  // Neighbours in the picture follow each other: they read the same part of the cache.
+  std::sort(order.data(), order.data() + count, [&](int64_t a, int64_t b) {
+    const Roi &l = table[a], &r = table[b];
+    return std::tie(l.level, l.picture, l.place, a) < std::tie(r.level, r.picture, r.place, b);
+  });
   const Scratch<Tap> taps = context.Allocate<Tap>(taps_total);
   const Scratch<int32_t> begins = context.Allocate<int32_t>(count * (rows + columns + 2));
-  const Scratch<float> blocked = context.Allocate<float>(copy_floats);
-  const int64_t blocks = ChannelBlocks::BlocksFor(channels), items = blocks * count;
-  const int64_t grain = GrainFor(static_cast<double>(bins) * 30);
-  const Scratch<float> tiles = context.Allocate<float>(Context::NumTasks(items, grain) * bins * kBlockChannels);
+  const int64_t blocks = ChannelBlocks::BlocksFor(channels), at_once = BlocksAtOnce(blocks, block_floats);
+  const int64_t grain = GrainFor(static_cast<double>(bins * kPooledBlocks) * 30);
+  const int64_t tasks = std::max(Context::NumTasks(UnitsOf(at_once) * count, grain),
+                                 Context::NumTasks(UnitsOf(blocks % at_once) * count, grain));
+  const int64_t tile_floats = (kPooledBlocks + 1) * bins * kBlockChannels;  // one more to transpose into
+  const bool stream = ShouldStream(output, bins * kBlockChannels * sizeof(T), count * channels / kBlockChannels);
+  const Scratch<float> blocked = context.Allocate<float>(at_once * block_floats);
+  const Scratch<float> tiles = context.Allocate<float>(tasks * tile_floats);
   if (!taps || !begins || !blocked || !tiles) return Internal("out of memory: scratch for ", count, " rois");
   int64_t tap_at = 0;
   for (int64_t r = 0; r < count; ++r) {
@@ -240,21 +352,50 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
       const RoiLevel<T>& level = levels[static_cast<size_t>(table[r].level)];
       (how.average ? FillMerged : FillSamples)(table[r].y, rows, level.height, table[r].rows);
       (how.average ? FillMerged : FillSamples)(table[r].x, columns, level.width, table[r].columns);
+      table[r].four = how.average && PadToFour(table[r].rows, rows) && PadToFour(table[r].columns, columns);
     }
   });
 
-  POLYOP_RETURN_IF_ERROR(CopyLevels(context, levels, batch, channels, blocked, copies.data()));
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* tile = tiles.data() + task * bins * kBlockChannels;
-    for (int64_t item = begin; item < end; ++item) {  // block by block, so that a block stays in the cache
-      const int64_t block = item / count, r = item % count, first = block * kBlockChannels;
-      const float* pixels = copies[table[r].level].Block(table[r].picture, block);
-      const int64_t width = levels[static_cast<size_t>(table[r].level)].width;
-      (how.average ? PoolAverage : PoolMaximum)(table[r], pixels, width, rows, columns, tile);
-      WriteChannels(tile, bins, std::min(kBlockChannels, channels - first), bins,
-                    output + (r * channels + first) * bins);
-    }
-  });
+  for (int64_t start = 0; start < blocks; start += at_once) {
+    const int64_t some = std::min(at_once, blocks - start);
+    CopyLevels(context, levels, batch, channels, start, some, blocked.data(), copies.data());
+    const int64_t units = UnitsOf(some);
+    context.ParallelFor(units * count, grain, [&](int64_t task, int64_t begin, int64_t end) {
+      float* const tile = tiles.data() + task * tile_floats;
+      float* const spare = tile + kPooledBlocks * bins * kBlockChannels;
+      while (begin < end) {  // a run of rois of one level, of which a unit of blocks is pooled
+        const int64_t block = begin / count * kPooledBlocks, unit = std::min(kPooledBlocks, some - block);
+        const int64_t first = begin % count, stop = std::min(count, first + end - begin);
+        const int32_t level = table[order[first]].level;
+        int64_t last = first + 1;
+        while (last < stop && table[order[last]].level == level) ++last;
+        begin += last - first;
+        const ChannelBlocks& copy = copies[level];
+        const int64_t width = levels[static_cast<size_t>(level)].width, stride = copy.pixels * kBlockChannels;
+        const bool together = how.average && unit == kPooledBlocks && stride * unit <= kPooledTogether;
+        const int64_t step = together ? unit : 1;
+        for (int64_t b = block; b < block + unit; b += step) {
+          for (int64_t i = first; i < last; ++i) {
+            const Roi& roi = table[order[i]];
+            const float* const pixels = copy.Block(roi.picture, b);
+            if (!how.average) {
+              PoolMaximum(roi, pixels, width, rows, columns, tile);
+            } else if (together) {
+              (roi.four ? PoolAverageOfFour<kPooledBlocks> : PoolAverage<kPooledBlocks>)(roi, pixels, stride, width,
+                                                                                         rows, columns, tile);
+            } else {
+              (roi.four ? PoolAverageOfFour<1> : PoolAverage<1>)(roi, pixels, stride, width, rows, columns, tile);
+            }
+            for (int64_t k = 0; k < step; ++k) {
+              const int64_t channel = (start + b + k) * kBlockChannels;
+              WriteRoi(tile + k * bins * kBlockChannels, spare, bins, std::min(kBlockChannels, channels - channel),
+                       stream, output + (order[i] * channels + channel) * bins);
+            }
+          }
+        }
+      }
+    });
+  }
   return Status::Ok();
 }
 
@@ -303,6 +444,69 @@ struct RotatedGrid {
   }
 };
 
+// A rotated roi on its level: its grid and the part of it that lies inside.
+struct RotatedRoi {
+  RotatedGrid grid;
+  double u_range[2], v_range[2];
+  int64_t height, width, columns;
+  float scale;  // 1 / samples of a bin
+
+  static RotatedRoi Make(const RotatedBox& box, int64_t height, int64_t width, double scale, const RoiPooling& how) {
+    RotatedRoi roi{RotatedGrid::Make(box, scale, how), {}, {}, height, width, how.columns, 0};
+    const double samples = static_cast<double>(roi.grid.u.samples) * static_cast<double>(roi.grid.v.samples);
+    roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
+    roi.grid.Bounds(height, width, roi.u_range, roi.v_range);
+    return roi;
+  }
+  /// Most taps that a bin can have.
+  double TapsBound() const { return 4 * static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples); }
+
+  /// Calls add(tap) for every pixel of every sample of a bin.
+  template <class Add>
+  void ForEachTap(int64_t bin, const Add& add) const {
+    int64_t v_begin = 0, v_end = 0, u_begin = 0, u_end = 0;
+    grid.v.Inside(bin / columns, v_range[0], v_range[1], &v_begin, &v_end);
+    grid.u.Inside(bin % columns, u_range[0], u_range[1], &u_begin, &u_end);
+    for (int64_t iv = v_begin; iv < v_end; ++iv) {
+      for (int64_t iu = u_begin; iu < u_end; ++iu) {
+        const double u_at = grid.u.Position(bin % columns, iu), v_at = grid.v.Position(bin / columns, iv);
+        const LinearTaps y = RoiTaps(grid.Y(u_at, v_at), height), x = RoiTaps(grid.X(u_at, v_at), width);
+        if (!y.inside || !x.inside) continue;
+        for (const auto& [row, row_weight] : {std::pair{y.low, y.low_weight}, {y.high, y.high_weight}}) {
+          const int32_t first = row * static_cast<int32_t>(width);
+          if (row_weight != 0 && x.low_weight != 0) add(Tap{first + x.low, row_weight * x.low_weight * scale});
+          if (row_weight != 0 && x.high_weight != 0) add(Tap{first + x.high, row_weight * x.high_weight * scale});
+        }
+      }
+    }
+  }
+};
+
+// The taps of several rotated rois, found once for all blocks of channels.
+struct RotatedTaps {
+  static constexpr int64_t kTaps = 1 << 15, kRois = 64;
+  Tap* taps;     // kTaps
+  int32_t* end;  // of each bin of each roi, kRois * bins
+  int64_t used = 0, rois = 0;
+
+  /// False, and nothing changes, if there is no room.
+  bool Add(const RotatedRoi& roi, int64_t bins) {
+    if (rois == kRois || roi.TapsBound() * static_cast<double>(bins) > static_cast<double>(kTaps - used)) return false;
+    for (int64_t bin = 0; bin < bins; ++bin) {
+      roi.ForEachTap(bin, [&](const Tap& tap) { taps[used++] = tap; });
+      end[rois * bins + bin] = static_cast<int32_t>(used);
+    }
+    ++rois;
+    return true;
+  }
+};
+
+inline void SumTaps(const Tap* begin, const Tap* end, const float* block, BlockSum& sum) {
+  for (const Tap* tap = begin; tap < end; ++tap) {
+    sum.Add(block + static_cast<int64_t>(tap->index) * kBlockChannels, tap->weight);
+  }
+}
+
 /// As PoolRois, for boxes that box_of(r) gives as RotatedBox; the average of bilinear samples.
 template <class T, class BoxOf, class PictureOf, class LevelOf>
 Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
@@ -310,70 +514,85 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
                        const RoiPooling& how, T* output) {
   const int64_t bins = how.rows * how.columns, blocks = ChannelBlocks::BlocksFor(channels);
   if (count * channels * bins == 0) return Status::Ok();
-  int64_t copy_floats = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, channels, &copy_floats));
-  const int64_t grain = GrainFor(static_cast<double>(bins * blocks) * 30);
-  const int64_t tile_floats = blocks * bins * kBlockChannels;
+  int64_t block_floats = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, &block_floats));
+  struct Place {
+    int64_t picture;
+    int32_t level, cell;
+    int64_t roi;
+    auto operator<=>(const Place&) const = default;
+  };
+  const int64_t grain = GrainFor(static_cast<double>(bins * blocks) * 30), tasks = Context::NumTasks(count, grain);
+  const bool stream = ShouldStream(output, bins * kBlockChannels * sizeof(T), count * channels / kBlockChannels);
   const Scratch<ChannelBlocks> copies = context.Allocate<ChannelBlocks>(static_cast<int64_t>(levels.size()));
-  const Scratch<float> blocked = context.Allocate<float>(copy_floats);
-  const Scratch<float> tiles = context.Allocate<float>(Context::NumTasks(count, grain) * tile_floats);
-  if (!copies || !blocked || !tiles) return Internal("out of memory: scratch for ", count, " rois");
-  POLYOP_RETURN_IF_ERROR(CopyLevels(context, levels, batch, channels, blocked, copies.data()));
+  const Scratch<float> blocked = context.Allocate<float>(blocks * block_floats);
+  const Scratch<float> tiles = context.Allocate<float>(tasks * 2 * bins * kBlockChannels);  // and one to transpose into
+  const Scratch<Tap> taps = context.Allocate<Tap>(tasks * RotatedTaps::kTaps);
+  const Scratch<int32_t> ends = context.Allocate<int32_t>(tasks * RotatedTaps::kRois * bins);
+  const Scratch<Place> order = context.Allocate<Place>(count);
+  if (!copies || !blocked || !tiles || !taps || !ends || !order) {
+    return Internal("out of memory: scratch for ", count, " rois");
+  }
+  for (int64_t r = 0; r < count; ++r) {
+    const RotatedBox box = box_of(r);
+    const double scale = levels[static_cast<size_t>(level_of(r))].scale;
+    order[r] = {picture_of(r), level_of(r), PlaceOf(box.y * scale, box.x * scale), r};
+  }
+  std::sort(order.data(), order.data() + count);  // neighbours in the picture follow each other, as in PoolRois
+  CopyLevels(context, levels, batch, channels, 0, blocks, blocked.data(), copies.data());
 
   context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    constexpr int kChunk = 64;  // samples whose taps are found before the channels are visited
-    float* const tile = tiles.data() + task * tile_floats;
-    Tap taps[4 * kChunk];
-    for (int64_t r = begin; r < end; ++r) {
-      const int32_t level_index = level_of(r);
-      const RoiLevel<T>& level = levels[static_cast<size_t>(level_index)];
-      const ChannelBlocks& copy = copies[level_index];
-      const RotatedGrid grid = RotatedGrid::Make(box_of(r), level.scale, how);
-      const double samples = static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples);
-      const float scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
-      double u_range[2], v_range[2];
-      grid.Bounds(level.height, level.width, u_range, v_range);
-      std::fill_n(tile, tile_floats, 0.0f);
-      for (int64_t bin = 0; bin < bins; ++bin) {
-        int num_taps = 0;
-        const auto flush = [&] {
-          for (int64_t b = 0; b < blocks; ++b) {
-            float* const to = tile + (b * bins + bin) * kBlockChannels;
+    float* const tile = tiles.data() + task * 2 * bins * kBlockChannels;
+    const auto roi_of = [&](int64_t i) {
+      const RoiLevel<T>& level = levels[static_cast<size_t>(order[i].level)];
+      return RotatedRoi::Make(box_of(order[i].roi), level.height, level.width, level.scale, how);
+    };
+    const auto block_of = [&](int64_t i, int64_t b) { return copies[order[i].level].Block(order[i].picture, b); };
+    const auto write = [&](int64_t i, int64_t b) {
+      const int64_t first = b * kBlockChannels;
+      WriteRoi(tile, tile + bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), stream,
+               output + (order[i].roi * channels + first) * bins);
+    };
+    while (begin < end) {
+      RotatedTaps some{taps.data() + task * RotatedTaps::kTaps, ends.data() + task * RotatedTaps::kRois * bins};
+      const int64_t first = begin;
+      while (begin < end && some.Add(roi_of(begin), bins)) ++begin;
+      for (int64_t b = 0; b < blocks; ++b) {  // block by block, so that the part where the rois lie stays in the cache
+        const Tap* tap = some.taps;
+        for (int64_t i = first; i < begin; ++i) {
+          for (int64_t bin = 0; bin < bins; ++bin) {
+            const Tap* const stop = some.taps + some.end[(i - first) * bins + bin];
             BlockSum sum;
-            sum.Load(to);
-            const float* block = copy.Block(picture_of(r), b);
-            for (int t = 0; t < num_taps; ++t)
-              sum.Add(block + static_cast<int64_t>(taps[t].index) * kBlockChannels, taps[t].weight);
-            sum.Store(1.0f, to);
+            sum.Fill(0);
+            SumTaps(tap, stop, block_of(i, b), sum);
+            sum.Store(1.0f, tile + bin * kBlockChannels);
+            tap = stop;
           }
-          num_taps = 0;
-        };
-        int64_t v_begin = 0, v_end = 0, u_begin = 0, u_end = 0;
-        grid.v.Inside(bin / how.columns, v_range[0], v_range[1], &v_begin, &v_end);
-        grid.u.Inside(bin % how.columns, u_range[0], u_range[1], &u_begin, &u_end);
-        for (int64_t iv = v_begin; iv < v_end; ++iv) {
-          for (int64_t iu = u_begin; iu < u_end; ++iu) {
-            const double u_at = grid.u.Position(bin % how.columns, iu), v_at = grid.v.Position(bin / how.columns, iv);
-            const LinearTaps y = RoiTaps(grid.Y(u_at, v_at), level.height),
-                             x = RoiTaps(grid.X(u_at, v_at), level.width);
-            if (!y.inside || !x.inside) continue;
-            const auto width = static_cast<int32_t>(level.width);
-            for (const auto& [row, row_weight] : {std::pair{y.low, y.low_weight}, {y.high, y.high_weight}}) {
-              if (row_weight != 0 && x.low_weight != 0)
-                taps[num_taps++] = {row * width + x.low, row_weight * x.low_weight * scale};
-              if (row_weight != 0 && x.high_weight != 0)
-                taps[num_taps++] = {row * width + x.high, row_weight * x.high_weight * scale};
-            }
-            if (num_taps > 4 * (kChunk - 1)) flush();
-          }
+          write(i, b);
         }
-        flush();
       }
+      if (begin > first) continue;
+      // A roi of very many samples: they are found anew for each block, a few at a time.
+      const RotatedRoi roi = roi_of(begin);
       for (int64_t b = 0; b < blocks; ++b) {
-        const int64_t first = b * kBlockChannels;
-        WriteChannels(tile + b * bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), bins,
-                      output + (r * channels + first) * bins);
+        for (int64_t bin = 0; bin < bins; ++bin) {
+          BlockSum sum;
+          sum.Fill(0);
+          int64_t found = 0;
+          const auto flush = [&] {
+            SumTaps(some.taps, some.taps + found, block_of(begin, b), sum);
+            found = 0;
+          };
+          roi.ForEachTap(bin, [&](const Tap& tap) {
+            some.taps[found++] = tap;
+            if (found == RotatedTaps::kTaps) flush();
+          });
+          flush();
+          sum.Store(1.0f, tile + bin * kBlockChannels);
+        }
+        write(begin, b);
       }
+      ++begin;
     }
   });
   return Status::Ok();

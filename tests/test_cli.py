@@ -325,3 +325,47 @@ def test_help(polyop) -> None:
     assert polyop()[0] == USAGE
     assert polyop("--version")[1].startswith("polyop ")
     assert "subcommand" in polyop("nonsense")[2].lower() or polyop("nonsense")[0] == USAGE
+
+
+# ---- bench -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def additions(tmp_path: Path) -> None:
+    """2a + b as one custom node, of standard ones, and with the inputs exchanged."""
+    a = np.zeros((2, 3), np.float32)
+    onnx.save(model("custom::my_add", {"a": a, "b": a}, ["c"]), tmp_path / "custom.onnx")
+    onnx.save(model("custom::my_add", {"b": a, "a": a}, ["c"]), tmp_path / "exchanged.onnx")
+    nodes = [helper.make_node("Add", ["a", "a"], ["d"], name="twice"), helper.make_node("Add", ["d", "b"], ["c"])]
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape) for n in "abc"]
+    graph = helper.make_graph(nodes, "g", values[:2], values[2:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "standard.onnx")
+
+
+def test_bench_shows_the_nodes(polyop, additions: None) -> None:
+    code, out, err = polyop("bench", "standard.onnx", "--seconds", 0.05, "--threads", "1,2", "--layers")
+    assert code == OK, err
+    assert "median" in out
+    assert "twice" in out
+    assert "100" not in out.split("twice")[1].splitlines()[0]  # there is another node
+
+
+def test_bench_times_models_in_turns(polyop, additions: None) -> None:
+    command = ["bench", "custom.onnx", "--against", "standard.onnx", "--seconds", 0.05, "--json"]
+    code, out, err = polyop(*command)
+    assert code == OK, err
+    runs = json.loads(out)["runs"]
+    assert [(run["model"], run["threads"]) for run in runs] == [
+        ("custom.onnx", 1),
+        ("standard.onnx", 1),
+        ("custom.onnx", 2),
+        ("standard.onnx", 2),
+    ]
+    assert all(0 < run["min_seconds"] <= run["median_seconds"] for run in runs)
+
+
+def test_bench_refuses_models_that_do_not_agree(polyop, additions: None) -> None:
+    code, _, err = polyop("bench", "custom.onnx", "--against", "exchanged.onnx", "-i", "b=zeros")
+    assert code == FAILED
+    assert "do not agree" in err

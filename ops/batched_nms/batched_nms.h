@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/batched_nms.h"
+#include "core/detection_rule.h"
 #include "core/operator.h"
 
 namespace polyop {
 
 /// Suppression of axis-aligned boxes in every class of every picture, with a fixed number of detections.
-struct BatchedNms : BatchedNmsRule {
+struct BatchedNms : DetectionRule {
   bool return_index = false;
 
   static constexpr const char* kName = "batched_nms";
@@ -15,7 +15,7 @@ struct BatchedNms : BatchedNmsRule {
       "index?: i32[B, keep_topk]";
   static constexpr NodeName kNodes[] = {"mmdeploy::TRTBatchedNMS"};
   static constexpr auto kAttributes = std::tuple_cat(
-      kBatchedNmsAttributes,
+      kDetectionAttributes,
       std::tuple{
           Attr("return_index", &BatchedNms::return_index,
                "without effect: index is made when it is asked for. It is a box's number; with boxes for each class, "
@@ -24,7 +24,7 @@ struct BatchedNms : BatchedNmsRule {
       .summary =
           "Keeps the best axis-aligned boxes of each class, and of these the best of a picture. Boxes are "
           "(x1, y1, x2, y2).",
-      .semantics = kBatchedNmsSemantics,
+      .semantics = kDetectionSemantics,
       .source = "MMDeploy's TRTBatchedNMS, after TensorRT's batchedNMSPlugin",
       .differences =
           "MMDeploy writes nothing when keep_topk is more than topk, and takes no more than 5120 boxes of a class.",

@@ -1,22 +1,22 @@
 #pragma once
 
-#include "core/batched_nms.h"
+#include "core/detection_rule.h"
 #include "core/operator.h"
 
 namespace polyop {
 
 /// Suppression of rotated boxes in every class of every picture, with a fixed number of detections.
-struct BatchedRotatedNms : BatchedNmsRule {
+struct BatchedRotatedNms : DetectionRule {
   static constexpr const char* kName = "batched_rotated_nms";
   static constexpr Signature kSignature =
       "boxes: f32[B, N, *, 5], scores: f32[B, N, C] -> dets: f32[B, keep_topk, 6], labels: i32[B, keep_topk]";
   static constexpr NodeName kNodes[] = {"mmdeploy::TRTBatchedRotatedNMS"};
-  static constexpr auto kAttributes = kBatchedNmsAttributes;
+  static constexpr auto kAttributes = kDetectionAttributes;
   static constexpr Doc kDoc = {
       .summary =
           "Keeps the best rotated boxes of each class, and of these the best of a picture. Boxes are "
           "(centre x, centre y, width, height, angle in radians).",
-      .semantics = kBatchedNmsSemantics,
+      .semantics = kDetectionSemantics,
       .source = "MMDeploy's TRTBatchedRotatedNMS, after TensorRT's batchedNMSPlugin",
       .differences = "MMDeploy clips the angle too, and writes nothing when keep_topk is more than topk.",
   };

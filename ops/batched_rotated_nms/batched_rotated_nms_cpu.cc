@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/batched_rotated_nms/batched_rotated_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/batched_nms-inl.h"
+#include "core/detections-inl.h"
 #include "core/simd.h"
 #include "ops/batched_rotated_nms/batched_rotated_nms.h"
 

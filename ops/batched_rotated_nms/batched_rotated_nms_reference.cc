@@ -1,4 +1,4 @@
-#include "core/batched_nms_reference.h"
+#include "core/detections_reference.h"
 #include "core/rotated_boxes_reference.h"
 #include "ops/batched_rotated_nms/batched_rotated_nms.h"
 

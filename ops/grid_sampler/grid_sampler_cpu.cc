@@ -7,6 +7,7 @@
 #include "core/channel_blocks-inl.h"
 #include "core/cubic.h"
 #include "core/simd.h"
+#include "core/stream-inl.h"
 #include "ops/grid_sampler/grid_sampler.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -200,7 +201,7 @@ void GatherPlane(const float* plane, const Table& table, int64_t count, T* to) {
 
 // `count` outputs of up to 16 channels, `stride` apart. A tap is one load of 16 channels; the block has a pixel of
 // zeros for those outside.
-template <class Table, class T>
+template <bool kStream, class Table, class T>
 void SampleBlock(const float* block, const Table& table, int64_t count, int64_t channels, int64_t stride, T* to) {
   constexpr int64_t kTile = 64;
   HWY_ALIGN float tile[kTile * kBlockChannels];
@@ -215,7 +216,7 @@ void SampleBlock(const float* block, const Table& table, int64_t count, int64_t 
       }
       sum.Store(1, tile + i * kBlockChannels);
     }
-    WriteChannels(tile, tile_count, channels, stride, to + first);
+    WriteChannels<kStream>(tile, tile_count, channels, stride, to + first);
   }
 }
 
@@ -263,6 +264,7 @@ struct Outputs {
   const T* grid;
   T* to;
   int64_t points;
+  bool stream;  // past the caches, if its type is f32
 };
 
 template <int kAxes, int kPerAxis, class T>
@@ -290,12 +292,20 @@ void Sample(const Context& context, const Axis* axes, int64_t pixels, const Chan
         const int64_t channel = unit * channels.PerUnit();
         T* const to = outputs.to + (channels.first + channel) * outputs.points + first;
         if (channels.blocks) {
-          SampleBlock(data, table, count, std::min(kBlockChannels, channels.count - channel), outputs.points, to);
+          const int64_t some = std::min(kBlockChannels, channels.count - channel);
+          if constexpr (std::is_same_v<T, float>) {
+            if (outputs.stream) {
+              SampleBlock<true>(data, table, count, some, outputs.points, to);
+              continue;
+            }
+          }
+          SampleBlock<false>(data, table, count, some, outputs.points, to);
         } else {
           GatherPlane(data, table, count, to);
         }
       }
     }
+    if (outputs.stream) hwy::FlushStream();
   });
 }
 
@@ -354,9 +364,12 @@ Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<cons
   const Scratch<float> copy = context.Allocate<float>(std::max(copied_blocks * block_size, copied_planes * pixels));
   if (!copy) return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
 
+  const int64_t row_bytes = points * static_cast<int64_t>(sizeof(T));
+  const bool stream = ShouldStream(output.data(), row_bytes, output.size() / points);
   for (int64_t n = 0; n < input.dim(0); ++n) {
     const T* picture = input.data() + n * channels * pixels;
-    const Outputs<T> outputs = {grid.data() + n * points * kAxes, output.data() + n * channels * points, points};
+    const Outputs<T> outputs = {grid.data() + n * points * kAxes, output.data() + n * channels * points, points,
+                                stream};
     for (int64_t first = 0; first < in_blocks; first += block_step) {
       const Channels part = {copy.data(), first, std::min(block_step, in_blocks - first), true, block_size};
       CopyBlocks(context, picture, pixels, part, copy.data());

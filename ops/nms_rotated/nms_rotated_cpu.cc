@@ -37,7 +37,8 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
 
 Status NmsRotatedOfClasses(const NmsRotated& op, const Context& context, Tensor<const float, 3> boxes,
                            Tensor<const float, 3> scores, Pending<int64_t, 2> keep) {
-  const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = scores.dim(0) * classes;
+  const int64_t count = boxes.dim(1), classes = scores.dim(1);
+  const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number
   const Scratch<int64_t> order = context.Allocate<int64_t>(scores.size());
   const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
   if (!order || !kept) return Internal("out of memory: scratch for ", scores.size(), " scores");

@@ -1,18 +1,18 @@
 // Suppression per class and picture with a bounded number of detections: what TensorRT's batched NMS plugins do, for
 // upright and rotated boxes alike. Compiled once per instruction set; include it from a kernel file.
-#if defined(POLYOP_CORE_BATCHED_NMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_CORE_BATCHED_NMS_INL_H_
-#undef POLYOP_CORE_BATCHED_NMS_INL_H_
+#if defined(POLYOP_CORE_DETECTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_CORE_DETECTIONS_INL_H_
+#undef POLYOP_CORE_DETECTIONS_INL_H_
 #else
-#define POLYOP_CORE_BATCHED_NMS_INL_H_
+#define POLYOP_CORE_DETECTIONS_INL_H_
 #endif
 
 #include <algorithm>
 #include <optional>
 
-#include "core/batched_nms.h"
 #include "core/boxes-inl.h"
 #include "core/context.h"
+#include "core/detection_rule.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -64,12 +64,15 @@ struct Candidates {
 
 /// Boxes: UprightBoxes or RotatedBoxes; `make(memory, capacity)` sets one up. `dets` has kComponents + 1 columns.
 template <class Boxes, class Make>
-Status SuppressBatches(const BatchedNmsRule& rule, const Context& context, Tensor<const float, 4> boxes,
+Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor<const float, 4> boxes,
                        Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels,
                        const std::optional<Tensor<int32_t, 2>>& index, const Make& make) {
   constexpr int64_t kWidth = Boxes::kComponents, kGroup = Candidates::kClasses;
-  POLYOP_RETURN_IF_ERROR(CheckBatchedNms(rule, boxes, scores));
-  const int64_t pictures = boxes.dim(0), count = boxes.dim(1), classes = scores.dim(2);
+  POLYOP_RETURN_IF_ERROR(CheckDetectionInputs(rule, boxes, scores));
+  if (labels.size() == 0) return Status::Ok();
+  const int64_t pictures = boxes.dim(0), count = boxes.dim(1);
+  // Without boxes there is nothing in the classes, however many a shape without elements says.
+  const int64_t classes = count == 0 ? 0 : scores.dim(2);
   const int64_t box_classes = boxes.dim(2), keep = labels.dim(1);
   const int64_t most = rule.topk > 0 ? std::min(rule.topk, count) : count;
   const int64_t groups = (classes + kGroup - 1) / kGroup;

@@ -7,16 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "core/batched_nms.h"
+#include "core/detection_rule.h"
 
 namespace polyop::reference {
 
 /// `iou(a, b)` of two boxes of `components` numbers.
-inline Status SuppressBatches(const BatchedNmsRule& rule, int64_t components, const Tensor<const float, 4>& boxes,
+inline Status SuppressBatches(const DetectionRule& rule, int64_t components, const Tensor<const float, 4>& boxes,
                               const Tensor<const float, 3>& scores, const Tensor<float, 3>& dets,
                               const Tensor<int32_t, 2>& labels, const std::optional<Tensor<int32_t, 2>>& index,
                               const std::function<double(const float*, const float*)>& iou) {
-  POLYOP_RETURN_IF_ERROR(CheckBatchedNms(rule, boxes, scores));
+  POLYOP_RETURN_IF_ERROR(CheckDetectionInputs(rule, boxes, scores));
   struct Kept {
     float score;
     int64_t box, label;

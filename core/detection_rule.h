@@ -12,7 +12,7 @@
 namespace polyop {
 
 /// The base of an operator's struct.
-struct BatchedNmsRule {
+struct DetectionRule {
   int64_t background_label_id = -1;
   int64_t num_classes = -1;
   int64_t topk = -1;
@@ -23,21 +23,20 @@ struct BatchedNmsRule {
   bool clip_boxes = true;
 };
 
-inline constexpr std::tuple kBatchedNmsAttributes = {
-    Attr("background_label_id", &BatchedNmsRule::background_label_id, "a class that is left out; -1: none"),
-    Attr("num_classes", &BatchedNmsRule::num_classes, "how many classes 'scores' has; -1: not checked").AtLeast(-1),
-    Attr("topk", &BatchedNmsRule::topk, "boxes of a class that take part, the best ones; 0 or less: all"),
-    Attr("keep_topk", &BatchedNmsRule::keep_topk, "detections of a picture, the best ones").AtLeast(0).Required(),
-    Attr("score_threshold", &BatchedNmsRule::score_threshold, "only boxes of a greater score take part"),
-    Attr("iou_threshold", &BatchedNmsRule::iou_threshold,
+inline constexpr std::tuple kDetectionAttributes = {
+    Attr("background_label_id", &DetectionRule::background_label_id, "a class that is left out; -1: none"),
+    Attr("num_classes", &DetectionRule::num_classes, "how many classes 'scores' has; -1: not checked").AtLeast(-1),
+    Attr("topk", &DetectionRule::topk, "boxes of a class that take part, the best ones; 0 or less: all"),
+    Attr("keep_topk", &DetectionRule::keep_topk, "detections of a picture, the best ones").AtLeast(0).Required(),
+    Attr("score_threshold", &DetectionRule::score_threshold, "only boxes of a greater score take part"),
+    Attr("iou_threshold", &DetectionRule::iou_threshold,
          "a box goes when its IoU with a kept one of its class is greater")
         .Between(0, 1),
-    Attr("is_normalized", &BatchedNmsRule::is_normalized,
-         "without effect, as in MMDeploy: no extent gets a pixel more"),
-    Attr("clip_boxes", &BatchedNmsRule::clip_boxes, "coordinates of detections, not angles, are clipped to 0 … 1"),
+    Attr("is_normalized", &DetectionRule::is_normalized, "without effect, as in MMDeploy: no extent gets a pixel more"),
+    Attr("clip_boxes", &DetectionRule::clip_boxes, "coordinates of detections, not angles, are clipped to 0 … 1"),
 };
 
-inline constexpr const char* kBatchedNmsSemantics =
+inline constexpr const char* kDetectionSemantics =
     "Every class of every picture is suppressed by itself: its boxes above score_threshold, of these the topk best. "
     "What "
     "stays is sorted by falling score over all classes (of equal scores the lower class, then the lower box, comes "
@@ -46,8 +45,8 @@ inline constexpr const char* kBatchedNmsSemantics =
     "a NaN coordinate suppresses nothing; a NaN score is not above the threshold. ";
 
 /// 'boxes' has one box for all classes or one for each; 'scores' has as many classes as said.
-inline Status CheckBatchedNms(const BatchedNmsRule& rule, const Tensor<const float, 4>& boxes,
-                              const Tensor<const float, 3>& scores) {
+inline Status CheckDetectionInputs(const DetectionRule& rule, const Tensor<const float, 4>& boxes,
+                                   const Tensor<const float, 3>& scores) {
   const int64_t classes = scores.dim(2);
   if (rule.num_classes >= 0 && rule.num_classes != classes) {
     return InvalidArgument("'scores' has shape ", ToString(scores.shape()), ", wanted num_classes = ", rule.num_classes,

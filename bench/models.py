@@ -1,0 +1,132 @@
+"""Whole models: with polyop's nodes, and the same made of ONNX's standard operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from harness import Case, Contest, model_run
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = Path(__file__).resolve().parent.parent
+STRIDES = (4, 8, 16, 32)
+CHANNELS, BINS, KEPT, CLASSES = 256, 7, 300, 81
+
+
+class Graph:
+    """A graph that grows a node at a time."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: list[onnx.TensorProto] = []
+
+    def constant(self, value: np.ndarray | list | float, dtype: type = np.int64) -> str:
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.asarray(value, dtype), name))
+        return name
+
+    def add(self, op: str, *inputs: str, **attributes: object) -> str:
+        """A node of one output; "domain::Type" is a custom one."""
+        domain, _, op_type = op.rpartition("::")
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def model(self, inputs: dict[str, np.ndarray], outputs: list[str], domains: tuple[str, ...]) -> onnx.ModelProto:
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape) for n, a in inputs.items()]
+        results = [onnx.ValueInfoProto(name=name) for name in outputs]
+        graph = helper.make_graph(self.nodes, "head", infos, results, self.initializers)
+        opsets = [helper.make_opsetid("", 16), *(helper.make_opsetid(domain, 1) for domain in domains)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def box_head(g: Graph, features: str) -> list[str]:
+    """Two fully connected layers, classes and boxes; random weights."""
+    rng = np.random.default_rng(0)
+
+    def dense(x: str, depth: int, width: int) -> str:
+        weight = g.constant(rng.standard_normal((depth, width)) / depth**0.5, np.float32)
+        return g.add("Gemm", x, weight, g.constant(np.zeros(width), np.float32))
+
+    depth = CHANNELS * BINS * BINS
+    x = g.add("Reshape", features, g.constant([-1, depth]))
+    x = g.add("Relu", dense(x, depth, 1024))
+    x = g.add("Relu", dense(x, 1024, 1024))
+    return [dense(x, 1024, CLASSES), dense(x, 1024, 4 * CLASSES)]
+
+
+def detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
+    """NMS and multi-level RoIAlign as polyop's nodes."""
+    g = Graph()
+    keep = g.add("mmcv::NonMaxSuppression", "boxes", "scores", iou_threshold=0.7, offset=0)
+    best = g.add("Slice", keep, g.constant([0]), g.constant([KEPT]))
+    boxes = g.add("Gather", "boxes", best)
+    first = g.add("Slice", boxes, g.constant([0]), g.constant([1]), g.constant([1]))
+    rois = g.add("Concat", g.add("Mul", first, g.constant(0.0, np.float32)), boxes, axis=1)
+    features = g.add("mmdeploy::MMCVMultiLevelRoiAlign", rois, *(f"f{i}" for i in range(4)), output_height=BINS,
+                     output_width=BINS, sampling_ratio=2, pool_mode=1, aligned=1, featmap_strides=[float(s) for s in STRIDES],
+                     roi_scale_factor=-1.0, finest_scale=56)  # fmt: skip
+    return g.model(inputs, box_head(g, features), ("mmcv", "mmdeploy"))
+
+
+def standard_detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
+    """The same of standard operators: a RoiAlign a level, scattered together."""
+    g = Graph()
+    batched = g.add("Unsqueeze", "boxes", g.constant([0]))
+    scores = g.add("Unsqueeze", "scores", g.constant([0, 1]))
+    rows = g.add("NonMaxSuppression", batched, scores, g.constant([KEPT]), g.constant([0.7], np.float32))
+    best = g.add("Gather", rows, g.constant(2), axis=1)
+    boxes = g.add("Gather", "boxes", best)
+    low = g.add("Slice", boxes, g.constant([0]), g.constant([2]), g.constant([1]))
+    high = g.add("Slice", boxes, g.constant([2]), g.constant([4]), g.constant([1]))
+    area = g.add("ReduceProd", g.add("Sub", high, low), axes=[1], keepdims=0)
+    relative = g.add("Div", g.add("Sqrt", area), g.constant(56.0, np.float32))
+    shifted = g.add("Add", relative, g.constant(1e-6, np.float32))
+    level = g.add("Floor", g.add("Div", g.add("Log", shifted), g.constant(np.log(2.0), np.float32)))
+    level = g.add("Clip", level, g.constant(0.0, np.float32), g.constant(3.0, np.float32))
+    shape = g.add("Concat", g.add("Shape", best), g.constant([CHANNELS, BINS, BINS]), axis=0)
+    features = g.add("ConstantOfShape", shape)
+    for i, stride in enumerate(STRIDES):
+        mine = g.add("NonZero", g.add("Equal", level, g.constant(float(i), np.float32)))
+        places = g.add("Squeeze", mine, g.constant([0]))
+        picture = g.add("Mul", places, g.constant(0))
+        pooled = g.add("RoiAlign", f"f{i}", g.add("Gather", boxes, places), picture, output_height=BINS, output_width=BINS,
+                       sampling_ratio=2, spatial_scale=1 / stride, mode="avg",
+                       coordinate_transformation_mode="half_pixel")  # fmt: skip
+        features = g.add("ScatterND", features, g.add("Unsqueeze", places, g.constant([1])), pooled)
+    return g.model(inputs, box_head(g, features), ())
+
+
+def detector() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(1)
+        inputs = {
+            f"f{i}": rng.standard_normal((1, CHANNELS, 800 // s, 1216 // s)).astype(np.float32)
+            for i, s in enumerate(STRIDES)
+        }
+        size = rng.uniform(16, 500, (2000, 2))
+        corner = rng.uniform(0, 1, (2000, 2)) * np.maximum([1216, 800] - size, 1)
+        inputs["boxes"] = np.concatenate([corner, corner + size], 1).astype(np.float32)
+        inputs["scores"] = (rng.permutation(2000) / 2000).astype(np.float32)
+        ours = model_run(detector_head(inputs), inputs, threads)
+        theirs = model_run(standard_detector_head(inputs), inputs, threads)
+        return Contest(ours, {"ONNX Runtime, standard operators": theirs}, tolerance=1e-3)
+
+    return Case("whole model", "detector head: FPN, 2,000 boxes, NMS, RoIAlign of 300, box head", make)
+
+
+def super_resolution() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(2)
+        inputs = {"input": rng.random((1, 3, 120, 180), np.float32), "factor": np.array([1, 1, 3, 3], np.float32)}
+        ours, theirs = (
+            model_run(onnx.load(ROOT / "models" / "srcnn" / name), inputs, threads)
+            for name in ("srcnn3.onnx", "srcnn2.onnx")
+        )
+        return Contest(ours, {"ONNX Runtime, Resize": theirs}, tolerance=1e-3)
+
+    return Case("whole model", "SRCNN x3 of 3x120x180", make)
+
+
+MODELS = [super_resolution(), detector()]

@@ -1,0 +1,230 @@
+// polyop bench: how long a model takes, beside another model, and which nodes take it.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/compare.h"
+#include "cli/failure.h"
+#include "cli/feeds.h"
+#include "cli/file.h"
+#include "cli/model.h"
+#include "cli/progress.h"
+#include "cli/runtime.h"
+#include "cli/text.h"
+#include "core/simd.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  std::string model, against;
+  InputOptions input;
+  SessionOptions session;
+  std::vector<int> threads = {1, 2};
+  std::string isa;
+  double seconds = 2;
+  Tolerance tolerance;
+  bool layers = false;
+  bool json = false;
+};
+
+struct Timed {
+  std::string model;
+  int threads = 0;
+  std::vector<double> seconds;  // rising
+
+  double minimum() const { return seconds.front(); }
+  double median() const { return seconds[seconds.size() / 2]; }
+};
+
+struct Contender {
+  std::string model;
+  std::unique_ptr<Session> session;
+  std::vector<Array> inputs;
+};
+
+double Once(Contender& contender, std::vector<Array>* outputs) {
+  const Clock::time_point start = Clock::now();
+  *outputs = contender.session->Run(contender.inputs);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options) {
+  const onnx::ModelProto proto = LoadModel(model);
+  if (session.libraries.empty()) CheckProvided(proto, model);
+  Contender contender{model, std::make_unique<Session>(model, session), {}};
+  contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input).arrays;
+  return contender;
+}
+
+void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, const BenchOptions& options) {
+  bool equal = got.size() == want.size();
+  for (size_t i = 0; equal && i < got.size(); ++i) equal = Compare(got[i], want[i], options.tolerance).ok();
+  if (equal) return;
+  throw Failure(kFailed, "'" + options.model + "' and '" + options.against + "' do not agree; nothing is timed",
+                "--rtol and --atol set how near they must be");
+}
+
+// The contenders take turns, so that a change of the machine's speed meets all.
+std::vector<Timed> TimeAll(const BenchOptions& options, int threads) {
+  SessionOptions session = options.session;
+  session.threads = threads;
+  std::vector<Contender> contenders;
+  contenders.push_back(Open(options.model, session, options));
+  if (!options.against.empty()) contenders.push_back(Open(options.against, session, options));
+  std::vector<std::vector<Array>> outputs(contenders.size());
+  std::vector<Timed> timed;
+  for (size_t c = 0; c < contenders.size(); ++c) {
+    Once(contenders[c], &outputs[c]);  // warm-up
+    timed.push_back({contenders[c].model, threads, {}});
+  }
+  if (contenders.size() > 1) CheckEqual(outputs[0], outputs[1], options);
+  const Clock::time_point start = Clock::now();
+  const double limit = options.seconds * static_cast<double>(contenders.size());
+  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (int round = 0; round < 3 || spent() < limit; ++round) {
+    for (size_t c = 0; c < contenders.size(); ++c) timed[c].seconds.push_back(Once(contenders[c], &outputs[c]));
+  }
+  for (Timed& t : timed) std::sort(t.seconds.begin(), t.seconds.end());
+  return timed;
+}
+
+struct NodeTime {
+  std::string node, type;
+  double seconds = 0;  // of a run
+};
+
+// By ONNX Runtime's own profiler; the slowest node first.
+std::vector<NodeTime> TimeNodes(const BenchOptions& options) {
+  constexpr int kRuns = 10;
+  SessionOptions session = options.session;
+  session.threads = options.threads.front();
+  session.profile = (std::filesystem::temp_directory_path() / "polyop-profile").string();
+  Contender contender = Open(options.model, session, options);
+  std::vector<Array> outputs;
+  for (int i = 0; i < kRuns; ++i) Once(contender, &outputs);
+  const std::string path = contender.session->EndProfile();
+  const std::vector<uint8_t> bytes = ReadFile(path);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  const Json events = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  std::map<std::string, NodeTime> nodes;
+  constexpr std::string_view kSuffix = "_kernel_time";
+  for (const Json& event : events) {
+    if (!event.is_object() || event.value("cat", "") != "Node") continue;
+    const std::string name = event.value("name", "");
+    if (name.size() <= kSuffix.size() || !name.ends_with(kSuffix)) continue;
+    NodeTime& node = nodes[name];
+    node.node = name.substr(0, name.size() - kSuffix.size());
+    node.type = event.contains("args") ? event["args"].value("op_name", "") : "";
+    node.seconds += event.value("dur", 0.0) * 1e-6 / kRuns;
+  }
+  std::vector<NodeTime> sorted;
+  for (auto& [name, node] : nodes) sorted.push_back(std::move(node));
+  std::sort(sorted.begin(), sorted.end(), [](const NodeTime& a, const NodeTime& b) { return a.seconds > b.seconds; });
+  return sorted;
+}
+
+std::string Fixed(double value, const char* format) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, const BenchOptions& options) {
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < timed.size(); ++i) {
+    const bool rival = !options.against.empty() && i % 2 == 1;
+    rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
+                    TimeText(timed[i].median()), std::to_string(timed[i].seconds.size()),
+                    rival ? Fixed(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
+  }
+  std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
+  header.push_back(options.against.empty() ? "" : "to the first");
+  std::cout << Table(header, rows) << "  " << CurrentIsa() << "\n";
+  if (nodes.empty()) return;
+  double total = 0;
+  for (const NodeTime& node : nodes) total += node.seconds;
+  rows.clear();
+  constexpr size_t kShown = 20;
+  for (size_t i = 0; i < std::min(nodes.size(), kShown); ++i) {
+    rows.push_back({nodes[i].node, nodes[i].type, TimeText(nodes[i].seconds),
+                    Fixed(100 * nodes[i].seconds / total, "%.1f %%")});
+  }
+  std::cout << "\n" << Table({"node", "operator", "mean", "share"}, rows);
+  if (nodes.size() > kShown) std::cout << "  and " << nodes.size() - kShown << " faster ones\n";
+}
+
+void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes) {
+  Json report = {{"isa", CurrentIsa()}};
+  for (const Timed& t : timed) {
+    report["runs"].push_back({{"model", t.model},
+                              {"threads", t.threads},
+                              {"min_seconds", t.minimum()},
+                              {"median_seconds", t.median()},
+                              {"count", t.seconds.size()}});
+  }
+  for (const NodeTime& n : nodes) {
+    report["nodes"].push_back({{"node", n.node}, {"operator", n.type}, {"mean_seconds", n.seconds}});
+  }
+  std::cout << report.dump(2) << "\n";
+}
+
+int Bench(const BenchOptions& options) {
+  if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
+  std::vector<Timed> timed;
+  std::vector<NodeTime> nodes;
+  {
+    const Progress progress("timing " + options.model);
+    for (int threads : options.threads) {
+      for (Timed& t : TimeAll(options, threads)) timed.push_back(std::move(t));
+    }
+    if (options.layers) nodes = TimeNodes(options);
+  }
+  options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
+  return kOk;
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchOptions>();
+  options->input.random = true;
+  CLI::App* bench = app.add_subcommand("bench", "Time a model, its nodes, and another model beside it");
+  bench->add_option("model", options->model, "the ONNX file")->required();
+  bench->add_option("--against", options->against,
+                    "another model of the same inputs and outputs, timed in turns with the first; they must agree");
+  AddInputOptions(*bench, options->input);
+  bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
+      ->check(CLI::Range(0.01, 3600.0));
+  bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
+  bench->add_option("--isa", options->isa, "force an instruction set");
+  bench->add_option("--rtol", options->tolerance.relative, "relative tolerance of --against (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  bench->add_option("--atol", options->tolerance.absolute, "absolute tolerance of --against (default 1e-5)")
+      ->check(CLI::NonNegativeNumber);
+  bench->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  bench->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  bench->add_flag("--json", options->json, "a report for machines");
+  bench->footer(
+      "Inputs that nothing is said of are random.\n\n"
+      "Examples:\n"
+      "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
+      "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
+  bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
+}
+
+}  // namespace polyop::cli
