@@ -156,8 +156,8 @@ void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, 
   rows.clear();
   constexpr size_t kShown = 20;
   for (size_t i = 0; i < std::min(nodes.size(), kShown); ++i) {
-    rows.push_back({nodes[i].node, nodes[i].type, TimeText(nodes[i].seconds),
-                    Fixed(100 * nodes[i].seconds / total, "%.1f %%")});
+    rows.push_back(
+        {nodes[i].node, nodes[i].type, TimeText(nodes[i].seconds), Fixed(100 * nodes[i].seconds / total, "%.1f %%")});
   }
   std::cout << "\n" << Table({"node", "operator", "mean", "share"}, rows);
   if (nodes.size() > kShown) std::cout << "  and " << nodes.size() - kShown << " faster ones\n";

@@ -2,23 +2,45 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <span>
+
+#include "core/status.h"
 
 namespace polyop {
 
+namespace score_order_internal {
+
+// Rises where the score falls, and with equal scores where the index rises; NaN is the highest. The index has 32 bits.
+inline uint64_t Key(float score, int64_t index) {
+  uint32_t bits = 0xFFFFFFFFu;
+  if (!std::isnan(score)) {
+    bits = std::bit_cast<uint32_t>(score + 0.0f);  // -0 is 0
+    bits = bits >> 31 ? bits : ~bits & 0x7FFFFFFFu;
+  }
+  return static_cast<uint64_t>(bits) << 32 | static_cast<uint64_t>(index);
+}
+
+// Sorts keys, and leaves their indices in their place.
+inline void SortKeys(int64_t* keys, int64_t count) {
+  std::sort(keys, keys + count,
+            [](int64_t a, int64_t b) { return static_cast<uint64_t>(a) < static_cast<uint64_t>(b); });
+  for (int64_t i = 0; i < count; ++i) keys[i] &= 0xFFFFFFFF;
+}
+
+}  // namespace score_order_internal
+
+/// Boxes that one call can order: their indices have 32 bits.
+inline constexpr int64_t kMaxOrdered = int64_t{1} << 32;
+
 /// Fills `order` with 0, 1, … sorted by falling score: equal scores keep the lower index first, NaN comes last.
 inline void SortByFallingScore(const float* scores, std::span<int64_t> order) {
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::sort(order.begin(), order.end(), [scores](int64_t a, int64_t b) {
-    const float sa = scores[a], sb = scores[b];
-    if (sa > sb) return true;
-    if (sb > sa) return false;
-    const bool a_nan = std::isnan(sa), b_nan = std::isnan(sb);
-    return a_nan != b_nan ? b_nan : a < b;
-  });
+  const auto count = static_cast<int64_t>(order.size());
+  for (int64_t i = 0; i < count; ++i)
+    order[static_cast<size_t>(i)] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
+  score_order_internal::SortKeys(order.data(), count);
 }
 
 /// Fills `order` with the places of the scores above `threshold`, sorted in the same way; returns how many they are.
@@ -26,12 +48,17 @@ inline void SortByFallingScore(const float* scores, std::span<int64_t> order) {
 inline int64_t SortAbove(const float* scores, int64_t count, float threshold, int64_t* order) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    order[found] = i;
+    order[found] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
     found += scores[i] > threshold;
   }
-  std::sort(order, order + found,
-            [scores](int64_t a, int64_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
+  score_order_internal::SortKeys(order, found);
   return found;
+}
+
+/// An error for more boxes than can be ordered.
+inline Status CheckOrdered(int64_t boxes) {
+  if (boxes < kMaxOrdered) return Status::Ok();
+  return InvalidArgument("'boxes' has ", boxes, " boxes, wanted fewer than ", kMaxOrdered, ": indices have 32 bits");
 }
 
 }  // namespace polyop

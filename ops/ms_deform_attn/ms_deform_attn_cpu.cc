@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/ms_deform_attn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "core/simd.h"
+#include "hwy/cache_control.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,9 +24,11 @@ struct Level {
   int64_t height, width, start;
 };
 
-// Adds the pixels of one sample; those outside are left out. NaN fails the test.
-HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, int64_t stride,
-                          Tap* tap) {
+// Adds the pixels of one sample; those outside are left out. NaN fails the test. Pixels lie anywhere in `value`, so
+// they are called to the cache here, before the sums ask for them.
+template <class T>
+HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, const T* value,
+                          int64_t stride, Tap* tap) {
   const float x = location_x * static_cast<float>(level.width) - 0.5f;
   const float y = location_y * static_cast<float>(level.height) - 0.5f;
   if (!(x > -1 && x < static_cast<float>(level.width) && y > -1 && y < static_cast<float>(level.height))) return tap;
@@ -36,7 +39,8 @@ HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y
   for (int k = 0; k < 4; ++k) {
     const int64_t r = row + k / 2, c = column + k % 2;
     if (r < 0 || r >= level.height || c < 0 || c >= level.width) continue;
-    *tap++ = {(level.start + r * level.width + c) * stride, weights[k] * weight};
+    *tap = {(level.start + r * level.width + c) * stride, weights[k] * weight};
+    hwy::Prefetch(value + tap++->offset);
   }
   return tap;
 }
@@ -115,7 +119,7 @@ Status MsDeformAttnCpu(const MsDeformAttn&, const Context& context, Tensor<const
         Tap* last = first;
         for (int64_t s = 0; s < samples; ++s) {
           last = AddSample(levels[s / points], ToFloat(location[2 * s]), ToFloat(location[2 * s + 1]),
-                           ToFloat(weight[s]), heads * depth, last);
+                           ToFloat(weight[s]), picture + m * depth, heads * depth, last);
         }
         SumTaps(picture + m * depth, first, last, depth, output.data() + (item * heads + m) * depth);
       }

@@ -27,6 +27,7 @@ Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxe
                            ", wanted 0 for 'boxes' of rank 2");
   }
   const int64_t count = boxes.dim(0);
+  POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const Scratch<int64_t> order = context.Allocate<int64_t>(count);
   const Scratch<char> memory = context.Allocate<char>(UprightBoxes::BytesFor(count));
   if (!order || !memory) return Internal("out of memory: scratch for ", count, " boxes");

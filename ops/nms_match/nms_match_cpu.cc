@@ -89,6 +89,7 @@ Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 
   if (std::isnan(thresholds.iou)) return InvalidArgument("'iou_threshold' is NaN, wanted a number");
   if (std::isnan(thresholds.score)) return InvalidArgument("'score_threshold' is NaN, wanted a number");
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
+  POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number
   const int64_t grain = GrainFor(50.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
   const int64_t floats = BoxArrays::FloatsFor(count);

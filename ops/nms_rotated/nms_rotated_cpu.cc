@@ -17,6 +17,7 @@ namespace {
 // its scores' place, how many into `kept`.
 Status SuppressSets(const NmsRotated& op, const Context& context, const float* boxes, const float* scores, int64_t sets,
                     int64_t classes, int64_t count, int64_t* order, int64_t* kept) {
+  POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
   const int64_t bytes = (RotatedBoxes::BytesFor(count) + 63) / 64 * 64;
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
