@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
@@ -79,6 +80,31 @@ def test_a_type_that_depends_on_the_rank() -> None:
     assert kept.dtype == np.int64
     assert rows.dtype == np.int32
     np.testing.assert_array_equal(rows[(rows[:, 0] == 1) & (rows[:, 1] == 2), 2], kept)
+
+
+def test_sizes_that_only_the_kernel_finds_feed_other_operators() -> None:
+    """Slice's own shape inference reads the extent of what NMS gives."""
+    boxes, scores = boxes_and_scores()
+    made = model("mmcv::NonMaxSuppression", {"b": boxes[0], "s": scores[0, 0]}, attributes={"iou_threshold": 0.9})
+    for name, value in (("from", [0]), ("to", [3])):
+        made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+    made.graph.node.append(onnx.helper.make_node("Slice", ["y", "from", "to"], ["first"]))
+    made.graph.output.append(onnx.ValueInfoProto(name="first"))
+    kept, first = session(made).run(None, {"b": boxes[0], "s": scores[0, 0]})
+    np.testing.assert_array_equal(first, kept[:3])
+
+
+def test_two_sizes_of_one_name_are_not_taken_for_equal() -> None:
+    boxes, scores = boxes_and_scores()
+    made = model("mmcv::NonMaxSuppression", {"b": boxes[0], "s": scores[0, 0]}, attributes={"iou_threshold": 0.9})
+    made.graph.node.append(
+        onnx.helper.make_node("NonMaxSuppression", ["b", "s"], ["z"], domain="mmcv", iou_threshold=0.1)
+    )
+    made.graph.output.append(onnx.ValueInfoProto(name="z"))
+    session_ = session(made)
+    assert session_.get_outputs()[0].shape != session_.get_outputs()[1].shape
+    many, few = session_.run(None, {"b": boxes[0], "s": scores[0, 0]})
+    assert len(few) < len(many)
 
 
 def test_a_type_that_depends_on_an_unknown_rank() -> None:

@@ -46,10 +46,14 @@ Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const 
   const TypeAndShape info(raw);
   int64_t values[kMaxRank] = {};
   const char* symbols[kMaxRank] = {};
+  std::string texts[kMaxRank];
   const size_t rank = static_cast<size_t>(dims.rank);
   for (size_t d = 0; d < rank; ++d) {
-    values[d] = dims.dim[d].known ? dims.dim[d].value : -1;
-    symbols[d] = dims.dim[d].text.c_str();
+    const SymbolicDim& dim = dims.dim[d];
+    // An extent of neither value nor symbol would become the value -1, on which ONNX's own inference aborts.
+    texts[d] = !dim.known && dim.text.empty() ? SymbolicDomain::FreshSymbol("unknown") : dim.text;
+    values[d] = dim.known ? dim.value : -1;
+    symbols[d] = texts[d].c_str();
   }
   POLYOP_RETURN_IF_ERROR(FromOrt(api.SetTensorElementType(info.get(), ToOrt(dtype))));
   POLYOP_RETURN_IF_ERROR(FromOrt(api.SetDimensions(info.get(), values, rank)));

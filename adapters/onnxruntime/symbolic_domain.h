@@ -2,7 +2,9 @@
 // symbols, or unknown.
 #pragma once
 
+#include <atomic>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "core/int_domain.h"
@@ -21,7 +23,17 @@ class SymbolicDomain {
 
   Dim Const(int64_t v) { return {true, v, {}}; }
   Dim Unknown() { return {}; }
-  Dim Pending(std::string_view, Dim) { return {}; }
+  /// One symbol for a name, however many outputs have it.
+  Dim Pending(std::string_view name, const Dim&) {
+    std::string& symbol = pending_[std::string(name)];
+    if (symbol.empty()) symbol = FreshSymbol(name);
+    return Symbol(symbol);
+  }
+  /// A symbol that no other extent has: extents of the same symbol count as equal.
+  static std::string FreshSymbol(std::string_view name) {
+    static std::atomic<int64_t> number = 0;
+    return std::string(name) + "_" + std::to_string(++number);
+  }
   /// Two different symbols may turn out equal, so only numbers surely differ.
   bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.known && b.known && a.value != b.value; }
   std::string Text(const Dim& d) const { return d.known ? std::to_string(d.value) : d.text.empty() ? "?" : d.text; }
@@ -79,6 +91,8 @@ class SymbolicDomain {
 
  private:
   static Dim Symbol(std::string text) { return {false, -1, std::move(text)}; }
+
+  std::map<std::string, std::string> pending_;
 };
 
 }  // namespace polyop::onnxruntime
