@@ -35,13 +35,13 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_xlim(min(0.5, *(row.ratio for row in rows)), max(row.ratio for row in rows) * 1.6)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
-    axes.invert_yaxis()
     axes.set_xlabel("time of the best rival / time of polyop (median; right of 1 polyop is faster)")
-    axes.set_title(
-        f"polyop {about['polyop']} on {about['processor']}, ONNX Runtime {about['onnxruntime']}, torch {about['torch']}",
-        fontsize=10,
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    figure.suptitle(
+        f"polyop {about['polyop']} on {about['processor']}\nONNX Runtime {about['onnxruntime']}, torch {about['torch']}",
+        fontsize=11,
     )
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="upper right", frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -18,16 +18,10 @@ polyop_library(polyop_turbojpeg turbojpeg turbojpeg.h)
 polyop_library(polyop_minizip minizip minizip/unzip.h)
 
 # ONNX's own description of its file format comes with the Python package onnx; it is compiled to
-# onnx/onnx.pb.h. Looked for with the Python that builds the wheel, .venv's, or the system's.
+# onnx/onnx.pb.h.
 if(NOT POLYOP_ONNX_PROTO)
-  if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
-    set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
-  endif()
-  find_package(Python REQUIRED COMPONENTS Interpreter)
-  execute_process(
-    COMMAND "${Python_EXECUTABLE}" -c
-            "import importlib.util as u; print(u.find_spec('onnx').submodule_search_locations[0], end='')"
-    OUTPUT_VARIABLE onnx_package ERROR_QUIET)
+  include(python)
+  polyop_python_package(onnx_package onnx)
   find_file(POLYOP_ONNX_PROTO onnx-ml.proto PATHS "${onnx_package}" NO_DEFAULT_PATH
             DOC "onnx-ml.proto of the Python package onnx")
 endif()

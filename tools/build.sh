@@ -13,7 +13,8 @@ link_into_venv() {
   site="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
   printf '%s\n' "$ROOT/python" >"$site/polyop.pth"
   mkdir -p python/polyop/lib
-  ln -sfn "$ROOT/build/release/lib/libpolyop_onnxruntime.so" python/polyop/lib/libpolyop_onnxruntime.so
+  local library
+  for library in "$ROOT"/build/release/lib/libpolyop_*.so; do ln -sfn "$library" python/polyop/lib/; done
   ln -sfn "$ROOT/build/release/bin/polyop" "$VENV/bin/polyop"
   ln -sfn build/release/compile_commands.json compile_commands.json
 }

@@ -1,0 +1,175 @@
+#include "adapters/torch/call.h"
+
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <cstdlib>
+#include <deque>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/context.h"
+#include "core/reference.h"
+
+namespace polyop::torch_adapter {
+namespace {
+
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+[[noreturn]] void Fail(const Op& op, const std::string& message) {
+  throw std::runtime_error("polyop::" + std::string(op.name) + ": " + message);
+}
+
+std::optional<DType> FromTorch(ScalarType type) {
+  switch (type) {
+    case ScalarType::Float: return DType::kF32;
+    case ScalarType::Half: return DType::kF16;
+    case ScalarType::BFloat16: return DType::kBF16;
+    case ScalarType::Double: return DType::kF64;
+    case ScalarType::Char: return DType::kI8;
+    case ScalarType::Byte: return DType::kU8;
+    case ScalarType::Short: return DType::kI16;
+    case ScalarType::Int: return DType::kI32;
+    case ScalarType::Long: return DType::kI64;
+    case ScalarType::Bool: return DType::kBool;
+    default: return std::nullopt;
+  }
+}
+
+ScalarType ToTorch(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return ScalarType::Float;
+    case DType::kF16: return ScalarType::Half;
+    case DType::kBF16: return ScalarType::BFloat16;
+    case DType::kF64: return ScalarType::Double;
+    case DType::kI8: return ScalarType::Char;
+    case DType::kU8: return ScalarType::Byte;
+    case DType::kI16: return ScalarType::Short;
+    case DType::kI32: return ScalarType::Int;
+    case DType::kI64: return ScalarType::Long;
+    case DType::kBool: break;
+  }
+  return ScalarType::Bool;
+}
+
+// PyTorch's own threads, and memory of the system.
+const ContextBackend& Backend() {
+  static const ContextBackend backend = [] {
+    ContextBackend b;
+    b.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
+      torch::stable::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) body(argument, i);
+      });
+    };
+    b.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
+    b.release = [](void*, void* memory) { std::free(memory); };
+    return b;
+  }();
+  return backend;
+}
+
+class TorchOutputs : public OutputSource {
+ public:
+  bool Wanted(int) override { return true; }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    const std::vector<int64_t> sizes(shape.begin(), shape.end());
+    const size_t place = static_cast<size_t>(index);
+    if (made_.size() <= place) made_.resize(place + 1);
+    made_[place] = torch::stable::empty(sizes, ToTorch(dtype));
+    *data = made_[place]->mutable_data_ptr();
+    return Status::Ok();
+  }
+  std::vector<std::optional<Tensor>>& made() { return made_; }
+
+ private:
+  std::vector<std::optional<Tensor>> made_;
+};
+
+// The inputs as views. Contiguous copies live as long as the reader.
+class InputReader {
+ public:
+  InputReader(const Op& op, StableIValue* stack) : op_(op) {
+    const Signature& signature = *op.signatures[0].signature;
+    for (int i = 0; i < signature.num_inputs(); ++i) {
+      const TensorSpec& spec = signature.input(i);
+      if (spec.variadic) {
+        for (const Tensor& t : torch::stable::detail::to<std::vector<Tensor>>(stack[i])) Add(spec, t);
+      } else if (spec.optional) {
+        const auto t = torch::stable::detail::to<std::optional<Tensor>>(stack[i]);
+        t ? Add(spec, *t) : views_.push_back({});
+      } else {
+        Add(spec, torch::stable::detail::to<Tensor>(stack[i]));
+      }
+    }
+    while (!views_.empty() && !views_.back().present) views_.pop_back();
+  }
+  const std::vector<AnyTensor>& views() const { return views_; }
+
+ private:
+  void Add(const TensorSpec& spec, const Tensor& given) {
+    const std::string name = "'" + std::string(spec.name) + "'";
+    if (!given.is_cpu()) Fail(op_, name + " is not in the processor's memory; polyop was built without CUDA");
+    const Tensor& t = kept_.emplace_back(given.is_contiguous() ? given : torch::stable::contiguous(given));
+    const std::optional<DType> dtype = FromTorch(t.scalar_type());
+    if (!dtype) Fail(op_, name + " has an element type that polyop lacks");
+    const auto sizes = t.sizes();
+    if (sizes.size() > kMaxRank) Fail(op_, Concat(name, " has ", sizes.size(), " dimensions, at most ", kMaxRank));
+    AnyTensor view{const_cast<void*>(t.const_data_ptr()), *dtype, true, {}};  // inputs are only read
+    for (int64_t d : sizes) view.shape.push_back(d);
+    views_.push_back(view);
+  }
+
+  const Op& op_;
+  std::deque<Tensor> kept_;
+  std::vector<AnyTensor> views_;
+};
+
+AttrValue ReadAttribute(const AttrInfo& info, StableIValue value, bool* given) {
+  using torch::stable::detail::to;
+  *given = true;
+  if (info.spec.num_choices() > 0 || info.type == AttrType::kString) return AttrValue::String(to<std::string>(value));
+  switch (info.type) {
+    case AttrType::kInt: return AttrValue::Int(to<int64_t>(value));
+    case AttrType::kInts: return AttrValue::Ints(to<std::vector<int64_t>>(value));
+    case AttrType::kFloats: return AttrValue::Floats(to<std::vector<double>>(value));
+    default: break;
+  }
+  if (!info.spec.infinite) return AttrValue::Float(to<double>(value));
+  const auto number = to<std::optional<double>>(value);
+  *given = number.has_value();
+  return AttrValue::Float(number.value_or(0));
+}
+
+}  // namespace
+
+void CallOperator(const Op& op, StableIValue* stack) {
+  const InputReader inputs(op, stack);
+  const Params params = op.DefaultParams();
+  StableIValue* next = stack + op.signatures[0].signature->num_inputs();
+  for (const AttrInfo& info : op.attributes) {
+    bool given = false;
+    const AttrValue value = ReadAttribute(info, *next++, &given);
+    if (!given) continue;
+    const Status status = info.set(info.spec, params.get(), value);
+    if (!status.ok()) Fail(op, status.message());
+  }
+  if (const Status status = op.check_params(params.get()); !status.ok()) Fail(op, status.message());
+
+  TorchOutputs outputs;
+  const Context context(Backend());
+  const Kernel* kernel = nullptr;
+  Status status = op.FindKernel(Device::kCpu, inputs.views(), &kernel);
+  if (status.ok()) {
+    status = op.Run(*kernel, params.get(), inputs.views(), outputs, &context);
+  } else if (op.FindKernel(Device::kReference, inputs.views(), &kernel).ok()) {
+    // f64: the naive kernels, exact enough to check gradients with.
+    status = op.Run(*kernel, params.get(), inputs.views(), outputs, &context);
+  }
+  if (!status.ok()) Fail(op, status.message());
+  for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
+}
+
+}  // namespace polyop::torch_adapter

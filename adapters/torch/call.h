@@ -1,0 +1,14 @@
+// One call from PyTorch: its stack of values to checked views, and back.
+#pragma once
+
+#include <torch/csrc/stable/library.h>
+
+#include "core/op.h"
+
+namespace polyop::torch_adapter {
+
+/// Takes the operator's inputs and attributes from the stack, in the order of its schema, and puts its outputs there.
+/// Throws std::runtime_error, which PyTorch hands on to Python.
+void CallOperator(const Op& op, StableIValue* stack);
+
+}  // namespace polyop::torch_adapter

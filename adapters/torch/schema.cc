@@ -1,0 +1,121 @@
+#include "adapters/torch/schema.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "nlohmann/json.hpp"
+
+namespace polyop::torch_adapter {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  const std::string number = text;
+  return number.find_first_of(".en") == std::string::npos ? number + ".0" : number;
+}
+
+template <class Values, class Text>
+std::string ListText(const Values& values, const Text& text) {
+  std::string result = "[";
+  for (size_t i = 0; i < values.size(); ++i) result += (i ? ", " : "") + text(values[i]);
+  return result + "]";
+}
+
+// The type and, where there is one, the default.
+std::string AttributeSchema(const AttrInfo& info, const void* params) {
+  const AttrSpec& spec = info.spec;
+  const AttrValue value = info.get(spec, params);
+  const auto with_default = [&](const std::string& type, const std::string& text) {
+    return type + " " + spec.name + (spec.required ? "" : "=" + text);
+  };
+  if (spec.num_choices() > 0) {
+    const std::string choice = value.type == AttrType::kInt ? spec.choices[value.ints[0]] : value.text;
+    return with_default("str", "\"" + choice + "\"");
+  }
+  const auto integer = [](int64_t v) { return std::to_string(v); };
+  switch (info.type) {
+    case AttrType::kInt: return with_default("int", integer(value.ints[0]));
+    case AttrType::kFloat:
+      if (spec.infinite) return std::string("float? ") + spec.name + "=None";
+      return with_default("float", Number(value.floats[0]));
+    case AttrType::kInts: return with_default("int[]", ListText(value.ints, integer));
+    case AttrType::kFloats: return with_default("float[]", ListText(value.floats, Number));
+    case AttrType::kString: break;
+  }
+  return with_default("str", "\"" + value.text + "\"");
+}
+
+Json ToJson(const AttrValue& value) {
+  switch (value.type) {
+    case AttrType::kInt: return value.ints[0];
+    case AttrType::kFloat: return std::isfinite(value.floats[0]) ? Json(value.floats[0]) : Json(nullptr);
+    case AttrType::kInts: return value.ints;
+    case AttrType::kFloats: return value.floats;
+    case AttrType::kString: break;
+  }
+  return value.text;
+}
+
+Json AttributeJson(const AttrInfo& info, const void* params) {
+  const AttrSpec& spec = info.spec;
+  Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
+  json["default"] = ToJson(info.get(spec, params));
+  json["choices"] = Json::array();
+  for (int i = 0; i < spec.num_choices(); ++i) json["choices"].push_back(spec.choices[static_cast<size_t>(i)]);
+  return json;
+}
+
+Json NodeJson(const NodeName& node) {
+  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
+  for (const NodeName::Pair& pair : node.renames) {
+    if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
+  }
+  for (const NodeName::Pair& pair : node.presets) {
+    if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string SchemaOf(const Op& op) {
+  const Signature& signature = *op.signatures[0].signature;
+  std::string text = std::string(op.name) + "(";
+  for (int i = 0; i < signature.num_inputs(); ++i) {
+    const TensorSpec& spec = signature.input(i);
+    text += std::string(i ? ", " : "") +
+            (spec.variadic   ? "Tensor[] "
+             : spec.optional ? "Tensor? "
+                             : "Tensor ") +
+            std::string(spec.name);
+  }
+  const Params params = op.DefaultParams();
+  for (size_t a = 0; a < op.attributes.size(); ++a) {
+    text += std::string(a == 0 ? ", *" : "") + ", " + AttributeSchema(op.attributes[a], params.get());
+  }
+  text += ") -> ";
+  const int outputs = signature.num_outputs();
+  if (outputs == 1) return text + "Tensor";
+  text += "(";
+  for (int o = 0; o < outputs; ++o) text += o ? ", Tensor" : "Tensor";
+  return text + ")";
+}
+
+std::string CatalogueJson() {
+  Json all = Json::array();
+  for (const Op* op : AllOps()) {
+    const Params params = op->DefaultParams();
+    Json json = {
+        {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
+    for (const OpSignature& s : op->signatures) json["signatures"].push_back(s.signature->text());
+    for (const AttrInfo& info : op->attributes) json["attributes"].push_back(AttributeJson(info, params.get()));
+    for (const NodeName& node : op->nodes) json["nodes"].push_back(NodeJson(node));
+    all.push_back(json);
+  }
+  return all.dump();
+}
+
+}  // namespace polyop::torch_adapter

@@ -1,0 +1,17 @@
+// What PyTorch and the Python package know of an operator, made from its record.
+#pragma once
+
+#include <string>
+
+#include "core/op.h"
+
+namespace polyop::torch_adapter {
+
+/// "roi_align(Tensor input, Tensor rois, *, int output_height=1, …) -> Tensor". Enumerations are strings, the names of
+/// their choices; a real number whose default is infinite is "float?", None standing for the default.
+std::string SchemaOf(const Op& op);
+
+/// All operators as JSON: names, signatures, attributes, node names. What Python's fake kernels and exporters read.
+std::string CatalogueJson();
+
+}  // namespace polyop::torch_adapter

@@ -1,0 +1,196 @@
+"""The operators as typed functions of tensors, under the names that torchvision, MMCV and torch gave them.
+
+All are torch.ops.polyop.*: they have shapes without data, for torch.compile, and both of torch.onnx.export's exporters
+write them as ONNX nodes. They have no gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from polyop._export import node_domain
+
+__all__ = [
+    "corner_pool",
+    "cummax",
+    "cummin",
+    "deform_conv2d",
+    "grid_sample",
+    "knn_query",
+    "modulated_deform_conv2d",
+    "ms_deform_attn",
+    "nms",
+    "nms_rotated",
+    "node_domain",
+    "roi_align",
+    "roi_align_rotated",
+    "soft_nms",
+    "voxel_grid",
+]
+
+_ops = torch.ops.polyop
+
+
+def _pair(value: int | Sequence[int]) -> list[int]:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+# ---- features --------------------------------------------------------------------------------------
+
+
+def roi_align(
+    input: Tensor,
+    boxes: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+    mode: str = "avg",
+) -> Tensor:
+    """`torchvision.ops.roi_align`: input [N, C, H, W], boxes [R, 5] (picture, x1, y1, x2, y2) -> [R, C, h, w]."""
+    height, width = _pair(output_size)
+    return _ops.roi_align(
+        input, boxes, output_height=height, output_width=width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, aligned=int(aligned), mode=mode,
+    )  # fmt: skip
+
+
+def roi_align_rotated(
+    input: Tensor,
+    rois: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float,
+    sampling_ratio: int = 0,
+    aligned: bool = True,
+    clockwise: bool = False,
+) -> Tensor:
+    """`mmcv.ops.roi_align_rotated`: rois [R, 6] (picture, cx, cy, w, h, angle) -> [R, C, h, w]."""
+    height, width = _pair(output_size)
+    return _ops.roi_align_rotated(
+        input, rois, output_height=height, output_width=width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, aligned=int(aligned), clockwise=int(clockwise),
+    )  # fmt: skip
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
+) -> Tensor:
+    """`torch.nn.functional.grid_sample`, for pictures and volumes."""
+    return _ops.grid_sampler(
+        input, grid, interpolation_mode=mode, padding_mode=padding_mode, align_corners=int(align_corners)
+    )
+
+
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    deform_groups: int = 1,
+) -> Tensor:
+    """`mmcv.ops.deform_conv2d` (v1): offset [N, 2 * deform_groups * kh * kw, oh, ow], y before x."""
+    return _ops.deform_conv2d(
+        input, offset, weight, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation), groups=groups,
+        deform_groups=deform_groups,
+    )  # fmt: skip
+
+
+def modulated_deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    deform_groups: int = 1,
+) -> Tensor:
+    """`mmcv.ops.modulated_deform_conv2d` (v2), as `torchvision.ops.deform_conv2d` with a mask."""
+    return _ops.modulated_deform_conv2d(
+        input, offset, mask, weight, bias, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation),
+        groups=groups, deform_groups=deform_groups,
+    )  # fmt: skip
+
+
+def corner_pool(x: Tensor, mode: str) -> Tensor:
+    """`mmcv.ops.CornerPool`: the maximum from each pixel to the "top", "bottom", "left" or "right" edge."""
+    return _ops.corner_pool(x, mode=mode)
+
+
+def ms_deform_attn(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    value_level_start_index: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+) -> Tensor:
+    """Multi-scale deformable attention: value [N, S, M, D], locations [N, Q, M, L, P, 2] -> [N, Q, M * D]."""
+    return _ops.ms_deform_attn(
+        value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
+    )
+
+
+def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """`torch.cummax`."""
+    return _ops.cummax(input, dim=dim, mode="max")
+
+
+def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """`torch.cummin`."""
+    return _ops.cummax(input, dim=dim, mode="min")
+
+
+# ---- boxes and points ------------------------------------------------------------------------------
+
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int = 0) -> Tensor:
+    """`torchvision.ops.nms`: the indices of the boxes [N, 4] that stay, by falling score."""
+    return _ops.nms(boxes, scores, iou_threshold=iou_threshold, offset=offset)
+
+
+def soft_nms(
+    boxes: Tensor,
+    scores: Tensor,
+    iou_threshold: float = 0.3,
+    sigma: float = 0.5,
+    min_score: float = 1e-3,
+    method: str = "linear",
+    offset: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.soft_nms`: (boxes and lowered scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
+    return _ops.soft_nms(
+        boxes, scores, iou_threshold=iou_threshold, sigma=sigma, min_score=min_score, method=method, offset=offset
+    )
+
+
+def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """The indices of the boxes [N, 5] (cx, cy, w, h, angle in radians) that stay, by falling score."""
+    return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
+
+
+def knn_query(
+    nsample: int | Tensor,
+    xyz: Tensor,
+    offset: Tensor,
+    new_xyz: Tensor | None = None,
+    new_offset: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The nsample nearest points of the same segment: (indices [m, nsample], distances); -1 where there are too few.
+
+    `offset` holds the ends of the segments of `xyz` [n, 3]; without `new_xyz` the points themselves are asked for.
+    """
+    count = nsample if isinstance(nsample, Tensor) else torch.tensor(nsample)
+    return _ops.knn_query(count, xyz, offset, new_xyz, new_offset)
+
+
+def voxel_grid(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
+    """`torch_cluster.grid_cluster`: the number of each point's voxel; pos [N, D], size [D] -> [N]."""
+    return _ops.voxel_grid(pos, size, start, end)

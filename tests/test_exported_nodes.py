@@ -1,0 +1,125 @@
+"""Every node of the catalogue as its exporter writes it: domain, name, attributes and their types, inputs left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from single_node import run
+
+RNG = np.random.default_rng(0)
+
+
+def f(*shape: int) -> np.ndarray:
+    return RNG.random(shape, np.float32)
+
+
+def boxes(*shape: int) -> np.ndarray:
+    corner = f(*shape, 2) * 10
+    return np.concatenate([corner, corner + 1 + f(*shape, 2) * 5], -1)
+
+
+def rois(count: int, pictures: int = 2) -> np.ndarray:
+    return np.concatenate([RNG.integers(0, pictures, (count, 1)).astype(np.float32), boxes(count)], 1)
+
+
+def rotated(*shape: int) -> np.ndarray:
+    return np.concatenate([f(*shape, 2) * 10, 1 + f(*shape, 2) * 5, f(*shape, 1) * 6 - 3], -1)
+
+
+def rotated_rois(count: int) -> np.ndarray:
+    return np.concatenate([RNG.integers(0, 2, (count, 1)).astype(np.float32), rotated(count)], 1)
+
+
+@dataclass
+class Node:
+    name: str
+    inputs: list[np.ndarray | None]
+    outputs: list[tuple[type, tuple[int, ...] | None]]  # no shape where only the data tells it
+    attributes: dict[str, object] = field(default_factory=dict)
+
+
+x = f(2, 4, 12, 10)
+pool = {"output_height": 3, "output_width": 2, "spatial_scale": 0.5, "sampling_ratio": 2, "aligned": 1}
+levels = {
+    "output_height": 3, "output_width": 2, "sampling_ratio": 2, "pool_mode": 1, "aligned": 1, "roi_scale_factor": 1.5,
+    "finest_scale": 56, "featmap_strides": [4.0, 8.0],
+}  # fmt: skip
+deform = {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "groups": 1, "deform_groups": 2}
+batched = {
+    "background_label_id": -1, "num_classes": 3, "topk": 5, "keep_topk": 4, "score_threshold": 0.05, "iou_threshold": 0.5,
+    "is_normalized": 0, "clip_boxes": 0,
+}  # fmt: skip
+offset, mask, weight = f(2, 36, 12, 10), f(2, 18, 12, 10), f(6, 4, 3, 3)
+F32, I64, I32 = np.float32, np.int64, np.int32
+pooled = [(F32, (5, 4, 3, 2))]
+same = [(F32, x.shape)]
+convolved = [(F32, (2, 6, 12, 10))]
+points, ends = f(30, 3), np.array([10, 30], np.int32)
+
+NODES = [
+    Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
+    Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "max", "sampling_ratio": 0}),
+    *(Node(f"{d}::MMCVRoIAlignRotated", [x, rotated_rois(5)], pooled, {**pool, "clockwise": 1}) for d in ("mmcv", "mmdeploy")),
+    Node("mmcv::NonMaxSuppression", [boxes(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "offset": 0}),
+    Node("mmcv::NonMaxSuppression", [boxes(2, 9), f(2, 3, 9)], [(I32, (24, 3))],
+         {"center_point_box": 0, "max_output_boxes_per_class": 4, "iou_threshold": 0.5, "score_threshold": 0.0, "offset": 0}),
+    Node("mmcv::SoftNonMaxSuppression", [boxes(9), f(9)], [(F32, None), (I64, None)],
+         {"iou_threshold": 0.5, "sigma": 0.5, "min_score": 0.01, "method": 1, "offset": 0}),
+    *(Node(f"{d}::grid_sampler", [x, f(2, 5, 6, 2)], [(F32, (2, 4, 5, 6))],
+           {"interpolation_mode": 2, "padding_mode": 1, "align_corners": 1}) for d in ("mmcv", "mmdeploy")),
+    Node("mmcv::grid_sampler", [f(1, 2, 4, 5, 6), f(1, 3, 4, 5, 3)], [(F32, (1, 2, 3, 4, 5))],
+         {"interpolation_mode": 0, "padding_mode": 2, "align_corners": 0}),
+    *(Node("mmcv::MMCVCornerPool", [x], same, {"mode": mode}) for mode in range(4)),
+    *(Node(f"mmcv::{name}", [x], [(F32, x.shape), (I64, x.shape)], {"dim": -2}) for name in ("cummax", "cummin")),
+    *(Node(f"{d}::MMCVModulatedDeformConv2d", [x, offset, mask, weight], convolved, deform) for d in ("mmcv", "mmdeploy")),
+    Node("mmcv::MMCVModulatedDeformConv2d", [x, offset, mask, weight, f(6)], convolved,
+         {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "group": 1, "deformable_groups": 2}),
+    Node("mmcv::MMCVModulatedDeformConv2d", [x, offset, mask, weight, f(6)], convolved, {**deform, "bias": 1}),
+    Node("mmcv::MMCVDeformConv2d", [x, offset, weight], convolved, {**deform, "im2col_step": 32, "bias": 0}),
+    Node("mmcv::MMCVRotatedFeatureAlign", [x, rotated(2, 12, 10)], same, {"spatial_scale": 0.125, "points": 5}),
+    *(Node("mmcv::ScatterND", [x, np.array([[0], [1]], t), x[::-1].copy()], same) for t in (I64, I32)),
+    Node("mmcv::MMCVInstanceNormalization", [x, f(4), f(4)], same, {"epsilon": 1e-5}),
+    Node("mmdeploy::TRTInstanceNormalization", [x, f(4), f(4)], same, {"epsilon": 1e-5}),
+    Node("custom::torch_cluster_grid", [points, f(3) + 0.1, None, None], [(I64, (30,))]),
+    Node("custom::torch_cluster_grid", [points, f(3) + 0.1, f(3), None], [(I64, (30,))]),
+    Node("custom::torch_cluster_grid", [points, f(3) + 0.1, np.zeros(3, F32), np.ones(3, F32)], [(I64, (30,))]),
+    Node("custom::knnquery", [np.array(4, I64), points, ends], [(I32, (30, 4)), (F32, (30, 4))]),
+    Node("custom::knnquery", [np.array(4, I32), points, ends.astype(I64), f(7, 3), np.array([3, 7], I64)],
+         [(I32, (7, 4)), (F32, (7, 4))]),
+    Node("custom::my_add", [x, f(1, 10)], same),
+    *(Node(f"{d}::DynamicTRTResize", [x, np.array([1, 1, 2, 2.5], F32)], [(F32, (2, 4, 24, 25))])
+      for d in ("Just_A_Scope_Name", "custom")),
+    Node("mmdeploy::NMSRotated", [rotated(2, 9), f(2, 3, 9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
+    Node("mmdeploy::NMSRotated", [rotated(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
+    Node("mmdeploy::NMSMatch", [boxes(2, 9), f(2, 3, 9), np.array([0.5], F32), np.array([0], F32)], [(I64, None)]),
+    Node("mmdeploy::TRTBatchedNMS", [boxes(2, 9, 1), f(2, 9, 3)], [(F32, (2, 4, 5)), (I32, (2, 4))], batched),
+    Node("mmdeploy::TRTBatchedNMS", [boxes(2, 9, 3), f(2, 9, 3)], [(F32, (2, 4, 5)), (I32, (2, 4)), (I32, (2, 4))],
+         {**batched, "return_index": 1}),
+    Node("mmdeploy::TRTBatchedRotatedNMS", [rotated(2, 9, 1), f(2, 9, 3)], [(F32, (2, 4, 6)), (I32, (2, 4))], batched),
+    Node("mmdeploy::MMCVMultiLevelRoiAlign", [rois(5), x, f(2, 4, 6, 5)], pooled, levels),
+    Node("mmdeploy::MMCVMultiLevelRotatedRoiAlign", [rotated_rois(5), x, f(2, 4, 6, 5)], pooled,
+         {**{k: v for k, v in levels.items() if k != "pool_mode"}, "clockwise": 1}),
+    Node("mmdeploy::MMCVMultiScaleDeformableAttention",
+         [f(2, 26, 3, 4), np.array([[4, 5], [2, 3]], I64), np.array([0, 20], I64), f(2, 7, 3, 2, 4, 2), f(2, 7, 3, 2, 4)],
+         [(F32, (2, 7, 12))]),
+    Node("mmdeploy::GridPriorsTRT", [f(3, 4), np.zeros(4, I64), np.zeros(5, I64)], [(F32, (60, 4))],
+         {"stride_h": 8, "stride_w": 16}),
+    Node("mmdeploy::ScaledDotProductAttentionTRT", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 8)], [(F32, (2, 5, 8)), (F32, (2, 5, 6))]),
+    Node("mmdeploy::ScaledDotProductAttentionTRT", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 8), f(5, 6)],
+         [(F32, (2, 5, 8)), (F32, (2, 5, 6))]),
+    Node("mmdeploy::GatherTopk", [f(2, 9, 4), np.array([[8, 0], [3, 3]], I32)], [(F32, (2, 2, 4))]),
+    Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda n: f"{n.name}-{len(n.inputs)}")
+def test_the_node_runs(node: Node) -> None:
+    inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+    names = [f"out{o}" for o in range(len(node.outputs))]
+    results = run(node.name, inputs, names, threads=2, **node.attributes)
+    for result, (dtype, shape) in zip(results, node.outputs, strict=True):
+        assert result.dtype == dtype
+        assert shape is None or result.shape == shape
+        assert np.isfinite(result).all()

@@ -1,0 +1,212 @@
+"""torch.ops.polyop.*: equal to ONNX Runtime's nodes, right without data, and written as nodes by both exporters.
+
+The calls are made from the nodes of test_exported_nodes.py, so every operator of the catalogue takes part.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from single_node import run, session
+from test_exported_nodes import NODES, Node
+
+import polyop
+from polyop._export import node_domain
+from polyop._torch import OPERATORS, Operator
+
+ALIASES = {"group", "deformable_groups"}  # other names of attributes: files have them, the functions do not
+CALLS = [node for node in NODES if not ALIASES & node.attributes.keys()]
+
+
+def operator_of(node: Node) -> Operator:
+    return next(o for o in OPERATORS.values() if any(n["name"] == node.name for n in o.nodes))
+
+
+def call_of(node: Node) -> tuple[Operator, list[Any], dict[str, Any]]:
+    """The operator, its arguments and its attributes."""
+    operator = operator_of(node)
+    record = next(n for n in operator.nodes if n["name"] == node.name)
+    given: dict[str, Any] = dict(record["presets"])
+    for attribute in operator.attributes:
+        written = record["renames"].get(attribute["name"], attribute["name"])
+        if written in node.attributes:
+            value = node.attributes[written]
+            coded = attribute["choices"] and isinstance(value, int)
+            given[attribute["name"]] = attribute["choices"][value] if coded else value
+    tensors = [None if array is None else torch.from_numpy(array) for array in node.inputs]
+    specs = operator.signatures[0].inputs
+    if specs[-1].variadic:
+        tensors = [*tensors[: len(specs) - 1], tensors[len(specs) - 1 :]]
+    return operator, tensors + [None] * (len(specs) - len(tensors)), given
+
+
+def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
+    return (result,) if isinstance(result, torch.Tensor) else tuple(result)
+
+
+def name_of(node: Node) -> str:
+    return f"{node.name}-{len(node.inputs)}"
+
+
+@pytest.mark.parametrize("node", CALLS, ids=name_of)
+def test_equals_onnxruntime(node: Node) -> None:
+    operator, args, given = call_of(node)
+    got = as_tuple(operator.overload(*args, **given))
+    inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+    names = [f"out{o}" for o in range(len(node.outputs))]
+    for ours, theirs in zip(got, run(node.name, inputs, names, **node.attributes), strict=False):
+        np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+@pytest.mark.parametrize("node", CALLS, ids=name_of)
+def test_opcheck(node: Node) -> None:
+    operator, args, given = call_of(node)
+    torch.library.opcheck(
+        operator.overload,
+        tuple(args),
+        given,
+        test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"),
+    )
+
+
+class Call(torch.nn.Module):
+    """One call of an operator, of tensors alone: lists and arguments left out are put together inside."""
+
+    def __init__(self, operator: Operator, args: list[Any], given: dict[str, Any]) -> None:
+        super().__init__()
+        self.operator, self.given = operator, given
+        self.places = [len(a) if isinstance(a, list) else a is not None for a in args]
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        left, args = list(tensors), []
+        for place in self.places:
+            if place is True:
+                args.append(left.pop(0))
+            elif place is False:
+                args.append(None)
+            else:
+                args.append([left.pop(0) for _ in range(place)])
+        return self.operator.overload(*args, **self.given)
+
+
+# Sizes that only the kernel finds, or that are values of inputs: PyTorch's new exporter does not write these yet.
+UNKNOWN_SIZES = {"nms", "soft_nms", "nms_rotated", "nms_match", "knn_query", "dynamic_resize"}
+
+
+def sizes_are_known(node: Node) -> bool:
+    return operator_of(node).name not in UNKNOWN_SIZES or node.outputs == [(np.int32, (24, 3))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("node", [n for n in CALLS if not sizes_are_known(n)], ids=name_of)
+def test_the_new_exporter_says_what_it_cannot_write(node: Node) -> None:
+    operator, args, given = call_of(node)
+    tensors = tuple(a for a in args if a is not None)
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match=r"use torch\.onnx\.export"):
+        torch.onnx.export(Call(operator, args, given).eval(), tensors, dynamo=True, verbose=False)
+
+
+ROUND_TRIPS = [(n, False) for n in CALLS] + [(n, True) for n in CALLS if sizes_are_known(n)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("node", "dynamo"), ROUND_TRIPS, ids=[f"{name_of(n)}-{'dynamo' if d else 'torchscript'}" for n, d in ROUND_TRIPS]
+)
+def test_round_trip_through_onnx(node: Node, dynamo: bool, tmp_path: Path) -> None:
+    operator, args, given = call_of(node)
+    tensors = tuple(t for a in args if a is not None for t in (a if isinstance(a, list) else [a]))
+    module = Call(operator, args, given).eval()
+    path = tmp_path / "model.onnx"
+    domain = node.name.split("::")[0]
+    with node_domain(domain), torch.no_grad():
+        if dynamo:
+            torch.onnx.export(module, tensors, dynamo=True, verbose=False).save(path, external_data=False)
+        else:
+            torch.onnx.export(module, tensors, str(path), dynamo=False, opset_version=17)
+    proto = onnx.load(path)
+    written = {f"{n.domain}::{n.op_type}" for n in proto.graph.node}
+    assert {n["name"] for n in operator.nodes if n["name"].startswith(domain)} & written
+    assert domain in {o.domain for o in proto.opset_import}
+    made = session(proto)
+    # What does not decide the result may be left out of the graph.
+    feeds = {i.name: t.numpy() for i, t in zip(made.get_inputs(), tensors, strict=True)}
+    want = as_tuple(module(*tensors))
+    for ours, theirs in zip(want, made.run(None, feeds), strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def test_errors_name_the_operator_and_the_tensor() -> None:
+    with pytest.raises(RuntimeError, match=r"polyop::roi_align: 'rois'\[0, 0\] is 7, wanted a batch index"):
+        torch.ops.polyop.roi_align(torch.zeros(1, 2, 4, 4), torch.tensor([[7.0, 0, 0, 1, 1]]))
+    with pytest.raises(
+        RuntimeError, match=r"polyop::roi_align: attribute 'mode' is median, wanted one of \{avg, max\}"
+    ):
+        torch.ops.polyop.roi_align(torch.zeros(1, 2, 4, 4), torch.zeros(1, 5), mode="median")
+
+
+def test_double_precision_by_the_reference_kernels() -> None:
+    x = torch.rand(2, 3, 5, dtype=torch.float64)
+    got = torch.ops.polyop.instance_norm(x, torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64))
+    torch.testing.assert_close(got, torch.nn.functional.instance_norm(x), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_torchs_own_threads(threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    x = torch.rand(1, 64, 100, 100)
+    rois = torch.tensor([[0.0, 3, 4, 80, 90]]).repeat(50, 1)
+    got = torch.ops.polyop.roi_align(x, rois, output_height=7, output_width=7)
+    torch.set_num_threads(before)
+    torch.testing.assert_close(got, got[:1].expand_as(got), rtol=0, atol=0)
+
+
+def test_strided_tensors_and_compile() -> None:
+    x = torch.rand(2, 6, 5, 3).permute(0, 3, 1, 2)
+    want = torch.ops.polyop.corner_pool(x.contiguous(), mode="left")
+
+    def twice(t: torch.Tensor) -> torch.Tensor:
+        return torch.ops.polyop.corner_pool(t, mode="left") * 2
+
+    torch.testing.assert_close(torch.compile(twice, backend="aot_eager", fullgraph=True)(x), want * 2, rtol=0, atol=0)
+
+
+# ---- the typed functions ---------------------------------------------------------------------------
+
+
+def test_functions_equal_torchs_own() -> None:
+    x, grid = torch.rand(2, 3, 6, 7), torch.rand(2, 4, 5, 2) * 2 - 1
+    want = torch.nn.functional.grid_sample(x, grid, "bicubic", "border", align_corners=True)
+    torch.testing.assert_close(polyop.grid_sample(x, grid, "bicubic", "border", align_corners=True), want)
+    assert all(a.equal(b) for a, b in zip(polyop.cummin(x, 2), torch.cummin(x, 2), strict=True))
+    weight = torch.rand(4, 3, 3, 3)
+    offset, mask = torch.zeros(2, 18, 3, 3), torch.ones(2, 9, 3, 3)
+    want = torch.nn.functional.conv2d(x, weight, stride=2, padding=(1, 0))
+    got = polyop.modulated_deform_conv2d(x, offset, mask, weight, stride=2, padding=(1, 0))
+    torch.testing.assert_close(got, want)
+    torch.testing.assert_close(polyop.deform_conv2d(x, offset, weight, stride=2, padding=(1, 0)), want)
+
+
+def test_functions_of_boxes_and_points() -> None:
+    boxes, scores = torch.tensor([[0.0, 0, 9, 9], [0, 0, 9, 8], [20, 20, 30, 30]]), torch.tensor([0.5, 0.9, 0.1])
+    assert polyop.nms(boxes, scores, 0.5).tolist() == [1, 2]
+    dets, keep = polyop.soft_nms(boxes, scores, method="gaussian")
+    assert dets.shape == (len(keep), 5)
+    upright = torch.cat([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2], torch.zeros(3, 1)], 1)
+    assert polyop.nms_rotated(upright, scores, 0.5).tolist() == [1, 2]
+    points = torch.rand(20, 3)
+    index, dist = polyop.knn_query(3, points, torch.tensor([20], dtype=torch.int32))
+    assert index[:, 0].tolist() == list(range(20))
+    torch.testing.assert_close(dist, torch.cdist(points, points).topk(3, largest=False).values, atol=1e-3, rtol=0)
+    assert polyop.voxel_grid(points, torch.full((3,), 2.0), torch.zeros(3)).tolist() == [0] * 20
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'roi_aline'"):
+        polyop.roi_aline  # noqa: B018
