@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
 
 
+def label_of(row: Row) -> str:
+    """A star marks a rival whose time is a published one."""
+    return f"{row.operator}: {row.title}" + (" *" if "elsewhere" in row.best_rival else "")
+
+
 def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     """Bars on a logarithmic axis, one a number of threads; rows without a rival are left out."""
     rows = [row for row in rows if row.ratio is not None]
     if not rows:
         return
-    labels = list(dict.fromkeys(f"{row.operator}: {row.title}" for row in rows))
+    labels = list(dict.fromkeys(label_of(row) for row in rows))
     threads = sorted({row.threads for row in rows})
     height = 0.8 / len(threads)
     figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(labels)), layout="constrained")
     for index, count in enumerate(threads):
-        ratios = {f"{row.operator}: {row.title}": row.ratio for row in rows if row.threads == count}
+        ratios = {label_of(row): row.ratio for row in rows if row.threads == count}
         places = np.arange(len(labels)) + (index - (len(threads) - 1) / 2) * height
         widths = [ratios.get(label, np.nan) for label in labels]
         bars = axes.barh(
@@ -35,7 +40,10 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_xlim(min(0.5, *(row.ratio for row in rows)), max(row.ratio for row in rows) * 1.6)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
-    axes.set_xlabel("time of the best rival / time of polyop (median; right of 1 polyop is faster)")
+    axes.set_xlabel(
+        "time of the best rival / time of polyop (median; right of 1 polyop is faster)\n"
+        "* MMCV's or MMDeploy's own kernel, as published for another machine"
+    )
     axes.set_ylim(len(labels) - 0.4, -0.6)
     figure.suptitle(
         f"polyop {about['polyop']} on {about['processor']}\nONNX Runtime {about['onnxruntime']}, torch {about['torch']}",

@@ -1,7 +1,7 @@
 """The operators as typed functions of tensors, under the names that torchvision, MMCV and torch gave them.
 
 All are torch.ops.polyop.*: they have shapes without data, for torch.compile, and both of torch.onnx.export's exporters
-write them as ONNX nodes. They have no gradients.
+write them as ONNX nodes. Those of features have gradients.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from polyop import _gradients  # noqa: F401 - registers them
 from polyop._export import node_domain
 
 __all__ = [

@@ -1,0 +1,108 @@
+"""Gradients against finite differences in double precision: the forward kernels are the operators' own reference kernels,
+the backward formulas are written in torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import polyop
+
+torch.manual_seed(0)
+
+
+def rand(*shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+    return (torch.rand(*shape, dtype=torch.float64) * (high - low) + low).requires_grad_()
+
+
+def rois(columns: int) -> torch.Tensor:
+    made = torch.rand(5, columns, dtype=torch.float64) * 6
+    made[:, 0] = torch.tensor([0.0, 1, 1, 0, 1])
+    if columns == 5:
+        made[:, 3:] += made[:, 1:3]
+    made[4, 1:3] -= 8  # partly outside
+    return made
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("ratio", [2, 0])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_roi_align(mode: str, ratio: int, aligned: bool) -> None:
+    boxes = rois(5)
+    assert torch.autograd.gradcheck(
+        lambda x: polyop.roi_align(x, boxes, (2, 3), 0.7, ratio, aligned, mode), rand(2, 2, 6, 5)
+    )
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+@pytest.mark.parametrize("clockwise", [True, False])
+def test_roi_align_rotated(ratio: int, clockwise: bool) -> None:
+    boxes = rois(6)
+    assert torch.autograd.gradcheck(
+        lambda x: polyop.roi_align_rotated(x, boxes, (2, 3), 0.7, ratio, clockwise=clockwise), rand(2, 2, 6, 5)
+    )
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample(mode: str, padding: str) -> None:
+    x, grid = rand(2, 2, 4, 5), rand(2, 3, 3, 2, low=-1.3, high=1.3)
+    assert torch.autograd.gradcheck(lambda a, b: polyop.grid_sample(a, b, mode, padding), (x, grid))
+
+
+def test_grid_sample_of_volumes() -> None:
+    x, grid = rand(1, 2, 3, 4, 5), rand(1, 2, 2, 2, 3, low=-1, high=1)
+    assert torch.autograd.gradcheck(lambda a, b: polyop.grid_sample(a, b, align_corners=True), (x, grid))
+
+
+def test_deform_conv2d() -> None:
+    x, weight, offset = rand(2, 4, 5, 6), rand(2, 4, 3, 2), rand(2, 12, 3, 3, low=-1.4, high=1.4)
+    assert torch.autograd.gradcheck(
+        lambda a, b, c: polyop.deform_conv2d(a, b, c, stride=2, padding=(1, 0)), (x, offset, weight)
+    )
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_modulated_deform_conv2d(with_bias: bool) -> None:
+    x, weight, bias = rand(1, 4, 3, 3), rand(4, 2, 2, 2), rand(4) if with_bias else None
+    offset, mask = rand(1, 16, 3, 4, low=-1.4, high=1.4), rand(1, 8, 3, 4)
+
+    def convolution(*given: torch.Tensor) -> torch.Tensor:
+        return polyop.modulated_deform_conv2d(*given, padding=(1, 1), dilation=(2, 1), groups=2, deform_groups=2)
+
+    inputs = (x, offset, mask, weight) + ((bias,) if with_bias else ())
+    assert torch.autograd.gradcheck(convolution, inputs)
+
+
+@pytest.mark.parametrize("mode", ["top", "bottom", "left", "right"])
+def test_corner_pool(mode: str) -> None:
+    assert torch.autograd.gradcheck(lambda x: polyop.corner_pool(x, mode), rand(2, 2, 4, 3))
+
+
+@pytest.mark.parametrize("function", [polyop.cummax, polyop.cummin])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_cumulative(function: object, dim: int) -> None:
+    assert torch.autograd.gradcheck(lambda x: function(x, dim)[0], rand(3, 4, 5))
+
+
+def test_ms_deform_attn() -> None:
+    shapes, starts = torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20])
+    value, locations, weights = rand(2, 26, 2, 3), rand(2, 3, 2, 2, 2, 2, low=-0.2, high=1.2), rand(2, 3, 2, 2, 2)
+    assert torch.autograd.gradcheck(
+        lambda v, at, w: polyop.ms_deform_attn(v, shapes, starts, at, w), (value, locations, weights)
+    )
+
+
+def test_a_network_learns() -> None:
+    """A deformable convolution learns to shift a picture by a pixel, which a plain 1x1 convolution cannot."""
+    x = torch.rand(4, 1, 8, 8)
+    want = torch.nn.functional.pad(x, (0, 1))[..., 1:]
+    offset = torch.full((1, 2, 1, 1), 0.3, requires_grad=True)
+    weight = torch.ones(1, 1, 1, 1)
+    optimizer = torch.optim.Adam([offset], lr=0.08)
+    for _ in range(120):
+        optimizer.zero_grad()
+        loss = (polyop.deform_conv2d(x, offset.expand(4, 2, 8, 8), weight) - want).square().mean()
+        loss.backward()
+        optimizer.step()
+    torch.testing.assert_close(offset.detach().flatten(), torch.tensor([0.0, 1.0]), atol=0.05, rtol=0)
