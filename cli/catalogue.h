@@ -8,7 +8,7 @@
 
 namespace polyop::cli {
 
-/// "ONNX Runtime CPU", … : where the operator's kernels run.
+/// "ONNX Runtime CPU", "PyTorch CPU", … : where the operator's kernels run.
 std::vector<std::string> RuntimesOf(const Op& op);
 /// "f32, f16, bf16": the types of the first type variable over the CPU kernels ("" if there is none).
 std::string TypesOf(const Op& op);

@@ -273,7 +273,13 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
 
     code, out, _ = polyop("inspect", "m.onnx")
     assert code == NOT_PROVIDED
-    for text in ("float32[N, 4]", "polyop (ONNX Runtime CPU)", "ONNX Runtime contrib", "level=3", "deep::Hidden"):
+    for text in (
+        "float32[N, 4]",
+        "polyop (ONNX Runtime CPU, PyTorch CPU)",
+        "ONNX Runtime contrib",
+        "level=3",
+        "deep::Hidden",
+    ):
         assert text in out
     assert "polyop has it as custom::my_add" in out
     assert "the nearest is custom::my_add" in out
