@@ -128,6 +128,7 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options) {
     node.seconds += event.value("dur", 0.0) * 1e-6 / kRuns;
   }
   std::vector<NodeTime> sorted;
+  sorted.reserve(nodes.size());
   for (auto& [name, node] : nodes) sorted.push_back(std::move(node));
   std::sort(sorted.begin(), sorted.end(), [](const NodeTime& a, const NodeTime& b) { return a.seconds > b.seconds; });
   return sorted;

@@ -198,18 +198,18 @@ class FeedReader {
 
   void AddNpz(const Named& given) {
     bool used = false;
-    for (auto& [name, array] : ReadNpz(given.value)) {
+    for (const auto& [name, array] : ReadNpz(given.value)) {
       if (!given.name.empty() && name != given.name) continue;
       for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputs_[i].name != name) continue;
-        Put(i, std::move(array), given.value);
+        Put(i, array, given.value);
         used = true;
       }
     }
     if (!used) throw Failure(kUsage, "'" + given.value + "' holds no array named as an input of the model");
   }
 
-  void Put(size_t index, Array array, const std::string& source) {
+  void Put(size_t index, const Array& array, const std::string& source) {
     CheckShape(inputs_[index], array, source);
     arrays_[index] = Cast(array, inputs_[index].dtype);
     sources_[index] = source;

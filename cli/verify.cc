@@ -61,6 +61,7 @@ class TemporaryFolder {
 // Runs a program without a shell; throws if it fails.
 void RunProgram(const std::vector<std::string>& words, const std::string& hint) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();

@@ -70,12 +70,14 @@ bool InferenceAttributes::Get(const char* name, AttrValue* value) {
   };
   if (read(ORT_OP_ATTR_INTS)) {
     const auto* items = reinterpret_cast<const int64_t*>(buffer.data());
-    *value = AttrValue::Ints({items, items + bytes / sizeof(int64_t)});
+    const size_t count = bytes / sizeof(int64_t);
+    *value = AttrValue::Ints({items, items + count});
     return true;
   }
   if (read(ORT_OP_ATTR_FLOATS)) {
     const auto* items = reinterpret_cast<const float*>(buffer.data());
-    *value = AttrValue::Floats({items, items + bytes / sizeof(float)});
+    const size_t count = bytes / sizeof(float);
+    *value = AttrValue::Floats({items, items + count});
     return true;
   }
   if (read(ORT_OP_ATTR_STRING)) {
