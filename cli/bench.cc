@@ -134,19 +134,13 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options) {
   return sorted;
 }
 
-std::string Fixed(double value, const char* format) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
 void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, const BenchOptions& options) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < timed.size(); ++i) {
     const bool rival = !options.against.empty() && i % 2 == 1;
     rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
                     TimeText(timed[i].median()), std::to_string(timed[i].seconds.size()),
-                    rival ? Fixed(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
+                    rival ? NumberText(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
   }
   std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
   header.push_back(options.against.empty() ? "" : "to the first");
@@ -157,8 +151,8 @@ void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, 
   rows.clear();
   constexpr size_t kShown = 20;
   for (size_t i = 0; i < std::min(nodes.size(), kShown); ++i) {
-    rows.push_back(
-        {nodes[i].node, nodes[i].type, TimeText(nodes[i].seconds), Fixed(100 * nodes[i].seconds / total, "%.1f %%")});
+    rows.push_back({nodes[i].node, nodes[i].type, TimeText(nodes[i].seconds),
+                    NumberText(100 * nodes[i].seconds / total, "%.1f %%")});
   }
   std::cout << "\n" << Table({"node", "operator", "mean", "share"}, rows);
   if (nodes.size() > kShown) std::cout << "  and " << nodes.size() - kShown << " faster ones\n";

@@ -118,6 +118,12 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+std::string NumberText(double value, const char* format) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
 std::string BytesText(double bytes) {
   char text[32];
   if (bytes < 1e6) {

@@ -23,6 +23,8 @@ std::string Red(const std::string& text);
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+/// By a format of printf for one double.
+std::string NumberText(double value, const char* format);
 /// "1.5 MB"
 std::string BytesText(double bytes);
 /// "3.2 ms", "1.40 s"

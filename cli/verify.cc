@@ -118,12 +118,16 @@ std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
   return chosen;
 }
 
-Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
-  Session session(options.model, session_options);
+Outputs RunSession(Session& session, const std::vector<Array>& inputs) {
   std::vector<Array> arrays = session.Run(inputs);
   Outputs outputs;
   for (size_t i = 0; i < arrays.size(); ++i) outputs[session.outputs()[i].name] = std::move(arrays[i]);
   return outputs;
+}
+
+Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
+  Session session(options.model, session_options);
+  return RunSession(session, inputs);
 }
 
 Outputs Load(const std::string& path) {
@@ -192,13 +196,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
                 "wanted kernels, isa=NAME, threads=N, npz=FILE, onnxruntime=LIBRARY or torch=FILE");
 }
 
-std::string Number(double value, const char* format) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-std::string Scientific(double value) { return value == 0 ? "0" : Number(value, "%.2e"); }
+std::string Scientific(double value) { return value == 0 ? "0" : NumberText(value, "%.2e"); }
 
 struct Result {
   Checked what;
@@ -210,7 +208,7 @@ std::string Explain(const Result& result) {
   const Difference& d = result.difference;
   if (!d.mismatch.empty()) return d.mismatch;
   return Concat(d.departing, " of ", d.count, " elements; the farthest, element ", d.worst_at, ", is ",
-                Number(d.worst_got, "%.9g"), ", wanted ", Number(d.worst_want, "%.9g"));
+                NumberText(d.worst_got, "%.9g"), ", wanted ", NumberText(d.worst_want, "%.9g"));
 }
 
 void PrintTable(const std::vector<Result>& results, const VerifyOptions& options) {
@@ -255,20 +253,21 @@ int Verify(VerifyOptions options) {
   onnx::ModelProto model = LoadModel(options.model);
   if (options.session.libraries.empty()) CheckProvided(model, options.model);
   const std::vector<Checked> tensors = ChooseTensors(model, options.layers);
-  Feeds feeds;
-  std::vector<TensorInfo> inputs;
-  {
-    const Session session(options.model, options.session);
-    inputs = session.inputs();
-    feeds = ReadFeeds(inputs, model, options.input);
-  }
   if (options.layers && !model.SerializeToString(&options.session.model)) {
     throw Failure(kFailed, "the model is too large for --layers");
   }
+  Feeds feeds;
+  std::vector<TensorInfo> inputs;
   Outputs got, want;
   {
+    Session session(options.model, options.session);
+    inputs = session.inputs();
+    feeds = ReadFeeds(inputs, model, options.input);
     const Progress progress("verifying " + options.model);
-    got = RunHere(options, options.session, feeds.arrays);
+    got = RunSession(session, feeds.arrays);
+  }
+  {
+    const Progress progress("verifying " + options.model);
     want = RunReference(options, feeds, inputs, tensors);
   }
   std::vector<Result> results;

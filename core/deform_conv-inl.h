@@ -22,6 +22,26 @@ struct DeformConvSizes {
   int64_t batch, channels, height, width, outputs, kernel_height, kernel_width, out_height, out_width;
   int64_t stride[2], padding[2], dilation[2], groups, deform_groups;
 
+  /// `op` has stride, padding, dilation, groups and deform_groups.
+  template <class Op, class T>
+  static DeformConvSizes Of(const Op& op, const Tensor<const T, 4>& input, const Tensor<const T, 4>& weight,
+                            const Tensor<T, 4>& output) {
+    return {input.dim(0),
+            input.dim(1),
+            input.dim(2),
+            input.dim(3),
+            weight.dim(0),
+            weight.dim(2),
+            weight.dim(3),
+            output.dim(2),
+            output.dim(3),
+            {op.stride[0], op.stride[1]},
+            {op.padding[0], op.padding[1]},
+            {op.dilation[0], op.dilation[1]},
+            op.groups,
+            op.deform_groups};
+  }
+
   int64_t points() const { return kernel_height * kernel_width; }
   int64_t out_pixels() const { return out_height * out_width; }
   int64_t pixels() const { return height * width; }

@@ -16,20 +16,7 @@ namespace {
 template <class T>
 Status DeformConv2dCpu(const DeformConv2d& op, const Context& context, Tensor<const T, 4> input,
                        Tensor<const T, 4> offset, Tensor<const T, 4> weight, Tensor<T, 4> output) {
-  const DeformConvSizes sizes = {input.dim(0),
-                                 input.dim(1),
-                                 input.dim(2),
-                                 input.dim(3),
-                                 weight.dim(0),
-                                 weight.dim(2),
-                                 weight.dim(3),
-                                 output.dim(2),
-                                 output.dim(3),
-                                 {op.stride[0], op.stride[1]},
-                                 {op.padding[0], op.padding[1]},
-                                 {op.dilation[0], op.dilation[1]},
-                                 op.groups,
-                                 op.deform_groups};
+  const auto sizes = DeformConvSizes::Of(op, input, weight, output);
   return DeformConv<T>(context, sizes, input.data(), offset.data(), nullptr, weight.data(), nullptr, output.data());
 }
 

@@ -17,20 +17,7 @@ template <class T>
 Status ModulatedDeformConv2dCpu(const ModulatedDeformConv2d& op, const Context& context, Tensor<const T, 4> input,
                                 Tensor<const T, 4> offset, Tensor<const T, 4> mask, Tensor<const T, 4> weight,
                                 std::optional<Tensor<const T, 1>> bias, Tensor<T, 4> output) {
-  const DeformConvSizes sizes = {input.dim(0),
-                                 input.dim(1),
-                                 input.dim(2),
-                                 input.dim(3),
-                                 weight.dim(0),
-                                 weight.dim(2),
-                                 weight.dim(3),
-                                 output.dim(2),
-                                 output.dim(3),
-                                 {op.stride[0], op.stride[1]},
-                                 {op.padding[0], op.padding[1]},
-                                 {op.dilation[0], op.dilation[1]},
-                                 op.groups,
-                                 op.deform_groups};
+  const auto sizes = DeformConvSizes::Of(op, input, weight, output);
   return DeformConv<T>(context, sizes, input.data(), offset.data(), mask.data(), weight.data(),
                        bias ? bias->data() : nullptr, output.data());
 }

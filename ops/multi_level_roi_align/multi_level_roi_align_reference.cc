@@ -1,28 +1,11 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "core/reference_sampling.h"
 #include "ops/multi_level_roi_align/multi_level_roi_align.h"
 
 namespace polyop {
 namespace {
-
-double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width)) ||
-      height * width == 0)
-    return 0;
-  y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
-  x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
-  double sum = 0;
-  for (int64_t row = static_cast<int64_t>(y); row <= std::min(static_cast<int64_t>(y) + 1, height - 1); ++row) {
-    for (int64_t column = static_cast<int64_t>(x); column <= std::min(static_cast<int64_t>(x) + 1, width - 1);
-         ++column) {
-      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) *
-             plane[row * width + column];
-    }
-  }
-  return sum;
-}
 
 Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&, Tensor<const double, 2> rois,
                                    TensorList<const double, 4> feats, Tensor<double, 4> output) {
@@ -67,7 +50,7 @@ Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&,
               const double x =
                   x0 +
                   (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
-              const double value = Sample(plane, feat.dim(2), feat.dim(3), y, x);
+              const double value = reference::SampleClamped(plane, feat.dim(2), feat.dim(3), y, x);
               sum += value;
               largest = std::fmax(largest, value);
             }

@@ -1,22 +1,10 @@
-#include <algorithm>
 #include <cmath>
 
+#include "core/reference_sampling.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 namespace polyop {
 namespace {
-
-double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width))) return 0;
-  if (height == 0 || width == 0) return 0;
-  y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
-  x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
-  const auto top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
-  const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
-  const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
-  return (1 - dy) * ((1 - dx) * plane[top * width + left] + dx * plane[top * width + right]) +
-         dy * ((1 - dx) * plane[bottom * width + left] + dx * plane[bottom * width + right]);
-}
 
 Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tensor<const double, 4> input,
                                 Tensor<const double, 2> rois, Tensor<double, 4> output) {
@@ -51,8 +39,9 @@ Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tenso
                                 (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
               const double xx = -roi_width / 2 + static_cast<double>(bx) * bin_width +
                                 (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
-              sum += Sample(plane, height, width, yy * std::cos(theta) - xx * std::sin(theta) + centre_y,
-                            yy * std::sin(theta) + xx * std::cos(theta) + centre_x);
+              sum +=
+                  reference::SampleClamped(plane, height, width, yy * std::cos(theta) - xx * std::sin(theta) + centre_y,
+                                           yy * std::sin(theta) + xx * std::cos(theta) + centre_x);
             }
           }
           output[((r * channels + c) * op.output_height + by) * op.output_width + bx] =
