@@ -11,7 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "core/channel_blocks-inl.h"
@@ -36,23 +35,38 @@ struct AxisTaps {
 };
 
 struct Roi {
-  int64_t picture = 0;
-  int32_t level = 0;
-  int32_t place = 0;  // rois of near places are near in the picture
   RoiAxis y, x;
   AxisTaps rows, columns;
   float scale = 0;    // 1 / samples
   bool four = false;  // every bin has kFour taps on both axes
 };
 
-constexpr int32_t kPlaces = 1 << 15;
-
-// Which cell of 32 pixels lies there.
-inline int32_t CellOf(double pixel) {
-  const double cell = pixel / 32;
-  return cell > 0 ? static_cast<int32_t>(std::min(cell, kPlaces - 1.0)) : 0;  // NaN: 0
+// Which cell of 16 pixels lies there.
+inline uint32_t CellOf(double pixel) {
+  const double cell = pixel / 16;
+  return cell > 0 ? static_cast<uint32_t>(std::min(cell, 65535.0)) : 0;  // NaN: 0
 }
-inline int32_t PlaceOf(double y, double x) { return CellOf(y) * kPlaces + CellOf(x); }
+
+// Morton's order of the cells: places that follow each other are near in the picture.
+inline uint64_t PlaceOf(double y, double x) {
+  const uint32_t row = CellOf(y), column = CellOf(x);
+  uint64_t place = 0;
+  for (int bit = 0; bit < 16; ++bit) {
+    place |= uint64_t{row >> bit & 1} << (2 * bit + 1) | uint64_t{column >> bit & 1} << (2 * bit);
+  }
+  return place;
+}
+
+// Where a roi is pooled. Sorted, neighbours follow each other, and read the same part of the cache.
+struct RoiPlace {
+  int64_t picture;
+  int32_t level;
+  uint64_t place;
+  int64_t roi;
+
+  bool SamePicture(const RoiPlace& other) const { return picture == other.picture && level == other.level; }
+  auto operator<=>(const RoiPlace&) const = default;
+};
 
 inline double Middle(const RoiAxis& axis, int64_t bins) {
   return axis.start + axis.bin * static_cast<double>(bins) / 2;
@@ -143,7 +157,6 @@ inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, const
 // Blocks whose averages are summed at a time, so that finding a tap is worth more: as registers allow.
 constexpr int64_t kPooledBlocks = kBlockVectors == 1 ? 4 : kBlockVectors == 2 ? 2 : 1;
 
-inline int64_t UnitsOf(int64_t blocks) { return (blocks + kPooledBlocks - 1) / kPooledBlocks; }
 // Floats of blocks that are pooled together: they stay in L2, or one after the other is faster.
 constexpr int64_t kPooledTogether = 1 << 18;
 
@@ -256,147 +269,148 @@ struct RoiPooling {
   bool aligned, average;
 };
 
-/// Copies some blocks of channels of every level, one entry of `copies` a level.
+/// Checks that pixels of every level fit 32 bits.
 template <class T>
-void CopyLevels(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
-                int64_t first_block, int64_t blocks, float* memory, ChannelBlocks* copies) {
-  for (size_t l = 0; l < levels.size(); ++l) {
-    const int64_t pixels = levels[l].height * levels[l].width;
-    copies[l] = ToChannelBlocks(context, levels[l].data, batch, channels, pixels, memory, first_block, blocks);
-    memory += batch * blocks * pixels * kBlockChannels;
-  }
-}
-
-/// Checks that pixels of every level fit 32 bits, and adds up the floats of one block of channels of all of them.
-template <class T>
-Status MeasureLevels(std::span<const RoiLevel<T>> levels, int64_t batch, int64_t* block_floats) {
-  *block_floats = 0;
+Status CheckLevels(std::span<const RoiLevel<T>> levels) {
   for (const RoiLevel<T>& level : levels) {
     if (level.width > 0 && level.height > INT32_MAX / level.width) {
       return InvalidArgument("a feature map of ", level.height, " x ", level.width, " pixels: they must fit 32 bits");
     }
-    *block_floats += batch * level.height * level.width * kBlockChannels;
   }
   return Status::Ok();
 }
 
-/// How many blocks of channels are copied and pooled at a time: what stays in a cache that cores share, and is work
-/// enough for them.
-inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_floats) {
+// How many blocks of channels of a picture are copied and pooled at a time: what stays in a cache that cores share,
+// and is work enough for them.
+inline int64_t BlocksAtOnce(int64_t blocks, int64_t pixels) {
   constexpr int64_t kFloats = 4 << 20;
-  const int64_t units = kFloats / std::max<int64_t>(block_floats, 1) / kPooledBlocks;
+  const int64_t units = kFloats / std::max<int64_t>(pixels * kBlockChannels, 1) / kPooledBlocks;
   return std::min(blocks, std::max<int64_t>(units, 1) * kPooledBlocks);
+}
+
+/// The rois of one picture of one level after the other. Blocks of its channels are copied, then pooled while the
+/// cache holds them, all rois from one block before the next one:
+///  - prepare(first, last) makes the rois order[first] … ready, and returns up to which it did;
+///  - pool(i, blocks, block_stride, blocks_together, tile) pools roi order[i], from 1 or kPooledBlocks blocks, to
+///    tile [blocks][bins][16].
+/// The output is [count, channels, bins].
+template <class T, class Prepare, class Pool>
+Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels,
+                    std::span<const RoiPlace> order, int64_t bins, bool together, const Prepare& prepare,
+                    const Pool& pool, T* output) {
+  const int64_t count = static_cast<int64_t>(order.size()), blocks = ChannelBlocks::BlocksFor(channels);
+  const int64_t grain = GrainFor(static_cast<double>(bins) * 30);           // rois of one block
+  const int64_t tasks = std::min(Context::kMaxTasks, count * blocks);       // at most
+  const int64_t tile_floats = (kPooledBlocks + 1) * bins * kBlockChannels;  // one more to transpose into
+  const bool stream = ShouldStream(output, bins * kBlockChannels * sizeof(T), count * channels / kBlockChannels);
+  int64_t copied = 0;
+  for (const RoiLevel<T>& level : levels) {
+    const int64_t pixels = level.height * level.width;
+    copied = std::max(copied, BlocksAtOnce(blocks, pixels) * pixels * kBlockChannels);
+  }
+  const Scratch<float> copy = context.Allocate<float>(copied);
+  const Scratch<float> tiles = context.Allocate<float>(tasks * tile_floats);
+  if (!copy || !tiles) return Internal("out of memory: scratch for ", count, " rois");
+
+  for (int64_t run = 0, run_end = 0; run < count; run = run_end) {
+    while (run_end < count && order[run_end].SamePicture(order[run])) ++run_end;
+    const RoiLevel<T>& level = levels[static_cast<size_t>(order[run].level)];
+    const int64_t pixels = level.height * level.width, stride = pixels * kBlockChannels;
+    const int64_t at_once = BlocksAtOnce(blocks, pixels);
+    const int64_t unit = together && stride * kPooledBlocks <= kPooledTogether ? kPooledBlocks : 1;
+    for (int64_t start = 0; start < blocks; start += at_once) {
+      const int64_t some = std::min(at_once, blocks - start), units = (some + unit - 1) / unit;
+      ToChannelBlocks(context, level.data + order[run].picture * channels * pixels, 1, channels, pixels, copy.data(),
+                      start, some);
+      for (int64_t first = run, last = run; first < run_end; first = last) {
+        last = prepare(first, run_end);
+        const int64_t rois = last - first;
+        context.ParallelFor(
+            units * rois, std::max<int64_t>(grain / unit, 1), [&](int64_t task, int64_t begin, int64_t end) {
+              float* const tile = tiles.data() + task * tile_floats;
+              for (int64_t item = begin; item < end; ++item) {
+                const int64_t i = first + item % rois, block = item / rois * unit;
+                const int64_t now = std::min(unit, some - block);
+                for (int64_t b = 0; b < now; b += now == unit ? unit : 1) {
+                  const int64_t step = now == unit ? unit : 1;
+                  pool(i, copy.data() + (block + b) * stride, stride, step, tile);
+                  for (int64_t k = 0; k < step; ++k) {
+                    const int64_t channel = (start + block + b + k) * kBlockChannels;
+                    WriteRoi(tile + k * bins * kBlockChannels, tile + kPooledBlocks * bins * kBlockChannels, bins,
+                             std::min(kBlockChannels, channels - channel), stream,
+                             output + (order[i].roi * channels + channel) * bins);
+                  }
+                }
+              }
+            });
+      }
+    }
+  }
+  return Status::Ok();
 }
 
 /// Pools `count` boxes (x1, y1, x2, y2 as box(r, float[4])) of picture_of(r), level_of(r) to output
 /// [count, channels, rows, columns].
 template <class T, class BoxOf, class PictureOf, class LevelOf>
-Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
-                int64_t count, const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of,
-                const RoiPooling& how, T* output) {
+Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how,
+                T* output) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
-  int64_t block_floats = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, &block_floats));
+  POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
 
   // The taps of all rois, once: every block of channels uses them.
   const Scratch<Roi> table = context.Allocate<Roi>(count);
-  const Scratch<int64_t> order = context.Allocate<int64_t>(count);
-  const Scratch<ChannelBlocks> copies = context.Allocate<ChannelBlocks>(static_cast<int64_t>(levels.size()));
-  if (!table || !order || !copies) return Internal("out of memory: ", count, " rois");
+  const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
+  if (!table || !order) return Internal("out of memory: ", count, " rois");
+  const auto level_at = [&](int64_t r) -> const RoiLevel<T>& { return levels[static_cast<size_t>(level_of(r))]; };
   int64_t taps_total = 0;
   for (int64_t r = 0; r < count; ++r) {
     Roi roi;
-    roi.picture = picture_of(r);
-    roi.level = level_of(r);
-    const RoiLevel<T>& level = levels[static_cast<size_t>(roi.level)];
+    const RoiLevel<T>& level = level_at(r);
     float box[4];
     box_of(r, box);
     roi.x = RoiAxis::Make(box[0], box[2], level.scale, how.aligned, columns, how.sampling_ratio);
     roi.y = RoiAxis::Make(box[1], box[3], level.scale, how.aligned, rows, how.sampling_ratio);
-    roi.place = PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns));
     const double samples = static_cast<double>(roi.x.samples) * static_cast<double>(roi.y.samples);
     roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
     taps_total += TapsBound(roi.y, rows, level.height) + TapsBound(roi.x, columns, level.width);
     table[r] = roi;
-    order[r] = r;
+    order[r] = {picture_of(r), level_of(r), PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns)), r};
   }
-  // Neighbours in the picture follow each other: they read the same part of the cache.
-  std::sort(order.data(), order.data() + count, [&](int64_t a, int64_t b) {
-    const Roi &l = table[a], &r = table[b];
-    return std::tie(l.level, l.picture, l.place, a) < std::tie(r.level, r.picture, r.place, b);
-  });
+  std::sort(order.data(), order.data() + count);
   const Scratch<Tap> taps = context.Allocate<Tap>(taps_total);
   const Scratch<int32_t> begins = context.Allocate<int32_t>(count * (rows + columns + 2));
-  const int64_t blocks = ChannelBlocks::BlocksFor(channels), at_once = BlocksAtOnce(blocks, block_floats);
-  const int64_t grain = GrainFor(static_cast<double>(bins * kPooledBlocks) * 30);
-  const int64_t tasks = std::max(Context::NumTasks(UnitsOf(at_once) * count, grain),
-                                 Context::NumTasks(UnitsOf(blocks % at_once) * count, grain));
-  const int64_t tile_floats = (kPooledBlocks + 1) * bins * kBlockChannels;  // one more to transpose into
-  const bool stream = ShouldStream(output, bins * kBlockChannels * sizeof(T), count * channels / kBlockChannels);
-  const Scratch<float> blocked = context.Allocate<float>(at_once * block_floats);
-  const Scratch<float> tiles = context.Allocate<float>(tasks * tile_floats);
-  if (!taps || !begins || !blocked || !tiles) return Internal("out of memory: scratch for ", count, " rois");
+  if (!taps || !begins) return Internal("out of memory: taps of ", count, " rois");
   int64_t tap_at = 0;
   for (int64_t r = 0; r < count; ++r) {
     Roi& roi = table[r];
-    const RoiLevel<T>& level = levels[static_cast<size_t>(roi.level)];
     int32_t* begin = begins.data() + r * (rows + columns + 2);
     roi.rows = {taps.data() + tap_at, begin};
-    tap_at += TapsBound(roi.y, rows, level.height);
+    tap_at += TapsBound(roi.y, rows, level_at(r).height);
     roi.columns = {taps.data() + tap_at, begin + rows + 1};
-    tap_at += TapsBound(roi.x, columns, level.width);
+    tap_at += TapsBound(roi.x, columns, level_at(r).width);
   }
   context.ParallelFor(count, 64, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const RoiLevel<T>& level = levels[static_cast<size_t>(table[r].level)];
-      (how.average ? FillMerged : FillSamples)(table[r].y, rows, level.height, table[r].rows);
-      (how.average ? FillMerged : FillSamples)(table[r].x, columns, level.width, table[r].columns);
-      table[r].four = how.average && PadToFour(table[r].rows, rows) && PadToFour(table[r].columns, columns);
+      Roi& roi = table[r];
+      (how.average ? FillMerged : FillSamples)(roi.y, rows, level_at(r).height, roi.rows);
+      (how.average ? FillMerged : FillSamples)(roi.x, columns, level_at(r).width, roi.columns);
+      roi.four = how.average && PadToFour(roi.rows, rows) && PadToFour(roi.columns, columns);
     }
   });
 
-  for (int64_t start = 0; start < blocks; start += at_once) {
-    const int64_t some = std::min(at_once, blocks - start);
-    CopyLevels(context, levels, batch, channels, start, some, blocked.data(), copies.data());
-    const int64_t units = UnitsOf(some);
-    context.ParallelFor(units * count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-      float* const tile = tiles.data() + task * tile_floats;
-      float* const spare = tile + kPooledBlocks * bins * kBlockChannels;
-      while (begin < end) {  // a run of rois of one level, of which a unit of blocks is pooled
-        const int64_t block = begin / count * kPooledBlocks, unit = std::min(kPooledBlocks, some - block);
-        const int64_t first = begin % count, stop = std::min(count, first + end - begin);
-        const int32_t level = table[order[first]].level;
-        int64_t last = first + 1;
-        while (last < stop && table[order[last]].level == level) ++last;
-        begin += last - first;
-        const ChannelBlocks& copy = copies[level];
-        const int64_t width = levels[static_cast<size_t>(level)].width, stride = copy.pixels * kBlockChannels;
-        const bool together = how.average && unit == kPooledBlocks && stride * unit <= kPooledTogether;
-        const int64_t step = together ? unit : 1;
-        for (int64_t b = block; b < block + unit; b += step) {
-          for (int64_t i = first; i < last; ++i) {
-            const Roi& roi = table[order[i]];
-            const float* const pixels = copy.Block(roi.picture, b);
-            if (!how.average) {
-              PoolMaximum(roi, pixels, width, rows, columns, tile);
-            } else if (together) {
-              (roi.four ? PoolAverageOfFour<kPooledBlocks> : PoolAverage<kPooledBlocks>)(roi, pixels, stride, width,
-                                                                                         rows, columns, tile);
-            } else {
-              (roi.four ? PoolAverageOfFour<1> : PoolAverage<1>)(roi, pixels, stride, width, rows, columns, tile);
-            }
-            for (int64_t k = 0; k < step; ++k) {
-              const int64_t channel = (start + b + k) * kBlockChannels;
-              WriteRoi(tile + k * bins * kBlockChannels, spare, bins, std::min(kBlockChannels, channels - channel),
-                       stream, output + (order[i] * channels + channel) * bins);
-            }
-          }
-        }
-      }
-    });
-  }
-  return Status::Ok();
+  const auto all = [](int64_t, int64_t last) { return last; };
+  const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
+    const Roi& roi = table[order[i].roi];
+    const int64_t width = levels[static_cast<size_t>(order[i].level)].width;
+    if (!how.average) return PoolMaximum(roi, pixels, width, rows, columns, tile);
+    const auto average = together == 1 ? (roi.four ? PoolAverageOfFour<1> : PoolAverage<1>)
+                                       : (roi.four ? PoolAverageOfFour<kPooledBlocks> : PoolAverage<kPooledBlocks>);
+    average(roi, pixels, stride, width, rows, columns, tile);
+  };
+  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, how.average, all,
+                      pool, output);
 }
 
 /// A box turned by an angle: its centre and extents in the boxes' coordinates.
@@ -482,120 +496,107 @@ struct RotatedRoi {
   }
 };
 
-// The taps of several rotated rois, found once for all blocks of channels.
-struct RotatedTaps {
-  static constexpr int64_t kTaps = 1 << 15, kRois = 64;
-  Tap* taps;     // kTaps
-  int32_t* end;  // of each bin of each roi, kRois * bins
-  int64_t used = 0, rois = 0;
+// The taps of rotated rois that are kept at a time, so that all blocks use them. A roi of more finds them anew for
+// each block.
+constexpr int64_t kRotatedTaps = 4 << 20;
 
-  /// False, and nothing changes, if there is no room.
-  bool Add(const RotatedRoi& roi, int64_t bins) {
-    if (rois == kRois || roi.TapsBound() * static_cast<double>(bins) > static_cast<double>(kTaps - used)) return false;
-    for (int64_t bin = 0; bin < bins; ++bin) {
-      roi.ForEachTap(bin, [&](const Tap& tap) { taps[used++] = tap; });
-      end[rois * bins + bin] = static_cast<int32_t>(used);
+// Sums the taps of a roi's bins, of which bin b's end before ends[b], in kBlocks blocks.
+template <int64_t kBlocks>
+void PoolRotated(const Tap* taps, const int32_t* ends, int64_t bins, const float* block, int64_t block_stride,
+                 float* tile) {
+  const Tap* tap = taps;
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    BlockSum sums[kBlocks];
+    for (BlockSum& sum : sums) sum.Fill(0);
+    for (const Tap* const end = taps + ends[bin]; tap < end; ++tap) {
+      const float* const pixel = block + static_cast<int64_t>(tap->index) * kBlockChannels;
+      for (int64_t b = 0; b < kBlocks; ++b) sums[b].Add(pixel + b * block_stride, tap->weight);
     }
-    ++rois;
-    return true;
+    for (int64_t b = 0; b < kBlocks; ++b) sums[b].Store(1.0f, tile + (b * bins + bin) * kBlockChannels);
   }
-};
+}
 
-inline void SumTaps(const Tap* begin, const Tap* end, const float* block, BlockSum& sum) {
-  for (const Tap* tap = begin; tap < end; ++tap) {
-    sum.Add(block + static_cast<int64_t>(tap->index) * kBlockChannels, tap->weight);
+inline void PoolRotated(const RotatedRoi& roi, int64_t bins, const float* block, float* tile) {
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    BlockSum sum;
+    sum.Fill(0);
+    roi.ForEachTap(bin, [&](const Tap& tap) HWY_ATTR {
+      sum.Add(block + static_cast<int64_t>(tap.index) * kBlockChannels, tap.weight);
+    });
+    sum.Store(1.0f, tile + bin * kBlockChannels);
   }
 }
 
 /// As PoolRois, for boxes that box_of(r) gives as RotatedBox; the average of bilinear samples.
 template <class T, class BoxOf, class PictureOf, class LevelOf>
-Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t batch, int64_t channels,
-                       int64_t count, const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of,
-                       const RoiPooling& how, T* output) {
-  const int64_t bins = how.rows * how.columns, blocks = ChannelBlocks::BlocksFor(channels);
+Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                       const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how,
+                       T* output) {
+  const int64_t bins = how.rows * how.columns;
   if (count * channels * bins == 0) return Status::Ok();
-  int64_t block_floats = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureLevels(levels, batch, &block_floats));
-  struct Place {
-    int64_t picture;
-    int32_t level, cell;
-    int64_t roi;
-    auto operator<=>(const Place&) const = default;
+  POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
+  const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
+  if (!order) return Internal("out of memory: ", count, " rois");
+  const auto roi_of = [&](int64_t r) {
+    const RoiLevel<T>& level = levels[static_cast<size_t>(level_of(r))];
+    return RotatedRoi::Make(box_of(r), level.height, level.width, level.scale, how);
   };
-  const int64_t grain = GrainFor(static_cast<double>(bins * blocks) * 30), tasks = Context::NumTasks(count, grain);
-  const bool stream = ShouldStream(output, bins * kBlockChannels * sizeof(T), count * channels / kBlockChannels);
-  const Scratch<ChannelBlocks> copies = context.Allocate<ChannelBlocks>(static_cast<int64_t>(levels.size()));
-  const Scratch<float> blocked = context.Allocate<float>(blocks * block_floats);
-  const Scratch<float> tiles = context.Allocate<float>(tasks * 2 * bins * kBlockChannels);  // and one to transpose into
-  const Scratch<Tap> taps = context.Allocate<Tap>(tasks * RotatedTaps::kTaps);
-  const Scratch<int32_t> ends = context.Allocate<int32_t>(tasks * RotatedTaps::kRois * bins);
-  const Scratch<Place> order = context.Allocate<Place>(count);
-  if (!copies || !blocked || !tiles || !taps || !ends || !order) {
-    return Internal("out of memory: scratch for ", count, " rois");
-  }
+  const auto room_for = [&](int64_t r) {  // in taps, at most kRotatedTaps + 1
+    const double bound = roi_of(r).TapsBound() * static_cast<double>(bins);
+    return static_cast<int64_t>(std::min(bound, static_cast<double>(kRotatedTaps + 1)));
+  };
+  int64_t room = 0;
   for (int64_t r = 0; r < count; ++r) {
     const RotatedBox box = box_of(r);
     const double scale = levels[static_cast<size_t>(level_of(r))].scale;
     order[r] = {picture_of(r), level_of(r), PlaceOf(box.y * scale, box.x * scale), r};
+    room = std::min(kRotatedTaps, room + room_for(r));
   }
-  std::sort(order.data(), order.data() + count);  // neighbours in the picture follow each other, as in PoolRois
-  CopyLevels(context, levels, batch, channels, 0, blocks, blocked.data(), copies.data());
+  std::sort(order.data(), order.data() + count);
+  const Scratch<Tap> taps = context.Allocate<Tap>(room);
+  const Scratch<int32_t> ends = context.Allocate<int32_t>(count * bins);
+  const Scratch<int64_t> starts = context.Allocate<int64_t>(count);
+  if (!taps || !ends || !starts) return Internal("out of memory: taps of ", count, " rois");
 
-  context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* const tile = tiles.data() + task * 2 * bins * kBlockChannels;
-    const auto roi_of = [&](int64_t i) {
-      const RoiLevel<T>& level = levels[static_cast<size_t>(order[i].level)];
-      return RotatedRoi::Make(box_of(order[i].roi), level.height, level.width, level.scale, how);
-    };
-    const auto block_of = [&](int64_t i, int64_t b) { return copies[order[i].level].Block(order[i].picture, b); };
-    const auto write = [&](int64_t i, int64_t b) {
-      const int64_t first = b * kBlockChannels;
-      WriteRoi(tile, tile + bins * kBlockChannels, bins, std::min(kBlockChannels, channels - first), stream,
-               output + (order[i].roi * channels + first) * bins);
-    };
-    while (begin < end) {
-      RotatedTaps some{taps.data() + task * RotatedTaps::kTaps, ends.data() + task * RotatedTaps::kRois * bins};
-      const int64_t first = begin;
-      while (begin < end && some.Add(roi_of(begin), bins)) ++begin;
-      for (int64_t b = 0; b < blocks; ++b) {  // block by block, so that the part where the rois lie stays in the cache
-        const Tap* tap = some.taps;
-        for (int64_t i = first; i < begin; ++i) {
-          for (int64_t bin = 0; bin < bins; ++bin) {
-            const Tap* const stop = some.taps + some.end[(i - first) * bins + bin];
-            BlockSum sum;
-            sum.Fill(0);
-            SumTaps(tap, stop, block_of(i, b), sum);
-            sum.Store(1.0f, tile + bin * kBlockChannels);
-            tap = stop;
-          }
-          write(i, b);
-        }
-      }
-      if (begin > first) continue;
-      // A roi of very many samples: they are found anew for each block, a few at a time.
-      const RotatedRoi roi = roi_of(begin);
-      for (int64_t b = 0; b < blocks; ++b) {
-        for (int64_t bin = 0; bin < bins; ++bin) {
-          BlockSum sum;
-          sum.Fill(0);
-          int64_t found = 0;
-          const auto flush = [&] {
-            SumTaps(some.taps, some.taps + found, block_of(begin, b), sum);
-            found = 0;
-          };
-          roi.ForEachTap(bin, [&](const Tap& tap) {
-            some.taps[found++] = tap;
-            if (found == RotatedTaps::kTaps) flush();
-          });
-          flush();
-          sum.Store(1.0f, tile + bin * kBlockChannels);
-        }
-        write(begin, b);
-      }
-      ++begin;
+  // As many rois as there is room for, unless they are there from the blocks before.
+  int64_t ready_first = 0, ready_last = 0;
+  const auto prepare = [&](int64_t first, int64_t last) {
+    if (first == ready_first && ready_last > first) return ready_last;
+    int64_t used = 0, stop = first;
+    for (; stop < last; ++stop) {
+      const int64_t needed = room_for(order[stop].roi);
+      const bool alone = needed > kRotatedTaps;  // -1: has no place
+      if (!alone && used + needed > room) break;
+      starts[stop] = alone ? -1 : used;
+      used += alone ? 0 : needed;
     }
-  });
-  return Status::Ok();
+    context.ParallelFor(stop - first, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = first + begin; i < first + end; ++i) {
+        if (starts[i] < 0) continue;
+        const RotatedRoi roi = roi_of(order[i].roi);
+        Tap* const to = taps.data() + starts[i];
+        int32_t found = 0;
+        for (int64_t bin = 0; bin < bins; ++bin) {
+          roi.ForEachTap(bin, [&](const Tap& tap) { to[found++] = tap; });
+          ends[i * bins + bin] = found;
+        }
+      }
+    });
+    ready_first = first;
+    return ready_last = stop;
+  };
+  const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
+    if (starts[i] < 0) {
+      for (int64_t b = 0; b < together; ++b) {
+        PoolRotated(roi_of(order[i].roi), bins, pixels + b * stride, tile + b * bins * kBlockChannels);
+      }
+      return;
+    }
+    (together == 1 ? PoolRotated<1> : PoolRotated<kPooledBlocks>)(taps.data() + starts[i], ends.data() + i * bins, bins,
+                                                                  pixels, stride, tile);
+  };
+  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, true, prepare, pool,
+                      output);
 }
 
 }  // namespace

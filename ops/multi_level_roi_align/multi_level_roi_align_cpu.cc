@@ -45,7 +45,7 @@ Status MultiLevelRoiAlignCpu(const MultiLevelRoiAlign& op, const Context& contex
   const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[5 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
                        op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg};
-  return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0), box_of,
+  return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, channels, rois.dim(0), box_of,
                      picture_of, level_of, how, output.data());
 }
 

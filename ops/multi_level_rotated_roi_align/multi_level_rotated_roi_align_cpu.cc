@@ -40,8 +40,8 @@ Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const C
   };
   const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[6 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
-  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, batch, channels, rois.dim(0),
-                            box_of, picture_of, level_of, how, output.data());
+  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, channels, rois.dim(0), box_of,
+                            picture_of, level_of, how, output.data());
 }
 
 }  // namespace

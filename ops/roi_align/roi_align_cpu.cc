@@ -25,7 +25,7 @@ Status RoiAlignCpu(const RoiAlign& op, const Context& context, Tensor<const T, 4
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
                        op.mode == RoiAlign::Mode::kAvg};
   return PoolRois<T>(
-      context, {&level, 1}, input.dim(0), input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
+      context, {&level, 1}, input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
       output.data());
 }
 

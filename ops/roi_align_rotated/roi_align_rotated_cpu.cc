@@ -27,7 +27,7 @@ Status RoiAlignRotatedCpu(const RoiAlignRotated& op, const Context& context, Ten
   const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[6 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
   return PoolRotatedRois<T>(
-      context, {&level, 1}, input.dim(0), input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
+      context, {&level, 1}, input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
       output.data());
 }
 
