@@ -197,7 +197,8 @@ def check(contest: Contest, title: str) -> None:
 
 
 def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
-    """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all."""
+    """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all; each turn
+    starts with a call that does not count, as the caches and waiting threads are those of the one before."""
     repeats, seconds_a_round = {}, 0.0
     for name, run in runs.items():
         _once(run)  # warm-up
@@ -209,6 +210,7 @@ def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
     gc.disable()
     for _ in range(rounds):
         for name, run in runs.items():
+            run()
             start = time.perf_counter()
             for _ in range(repeats[name]):
                 run()

@@ -51,30 +51,30 @@ HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
   rows[3] = hn::ConcatUpperUpper(q, high23, high01);
 }
 
-// Pixels [begin, end) of up to 16 channels. `from` is the first channel's plane.
+/// `count` pixels of up to 16 channels, whose planes are `plane_stride` apart, to [count][16].
 template <class T>
-void InterleaveChannels(const T* from, int64_t channels, int64_t pixels, int64_t begin, int64_t end, float* to) {
+void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to) {
   constexpr int64_t kTile = 32;  // 2 KiB of the result: stays in L1 while the channels are visited in turn
   const QuadTag q;
-  for (int64_t tile = begin; tile < end; tile += kTile) {
-    const int64_t size = std::min(end - tile, kTile), whole = size / 4 * 4;
+  for (int64_t tile = 0; tile < count; tile += kTile) {
+    const int64_t size = std::min(count - tile, kTile), whole = size / 4 * 4;
     float* const target = to + tile * kBlockChannels;
     if (channels < kBlockChannels) std::fill_n(target, size * kBlockChannels, 0.0f);
     int64_t c = 0;
     for (; c + 4 <= channels; c += 4) {
-      const T* const planes = from + c * pixels + tile;
+      const T* const planes = from + c * plane_stride + tile;
       for (int64_t p = 0; p < whole; p += 4) {
         hn::Vec<QuadTag> quad[4];
-        for (int64_t k = 0; k < 4; ++k) quad[k] = LoadFloat(q, planes + k * pixels + p);
+        for (int64_t k = 0; k < 4; ++k) quad[k] = LoadFloat(q, planes + k * plane_stride + p);
         Transpose(quad);
         for (int64_t k = 0; k < 4; ++k) hn::StoreU(quad[k], q, target + (p + k) * kBlockChannels + c);
       }
       for (int64_t p = whole; p < size; ++p) {
-        for (int64_t k = 0; k < 4; ++k) target[p * kBlockChannels + c + k] = ToFloat(planes[k * pixels + p]);
+        for (int64_t k = 0; k < 4; ++k) target[p * kBlockChannels + c + k] = ToFloat(planes[k * plane_stride + p]);
       }
     }
     for (; c < channels; ++c) {
-      const T* const plane = from + c * pixels + tile;
+      const T* const plane = from + c * plane_stride + tile;
       for (int64_t p = 0; p < size; ++p) target[p * kBlockChannels + c] = ToFloat(plane[p]);
     }
   }
@@ -92,9 +92,10 @@ ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pi
     for (int64_t item = begin; item < end; ++item) {
       const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
       const int64_t first = (first_block + plane % blocks) * kBlockChannels;
-      InterleaveChannels(input + (picture * channels + first) * pixels, std::min(kBlockChannels, channels - first),
-                         pixels, run * kRun, std::min(pixels, (run + 1) * kRun),
-                         memory + plane * pixels * kBlockChannels);
+      const int64_t begin_pixel = run * kRun, end_pixel = std::min(pixels, begin_pixel + kRun);
+      InterleaveChannels(input + (picture * channels + first) * pixels + begin_pixel,
+                         std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
+                         memory + (plane * pixels + begin_pixel) * kBlockChannels);
     }
   });
   return result;

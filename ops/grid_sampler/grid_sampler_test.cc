@@ -84,6 +84,40 @@ TEST(GridSampler, ManyOutputs) {
                          {1e-5, 2e-5});
 }
 
+// Grids whose neighbours lie near each other are sampled tile by tile.
+TEST_P(GridSamplerTest, SmoothGrids) {
+  std::mt19937 rng(6);
+  for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
+    for (const int64_t width : {67, 64}) {
+      const int64_t height = 4355 / width, channels = width == 67 ? 17 : 21;
+      HostTensor grid(GetParam(), {1, height, width, 2});
+      for (int64_t i = 0; i < height * width; ++i) {  // turned, partly outside, in steps that f16 and bf16 have
+        const int64_t row = i / width, column = i % width;
+        grid.set(2 * i, static_cast<double>(column + row / 4 - 40) / 32.0);
+        grid.set(2 * i + 1, static_cast<double>(row - column / 4 - 32) / 32.0);
+      }
+      grid.set(2 * (height * width / 2), NAN);
+      const HostTensor input = HostTensor::Uniform(GetParam(), {1, channels, 32, 64}, rng);
+      ExpectMatchesReference(GridSampler{mode, width == 67 ? Padding::kZeros : Padding::kBorder, false}, {input, grid},
+                             ToleranceFor(GetParam()));
+    }
+  }
+}
+
+TEST(GridSampler, SmoothVolumes) {
+  std::mt19937 rng(7);
+  HostTensor grid(DType::kF32, {2, 3, 40, 45, 3});
+  for (int64_t i = 0; i < grid.size() / 3; ++i) {
+    grid.set(3 * i, static_cast<double>(i % 45 - 25) / 20.0);
+    grid.set(3 * i + 1, static_cast<double>(i / 45 % 40 - 18) / 20.0);
+    grid.set(3 * i + 2, static_cast<double>(i / 1800 % 3 - 1) / 3.0);
+  }
+  for (auto padding : {Padding::kZeros, Padding::kReflection}) {
+    ExpectMatchesReference(GridSampler{Interpolation::kBilinear, padding, true},
+                           {HostTensor::Uniform(DType::kF32, {2, 6, 5, 30, 33}, rng), grid}, {1e-5, 2e-5});
+  }
+}
+
 TEST(GridSampler, NearestRoundsHalvesToEven) {
   const HostTensor input = HostTensor::Of(DType::kF32, {1, 1, 1, 4}, {0, 1, 2, 3});
   // align_corners = false: x = 2 * grid + 1.5, so these are at 0.5, 1.5, 2.5.
