@@ -15,5 +15,6 @@ void AddInspectCommand(CLI::App& app, Action& action);
 void AddVerifyCommand(CLI::App& app, Action& action);
 void AddBenchCommand(CLI::App& app, Action& action);
 void AddOpsCommand(CLI::App& app, Action& action);
+void AddNewCommand(CLI::App& app, Action& action);
 
 }  // namespace polyop::cli

@@ -1,10 +1,12 @@
 // polyop inspect: what a model is and needs, without running it.
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
 
 #include "cli/catalogue.h"
 #include "cli/commands.h"
+#include "cli/drawing.h"
 #include "cli/failure.h"
 #include "cli/model.h"
 #include "cli/text.h"
@@ -20,6 +22,7 @@ struct InspectOptions {
   std::string model;
   bool verbose = false;
   bool json = false;
+  std::string svg, html;  // where pictures go
 };
 
 // One kind of non-standard node in the model.
@@ -146,6 +149,9 @@ int Inspect(const InspectOptions& options) {
   int nodes = 0, missing = 0;
   ForEachNode(model, [&](const onnx::NodeProto&) { ++nodes; });
   for (const auto& [name, n] : needed) missing += !n.provided();
+  const std::string title = std::filesystem::path(options.model).filename();
+  if (!options.svg.empty()) DrawSvg(model, title, options.svg);
+  if (!options.html.empty()) DrawHtml(model, title, options.html);
   if (options.json) {
     std::cout << AsJson(model, needed, options, nodes).dump(2) << "\n";
     return missing ? kNotProvided : kOk;
@@ -188,6 +194,8 @@ void AddInspectCommand(CLI::App& app, Action& action) {
   inspect->add_option("model", options->model, "the ONNX file; its external data is not read")->required();
   inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
   inspect->add_flag("--json", options->json, "a report for machines");
+  inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are seen on hover");
+  inspect->add_option("--html", options->html, "the same as a page with a field to find nodes");
   inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
   inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
 }

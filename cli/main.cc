@@ -1,4 +1,4 @@
-// polyop: runs, inspects and explains ONNX models with custom operators.
+// polyop: runs, inspects and explains ONNX models with custom operators, and starts new ones.
 #include <iostream>
 
 #include "cli/commands.h"
@@ -12,11 +12,13 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Examples:\n"
     "  polyop inspect model.onnx                      what the model needs, and who provides it\n"
+    "  polyop inspect model.onnx --html model.html    a picture of the graph\n"
     "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,3,3\n"
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
     "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
     "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
+    "  polyop new my_op                               the folder of a new operator, ready to build\n"
     "\n"
     "Exit codes:\n"
     "  0  done                                  3  a file is missing, damaged or of the wrong kind\n"
@@ -43,6 +45,7 @@ int main(int argc, char** argv) {
   polyop::cli::AddVerifyCommand(app, action);
   polyop::cli::AddBenchCommand(app, action);
   polyop::cli::AddOpsCommand(app, action);
+  polyop::cli::AddNewCommand(app, action);
   if (argc == 1) {
     std::cout << app.help();
     return polyop::cli::kUsage;

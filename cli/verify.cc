@@ -1,7 +1,4 @@
 // polyop verify: a model by polyop's operators beside a reference.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -14,6 +11,7 @@
 #include "cli/file.h"
 #include "cli/model.h"
 #include "cli/npy.h"
+#include "cli/process.h"
 #include "cli/progress.h"
 #include "cli/runtime.h"
 #include "cli/text.h"
@@ -37,44 +35,6 @@ struct VerifyOptions {
 };
 
 using Outputs = std::map<std::string, Array>;
-
-// A folder that goes when the command ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "polyop-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw Failure(kBadFile, "no temporary folder can be made: " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string File(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-// Runs a program without a shell; throws if it fails.
-void RunProgram(const std::vector<std::string>& words, const std::string& hint) {
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
-    execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Failure(kFailed, "the reference run failed: " + Join(words, " "), hint);
-  }
-}
 
 // True for nodes whose outputs may be no tensors.
 bool MayGiveSequences(const onnx::NodeProto& node) {
@@ -147,7 +107,7 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
   std::vector<std::string> words = {fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", inputs, "-o",
                                     folder.File("outputs.npz"),         "--onnxruntime", runtime};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
-  RunProgram(words, "is it an ONNX Runtime? Its message stands above");
+  RunProgram(words, "is it an ONNX Runtime? Its message stands above", "");
   return Load(folder.File("outputs.npz"));
 }
 
@@ -160,8 +120,8 @@ Outputs RunTorch(const VerifyOptions& options, const std::string& program, const
   for (const Checked& tensor : tensors) output_names.push_back(tensor.tensor);
   RunProgram({"python3", "-m", "polyop.run_torch", program, saved, folder.File("outputs.npz"), input_names.dump(),
               output_names.dump()},
-             "it needs a python3 on the PATH that has torch and polyop; FILE is what torch.export.save or "
-             "torch.jit.save wrote");
+             "python3 needs torch and polyop; FILE is what torch.export.save or torch.jit.save wrote",
+             "torch=FILE needs a python3 on the PATH that has torch and polyop");
   return Load(folder.File("outputs.npz"));
 }
 

@@ -94,24 +94,7 @@ class Call(torch.nn.Module):
         return self.operator.overload(*args, **self.given)
 
 
-# Sizes that only the kernel finds, or that are values of inputs: PyTorch's new exporter does not write these yet.
-UNKNOWN_SIZES = {"nms", "soft_nms", "nms_rotated", "nms_match", "knn_query", "dynamic_resize"}
-
-
-def sizes_are_known(node: Node) -> bool:
-    return operator_of(node).name not in UNKNOWN_SIZES or node.outputs == [(np.int32, (24, 3))]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("node", [n for n in CALLS if not sizes_are_known(n)], ids=name_of)
-def test_the_new_exporter_says_what_it_cannot_write(node: Node) -> None:
-    operator, args, given = call_of(node)
-    tensors = tuple(a for a in args if a is not None)
-    with pytest.raises(torch.onnx.errors.OnnxExporterError, match=r"use torch\.onnx\.export"):
-        torch.onnx.export(Call(operator, args, given).eval(), tensors, dynamo=True, verbose=False)
-
-
-ROUND_TRIPS = [(n, False) for n in CALLS] + [(n, True) for n in CALLS if sizes_are_known(n)]
+ROUND_TRIPS = [(n, dynamo) for n in CALLS for dynamo in (False, True)]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -43,6 +43,7 @@ has_venv || step "Making .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --cle
 install torch
 install dev
 install exporters --no-deps
+install models -c requirements/torch.txt
 install lint
 
 if ! stamp_is "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt; then

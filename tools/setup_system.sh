@@ -8,6 +8,7 @@ PACKAGES=(
   libcli11-dev nlohmann-json3-dev                  # the program: command line, JSON
   libprotobuf-dev protobuf-compiler                #   ONNX files
   libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev #   pictures, .npz files
+  graphviz                                         #   inspect --svg, --html
 )
 OPTIONAL=(ccache)
 # A Python from elsewhere may bring venv with it.

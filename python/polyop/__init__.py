@@ -7,12 +7,13 @@ options = ort.SessionOptions()
 options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
 session = ort.InferenceSession("model.onnx", options)
 
-With PyTorch, polyop.roi_align, polyop.nms and the other functions of polyop.functional are there too; they are loaded
-when the first is asked for.
+With PyTorch, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of polyop.modules
+(polyop.RoIAlign, …) and polyop.export are there too; they are loaded when the first is asked for.
 """
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,19 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "get_library_path", "get_onnxruntime_op_path"]
 
 
+def _library(name: str) -> Path:
+    """A library of the package, or of the folder that POLYOP_LIBRARY_DIR names: one built with more operators."""
+    folder = os.environ.get("POLYOP_LIBRARY_DIR") or Path(__file__).resolve().parent / "lib"
+    return Path(folder).absolute() / name
+
+
 def get_onnxruntime_op_path() -> str:
     """Path of polyop's custom-op library, for `SessionOptions.register_custom_ops_library`.
 
     Raises FileNotFoundError if the library is not there, which means that the package was neither
-    installed nor built.
+    installed nor built, or that the environment variable POLYOP_LIBRARY_DIR names a folder without it.
     """
-    library = Path(__file__).resolve().parent / "lib" / "libpolyop_onnxruntime.so"
+    library = _library("libpolyop_onnxruntime.so")
     if not library.is_file():
         raise FileNotFoundError(
             f"polyop's ONNX Runtime library is missing: {library}. "
@@ -42,9 +49,12 @@ def get_library_path() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """The functions that need PyTorch, which ONNX Runtime's users need not have."""
+    """What needs PyTorch, which ONNX Runtime's users need not have."""
+    if name in ("ExportError", "Exported", "export"):
+        return getattr(import_module("polyop.exporting"), name)
     if not name.startswith("_"):
-        functional = import_module("polyop.functional")
-        if name in functional.__all__:
-            return getattr(functional, name)
+        for part in ("functional", "modules"):
+            module = import_module(f"polyop.{part}")
+            if name in module.__all__:
+                return getattr(module, name)
     raise AttributeError(f"module 'polyop' has no attribute '{name}'")

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._guards import detect_fake_mode
 from torch.onnx import symbolic_helper
 
 from polyop._torch import OPERATORS, Operator
@@ -30,32 +29,48 @@ def node_domain(domain: str) -> Iterator[None]:
 # ---- torch.onnx.export(…, dynamo=True) -------------------------------------------------------------
 
 
+def _node(operator: Operator, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str, list[Any], dict[str, Any]]:
+    """The ONNX node of a call: its name, inputs and attributes."""
+    inputs = operator.flatten(args)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    name, attributes = operator.node(operator.values(given), _domain)
+    return name, inputs, attributes
+
+
 def _decompose(operator: Operator) -> None:
     """The exporter takes operators apart before it translates them: this one becomes a call of an ONNX node."""
 
     def decomposition(*args: Any, **given: Any) -> Any:
-        flat = operator.flatten(args)
-        while flat and flat[-1] is None:
-            flat.pop()
-
-        def new_size() -> torch.SymInt:
-            """A size that only the kernel finds. The exporter wants to know each from the sizes of inputs."""
-            if torch.onnx.is_in_onnx_export():
-                raise NotImplementedError(
-                    f"polyop::{operator.name} has outputs of a size that only its kernel finds, which PyTorch's new exporter "
-                    "cannot write yet: use torch.onnx.export(…, dynamo=False)"
-                )
-            return detect_fake_mode(flat).shape_env.create_unbacked_symint()
-
-        values = operator.values(given)
-        name, attributes = operator.node(values, _domain)
-        outputs = operator.outputs(args, given, new_size)
+        name, inputs, attributes = _node(operator, args, given)
+        outputs = operator.outputs(args, given, _no_size)
         types, shapes = [t for t, _ in outputs], [s for _, s in outputs]
         if len(outputs) == 1:
-            return torch.onnx.ops.symbolic(name, flat, attributes, dtype=types[0], shape=shapes[0], version=1)
-        return torch.onnx.ops.symbolic_multi_out(name, flat, attributes, dtypes=types, shapes=shapes, version=1)
+            return torch.onnx.ops.symbolic(name, inputs, attributes, dtype=types[0], shape=shapes[0], version=1)
+        return torch.onnx.ops.symbolic_multi_out(name, inputs, attributes, dtypes=types, shapes=shapes, version=1)
 
     torch._decomp.register_decomposition(operator.overload)(decomposition)
+
+
+def _no_size() -> torch.SymInt:
+    raise AssertionError("an operator of unknown sizes is translated, not decomposed")
+
+
+def _translate(operator: Operator) -> None:
+    """A decomposition must tell every size. Where only the kernel finds one, the exporter translates the call itself,
+    with the sizes that the fake kernel made up."""
+
+    def translation(*args: Any, **given: Any) -> Any:
+        name, inputs, attributes = _node(operator, args, given)
+        domain, _, op_type = name.partition("::")
+        made = onnx_ir.Node(
+            domain, op_type, inputs, onnx_ir.convenience.convert_attributes(attributes), version=1,
+            num_outputs=len(operator.signatures[0].outputs),
+        )  # fmt: skip
+        _core.current_tracer.nodes.append(made)
+        return made.outputs[0] if len(made.outputs) == 1 else made.outputs
+
+    onnx_impl(operator.overload, no_compile=True)(translation)
 
 
 # ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
@@ -104,6 +119,16 @@ def _suffix(value: Any) -> str:
     return _JIT_SUFFIX[type(value[0] if isinstance(value, list) else value)]
 
 
+try:
+    import onnx_ir
+    from torch.onnx._internal.exporter import _core
+    from torch.onnx._internal.exporter._torchlib._torchlib_registry import onnx_impl
+except ImportError:  # without onnxscript there is no dynamo exporter
+    onnx_impl = None
+
 for _operator in OPERATORS.values():
-    _decompose(_operator)
+    if all(signature.sizes_are_known for signature in _operator.signatures):
+        _decompose(_operator)
+    elif onnx_impl is not None:
+        _translate(_operator)
     _symbolic(_operator)

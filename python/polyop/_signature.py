@@ -83,6 +83,14 @@ class Signature:
                 return False
         return True
 
+    @property
+    def sizes_are_known(self) -> bool:
+        """False if the kernel or a value inside of an input decides an output's size."""
+        named = [self._named(d) for spec in self.inputs for d in spec.dims if self._named(d)[1]]
+        expressions = [e for _, _, e in named] + [d for spec in self.outputs for d in spec.dims]
+        names = {t.name for t in self.inputs}
+        return not any("<=" in e or names & set(re.findall(r"\w+", e)) for e in expressions if "broadcast" not in e)
+
     def output_shapes(
         self,
         shapes: Sequence[Sequence[Size] | None],

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from polyop import _library
 from polyop._signature import Signature
 
-_LIBRARY = Path(__file__).resolve().parent / "lib" / "libpolyop_torch.so"
+_LIBRARY = _library("libpolyop_torch.so")
 _TYPES = {
     "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64, "i8": torch.int8,
     "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool,

@@ -1,0 +1,208 @@
+// polyop new: an operator's folder, ready to build and to pass its test.
+#include <filesystem>
+#include <iostream>
+#include <regex>
+
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "cli/text.h"
+#include "core/op.h"
+
+namespace polyop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NewOptions {
+  std::string name, node, into = "ops";
+};
+
+struct Template {
+  const char* file;
+  const char* text;
+};
+
+// @name@ is the operator's name, @Name@ its struct's, @node@ the ONNX node's. Each file says what to replace.
+constexpr Template kTemplates[] = {
+    {"@name@.h", R"code(#pragma once
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// y = scale * x: replace it by what the operator does.
+struct @Name@ {
+  float scale = 2;
+
+  static constexpr const char* kName = "@name@";
+  // Shapes and types; core/signature.h has the grammar. Outputs are allocated, and inputs checked, by it.
+  static constexpr Signature kSignature = "x: T[...S] -> y: T[...S]";
+  static constexpr NodeName kNodes[] = {"@node@"};
+  static constexpr std::tuple kAttributes = {
+      Attr("scale", &@Name@::scale, "what x is multiplied by"),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Multiplies by a number.",
+      .semantics = "NaN and infinity pass. fp16 and bf16 are computed in float and rounded once.",
+      .source = "`scale * x` in torch",
+  };
+};
+
+}  // namespace polyop
+)code"},
+    {"@name@_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/@name@/@name@_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/simd.h"
+#include "ops/@name@/@name@.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status @Name@Cpu(const @Name@& op, const Context& context, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
+  // Threads share the elements; GrainFor(nanoseconds an item) keeps tasks from being too small.
+  context.ParallelFor(x.size(), GrainFor(0.2), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const hn::ScalableTag<float> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto scale = hn::Set(d, op.scale);
+    int64_t i = begin;
+    for (; i + lanes <= end; i += lanes) StoreFloat(hn::Mul(LoadFloat(d, x.data() + i), scale), d, y.data() + i);
+    for (; i < end; ++i) y[i] = FromFloat<T>(ToFloat(x[i]) * op.scale);
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(@Name@, @Name@F32, @Name@Cpu<float>);
+POLYOP_CPU_KERNEL(@Name@, @Name@F16, @Name@Cpu<Half>);
+POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
+}  // namespace polyop
+#endif
+)code"},
+    {"@name@_reference.cc",
+     R"code(// Naive, in double precision, written from the paper and not from the kernel: what tests and `polyop verify` trust.
+#include "ops/@name@/@name@.h"
+
+namespace polyop {
+namespace {
+
+Status @Name@Reference(const @Name@& op, const Context&, Tensor<const double, kAnyRank> x, Tensor<double, kAnyRank> y) {
+  for (int64_t i = 0; i < x.size(); ++i) y[i] = static_cast<double>(op.scale) * x[i];
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(@Name@, @Name@F64, @Name@Reference);
+
+}  // namespace
+}  // namespace polyop
+)code"},
+    {"@name@_test.cc", R"code(#include "ops/@name@/@name@.h"
+
+#include "core/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+class @Name@Test : public ::testing::TestWithParam<DType> {};
+
+// Every instruction set, with 1, 2 and 8 threads.
+TEST_P(@Name@Test, MatchesReference) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{7}, Shape{2, 3, 5}, Shape{4, 65537}}) {
+    ExpectMatchesReference(@Name@{1.5f}, {HostTensor::Uniform(GetParam(), shape, rng)}, ToleranceFor(GetParam()));
+  }
+}
+
+TEST_P(@Name@Test, NanAndInfinityPass) {
+  ExpectMatchesReference(@Name@{}, {HostTensor::Of(GetParam(), {3}, {NAN, INFINITY, -INFINITY})});
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, @Name@Test, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(@Name@Errors, SayWhatIsWrong) {
+  ExpectError(@Name@{}, {HostTensor::Full(DType::kI64, {2}, 0)}, {"no kernel takes inputs (i64[2])"});
+}
+
+}  // namespace
+}  // namespace polyop::testing
+)code"},
+};
+
+std::string StructName(const std::string& name) {
+  std::string made;
+  bool up = true;
+  for (const char c : name) {
+    if (c != '_') made += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    up = c == '_';
+  }
+  return made;
+}
+
+std::string Filled(std::string text, const NewOptions& options) {
+  const std::pair<const char*, std::string> places[] = {
+      {"@name@", options.name}, {"@Name@", StructName(options.name)}, {"@node@", options.node}};
+  for (const auto& [place, value] : places) {
+    for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size()) {
+      text.replace(at, std::string(place).size(), value);
+    }
+  }
+  return text;
+}
+
+int New(NewOptions options) {
+  if (!std::regex_match(options.name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
+    throw Failure(kUsage, "'" + options.name + "' is no name of an operator, wanted lower_case_words");
+  }
+  if (options.node.empty()) options.node = "custom::" + StructName(options.name);
+  if (!std::regex_match(options.node, std::regex("[A-Za-z_][\\w.]*::[A-Za-z_]\\w*"))) {
+    throw Failure(kUsage, "--node is '" + options.node + "', wanted DOMAIN::TYPE");
+  }
+  const size_t colons = options.node.find("::");
+  const std::string domain = options.node.substr(0, colons), type = options.node.substr(colons + 2);
+  if (const Op* other = FindOpByNode(domain, type, nullptr)) {
+    throw Failure(kUsage, options.node + " is a node of " + std::string(other->name),
+                  "give it another name by --node DOMAIN::TYPE");
+  }
+  if (FindOp(options.name) != nullptr) throw Failure(kUsage, "there is an operator '" + options.name + "' already");
+  const fs::path folder = fs::path(options.into) / options.name;
+  std::error_code error;
+  if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
+  fs::create_directories(folder, error);
+  if (error) throw Failure(kBadFile, folder.string() + " cannot be made: " + error.message());
+  for (const Template& made : kTemplates) {
+    const std::string path = folder / Filled(made.file, options), text = Filled(made.text, options);
+    WriteFile(path, text.data(), text.size());
+    std::cout << path << "\n";
+  }
+  const bool inside = fs::exists(fs::path(options.into) / ".." / "core" / "operator.h", error);
+  std::cout << "\nIt multiplies by a number, as " << options.node << "; make it yours. Then, in polyop's checkout:\n"
+            << (inside ? "  make build\n"
+                       : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" + fs::absolute(options.into).string() +
+                             "\n  tools/build.sh\n")
+            << "  build/release/bin/" << options.name << "_test\n";
+  return kOk;
+}
+
+}  // namespace
+
+void AddNewCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<NewOptions>();
+  CLI::App* made = app.add_subcommand("new", "Write the folder of a new operator, ready to build");
+  made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
+  made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
+  made->add_option("--into", options->into, "where the folder goes")->capture_default_str();
+  made->footer("Writes the definition, the kernel for CPUs, the naive reference and the test.");
+  made->callback([options, &action] { action = [options] { return New(*options); }; });
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,103 @@
+"""One operator twice: against ONNX Runtime's C++ API (by_hand.cc), and by polyop's definition (ops/scaled_gather/).
+
+Both are built, run beside each other, and given bad input; then their lines of code are counted.
+
+python examples/by_hand/main.py [FOLDER]     where they are built
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto, helper
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HEADERS = ROOT / ".deps" / "onnxruntime" / "include"
+
+
+def command(*words: object) -> None:
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stdout + done.stderr)
+
+
+def build_by_hand(folder: Path) -> Path:
+    library = folder / "libby_hand.so"
+    command("c++", "-std=c++20", "-O2", "-fPIC", "-shared", f"-I{HEADERS}", HERE / "by_hand.cc", "-o", library)
+    return library
+
+
+def build_by_polyop(folder: Path) -> Path:
+    beside = Path(sys.executable).parent / "cmake"
+    cmake = beside if beside.exists() else "cmake"
+    command(
+        cmake, "-S", ROOT, "-B", folder / "build", "-G", "Ninja", f"-DPOLYOP_EXTRA_OPS_DIRS={HERE / 'ops'}",
+        "-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF", "-DPOLYOP_BUILD_TESTS=OFF",
+        f"-DPython3_EXECUTABLE={sys.executable}",
+    )  # fmt: skip
+    command(cmake, "--build", folder / "build", "--target", "polyop_onnxruntime")
+    (library,) = (folder / "build").rglob("libpolyop_onnxruntime.so")
+    return library
+
+
+def session(library: Path, domain: str, scaled: bool) -> ort.InferenceSession:
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "C"]),
+        helper.make_tensor_value_info("index", TensorProto.INT64, ["K"]),
+        helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["K"]),
+    ][: 3 if scaled else 2]
+    node = helper.make_node("ScaledGather", [i.name for i in inputs], ["y"], domain=domain)
+    graph = helper.make_graph(
+        [node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["K", "C"])]
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.register_custom_ops_library(str(library))
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def lines(*files: Path) -> int:
+    """Of code: neither empty nor comment."""
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("//") for f in files for line in f.read_text().splitlines()
+    )
+
+
+def main(folder: Path) -> None:
+    ways = {"by_hand": build_by_hand(folder), "by_polyop": build_by_polyop(folder)}
+    rng = np.random.default_rng(0)
+    x, index, scale = rng.random((50, 7), np.float32), rng.integers(0, 50, 20), rng.random(20, np.float32)
+    for domain, library in ways.items():
+        (plain,) = session(library, domain, False).run(None, {"x": x, "index": index})
+        np.testing.assert_array_equal(plain, x[index])
+        (scaled,) = session(library, domain, True).run(None, {"x": x, "index": index, "scale": scale})
+        np.testing.assert_allclose(scaled, x[index] * scale[:, None], rtol=1e-6)
+        try:
+            session(library, domain, False).run(None, {"x": x, "index": np.array([3, 50])})
+        except Exception as error:  # ONNX Runtime's own types are not public
+            said = str(error).split("ScaledGather", 1)[-1].strip()
+        else:
+            raise SystemExit(f"{domain}: an index out of range was taken")
+        print(f"{domain:10} equals NumPy, with and without scales; bad input: …{said[-60:]}")
+    ops = HERE / "ops" / "scaled_gather"
+    print(f"lines of code by hand:   {lines(HERE / 'by_hand.cc'):3}, for ONNX Runtime, float32, one thread")
+    print(
+        f"lines of code by polyop: {lines(ops / 'scaled_gather.h', ops / 'scaled_gather_cpu.cc'):3}, for ONNX Runtime and "
+        "PyTorch, three types, all threads, documentation"
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]).resolve())
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(Path(temporary))

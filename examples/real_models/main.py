@@ -1,0 +1,153 @@
+"""Deformable DETR and RT-DETR of Hugging Face transformers, random weights: exported with polyop's deformable attention
+and without, run in ONNX Runtime beside PyTorch, and timed.
+
+python examples/real_models/main.py [--size 640] [--threads 2] [--rounds 15]
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import logging
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import torch
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from transformers import (
+    DeformableDetrConfig,
+    DeformableDetrForObjectDetection,
+    ResNetConfig,
+    RTDetrConfig,
+    RTDetrForObjectDetection,
+    RTDetrResNetConfig,
+)
+
+import polyop
+from polyop.compat.transformers import use_polyop
+
+DEPTHS, WIDTHS = [2, 2, 2, 2], [64, 128, 256, 512]  # ResNet-18
+
+
+class Detector(nn.Module):
+    """Picture in, logits and boxes out."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixel_values: Tensor) -> tuple[Tensor, Tensor]:
+        result = self.model(pixel_values=pixel_values)
+        return result.logits, result.pred_boxes
+
+
+def deformable_detr(queries: int = 300) -> Detector:
+    backbone = ResNetConfig(
+        depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
+    )  # fmt: skip
+    config = DeformableDetrConfig(
+        backbone_config=backbone, use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
+        num_queries=queries, encoder_layers=3, decoder_layers=3, num_feature_levels=4,
+    )  # fmt: skip
+    return Detector(DeformableDetrForObjectDetection(config).eval())
+
+
+def rt_detr(queries: int = 300) -> Detector:
+    backbone = RTDetrResNetConfig(
+        depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
+    )  # fmt: skip
+    config = RTDetrConfig(
+        backbone_config=backbone, encoder_in_channels=WIDTHS[1:], num_queries=queries, decoder_layers=3,
+        use_pretrained_backbone=False, backbone=None,
+    )  # fmt: skip
+    return Detector(RTDetrForObjectDetection(config).eval())
+
+
+def enliven(detector: Detector, picture: Tensor) -> None:
+    """Random weights of a size that keeps signals alive, and normalisation that fits them. As they come, all places of a
+    picture score the same, and which of them RT-DETR makes queries is a matter of the last bit."""
+    for layer in detector.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight)
+        elif isinstance(layer, nn.Linear):
+            nn.init.xavier_normal_(layer.weight)
+        elif isinstance(layer, nn.BatchNorm2d):
+            layer.momentum = None  # running figures are plain averages
+            layer.train()
+    with torch.no_grad():
+        for _ in range(2):
+            detector(picture)
+    detector.eval()
+
+
+MODELS = {"Deformable DETR": deformable_detr, "RT-DETR": rt_detr}
+
+
+def export_both(detector: Detector, picture: Tensor, folder: Path, name: str) -> tuple[Path, Path]:
+    """Files (with polyop's nodes, of standard nodes alone), each compared with PyTorch when it is written."""
+    stem = name.lower().replace(" ", "_")
+    ours = copy.deepcopy(detector)
+    use_polyop(ours.model)
+    paths = folder / f"{stem}_polyop.onnx", folder / f"{stem}_standard.onnx"
+    for model, path in zip((ours, detector), paths, strict=True):
+        polyop.export(
+            model, picture, path, exporter="dynamo", input_names=["pixels"], output_names=["logits", "boxes"],
+            rtol=1e-2, atol=2e-3,
+        )  # fmt: skip
+    return paths
+
+
+def session(path: Path, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def in_turns(sessions: list[ort.InferenceSession], feeds: dict[str, np.ndarray], rounds: int) -> list[list[float]]:
+    """Milliseconds of each session's runs, taken in turns after a warm-up."""
+    times: list[list[float]] = [[] for _ in sessions]
+    for i in range(rounds + 1):
+        for of_session, made in zip(times, sessions, strict=True):
+            made.run(None, feeds)
+            start = time.perf_counter()
+            made.run(None, feeds)
+            if i:
+                of_session.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=640, help="height and width of the picture")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names the libraries that are not installed
+    warnings.simplefilter("ignore", FutureWarning)
+    torch.manual_seed(0)
+    picture = torch.rand(1, 3, options.size, options.size)
+    table = Table(
+        "model", "with polyop, min / median ms", "standard nodes, min / median ms", "times as fast", box=box.SIMPLE
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in MODELS.items():
+            detector = make()
+            enliven(detector, picture)
+            paths = export_both(detector, picture, Path(folder), name)
+            times = in_turns([session(p, options.threads) for p in paths], {"pixels": picture.numpy()}, options.rounds)
+            ours, theirs = (f"{min(t):.1f} / {np.median(t):.1f}" for t in times)
+            table.add_row(name, ours, theirs, f"{np.median(times[1]) / np.median(times[0]):.2f}")
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""An operator of another library, exported to polyop's node: torch_cluster::grid -> custom::torch_cluster_grid.
+
+torch_cluster itself is used if it is installed; else the same operator is registered under its name, in plain torch.
+
+python examples/torch_cluster/main.py [FOLDER]     where the models go
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+from torch import Tensor, nn
+from torch.onnx import symbolic_helper
+
+import polyop
+
+SCHEMA = "(Tensor pos, Tensor size, Tensor? optional_start, Tensor? optional_end) -> Tensor"
+
+
+def grid_in_torch(pos: Tensor, size: Tensor, start: Tensor | None, end: Tensor | None) -> Tensor:
+    """torch_cluster's grid_cluster: cells counted along the first axis first."""
+    start = pos.amin(0) if start is None else start
+    end = pos.amax(0) if end is None else end
+    cells = ((end - start) / size).long() + 1
+    strides = torch.cat([cells.new_ones(1), cells.cumprod(0)[:-1]])
+    return (((pos - start) / size).long() * strides).sum(1)
+
+
+def provide_torch_cluster() -> str:
+    """Makes torch.ops.torch_cluster.grid exist; says whose it is."""
+    if importlib.util.find_spec("torch_cluster") is not None:
+        importlib.import_module("torch_cluster")
+        return "torch_cluster's own"
+    torch.library.define("torch_cluster::grid", SCHEMA)
+    torch.library.impl("torch_cluster::grid", "cpu", grid_in_torch)
+    return "an equal registration (torch_cluster is not installed)"
+
+
+def grid_symbolic(g: Any, pos: Any, size: Any, start: Any, end: Any) -> Any:
+    """Optional inputs at the end are left out; one before them is an empty name."""
+    inputs = [pos, size, start, end]
+    while symbolic_helper._is_none(inputs[-1]):
+        inputs.pop()
+    return g.op("custom::torch_cluster_grid", *inputs)
+
+
+class Voxels(nn.Module):
+    def __init__(self, with_end: bool) -> None:
+        super().__init__()
+        self.with_end = with_end
+
+    def forward(self, pos: Tensor, size: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        return torch.ops.torch_cluster.grid(pos, size, start, end if self.with_end else None)
+
+
+def main(folder: Path) -> None:
+    print(f"torch_cluster::grid is {provide_torch_cluster()}")
+    torch.onnx.register_custom_op_symbolic("torch_cluster::grid", grid_symbolic, 9)
+    generator = torch.Generator().manual_seed(0)
+    pos = torch.rand(2000, 3, generator=generator) * 10
+    inputs = {"pos": pos, "size": torch.tensor([0.5, 1.0, 2.5]), "start": torch.zeros(3), "end": torch.full((3,), 10.0)}
+    for with_end in (True, False):
+        path = folder / f"voxels_{'with' if with_end else 'without'}_end.onnx"
+        torch.onnx.export(
+            Voxels(with_end).eval(), tuple(inputs.values()), path, dynamo=False, custom_opsets={"custom": 1},
+            input_names=list(inputs), dynamic_axes={"pos": {0: "points"}},
+        )  # fmt: skip
+        (node,) = (n for n in onnx.load(path).graph.node if n.domain == "custom")
+        options = ort.SessionOptions()
+        options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        for points in (2000, 7):
+            fed = {**inputs, "pos": pos[:points]}
+            (got,) = session.run(None, {i.name: fed[i.name].numpy() for i in session.get_inputs()})
+            np.testing.assert_array_equal(got, Voxels(with_end)(*fed.values()).numpy())
+        print(f"{node.domain}::{node.op_type}({', '.join(node.input)}) equals PyTorch; {len(np.unique(got))} voxels")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(Path(temporary))

@@ -1,0 +1,248 @@
+"""What users of MMCV 1.x import from `mmcv.ops`, with the same arguments and results.
+
+import polyop.compat.mmcv as mmcv_ops
+
+Old names of arguments (`iou_thr`, `out_size`, `sample_num`) are not taken: MMCV itself warned of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyop import functional, get_onnxruntime_op_path, modules
+from polyop.functional import corner_pool, deform_conv2d, modulated_deform_conv2d, roi_align_rotated
+from polyop.modules import (
+    CornerPool,
+    DeformConv2d,
+    DeformConv2dPack,
+    ModulatedDeformConv2d,
+    ModulatedDeformConv2dPack,
+    MultiScaleDeformableAttention,
+    RoIAlignRotated,
+)
+
+__all__ = [
+    "CornerPool",
+    "DeformConv2d",
+    "DeformConv2dPack",
+    "ModulatedDeformConv2d",
+    "ModulatedDeformConv2dPack",
+    "MultiScaleDeformableAttention",
+    "RoIAlign",
+    "RoIAlignRotated",
+    "batched_nms",
+    "corner_pool",
+    "deform_conv2d",
+    "get_onnxruntime_op_path",
+    "modulated_deform_conv2d",
+    "multi_scale_deformable_attn",
+    "nms",
+    "nms_match",
+    "nms_rotated",
+    "roi_align",
+    "roi_align_rotated",
+    "rotated_feature_align",
+    "soft_nms",
+]
+
+
+# ---- features --------------------------------------------------------------------------------------
+
+
+def roi_align(
+    input: Tensor,
+    rois: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    pool_mode: str = "avg",
+    aligned: bool = True,
+) -> Tensor:
+    """rois [R, 5] (picture, x1, y1, x2, y2) -> [R, C, h, w]. Unlike torchvision's, aligned by default."""
+    return functional.roi_align(input, rois, output_size, spatial_scale, sampling_ratio, aligned, pool_mode)
+
+
+class RoIAlign(modules.RoIAlign):
+    """`roi_align` as a layer. `use_torchvision` is taken and changes nothing: the results are the same."""
+
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        spatial_scale: float = 1.0,
+        sampling_ratio: int = 0,
+        pool_mode: str = "avg",
+        aligned: bool = True,
+        use_torchvision: bool = False,
+    ) -> None:
+        super().__init__(output_size, spatial_scale, sampling_ratio, aligned, pool_mode)
+        self.use_torchvision = use_torchvision
+
+
+def rotated_feature_align(
+    features: Tensor, best_rbboxes: Tensor, spatial_scale: float = 1 / 8, points: int = 1
+) -> Tensor:
+    """features [N, C, H, W], best_rbboxes [N, H, W, 5] -> [N, C, H, W]."""
+    return torch.ops.polyop.rotated_feature_align(features, best_rbboxes, spatial_scale=spatial_scale, points=points)
+
+
+def multi_scale_deformable_attn(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    value_level_start_index: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    im2col_step: int = 64,
+) -> Tensor:
+    """What `MultiScaleDeformableAttnFunction.apply` computes."""
+    del im2col_step  # a matter of MMCV's CUDA kernel
+    return functional.ms_deform_attn(
+        value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
+    )
+
+
+# ---- boxes -----------------------------------------------------------------------------------------
+
+
+def _arrays_too(function):
+    """MMCV's functions of boxes take NumPy arrays as well, and give arrays then."""
+
+    @wraps(function)
+    def wrapped(boxes, scores, *args, **given):
+        if not isinstance(boxes, np.ndarray):
+            return function(boxes, scores, *args, **given)
+        results = function(torch.from_numpy(boxes), torch.from_numpy(np.asarray(scores)), *args, **given)
+        return tuple(r.numpy() for r in results)
+
+    return wrapped
+
+
+@_arrays_too
+def nms(
+    boxes: Tensor,
+    scores: Tensor,
+    iou_threshold: float,
+    offset: int = 0,
+    score_threshold: float = 0,
+    max_num: int = -1,
+) -> tuple[Tensor, Tensor]:
+    """(boxes that stay and their scores [K, 5], their indices [K]), by falling score. At most max_num, if positive.
+
+    With a positive score_threshold, boxes of a score above it take part alone.
+    """
+    among = torch.nonzero(scores > score_threshold).squeeze(1) if score_threshold > 0 else None
+    some, their_scores = (boxes, scores) if among is None else (boxes[among], scores[among])
+    kept = functional.nms(some.contiguous(), their_scores.contiguous(), iou_threshold, offset)
+    if max_num > 0:
+        kept = kept[:max_num]
+    if among is not None:
+        kept = among[kept]
+    return torch.cat([boxes[kept], scores[kept, None]], 1), kept
+
+
+@_arrays_too
+def soft_nms(
+    boxes: Tensor,
+    scores: Tensor,
+    iou_threshold: float = 0.3,
+    sigma: float = 0.5,
+    min_score: float = 1e-3,
+    method: str = "linear",
+    offset: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """(boxes and lowered scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
+    return functional.soft_nms(boxes, scores, iou_threshold, sigma, min_score, method, offset)
+
+
+def nms_rotated(
+    dets: Tensor, scores: Tensor, iou_threshold: float, labels: Tensor | None = None, clockwise: bool = True
+) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """(boxes [K, 5] and scores as [K, 6], indices [K]) of boxes (cx, cy, w, h, angle); (None, None) of none.
+
+    With `labels`, boxes of one label suppress each other alone. `clockwise` is the sense in which angles grow.
+    """
+    if dets.shape[0] == 0:
+        return None, None
+    boxes = dets if clockwise else torch.cat([dets[:, :4], -dets[:, 4:5]], 1)
+    if labels is not None:
+        boxes = _apart(boxes, labels)
+    kept = functional.nms_rotated(boxes.contiguous(), scores.contiguous(), iou_threshold)
+    return torch.cat([dets[kept], scores[kept, None]], 1), kept
+
+
+def _apart(boxes: Tensor, idxs: Tensor) -> Tensor:
+    """The boxes [N, 4 or 5], moved so far that those of different idxs do not meet."""
+    if boxes.shape[-1] == 5:
+        reach = boxes[:, 2:4].amax() * 2 + (boxes[:, :2].amax() - boxes[:, :2].amin())
+        moved = torch.zeros_like(boxes)
+        moved[:, :2] = (idxs.to(boxes) * (reach + 1))[:, None]
+        return boxes + moved
+    return boxes + (idxs.to(boxes) * (boxes.amax() - boxes.amin() + 1))[:, None]
+
+
+_NMS = {"nms": nms, "soft_nms": soft_nms, "nms_rotated": nms_rotated}
+
+
+def batched_nms(
+    boxes: Tensor,
+    scores: Tensor,
+    idxs: Tensor,
+    nms_cfg: Mapping[str, Any] | None,
+    class_agnostic: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """(boxes that stay and scores [K, 5], indices [K]): boxes of one of `idxs` suppress each other alone.
+
+    `nms_cfg` names the function under "type" ("nms" if absent) and has its arguments; "class_agnostic" in it wins over
+    the argument. From "split_thr" boxes on (10,000) each class goes by itself. Without nms_cfg, boxes are sorted only.
+    """
+    if nms_cfg is None:
+        scores, order = scores.sort(descending=True)
+        return torch.cat([boxes[order], scores[:, None]], -1), order
+    given = dict(nms_cfg)
+    class_agnostic = given.pop("class_agnostic", class_agnostic)
+    kind, split, most = given.pop("type", "nms"), given.pop("split_thr", 10000), given.pop("max_num", -1)
+    if kind not in _NMS:
+        raise ValueError(f"nms_cfg has type '{kind}', wanted one of {', '.join(_NMS)}")
+    suppress = _NMS[kind]
+    if boxes.shape[0] == 0:
+        return torch.cat([boxes, scores[:, None]], -1), idxs.new_zeros(0, dtype=torch.int64)
+
+    if class_agnostic or boxes.shape[0] < split or torch.onnx.is_in_onnx_export():
+        dets, kept = suppress(boxes if class_agnostic else _apart(boxes, idxs), scores, **given)
+        new_scores = dets[:, -1]
+    else:
+        parts = []
+        for label in torch.unique(idxs):
+            mine = torch.nonzero(idxs == label).squeeze(1)
+            dets, of_mine = suppress(boxes[mine], scores[mine], **given)
+            parts.append((mine[of_mine], dets[:, -1]))
+        kept, new_scores = (torch.cat(column) for column in zip(*parts, strict=True))
+        new_scores, order = new_scores.sort(descending=True)
+        kept = kept[order]
+    if most > 0:
+        kept, new_scores = kept[:most], new_scores[:most]
+    return torch.cat([boxes[kept], new_scores[:, None]], -1), kept
+
+
+def nms_match(dets: Tensor | np.ndarray, iou_threshold: float) -> list[Any]:
+    """Groups of indices of dets [N, 5] (box, score): each box that stays, then those that it suppresses."""
+    array = isinstance(dets, np.ndarray)
+    boxes = torch.from_numpy(dets) if array else dets
+    if boxes.shape[0] == 0:
+        return []
+    scores = boxes[:, 4]
+    pairs = torch.ops.polyop.nms_match(
+        boxes[None, :, :4].float().contiguous(), scores[None, None].float().contiguous(),
+        torch.tensor(float(iou_threshold)), torch.tensor(-torch.inf),
+    )[:, 2:]  # fmt: skip
+    suppressed = set(pairs[:, 1].tolist())
+    groups = {i: [i] for i in scores.argsort(descending=True, stable=True).tolist() if i not in suppressed}
+    for keeper, other in pairs.tolist():
+        groups[keeper].append(other)
+    made = [torch.tensor(group) for group in groups.values()]
+    return [group.numpy() for group in made] if array else made

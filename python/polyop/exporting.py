@@ -1,0 +1,212 @@
+"""polyop.export: a torch model to a checked ONNX file, compared with PyTorch before anyone deploys it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from polyop import get_onnxruntime_op_path
+from polyop._export import node_domain
+
+__all__ = ["ExportError", "Exported", "export"]
+
+_EXPORTERS = ("dynamo", "torchscript")
+
+
+class ExportError(RuntimeError):
+    """No exporter could write the model, or what was written computes something else."""
+
+
+@dataclass
+class OutputReport:
+    """One output, PyTorch's beside ONNX Runtime's."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    largest_difference: float  # absolute; NaN equals NaN
+    agrees: bool
+
+
+@dataclass
+class Exported:
+    """What was written, and how it compares."""
+
+    path: Path
+    exporter: str
+    opsets: dict[str, int]
+    nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
+    outputs: list[OutputReport]
+
+    def table(self) -> Table:
+        custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
+        title = f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
+        table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE, title=title)
+        for o in self.outputs:
+            shape = " x ".join(map(str, o.shape)) or "scalar"
+            table.add_row(o.name, o.dtype, shape, f"{o.largest_difference:.3g}", "yes" if o.agrees else "[red]no[/red]")
+        return table
+
+
+def export(
+    model: torch.nn.Module,
+    args: Tensor | Sequence[Tensor | None],
+    path: str | Path,
+    *,
+    exporter: str = "auto",
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    domain: str = "mmcv",
+    opset_version: int | None = None,
+    rtol: float = 1e-3,
+    atol: float = 1e-4,
+    verbose: bool = True,
+) -> Exported:
+    """Writes `model(*args)` as ONNX, checks the file, runs it in ONNX Runtime, and compares with PyTorch.
+
+    exporter: "dynamo", "torchscript", or "auto": the first of them that can write the model.
+    dynamic: for inputs named in input_names, which dimensions may change: {"x": {0: "batch", 2: "height"}}.
+    domain: of the custom nodes, where an operator has several names: "mmcv", "mmdeploy" or "custom".
+    verbose: prints the report as a table.
+    Raises ExportError if nothing could write the model, if the file is not valid ONNX, if ONNX Runtime cannot run it,
+    or if an output departs: |ours - theirs| > atol + rtol * |theirs|, or another shape or type.
+    """
+    if exporter not in ("auto", *_EXPORTERS):
+        raise ValueError(f"exporter is '{exporter}', wanted auto, {' or '.join(_EXPORTERS)}")
+    inputs = (args,) if isinstance(args, Tensor) else tuple(args)
+    if dynamic:
+        unknown = set(dynamic) - set(input_names or ())
+        if unknown:
+            raise ValueError(
+                f"dynamic names {sorted(unknown)}, which input_names do not have: {list(input_names or ())}"
+            )
+    path, was_training = Path(path), model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            expected = model(*inputs)
+            used = _write(model, inputs, path, exporter, input_names, output_names, dynamic, domain, opset_version)
+    finally:
+        model.train(was_training)
+    proto = onnx.load(path)
+    try:
+        onnx.checker.check_model(str(path))
+    except onnx.checker.ValidationError as error:
+        raise ExportError(f"{path} is not valid ONNX: {error}") from error
+    nodes = Counter(
+        f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
+    )
+    outputs = _compare(path, [t for t in inputs if t is not None], _flat(expected), rtol, atol)
+    report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
+    if verbose:
+        Console().print(report.table())
+    wrong = [o for o in outputs if not o.agrees]
+    if wrong:
+        what = ", ".join(f"'{o.name}' by {o.largest_difference:.3g}" for o in wrong)
+        raise ExportError(f"{path} departs from PyTorch: {what}")
+    return report
+
+
+def _write(
+    model: torch.nn.Module,
+    inputs: tuple[Tensor | None, ...],
+    path: Path,
+    exporter: str,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    dynamic: Mapping[str, Mapping[int, str]] | None,
+    domain: str,
+    opset_version: int | None,
+) -> str:
+    """Tries the exporters; returns which one wrote the file."""
+    common: dict[str, Any] = {"input_names": input_names, "output_names": output_names, "opset_version": opset_version}
+    failures = []
+    for candidate in _EXPORTERS if exporter == "auto" else (exporter,):
+        try:
+            with node_domain(domain):
+                if candidate == "dynamo":
+                    shapes = tuple(dict(dynamic.get(name, {})) for name in input_names) if dynamic else None
+                    made = torch.onnx.export(
+                        model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common
+                    )  # fmt: skip
+                    made.save(path, external_data=False)
+                else:
+                    torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
+            return candidate
+        except Exception as error:  # exporters raise whatever the model made them raise
+            failures.append((candidate, error))
+    said = "\n".join(f"  {name}: {type(error).__name__}: {error}" for name, error in failures)
+    raise ExportError(f"the model could not be exported:\n{said}") from failures[0][1]
+
+
+def _flat(result: Any) -> list[Tensor]:
+    """Tensors of a result, in the order of the exporters' outputs."""
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, Mapping):
+        result = result.values()
+    return [t for part in result if part is not None for t in _flat(part)]
+
+
+def _compare(path: Path, inputs: list[Tensor], expected: list[Tensor], rtol: float, atol: float) -> list[OutputReport]:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.register_custom_ops_library(get_onnxruntime_op_path())
+    try:
+        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        wanted = session.get_inputs()
+        if len(wanted) > len(inputs):
+            raise ExportError(f"{path} has {len(wanted)} inputs, {len(inputs)} tensors were given")
+        feeds = _feeds(wanted, inputs)
+        results = session.run(None, feeds)
+    except ExportError:
+        raise
+    except Exception as error:  # ONNX Runtime's own types are not public
+        raise ExportError(f"ONNX Runtime cannot run {path}: {error}") from error
+    if len(results) != len(expected):
+        raise ExportError(f"{path} has {len(results)} outputs, the model gave {len(expected)}")
+    reports = []
+    for info, got, tensor in zip(session.get_outputs(), results, expected, strict=True):
+        want = tensor.detach().cpu().numpy()
+        same_kind = got.shape == want.shape and got.dtype == want.dtype
+        difference = _largest_difference(got, want) if got.shape == want.shape else float("inf")
+        agrees = same_kind and bool(np.allclose(got, want, rtol, atol, equal_nan=True))
+        reports.append(OutputReport(info.name, str(got.dtype), got.shape, difference, agrees))
+    return reports
+
+
+def _feeds(wanted: Sequence[Any], inputs: list[Tensor]) -> dict[str, np.ndarray]:
+    """An exporter may leave out inputs that decide nothing: those that are there keep their order."""
+    feeds, left = {}, list(inputs)
+    for i, info in enumerate(wanted):
+        still_needed = len(wanted) - i - 1
+        while len(left) > still_needed + 1 and not _fits(info, left[0]):
+            left.pop(0)
+        feeds[info.name] = left.pop(0).detach().cpu().numpy()
+    return feeds
+
+
+def _fits(info: Any, tensor: Tensor) -> bool:
+    fixed = all(not isinstance(a, int) or a == b for a, b in zip(info.shape, tensor.shape, strict=False))
+    return len(info.shape) == tensor.dim() and fixed
+
+
+def _largest_difference(a: np.ndarray, b: np.ndarray) -> float:
+    if a.size == 0:
+        return 0.0
+    same = (a == b) | ((a != a) & (b != b))
+    difference = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
+    return float(np.nan_to_num(difference, nan=np.inf).max())

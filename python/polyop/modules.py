@@ -1,0 +1,303 @@
+"""Layers around the functions of polyop.functional, with the parameters that torchvision and MMCV gave them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from polyop import functional
+
+__all__ = [
+    "CornerPool",
+    "DeformConv2d",
+    "DeformConv2dPack",
+    "ModulatedDeformConv2d",
+    "ModulatedDeformConv2dPack",
+    "MultiScaleDeformableAttention",
+    "RoIAlign",
+    "RoIAlignRotated",
+]
+
+
+class RoIAlign(nn.Module):
+    """`torchvision.ops.RoIAlign`: forward(input [N, C, H, W], rois [R, 5]) -> [R, C, h, w]."""
+
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        spatial_scale: float = 1.0,
+        sampling_ratio: int = -1,
+        aligned: bool = False,
+        mode: str = "avg",
+    ) -> None:
+        super().__init__()
+        self.output_size, self.spatial_scale, self.sampling_ratio = output_size, spatial_scale, sampling_ratio
+        self.aligned, self.mode = aligned, mode
+
+    def forward(self, input: Tensor, rois: Tensor) -> Tensor:
+        return functional.roi_align(
+            input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned, self.mode
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
+            f"sampling_ratio={self.sampling_ratio}, aligned={self.aligned}, mode={self.mode}"
+        )
+
+
+class RoIAlignRotated(nn.Module):
+    """`mmcv.ops.RoIAlignRotated`: forward(input [N, C, H, W], rois [R, 6]) -> [R, C, h, w]."""
+
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        spatial_scale: float,
+        sampling_ratio: int = 0,
+        aligned: bool = True,
+        clockwise: bool = False,
+    ) -> None:
+        super().__init__()
+        self.output_size, self.spatial_scale, self.sampling_ratio = output_size, spatial_scale, sampling_ratio
+        self.aligned, self.clockwise = aligned, clockwise
+
+    def forward(self, input: Tensor, rois: Tensor) -> Tensor:
+        return functional.roi_align_rotated(
+            input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned, self.clockwise
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
+            f"sampling_ratio={self.sampling_ratio}, aligned={self.aligned}, clockwise={self.clockwise}"
+        )
+
+
+class CornerPool(nn.Module):
+    """`mmcv.ops.CornerPool`: the maximum from each pixel to an edge; mode "top", "bottom", "left" or "right"."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.corner_pool(x, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"mode={self.mode}"
+
+
+class _DeformConv(nn.Module):
+    """Parameters that both versions share."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+        deform_groups: int,
+        bias: bool,
+    ) -> None:
+        super().__init__()
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name} is {channels}, wanted a multiple of groups, which is {groups}")
+        self.in_channels, self.out_channels, self.groups, self.deform_groups = (
+            in_channels, out_channels, groups, deform_groups,
+        )  # fmt: skip
+        pair = functional._pair
+        self.kernel_size, self.stride, self.padding, self.dilation = map(pair, (kernel_size, stride, padding, dilation))
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        bound = 1 / math.sqrt(in_channels * math.prod(self.kernel_size))
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    @property
+    def taps(self) -> int:
+        """Pixels that make one output pixel, over all groups of offsets."""
+        return self.deform_groups * math.prod(self.kernel_size)
+
+    def _offsets(self, values: int) -> nn.Conv2d:
+        """The convolution that learns `values` numbers for each tap, 0 at first."""
+        made = nn.Conv2d(
+            self.in_channels, values * self.taps, self.kernel_size, self.stride, self.padding, self.dilation
+        )
+        nn.init.zeros_(made.weight)
+        nn.init.zeros_(made.bias)
+        return made
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"padding={self.padding}, dilation={self.dilation}, groups={self.groups}, "
+            f"deform_groups={self.deform_groups}, bias={self.bias is not None}"
+        )
+
+
+class DeformConv2d(_DeformConv):
+    """`mmcv.ops.DeformConv2d`, version 1: forward(x, offset [N, 2 * deform_groups * kh * kw, oh, ow]); no bias."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        deform_groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        if bias:
+            raise ValueError("DeformConv2d has no bias: use ModulatedDeformConv2d")
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, deform_groups, bias=False
+        )
+
+    def forward(self, x: Tensor, offset: Tensor) -> Tensor:
+        return functional.deform_conv2d(
+            x, offset, self.weight, self.stride, self.padding, self.dilation, self.groups, self.deform_groups
+        )
+
+
+class DeformConv2dPack(DeformConv2d):
+    """DeformConv2d that finds its offsets by a convolution of its input: forward(x)."""
+
+    def __init__(self, *args, **given) -> None:
+        super().__init__(*args, **given)
+        self.conv_offset = self._offsets(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x, self.conv_offset(x))
+
+
+class ModulatedDeformConv2d(_DeformConv):
+    """`mmcv.ops.ModulatedDeformConv2d`, version 2: forward(x, offset, mask [N, deform_groups * kh * kw, oh, ow])."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        deform_groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, deform_groups, bias)
+
+    def forward(self, x: Tensor, offset: Tensor, mask: Tensor) -> Tensor:
+        return functional.modulated_deform_conv2d(
+            x, offset, mask, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups,
+            self.deform_groups,
+        )  # fmt: skip
+
+
+class ModulatedDeformConv2dPack(ModulatedDeformConv2d):
+    """ModulatedDeformConv2d that finds offsets and mask by a convolution of its input: forward(x)."""
+
+    def __init__(self, *args, **given) -> None:
+        super().__init__(*args, **given)
+        self.conv_offset = self._offsets(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        offset, mask = self.conv_offset(x).split([2 * self.taps, self.taps], dim=1)
+        return super().forward(x, offset, mask.sigmoid())
+
+
+class MultiScaleDeformableAttention(nn.Module):
+    """Deformable attention over the levels of a pyramid (Zhu et al., Deformable DETR), as `mmcv.ops` has it.
+
+    forward(query [Q, N, E], value [S, N, E], reference_points [N, Q, L, 2 or 4] in 0 … 1, spatial_shapes [L, 2],
+    level_start_index [L]) -> [Q, N, E]; with batch_first the batch N comes first. What is sampled is added to
+    `identity`, which is the query if it is not given.
+    """
+
+    def __init__(
+        self,
+        embed_dims: int = 256,
+        num_heads: int = 8,
+        num_levels: int = 4,
+        num_points: int = 4,
+        im2col_step: int = 64,
+        dropout: float = 0.1,
+        batch_first: bool = False,
+    ) -> None:
+        super().__init__()
+        if embed_dims % num_heads:
+            raise ValueError(f"embed_dims is {embed_dims}, wanted a multiple of num_heads, which is {num_heads}")
+        del im2col_step  # a matter of MMCV's CUDA kernel
+        self.embed_dims, self.num_heads, self.num_levels, self.num_points = (
+            embed_dims, num_heads, num_levels, num_points,
+        )  # fmt: skip
+        self.batch_first = batch_first
+        self.dropout = nn.Dropout(dropout)
+        self.sampling_offsets = nn.Linear(embed_dims, num_heads * num_levels * num_points * 2)
+        self.attention_weights = nn.Linear(embed_dims, num_heads * num_levels * num_points)
+        self.value_proj = nn.Linear(embed_dims, embed_dims)
+        self.output_proj = nn.Linear(embed_dims, embed_dims)
+        self.init_weights()
+
+    def init_weights(self) -> None:
+        """Heads look into directions all around, each point one step further."""
+        nn.init.zeros_(self.sampling_offsets.weight)
+        angle = torch.arange(self.num_heads) * (2 * math.pi / self.num_heads)
+        direction = torch.stack([angle.cos(), angle.sin()], -1)
+        direction = direction / direction.abs().amax(-1, keepdim=True)
+        steps = torch.arange(1, self.num_points + 1)
+        bias = direction[:, None, None] * steps[:, None]  # [heads, 1, points, 2]
+        with torch.no_grad():
+            self.sampling_offsets.bias.copy_(bias.expand(-1, self.num_levels, -1, -1).reshape(-1))
+        nn.init.zeros_(self.attention_weights.weight)
+        nn.init.zeros_(self.attention_weights.bias)
+        for layer in (self.value_proj, self.output_proj):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        identity: Tensor | None = None,
+        query_pos: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        reference_points: Tensor | None = None,
+        spatial_shapes: Tensor | None = None,
+        level_start_index: Tensor | None = None,
+        **_: object,
+    ) -> Tensor:
+        del key  # attention is to places, not to keys
+        value = query if value is None else value
+        identity = query if identity is None else identity
+        query = query if query_pos is None else query + query_pos
+        if not self.batch_first:
+            query, value = query.transpose(0, 1), value.transpose(0, 1)
+        batch, queries, _ = query.shape
+        value = self.value_proj(value)
+        if key_padding_mask is not None:
+            value = value.masked_fill(key_padding_mask[..., None], 0.0)
+        value = value.view(batch, value.shape[1], self.num_heads, self.embed_dims // self.num_heads)
+        heads = (batch, queries, self.num_heads, self.num_levels, self.num_points)
+        offsets = self.sampling_offsets(query).view(*heads, 2)
+        weights = self.attention_weights(query).view(*heads[:3], -1).softmax(-1).view(heads)
+        centre = reference_points[:, :, None, :, None, :2]
+        if reference_points.shape[-1] == 2:
+            locations = centre + offsets / spatial_shapes.flip(-1)[:, None]
+        elif reference_points.shape[-1] == 4:
+            locations = centre + offsets / self.num_points * reference_points[:, :, None, :, None, 2:] * 0.5
+        else:
+            raise ValueError(f"reference_points have {reference_points.shape[-1]} numbers, wanted 2 or 4")
+        sampled = functional.ms_deform_attn(value, spatial_shapes, level_start_index, locations, weights)
+        output = self.output_proj(sampled)
+        return self.dropout(output if self.batch_first else output.transpose(0, 1)) + identity

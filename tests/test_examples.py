@@ -1,0 +1,65 @@
+"""Every example runs, and says what it promises to say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def run(name: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name / "main.py", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_has_a_test() -> None:
+    source = Path(__file__).read_text()
+    for folder in EXAMPLES.iterdir():
+        assert not folder.is_dir() or f'run("{folder.name}"' in source, folder.name
+
+
+def test_my_add(tmp_path: Path) -> None:
+    said = run("my_add", tmp_path)
+    assert said.count("equals 2a + b") == 4
+    assert "Mul Add Relu" in said
+    assert said.count("custom::my_add Relu") == 3
+
+
+def test_asinh(tmp_path: Path) -> None:
+    assert run("asinh", tmp_path).count("equals PyTorch") == 2
+
+
+def test_torch_cluster(tmp_path: Path) -> None:
+    said = run("torch_cluster", tmp_path)
+    assert "custom::torch_cluster_grid(pos, size, start, end) equals PyTorch" in said
+    assert "custom::torch_cluster_grid(pos, size, start) equals PyTorch" in said
+
+
+def test_knn_query(tmp_path: Path) -> None:
+    said = run("knn_query", tmp_path)
+    assert said.count("custom::knnquery: 20 x 48 neighbours") == 2
+    assert said.count("custom::knnquery: 3600 x 48 neighbours") == 2
+    assert (tmp_path / "knn_clusters.png").stat().st_size > 20_000
+
+
+@pytest.mark.slow
+def test_by_hand(tmp_path: Path) -> None:
+    said = run("by_hand", tmp_path)
+    assert said.count("equals NumPy") == 2
+    assert said.count("'index'[1] is 50, wanted below 50") == 2
+    assert "lines of code by polyop" in said
+
+
+@pytest.mark.slow
+def test_real_models() -> None:
+    """That they agree; how fast they are is a matter of the machine."""
+    said = run("real_models", "--size", 224, "--rounds", 1)
+    assert said.count("mmdeploy::MMCVMultiScaleDeformableAttention") == 2
+    assert "custom: none" in said
