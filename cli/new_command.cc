@@ -174,6 +174,11 @@ int New(NewOptions options) {
                   "give it another name by --node DOMAIN::TYPE");
   }
   if (FindOp(options.name) != nullptr) throw Failure(kUsage, "there is an operator '" + options.name + "' already");
+  const fs::path into = fs::absolute(options.into).lexically_normal();
+  if ((into.has_filename() ? into : into.parent_path()).filename() != "ops") {
+    throw Failure(kUsage, "--into is '" + options.into + "', wanted a folder called ops",
+                  "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops lies");
+  }
   const fs::path folder = fs::path(options.into) / options.name;
   std::error_code error;
   if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
@@ -200,7 +205,8 @@ void AddNewCommand(CLI::App& app, Action& action) {
   CLI::App* made = app.add_subcommand("new", "Write the folder of a new operator, ready to build");
   made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
   made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
-  made->add_option("--into", options->into, "where the folder goes")->capture_default_str();
+  made->add_option("--into", options->into, "where the folder goes: the checkout's ops, or another folder of that name")
+      ->capture_default_str();
   made->footer("Writes the definition, the kernel for CPUs, the naive reference and the test.");
   made->callback([options, &action] { action = [options] { return New(*options); }; });
 }

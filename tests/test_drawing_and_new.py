@@ -121,6 +121,7 @@ def test_new_writes_a_folder(program: str, tmp_path: Path) -> None:
         (["roi_align"], "there is an operator 'roi_align' already"),
         (["fine", "--node", "mmcv::MMCVRoiAlign"], "mmcv::MMCVRoiAlign is a node of roi_align"),
         (["fine", "--node", "nodomain"], "wanted DOMAIN::TYPE"),
+        (["fine", "--into", "elsewhere"], "--into is 'elsewhere', wanted a folder called ops"),
     ],
 )
 def test_new_refuses(program: str, tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import copy
-import logging
 import tempfile
 import time
-import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +58,7 @@ def deformable_detr(queries: int = 300) -> Detector:
     return Detector(DeformableDetrForObjectDetection(config).eval())
 
 
-def rt_detr(queries: int = 300) -> Detector:
+def rt_detr(queries: int = 100) -> Detector:
     backbone = RTDetrResNetConfig(
         depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
     )  # fmt: skip
@@ -71,8 +70,7 @@ def rt_detr(queries: int = 300) -> Detector:
 
 
 def enliven(detector: Detector, picture: Tensor) -> None:
-    """Random weights of a size that keeps signals alive, and normalisation that fits them. As they come, all places of a
-    picture score the same, and which of them RT-DETR makes queries is a matter of the last bit."""
+    """Random weights of a size that keeps signals alive, and normalisation that fits them."""
     for layer in detector.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight)
@@ -85,6 +83,28 @@ def enliven(detector: Detector, picture: Tensor) -> None:
         for _ in range(2):
             detector(picture)
     detector.eval()
+
+
+def chooses_clearly(detector: Detector, picture: Tensor) -> bool:
+    """RT-DETR makes the best places of a picture its queries. Scores that differ in the last bits alone would come in
+    another order elsewhere, and so would all that follows."""
+    with torch.no_grad():
+        result = detector.model.model(pixel_values=picture)
+    scores = getattr(result, "enc_outputs_class", None)
+    if scores is None or not isinstance(detector.model, RTDetrForObjectDetection):
+        return True
+    best = scores.amax(-1).topk(result.last_hidden_state.shape[1] + 1).values
+    return bool((best[:, :-1] - best[:, 1:]).min() > 1e-4)
+
+
+def make_one(make: Callable[[], Detector], picture: Tensor) -> Detector:
+    for seed in range(100):
+        torch.manual_seed(seed)
+        detector = make()
+        enliven(detector, picture)
+        if chooses_clearly(detector, picture):
+            return detector
+    raise SystemExit("no seed gives a model whose choice of queries is clear")
 
 
 MODELS = {"Deformable DETR": deformable_detr, "RT-DETR": rt_detr}
@@ -131,8 +151,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names the libraries that are not installed
-    warnings.simplefilter("ignore", FutureWarning)
     torch.manual_seed(0)
     picture = torch.rand(1, 3, options.size, options.size)
     table = Table(
@@ -140,9 +158,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for name, make in MODELS.items():
-            detector = make()
-            enliven(detector, picture)
-            paths = export_both(detector, picture, Path(folder), name)
+            paths = export_both(make_one(make, picture), picture, Path(folder), name)
             times = in_turns([session(p, options.threads) for p in paths], {"pixels": picture.numpy()}, options.rounds)
             ours, theirs = (f"{min(t):.1f} / {np.median(t):.1f}" for t in times)
             table.add_row(name, ours, theirs, f"{np.median(times[1]) / np.median(times[0]):.2f}")

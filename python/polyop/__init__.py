@@ -7,13 +7,15 @@ options = ort.SessionOptions()
 options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
 session = ort.InferenceSession("model.onnx", options)
 
-With PyTorch, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of polyop.modules
-(polyop.RoIAlign, …) and polyop.export are there too; they are loaded when the first is asked for.
+With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
+polyop.modules (polyop.RoIAlign, …) and polyop.export are there too: at once if torch was imported before polyop, else
+when the first of them is asked for.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -58,3 +60,7 @@ def __getattr__(name: str) -> Any:
             if name in module.__all__:
                 return getattr(module, name)
     raise AttributeError(f"module 'polyop' has no attribute '{name}'")
+
+
+if "torch" in sys.modules and _library("libpolyop_torch.so").is_file():
+    import_module("polyop.functional")

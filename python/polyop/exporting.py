@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,14 +53,30 @@ class Exported:
     nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
     outputs: list[OutputReport]
 
-    def table(self) -> Table:
+    def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
-        title = f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
-        table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE, title=title)
+        return f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
+
+    def table(self) -> Table:
+        table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE)
         for o in self.outputs:
             shape = " x ".join(map(str, o.shape)) or "scalar"
             table.add_row(o.name, o.dtype, shape, f"{o.largest_difference:.3g}", "yes" if o.agrees else "[red]no[/red]")
         return table
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Exporters warn of what they will do one day, and name the libraries that are not installed."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def export(
@@ -112,7 +131,9 @@ def export(
     outputs = _compare(path, [t for t in inputs if t is not None], _flat(expected), rtol, atol)
     report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
     if verbose:
-        Console().print(report.table())
+        console = Console()
+        console.print(report.summary(), highlight=False, soft_wrap=True)
+        console.print(report.table())
     wrong = [o for o in outputs if not o.agrees]
     if wrong:
         what = ", ".join(f"'{o.name}' by {o.largest_difference:.3g}" for o in wrong)
@@ -136,12 +157,10 @@ def _write(
     failures = []
     for candidate in _EXPORTERS if exporter == "auto" else (exporter,):
         try:
-            with node_domain(domain):
+            with node_domain(domain), _quietly():
                 if candidate == "dynamo":
                     shapes = tuple(dict(dynamic.get(name, {})) for name in input_names) if dynamic else None
-                    made = torch.onnx.export(
-                        model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common
-                    )  # fmt: skip
+                    made = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common)
                     made.save(path, external_data=False)
                 else:
                     torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
