@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +25,20 @@ def test_every_operator_is_documented() -> None:
             assert section in text, f"{page.name} lacks {section}"
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    for name in ("README.md", "CONTRIBUTING.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text()):
-            assert (ROOT / target).exists(), f"{name}: {target}"
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md"),
+                 *ROOT.glob("examples/*.md")]:  # fmt: skip
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#:]+)\)", prose):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readmes_export_prints_what_it_says(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    program, printed = re.search(
+        r"```python\n([^`]*polyop\.export[^`]*)```\n\n```\n(.*?)```", readme, re.DOTALL
+    ).groups()
+    done = subprocess.run(
+        [sys.executable, "-"], input=program, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.split() == printed.split()

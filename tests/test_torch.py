@@ -160,6 +160,22 @@ def test_strided_tensors_and_compile() -> None:
     torch.testing.assert_close(torch.compile(twice, backend="aot_eager", fullgraph=True)(x), want * 2, rtol=0, atol=0)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_inductor_compiles_changing_sizes() -> None:
+    """The default backend, without graph breaks, with a size that only the kernel finds in the middle."""
+
+    def head(x: torch.Tensor, boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        kept = polyop.nms(boxes, scores, 0.5)
+        rois = torch.cat([torch.zeros_like(boxes[:, :1]), boxes], 1)[kept]
+        return polyop.roi_align(x * 2, rois, 3, 0.5, 2, aligned=True).mean((2, 3)) + 1
+
+    compiled = torch.compile(head, fullgraph=True, dynamic=True)
+    for count, size in ((20, 12), (7, 15), (33, 20)):
+        corner = torch.rand(count, 2) * 10
+        inputs = torch.rand(1, 4, size, size + 3), torch.cat([corner, corner + 8], 1), torch.rand(count)
+        torch.testing.assert_close(compiled(*inputs), head(*inputs), rtol=1e-5, atol=1e-6)
+
+
 # ---- the typed functions ---------------------------------------------------------------------------
 
 

@@ -7,7 +7,8 @@ RESULTS="$ROOT/build/test-results"
 rm -rf "$RESULTS"
 
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
-run_pytest() { python -m pytest --junitxml="$RESULTS/python/pytest.xml" "$@"; }
+# Two at a time: most wait for one thread of a program or a compiler.
+run_pytest() { python -m pytest -n 2 --dist loadfile --junitxml="$RESULTS/python/pytest.xml" "$@"; }
 
 # A stage that fails does not keep the others from running.
 failed=()

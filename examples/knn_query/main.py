@@ -90,8 +90,8 @@ def brute_force(count: int, xyz: np.ndarray, ends: np.ndarray, asked: np.ndarray
 
 
 def draw(path: Path, points: Tensor, centres: Tensor, index: Tensor) -> None:
-    figure = plt.figure(figsize=(9, 4.2), layout="constrained")
-    axes = figure.add_subplot(projection="3d")
+    figure = plt.figure(figsize=(8, 4.4))
+    axes = figure.add_axes((-0.1, -0.59, 1.2, 2.18), projection="3d")  # larger than the figure, whose edges cut air off
     owned = torch.zeros(len(points), dtype=torch.bool)
     owned[index.reshape(-1).long()] = True
     axes.scatter(*points[~owned].T, s=1, color="#c4c4c4", alpha=0.5)
@@ -99,10 +99,10 @@ def draw(path: Path, points: Tensor, centres: Tensor, index: Tensor) -> None:
     for of_centre, colour in zip(index.long(), colours, strict=True):
         axes.scatter(*points[of_centre].T, s=8, color=colour)
     axes.scatter(*centres.T, s=45, color="black", marker="x", depthshade=False)
-    axes.set_box_aspect(np.ptp(points.numpy(), 0), zoom=1.6)
+    axes.set_box_aspect(np.ptp(points.numpy(), 0), zoom=0.85)
     axes.set_axis_off()
     axes.view_init(elev=22, azim=-72)
-    axes.set_title(f"{index.shape[1]} nearest points of each cross, two segments (custom::knnquery)")
+    figure.suptitle(f"{index.shape[1]} nearest points of each cross, two segments (custom::knnquery)")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -1,7 +1,7 @@
 """Deformable DETR and RT-DETR of Hugging Face transformers, random weights: exported with polyop's deformable attention
 and without, run in ONNX Runtime beside PyTorch, and timed.
 
-python examples/real_models/main.py [--size 640] [--threads 2] [--rounds 15]
+python examples/real_models/main.py [--size 640] [--layers 3] [--threads 2] [--rounds 15]
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ class Detector(nn.Module):
         return result.logits, result.pred_boxes
 
 
-def deformable_detr(queries: int = 300) -> Detector:
+def deformable_detr(layers: int, queries: int = 300) -> Detector:
     backbone = ResNetConfig(
         depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
     )  # fmt: skip
     config = DeformableDetrConfig(
         backbone_config=backbone, use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
-        num_queries=queries, encoder_layers=3, decoder_layers=3, num_feature_levels=4,
+        num_queries=queries, encoder_layers=layers, decoder_layers=layers, num_feature_levels=4,
     )  # fmt: skip
     return Detector(DeformableDetrForObjectDetection(config).eval())
 
 
-def rt_detr(queries: int = 100) -> Detector:
+def rt_detr(layers: int, queries: int = 100) -> Detector:
     backbone = RTDetrResNetConfig(
         depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
     )  # fmt: skip
     config = RTDetrConfig(
-        backbone_config=backbone, encoder_in_channels=WIDTHS[1:], num_queries=queries, decoder_layers=3,
+        backbone_config=backbone, encoder_in_channels=WIDTHS[1:], num_queries=queries, decoder_layers=layers,
         use_pretrained_backbone=False, backbone=None,
     )  # fmt: skip
     return Detector(RTDetrForObjectDetection(config).eval())
@@ -97,10 +97,10 @@ def chooses_clearly(detector: Detector, picture: Tensor) -> bool:
     return bool((best[:, :-1] - best[:, 1:]).min() > 1e-4)
 
 
-def make_one(make: Callable[[], Detector], picture: Tensor) -> Detector:
+def make_one(make: Callable[[int], Detector], layers: int, picture: Tensor) -> Detector:
     for seed in range(100):
         torch.manual_seed(seed)
-        detector = make()
+        detector = make(layers)
         enliven(detector, picture)
         if chooses_clearly(detector, picture):
             return detector
@@ -148,6 +148,9 @@ def in_turns(sessions: list[ort.InferenceSession], feeds: dict[str, np.ndarray],
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=640, help="height and width of the picture")
+    parser.add_argument(
+        "--layers", type=int, default=3, help="of the encoder (if it has deformable ones) and the decoder"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
@@ -158,7 +161,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for name, make in MODELS.items():
-            paths = export_both(make_one(make, picture), picture, Path(folder), name)
+            paths = export_both(make_one(make, options.layers, picture), picture, Path(folder), name)
             times = in_turns([session(p, options.threads) for p in paths], {"pixels": picture.numpy()}, options.rounds)
             ours, theirs = (f"{min(t):.1f} / {np.median(t):.1f}" for t in times)
             table.add_row(name, ours, theirs, f"{np.median(times[1]) / np.median(times[0]):.2f}")
