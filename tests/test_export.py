@@ -94,8 +94,26 @@ def test_what_no_exporter_can_write(tmp_path: Path) -> None:
 def test_wrong_arguments(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="exporter is 'onnx', wanted auto, dynamo or torchscript"):
         polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", exporter="onnx")
-    with pytest.raises(ValueError, match=r"dynamic names \['y'\]"):
-        polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", input_names=NAMES, dynamic={"y": {0: "n"}})
+    with pytest.raises(ValueError, match=r"dynamic has \['y'\], which is no input: \['x', 'boxes', 'scores'\]"):
+        polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", dynamic={"y": {0: "n"}})
+    with pytest.raises(ValueError, match="input_names has 1 names for 3 tensors"):
+        polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", input_names=["x"])
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_inputs_that_are_left_out(exporter: str, tmp_path: Path) -> None:
+    """One is None, another decides nothing: neither is in the file, and the rest is found by name."""
+
+    class Some(torch.nn.Module):
+        def forward(
+            self, a: torch.Tensor, unused: torch.Tensor, bias: torch.Tensor | None, b: torch.Tensor
+        ) -> torch.Tensor:
+            return a - b if bias is None else a - b + bias
+
+    args = torch.rand(3, 2), torch.rand(3, 2), None, torch.rand(3, 2)
+    dynamic = {"a": {0: "n"}, "b": {0: "n"}}
+    report = polyop.export(Some(), args, tmp_path / "s.onnx", exporter=exporter, dynamic=dynamic, verbose=False)
+    assert [o.shape for o in report.outputs] == [(3, 2)]
 
 
 def test_the_model_is_left_as_it_was(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
 from collections import Counter
@@ -97,7 +98,8 @@ def export(
     """Writes `model(*args)` as ONNX, checks the file, runs it in ONNX Runtime, and compares with PyTorch.
 
     exporter: "dynamo", "torchscript", or "auto": the first of them that can write the model.
-    dynamic: for inputs named in input_names, which dimensions may change: {"x": {0: "batch", 2: "height"}}.
+    input_names: of the tensors among `args`, as forward() names them if not given.
+    dynamic: which dimensions of which inputs may change: {"x": {0: "batch", 2: "height"}}.
     domain: of the custom nodes, where an operator has several names: "mmcv", "mmdeploy" or "custom".
     verbose: prints the report as a table.
     Raises ExportError if nothing could write the model, if the file is not valid ONNX, if ONNX Runtime cannot run it,
@@ -106,18 +108,18 @@ def export(
     if exporter not in ("auto", *_EXPORTERS):
         raise ValueError(f"exporter is '{exporter}', wanted auto, {' or '.join(_EXPORTERS)}")
     inputs = (args,) if isinstance(args, Tensor) else tuple(args)
-    if dynamic:
-        unknown = set(dynamic) - set(input_names or ())
-        if unknown:
-            raise ValueError(
-                f"dynamic names {sorted(unknown)}, which input_names do not have: {list(input_names or ())}"
-            )
+    tensors = [t for t in inputs if t is not None]
+    names = list(input_names) if input_names else _parameter_names(model, inputs)
+    if len(names) != len(tensors):
+        raise ValueError(f"input_names has {len(names)} names for {len(tensors)} tensors: {names}")
+    if unknown := set(dynamic or ()) - set(names):
+        raise ValueError(f"dynamic has {sorted(unknown)}, which is no input: {names}")
     path, was_training = Path(path), model.training
     model.eval()
     try:
         with torch.no_grad():
             expected = model(*inputs)
-            used = _write(model, inputs, path, exporter, input_names, output_names, dynamic, domain, opset_version)
+            used = _write(model, inputs, path, exporter, names, output_names, dynamic, domain, opset_version)
     finally:
         model.train(was_training)
     proto = onnx.load(path)
@@ -128,7 +130,7 @@ def export(
     nodes = Counter(
         f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
     )
-    outputs = _compare(path, [t for t in inputs if t is not None], _flat(expected), rtol, atol)
+    outputs = _compare(path, dict(zip(names, tensors, strict=True)), _flat(expected), rtol, atol)
     report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
     if verbose:
         console = Console()
@@ -141,12 +143,18 @@ def export(
     return report
 
 
+def _parameter_names(model: torch.nn.Module, inputs: Sequence[Tensor | None]) -> list[str]:
+    names = list(inspect.signature(model.forward).parameters)
+    named = len(names) >= len(inputs) and not {"args", "kwargs"} & set(names)
+    return [names[i] if named else f"input_{i}" for i, tensor in enumerate(inputs) if tensor is not None]
+
+
 def _write(
     model: torch.nn.Module,
     inputs: tuple[Tensor | None, ...],
     path: Path,
     exporter: str,
-    input_names: Sequence[str] | None,
+    input_names: Sequence[str],
     output_names: Sequence[str] | None,
     dynamic: Mapping[str, Mapping[int, str]] | None,
     domain: str,
@@ -159,9 +167,14 @@ def _write(
         try:
             with node_domain(domain), _quietly():
                 if candidate == "dynamo":
-                    shapes = tuple(dict(dynamic.get(name, {})) for name in input_names) if dynamic else None
+                    left = iter(input_names)
+                    shapes = (
+                        tuple(dict(dynamic.get(next(left), {})) if t is not None else None for t in inputs)
+                        if dynamic
+                        else None
+                    )
                     made = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common)
-                    made.save(path, external_data=False)
+                    made.save(path)
                 else:
                     torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
             return candidate
@@ -180,19 +193,16 @@ def _flat(result: Any) -> list[Tensor]:
     return [t for part in result if part is not None for t in _flat(part)]
 
 
-def _compare(path: Path, inputs: list[Tensor], expected: list[Tensor], rtol: float, atol: float) -> list[OutputReport]:
+def _compare(
+    path: Path, inputs: Mapping[str, Tensor], expected: list[Tensor], rtol: float, atol: float
+) -> list[OutputReport]:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.register_custom_ops_library(get_onnxruntime_op_path())
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        wanted = session.get_inputs()
-        if len(wanted) > len(inputs):
-            raise ExportError(f"{path} has {len(wanted)} inputs, {len(inputs)} tensors were given")
-        feeds = _feeds(wanted, inputs)
-        results = session.run(None, feeds)
-    except ExportError:
-        raise
+        # Exporters leave out inputs that decide nothing.
+        results = session.run(None, {i.name: inputs[i.name].detach().cpu().numpy() for i in session.get_inputs()})
     except Exception as error:  # ONNX Runtime's own types are not public
         raise ExportError(f"ONNX Runtime cannot run {path}: {error}") from error
     if len(results) != len(expected):
@@ -205,22 +215,6 @@ def _compare(path: Path, inputs: list[Tensor], expected: list[Tensor], rtol: flo
         agrees = same_kind and bool(np.allclose(got, want, rtol, atol, equal_nan=True))
         reports.append(OutputReport(info.name, str(got.dtype), got.shape, difference, agrees))
     return reports
-
-
-def _feeds(wanted: Sequence[Any], inputs: list[Tensor]) -> dict[str, np.ndarray]:
-    """An exporter may leave out inputs that decide nothing: those that are there keep their order."""
-    feeds, left = {}, list(inputs)
-    for i, info in enumerate(wanted):
-        still_needed = len(wanted) - i - 1
-        while len(left) > still_needed + 1 and not _fits(info, left[0]):
-            left.pop(0)
-        feeds[info.name] = left.pop(0).detach().cpu().numpy()
-    return feeds
-
-
-def _fits(info: Any, tensor: Tensor) -> bool:
-    fixed = all(not isinstance(a, int) or a == b for a, b in zip(info.shape, tensor.shape, strict=False))
-    return len(info.shape) == tensor.dim() and fixed
 
 
 def _largest_difference(a: np.ndarray, b: np.ndarray) -> float:
