@@ -77,6 +77,7 @@ std::string TensorText(const onnx::TensorProto& tensor) {
   return TypeText(type);
 }
 
+// A graph in Graphviz's language.
 class Drawing {
  public:
   explicit Drawing(const onnx::ModelProto& model) : model_(model), graph_(model.graph()) {
@@ -176,7 +177,7 @@ class Drawing {
 
 std::string SvgOf(const onnx::ModelProto& model, const std::string& title) {
   const TemporaryFolder folder;
-  const std::string dot = DotText(model, title);
+  const std::string dot = Drawing(model).Text(title);
   WriteFile(folder.File("graph.dot"), dot.data(), dot.size());
   RunProgram({"dot", "-Tsvg", "-o", folder.File("graph.svg"), folder.File("graph.dot")},
              "Graphviz's message stands above", "install Graphviz: its package is called graphviz");
@@ -222,8 +223,6 @@ field.addEventListener('keydown', event => {
 )";
 
 }  // namespace
-
-std::string DotText(const onnx::ModelProto& model, const std::string& title) { return Drawing(model).Text(title); }
 
 void DrawSvg(const onnx::ModelProto& model, const std::string& title, const std::string& path) {
   const std::string svg = SvgOf(model, title);

@@ -7,13 +7,10 @@
 
 namespace polyop::cli {
 
-/// The graph in Graphviz's language: a box for each node, custom ones coloured by who provides them; attributes, inputs
-/// and types are tooltips. Constants and initializers are no boxes: the nodes that read them tell them in their
-/// tooltips, and so do nodes with subgraphs. `title` stands above.
-std::string DotText(const onnx::ModelProto& model, const std::string& title);
-
-/// Writes the picture as SVG, or as an HTML page with a field to find nodes. Throws Failure: `dot` is missing or fails
-/// (kFailed), the file cannot be written (kBadFile).
+/// Draws the graph: a box for each node, custom ones coloured by who provides them; attributes, inputs and types are
+/// tooltips. Constants and initializers are no boxes: the nodes that read them tell them in their tooltips, and so do
+/// nodes with subgraphs. Writes SVG, or an HTML page with a field to find nodes. Throws Failure: Graphviz's `dot` is
+/// missing or fails (kFailed), the file cannot be written (kBadFile).
 void DrawSvg(const onnx::ModelProto& model, const std::string& title, const std::string& path);
 void DrawHtml(const onnx::ModelProto& model, const std::string& title, const std::string& path);
 

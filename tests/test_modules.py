@@ -214,6 +214,23 @@ def test_nms_match_groups_every_box_once() -> None:
     assert mmcv_ops.nms_match(np.zeros((0, 5), np.float32), 0.3) == []
 
 
+def test_arguments_that_only_mmcv_needed() -> None:
+    x, offset = torch.rand(1, 4, 5, 5), torch.randn(1, 18, 5, 5)
+    layer = mmcv_ops.DeformConv2d(4, 2, 3, padding=1, im2col_step=8)
+    want = modules.DeformConv2d.forward(layer, x, offset)
+    torch.testing.assert_close(mmcv_ops.deform_conv2d(x, offset, layer.weight, 1, 1, 1, 1, 1, False, 32), want)
+    assert mmcv_ops.DeformConv2dPack(4, 2, 3, padding=1, im2col_step=8)(x).shape == (1, 2, 5, 5)
+    with pytest.raises(ValueError, match="deform_conv2d has no bias"):
+        mmcv_ops.deform_conv2d(x, offset, layer.weight, 1, 1, bias=True)
+    attention = mmcv_ops.MultiScaleDeformableAttention(16, 4, 2, 3, 64, 0.0, True, norm_cfg=None, init_cfg=None)
+    assert attention.batch_first
+    assert set(attention.state_dict()) == {
+        f"{layer}.{kind}"
+        for layer in ("sampling_offsets", "attention_weights", "value_proj", "output_proj")
+        for kind in ("weight", "bias")
+    }
+
+
 def test_names_that_old_code_imports() -> None:
     for name in mmcv_ops.__all__:
         assert getattr(mmcv_ops, name) is not None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -63,4 +64,5 @@ def __getattr__(name: str) -> Any:
 
 
 if "torch" in sys.modules and _library("libpolyop_torch.so").is_file():
-    import_module("polyop.functional")
+    with suppress(ImportError, OSError):  # a PyTorch that is too old: whoever asks for its part is told
+        import_module("polyop.functional")

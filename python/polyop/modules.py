@@ -229,14 +229,12 @@ class MultiScaleDeformableAttention(nn.Module):
         num_heads: int = 8,
         num_levels: int = 4,
         num_points: int = 4,
-        im2col_step: int = 64,
         dropout: float = 0.1,
         batch_first: bool = False,
     ) -> None:
         super().__init__()
         if embed_dims % num_heads:
             raise ValueError(f"embed_dims is {embed_dims}, wanted a multiple of num_heads, which is {num_heads}")
-        del im2col_step  # a matter of MMCV's CUDA kernel
         self.embed_dims, self.num_heads, self.num_levels, self.num_points = (
             embed_dims, num_heads, num_levels, num_points,
         )  # fmt: skip

@@ -16,16 +16,8 @@ import torch
 from torch import Tensor
 
 from polyop import functional, get_onnxruntime_op_path, modules
-from polyop.functional import corner_pool, deform_conv2d, modulated_deform_conv2d, roi_align_rotated
-from polyop.modules import (
-    CornerPool,
-    DeformConv2d,
-    DeformConv2dPack,
-    ModulatedDeformConv2d,
-    ModulatedDeformConv2dPack,
-    MultiScaleDeformableAttention,
-    RoIAlignRotated,
-)
+from polyop.functional import corner_pool, modulated_deform_conv2d, roi_align_rotated
+from polyop.modules import CornerPool, ModulatedDeformConv2d, ModulatedDeformConv2dPack, RoIAlignRotated
 
 __all__ = [
     "CornerPool",
@@ -84,6 +76,57 @@ class RoIAlign(modules.RoIAlign):
         self.use_torchvision = use_torchvision
 
 
+# Arguments that matter to MMCV's kernels and configurations alone: taken, and without effect.
+
+
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    deform_groups: int = 1,
+    bias: bool = False,
+    im2col_step: int = 32,
+) -> Tensor:
+    """Version 1: offset [N, 2 * deform_groups * kh * kw, oh, ow]. There is no bias, as in MMCV."""
+    if bias:
+        raise ValueError("deform_conv2d has no bias: use modulated_deform_conv2d")
+    del im2col_step
+    return functional.deform_conv2d(input, offset, weight, stride, padding, dilation, groups, deform_groups)
+
+
+class DeformConv2d(modules.DeformConv2d):
+    def __init__(self, *args, im2col_step: int = 32, **given) -> None:
+        del im2col_step
+        super().__init__(*args, **given)
+
+
+class DeformConv2dPack(modules.DeformConv2dPack):
+    def __init__(self, *args, im2col_step: int = 32, **given) -> None:
+        del im2col_step
+        super().__init__(*args, **given)
+
+
+class MultiScaleDeformableAttention(modules.MultiScaleDeformableAttention):
+    def __init__(
+        self,
+        embed_dims: int = 256,
+        num_heads: int = 8,
+        num_levels: int = 4,
+        num_points: int = 4,
+        im2col_step: int = 64,
+        dropout: float = 0.1,
+        batch_first: bool = False,
+        norm_cfg: object = None,
+        init_cfg: object = None,
+    ) -> None:
+        del im2col_step, norm_cfg, init_cfg
+        super().__init__(embed_dims, num_heads, num_levels, num_points, dropout, batch_first)
+
+
 def rotated_feature_align(
     features: Tensor, best_rbboxes: Tensor, spatial_scale: float = 1 / 8, points: int = 1
 ) -> Tensor:
@@ -100,7 +143,7 @@ def multi_scale_deformable_attn(
     im2col_step: int = 64,
 ) -> Tensor:
     """What `MultiScaleDeformableAttnFunction.apply` computes."""
-    del im2col_step  # a matter of MMCV's CUDA kernel
+    del im2col_step
     return functional.ms_deform_attn(
         value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
     )
