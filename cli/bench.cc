@@ -24,18 +24,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-struct BenchOptions {
-  std::string model, against;
-  InputOptions input;
-  SessionOptions session;
-  std::vector<int> threads = {1, 2};
-  std::string isa;
-  double seconds = 2;
-  Tolerance tolerance;
-  bool layers = false;
-  bool json = false;
-};
-
 struct Timed {
   std::string model;
   int threads = 0;
@@ -173,6 +161,8 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
   std::cout << report.dump(2) << "\n";
 }
 
+}  // namespace
+
 int Bench(const BenchOptions& options) {
   if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
   std::vector<Timed> timed;
@@ -186,40 +176,6 @@ int Bench(const BenchOptions& options) {
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;
-}
-
-}  // namespace
-
-void AddBenchCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<BenchOptions>();
-  options->input.random = true;
-  CLI::App* bench = app.add_subcommand("bench", "Time a model, its nodes, and another model beside it");
-  bench->add_option("model", options->model, "the ONNX file")->required();
-  bench->add_option("--against", options->against,
-                    "another model of the same inputs and outputs, timed in turns with the first; they must agree");
-  AddInputOptions(*bench, options->input);
-  bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
-      ->check(CLI::Range(0.01, 3600.0));
-  bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
-  bench->add_option("--isa", options->isa, "force an instruction set");
-  bench->add_option("--rtol", options->tolerance.relative, "relative tolerance of --against (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
-  bench->add_option("--atol", options->tolerance.absolute, "absolute tolerance of --against (default 1e-5)")
-      ->check(CLI::NonNegativeNumber);
-  bench->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  bench->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
-  bench->add_flag("--json", options->json, "a report for machines");
-  bench->footer(
-      "Inputs that nothing is said of are random.\n\n"
-      "Examples:\n"
-      "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
-      "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
-  bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
 }
 
 }  // namespace polyop::cli

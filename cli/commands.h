@@ -1,20 +1,69 @@
-// The subcommands. Each adds itself to the command line; `run` is set to what shall happen after parsing.
+// The subcommands: what the command line says, and what does it. main.cc has the command line itself.
 #pragma once
 
-#include <functional>
+#include <string>
+#include <vector>
 
-#include "CLI/CLI.hpp"
+#include "cli/compare.h"
+#include "cli/feeds.h"
+#include "cli/runtime.h"
 
 namespace polyop::cli {
 
-/// What a parsed command does; returns the exit code.
-using Action = std::function<int()>;
+// Each command returns the exit code, or throws Failure.
 
-void AddRunCommand(CLI::App& app, Action& action);
-void AddInspectCommand(CLI::App& app, Action& action);
-void AddVerifyCommand(CLI::App& app, Action& action);
-void AddBenchCommand(CLI::App& app, Action& action);
-void AddOpsCommand(CLI::App& app, Action& action);
-void AddNewCommand(CLI::App& app, Action& action);
+struct RunOptions {
+  std::string model;
+  InputOptions input;
+  std::vector<std::string> outputs;
+  std::string isa;
+  SessionOptions session;
+  int repeat = 1;
+  bool json = false;
+};
+int Run(const RunOptions& options);
+
+struct InspectOptions {
+  std::string model;
+  bool verbose = false;
+  bool json = false;
+  std::string svg, html;  // where pictures go
+};
+int Inspect(const InspectOptions& options);
+
+struct VerifyOptions {
+  std::string model;
+  InputOptions input;
+  std::string reference = "kernels";
+  SessionOptions session;
+  Tolerance tolerance;
+  bool layers = false;
+  bool json = false;
+};
+int Verify(VerifyOptions options);
+
+struct BenchOptions {
+  std::string model, against;
+  InputOptions input;
+  SessionOptions session;
+  std::vector<int> threads = {1, 2};
+  std::string isa;
+  double seconds = 2;
+  Tolerance tolerance;
+  bool layers = false;
+  bool json = false;
+};
+int Bench(const BenchOptions& options);
+
+struct OpsOptions {
+  std::string name;
+  bool markdown = false, json = false;
+};
+int Ops(const OpsOptions& options);
+
+struct NewOptions {
+  std::string name, node, into = "ops";
+};
+int New(NewOptions options);
 
 }  // namespace polyop::cli

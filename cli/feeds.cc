@@ -228,22 +228,4 @@ Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& m
   return FeedReader(inputs, model, options).feeds();
 }
 
-void AddInputOptions(CLI::App& command, InputOptions& options) {
-  command
-      .add_option("-i,--input", options.inputs,
-                  "NAME=FILE: a picture (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
-      ->take_all()
-      ->expected(1);
-  command.add_option("--set", options.sets, "NAME=V,V,…: an input from numbers")->take_all()->expected(1);
-  command.add_option("--shape", options.shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")
-      ->take_all()
-      ->expected(1);
-  command.add_option("--layout", options.layout, "pictures as NCHW or NHWC (default: from the model)")
-      ->check(CLI::IsMember({"NCHW", "NHWC"}));
-  command.add_option("--range", options.range,
-                     "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
-  command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
-      ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
-}
-
 }  // namespace polyop::cli

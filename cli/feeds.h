@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "cli/array.h"
 #include "cli/image.h"
 #include "cli/model.h"
@@ -18,8 +17,6 @@ struct InputOptions {
   std::string layout, range, color;
   bool random = false;  // inputs that nothing is said of are made up
 };
-
-void AddInputOptions(CLI::App& command, InputOptions& options);
 
 /// "name=value"; without a name the value alone.
 struct Named {

@@ -18,13 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct InspectOptions {
-  std::string model;
-  bool verbose = false;
-  bool json = false;
-  std::string svg, html;  // where pictures go
-};
-
 // One kind of non-standard node in the model.
 struct Needed {
   std::string domain, op_type;
@@ -143,6 +136,8 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
   std::cout << Table({"", "tensor", "type"}, rows) << "\n";
 }
 
+}  // namespace
+
 int Inspect(const InspectOptions& options) {
   const onnx::ModelProto model = LoadModel(options.model);
   const std::map<std::string, Needed> needed = FindNeeded(model);
@@ -184,20 +179,6 @@ int Inspect(const InspectOptions& options) {
     if (!n.provided()) std::cout << "  " << Red(name) << ": " << Advice(n) << "\n";
   }
   return kNotProvided;
-}
-
-}  // namespace
-
-void AddInspectCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<InspectOptions>();
-  CLI::App* inspect = app.add_subcommand("inspect", "Show what a model needs and who provides it");
-  inspect->add_option("model", options->model, "the ONNX file; its external data is not read")->required();
-  inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
-  inspect->add_flag("--json", options->json, "a report for machines");
-  inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are seen on hover");
-  inspect->add_option("--html", options->html, "the same as a page with a field to find nodes");
-  inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
-  inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
 }
 
 }  // namespace polyop::cli

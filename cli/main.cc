@@ -1,11 +1,20 @@
-// polyop: runs, inspects and explains ONNX models with custom operators, and starts new ones.
+// polyop: runs, inspects and explains ONNX models with custom operators, and starts new ones. This is the command line;
+// it is all of it, because what reads it takes long to compile.
+#include <functional>
 #include <iostream>
+#include <memory>
 
+#include "CLI/CLI.hpp"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/text.h"
+#include "core/simd.h"
 
+namespace polyop::cli {
 namespace {
+
+// What a parsed command does; returns the exit code.
+using Action = std::function<int()>;
 
 constexpr const char* kDescription =
     "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT.";
@@ -26,29 +35,174 @@ constexpr const char* kFooter =
     "  2  the command line is wrong             5  ONNX Runtime is missing or too old";
 
 int Report(const std::string& message, const std::string& hint, int code) {
-  const bool colors = polyop::cli::ColorsOnStderr();
+  const bool colors = ColorsOnStderr();
   std::cerr << (colors ? "\033[1;31m" : "") << "polyop: error: " << (colors ? "\033[0m" : "") << message << "\n";
   if (!hint.empty()) std::cerr << "  hint: " << hint << "\n";
   return code;
 }
 
+void AddInputOptions(CLI::App& command, InputOptions& options) {
+  command
+      .add_option("-i,--input", options.inputs,
+                  "NAME=FILE: a picture (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
+      ->take_all()
+      ->expected(1);
+  command.add_option("--set", options.sets, "NAME=V,V,…: an input from numbers")->take_all()->expected(1);
+  command.add_option("--shape", options.shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")
+      ->take_all()
+      ->expected(1);
+  command.add_option("--layout", options.layout, "pictures as NCHW or NHWC (default: from the model)")
+      ->check(CLI::IsMember({"NCHW", "NHWC"}));
+  command.add_option("--range", options.range,
+                     "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
+  command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
+      ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
+}
+
+void AddRunCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* run = app.add_subcommand("run", "Run a model on pictures, .npy and .npz files");
+  run->add_option("model", options->model, "the ONNX file")->required();
+  AddInputOptions(*run, options->input);
+  run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
+      ->take_all()
+      ->expected(1);
+  run->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
+      ->check(CLI::Range(1, 1000000));
+  run->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  run->add_option(
+      "--isa", options->isa, "force an instruction set: " + [] {
+        std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
+        return Join(names, ", ");
+      }());
+  run->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  run->add_flag("--json", options->json, "a report for machines");
+  run->footer(
+      "Examples:\n"
+      "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
+      "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
+      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
+  run->callback([options, &action] { action = [options] { return Run(*options); }; });
+}
+
+void AddInspectCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* inspect = app.add_subcommand("inspect", "Show what a model needs and who provides it");
+  inspect->add_option("model", options->model, "the ONNX file; its external data is not read")->required();
+  inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
+  inspect->add_flag("--json", options->json, "a report for machines");
+  inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are seen on hover");
+  inspect->add_option("--html", options->html, "the same as a page with a field to find nodes");
+  inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
+  inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
+}
+
+void AddVerifyCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<VerifyOptions>();
+  options->input.random = true;
+  CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
+  verify->add_option("model", options->model, "the ONNX file")->required();
+  AddInputOptions(*verify, options->input);
+  verify->add_option("--reference", options->reference,
+                     "kernels: the operators' naive double-precision kernels (default); isa=NAME or threads=N: the "
+                     "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
+                     "torch=FILE: a program saved by torch.export or torch.jit");
+  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
+  verify->add_option("--rtol", options->tolerance.relative, "relative tolerance (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  verify->add_option("--atol", options->tolerance.absolute, "absolute tolerance (default 1e-5)")
+      ->check(CLI::NonNegativeNumber);
+  verify->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  verify->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  verify->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  verify->add_flag("--json", options->json, "a report for machines");
+  verify->footer(
+      "Inputs that nothing is said of are random. The exit code is 1 where something departs.\n\n"
+      "Examples:\n"
+      "  polyop verify head.onnx -i inputs.npz --layers\n"
+      "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
+      "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
+  verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
+}
+
+void AddBenchCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchOptions>();
+  options->input.random = true;
+  CLI::App* bench = app.add_subcommand("bench", "Time a model, its nodes, and another model beside it");
+  bench->add_option("model", options->model, "the ONNX file")->required();
+  bench->add_option("--against", options->against,
+                    "another model of the same inputs and outputs, timed in turns with the first; they must agree");
+  AddInputOptions(*bench, options->input);
+  bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
+      ->check(CLI::Range(0.01, 3600.0));
+  bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
+  bench->add_option("--isa", options->isa, "force an instruction set");
+  bench->add_option("--rtol", options->tolerance.relative, "relative tolerance of --against (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  bench->add_option("--atol", options->tolerance.absolute, "absolute tolerance of --against (default 1e-5)")
+      ->check(CLI::NonNegativeNumber);
+  bench->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  bench->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  bench->add_flag("--json", options->json, "a report for machines");
+  bench->footer(
+      "Inputs that nothing is said of are random.\n\n"
+      "Examples:\n"
+      "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
+      "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
+  bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
+}
+
+void AddOpsCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<OpsOptions>();
+  CLI::App* ops = app.add_subcommand("ops", "List polyop's operators, or explain one");
+  ops->add_option("name", options->name, "a folder's name (roi_align) or a node's (mmcv::MMCVRoiAlign)");
+  ops->add_flag("--markdown", options->markdown, "as Markdown");
+  ops->add_flag("--json", options->json, "for machines");
+  ops->callback([options, &action] { action = [options] { return Ops(*options); }; });
+}
+
+void AddNewCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<NewOptions>();
+  CLI::App* made = app.add_subcommand("new", "Write the folder of a new operator, ready to build");
+  made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
+  made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
+  made->add_option("--into", options->into, "where the folder goes: the checkout's ops, or another folder of that name")
+      ->capture_default_str();
+  made->footer("Writes the definition, the kernel for CPUs, the naive reference and the test.");
+  made->callback([options, &action] { action = [options] { return New(*options); }; });
+}
+
 }  // namespace
+}  // namespace polyop::cli
 
 int main(int argc, char** argv) {
+  using namespace polyop::cli;
   CLI::App app{kDescription, "polyop"};
   app.set_version_flag("--version", std::string("polyop ") + POLYOP_VERSION);
   app.require_subcommand(1);
   app.footer(kFooter);
-  polyop::cli::Action action;
-  polyop::cli::AddRunCommand(app, action);
-  polyop::cli::AddInspectCommand(app, action);
-  polyop::cli::AddVerifyCommand(app, action);
-  polyop::cli::AddBenchCommand(app, action);
-  polyop::cli::AddOpsCommand(app, action);
-  polyop::cli::AddNewCommand(app, action);
+  Action action;
+  AddRunCommand(app, action);
+  AddInspectCommand(app, action);
+  AddVerifyCommand(app, action);
+  AddBenchCommand(app, action);
+  AddOpsCommand(app, action);
+  AddNewCommand(app, action);
   if (argc == 1) {
     std::cout << app.help();
-    return polyop::cli::kUsage;
+    return kUsage;
   }
   try {
     app.parse(argc, argv);
@@ -56,12 +210,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
-    return Report(e.what(), "see `polyop --help`, or --help after a command", polyop::cli::kUsage);
-  } catch (const polyop::cli::Failure& e) {
+    return Report(e.what(), "see `polyop --help`, or --help after a command", kUsage);
+  } catch (const Failure& e) {
     return Report(e.what(), e.hint(), e.code());
   } catch (const std::bad_alloc&) {
-    return Report("out of memory", "", polyop::cli::kFailed);
+    return Report("out of memory", "", kFailed);
   } catch (const std::exception& e) {
-    return Report(e.what(), "", polyop::cli::kFailed);
+    return Report(e.what(), "", kFailed);
   }
 }

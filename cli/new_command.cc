@@ -14,10 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct NewOptions {
-  std::string name, node, into = "ops";
-};
-
 struct Template {
   const char* file;
   const char* text;
@@ -159,6 +155,8 @@ std::string Filled(std::string text, const NewOptions& options) {
   return text;
 }
 
+}  // namespace
+
 int New(NewOptions options) {
   if (!std::regex_match(options.name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
     throw Failure(kUsage, "'" + options.name + "' is no name of an operator, wanted lower_case_words");
@@ -196,19 +194,6 @@ int New(NewOptions options) {
                              "\n  tools/build.sh\n")
             << "  build/release/bin/" << options.name << "_test\n";
   return kOk;
-}
-
-}  // namespace
-
-void AddNewCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<NewOptions>();
-  CLI::App* made = app.add_subcommand("new", "Write the folder of a new operator, ready to build");
-  made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
-  made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
-  made->add_option("--into", options->into, "where the folder goes: the checkout's ops, or another folder of that name")
-      ->capture_default_str();
-  made->footer("Writes the definition, the kernel for CPUs, the naive reference and the test.");
-  made->callback([options, &action] { action = [options] { return New(*options); }; });
 }
 
 }  // namespace polyop::cli

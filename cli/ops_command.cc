@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct OpsOptions {
-  std::string name;
-  bool markdown = false, json = false;
-};
-
 // By folder, by "domain::Type", or by type alone.
 const Op& Find(const std::string& name) {
   std::vector<std::string> names;
@@ -54,6 +49,8 @@ Json AsJson(const Op& op) {
   return entry;
 }
 
+}  // namespace
+
 int Ops(const OpsOptions& options) {
   if (options.json) {
     Json report = Json::array();
@@ -69,17 +66,6 @@ int Ops(const OpsOptions& options) {
     std::cout << PageText(Find(options.name), options.markdown);
   }
   return kOk;
-}
-
-}  // namespace
-
-void AddOpsCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<OpsOptions>();
-  CLI::App* ops = app.add_subcommand("ops", "List polyop's operators, or explain one");
-  ops->add_option("name", options->name, "a folder's name (roi_align) or a node's (mmcv::MMCVRoiAlign)");
-  ops->add_flag("--markdown", options->markdown, "as Markdown");
-  ops->add_flag("--json", options->json, "for machines");
-  ops->callback([options, &action] { action = [options] { return Ops(*options); }; });
 }
 
 }  // namespace polyop::cli

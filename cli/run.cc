@@ -22,16 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct RunOptions {
-  std::string model;
-  InputOptions input;
-  std::vector<std::string> outputs;
-  std::string isa;
-  SessionOptions session;
-  int repeat = 1;
-  bool json = false;
-};
-
 // Writes the outputs that were asked for; returns where each went, "" if nowhere.
 std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelProto& model,
                                       const std::vector<Array>& arrays, const RunOptions& options) {
@@ -93,6 +83,8 @@ std::string Summary(const Array& array) {
 double Seconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
 }
+
+}  // namespace
 
 int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
@@ -160,38 +152,6 @@ int Run(const RunOptions& options) {
                                             : std::string("all cores"))
             << ", " << CurrentIsa() << "\n";
   return kOk;
-}
-
-}  // namespace
-
-void AddRunCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* run = app.add_subcommand("run", "Run a model on pictures, .npy and .npz files");
-  run->add_option("model", options->model, "the ONNX file")->required();
-  AddInputOptions(*run, options->input);
-  run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
-      ->take_all()
-      ->expected(1);
-  run->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
-      ->check(CLI::Range(1, 1000000));
-  run->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  run->add_option(
-      "--isa", options->isa, "force an instruction set: " + [] {
-        std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
-        return Join(names, ", ");
-      }());
-  run->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
-  run->add_flag("--json", options->json, "a report for machines");
-  run->footer(
-      "Examples:\n"
-      "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
-      "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
-      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
-  run->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace polyop::cli

@@ -24,16 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct VerifyOptions {
-  std::string model;
-  InputOptions input;
-  std::string reference = "kernels";
-  SessionOptions session;
-  Tolerance tolerance;
-  bool layers = false;
-  bool json = false;
-};
-
 using Outputs = std::map<std::string, Array>;
 
 // True for nodes whose outputs may be no tensors.
@@ -209,6 +199,8 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
   std::cout << report.dump(2) << "\n";
 }
 
+}  // namespace
+
 int Verify(VerifyOptions options) {
   onnx::ModelProto model = LoadModel(options.model);
   if (options.session.libraries.empty()) CheckProvided(model, options.model);
@@ -251,39 +243,6 @@ int Verify(VerifyOptions options) {
     PrintTable(results, options);
   }
   return equal ? kOk : kFailed;
-}
-
-}  // namespace
-
-void AddVerifyCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<VerifyOptions>();
-  options->input.random = true;
-  CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
-  verify->add_option("model", options->model, "the ONNX file")->required();
-  AddInputOptions(*verify, options->input);
-  verify->add_option("--reference", options->reference,
-                     "kernels: the operators' naive double-precision kernels (default); isa=NAME or threads=N: the "
-                     "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
-                     "torch=FILE: a program saved by torch.export or torch.jit");
-  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
-  verify->add_option("--rtol", options->tolerance.relative, "relative tolerance (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
-  verify->add_option("--atol", options->tolerance.absolute, "absolute tolerance (default 1e-5)")
-      ->check(CLI::NonNegativeNumber);
-  verify->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  verify->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  verify->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
-  verify->add_flag("--json", options->json, "a report for machines");
-  verify->footer(
-      "Inputs that nothing is said of are random. The exit code is 1 where something departs.\n\n"
-      "Examples:\n"
-      "  polyop verify head.onnx -i inputs.npz --layers\n"
-      "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
-      "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
-  verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
 }  // namespace polyop::cli

@@ -60,6 +60,6 @@ def test_by_hand(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_real_models() -> None:
     """That they agree; how fast they are is a matter of the machine."""
-    said = run("real_models", "--size", 160, "--rounds", 1, "--layers", 2)
+    said = run("real_models", "--size", 160, "--rounds", 0, "--layers", 2)
     assert said.count("mmcv::MMCVMultiScaleDeformableAttention x") == 2
-    assert said.count("custom: none") == 2
+    assert said.count("yes") == 4

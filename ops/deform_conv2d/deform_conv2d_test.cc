@@ -21,10 +21,10 @@ TEST(DeformConv2d, MatchesReference) {
       for (int64_t deform_groups : {1, 3, 12}) {
         for (int64_t step : {1, 2}) {
           const DeformConv2d op{{.stride = {step, 1},
-                                .padding = {1, 2},
-                                .dilation = {1, step},
-                                .groups = groups,
-                                .deform_groups = deform_groups}};
+                                 .padding = {1, 2},
+                                 .dilation = {1, step},
+                                 .groups = groups,
+                                 .deform_groups = deform_groups}};
           Tolerance tolerance = ToleranceFor(dtype);
           tolerance.absolute *= 10;  // sums of up to 72 products
           ExpectMatchesReference(op, Inputs(op, dtype, rng), tolerance);

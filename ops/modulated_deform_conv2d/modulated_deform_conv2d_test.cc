@@ -35,14 +35,21 @@ Tolerance SumTolerance(DType dtype, const Case& c) {
 
 const Case kCases[] = {
     {1, 1, 5, 5, 1, 1, 1, {}},
-    {2, 3, 7, 9, 5, 3, 3, {.padding = {1, 1}}},
-    {1, 16, 6, 6, 8, 3, 3, {.padding = {1, 1}}},
-    {1, 17, 8, 5, 70, 3, 2, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {1, 2}}},
-    {2, 8, 9, 7, 12, 3, 3, {.stride = {1, 2}, .padding = {2, 1}, .dilation = {2, 1}, .groups = 4, .deform_groups = 2}},
-    {1, 12, 6, 7, 6, 2, 3, {.padding = {1, 1}, .groups = 2, .deform_groups = 3}},    // deform groups straddle groups
-    {1, 10, 6, 6, 10, 3, 3, {.padding = {1, 1}, .groups = 10, .deform_groups = 2}},  // depthwise
-    {1, 9, 6, 6, 18, 3, 3, {.padding = {1, 1}, .groups = 9, .deform_groups = 9}},    // depthwise with a multiplier
-    {1, 64, 11, 13, 96, 3, 3, {.padding = {1, 1}, .deform_groups = 4}},
+    {2, 3, 7, 9, 5, 3, 3, {{.padding = {1, 1}}}},
+    {1, 16, 6, 6, 8, 3, 3, {{.padding = {1, 1}}}},
+    {1, 17, 8, 5, 70, 3, 2, {{.stride = {2, 1}, .padding = {0, 2}, .dilation = {1, 2}}}},
+    {2,
+     8,
+     9,
+     7,
+     12,
+     3,
+     3,
+     {{.stride = {1, 2}, .padding = {2, 1}, .dilation = {2, 1}, .groups = 4, .deform_groups = 2}}},
+    {1, 12, 6, 7, 6, 2, 3, {{.padding = {1, 1}, .groups = 2, .deform_groups = 3}}},    // deform groups straddle groups
+    {1, 10, 6, 6, 10, 3, 3, {{.padding = {1, 1}, .groups = 10, .deform_groups = 2}}},  // depthwise
+    {1, 9, 6, 6, 18, 3, 3, {{.padding = {1, 1}, .groups = 9, .deform_groups = 9}}},    // depthwise with a multiplier
+    {1, 64, 11, 13, 96, 3, 3, {{.padding = {1, 1}, .deform_groups = 4}}},
 };
 
 class ModulatedDeformConv2dTest : public ::testing::TestWithParam<DType> {};
