@@ -42,3 +42,6 @@ stamp_write() {
   shift
   stamp_of "$@" >"$file"
 }
+
+# One name for the compiler: what builds the wheel picks g++, CMake alone c++, and ccache takes them for two.
+export CC="${CC:-gcc}" CXX="${CXX:-g++}"
