@@ -70,18 +70,11 @@ std::string Shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : text.substr(0, most / 2) + "…" + text.substr(text.size() - most / 2);
 }
 
-std::string TensorText(const onnx::TensorProto& tensor) {
-  onnx::TypeProto type;
-  type.mutable_tensor_type()->set_elem_type(tensor.data_type());
-  for (int64_t d : tensor.dims()) type.mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(d);
-  return TypeText(type);
-}
-
 // A graph in Graphviz's language.
 class Drawing {
  public:
   explicit Drawing(const onnx::ModelProto& model) : model_(model), graph_(model.graph()) {
-    for (const auto& tensor : graph_.initializer()) constants_[tensor.name()] = TensorText(tensor);
+    for (const auto& tensor : graph_.initializer()) constants_[tensor.name()] = TypeText(tensor);
     for (const auto& node : graph_.node()) {
       if (node.op_type() != "Constant" || !IsStandardDomain(node.domain()) || node.output().empty()) continue;
       constants_[node.output(0)] = node.attribute().empty() ? "" : AttributeText(node.attribute(0));

@@ -59,6 +59,23 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
       ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
 }
 
+void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
+  command.add_option("--ops", options.libraries, "a further library of custom operators")->take_all()->expected(1);
+  command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+}
+
+void AddThreadsOption(CLI::App& command, SessionOptions& options) {
+  command.add_option("--threads", options.threads, "threads of ONNX Runtime (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void AddToleranceOptions(CLI::App& command, Tolerance& tolerance, const std::string& of) {
+  command.add_option("--rtol", tolerance.relative, "relative tolerance" + of + " (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--atol", tolerance.absolute, "absolute tolerance" + of + " (default 1e-5)")
+      ->check(CLI::NonNegativeNumber);
+}
+
 void AddRunCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Run a model on pictures, .npy and .npz files");
@@ -67,19 +84,15 @@ void AddRunCommand(CLI::App& app, Action& action) {
   run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
       ->take_all()
       ->expected(1);
-  run->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+  AddThreadsOption(*run, options->session);
   run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
       ->check(CLI::Range(1, 1000000));
-  run->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
   run->add_option(
       "--isa", options->isa, "force an instruction set: " + [] {
         std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
         return Join(names, ", ");
       }());
-  run->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  AddLibraryOptions(*run, options->session);
   run->add_flag("--json", options->json, "a report for machines");
   run->footer(
       "Examples:\n"
@@ -112,16 +125,9 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                      "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
                      "torch=FILE: a program saved by torch.export or torch.jit");
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
-  verify->add_option("--rtol", options->tolerance.relative, "relative tolerance (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
-  verify->add_option("--atol", options->tolerance.absolute, "absolute tolerance (default 1e-5)")
-      ->check(CLI::NonNegativeNumber);
-  verify->add_option("--threads", options->session.threads, "threads of ONNX Runtime (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  verify->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  verify->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  AddToleranceOptions(*verify, options->tolerance, "");
+  AddThreadsOption(*verify, options->session);
+  AddLibraryOptions(*verify, options->session);
   verify->add_flag("--json", options->json, "a report for machines");
   verify->footer(
       "Inputs that nothing is said of are random. The exit code is 1 where something departs.\n\n"
@@ -147,14 +153,8 @@ void AddBenchCommand(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.01, 3600.0));
   bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
   bench->add_option("--isa", options->isa, "force an instruction set");
-  bench->add_option("--rtol", options->tolerance.relative, "relative tolerance of --against (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
-  bench->add_option("--atol", options->tolerance.absolute, "absolute tolerance of --against (default 1e-5)")
-      ->check(CLI::NonNegativeNumber);
-  bench->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  bench->add_option("--onnxruntime", options->session.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  AddToleranceOptions(*bench, options->tolerance, " of --against");
+  AddLibraryOptions(*bench, options->session);
   bench->add_flag("--json", options->json, "a report for machines");
   bench->footer(
       "Inputs that nothing is said of are random.\n\n"

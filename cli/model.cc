@@ -92,6 +92,10 @@ std::string TypeText(const onnx::TypeProto& type) {
   return text + "]";
 }
 
+std::string TypeText(const onnx::TensorProto& tensor) {
+  return ElementName(tensor.data_type()) + ListText(tensor.dims());
+}
+
 std::string AttributeText(const onnx::AttributeProto& a) {
   switch (a.type()) {
     case onnx::AttributeProto::INT: return std::to_string(a.i());
@@ -100,7 +104,7 @@ std::string AttributeText(const onnx::AttributeProto& a) {
     case onnx::AttributeProto::INTS: return ListText(a.ints());
     case onnx::AttributeProto::FLOATS: return ListText(a.floats());
     case onnx::AttributeProto::STRINGS: return ListText(a.strings());
-    case onnx::AttributeProto::TENSOR: return "tensor " + ElementName(a.t().data_type()) + ListText(a.t().dims());
+    case onnx::AttributeProto::TENSOR: return "tensor " + TypeText(a.t());
     case onnx::AttributeProto::GRAPH: return "graph";
     default: return "…";
   }

@@ -19,6 +19,7 @@ void ForEachNode(const onnx::ModelProto& model, const std::function<void(const o
 
 /// "float32[1, 3, H, W]", "sequence", …
 std::string TypeText(const onnx::TypeProto& type);
+std::string TypeText(const onnx::TensorProto& tensor);
 /// An attribute's value, shortened: "7", "avg", "[1, 1]", "tensor float32[4]".
 std::string AttributeText(const onnx::AttributeProto& attribute);
 

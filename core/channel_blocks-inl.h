@@ -80,12 +80,14 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
   }
 }
 
-/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks * pixels * 16
-/// floats. In the result they are numbered from 0.
+/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks *
+/// (pixels + zero_pixels) * 16 floats: `zero_pixels` pixels of 0 follow those of each block, and count as the result's.
+/// In the result blocks are numbered from 0.
 template <class T>
 ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
-                              int64_t pixels, float* memory, int64_t first_block, int64_t blocks) {
-  const ChannelBlocks result{memory, blocks, pixels};
+                              int64_t pixels, float* memory, int64_t first_block, int64_t blocks,
+                              int64_t zero_pixels = 0) {
+  const ChannelBlocks result{memory, blocks, pixels + zero_pixels};
   constexpr int64_t kRun = 4096;  // pixels of one item
   const int64_t runs = (pixels + kRun - 1) / kRun;
   context.ParallelFor(pictures * blocks * runs, 1, [&](int64_t begin, int64_t end) {
@@ -93,9 +95,11 @@ ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pi
       const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
       const int64_t first = (first_block + plane % blocks) * kBlockChannels;
       const int64_t begin_pixel = run * kRun, end_pixel = std::min(pixels, begin_pixel + kRun);
+      float* const block = memory + plane * result.pixels * kBlockChannels;
+      if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, 0.0f);
       InterleaveChannels(input + (picture * channels + first) * pixels + begin_pixel,
                          std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
-                         memory + (plane * pixels + begin_pixel) * kBlockChannels);
+                         block + begin_pixel * kBlockChannels);
     }
   });
   return result;

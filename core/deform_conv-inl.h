@@ -9,6 +9,7 @@
 #endif
 
 #include "core/channel_blocks-inl.h"
+#include "core/deform_conv_rule.h"
 #include "core/gemm-inl.h"
 #include "core/simd.h"
 
@@ -22,9 +23,8 @@ struct DeformConvSizes {
   int64_t batch, channels, height, width, outputs, kernel_height, kernel_width, out_height, out_width;
   int64_t stride[2], padding[2], dilation[2], groups, deform_groups;
 
-  /// `op` has stride, padding, dilation, groups and deform_groups.
-  template <class Op, class T>
-  static DeformConvSizes Of(const Op& op, const Tensor<const T, 4>& input, const Tensor<const T, 4>& weight,
+  template <class T>
+  static DeformConvSizes Of(const DeformConvRule& op, const Tensor<const T, 4>& input, const Tensor<const T, 4>& weight,
                             const Tensor<T, 4>& output) {
     return {input.dim(0),
             input.dim(1),

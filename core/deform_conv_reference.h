@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/deform_conv_rule.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -22,11 +23,10 @@ inline double SampleZeroPadded(const double* plane, int64_t height, int64_t widt
   return sum;
 }
 
-/// `op` has stride, padding, dilation, groups and deform_groups; `mask` (version 2) and `bias` may be null.
-template <class Op>
-Status DeformConv(const Op& op, const Tensor<const double, 4>& input, const Tensor<const double, 4>& offset,
-                  const double* mask, const Tensor<const double, 4>& weight, const double* bias,
-                  const Tensor<double, 4>& output) {
+/// `mask` (version 2) and `bias` may be null.
+inline Status DeformConv(const DeformConvRule& op, const Tensor<const double, 4>& input,
+                         const Tensor<const double, 4>& offset, const double* mask,
+                         const Tensor<const double, 4>& weight, const double* bias, const Tensor<double, 4>& output) {
   const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3), filters = weight.dim(0);
   const int64_t group_channels = weight.dim(1), kh = weight.dim(2), kw = weight.dim(3), rows = output.dim(2),
                 columns = output.dim(3);

@@ -330,9 +330,8 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
               float* const tile = tiles.data() + task * tile_floats;
               for (int64_t item = begin; item < end; ++item) {
                 const int64_t i = first + item % rois, block = item / rois * unit;
-                const int64_t now = std::min(unit, some - block);
-                for (int64_t b = 0; b < now; b += now == unit ? unit : 1) {
-                  const int64_t step = now == unit ? unit : 1;
+                const int64_t now = std::min(unit, some - block), step = now == unit ? unit : 1;
+                for (int64_t b = 0; b < now; b += step) {
                   pool(i, copy.data() + (block + b) * stride, stride, step, tile);
                   for (int64_t k = 0; k < step; ++k) {
                     const int64_t channel = (start + block + b + k) * kBlockChannels;

@@ -77,12 +77,11 @@ struct Channels {
     kBlocks,  // from a copy of the picture in blocks of 16 channels: taps may be anywhere
     kBoxes,   // from copies of what each tile reads: the taps of a tile are near each other
   } as = As::kPlanes;
-  const float* data = nullptr;    // planes or blocks
-  const T* picture = nullptr;     // for boxes: the first channel's plane
-  const Box* boxes = nullptr;     // one for each tile
-  int64_t first = 0, count = 0;   // channels
-  int64_t unit_size = 0;          // floats of a plane or block
-  int64_t width = 0, pixels = 0;  // of a plane
+  const float* data = nullptr;   // planes or blocks
+  const T* picture = nullptr;    // for boxes: the first channel's plane
+  const Box* boxes = nullptr;    // one for each tile
+  int64_t first = 0, count = 0;  // channels
+  int64_t unit_size = 0;         // floats of a plane or block
 
   int64_t PerUnit() const { return as == As::kPlanes ? 1 : kBlockChannels; }
   int64_t units() const { return (count + PerUnit() - 1) / PerUnit(); }
@@ -90,34 +89,17 @@ struct Channels {
 
 constexpr int64_t kMaxBox = 2048;  // pixels: 128 KiB of a block, on a task's stack
 
-// Copies a box of up to 16 channels; a pixel of zeros follows.
+// Copies a box of up to 16 channels of the picture, which is `whole` pixels large; a pixel of zeros follows.
 template <class T>
-void CopyBox(const T* plane, int64_t channels, const Channels<T>& from, int64_t height, const Box& box, float* to) {
+void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, float* to) {
   for (int64_t z = 0; z < box.size[2]; ++z) {
     for (int64_t y = 0; y < box.size[1]; ++y) {
-      const int64_t row = ((box.low[2] + z) * height + box.low[1] + y) * from.width + box.low[0];
-      InterleaveChannels(plane + row, channels, from.pixels, box.size[0], to);
+      const int64_t row = ((box.low[2] + z) * whole.size[1] + box.low[1] + y) * whole.size[0] + box.low[0];
+      InterleaveChannels(plane + row, channels, whole.pixels(), box.size[0], to);
       to += box.size[0] * kBlockChannels;
     }
   }
   std::fill_n(to, kBlockChannels, 0.0f);
-}
-
-// Copies channels of a picture with the channels of a pixel side by side, and a pixel of zeros behind each block.
-template <class T>
-void CopyBlocks(const Context& context, const T* picture, const Channels<T>& channels, float* to) {
-  constexpr int64_t kRun = 4096;  // pixels of one item
-  const int64_t pixels = channels.pixels, runs = (pixels + kRun - 1) / kRun;
-  context.ParallelFor(channels.units() * runs, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t run = item % runs, first = item / runs * kBlockChannels, pixel = run * kRun;
-      float* const block = to + item / runs * channels.unit_size;
-      if (run == 0) std::fill_n(block + pixels * kBlockChannels, kBlockChannels, 0.0f);
-      InterleaveChannels(picture + (channels.first + first) * pixels + pixel,
-                         std::min(kBlockChannels, channels.count - first), pixels, std::min(kRun, pixels - pixel),
-                         block + pixel * kBlockChannels);
-    }
-  });
 }
 
 template <class T>
@@ -174,7 +156,7 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
         }
         const int64_t some = std::min(kBlockChannels, channels.count - channel);
         if (channels.as == As::kBoxes) {
-          CopyBox(channels.picture + channel * channels.pixels, some, channels, whole.size[1], box, copy);
+          CopyBox(channels.picture + channel * whole.pixels(), some, whole, box, copy);
           data = copy;
         }
         if constexpr (std::is_same_v<T, float>) {
@@ -237,7 +219,7 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
   const bool look = channels >= 4 && points >= 4096;  // worth a look at where the taps are
   const Scratch<Box> boxes = context.Allocate<Box>(look ? squares.count() : 0);
   const int64_t copied_blocks = ChannelBlocks::BlocksFor(std::min(anywhere, block_step));
-  const int64_t copied_planes = kF32 ? 0 : std::min(channels - std::min(anywhere, near), plane_step);
+  const int64_t copied_planes = kF32 ? 0 : std::min(channels - anywhere, plane_step);
   const Scratch<float> copy = context.Allocate<float>(std::max(copied_blocks * block_size, copied_planes * pixels));
   if (!copy || (look && !boxes)) {
     return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
@@ -267,13 +249,7 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
         continue;
       }
       outputs.stream = stream && width % 4 == 0;
-      const Channels<T> part{.as = As::kBoxes,
-                             .picture = picture,
-                             .boxes = boxes.data(),
-                             .first = 0,
-                             .count = near,
-                             .width = axes[0].extent,
-                             .pixels = pixels};
+      const Channels<T> part{.as = As::kBoxes, .picture = picture, .boxes = boxes.data(), .first = 0, .count = near};
       Sample<kAxes, kPerAxis>(context, axes, squares, part, outputs);
       planes(squares, near);
       continue;
@@ -283,9 +259,8 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
                              .data = copy.data(),
                              .first = first,
                              .count = std::min(block_step, anywhere - first),
-                             .unit_size = block_size,
-                             .pixels = pixels};
-      CopyBlocks(context, picture, part, copy.data());
+                             .unit_size = block_size};
+      ToChannelBlocks(context, picture, 1, anywhere, pixels, copy.data(), first / kBlockChannels, part.units(), 1);
       Sample<kAxes, kPerAxis>(context, axes, runs, part, outputs);
     }
     planes(runs, anywhere);

@@ -22,7 +22,15 @@ __all__ = [
 ]
 
 
-class RoIAlign(nn.Module):
+class _Pooling(nn.Module):
+    """A layer without weights, which shows its arguments."""
+
+    def extra_repr(self) -> str:
+        arguments = {k: v for k, v in vars(self).items() if k != "training" and not k.startswith("_")}
+        return ", ".join(f"{name}={value}" for name, value in arguments.items())
+
+
+class RoIAlign(_Pooling):
     """`torchvision.ops.RoIAlign`: forward(input [N, C, H, W], rois [R, 5]) -> [R, C, h, w]."""
 
     def __init__(
@@ -42,14 +50,8 @@ class RoIAlign(nn.Module):
             input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned, self.mode
         )
 
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
-            f"sampling_ratio={self.sampling_ratio}, aligned={self.aligned}, mode={self.mode}"
-        )
 
-
-class RoIAlignRotated(nn.Module):
+class RoIAlignRotated(_Pooling):
     """`mmcv.ops.RoIAlignRotated`: forward(input [N, C, H, W], rois [R, 6]) -> [R, C, h, w]."""
 
     def __init__(
@@ -69,14 +71,8 @@ class RoIAlignRotated(nn.Module):
             input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned, self.clockwise
         )
 
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
-            f"sampling_ratio={self.sampling_ratio}, aligned={self.aligned}, clockwise={self.clockwise}"
-        )
 
-
-class CornerPool(nn.Module):
+class CornerPool(_Pooling):
     """`mmcv.ops.CornerPool`: the maximum from each pixel to an edge; mode "top", "bottom", "left" or "right"."""
 
     def __init__(self, mode: str) -> None:
@@ -85,9 +81,6 @@ class CornerPool(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.corner_pool(x, self.mode)
-
-    def extra_repr(self) -> str:
-        return f"mode={self.mode}"
 
 
 class _DeformConv(nn.Module):

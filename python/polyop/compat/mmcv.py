@@ -98,16 +98,18 @@ def deform_conv2d(
     return functional.deform_conv2d(input, offset, weight, stride, padding, dilation, groups, deform_groups)
 
 
-class DeformConv2d(modules.DeformConv2d):
+class _TakesIm2colStep:
     def __init__(self, *args, im2col_step: int = 32, **given) -> None:
         del im2col_step
         super().__init__(*args, **given)
 
 
-class DeformConv2dPack(modules.DeformConv2dPack):
-    def __init__(self, *args, im2col_step: int = 32, **given) -> None:
-        del im2col_step
-        super().__init__(*args, **given)
+class DeformConv2d(_TakesIm2colStep, modules.DeformConv2d):
+    """`modules.DeformConv2d` with MMCV's arguments."""
+
+
+class DeformConv2dPack(_TakesIm2colStep, modules.DeformConv2dPack):
+    """`modules.DeformConv2dPack` with MMCV's arguments."""
 
 
 class MultiScaleDeformableAttention(modules.MultiScaleDeformableAttention):
