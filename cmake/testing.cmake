@@ -1,9 +1,18 @@
 # A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
 enable_testing()
 
+# A C++ file that includes a .cu file, whose language CMake fixes: core/cuda.h lets it compile as C++.
+function(polyop_cuda_as_cxx source wrapper)
+  cmake_path(GET source STEM name)
+  set(file "${PROJECT_BINARY_DIR}/cuda_as_cxx/${name}.cc")
+  file(CONFIGURE OUTPUT "${file}" CONTENT "#include \"${source}\"\n")
+  set(${wrapper} "${file}" PARENT_SCOPE)
+endfunction()
+
 if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   find_package(GTest REQUIRED)
-  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc")
+  polyop_cuda_as_cxx("${PROJECT_SOURCE_DIR}/core/device_sort.cu" device_sort)
+  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc" "${device_sort}")
   target_link_libraries(polyop_testing PUBLIC polyop_core GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
 endif()

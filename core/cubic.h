@@ -5,13 +5,15 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace polyop {
 
 inline constexpr double kCubicA = -0.75;
 
 /// The weights of the pixels at floor(x) - 1, …, floor(x) + 2 for t = x - floor(x) in [0, 1]. They sum to 1.
 template <class T>
-inline void CubicWeights(T t, T weights[4]) {
+POLYOP_HD inline void CubicWeights(T t, T weights[4]) {
   const T a = static_cast<T>(kCubicA);
   const auto near = [a](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };       // 0 <= d <= 1
   const auto far = [a](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };  // 1 <= d <= 2
@@ -28,7 +30,7 @@ struct ResizeAxis {
   bool align_corners = false;  // else pixel centres are at k + 0.5
 
   /// The input coordinate of output pixel `i`.
-  double Source(int64_t i) const {
+  POLYOP_HD double Source(int64_t i) const {
     const double at = static_cast<double>(i);
     return align_corners ? step * at : step * (at + 0.5) - 0.5;
   }

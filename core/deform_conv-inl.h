@@ -95,11 +95,7 @@ inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64
 template <class T>
 Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
                   const T* weight, const T* bias, T* output) {
-  if (s.channels % s.groups != 0 || s.channels % s.deform_groups != 0 || s.outputs % s.groups != 0) {
-    return InvalidArgument("'input' has ", s.channels, " channels and 'weight' ", s.outputs,
-                           " filters, wanted channels divisible by groups = ", s.groups,
-                           " and deform_groups = ", s.deform_groups, ", and filters by groups");
-  }
+  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(s.groups, s.deform_groups, s.channels, s.outputs));
   if (s.batch * s.outputs * s.out_pixels() == 0) return Status::Ok();
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
 

@@ -6,6 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/host_device.h"
+
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
 namespace polyop {
 
 enum class DType : uint8_t { kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kI32, kI64, kBool };
@@ -58,10 +64,13 @@ template <class T>
 inline constexpr DType kDTypeOf = DTypeTraits<T>::kDType;
 
 /// Widens exactly. NaN stays NaN.
-inline float ToFloat(float x) { return x; }
-inline float ToFloat(double x) { return static_cast<float>(x); }
-inline float ToFloat(BFloat16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
-inline float ToFloat(Half h) {
+POLYOP_HD inline float ToFloat(float x) { return x; }
+POLYOP_HD inline float ToFloat(double x) { return static_cast<float>(x); }
+POLYOP_HD inline float ToFloat(BFloat16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
+POLYOP_HD inline float ToFloat(Half h) {
+#ifdef __CUDA_ARCH__
+  return __half2float(__ushort_as_half(h.bits));
+#endif
   const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16;
   const uint32_t exponent = (h.bits >> 10) & 0x1Fu;
   const uint32_t mantissa = h.bits & 0x3FFu;
@@ -73,24 +82,27 @@ inline float ToFloat(Half h) {
 
 /// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
 template <class T>
-T FromFloat(float x);
+POLYOP_HD T FromFloat(float x);
 
 template <>
-inline float FromFloat<float>(float x) {
+POLYOP_HD inline float FromFloat<float>(float x) {
   return x;
 }
 template <>
-inline double FromFloat<double>(float x) {
+POLYOP_HD inline double FromFloat<double>(float x) {
   return x;
 }
 template <>
-inline BFloat16 FromFloat<BFloat16>(float x) {
+POLYOP_HD inline BFloat16 FromFloat<BFloat16>(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return {static_cast<uint16_t>((bits >> 16) | 0x40u)};
   return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
 template <>
-inline Half FromFloat<Half>(float x) {
+POLYOP_HD inline Half FromFloat<Half>(float x) {
+#ifdef __CUDA_ARCH__
+  return {__half_as_ushort(__float2half_rn(x))};
+#endif
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7FFFFFFFu;

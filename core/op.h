@@ -19,7 +19,8 @@ namespace polyop {
 enum class Device : uint8_t {
   kCpu,
   kCuda,
-  kReference,  // naive, double precision, one thread: the truth that tests and `polyop verify` use
+  kCudaEmulated,  // the CUDA kernels' source on the CPU: for tests
+  kReference,     // naive, double precision, one thread: the truth that tests and `polyop verify` use
 };
 
 /// What a reader of the documentation wants to know beyond signature and attributes. Markdown.

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace polyop {
 
 /// The two pixels of a linearly interpolated position, or none.
@@ -18,7 +20,7 @@ struct LinearTaps {
 
 /// RoIAlign's rule: beyond -1 or `extent` a sample is 0; exactly there, and up to half a pixel outside,
 /// it is the border's value. NaN is outside.
-inline LinearTaps RoiTaps(double position, int64_t extent) {
+POLYOP_HD inline LinearTaps RoiTaps(double position, int64_t extent) {
   LinearTaps taps;
   if (!(position >= -1.0 && position <= static_cast<double>(extent)) || extent == 0) return taps;
   taps.inside = true;
@@ -42,13 +44,13 @@ struct RoiAxis {
   int64_t samples = 0;  // per bin; 0: the bins are empty
 
   /// From the box's ends in pixels of the picture. `ratio` <= 0: as many samples as a bin has pixels.
-  static RoiAxis Make(double low, double high, double scale, bool aligned, int64_t bins, int64_t ratio) {
+  POLYOP_HD static RoiAxis Make(double low, double high, double scale, bool aligned, int64_t bins, int64_t ratio) {
     const double shift = aligned ? 0.5 : 0.0;
     return Between(low * scale - shift, high * scale - shift, aligned ? 0.0 : 1.0, bins, ratio);
   }
 
   /// From the box's ends on the axis itself. Unless `least` is 0 the box is at least so long.
-  static RoiAxis Between(double low, double high, double least, int64_t bins, int64_t ratio) {
+  POLYOP_HD static RoiAxis Between(double low, double high, double least, int64_t bins, int64_t ratio) {
     RoiAxis axis;
     axis.start = low;
     double length = high - low;
@@ -61,17 +63,17 @@ struct RoiAxis {
     return axis;
   }
 
-  double Position(int64_t bin_index, int64_t sample) const {
+  POLYOP_HD double Position(int64_t bin_index, int64_t sample) const {
     return start +
            bin * (static_cast<double>(bin_index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
   }
 
   /// The samples of a bin that can lie inside [-1, extent]: [*begin, *end). A huge box has only few.
-  void Inside(int64_t bin_index, int64_t extent, int64_t* begin, int64_t* end) const {
+  POLYOP_HD void Inside(int64_t bin_index, int64_t extent, int64_t* begin, int64_t* end) const {
     Inside(bin_index, -1.0, static_cast<double>(extent), begin, end);
   }
   /// The same for [low, high].
-  void Inside(int64_t bin_index, double low, double high, int64_t* begin, int64_t* end) const {
+  POLYOP_HD void Inside(int64_t bin_index, double low, double high, int64_t* begin, int64_t* end) const {
     *begin = 0;
     *end = samples;
     if (!(bin > 0)) return;

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/channel_blocks-inl.h"
-#include "core/roi_axis.h"
+#include "core/roi_grid.h"
 #include "core/simd.h"
 #include "core/stream-inl.h"
 
@@ -256,30 +256,6 @@ void WriteRoi(const float* tile, float* spare, int64_t bins, int64_t channels, b
   if (stream) CopyBytes(made, to, channels * bins * static_cast<int64_t>(sizeof(T)), true);
 }
 
-/// A feature map of shape [N, C, height, width].
-template <class T>
-struct RoiLevel {
-  const T* data;
-  int64_t height, width;
-  double scale;  // from the boxes' coordinates to pixels of this level
-};
-
-struct RoiPooling {
-  int64_t rows, columns, sampling_ratio;
-  bool aligned, average;
-};
-
-/// Checks that pixels of every level fit 32 bits.
-template <class T>
-Status CheckLevels(std::span<const RoiLevel<T>> levels) {
-  for (const RoiLevel<T>& level : levels) {
-    if (level.width > 0 && level.height > INT32_MAX / level.width) {
-      return InvalidArgument("a feature map of ", level.height, " x ", level.width, " pixels: they must fit 32 bits");
-    }
-  }
-  return Status::Ok();
-}
-
 // How many blocks of channels of a picture are copied and pooled at a time: what stays in a cache that cores share,
 // and is work enough for them.
 inline int64_t BlocksAtOnce(int64_t blocks, int64_t pixels) {
@@ -348,12 +324,10 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
   return Status::Ok();
 }
 
-/// Pools `count` boxes (x1, y1, x2, y2 as box(r, float[4])) of picture_of(r), level_of(r) to output
-/// [count, channels, rows, columns].
-template <class T, class BoxOf, class PictureOf, class LevelOf>
+/// Pools `count` boxes to output [count, channels, rows, columns]. Their pictures are checked.
+template <class T>
 Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how,
-                T* output) {
+                const UprightRois<T>& rois, const RoiPooling& how, T* output) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
@@ -362,20 +336,21 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
   const Scratch<Roi> table = context.Allocate<Roi>(count);
   const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
   if (!table || !order) return Internal("out of memory: ", count, " rois");
-  const auto level_at = [&](int64_t r) -> const RoiLevel<T>& { return levels[static_cast<size_t>(level_of(r))]; };
+  const auto level_at = [&](int64_t r) -> const RoiLevel<T>& { return levels[static_cast<size_t>(rois.Level(r))]; };
   int64_t taps_total = 0;
   for (int64_t r = 0; r < count; ++r) {
     Roi roi;
     const RoiLevel<T>& level = level_at(r);
     float box[4];
-    box_of(r, box);
+    rois.Box(r, box);
     roi.x = RoiAxis::Make(box[0], box[2], level.scale, how.aligned, columns, how.sampling_ratio);
     roi.y = RoiAxis::Make(box[1], box[3], level.scale, how.aligned, rows, how.sampling_ratio);
     const double samples = static_cast<double>(roi.x.samples) * static_cast<double>(roi.y.samples);
     roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
     taps_total += TapsBound(roi.y, rows, level.height) + TapsBound(roi.x, columns, level.width);
     table[r] = roi;
-    order[r] = {picture_of(r), level_of(r), PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns)), r};
+    order[r] = {static_cast<int64_t>(rois.Picture(r)), rois.Level(r),
+                PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns)), r};
   }
   std::sort(order.data(), order.data() + count);
   const Scratch<Tap> taps = context.Allocate<Tap>(taps_total);
@@ -412,60 +387,15 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
                       pool, output);
 }
 
-/// A box turned by an angle: its centre and extents in the boxes' coordinates.
-struct RotatedBox {
-  double x, y, width, height, angle;
-};
-
-// Where the samples of a rotated box lie: a grid in the box's own axes, u along its width and v along its height.
-struct RotatedGrid {
-  double centre_x, centre_y, cosine, sine;
-  RoiAxis u, v;
-
-  static RotatedGrid Make(const RotatedBox& box, double scale, const RoiPooling& how) {
-    const double shift = how.aligned ? 0.5 : 0.0;
-    RotatedGrid grid{box.x * scale - shift, box.y * scale - shift, std::cos(box.angle), std::sin(box.angle), {}, {}};
-    // Extents are scaled here; an axis of its own centre has neither scale nor shift.
-    const auto axis = [&](double extent, int64_t bins) {
-      double length = extent * scale;
-      if (!how.aligned) length = std::max(length, 1.0);
-      return RoiAxis::Between(-length / 2, length / 2, 0.0, bins, how.sampling_ratio);
-    };
-    grid.u = axis(box.width, how.columns);
-    grid.v = axis(box.height, how.rows);
-    const bool finite = std::isfinite(grid.centre_x) && std::isfinite(grid.centre_y) && std::isfinite(grid.cosine);
-    if (!finite) grid.u.samples = grid.v.samples = 0;
-    return grid;
-  }
-  double X(double u_at, double v_at) const { return v_at * sine + u_at * cosine + centre_x; }
-  double Y(double u_at, double v_at) const { return v_at * cosine - u_at * sine + centre_y; }
-
-  // The picture's corners, seen along the box's axes: samples beyond them are outside.
-  void Bounds(int64_t height, int64_t width, double u_range[2], double v_range[2]) const {
-    u_range[0] = v_range[0] = std::numeric_limits<double>::infinity();
-    u_range[1] = v_range[1] = -std::numeric_limits<double>::infinity();
-    for (const double x : {-1.0, static_cast<double>(width)}) {
-      for (const double y : {-1.0, static_cast<double>(height)}) {
-        const double u_at = (x - centre_x) * cosine - (y - centre_y) * sine,
-                     v_at = (x - centre_x) * sine + (y - centre_y) * cosine;
-        u_range[0] = std::min(u_range[0], u_at);
-        u_range[1] = std::max(u_range[1], u_at);
-        v_range[0] = std::min(v_range[0], v_at);
-        v_range[1] = std::max(v_range[1], v_at);
-      }
-    }
-  }
-};
-
 // A rotated roi on its level: its grid and the part of it that lies inside.
 struct RotatedRoi {
-  RotatedGrid grid;
+  TurnedGrid grid;
   double u_range[2], v_range[2];
   int64_t height, width, columns;
   float scale;  // 1 / samples of a bin
 
-  static RotatedRoi Make(const RotatedBox& box, int64_t height, int64_t width, double scale, const RoiPooling& how) {
-    RotatedRoi roi{RotatedGrid::Make(box, scale, how), {}, {}, height, width, how.columns, 0};
+  static RotatedRoi Make(const TurnedBox& box, int64_t height, int64_t width, double scale, const RoiPooling& how) {
+    RotatedRoi roi{TurnedGrid::Make(box, scale, how), {}, {}, height, width, how.columns, 0};
     const double samples = static_cast<double>(roi.grid.u.samples) * static_cast<double>(roi.grid.v.samples);
     roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
     roi.grid.Bounds(height, width, roi.u_range, roi.v_range);
@@ -526,19 +456,18 @@ inline void PoolRotated(const RotatedRoi& roi, int64_t bins, const float* block,
   }
 }
 
-/// As PoolRois, for boxes that box_of(r) gives as RotatedBox; the average of bilinear samples.
-template <class T, class BoxOf, class PictureOf, class LevelOf>
+/// As PoolRois, for turned boxes; the average of bilinear samples.
+template <class T>
 Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                       const BoxOf& box_of, const PictureOf& picture_of, const LevelOf& level_of, const RoiPooling& how,
-                       T* output) {
+                       const TurnedRois<T>& rois, const RoiPooling& how, T* output) {
   const int64_t bins = how.rows * how.columns;
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
   const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
   if (!order) return Internal("out of memory: ", count, " rois");
   const auto roi_of = [&](int64_t r) {
-    const RoiLevel<T>& level = levels[static_cast<size_t>(level_of(r))];
-    return RotatedRoi::Make(box_of(r), level.height, level.width, level.scale, how);
+    const RoiLevel<T>& level = levels[static_cast<size_t>(rois.Level(r))];
+    return RotatedRoi::Make(rois.Box(r), level.height, level.width, level.scale, how);
   };
   const auto room_for = [&](int64_t r) {  // in taps, at most kRotatedTaps + 1
     const double bound = roi_of(r).TapsBound() * static_cast<double>(bins);
@@ -546,9 +475,9 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
   };
   int64_t room = 0;
   for (int64_t r = 0; r < count; ++r) {
-    const RotatedBox box = box_of(r);
-    const double scale = levels[static_cast<size_t>(level_of(r))].scale;
-    order[r] = {picture_of(r), level_of(r), PlaceOf(box.y * scale, box.x * scale), r};
+    const TurnedBox box = rois.Box(r);
+    const double scale = levels[static_cast<size_t>(rois.Level(r))].scale;
+    order[r] = {static_cast<int64_t>(rois.Picture(r)), rois.Level(r), PlaceOf(box.y * scale, box.x * scale), r};
     room = std::min(kRotatedTaps, room + room_for(r));
   }
   std::sort(order.data(), order.data() + count);

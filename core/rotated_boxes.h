@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/host_device.h"
+
 namespace polyop {
 
 /// A box with what every pair needs. The angle turns the x axis towards the y axis.
@@ -16,15 +18,15 @@ struct RotatedBox {
   /// A box of less area than this overlaps nothing.
   static constexpr double kLeastArea = 1e-14;
 
-  static RotatedBox Of(const float* box) {
+  POLYOP_HD static RotatedBox Of(const float* box) {
     const double width = box[2], height = box[3], angle = box[4];
     return {box[0],          box[1],          std::fabs(width) / 2, std::fabs(height) / 2,
             std::cos(angle), std::sin(angle), width * height};
   }
 
   /// Half the extents of the upright box around it.
-  double ReachX() const { return half_width * std::fabs(cosine) + half_height * std::fabs(sine); }
-  double ReachY() const { return half_width * std::fabs(sine) + half_height * std::fabs(cosine); }
+  POLYOP_HD double ReachX() const { return half_width * std::fabs(cosine) + half_height * std::fabs(sine); }
+  POLYOP_HD double ReachY() const { return half_width * std::fabs(sine) + half_height * std::fabs(cosine); }
 };
 
 namespace rotated_boxes_internal {
@@ -34,11 +36,11 @@ struct Polygon {
   double x[8], y[8];
   int size = 0;
 
-  void Add(double px, double py) {
+  POLYOP_HD void Add(double px, double py) {
     x[size] = px;
     y[size++] = py;
   }
-  double Area() const {
+  POLYOP_HD double Area() const {
     double twice = 0;
     for (int i = 0, last = size - 1; i < size; last = i++) twice += x[last] * y[i] - x[i] * y[last];
     return std::fabs(twice) / 2;
@@ -46,7 +48,7 @@ struct Polygon {
 };
 
 // What lies on the inner side: sign * coordinate <= limit. Coordinate 0 is x, 1 is y.
-inline Polygon Cut(const Polygon& from, int coordinate, double sign, double limit) {
+POLYOP_HD inline Polygon Cut(const Polygon& from, int coordinate, double sign, double limit) {
   Polygon result;
   for (int i = 0, last = from.size - 1; i < from.size; last = i++) {
     const double a = limit - sign * (coordinate == 0 ? from.x[last] : from.y[last]);
@@ -64,7 +66,7 @@ inline Polygon Cut(const Polygon& from, int coordinate, double sign, double limi
 
 /// The area that both boxes cover: `b` is cut by the four sides of `a` (Sutherland and Hodgman, Reentrant Polygon
 /// Clipping, 1974) in the frame where `a` is upright and at the origin, so large coordinates lose no precision.
-inline double IntersectionArea(const RotatedBox& a, const RotatedBox& b) {
+POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& b) {
   const double dx = b.x - a.x, dy = b.y - a.y;
   const double x = dx * a.cosine + dy * a.sine, y = dy * a.cosine - dx * a.sine;
   const double cosine = a.cosine * b.cosine + a.sine * b.sine, sine = b.sine * a.cosine - b.cosine * a.sine;
@@ -83,7 +85,7 @@ inline double IntersectionArea(const RotatedBox& a, const RotatedBox& b) {
 }
 
 /// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
-inline bool OverlapsMore(const RotatedBox& a, const RotatedBox& b, double threshold) {
+POLYOP_HD inline bool OverlapsMore(const RotatedBox& a, const RotatedBox& b, double threshold) {
   if (!(a.area >= RotatedBox::kLeastArea) || !(b.area >= RotatedBox::kLeastArea)) return false;
   const double intersection = std::min(IntersectionArea(a, b), std::min(a.area, b.area));
   return intersection > threshold * (a.area + b.area - intersection);

@@ -3,24 +3,26 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "core/host_device.h"
 #include "core/status.h"
 
 namespace polyop {
 
+/// Rises where the score falls; all NaN are alike, and the highest.
+POLYOP_HD inline uint32_t FallingKey(float score) {
+  if (score != score) return 0xFFFFFFFFu;
+  const uint32_t bits = std::bit_cast<uint32_t>(score + 0.0f);  // -0 is 0
+  return bits >> 31 ? bits : ~bits & 0x7FFFFFFFu;
+}
+
 namespace score_order_internal {
 
-// Rises where the score falls, and with equal scores where the index rises; NaN is the highest. The index has 32 bits.
+// As FallingKey, and with equal scores it rises where the index does. The index has 32 bits.
 inline uint64_t Key(float score, int64_t index) {
-  uint32_t bits = 0xFFFFFFFFu;
-  if (!std::isnan(score)) {
-    bits = std::bit_cast<uint32_t>(score + 0.0f);  // -0 is 0
-    bits = bits >> 31 ? bits : ~bits & 0x7FFFFFFFu;
-  }
-  return static_cast<uint64_t>(bits) << 32 | static_cast<uint64_t>(index);
+  return static_cast<uint64_t>(FallingKey(score)) << 32 | static_cast<uint64_t>(index);
 }
 
 // Sorts keys, and leaves their indices in their place.

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "core/host_device.h"
 #include "core/status.h"
 
 namespace polyop {
@@ -30,7 +31,7 @@ class Shape {
   }
 
   int rank() const { return rank_; }
-  int64_t operator[](int i) const { return dims_[i]; }
+  POLYOP_HD int64_t operator[](int i) const { return dims_[i]; }
   int64_t& operator[](int i) { return dims_[i]; }
   const int64_t* begin() const { return dims_.data(); }
   const int64_t* end() const { return dims_.data() + rank_; }
@@ -89,9 +90,9 @@ class Tensor {
   Tensor() = default;
   Tensor(T* data, const Shape& shape) : data_(data), shape_(shape) {}
 
-  T* data() const { return data_; }
+  POLYOP_HD T* data() const { return data_; }
   int rank() const { return shape_.rank(); }
-  int64_t dim(int i) const { return shape_[i]; }
+  POLYOP_HD int64_t dim(int i) const { return shape_[i]; }
   const Shape& shape() const { return shape_; }
   /// Elements in all. Never overflows: the checks before a launch saw to it.
   int64_t size() const {
@@ -99,7 +100,7 @@ class Tensor {
     for (int64_t d : shape_.span()) n *= d;
     return n;
   }
-  T& operator[](int64_t i) const { return data_[i]; }
+  POLYOP_HD T& operator[](int64_t i) const { return data_[i]; }
 
  private:
   T* data_ = nullptr;
@@ -133,6 +134,12 @@ class OutputSource {
   virtual bool Wanted(int index) = 0;
   /// Sets `*data` to memory for `shape`; it may be null when the shape has no elements.
   virtual Status Allocate(int index, DType dtype, const Shape& shape, void** data) = 0;
+  /// For kernels on a device, which find a pending extent after their launch function has returned: `shape` is the
+  /// largest possible; the kernel writes the extent of dimension 0 to `*count`, in the device's memory.
+  virtual Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) {
+    (void)dtype, (void)shape, (void)data, (void)count;
+    return Internal("output ", index, " is found on a device, which this caller does not expect");
+  }
 };
 
 /// An output whose size the kernel finds out ("keep: i64[K<=N]"). The kernel allocates it, exactly once.
@@ -153,6 +160,16 @@ class Pending {
     }
     void* data = nullptr;
     POLYOP_RETURN_IF_ERROR(source_->Allocate(index_, kDTypeOf<T>, shape, &data));
+    *output = Tensor<T, R>(static_cast<T*>(data), shape);
+    return Status::Ok();
+  }
+
+  /// On a device: allocates room for `most` rows, of which the kernel writes the number to `*count`.
+  Status AllocateMost(int64_t most, Tensor<T, R>* output, int64_t** count) const {
+    Shape shape = shape_;
+    shape[0] = most;
+    void* data = nullptr;
+    POLYOP_RETURN_IF_ERROR(source_->AllocateMost(index_, kDTypeOf<T>, shape, &data, count));
     *output = Tensor<T, R>(static_cast<T*>(data), shape);
     return Status::Ok();
   }

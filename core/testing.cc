@@ -1,7 +1,10 @@
 #include "core/testing.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 
+#include "core/cuda.h"
 #include "core/elements.h"
 #include "core/simd.h"
 #include "core/thread_pool.h"
@@ -11,21 +14,82 @@ namespace {
 
 class OwnedOutputs : public OutputSource {
  public:
-  OwnedOutputs(std::vector<HostTensor>* outputs, int wanted) : outputs_(outputs), wanted_(wanted) {}
+  OwnedOutputs(std::vector<HostTensor>* outputs, const RunOptions& options)
+      : outputs_(outputs), wanted_(options.wanted_outputs), most_(options.most_elements) {}
   bool Wanted(int index) override { return index < wanted_; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     if (outputs_->size() <= static_cast<size_t>(index)) outputs_->resize(static_cast<size_t>(index) + 1);
     HostTensor& tensor = (*outputs_)[static_cast<size_t>(index)];
     if (tensor.present()) return Internal("output ", index, " is allocated twice");
+    if (shape.NumElements() > most_) return Internal("output ", index, " is larger than the test allows");
     tensor = HostTensor(dtype, shape);
     *data = tensor.data<char>();
     return Status::Ok();
   }
+  Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
+    POLYOP_RETURN_IF_ERROR(Allocate(index, dtype, shape, data));
+    counts_.push_back({static_cast<size_t>(index), -1});
+    *count = &counts_.back().rows;
+    return Status::Ok();
+  }
+  // Cuts what was allocated for the most to what came.
+  Status Cut() {
+    for (const Count& count : counts_) {
+      HostTensor& tensor = (*outputs_)[count.output];
+      if (count.rows < 0 || count.rows > tensor.shape()[0]) return Internal(count.rows, " rows of an output");
+      tensor.KeepRows(count.rows);
+    }
+    return Status::Ok();
+  }
 
  private:
+  struct Count {
+    size_t output;
+    int64_t rows;
+  };
   std::vector<HostTensor>* outputs_;
   int wanted_;
+  int64_t most_;
+  std::deque<Count> counts_;
 };
+
+// Measures, gives exactly that much scratch, full of garbage, and runs.
+Status RunEmulated(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> views,
+                   int64_t most_elements, OwnedOutputs& outputs) {
+  size_t bytes = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(op, kernel, params, views, &bytes));
+  if (bytes / 64 > static_cast<size_t>(most_elements))
+    return Internal(bytes, " bytes of scratch: the test allows less");
+  const HostTensor scratch(DType::kU8, {static_cast<int64_t>(bytes)});
+  const CudaContext cuda(nullptr, scratch.view().data, bytes);
+  POLYOP_RETURN_IF_ERROR(op.Run(kernel, params, views, outputs, &cuda));
+  return outputs.Cut();
+}
+
+// The CUDA kernel's source, blocks and threads forwards and backwards, beside the reference.
+void ExpectEmulationMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
+                            const std::vector<HostTensor>& want, const Tolerance& tolerance, int wanted_outputs) {
+  std::vector<HostTensor> first;
+  for (const bool reversed : {false, true}) {
+    const std::string what = Concat(op.name, "'s CUDA kernel on the CPU, threads ", reversed ? "back" : "for", "wards");
+    std::vector<HostTensor> got;
+    RunOptions options;
+    options.device = Device::kCudaEmulated;
+    options.wanted_outputs = wanted_outputs;
+    cuda_emulation::reversed = reversed;
+    const Status status = RunOp(op, params, inputs, &got, options);
+    cuda_emulation::reversed = false;
+    ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+    ASSERT_EQ(got.size(), want.size()) << what;
+    if (!reversed) first = got;
+    for (size_t o = 0; o < got.size(); ++o) {
+      EXPECT_TRUE(got[o].SameBytes(first[o])) << what << ": output " << o << " depends on the threads' order";
+      const bool real = got[o].present() && IsReal(got[o].dtype());
+      if (!reversed) ExpectNear(got[o], want[o], real ? tolerance : Tolerance{0, 0}, Concat(what, ", output ", o));
+    }
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
 
 class ListedAttributes : public AttrSource {
  public:
@@ -72,6 +136,13 @@ HostTensor HostTensor::Full(DType dtype, const Shape& shape, double value) {
   return t;
 }
 
+void HostTensor::KeepRows(int64_t rows) {
+  Shape shape = shape_;
+  shape[0] = rows;
+  shape_ = shape;
+  bytes_.resize(static_cast<size_t>(size()) * SizeOf(dtype_));
+}
+
 double HostTensor::at(int64_t i) const { return ReadElement(dtype_, bytes_.data(), i); }
 
 void HostTensor::set(int64_t i, double value) { WriteElement(dtype_, bytes_.data(), i, value); }
@@ -96,11 +167,16 @@ Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& in
   for (const HostTensor& t : inputs) views.push_back(t.view());
   const Kernel* kernel = nullptr;
   POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
+  if (options.device == Device::kCudaEmulated) {
+    outputs->clear();
+    OwnedOutputs source(outputs, options);
+    return RunEmulated(op, *kernel, params, views, options.most_elements, source);
+  }
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);
   const Context context(pool.backend());
   outputs->clear();
-  OwnedOutputs source(outputs, options.wanted_outputs);
+  OwnedOutputs source(outputs, options);
   const Status status = op.Run(*kernel, params, views, source, &context);
   POLYOP_RETURN_IF_ERROR(ForceIsa(""));
   return status;
@@ -175,6 +251,12 @@ void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vecto
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
+  if (HasEmulation(op)) ExpectEmulationMatches(op, params, inputs, want, tolerance, wanted_outputs);
+}
+
+bool HasEmulation(const Op& op) {
+  return std::any_of(op.kernels.begin(), op.kernels.end(),
+                     [](const Kernel& kernel) { return kernel.device == Device::kCudaEmulated; });
 }
 
 Status MakeParams(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes, Params* params,

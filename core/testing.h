@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ class HostTensor {
   void set(int64_t i, double value);
   std::vector<double> ToDoubles() const;
   HostTensor Cast(DType dtype) const;
+  /// Drops all but the first rows (of dimension 0).
+  void KeepRows(int64_t rows);
   AnyTensor view() const;
   bool SameBytes(const HostTensor& other) const { return shape_ == other.shape_ && bytes_ == other.bytes_; }
 
@@ -62,8 +65,9 @@ class HostTensor {
 struct RunOptions {
   Device device = Device::kCpu;
   int threads = 1;
-  std::string isa;          // "" = best
-  int wanted_outputs = 99;  // optional outputs from this index on are not wanted
+  std::string isa;                                              // "" = best
+  int wanted_outputs = 99;                                      // optional outputs from this index on are not wanted
+  int64_t most_elements = std::numeric_limits<int64_t>::max();  // of an output; more is an error
 };
 
 /// Runs the operator's kernel for the inputs' types. Outputs are filled with garbage before.
@@ -90,8 +94,9 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                     std::vector<HostTensor>* outputs, int wanted_outputs = 99);
 
-/// Runs every available instruction set with 1, 2 and 8 threads; expects all thread counts to give the
-/// same bytes, integer outputs to equal the reference's, and real ones to be near them.
+/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel's source on the CPU with threads
+/// in two orders; expects all thread counts and orders to give the same bytes, integer outputs to equal the
+/// reference's, and real ones to be near them.
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                               const Tolerance& tolerance, int wanted_outputs);
 template <class P>
@@ -99,6 +104,9 @@ void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inpu
                             int wanted_outputs = 99) {
   ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, wanted_outputs);
 }
+
+/// Whether the operator's CUDA kernels are linked as plain C++.
+bool HasEmulation(const Op& op);
 
 /// Expects an error whose message holds each of `parts`, on every instruction set.
 template <class P>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "core/operator.h"
 
 namespace polyop {
@@ -31,6 +33,24 @@ struct CumMax {
       .source = "`torch.cummax`, `torch.cummin`",
       .differences = "MMCV's operator for ONNX Runtime skips NaN.",
   };
+};
+
+/// What lies before, along and behind the dimension that is scanned.
+struct ScanExtents {
+  int64_t outer = 1, length = 1, inner = 1;
+
+  static Status Of(const CumMax& op, const Shape& input, ScanExtents* extents) {
+    const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
+    if (op.dim < -rank || op.dim >= rank) {
+      return InvalidArgument("attribute 'dim' is ", op.dim, ", wanted a value in [", -rank, ", ", rank,
+                             "): 'input' has shape ", ToString(input));
+    }
+    const int dim = static_cast<int>(op.dim < 0 ? op.dim + rank : op.dim);
+    for (int d = 0; d < input.rank(); ++d) {
+      (d < dim ? extents->outer : d > dim ? extents->inner : extents->length) *= input[d];
+    }
+    return Status::Ok();
+  }
 };
 
 }  // namespace polyop

@@ -263,19 +263,11 @@ void Scan(const Context& context, const T* input, int64_t outer, int64_t length,
 template <class T>
 Status CumMaxCpu(const CumMax& op, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> values,
                  Tensor<int64_t, kAnyRank> indices) {
-  const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
-  if (op.dim < -rank || op.dim >= rank) {
-    return InvalidArgument("attribute 'dim' is ", op.dim, ", wanted a value in [", -rank, ", ", rank,
-                           "): 'input' has shape ", ToString(input.shape()));
-  }
+  ScanExtents extents;
+  POLYOP_RETURN_IF_ERROR(ScanExtents::Of(op, input.shape(), &extents));
   if (input.size() == 0) return Status::Ok();
-  const int dim = static_cast<int>(op.dim < 0 ? op.dim + rank : op.dim);
-  int64_t outer = 1, inner = 1;
-  for (int d = 0; d < dim; ++d) outer *= input.dim(d);
-  for (int d = dim + 1; d < input.rank(); ++d) inner *= input.dim(d);
-  const int64_t length = input.size() / outer / inner;
   const auto scan = op.mode == CumMax::Mode::kMin ? &Scan<true, T> : &Scan<false, T>;
-  scan(context, input.data(), outer, length, inner, values.data(), indices.data());
+  scan(context, input.data(), extents.outer, extents.length, extents.inner, values.data(), indices.data());
   return Status::Ok();
 }
 

@@ -25,4 +25,16 @@ struct DynamicResize {
   };
 };
 
+/// The scales of batch and channels are 1, those of rows and columns positive.
+inline Status CheckResizeScales(const Tensor<const float, 1>& scales) {
+  for (int i = 0; i < 2; ++i) {
+    if (scales[i] != 1.0f)
+      return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
+  }
+  for (int i = 2; i < 4; ++i) {
+    if (!(scales[i] > 0)) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted a positive number");
+  }
+  return Status::Ok();
+}
+
 }  // namespace polyop

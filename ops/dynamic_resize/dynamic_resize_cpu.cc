@@ -13,13 +13,7 @@ namespace {
 template <class T>
 Status DynamicResizeCpu(const DynamicResize&, const Context& context, Tensor<const T, 4> input,
                         Tensor<const float, 1> scales, Tensor<T, 4> output) {
-  for (int i = 0; i < 2; ++i) {
-    if (scales[i] != 1.0f)
-      return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
-  }
-  for (int i = 2; i < 4; ++i) {
-    if (!(scales[i] > 0)) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted a positive number");
-  }
+  POLYOP_RETURN_IF_ERROR(CheckResizeScales(scales));
   return BicubicResize(context, input, ResizeAxis::ByScale(input.dim(2), output.dim(2), scales[2]),
                        ResizeAxis::ByScale(input.dim(3), output.dim(3), scales[3]), output);
 }

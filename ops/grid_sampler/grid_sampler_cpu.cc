@@ -271,25 +271,11 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
 template <class T, int kAxes>
 Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<const T, kAxes + 2> input,
                       Tensor<const T, kAxes + 2> grid, Tensor<T, kAxes + 2> output) {
-  if (kAxes == 3 && op.interpolation_mode == Interpolation::kBicubic) {
-    return InvalidArgument(
-        "attribute 'interpolation_mode' is bicubic, which exists for 4-D input only; 'input' has shape ",
-        ToString(input.shape()));
-  }
+  int64_t pixels = 0;
+  POLYOP_RETURN_IF_ERROR(CheckGridSampler(op, input.shape(), output.shape(), &pixels));
   if (output.size() == 0) return Status::Ok();
-  int64_t pixels = 1;
   Axis axes[kAxes];  // x, y, z
-  for (int a = 0; a < kAxes; ++a) {
-    const int64_t extent = input.dim(kAxes + 1 - a);
-    axes[a] = {op.padding_mode, op.align_corners, extent};
-    if (extent > 0 && pixels > (INT32_MAX - 1) / extent) {
-      return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a plane must fit 32 bits");
-    }
-    pixels *= extent;
-  }
-  if (pixels == 0) {
-    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": a plane without pixels cannot be sampled");
-  }
+  for (int a = 0; a < kAxes; ++a) axes[a] = {op.padding_mode, op.align_corners, input.dim(kAxes + 1 - a)};
   switch (op.interpolation_mode) {
     case Interpolation::kNearest: return SamplePictures<kAxes, 1>(context, axes, pixels, input, grid, output);
     case Interpolation::kBilinear: return SamplePictures<kAxes, 2>(context, axes, pixels, input, grid, output);

@@ -31,4 +31,15 @@ struct KnnQuery {
   };
 };
 
+/// What the signature leaves open.
+inline Status CheckKnnQuery(int64_t samples, int64_t points, bool has_queries, bool has_query_ends) {
+  if (samples < 1) return InvalidArgument("'nsample' is ", samples, ", wanted at least 1");
+  if (has_queries != has_query_ends) {
+    return InvalidArgument(has_queries ? "'new_xyz' came without 'new_offset'" : "'new_offset' came without 'new_xyz'",
+                           ", wanted both or neither");
+  }
+  if (points <= INT32_MAX) return Status::Ok();
+  return InvalidArgument("'xyz' has ", points, " points, wanted at most 2147483647: 'idx' is i32");
+}
+
 }  // namespace polyop

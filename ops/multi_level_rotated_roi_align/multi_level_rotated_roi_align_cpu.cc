@@ -17,31 +17,14 @@ namespace {
 template <class T>
 Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const Context& context,
                                     Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
-  if (op.featmap_strides.size() != feats.size()) {
-    return InvalidArgument("attribute 'featmap_strides' has ", op.featmap_strides.size(),
-                           " values, wanted one for each of the ", feats.size(), " 'feats'");
-  }
-  const int64_t batch = feats[0].dim(0), channels = feats[0].dim(1);
-  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, batch));
   std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
-  for (int l = 0; l < feats.size(); ++l) {
-    levels[static_cast<size_t>(l)] = {feats[l].data(), feats[l].dim(2), feats[l].dim(3), 1.0 / op.featmap_strides[l]};
-  }
-  const double grow = op.roi_scale_factor > 0 ? op.roi_scale_factor : 1.0;
-  const auto box_of = [&](int64_t r) {
-    const T* roi = rois.data() + 6 * r;
-    const double angle = ToFloat(roi[5]);
-    return RotatedBox{ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]) * grow, ToFloat(roi[4]) * grow,
-                      op.clockwise ? -angle : angle};
-  };
-  const auto level_of = [&](int64_t r) {
-    const T* roi = rois.data() + 6 * r;
-    return RoiLevelOf(ToFloat(roi[3]), ToFloat(roi[4]), static_cast<double>(op.finest_scale), feats.size());
-  };
-  const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[6 * r])); };
+  POLYOP_RETURN_IF_ERROR(PyramidLevels(op.featmap_strides, feats, levels.data()));
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
+  const TurnedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
+                            feats.size()};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
-  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, channels, rois.dim(0), box_of,
-                            picture_of, level_of, how, output.data());
+  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, feats[0].dim(1), rois.dim(0),
+                            boxes, how, output.data());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/my_add/my_add_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/broadcast.h"
 #include "core/simd.h"
 #include "ops/my_add/my_add.h"
 
@@ -29,41 +30,11 @@ void AddRow(const T* a, int a_step, const T* b, int b_step, T* c, int64_t count)
   StoreFloatN(hn::MulAdd(two, va, vb), d, c + i, rest);
 }
 
-// The output's extents with neighbours merged wherever both inputs walk them alike, innermost first.
-struct Axes {
-  int rank = 0;
-  std::array<int64_t, kMaxRank + 1> extent{}, a_stride{}, b_stride{};
-};
-
-Axes MergeAxes(const Shape& out, const Shape& a, const Shape& b) {
-  Axes axes;
-  int64_t a_stride = 1, b_stride = 1;
-  for (int i = 0; i < out.rank(); ++i) {
-    const int64_t extent = out[out.rank() - 1 - i];
-    const int64_t ea = i < a.rank() ? a[a.rank() - 1 - i] : 1, eb = i < b.rank() ? b[b.rank() - 1 - i] : 1;
-    const int64_t sa = ea == 1 ? 0 : a_stride, sb = eb == 1 ? 0 : b_stride;
-    a_stride *= ea;
-    b_stride *= eb;
-    if (extent == 1) continue;
-    const int last = axes.rank - 1;
-    if (last >= 0 && sa == axes.a_stride[last] * axes.extent[last] && sb == axes.b_stride[last] * axes.extent[last]) {
-      axes.extent[last] *= extent;
-      continue;
-    }
-    axes.extent[axes.rank] = extent;
-    axes.a_stride[axes.rank] = sa;
-    axes.b_stride[axes.rank] = sb;
-    ++axes.rank;
-  }
-  if (axes.rank == 0) axes.extent[axes.rank++] = 1;
-  return axes;
-}
-
 template <class T>
 Status MyAddCpu(const MyAdd&, const Context& context, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
                 Tensor<T, kAnyRank> c) {
   if (c.size() == 0) return Status::Ok();
-  const Axes axes = MergeAxes(c.shape(), a.shape(), b.shape());
+  const BroadcastAxes axes = BroadcastAxes::Merge(c.shape(), a.shape(), b.shape());
   // A long single row is cut into blocks so that threads share it.
   constexpr int64_t kBlock = 16384;
   const int64_t inner = axes.extent[0], blocks = (inner + kBlock - 1) / kBlock;

@@ -50,4 +50,11 @@ struct Nms {
   };
 };
 
+/// Attributes for boxes of one set.
+inline Status CheckOneSet(const Nms& op) {
+  if (op.max_output_boxes_per_class == 0) return Status::Ok();
+  return InvalidArgument("attribute 'max_output_boxes_per_class' is ", op.max_output_boxes_per_class,
+                         ", wanted 0 for 'boxes' of rank 2");
+}
+
 }  // namespace polyop

@@ -18,15 +18,9 @@ Status RoiAlignCpu(const RoiAlign& op, const Context& context, Tensor<const T, 4
                    Tensor<T, 4> output) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const RoiLevel<T> level{input.data(), input.dim(2), input.dim(3), op.spatial_scale};
-  const auto box_of = [&](int64_t r, float box[4]) {
-    for (int k = 0; k < 4; ++k) box[k] = ToFloat(rois[5 * r + 1 + k]);
-  };
-  const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[5 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
                        op.mode == RoiAlign::Mode::kAvg};
-  return PoolRois<T>(
-      context, {&level, 1}, input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
-      output.data());
+  return PoolRois<T>(context, {&level, 1}, input.dim(1), rois.dim(0), {rois.data()}, how, output.data());
 }
 
 }  // namespace

@@ -18,17 +18,9 @@ Status RoiAlignRotatedCpu(const RoiAlignRotated& op, const Context& context, Ten
                           Tensor<const T, 2> rois, Tensor<T, 4> output) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const RoiLevel<T> level{input.data(), input.dim(2), input.dim(3), op.spatial_scale};
-  const auto box_of = [&](int64_t r) {
-    const T* roi = rois.data() + 6 * r;
-    const double angle = ToFloat(roi[5]);
-    return RotatedBox{ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]), ToFloat(roi[4]),
-                      op.clockwise ? -angle : angle};
-  };
-  const auto picture_of = [&](int64_t r) { return static_cast<int64_t>(ToFloat(rois[6 * r])); };
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
-  return PoolRotatedRois<T>(
-      context, {&level, 1}, input.dim(1), rois.dim(0), box_of, picture_of, [](int64_t) { return 0; }, how,
-      output.data());
+  return PoolRotatedRois<T>(context, {&level, 1}, input.dim(1), rois.dim(0), {rois.data(), op.clockwise}, how,
+                            output.data());
 }
 
 }  // namespace

@@ -28,4 +28,24 @@ struct ScaledDotProductAttention {
   };
 };
 
+/// How a mask that broadcasts to the weights [B, L, S] is walked; a stride of 0 repeats.
+struct MaskStrides {
+  int64_t batch = 0, row = 0, column = 0;
+
+  static Status Of(const Shape& mask, const Shape& weights, MaskStrides* strides) {
+    int64_t* const to[3] = {&strides->batch, &strides->row, &strides->column};
+    bool fits = mask.rank() <= 3;
+    int64_t stride = 1;
+    for (int i = 1; fits && i <= mask.rank(); ++i) {
+      const int64_t extent = mask[mask.rank() - i];
+      fits = extent == weights[3 - i] || extent == 1;
+      *to[3 - i] = extent == 1 ? 0 : stride;
+      stride *= extent;
+    }
+    if (fits) return Status::Ok();
+    return InvalidArgument("'mask' has shape ", ToString(mask),
+                           ", wanted one that broadcasts to [B, L, S] = ", ToString(weights));
+  }
+};
+
 }  // namespace polyop

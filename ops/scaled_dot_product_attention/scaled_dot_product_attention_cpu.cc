@@ -156,20 +156,11 @@ struct Attention {
 
 template <class T>
 Status SetMask(const Tensor<const T, kAnyRank>& mask, Attention<T>& attention) {
-  const int64_t wanted[3] = {attention.q.dim(0), attention.queries(), attention.keys()};
-  int64_t* strides[3] = {&attention.mask_batch, &attention.mask_row, &attention.mask_column};
-  bool fits = mask.rank() <= 3;
-  int64_t stride = 1;
-  for (int i = 1; fits && i <= mask.rank(); ++i) {
-    const int64_t extent = mask.dim(mask.rank() - i);
-    fits = extent == wanted[3 - i] || extent == 1;
-    *strides[3 - i] = extent == 1 ? 0 : stride;
-    stride *= extent;
-  }
-  if (!fits) {
-    return InvalidArgument("'mask' has shape ", ToString(mask.shape()),
-                           ", wanted one that broadcasts to [B, L, S] = ", ToString(attention.weights.shape()));
-  }
+  MaskStrides strides;
+  POLYOP_RETURN_IF_ERROR(MaskStrides::Of(mask.shape(), attention.weights.shape(), &strides));
+  attention.mask_batch = strides.batch;
+  attention.mask_row = strides.row;
+  attention.mask_column = strides.column;
   attention.mask = mask.data();
   return Status::Ok();
 }

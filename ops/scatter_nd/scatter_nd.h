@@ -24,4 +24,24 @@ struct ScatterND {
   };
 };
 
+/// The tuples index leading dimensions of 'data', and 'updates' has what they select.
+inline Status CheckScatterShapes(const Shape& data, const Shape& indices, const Shape& updates) {
+  const int last = indices.rank() - 1;
+  if (indices[last] > data.rank()) {
+    return InvalidArgument("'indices' has shape ", ToString(indices), ", wanted at most ", data.rank(),
+                           " in its last dimension: 'data' has shape ", ToString(data));
+  }
+  const int depth = static_cast<int>(indices[last]);
+  bool same = updates.rank() == last + data.rank() - depth;
+  std::string wanted;
+  for (int d = 0; d < last + data.rank() - depth; ++d) {
+    const int64_t extent = d < last ? indices[d] : data[d - last + depth];
+    same = same && updates[d] == extent;
+    wanted += (d ? ", " : "") + std::to_string(extent);
+  }
+  if (same) return Status::Ok();
+  return InvalidArgument("'updates' has shape ", ToString(updates), ", wanted [", wanted,
+                         "]: indices.shape[:-1] + data.shape[", depth, ":]");
+}
+
 }  // namespace polyop

@@ -105,25 +105,6 @@ Status OutOfRange(const Scatter<I>& scatter, int64_t tuple) {
   return Internal("'indices': tuple ", tuple, " is wrong");
 }
 
-Status CheckShapes(const Shape& data, const Shape& indices, const Shape& updates) {
-  const int last = indices.rank() - 1;
-  if (indices[last] > data.rank()) {
-    return InvalidArgument("'indices' has shape ", ToString(indices), ", wanted at most ", data.rank(),
-                           " in its last dimension: 'data' has shape ", ToString(data));
-  }
-  const int depth = static_cast<int>(indices[last]);
-  bool same = updates.rank() == last + data.rank() - depth;
-  std::string wanted;
-  for (int d = 0; d < last + data.rank() - depth; ++d) {
-    const int64_t extent = d < last ? indices[d] : data[d - last + depth];
-    same = same && updates[d] == extent;
-    wanted += (d ? ", " : "") + std::to_string(extent);
-  }
-  if (same) return Status::Ok();
-  return InvalidArgument("'updates' has shape ", ToString(updates), ", wanted [", wanted,
-                         "]: indices.shape[:-1] + data.shape[", depth, ":]");
-}
-
 }  // namespace
 }  // namespace polyop
 #endif  // POLYOP_OPS_SCATTER_ND_ONCE_
@@ -176,7 +157,7 @@ template <class T, class I>
 Status ScatterNDOf(const Context& context, const Tensor<const T, kAnyRank>& data,
                    const Tensor<const I, kAnyRank>& indices, const Tensor<const T, kAnyRank>& updates,
                    const Tensor<T, kAnyRank>& output) {
-  POLYOP_RETURN_IF_ERROR(CheckShapes(data.shape(), indices.shape(), updates.shape()));
+  POLYOP_RETURN_IF_ERROR(CheckScatterShapes(data.shape(), indices.shape(), updates.shape()));
   Scatter<I> scatter;
   scatter.data = reinterpret_cast<const char*>(data.data());
   scatter.indices = indices.data();

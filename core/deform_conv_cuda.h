@@ -1,0 +1,206 @@
+// Deformable convolution on the GPU: a block gathers a tile of samples into shared memory and multiplies it with the
+// weights there. No column buffer is ever made.
+#pragma once
+
+#include "core/cuda.h"
+#include "core/deform_conv_rule.h"
+
+namespace polyop {
+
+namespace deform_conv_internal {
+
+struct Sizes {
+  int64_t channels, height, width, filters, kernel_height, kernel_width, out_width, out_pixels;
+  int64_t groups, deform_groups;
+  int64_t stride[2], padding[2], dilation[2];
+
+  POLYOP_HD int64_t points() const { return kernel_height * kernel_width; }
+  POLYOP_HD int64_t group_channels() const { return channels / groups; }
+  POLYOP_HD int64_t group_filters() const { return filters / groups; }
+  POLYOP_HD int64_t deform_channels() const { return channels / deform_groups; }
+};
+
+// The four pixels around a sample, with its mask in the weights. Those outside are -1.
+struct Sample {
+  int32_t pixel[4];
+  float weight[4];
+
+  template <class T>
+  POLYOP_HD float Of(const T* plane) const {
+    float sum = 0;
+    for (int k = 0; k < 4; ++k) {
+      if (pixel[k] >= 0) sum = std::fma(ToFloat(plane[pixel[k]]), weight[k], sum);
+    }
+    return sum;
+  }
+};
+
+// The sample of one point of the filter for one output pixel. `offset` and `mask` (may be null) are those of a picture.
+template <class T>
+POLYOP_HD Sample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group, int64_t point,
+                            int64_t out) {
+  const int64_t at = deform_group * s.points() + point;
+  const int64_t row = out / s.out_width * s.stride[0] - s.padding[0] + point / s.kernel_width * s.dilation[0];
+  const int64_t column = out % s.out_width * s.stride[1] - s.padding[1] + point % s.kernel_width * s.dilation[1];
+  const float y = static_cast<float>(row) + ToFloat(offset[2 * at * s.out_pixels + out]);
+  const float x = static_cast<float>(column) + ToFloat(offset[(2 * at + 1) * s.out_pixels + out]);
+  Sample sample;
+  for (int k = 0; k < 4; ++k) sample.pixel[k] = -1;
+  if (!(y > -1 && x > -1 && y < static_cast<float>(s.height) && x < static_cast<float>(s.width))) return sample;
+  const float top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
+  const float factor = mask != nullptr ? ToFloat(mask[at * s.out_pixels + out]) : 1.0f;
+  for (int k = 0; k < 4; ++k) {
+    const int64_t r = static_cast<int64_t>(top) + k / 2, c = static_cast<int64_t>(left) + k % 2;
+    if (r < 0 || r >= s.height || c < 0 || c >= s.width) continue;
+    sample.pixel[k] = static_cast<int32_t>(r * s.width + c);
+    sample.weight[k] = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx) * factor;
+  }
+  return sample;
+}
+
+// Few filters in a group, as in depthwise convolution: a thread for each output.
+template <class T>
+Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
+                   const T* mask, const T* weight, const T* bias, T* output) {
+  const Divider pixels(s.out_pixels), by_filters(s.filters);
+  return ForEach(cuda, batch * s.filters * s.out_pixels, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t out, filter;
+    const int64_t n = by_filters.Split(pixels.Split(i, &out), &filter);
+    const int64_t first = filter / s.group_filters() * s.group_channels();
+    const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
+    const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
+    float sum = bias != nullptr ? ToFloat(bias[filter]) : 0;
+    for (int64_t point = 0; point < s.points(); ++point) {
+      int64_t found_for = -1;
+      Sample sample;
+      for (int64_t c = 0; c < s.group_channels(); ++c) {
+        const int64_t deform_group = (first + c) / s.deform_channels();
+        if (deform_group != found_for) sample = FindSample(s, offsets, masks, deform_group, point, out);
+        found_for = deform_group;
+        const float value = sample.Of(input + (n * s.channels + first + c) * s.height * s.width);
+        sum = std::fma(value, ToFloat(weight[(filter * s.group_channels() + c) * s.points() + point]), sum);
+      }
+    }
+    output[i] = FromFloat<T>(sum);
+  });
+}
+
+// A block makes kFilters x kPixels outputs, a thread 4 x 4 of them.
+template <class T>
+Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
+                     const T* mask, const T* weight, const T* bias, T* output) {
+  constexpr int kFilters = 64, kPixels = 64, kDepth = 16, kSide = 16, kEach = 4;
+  static_assert(kSide * kSide == kThreadsPerBlock && kSide * kEach == kFilters && kSide * kEach == kPixels);
+  struct Sums {
+    float of[kEach][kEach];
+  };
+  const int64_t tiles = BlocksFor(s.out_pixels, kPixels), strips = BlocksFor(s.group_filters(), kFilters);
+  const Divider by_strips(strips), by_tiles(tiles), by_groups(s.groups);
+  constexpr int64_t kShared = kPixels * static_cast<int64_t>(sizeof(Sample)) + kDepth * (kFilters + kPixels) * 4 + 64;
+  return ForBlocks(cuda, batch * s.groups * tiles * strips, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+    Sample* const samples = block.Shared<Sample>(kPixels);
+    float* const columns = block.Shared<float>(kDepth * kPixels);   // [kDepth][kPixels]
+    float* const weights = block.Shared<float>(kDepth * kFilters);  // [kDepth][kFilters]
+    int64_t strip, tile, group;
+    const int64_t n = by_groups.Split(by_tiles.Split(by_strips.Split(block.index, &strip), &tile), &group);
+    const int64_t first_pixel = tile * kPixels, first_filter = strip * kFilters;  // the filter in its group
+    const int64_t filters = s.group_filters() - first_filter < kFilters ? s.group_filters() - first_filter : kFilters;
+    const int64_t pixels = s.out_pixels - first_pixel < kPixels ? s.out_pixels - first_pixel : kPixels;
+    const int64_t first_channel = group * s.group_channels();
+    const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
+    const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
+    const T* const mine = weight + (group * s.group_filters() + first_filter) * s.group_channels() * s.points();
+    Block::Local<Sums> sums(block);
+    block.ForThreads([&](int t) {
+      for (auto& row : sums[t].of) {
+        for (float& sum : row) sum = 0;
+      }
+    });
+    for (int64_t point = 0; point < s.points(); ++point) {
+      int64_t channel = 0;  // in the group
+      while (channel < s.group_channels()) {
+        // Channels of one deform group share the samples.
+        const int64_t deform_group = (first_channel + channel) / s.deform_channels();
+        const int64_t rest = (deform_group + 1) * s.deform_channels() - first_channel;
+        const int64_t last = rest < s.group_channels() ? rest : s.group_channels();
+        block.ForThreads([&](int t) {
+          if (t < pixels) samples[t] = FindSample(s, offsets, masks, deform_group, point, first_pixel + t);
+        });
+        for (; channel < last; channel += kDepth) {
+          const int64_t depth = last - channel < kDepth ? last - channel : kDepth;
+          block.ForThreads([&](int t) {
+            for (int i = t; i < kDepth * kPixels; i += kThreadsPerBlock) {
+              const int k = i / kPixels, p = i % kPixels;
+              const bool inside = k < depth && p < pixels;
+              const T* const plane =
+                  input + (n * s.channels + first_channel + channel + (inside ? k : 0)) * s.height * s.width;
+              columns[i] = inside ? samples[p].Of(plane) : 0;
+            }
+            for (int i = t; i < kDepth * kFilters; i += kThreadsPerBlock) {
+              const int k = i % kDepth, f = i / kDepth;
+              weights[k * kFilters + f] =
+                  k < depth && f < filters ? ToFloat(mine[(f * s.group_channels() + channel + k) * s.points() + point])
+                                           : 0;
+            }
+          });
+          block.ForThreads([&](int t) {
+            Sums& own = sums[t];
+            const int f = t / kSide * kEach, p = t % kSide * kEach;
+            for (int k = 0; k < kDepth; ++k) {
+              for (int i = 0; i < kEach; ++i) {
+                for (int j = 0; j < kEach; ++j) {
+                  own.of[i][j] = std::fma(weights[k * kFilters + f + i], columns[k * kPixels + p + j], own.of[i][j]);
+                }
+              }
+            }
+          });
+        }
+        channel = last;
+      }
+    }
+    block.ForThreads([&](int t) {
+      const int f = t / kSide * kEach, p = t % kSide * kEach;
+      for (int i = 0; i < kEach && f + i < filters; ++i) {
+        const int64_t filter = group * s.group_filters() + first_filter + f + i;
+        const float start = bias != nullptr ? ToFloat(bias[filter]) : 0;
+        for (int j = 0; j < kEach && p + j < pixels; ++j) {
+          output[(n * s.filters + filter) * s.out_pixels + first_pixel + p + j] =
+              FromFloat<T>(sums[t].of[i][j] + start);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace deform_conv_internal
+
+/// `mask` (version 2) and `bias` may be null.
+template <class T>
+Status DeformConvCuda(const DeformConvRule& op, const CudaContext& cuda, const Tensor<const T, 4>& input,
+                      const T* offset, const T* mask, const Tensor<const T, 4>& weight, const T* bias,
+                      const Tensor<T, 4>& output) {
+  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(op.groups, op.deform_groups, input.dim(1), weight.dim(0)));
+  if (output.size() == 0) return cuda.Check();
+  if (input.dim(3) > 0 && input.dim(2) > INT32_MAX / input.dim(3)) {
+    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a plane must fit 32 bits");
+  }
+  const deform_conv_internal::Sizes sizes{input.dim(1),
+                                          input.dim(2),
+                                          input.dim(3),
+                                          weight.dim(0),
+                                          weight.dim(2),
+                                          weight.dim(3),
+                                          output.dim(3),
+                                          output.dim(2) * output.dim(3),
+                                          op.groups,
+                                          op.deform_groups,
+                                          {op.stride[0], op.stride[1]},
+                                          {op.padding[0], op.padding[1]},
+                                          {op.dilation[0], op.dilation[1]}};
+  constexpr int64_t kFew = 16;
+  const auto convolve =
+      sizes.group_filters() < kFew ? deform_conv_internal::ConvolveFew<T> : deform_conv_internal::ConvolveTiles<T>;
+  return convolve(cuda, sizes, output.dim(0), input.data(), offset, mask, weight.data(), bias, output.data());
+}
+
+}  // namespace polyop

@@ -1,0 +1,18 @@
+#include "core/detections_cuda.h"
+#include "core/rotated_overlaps_cuda.h"
+#include "ops/batched_rotated_nms/batched_rotated_nms.h"
+
+namespace polyop {
+namespace {
+
+Status BatchedRotatedNmsCuda(const BatchedRotatedNms& op, const CudaContext& cuda, Tensor<const float, 4> boxes,
+                             Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels) {
+  RotatedOverlaps rule;
+  POLYOP_RETURN_IF_ERROR(RotatedOverlaps::Prepare(cuda, boxes.data(), boxes.size() / 5, op.iou_threshold, &rule));
+  return SuppressBatchesCuda<5>(op, cuda, boxes, scores, dets, labels, std::nullopt, rule);
+}
+
+POLYOP_CUDA_KERNEL(BatchedRotatedNms, BatchedRotatedNmsF32, BatchedRotatedNmsCuda);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,43 @@
+#include "core/cuda.h"
+#include "ops/gather_topk/gather_topk.h"
+
+namespace polyop {
+namespace {
+
+// A wrong index reads nothing; its row is 0.
+template <class T, class I, int kRank>
+Status GatherTopkCuda(const GatherTopk&, const CudaContext& cuda, Tensor<const T, kAnyRank> data,
+                      Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
+  int64_t row_size = 1;
+  for (int d = kRank; d < data.rank(); ++d) row_size *= data.dim(d);
+  const T* const from = data.data();
+  const I* const picks = indices.data();
+  T* const to = gathered.data();
+  const int64_t rows = data.dim(kRank - 1);
+  const Divider row(row_size), batch(indices.dim(kRank - 1));
+  return ForEach(cuda, gathered.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t column;
+    const int64_t pick = row.Split(i, &column), index = picks[pick];
+    const bool inside = index >= 0 && index < rows;
+    to[i] = inside ? from[(batch.Quotient(pick) * rows + index) * row.divisor() + column] : T{};
+  });
+}
+
+#define POLYOP_GATHER_TOPK(T, NAME)                                                   \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R1, GatherTopkCuda<T, int32_t, 1>); \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R1, GatherTopkCuda<T, int64_t, 1>); \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R2, GatherTopkCuda<T, int32_t, 2>); \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R2, GatherTopkCuda<T, int64_t, 2>); \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R3, GatherTopkCuda<T, int32_t, 3>); \
+  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R3, GatherTopkCuda<T, int64_t, 3>)
+POLYOP_GATHER_TOPK(float, F32);
+POLYOP_GATHER_TOPK(Half, F16);
+POLYOP_GATHER_TOPK(BFloat16, BF16);
+POLYOP_GATHER_TOPK(int32_t, I32);
+POLYOP_GATHER_TOPK(int64_t, I64);
+POLYOP_GATHER_TOPK(uint8_t, U8);
+POLYOP_GATHER_TOPK(bool, Bool);
+#undef POLYOP_GATHER_TOPK
+
+}  // namespace
+}  // namespace polyop

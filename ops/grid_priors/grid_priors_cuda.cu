@@ -1,0 +1,28 @@
+#include "core/cuda.h"
+#include "ops/grid_priors/grid_priors.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status GridPriorsCuda(const GridPriors& op, const CudaContext& cuda, Tensor<const T, 2> base, AnyTensor,
+                      AnyTensor width, Tensor<T, 2> priors) {
+  const T* const from = base.data();
+  T* const to = priors.data();
+  const Divider row(4 * base.dim(0)), columns(width.shape[0]);
+  const double stride_w = static_cast<double>(op.stride_w), stride_h = static_cast<double>(op.stride_h);
+  return ForEach(cuda, priors.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t place, x;
+    const int64_t cell = row.Split(i, &place), y = columns.Split(cell, &x);
+    // In double, so that the product of a large stride does not overflow.
+    const double shift = place % 2 == 0 ? static_cast<double>(x) * stride_w : static_cast<double>(y) * stride_h;
+    to[i] = FromFloat<T>(ToFloat(from[place]) + static_cast<float>(shift));
+  });
+}
+
+POLYOP_CUDA_KERNEL(GridPriors, GridPriorsF32, GridPriorsCuda<float>);
+POLYOP_CUDA_KERNEL(GridPriors, GridPriorsF16, GridPriorsCuda<Half>);
+POLYOP_CUDA_KERNEL(GridPriors, GridPriorsBF16, GridPriorsCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

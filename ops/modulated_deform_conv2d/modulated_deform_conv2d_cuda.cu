@@ -1,0 +1,19 @@
+#include "core/deform_conv_cuda.h"
+#include "ops/modulated_deform_conv2d/modulated_deform_conv2d.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status ModulatedDeformConv2dCuda(const ModulatedDeformConv2d& op, const CudaContext& cuda, Tensor<const T, 4> input,
+                                 Tensor<const T, 4> offset, Tensor<const T, 4> mask, Tensor<const T, 4> weight,
+                                 std::optional<Tensor<const T, 1>> bias, Tensor<T, 4> output) {
+  return DeformConvCuda<T>(op, cuda, input, offset.data(), mask.data(), weight, bias ? bias->data() : nullptr, output);
+}
+
+POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF32, ModulatedDeformConv2dCuda<float>);
+POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF16, ModulatedDeformConv2dCuda<Half>);
+POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dBF16, ModulatedDeformConv2dCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

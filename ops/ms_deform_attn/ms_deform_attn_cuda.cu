@@ -1,0 +1,108 @@
+#include "core/cuda.h"
+#include "ops/ms_deform_attn/ms_deform_attn.h"
+
+namespace polyop {
+namespace {
+
+constexpr int kTableSize = 256;  // samples that a block holds at a time
+
+// The four pixels of one sample, with the attention's weight in theirs. Those outside have weight 0.
+struct Sample {
+  int32_t pixel[4];  // -1: outside
+  float weight[4];
+};
+
+template <class I>
+struct Levels {
+  const I *shapes, *starts;
+  int64_t spatial;
+
+  // Pixels that the shapes promise but 'value' does not have count as outside.
+  POLYOP_HD Sample At(int64_t level, float location_x, float location_y, float weight) const {
+    const int64_t height = shapes[2 * level], width = shapes[2 * level + 1], start = starts[level];
+    const float x = location_x * static_cast<float>(width) - 0.5f, y = location_y * static_cast<float>(height) - 0.5f;
+    Sample sample;
+    for (int k = 0; k < 4; ++k) sample.pixel[k] = -1;
+    if (!(x > -1 && x < static_cast<float>(width) && y > -1 && y < static_cast<float>(height))) return sample;
+    const float left = std::floor(x), top = std::floor(y), dx = x - left, dy = y - top;
+    for (int k = 0; k < 4; ++k) {
+      const int64_t r = static_cast<int64_t>(top) + k / 2, c = static_cast<int64_t>(left) + k % 2;
+      const int64_t pixel = start + r * width + c;
+      if (r < 0 || r >= height || c < 0 || c >= width || pixel < 0 || pixel >= spatial) continue;
+      sample.pixel[k] = static_cast<int32_t>(pixel);
+      sample.weight[k] = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx) * weight;
+    }
+    return sample;
+  }
+};
+
+// A block takes several (query, head) pairs: its threads find the samples of all of them, then each sums up one
+// component of one pair. Neighbouring threads read neighbouring components.
+template <class T, class I>
+Status MsDeformAttnCuda(const MsDeformAttn&, const CudaContext& cuda, Tensor<const T, 4> value,
+                        Tensor<const I, 2> shapes, Tensor<const I, 1> starts, Tensor<const T, 6> locations,
+                        Tensor<const T, 5> weights, Tensor<T, 3> output) {
+  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
+  const int64_t points = locations.dim(4), samples = locations.dim(3) * points;
+  if (output.size() == 0) return Status::Ok();
+  if (spatial > INT32_MAX) return InvalidArgument("'value' has ", spatial, " pixels, wanted fewer than 2^31");
+  const Levels<I> levels{shapes.data(), starts.data(), spatial};
+  const T *from = value.data(), *location = locations.data(), *weight = weights.data();
+  T* const to = output.data();
+  const int64_t pairs = value.dim(0) * locations.dim(1) * heads, per_picture = locations.dim(1) * heads;
+  // As many pairs as fill the threads, and whose samples fit the table; a pair with more of them is done in turns.
+  int64_t group = std::max<int64_t>(1, kThreadsPerBlock / depth);
+  if (samples > 0) group = std::max<int64_t>(1, std::min(group, kTableSize / samples));
+  const Divider components(depth), per_pair(std::max<int64_t>(samples, 1));
+  return ForBlocks(
+      cuda, BlocksFor(pairs, group), kThreadsPerBlock, kTableSize * static_cast<int64_t>(sizeof(Sample)),
+      [=] POLYOP_DEVICE(Block& block) {
+        Sample* const table = block.Shared<Sample>(kTableSize);
+        const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
+        // Components in turns of one a thread; for each turn the samples in turns of a table.
+        for (int64_t turn = 0; turn < count * depth; turn += kThreadsPerBlock) {
+          Block::Local<float> sums(block);
+          block.ForThreads([&](int t) { sums[t] = 0; });
+          for (int64_t begin = 0; begin < samples; begin += kTableSize) {
+            const int64_t held = samples - begin < kTableSize ? samples - begin : kTableSize;
+            if (turn == 0 || samples > kTableSize) {
+              block.ForThreads([&](int t) {
+                for (int64_t i = t; i < count * held; i += kThreadsPerBlock) {
+                  const int64_t pair = held == samples ? per_pair.Quotient(i) : 0, s = begin + i - pair * held;
+                  const int64_t at = (first + pair) * samples + s;
+                  table[i] = levels.At(s / points, ToFloat(location[2 * at]), ToFloat(location[2 * at + 1]),
+                                       ToFloat(weight[at]));
+                }
+              });
+            }
+            block.ForThreads([&](int t) {
+              if (turn + t >= count * depth) return;
+              int64_t d;
+              const int64_t in_group = components.Split(turn + t, &d), pair = first + in_group;
+              const T* const picture = from + pair / per_picture * spatial * heads * depth + pair % heads * depth + d;
+              float sum = sums[t];
+              for (int64_t s = 0; s < held; ++s) {
+                const Sample& sample = table[in_group * held + s];
+                for (int k = 0; k < 4; ++k) {
+                  if (sample.pixel[k] < 0) continue;
+                  sum = std::fma(ToFloat(picture[sample.pixel[k] * heads * depth]), sample.weight[k], sum);
+                }
+              }
+              sums[t] = sum;
+            });
+          }
+          block.ForThreads([&](int t) {
+            if (turn + t < count * depth) to[first * depth + turn + t] = FromFloat<T>(sums[t]);
+          });
+        }
+      });
+}
+
+POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF32I64, MsDeformAttnCuda<float, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF16I64, MsDeformAttnCuda<Half, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnBF16I64, MsDeformAttnCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF32I32, MsDeformAttnCuda<float, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF16I32, MsDeformAttnCuda<Half, int32_t>);
+
+}  // namespace
+}  // namespace polyop

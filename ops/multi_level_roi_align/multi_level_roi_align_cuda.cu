@@ -1,0 +1,23 @@
+#include "core/roi_pool_cuda.h"
+#include "ops/multi_level_roi_align/multi_level_roi_align.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status MultiLevelRoiAlignCuda(const MultiLevelRoiAlign& op, const CudaContext& cuda, Tensor<const T, 2> rois,
+                              TensorList<const T, 4> feats, Tensor<T, 4> output) {
+  RoiPyramid<T> pyramid{{}, feats[0].dim(0), feats[0].dim(1)};
+  POLYOP_RETURN_IF_ERROR(PyramidLevels(op.featmap_strides, feats, pyramid.level));
+  const UprightRois<T> boxes{rois.data(), op.roi_scale_factor, static_cast<double>(op.finest_scale), feats.size()};
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
+                       op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg};
+  return PoolRoisCuda<T>(cuda, pyramid, boxes, rois.dim(0), how, output.data());
+}
+
+POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF32, MultiLevelRoiAlignCuda<float>);
+POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF16, MultiLevelRoiAlignCuda<Half>);
+POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignBF16, MultiLevelRoiAlignCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,82 @@
+#include "core/boxes_overlap.h"
+#include "core/suppress_cuda.h"
+#include "ops/nms/nms.h"
+
+namespace polyop {
+namespace {
+
+// The overlap rule over boxes [sets / classes, size, 4].
+struct Overlaps {
+  const float* boxes;
+  int64_t size;
+  Divider classes;
+  bool center_point_box;
+  double offset, threshold;
+
+  POLYOP_HD bool operator()(int64_t set, int32_t a, int32_t b) const {
+    const float* const from = boxes + classes.Quotient(set) * size * 4;
+    float corners_a[4], corners_b[4];
+    Read(from + 4 * a, corners_a);
+    Read(from + 4 * b, corners_b);
+    return BoxOverlap::Of(corners_a, corners_b, offset).More(threshold);
+  }
+  POLYOP_HD void Read(const float* box, float corners[4]) const {
+    for (int k = 0; k < 4; ++k) corners[k] = box[k];
+    if (!center_point_box) return;
+    for (int k = 0; k < 2; ++k) {
+      corners[k] = box[k] - box[k + 2] / 2;
+      corners[k + 2] = box[k] + box[k + 2] / 2;
+    }
+  }
+};
+
+Overlaps OverlapsOf(const Nms& op, const float* boxes, int64_t size, int64_t classes) {
+  return {boxes, size, Divider(classes), op.center_point_box, static_cast<double>(op.offset), op.iou_threshold};
+}
+
+Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
+               Pending<int64_t, 1> keep) {
+  POLYOP_RETURN_IF_ERROR(CheckOneSet(op));
+  const int64_t count = boxes.dim(0);
+  Tensor<int64_t, 1> result;
+  int64_t* total = nullptr;
+  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &result, &total));
+  const float* const from = scores.data();
+  SortedSets sorted;
+  KeptBits kept;
+  POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
+      cuda, 1, count, [=] POLYOP_HD(int64_t, int64_t box) { return from[box]; },
+      !(op.score_threshold > -std::numeric_limits<float>::infinity()), op.score_threshold, count, &sorted));
+  POLYOP_RETURN_IF_ERROR(Suppress(cuda, sorted, count, OverlapsOf(op, boxes.data(), count, 1), &kept));
+  int64_t* const to = result.data();
+  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t place, int64_t, int64_t box) { to[place] = box; });
+}
+
+Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 3> boxes,
+                        Tensor<const float, 3> scores, Tensor<int32_t, 2> selected) {
+  const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;
+  if (selected.size() == 0) return Status::Ok();
+  const float* const from = scores.data();
+  int32_t* const to = selected.data();
+  SortedSets sorted;
+  KeptBits kept;
+  POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
+      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; }, false,
+      op.score_threshold, count, &sorted));
+  POLYOP_RETURN_IF_ERROR(
+      Suppress(cuda, sorted, selected.dim(0) / sets, OverlapsOf(op, boxes.data(), count, classes), &kept));
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, selected.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = -1; }));
+  const Divider by_classes(classes);
+  return EmitKept(cuda, sorted, kept, nullptr, [=] POLYOP_HD(int64_t place, int64_t set, int64_t box) {
+    int64_t label;
+    to[3 * place] = static_cast<int32_t>(by_classes.Split(set, &label));
+    to[3 * place + 1] = static_cast<int32_t>(label);
+    to[3 * place + 2] = static_cast<int32_t>(box);
+  });
+}
+
+POLYOP_CUDA_KERNEL(Nms, NmsF32, NmsCuda);
+POLYOP_CUDA_KERNEL(Nms, NmsOfClassesF32, NmsOfClassesCuda);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,97 @@
+#include "core/block_reduce_cuda.h"
+#include "ops/soft_nms/soft_nms.h"
+
+namespace polyop {
+namespace {
+
+constexpr int kThreads = 1024;
+
+struct Candidate {
+  float score;
+  int64_t box;  // -1: none
+};
+
+// The higher score; of equal ones the lower box.
+POLYOP_HD Candidate BetterOf(const Candidate& a, const Candidate& b) {
+  if (a.box < 0 || b.box < 0) return a.box < 0 ? b : a;
+  return b.score > a.score || (b.score == a.score && b.box < a.box) ? b : a;
+}
+
+struct Rule {
+  SoftNms::Method method;
+  float iou_threshold, sigma, offset;
+
+  POLYOP_HD float Weight(const float* a, const float* b) const {
+    const float width = (a[2] < b[2] ? a[2] : b[2]) - (a[0] > b[0] ? a[0] : b[0]) + offset;
+    const float height = (a[3] < b[3] ? a[3] : b[3]) - (a[1] > b[1] ? a[1] : b[1]) + offset;
+    const float intersection = width > 0 && height > 0 ? width * height : 0;
+    float iou = intersection / (Area(a) + Area(b) - intersection);
+    if (!(intersection > 0) || !(iou > 0)) iou = 0;  // NaN too
+    if (method == SoftNms::Method::kGaussian) return std::exp(iou * iou * (-1.0f / sigma));
+    if (!(iou >= iou_threshold)) return 1;
+    return method == SoftNms::Method::kLinear ? 1 - iou : 0;
+  }
+  POLYOP_HD float Area(const float* box) const { return (box[2] - box[0] + offset) * (box[3] - box[1] + offset); }
+};
+
+// One block: each step needs the last. Its threads lower all scores by the box that was taken, and find the best left.
+Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const float, 2> boxes,
+                   Tensor<const float, 1> scores, Pending<float, 2> dets, Pending<int64_t, 1> keep) {
+  const int64_t count = boxes.dim(0);
+  Tensor<float, 2> out;
+  Tensor<int64_t, 1> kept;
+  int64_t *num_dets = nullptr, *num_kept = nullptr;
+  POLYOP_RETURN_IF_ERROR(dets.AllocateMost(count, &out, &num_dets));
+  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &kept, &num_kept));
+  float* const left = cuda.Allocate<float>(count);
+  const float *from = boxes.data(), *first_scores = scores.data();
+  float* const to = out.data();
+  int64_t* const indices = kept.data();
+  const Rule rule{op.method, op.iou_threshold, op.sigma, static_cast<float>(op.offset)};
+  const float least = op.min_score;
+  constexpr int64_t kShared = kThreads * static_cast<int64_t>(sizeof(Candidate)) + 32;
+  return ForBlocks(cuda, 1, kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+    Candidate* const best = block.Shared<Candidate>(kThreads);
+    int64_t* const taken = block.Shared<int64_t>(1);
+    // A score of NaN, from the beginning or from now on, is out of the race.
+    block.ForThreads([&](int t) {
+      best[t] = {0, -1};
+      for (int64_t i = t; i < count; i += kThreads) {
+        left[i] = first_scores[i];
+        if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
+      }
+    });
+    int64_t turn = 0;
+    for (;; ++turn) {
+      ReduceBlock(block, best, kThreads, BetterOf);
+      block.ForThreads([&](int t) {
+        if (t != 0) return;
+        *taken = best[0].box;
+        if (*taken < 0) return;
+        for (int k = 0; k < 4; ++k) to[5 * turn + k] = from[4 * *taken + k];
+        to[5 * turn + 4] = best[0].score;
+        indices[turn] = *taken;
+        left[*taken] = NAN;
+      });
+      const int64_t box = *taken;
+      if (box < 0) break;
+      block.ForThreads([&](int t) {
+        best[t] = {0, -1};
+        for (int64_t i = t; i < count; i += kThreads) {
+          if (left[i] != left[i]) continue;
+          const float score = left[i] * rule.Weight(from + 4 * box, from + 4 * i);
+          left[i] = score < least ? NAN : score;
+          if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
+        }
+      });
+    }
+    block.ForThreads([&](int t) {
+      if (t == 0) *num_dets = *num_kept = turn;
+    });
+  });
+}
+
+POLYOP_CUDA_KERNEL(SoftNms, SoftNmsF32, SoftNmsCuda);
+
+}  // namespace
+}  // namespace polyop
