@@ -25,11 +25,12 @@ endif()
 # No -march=native: kernels are compiled once per instruction set and chosen at run time.
 # Nor does the compiler fuse multiplications and additions on its own: kernels say where they do, so that
 # comparisons (is this overlap above the threshold?) come out alike on every instruction set.
-add_compile_options(-Wall -Wextra -Wshadow -ffp-contract=off)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wall> $<$<COMPILE_LANGUAGE:C,CXX>:-Wextra>
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wshadow> $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>)
 # GCC 12 sees overlaps in std::string's operator+ that are not there (its bug 105651).
-add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(CMAKE_COLOR_DIAGNOSTICS OR DEFINED ENV{CLICOLOR_FORCE})
-  add_compile_options(-fdiagnostics-color=always)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fdiagnostics-color=always>)
 endif()
 
 if(POLYOP_SANITIZE)

@@ -149,8 +149,6 @@ __device__ inline void AtomicMax(int64_t* at, int64_t value) {
   atomicMax(reinterpret_cast<long long*>(at), static_cast<long long>(value));
 }
 
-__device__ inline int PopCount(uint64_t bits) { return __popcll(bits); }
-
 #else  // one thread of the CPU plays the whole grid
 
 namespace cuda_emulation {
@@ -230,8 +228,15 @@ inline Status CopyOnDevice(const CudaContext& cuda, void* to, const void* from, 
 
 inline void AtomicMax(int64_t* at, int64_t value) { *at = std::max(*at, value); }
 
-inline int PopCount(uint64_t bits) { return __builtin_popcountll(bits); }
-
 #endif
+
+POLYOP_HD inline int PopCount(uint64_t bits) {
+#ifdef __CUDA_ARCH__
+  return __popcll(bits);
+#else
+  return __builtin_popcountll(bits);
+#endif
+}
+
 
 }  // namespace polyop

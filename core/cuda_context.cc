@@ -20,6 +20,18 @@ class NoOutputs : public OutputSource {
 
 }  // namespace
 
+Device GpuDevice() {
+  static const bool cuda = [] {
+    for (const Op* op : AllOps()) {
+      for (const Kernel& kernel : op->kernels) {
+        if (kernel.device == Device::kCuda) return true;
+      }
+    }
+    return false;
+  }();
+  return cuda ? Device::kCuda : Device::kCudaEmulated;
+}
+
 Status MeasureScratch(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
                       size_t* bytes) {
   NoOutputs outputs;

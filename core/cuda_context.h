@@ -59,6 +59,9 @@ class CudaContext {
   bool measuring_ = false;
 };
 
+/// The device of GPU kernels in this program: kCuda, or kCudaEmulated in tests, which link those.
+Device GpuDevice();
+
 /// The bytes of scratch that a call needs. Inputs whose values decide shapes are in host memory; of the others only
 /// shapes are read.
 Status MeasureScratch(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,

@@ -50,7 +50,18 @@ class IntDomain {
     return static_cast<Dim>(scaled);
   }
 
-  bool InputNumber(int input, int64_t index, double* real, int64_t* integer) const {
+  Dim Input(int input, int64_t index) {
+    double real = 0;
+    int64_t integer = 0;
+    return Number(input, index, &real, &integer) ? integer : Unknown();
+  }
+  bool InputReal(int input, int64_t index, double* real) const {
+    int64_t integer = 0;
+    return Number(input, index, real, &integer);
+  }
+
+ private:
+  bool Number(int input, int64_t index, double* real, int64_t* integer) const {
     if (static_cast<size_t>(input) >= inputs_.size() || !inputs_[input].present) return false;
     const AnyTensor& t = inputs_[input];
     if (index >= t.shape.NumElements().value_or(0)) return false;
@@ -65,7 +76,6 @@ class IntDomain {
     }
   }
 
- private:
   template <class T>
   static bool Read(T value, double* real, int64_t* integer) {
     *real = static_cast<double>(value);

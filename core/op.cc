@@ -48,13 +48,6 @@ bool RanksMatch(const Signature& s, std::span<const AnyTensor> inputs) {
   return true;
 }
 
-const char* RenamedFor(const NodeName& node, const char* name) {
-  for (const NodeName::Pair& p : node.renames) {
-    if (p.first != nullptr && std::strcmp(p.first, name) == 0) return p.second;
-  }
-  return name;
-}
-
 const char* PresetFor(const NodeName& node, const char* name) {
   for (const NodeName::Pair& p : node.presets) {
     if (p.first != nullptr && std::strcmp(p.first, name) == 0) return p.second;
@@ -68,7 +61,7 @@ AttrValue PresetValue(const AttrInfo& info, const char* text) {
 }
 
 bool Find(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value) {
-  if (source.Get(RenamedFor(node, info.spec.name), value)) return true;
+  if (source.Get(node.NameOf(info.spec.name), value)) return true;
   for (const char* alias : info.spec.aliases) {
     if (alias != nullptr && source.Get(alias, value)) return true;
   }
@@ -181,7 +174,7 @@ Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) 
     if (Find(info, node, source, &value)) {
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), value));
     } else if (info.spec.required) {
-      return InvalidArgument("attribute '", RenamedFor(node, info.spec.name), "' is missing (", NameOf(info.type), ": ",
+      return InvalidArgument("attribute '", node.NameOf(info.spec.name), "' is missing (", NameOf(info.type), ": ",
                              info.spec.doc, ")");
     }
   }

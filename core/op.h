@@ -66,6 +66,14 @@ struct NodeName {
     throw "too many presets";
   }
 
+  /// How such nodes call an attribute.
+  const char* NameOf(const char* attribute) const {
+    for (const Pair& p : renames) {
+      if (p.first != nullptr && std::string_view(p.first) == attribute) return p.second;
+    }
+    return attribute;
+  }
+
   std::string_view domain() const {
     const std::string_view s = name;
     return s.substr(0, s.find("::"));

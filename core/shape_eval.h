@@ -11,7 +11,8 @@
 //   Dim Pending(std::string_view name, Dim bound);    an extent that the kernel finds
 //   bool SurelyDiffer(Dim, Dim);                      false when it cannot tell
 //   std::string Text(Dim);
-//   bool InputNumber(int input, int64_t index, double* real, int64_t* integer);   false: not known now
+//   Dim Input(int input, int64_t index);              an integer inside an input tensor
+//   bool InputReal(int input, int64_t index, double* real);   false: not known now
 #pragma once
 
 #include <array>
@@ -102,7 +103,7 @@ class ShapeEvaluator {
         }
         *out = value_[e.name];
         return Status::Ok();
-      case ExprKind::kInput:
+      case ExprKind::kInput: *out = domain_.Input(signature_.name(e.name).input, e.value); return Status::Ok();
       case ExprKind::kAttribute: {
         double real = 0;
         int64_t integer = 0;
@@ -271,7 +272,7 @@ class ShapeEvaluator {
 
   Status Number(const Expr& e, double* real, int64_t* integer, bool* known) {
     if (e.kind == ExprKind::kInput) {
-      *known = domain_.InputNumber(signature_.name(e.name).input, e.value, real, integer);
+      *known = domain_.InputReal(signature_.name(e.name).input, e.value, real);
       return Status::Ok();
     }
     const AttrInfo& attribute = op_.attributes[resolved_.attribute_of_name[e.name]];

@@ -23,3 +23,8 @@ link_into_venv() {
 [ -f "build/$preset/build.ninja" ] || step "Configuring build/$preset" configure
 step "Building build/$preset" compile "$@"
 if [ "$preset" = release ]; then link_into_venv; fi
+# TensorRT's plugins are CUDA kernels: only the build with CUDA has them.
+if [ "$preset" = cuda ] && [ -f build/cuda/lib/libpolyop_tensorrt.so ]; then
+  mkdir -p python/polyop/lib
+  ln -sfn "$ROOT/build/cuda/lib/libpolyop_tensorrt.so" python/polyop/lib/
+fi

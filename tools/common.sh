@@ -45,3 +45,7 @@ stamp_write() {
 
 # One name for the compiler: what builds the wheel picks g++, CMake alone c++, and ccache takes them for two.
 export CC="${CC:-gcc}" CXX="${CXX:-g++}"
+
+# Whether nvcc is here: on the path, or where CUDA is installed.
+[ -d "${CUDA_HOME:-/usr/local/cuda}/bin" ] && PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
+has_cuda() { command -v nvcc >/dev/null; }

@@ -52,3 +52,36 @@ if ! stamp_is "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt; then
     pip_install --no-deps --target "$OLD_RUNTIME" -r requirements/onnxruntime-old.txt
   stamp_write "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt
 fi
+
+# Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
+if has_cuda; then
+  HEADERS="$DEPS/tensorrt" RUNTIME="$DEPS/tensorrt-rtx"
+  if [ -z "${TENSORRT_ROOT:-}" ] && ! stamp_is "$HEADERS/.stamp" requirements/tensorrt-headers.txt; then
+    rm -rf "$HEADERS"
+    unpack_headers() {
+      "${PIP[@]}" download -q --no-deps -d "$HEADERS" -r requirements/tensorrt-headers.txt 2>&1 | grep -v '^WARNING' || true
+      "$VENV/bin/python" - "$HEADERS" <<'PYTHON'
+import pathlib, sys, zipfile
+folder = pathlib.Path(sys.argv[1])
+(wheel,) = folder.glob("*.whl")
+with zipfile.ZipFile(wheel) as archive:
+    for name in archive.namelist():
+        if "/include/tensorrt/" in name and name.endswith(".h"):
+            target = folder / "include" / pathlib.PurePath(name).name
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(archive.read(name))
+wheel.unlink()
+PYTHON
+    }
+    step "Unpacking the headers of TensorRT into ${HEADERS#"$ROOT"/}" unpack_headers
+    stamp_write "$HEADERS/.stamp" requirements/tensorrt-headers.txt
+  fi
+  if ! stamp_is "$RUNTIME/.stamp" requirements/tensorrt.txt; then
+    rm -rf "$RUNTIME"
+    step "Unpacking TensorRT-RTX for tests into ${RUNTIME#"$ROOT"/}" \
+      pip_install --no-deps --only-binary :all: --target "$RUNTIME" -r requirements/tensorrt.txt
+    # Its ONNX parser opens the library by this name.
+    ln -s libtensorrt_rtx.so.1 "$RUNTIME/tensorrt_rtx_libs/libtensorrt_rtx.so"
+    stamp_write "$RUNTIME/.stamp" requirements/tensorrt.txt
+  fi
+fi

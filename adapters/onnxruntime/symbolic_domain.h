@@ -87,7 +87,8 @@ class SymbolicDomain {
   }
 
   /// ONNX Runtime does not hand values of inputs to shape inference.
-  bool InputNumber(int, int64_t, double*, int64_t*) const { return false; }
+  Dim Input(int, int64_t) { return Unknown(); }
+  bool InputReal(int, int64_t, double*) const { return false; }
 
  private:
   static Dim Symbol(std::string text) { return {false, -1, std::move(text)}; }

@@ -55,9 +55,3 @@ extern "C" __attribute__((visibility("default"))) const char* polyop_torch_regis
     return message.c_str();
   }
 }
-
-/// The catalogue of operators as JSON.
-extern "C" __attribute__((visibility("default"))) const char* polyop_catalogue() {
-  static const std::string json = polyop::torch_adapter::CatalogueJson();
-  return json.c_str();
-}

@@ -1,14 +1,8 @@
 #include "adapters/torch/schema.h"
 
-#include <cmath>
 #include <cstdio>
-
-#include "nlohmann/json.hpp"
-
 namespace polyop::torch_adapter {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Number(double value) {
   char text[40];
@@ -48,37 +42,6 @@ std::string AttributeSchema(const AttrInfo& info, const void* params) {
   return with_default("str", "\"" + value.text + "\"");
 }
 
-Json ToJson(const AttrValue& value) {
-  switch (value.type) {
-    case AttrType::kInt: return value.ints[0];
-    case AttrType::kFloat: return std::isfinite(value.floats[0]) ? Json(value.floats[0]) : Json(nullptr);
-    case AttrType::kInts: return value.ints;
-    case AttrType::kFloats: return value.floats;
-    case AttrType::kString: break;
-  }
-  return value.text;
-}
-
-Json AttributeJson(const AttrInfo& info, const void* params) {
-  const AttrSpec& spec = info.spec;
-  Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
-  json["default"] = ToJson(info.get(spec, params));
-  json["choices"] = Json::array();
-  for (int i = 0; i < spec.num_choices(); ++i) json["choices"].push_back(spec.choices[static_cast<size_t>(i)]);
-  return json;
-}
-
-Json NodeJson(const NodeName& node) {
-  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
-  for (const NodeName::Pair& pair : node.renames) {
-    if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
-  }
-  for (const NodeName::Pair& pair : node.presets) {
-    if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
-  }
-  return json;
-}
-
 }  // namespace
 
 std::string SchemaOf(const Op& op) {
@@ -102,20 +65,6 @@ std::string SchemaOf(const Op& op) {
   text += "(";
   for (int o = 0; o < outputs; ++o) text += o ? ", Tensor" : "Tensor";
   return text + ")";
-}
-
-std::string CatalogueJson() {
-  Json all = Json::array();
-  for (const Op* op : AllOps()) {
-    const Params params = op->DefaultParams();
-    Json json = {
-        {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
-    for (const OpSignature& s : op->signatures) json["signatures"].push_back(s.signature->text());
-    for (const AttrInfo& info : op->attributes) json["attributes"].push_back(AttributeJson(info, params.get()));
-    for (const NodeName& node : op->nodes) json["nodes"].push_back(NodeJson(node));
-    all.push_back(json);
-  }
-  return all.dump();
 }
 
 }  // namespace polyop::torch_adapter

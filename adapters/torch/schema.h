@@ -11,7 +11,5 @@ namespace polyop::torch_adapter {
 /// their choices; a real number whose default is infinite is "float?", None standing for the default.
 std::string SchemaOf(const Op& op);
 
-/// All operators as JSON: names, signatures, attributes, node names. What Python's fake kernels and exporters read.
-std::string CatalogueJson();
 
 }  // namespace polyop::torch_adapter

@@ -1,0 +1,72 @@
+#include "adapters/catalogue.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/op.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const AttrValue& value) {
+  switch (value.type) {
+    case AttrType::kInt: return value.ints[0];
+    case AttrType::kFloat: return std::isfinite(value.floats[0]) ? Json(value.floats[0]) : Json(nullptr);
+    case AttrType::kInts: return value.ints;
+    case AttrType::kFloats: return value.floats;
+    case AttrType::kString: break;
+  }
+  return value.text;
+}
+
+Json AttributeJson(const AttrInfo& info, const void* params) {
+  const AttrSpec& spec = info.spec;
+  Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
+  json["default"] = ToJson(info.get(spec, params));
+  json["choices"] = Json::array();
+  for (int i = 0; i < spec.num_choices(); ++i) json["choices"].push_back(spec.choices[static_cast<size_t>(i)]);
+  return json;
+}
+
+Json NodeJson(const NodeName& node) {
+  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
+  for (const NodeName::Pair& pair : node.renames) {
+    if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
+  }
+  for (const NodeName::Pair& pair : node.presets) {
+    if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string CatalogueJson() {
+  Json all = Json::array();
+  for (const Op* op : AllOps()) {
+    const Params params = op->DefaultParams();
+    Json json = {
+        {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
+    json["value_inputs"] = Json::array();  // their values decide shapes
+    for (int i = 0; i < op->signatures[0].signature->num_inputs(); ++i) {
+      if (op->signatures[0].needs_value(i)) json["value_inputs"].push_back(i);
+    }
+    json["half"] = std::any_of(op->kernels.begin(), op->kernels.end(),
+                               [](const Kernel& kernel) { return kernel.inputs[0] == DType::kF16; });
+    for (const OpSignature& s : op->signatures) json["signatures"].push_back(s.signature->text());
+    for (const AttrInfo& info : op->attributes) json["attributes"].push_back(AttributeJson(info, params.get()));
+    for (const NodeName& node : op->nodes) json["nodes"].push_back(NodeJson(node));
+    all.push_back(json);
+  }
+  return all.dump();
+}
+
+}  // namespace polyop
+
+extern "C" __attribute__((visibility("default"))) const char* polyop_catalogue() {
+  static const std::string json = polyop::CatalogueJson();
+  return json.c_str();
+}

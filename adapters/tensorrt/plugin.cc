@@ -1,0 +1,457 @@
+#include "adapters/tensorrt/plugin.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <set>
+
+#include "adapters/tensorrt/exprs_domain.h"
+#include "core/cuda_context.h"
+#include "core/int_domain.h"
+
+namespace polyop::tensorrt {
+namespace {
+
+using nvinfer1::DataType;
+
+constexpr int32_t kFailure = -1;
+
+bool FromTensorRT(DataType type, DType* dtype) {
+  switch (type) {
+    case DataType::kFLOAT: *dtype = DType::kF32; return true;
+    case DataType::kHALF: *dtype = DType::kF16; return true;
+    case DataType::kBF16: *dtype = DType::kBF16; return true;
+    case DataType::kINT8: *dtype = DType::kI8; return true;
+    case DataType::kUINT8: *dtype = DType::kU8; return true;
+    case DataType::kINT32: *dtype = DType::kI32; return true;
+    case DataType::kINT64: *dtype = DType::kI64; return true;
+    case DataType::kBOOL: *dtype = DType::kBool; return true;
+    default: return false;
+  }
+}
+
+bool ToTensorRT(DType dtype, DataType* type) {
+  for (const DataType candidate : {DataType::kFLOAT, DataType::kHALF, DataType::kBF16, DataType::kINT8,
+                                   DataType::kUINT8, DataType::kINT32, DataType::kINT64, DataType::kBOOL}) {
+    DType same;
+    if (!FromTensorRT(candidate, &same) || same != dtype) continue;
+    *type = candidate;
+    return true;
+  }
+  return false;
+}
+
+Shape ShapeOf(const nvinfer1::Dims& dims) {
+  return Shape(std::span<const int64_t>(dims.d, static_cast<size_t>(std::max(dims.nbDims, 0))));
+}
+
+// Which inputs of the signature are TensorRT's shape inputs. Operators with such inputs have one signature.
+bool IsShapeInput(const Op& op, int input) {
+  return op.signatures.size() == 1 && input < op.signatures[0].signature->num_inputs() &&
+         op.signatures[0].needs_value(input);
+}
+
+// The signature's inputs from the plugin's: shape inputs, which exist on the build's side only, have no data. Trailing
+// optional inputs may be missing; one of shape [0], which stands for the empty name that the ONNX parser refuses, counts
+// as left out.
+template <class Describe>
+std::vector<AnyTensor> InputsOf(const Op& op, int32_t num_inputs, const Describe& describe) {
+  const AnyTensor kShapeInput{nullptr, DType::kI64, true, {}};
+  std::vector<AnyTensor> inputs;
+  for (int32_t at = 0; at < num_inputs;) {
+    if (IsShapeInput(op, static_cast<int>(inputs.size()))) {
+      inputs.push_back(kShapeInput);
+      continue;
+    }
+    AnyTensor tensor = describe(at++);
+    const Signature& signature = *op.signatures[0].signature;
+    const int spec = std::min(static_cast<int>(inputs.size()), signature.num_inputs() - 1);
+    if (signature.input(spec).optional && tensor.shape == Shape{0}) tensor.present = false;
+    inputs.push_back(tensor);
+  }
+  while (IsShapeInput(op, static_cast<int>(inputs.size()))) inputs.push_back(kShapeInput);
+  return inputs;
+}
+
+// Shape inputs are of any integer type: the kernels differ in what nobody reads.
+Status FindKernel(const Op& op, std::span<const AnyTensor> inputs, const Kernel** kernel) {
+  std::vector<AnyTensor> typed(inputs.begin(), inputs.end());
+  for (const DType integer : {DType::kI64, DType::kI32, DType::kF32}) {
+    for (size_t i = 0; i < typed.size(); ++i) {
+      if (IsShapeInput(op, static_cast<int>(i))) typed[i].dtype = integer;
+    }
+    const Status status = op.FindKernel(GpuDevice(), typed, kernel);
+    if (status.ok()) return status;
+  }
+  return op.FindKernel(GpuDevice(), inputs, kernel);
+}
+
+AnyTensor FromDesc(const nvinfer1::PluginTensorDesc& desc, const nvinfer1::Dims& dims, const void* data) {
+  AnyTensor tensor;
+  tensor.data = const_cast<void*>(data);
+  tensor.present = FromTensorRT(desc.type, &tensor.dtype);
+  tensor.shape = ShapeOf(dims);
+  return tensor;
+}
+
+// Runs what may throw for a caller that must not see it.
+template <class Result, class F>
+Result Guarded(const std::string& plugin, Result failure, const F& f) noexcept {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    Report(plugin, Internal(e.what()));
+  } catch (...) {
+    Report(plugin, Internal("an unknown exception"));
+  }
+  return failure;
+}
+
+int32_t CodeOf(const std::string& plugin, const Status& status) {
+  if (status.ok()) return 0;
+  Report(plugin, status);
+  return kFailure;
+}
+
+// The outputs' memory, which TensorRT has allocated.
+class GivenOutputs : public OutputSource {
+ public:
+  GivenOutputs(void* const* outputs, std::vector<int> size_tensors)
+      : outputs_(outputs), size_tensors_(std::move(size_tensors)) {}
+  bool Wanted(int) override { return true; }
+  Status Allocate(int index, DType, const Shape&, void** data) override {
+    *data = outputs_[index];
+    return Status::Ok();
+  }
+  Status AllocateMost(int index, DType, const Shape&, void** data, int64_t** count) override {
+    *data = outputs_[index];
+    *count = static_cast<int64_t*>(outputs_[size_tensors_[static_cast<size_t>(index)]]);
+    return Status::Ok();
+  }
+
+ private:
+  void* const* outputs_;
+  std::vector<int> size_tensors_;
+};
+
+}  // namespace
+
+void Report(std::string_view plugin, const Status& status) noexcept {
+  std::fprintf(stderr, "polyop: TensorRT plugin %.*s: %s\n", static_cast<int>(plugin.size()), plugin.data(),
+               status.message().c_str());
+}
+
+struct Plugin::Call {
+  const Kernel* kernel = nullptr;
+  std::vector<AnyTensor> inputs, outputs;  // without data; pending extents are -1
+  std::vector<int> size_tensors;           // of each output: which output of the plugin holds its size, or -1
+};
+
+Plugin::Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params)
+    : op_(op), node_(node), name_(node.op_type()), params_(std::move(params)) {}
+
+nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
+  switch (type) {
+    case nvinfer1::PluginCapabilityType::kCORE: return static_cast<nvinfer1::IPluginV3OneCore*>(this);
+    case nvinfer1::PluginCapabilityType::kBUILD: return static_cast<nvinfer1::v_1_0::IPluginV3OneBuild*>(this);
+    case nvinfer1::PluginCapabilityType::kRUNTIME: return static_cast<nvinfer1::v_1_0::IPluginV3OneRuntime*>(this);
+  }
+  return nullptr;
+}
+
+nvinfer1::IPluginV3* Plugin::clone() noexcept {
+  return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
+    auto copy = std::make_unique<Plugin>(op_, node_, params_);
+    copy->call_ = call_;
+    return copy.release();
+  });
+}
+
+// All signatures of an operator have the same outputs, but for their extents.
+int Plugin::NumOutputs() const { return op_.signatures[0].signature->num_outputs(); }
+
+int Plugin::NumPending() const {
+  int most = 0;
+  for (const OpSignature& resolved : op_.signatures) {
+    int pending = 0;
+    for (int o = 0; o < NumOutputs(); ++o) pending += resolved.signature->output(o).pending();
+    most = std::max(most, pending);
+  }
+  return most;
+}
+
+int32_t Plugin::getNbOutputs() const noexcept { return NumOutputs() + NumPending(); }
+
+int32_t Plugin::getOutputDataTypes(DataType* output_types, int32_t num_outputs, const DataType* input_types,
+                                   int32_t num_inputs) const noexcept {
+  return Guarded<int32_t>(name_, kFailure, [&] {
+    // Shapes are not known here; the types alone choose the outputs' types.
+    std::vector<AnyTensor> inputs = InputsOf(op_, num_inputs, [&](int32_t i) {
+      AnyTensor tensor;
+      tensor.present = FromTensorRT(input_types[i], &tensor.dtype);
+      tensor.shape = {1};
+      return tensor;
+    });
+    const Kernel* kernel = nullptr;
+    const Status status = FindKernel(op_, inputs, &kernel);
+    if (!status.ok()) return CodeOf(name_, status);
+    for (int32_t o = 0; o < num_outputs; ++o) {
+      output_types[o] = DataType::kINT64;  // size tensors
+      if (o < NumOutputs() && !ToTensorRT(kernel->outputs[static_cast<size_t>(o)], &output_types[o])) {
+        return CodeOf(name_, Unsupported("TensorRT has no type ", NameOf(kernel->outputs[static_cast<size_t>(o)])));
+      }
+    }
+    return 0;
+  });
+}
+
+Status Plugin::FindSignature(std::span<const AnyTensor> inputs, int* signature) const {
+  for (size_t s = 0; s < op_.signatures.size(); ++s) {
+    bool fits = true;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Signature& candidate = *op_.signatures[s].signature;
+      const TensorSpec& spec = candidate.input(std::min(static_cast<int>(i), candidate.num_inputs() - 1));
+      const int rank = inputs[i].shape.rank();
+      fits = fits && (spec.has_rest ? rank >= spec.rank - 1 : rank == spec.rank);
+    }
+    *signature = static_cast<int>(s);
+    if (fits || op_.signatures.size() == 1) return Status::Ok();  // the checks will say what is wrong
+  }
+  return InvalidArgument("no signature has inputs of these ranks");
+}
+
+int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_inputs,
+                                const nvinfer1::DimsExprs* shape_inputs, int32_t num_shape_inputs,
+                                nvinfer1::DimsExprs* outputs, int32_t num_outputs,
+                                nvinfer1::IExprBuilder& builder) noexcept {
+  return Guarded<int32_t>(name_, kFailure, [&] {
+    int at = 0;
+    std::vector<AnyTensor> tensors = InputsOf(op_, num_inputs, [&](int32_t i) {
+      AnyTensor tensor;
+      tensor.present = true;
+      for (int d = 0; d < inputs[i].nbDims; ++d) {
+        const nvinfer1::IDimensionExpr& extent = *inputs[i].d[d];
+        tensor.shape.push_back(extent.isConstant() ? extent.getConstantValue() : 1);
+      }
+      return tensor;
+    });
+    int signature_index = 0;
+    Status status = FindSignature(tensors, &signature_index);
+    if (!status.ok()) return CodeOf(name_, status);
+    const OpSignature& resolved = op_.signatures[static_cast<size_t>(signature_index)];
+    const Signature& signature = *resolved.signature;
+    std::vector<int> value_index(static_cast<size_t>(signature.num_inputs()), -1);
+    int wanted = 0;
+    for (int i = 0; i < signature.num_inputs(); ++i) {
+      if (IsShapeInput(op_, i)) value_index[static_cast<size_t>(i)] = wanted++;
+    }
+    if (wanted != num_shape_inputs) {
+      return CodeOf(name_, InvalidArgument(num_shape_inputs, " shape inputs came, wanted ", wanted,
+                                           ": the node's attribute tensorrt_plugin_shape_input_indices names them "
+                                           "(`polyop convert` and preprocess_onnx write it)"));
+    }
+    ExprsDomain domain(builder, {shape_inputs, static_cast<size_t>(num_shape_inputs)}, value_index);
+    std::vector<Dims<ExprsDomain::Dim>> extents(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      extents[i].present = tensors[i].present;
+      if (IsShapeInput(op_, static_cast<int>(i))) {
+        for (int d = 0; d < signature.input(static_cast<int>(i)).rank; ++d) {
+          extents[i].push_back(domain.Const(shape_inputs[value_index[i]].nbDims));
+        }
+        continue;
+      }
+      for (int d = 0; d < inputs[at].nbDims; ++d) extents[i].push_back(inputs[at].d[d]);
+      ++at;
+    }
+    ShapeEvaluator<ExprsDomain> evaluator(resolved, op_, params_.get(), domain);
+    status = evaluator.Bind(extents);
+    if (!status.ok()) return CodeOf(name_, status);
+    int size_tensor = NumOutputs();
+    for (int o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
+      if (signature.output(o).pending()) domain.StartOutput(size_tensor++);
+      Dims<ExprsDomain::Dim> dims;
+      status = evaluator.Output(o, &dims);
+      if (status.ok() && !domain.problem().empty()) {
+        status = Unsupported("output '", signature.output(o).name, "': ", domain.problem());
+      }
+      if (!status.ok()) return CodeOf(name_, status);
+      outputs[o].nbDims = dims.rank;
+      std::copy_n(dims.dim.begin(), dims.rank, outputs[o].d);
+    }
+    for (int o = NumOutputs(); o < num_outputs; ++o) outputs[o].nbDims = 0;
+    return 0;
+  });
+}
+
+bool Plugin::supportsFormatCombination(int32_t position, const nvinfer1::DynamicPluginTensorDesc* tensors,
+                                       int32_t num_inputs, int32_t num_outputs) noexcept {
+  return Guarded<bool>(name_, false, [&] {
+    const auto type_at = [&](int32_t i) { return tensors[i].desc.type; };
+    if (tensors[position].desc.format != nvinfer1::TensorFormat::kLINEAR) return false;
+    if (position >= num_inputs + NumOutputs() && position < num_inputs + num_outputs) {
+      return type_at(position) == DataType::kINT64;
+    }
+    for (const Kernel& kernel : op_.kernels) {
+      if (kernel.device != GpuDevice()) continue;
+      const Signature& signature = *op_.signatures[static_cast<size_t>(kernel.signature)].signature;
+      bool fits = true;
+      int input = 0;
+      for (int32_t i = 0; i <= position && fits; ++i) {
+        DType dtype;
+        fits = FromTensorRT(type_at(i), &dtype);
+        if (i >= num_inputs) {
+          fits = fits && kernel.outputs[static_cast<size_t>(i - num_inputs)] == dtype;
+          continue;
+        }
+        while (IsShapeInput(op_, input)) ++input;
+        const int spec = std::min(input++, signature.num_inputs() - 1);
+        fits = fits && (signature.input(spec).any_dtype || kernel.inputs[static_cast<size_t>(spec)] == dtype);
+      }
+      if (fits) return true;
+    }
+    return false;
+  });
+}
+
+int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc*, int32_t,
+                                const nvinfer1::DynamicPluginTensorDesc*, int32_t) noexcept {
+  return 0;  // all is decided by the shapes of a call
+}
+
+size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
+                                const nvinfer1::DynamicPluginTensorDesc* outputs,
+                                int32_t num_outputs) const noexcept {
+  return Guarded<size_t>(name_, 0, [&]() -> size_t {
+    const std::vector<AnyTensor> tensors = InputsOf(
+        op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
+    std::vector<AnyTensor> results;
+    for (int32_t o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
+      results.push_back(FromDesc(outputs[o].desc, outputs[o].max, nullptr));
+    }
+    const Kernel* kernel = nullptr;
+    size_t bytes = 0;
+    Status status = FindKernel(op_, tensors, &kernel);
+    if (status.ok()) status = MeasureScratch(*kernel, params_.get(), tensors, results, &bytes);
+    if (!status.ok()) Report(name_, status);
+    return bytes;
+  });
+}
+
+int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t num_inputs,
+                              const nvinfer1::PluginTensorDesc* outputs, int32_t num_outputs) noexcept {
+  return Guarded<int32_t>(name_, kFailure, [&] {
+    auto call = std::make_shared<Call>();
+    call->inputs =
+        InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
+    Status status = FindKernel(op_, call->inputs, &call->kernel);
+    if (!status.ok()) return CodeOf(name_, status);
+    const OpSignature& resolved = op_.signatures[static_cast<size_t>(call->kernel->signature)];
+    const Signature& signature = *resolved.signature;
+    // Extents that shape inputs decide are those of the outputs; the checks of the others are the same as everywhere.
+    bool has_shape_inputs = false;
+    std::vector<Dims<int64_t>> extents(call->inputs.size());
+    for (size_t i = 0; i < extents.size(); ++i) {
+      has_shape_inputs = has_shape_inputs || IsShapeInput(op_, static_cast<int>(i));
+      extents[i].present = call->inputs[i].present;
+      for (const int64_t d : call->inputs[i].shape.span()) extents[i].push_back(d);
+    }
+    if (!has_shape_inputs) {
+      IntDomain domain(call->inputs);
+      ShapeEvaluator<IntDomain> evaluator(resolved, op_, params_.get(), domain);
+      status = evaluator.Bind(extents);
+      if (status.ok() && domain.problem() != nullptr) status = InvalidArgument(domain.problem());
+      if (!status.ok()) return CodeOf(name_, status);
+    }
+    int size_tensor = NumOutputs();
+    for (int32_t o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
+      AnyTensor output = FromDesc(outputs[o], outputs[o].dims, nullptr);
+      const TensorSpec& spec = signature.output(o);
+      for (int d = 0; d < output.shape.rank() && d < spec.rank; ++d) {
+        if (spec.dims[d].kind == DimSpec::Kind::kPending) output.shape[d] = -1;
+      }
+      call->size_tensors.push_back(spec.pending() ? size_tensor++ : -1);
+      call->outputs.push_back(output);
+    }
+    call_ = std::move(call);
+    return 0;
+  });
+}
+
+int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::PluginTensorDesc*,
+                        const void* const* inputs, void* const* outputs, void* workspace,
+                        cudaStream_t stream) noexcept {
+  return Guarded<int32_t>(name_, kFailure, [&] {
+    if (call_ == nullptr) return CodeOf(name_, Internal("enqueue came before onShapeChange"));
+    std::vector<AnyTensor> tensors = call_->inputs, results = call_->outputs;
+    int at = 0;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!IsShapeInput(op_, static_cast<int>(i))) tensors[i].data = const_cast<void*>(inputs[at++]);
+    }
+    for (size_t o = 0; o < results.size(); ++o) results[o].data = outputs[o];
+    size_t bytes = 0;
+    Status status = MeasureScratch(*call_->kernel, params_.get(), call_->inputs, call_->outputs, &bytes);
+    if (!status.ok()) return CodeOf(name_, status);
+    const CudaContext cuda(stream, workspace, bytes);
+    GivenOutputs source(outputs, call_->size_tensors);
+    return CodeOf(name_, call_->kernel->launch({params_.get(), &cuda, tensors, results, &source}));
+  });
+}
+
+const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
+  return Guarded<const nvinfer1::PluginFieldCollection*>(name_, nullptr, [&] {
+    fields_ = std::make_unique<Fields>();
+    for (const AttrInfo& info : op_.attributes) {
+      fields_->Add(node_.NameOf(info.spec.name), info.get(info.spec, params_.get()));
+    }
+    return fields_->collection();
+  });
+}
+
+Creator::Creator(const Op& op, const NodeName& node) : op_(op), node_(node), name_(node.op_type()) {
+  for (const AttrInfo& info : op.attributes) {
+    fields_.Add(node.NameOf(info.spec.name), info.type);
+    for (const char* alias : info.spec.aliases) {
+      if (alias != nullptr) fields_.Add(alias, info.type);
+    }
+  }
+}
+
+nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFieldCollection* fields,
+                                           nvinfer1::TensorRTPhase) noexcept {
+  return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
+    FieldAttributes source(fields);
+    Params params;
+    const Status status = op_.MakeParams(node_, source, &params);
+    if (!status.ok()) {
+      Report(name_, status);
+      return nullptr;
+    }
+    const auto destroy = params.get_deleter();
+    return new Plugin(op_, node_, std::shared_ptr<const void>(params.release(), [destroy](const void* p) {
+                        destroy(const_cast<void*>(p));
+                      }));
+  });
+}
+
+const std::vector<std::unique_ptr<Creator>>& Creators() {
+  static const auto* creators = [] {
+    auto* made = new std::vector<std::unique_ptr<Creator>>();  // TensorRT keeps pointers to them until the end
+    std::set<std::string_view> seen;
+    for (const Op* op : AllOps()) {
+      const bool runs = std::any_of(op->kernels.begin(), op->kernels.end(),
+                                    [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
+      if (!runs) continue;
+      for (const NodeName& node : op->nodes) {
+        if (seen.insert(node.op_type()).second) made->push_back(std::make_unique<Creator>(*op, node));
+      }
+      // A name that no runtime has for a node of its own, unlike NonMaxSuppression or ScatterND.
+      auto* own = new std::string("polyop::polyop_" + std::string(op->name));
+      made->push_back(std::make_unique<Creator>(*op, *new NodeName(own->c_str())));
+    }
+    return made;
+  }();
+  return *creators;
+}
+
+}  // namespace polyop::tensorrt
