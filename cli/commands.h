@@ -55,6 +55,16 @@ struct BenchOptions {
 };
 int Bench(const BenchOptions& options);
 
+struct ConvertOptions {
+  std::string model, engine;
+  std::vector<std::string> shapes, sets, plugins;
+  bool fp16 = false;
+  int workspace = 0;  // MiB
+  std::string timing_cache;
+  bool layers = false, verbose = false, json = false;
+};
+int Convert(const ConvertOptions& options);
+
 struct OpsOptions {
   std::string name;
   bool markdown = false, json = false;

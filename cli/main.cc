@@ -1,5 +1,5 @@
-// polyop: runs, inspects and explains ONNX models with custom operators, and starts new ones. This is the command line;
-// it is all of it, because what reads it takes long to compile.
+// polyop: runs, inspects, converts and explains ONNX models with custom operators, and starts new ones. This is the
+// command line; it is all of it, because what reads it takes long to compile.
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -26,6 +26,7 @@ constexpr const char* kFooter =
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
     "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
     "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
+    "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "  polyop new my_op                               the folder of a new operator, ready to build\n"
     "\n"
@@ -164,6 +165,39 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
 }
 
+void AddConvertCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* convert = app.add_subcommand("convert", "Build a TensorRT engine from a model");
+  convert->add_option("model", options->model, "an ONNX file")->required();
+  convert->add_option("-o,--output", options->engine, "where the engine goes")->required();
+  convert
+      ->add_option("--shapes", options->shapes,
+                   "NAME=LEAST:USUAL:LARGEST, as in x=1x3x64x64:1x3x512x512:4x3x1024x1024; or one shape for all three "
+                   "(default: the model's, where its extents are fixed)")
+      ->take_all()
+      ->expected(1);
+  convert->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good, such as scales")
+      ->take_all()
+      ->expected(1);
+  convert->add_flag("--fp16", options->fp16, "compute in half precision; inputs and outputs stay as they are");
+  convert->add_option("--workspace", options->workspace, "MiB of GPU memory that layers may use (default: no limit)")
+      ->check(CLI::Range(1, 1 << 20));
+  convert->add_option("--plugins", options->plugins, "a further plugin library")->take_all()->expected(1);
+  convert->add_option("--timing-cache", options->timing_cache, "a file of measurements, read and written");
+  convert->add_flag("--layers", options->layers, "the layers that TensorRT made of the model");
+  convert->add_flag("--verbose", options->verbose, "all that TensorRT says");
+  convert->add_flag("--json", options->json, "a report for machines");
+  convert->footer(
+      "Building needs a python3 on the PATH that has polyop and tensorrt or tensorrt-rtx; TensorRT-RTX builds\n"
+      "without a GPU too. A file MODEL.engine.json says what the engine needs. `polyop run` runs it,\n"
+      "`polyop verify MODEL.onnx --reference engine=MODEL.engine` compares the two.\n\n"
+      "Examples:\n"
+      "  polyop convert detector.onnx -o detector.engine --fp16\n"
+      "  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes "
+      "input=1x3x64x64:1x3x256x256:1x3x512x512");
+  convert->callback([options, &action] { action = [options] { return Convert(*options); }; });
+}
+
 void AddOpsCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand("ops", "List polyop's operators, or explain one");
@@ -198,6 +232,7 @@ int main(int argc, char** argv) {
   AddInspectCommand(app, action);
   AddVerifyCommand(app, action);
   AddBenchCommand(app, action);
+  AddConvertCommand(app, action);
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
   if (argc == 1) {

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "cli/commands.h"
+#include "cli/engine.h"
 #include "cli/failure.h"
 #include "cli/feeds.h"
 #include "cli/file.h"
@@ -23,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Writes the outputs that were asked for; returns where each went, "" if nowhere.
-std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelProto& model,
+std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, const onnx::ModelProto& model,
                                       const std::vector<Array>& arrays, const RunOptions& options) {
   std::vector<std::string> files(arrays.size());
   std::map<std::string, std::map<std::string, Array>> archives;
@@ -32,16 +34,16 @@ std::vector<std::string> WriteOutputs(const Session& session, const onnx::ModelP
     const std::string extension = Extension(wanted.value);
     if (extension == ".npz") {
       for (size_t i = 0; i < arrays.size(); ++i) {
-        const std::string& name = session.outputs()[i].name;
+        const std::string& name = infos[i].name;
         if (!wanted.name.empty() && wanted.name != name) continue;
         archives[wanted.value][name] = arrays[i];
         files[i] = wanted.value;
       }
-      if (!archives.contains(wanted.value)) IndexOf(session.outputs(), wanted.name, "output");
+      if (!archives.contains(wanted.value)) IndexOf(infos, wanted.name, "output");
       continue;
     }
-    const size_t index = wanted.name.empty() ? 0 : IndexOf(session.outputs(), wanted.name, "output");
-    const TensorInfo& output = session.outputs()[index];
+    const size_t index = wanted.name.empty() ? 0 : IndexOf(infos, wanted.name, "output");
+    const TensorInfo& output = infos[index];
     if (IsPicture(wanted.value)) {
       WriteImage(wanted.value, FromTensor(arrays[index], FormatOf(output, model, options.input), output.name));
     } else if (extension == ".npy") {
@@ -89,12 +91,23 @@ double Seconds(std::chrono::steady_clock::time_point since) {
 int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
   if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
-  const onnx::ModelProto model = LoadModel(options.model);
-  if (options.session.libraries.empty()) CheckProvided(model, options.model);  // else they may provide anything
+  onnx::ModelProto model;  // an engine has no metadata of pictures
+  std::optional<Engine> engine;
+  std::optional<Session> session;
   Clock::time_point start = Clock::now();
-  Session session(options.model, options.session);
+  if (IsEngine(options.model)) {
+    engine.emplace(options.model);
+  } else {
+    model = LoadModel(options.model);
+    if (options.session.libraries.empty()) CheckProvided(model, options.model);  // else they may provide anything
+    start = Clock::now();
+    session.emplace(options.model, options.session);
+  }
   const double load_seconds = Seconds(start);
-  const auto [inputs, sources] = ReadFeeds(session.inputs(), model, options.input);
+  const std::vector<TensorInfo>& input_infos = engine ? engine->inputs() : session->inputs();
+  const std::vector<TensorInfo>& output_infos = engine ? engine->outputs() : session->outputs();
+  const std::string runtime = engine ? engine->runtime() : "ONNX Runtime " + session->runtime_version();
+  const auto [inputs, sources] = ReadFeeds(input_infos, model, options.input);
 
   std::vector<double> times;
   std::vector<Array> outputs;
@@ -102,26 +115,26 @@ int Run(const RunOptions& options) {
     const Progress progress("running " + options.model);
     for (int i = 0; i < options.repeat; ++i) {
       start = Clock::now();
-      outputs = session.Run(inputs);
+      outputs = engine ? engine->Run(inputs) : session->Run(inputs);
       times.push_back(Seconds(start));
     }
   }
-  const std::vector<std::string> files = WriteOutputs(session, model, outputs, options);
+  const std::vector<std::string> files = WriteOutputs(output_infos, model, outputs, options);
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
 
   if (options.json) {
-    Json report = {{"model", options.model},       {"onnxruntime", session.runtime_version()},
+    Json report = {{"model", options.model},       {"runtime", runtime},
                    {"isa", CurrentIsa()},          {"threads", options.session.threads},
                    {"load_seconds", load_seconds}, {"run_seconds", times}};
     for (size_t i = 0; i < inputs.size(); ++i) {
-      report["inputs"].push_back({{"name", session.inputs()[i].name},
+      report["inputs"].push_back({{"name", input_infos[i].name},
                                   {"dtype", NameOf(inputs[i].dtype)},
                                   {"shape", inputs[i].shape},
                                   {"source", sources[i]}});
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      report["outputs"].push_back({{"name", session.outputs()[i].name},
+      report["outputs"].push_back({{"name", output_infos[i].name},
                                    {"dtype", NameOf(outputs[i].dtype)},
                                    {"shape", outputs[i].shape},
                                    {"file", files[i]}});
@@ -131,12 +144,11 @@ int Run(const RunOptions& options) {
   }
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    rows.push_back({"in", session.inputs()[i].name, std::string(NameOf(inputs[i].dtype)) + ShapeText(inputs[i].shape),
-                    sources[i]});
+    rows.push_back(
+        {"in", input_infos[i].name, std::string(NameOf(inputs[i].dtype)) + ShapeText(inputs[i].shape), sources[i]});
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    rows.push_back({"out", session.outputs()[i].name,
-                    std::string(NameOf(outputs[i].dtype)) + ShapeText(outputs[i].shape),
+    rows.push_back({"out", output_infos[i].name, std::string(NameOf(outputs[i].dtype)) + ShapeText(outputs[i].shape),
                     files[i].empty() ? Summary(outputs[i]) : "-> " + files[i]});
   }
   std::cout << Table({"", "tensor", "type", "file"}, rows);
@@ -147,10 +159,14 @@ int Run(const RunOptions& options) {
   } else {
     std::cout << "run " << TimeText(times[0]);
   }
-  std::cout << "; ONNX Runtime " << session.runtime_version() << ", "
-            << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)"
-                                            : std::string("all cores"))
-            << ", " << CurrentIsa() << "\n";
+  std::cout << "; " << runtime;
+  if (!engine) {
+    std::cout << ", "
+              << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)"
+                                              : std::string("all cores"))
+              << ", " << CurrentIsa();
+  }
+  std::cout << "\n";
   return kOk;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/compare.h"
+#include "cli/engine.h"
 #include "cli/failure.h"
 #include "cli/feeds.h"
 #include "cli/file.h"
@@ -101,6 +102,19 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
   return Load(folder.File("outputs.npz"));
 }
 
+// The engine's inputs may be fewer: `polyop convert --set` fixed the others.
+Outputs RunEngine(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
+                  const std::vector<TensorInfo>& inputs) {
+  if (options.layers) throw Failure(kUsage, "--layers and --reference engine=FILE: an engine has no outputs of nodes");
+  const Engine engine(path);
+  std::vector<Array> arrays;
+  for (const TensorInfo& input : engine.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
+  std::vector<Array> results = engine.Run(arrays);
+  Outputs outputs;
+  for (size_t i = 0; i < results.size(); ++i) outputs[engine.outputs()[i].name] = std::move(results[i]);
+  return outputs;
+}
+
 Outputs RunTorch(const VerifyOptions& options, const std::string& program, const std::string& saved,
                  const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors,
                  const TemporaryFolder& folder) {
@@ -135,6 +149,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     return RunHere(options, session, feeds.arrays);
   }
   if (kind.name == "npz") return Load(kind.value);
+  if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
   const TemporaryFolder folder;
   std::map<std::string, Array> named;
   for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
@@ -143,7 +158,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, saved, folder);
   if (kind.name == "torch") return RunTorch(options, kind.value, saved, inputs, tensors, folder);
   throw Failure(kUsage, "--reference: '" + options.reference + "' is unknown",
-                "wanted kernels, isa=NAME, threads=N, npz=FILE, onnxruntime=LIBRARY or torch=FILE");
+                "wanted kernels, isa=NAME, threads=N, npz=FILE, onnxruntime=LIBRARY, engine=FILE or torch=FILE");
 }
 
 std::string Scientific(double value) { return value == 0 ? "0" : NumberText(value, "%.2e"); }

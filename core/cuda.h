@@ -238,5 +238,4 @@ POLYOP_HD inline int PopCount(uint64_t bits) {
 #endif
 }
 
-
 }  // namespace polyop

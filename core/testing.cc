@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "core/cuda.h"
+#include "core/device_run.h"
 #include "core/elements.h"
 #include "core/simd.h"
 #include "core/thread_pool.h"
@@ -26,45 +27,36 @@ class OwnedOutputs : public OutputSource {
     *data = tensor.data<char>();
     return Status::Ok();
   }
-  Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
-    POLYOP_RETURN_IF_ERROR(Allocate(index, dtype, shape, data));
-    counts_.push_back({static_cast<size_t>(index), -1});
-    *count = &counts_.back().rows;
-    return Status::Ok();
-  }
-  // Cuts what was allocated for the most to what came.
-  Status Cut() {
-    for (const Count& count : counts_) {
-      HostTensor& tensor = (*outputs_)[count.output];
-      if (count.rows < 0 || count.rows > tensor.shape()[0]) return Internal(count.rows, " rows of an output");
-      tensor.KeepRows(count.rows);
-    }
-    return Status::Ok();
-  }
 
  private:
-  struct Count {
-    size_t output;
-    int64_t rows;
-  };
   std::vector<HostTensor>* outputs_;
   int wanted_;
   int64_t most_;
-  std::deque<Count> counts_;
 };
 
-// Measures, gives exactly that much scratch, full of garbage, and runs.
-Status RunEmulated(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> views,
-                   int64_t most_elements, OwnedOutputs& outputs) {
-  size_t bytes = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureScratch(op, kernel, params, views, &bytes));
-  if (bytes / 64 > static_cast<size_t>(most_elements))
-    return Internal(bytes, " bytes of scratch: the test allows less");
-  const HostTensor scratch(DType::kU8, {static_cast<int64_t>(bytes)});
-  const CudaContext cuda(nullptr, scratch.view().data, bytes);
-  POLYOP_RETURN_IF_ERROR(op.Run(kernel, params, views, outputs, &cuda));
-  return outputs.Cut();
-}
+// The CPU's memory as a device's: every piece exactly as large as was asked, and full of garbage.
+class EmulatedDevice {
+ public:
+  explicit EmulatedDevice(int64_t most_elements)
+      : most_bytes_(most_elements > INT64_MAX / 64 ? INT64_MAX : most_elements * 64) {
+    backend_.self = this;
+    backend_.allocate = [](void* self, size_t bytes) -> void* {
+      auto& device = *static_cast<EmulatedDevice*>(self);
+      if (bytes > static_cast<size_t>(device.most_bytes_)) return nullptr;
+      return device.memory_.emplace_back(DType::kU8, Shape{static_cast<int64_t>(bytes)}).data<char>();
+    };
+    backend_.copy = [](void*, void* to, const void* from, size_t bytes, bool) {
+      std::memcpy(to, from, bytes);
+      return Status::Ok();
+    };
+  }
+  const DeviceBackend& backend() const { return backend_; }
+
+ private:
+  int64_t most_bytes_;
+  std::deque<HostTensor> memory_;
+  DeviceBackend backend_;
+};
 
 // The CUDA kernel's source, blocks and threads forwards and backwards, beside the reference.
 void ExpectEmulationMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
@@ -170,7 +162,7 @@ Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& in
   if (options.device == Device::kCudaEmulated) {
     outputs->clear();
     OwnedOutputs source(outputs, options);
-    return RunEmulated(op, *kernel, params, views, options.most_elements, source);
+    return RunOnDevice(op, *kernel, params, views, source, EmulatedDevice(options.most_elements).backend());
   }
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);

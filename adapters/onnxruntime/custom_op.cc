@@ -77,7 +77,9 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uin
   OrtCustomOp& self = *this;
   self.version = api_version;
   self.GetName = [](const OrtCustomOp* o) { return Self(o).op_type_.c_str(); };
-  self.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
+  self.GetExecutionProviderType = [](const OrtCustomOp* o) -> const char* {
+    return Self(o).kernel().device == Device::kCuda ? "CUDAExecutionProvider" : nullptr;
+  };
   self.GetInputType = InputType;
   self.GetInputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_inputs()); };
   self.GetOutputType = [](const OrtCustomOp* o, size_t i) { return ToOrt(Self(o).kernel().outputs[i]); };
@@ -113,11 +115,13 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
       if (node.domain() != domain) continue;
       const size_t first = made.size();
       for (const Kernel& kernel : op->kernels) {
-        if (kernel.device != Device::kCpu) continue;
+        if (kernel.device != Device::kCpu && kernel.device != Device::kCuda) continue;
         const Signature& signature = *op->signatures[kernel.signature].signature;
-        const bool known = std::any_of(
-            made.begin() + static_cast<std::ptrdiff_t>(first), made.end(),
-            [&](const auto& other) { return SameTypes(signature, kernel, other->signature(), other->kernel()); });
+        const bool known =
+            std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
+              return kernel.device == other->kernel().device &&
+                     SameTypes(signature, kernel, other->signature(), other->kernel());
+            });
         if (!known) made.push_back(std::make_unique<CustomOp>(*op, node, kernel, api_version));
       }
     }

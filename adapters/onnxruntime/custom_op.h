@@ -33,7 +33,7 @@ class CustomOp : public OrtCustomOp {
   std::array<bool, kMaxTensors> output_type_varies_{};
 };
 
-/// All custom operators of a domain that run on the CPU.
+/// All custom operators of a domain: for the CPU, and for the CUDA provider where polyop is built with CUDA.
 std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version);
 /// The domains of all node names, each once.
 std::vector<std::string> AllDomains();

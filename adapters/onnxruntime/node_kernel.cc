@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "adapters/onnxruntime/node_attributes.h"
+#include "core/device_run.h"
 #include "core/reference.h"
 
 namespace polyop::onnxruntime {
@@ -67,6 +68,54 @@ class SessionBackend {
   OrtAllocator* allocator_ = nullptr;
   ContextBackend backend_;
 };
+
+#if POLYOP_CUDA
+// The session's stream, and the memory of the provider that runs the node.
+class StreamBackend {
+ public:
+  explicit StreamBackend(const OrtKernelContext* context) : context_(context) {
+    backend_.self = this;
+    backend_.copy = CudaCopy;
+    backend_.allocate = [](void* self, size_t bytes) -> void* {
+      auto& device = *static_cast<StreamBackend*>(self);
+      void* const memory = device.allocator_->Alloc(device.allocator_, bytes);
+      if (memory != nullptr) device.memory_.push_back(memory);
+      return memory;
+    };
+  }
+  // What is freed here is used again on the same stream at the earliest, behind this call's work.
+  ~StreamBackend() {
+    for (void* memory : memory_) allocator_->Free(allocator_, memory);
+    if (allocator_ != nullptr) Api().ReleaseAllocator(allocator_);
+  }
+  StreamBackend(const StreamBackend&) = delete;
+  StreamBackend& operator=(const StreamBackend&) = delete;
+
+  // The first input on a device tells whose memory it is.
+  Status Open(size_t num_inputs) {
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetGPUComputeStream(context_, &backend_.stream)));
+    for (size_t i = 0; i < num_inputs && allocator_ == nullptr; ++i) {
+      const OrtValue* value = nullptr;
+      const OrtMemoryInfo* info = nullptr;
+      OrtMemoryInfoDeviceType type = OrtMemoryInfoDeviceType_CPU;
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInput(context_, i, &value)));
+      if (value == nullptr) continue;
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorMemoryInfo(value, &info)));
+      Api().MemoryInfoGetDeviceType(info, &type);
+      if (type == OrtMemoryInfoDeviceType_CPU) continue;
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetAllocator(context_, info, &allocator_)));
+    }
+    return allocator_ != nullptr ? Status::Ok() : Internal("no input is on the GPU");
+  }
+  const DeviceBackend& backend() const { return backend_; }
+
+ private:
+  const OrtKernelContext* context_;
+  OrtAllocator* allocator_ = nullptr;
+  std::vector<void*> memory_;
+  DeviceBackend backend_;
+};
+#endif
 
 class NodeOutputs : public OutputSource {
  public:
@@ -187,9 +236,17 @@ Status NodeKernel::Compute(OrtKernelContext* context) const {
     const Status status = op.FindKernel(kernel->device, given, &kernel);
     if (!status.ok()) return status.WithPrefix(prefix_);
   }
+  NodeOutputs outputs(context, custom_op_, wanted_);
+#if POLYOP_CUDA
+  if (kernel->device == Device::kCuda) {
+    StreamBackend device(context);
+    Status run = device.Open(count);
+    if (run.ok()) run = RunOnDevice(op, *kernel, params_.get(), given, outputs, device.backend());
+    return run.WithPrefix(prefix_);
+  }
+#endif
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
-  NodeOutputs outputs(context, custom_op_, wanted_);
   const Status status = reference_ ? RunReference(op, *kernel, params_.get(), given, outputs)
                                    : op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
   return status.ok() ? Status::Ok() : status.WithPrefix(prefix_);

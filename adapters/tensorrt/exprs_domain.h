@@ -77,7 +77,9 @@ class ExprsDomain {
     return a != nullptr && b != nullptr && a->isConstant() && b->isConstant() &&
            a->getConstantValue() != b->getConstantValue();
   }
-  std::string Text(Dim d) const { return d != nullptr && d->isConstant() ? std::to_string(d->getConstantValue()) : "?"; }
+  std::string Text(Dim d) const {
+    return d != nullptr && d->isConstant() ? std::to_string(d->getConstantValue()) : "?";
+  }
 
   Dim Input(int input, int64_t index) {
     const int at = value_index_[static_cast<size_t>(input)];

@@ -35,8 +35,8 @@ bool Read(const PluginField& field, AttrValue* value) {
     default: return false;
   }
   const bool one = field.length == 1;
-  value->type = !value->floats.empty() ? (one ? AttrType::kFloat : AttrType::kFloats)
-                                       : (one ? AttrType::kInt : AttrType::kInts);
+  value->type =
+      !value->floats.empty() ? (one ? AttrType::kFloat : AttrType::kFloats) : (one ? AttrType::kInt : AttrType::kInts);
   return true;
 }
 
@@ -59,7 +59,8 @@ void Fields::Add(const std::string& name, const AttrValue& value) {
   switch (value.type) {
     case AttrType::kInt:
     case AttrType::kInts:
-      field = {nullptr, owned.value.ints.data(), PluginFieldType::kINT64, static_cast<int32_t>(owned.value.ints.size())};
+      field = {nullptr, owned.value.ints.data(), PluginFieldType::kINT64,
+               static_cast<int32_t>(owned.value.ints.size())};
       break;
     case AttrType::kFloat:
     case AttrType::kFloats:

@@ -53,8 +53,8 @@ bool IsShapeInput(const Op& op, int input) {
 }
 
 // The signature's inputs from the plugin's: shape inputs, which exist on the build's side only, have no data. Trailing
-// optional inputs may be missing; one of shape [0], which stands for the empty name that the ONNX parser refuses, counts
-// as left out.
+// optional inputs may be missing; one of shape [0], which stands for the empty name that the ONNX parser refuses,
+// counts as left out.
 template <class Describe>
 std::vector<AnyTensor> InputsOf(const Op& op, int32_t num_inputs, const Describe& describe) {
   const AnyTensor kShapeInput{nullptr, DType::kI64, true, {}};
@@ -148,8 +148,16 @@ struct Plugin::Call {
   std::vector<int> size_tensors;           // of each output: which output of the plugin holds its size, or -1
 };
 
-Plugin::Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params)
-    : op_(op), node_(node), name_(node.op_type()), params_(std::move(params)) {}
+// All signatures of an operator have the same outputs, but for their extents. Optional ones are the last.
+Plugin::Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, bool size_tensors)
+    : op_(op), node_(node), name_(node.op_type()), params_(std::move(params)), size_tensors_(size_tensors) {
+  const Signature& signature = *op.signatures[0].signature;
+  num_outputs_ = signature.num_outputs();
+  for (int o = signature.num_outputs() - 1; o >= 0 && signature.output(o).optional; --o) {
+    const AttrInfo* wanted = op.FindAttribute("return_" + std::string(signature.output(o).name));
+    if (wanted == nullptr || wanted->get(wanted->spec, params_.get()).ints[0] == 0) num_outputs_ = o;
+  }
+}
 
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
@@ -162,23 +170,21 @@ nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapa
 
 nvinfer1::IPluginV3* Plugin::clone() noexcept {
   return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
-    auto copy = std::make_unique<Plugin>(op_, node_, params_);
+    auto copy = std::make_unique<Plugin>(op_, node_, params_, size_tensors_);
     copy->call_ = call_;
     return copy.release();
   });
 }
 
-// All signatures of an operator have the same outputs, but for their extents.
-int Plugin::NumOutputs() const { return op_.signatures[0].signature->num_outputs(); }
-
 int Plugin::NumPending() const {
-  int most = 0;
+  int least = kMaxTensors, most = 0;
   for (const OpSignature& resolved : op_.signatures) {
     int pending = 0;
     for (int o = 0; o < NumOutputs(); ++o) pending += resolved.signature->output(o).pending();
+    least = std::min(least, pending);
     most = std::max(most, pending);
   }
-  return most;
+  return size_tensors_ ? most : least;
 }
 
 int32_t Plugin::getNbOutputs() const noexcept { return NumOutputs() + NumPending(); }
@@ -269,7 +275,16 @@ int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_i
     if (!status.ok()) return CodeOf(name_, status);
     int size_tensor = NumOutputs();
     for (int o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
-      if (signature.output(o).pending()) domain.StartOutput(size_tensor++);
+      if (signature.output(o).pending()) {
+        if (size_tensor == num_outputs) {
+          return CodeOf(name_, InvalidArgument("inputs of these ranks give outputs of unknown size, which need size "
+                                               "tensors: attribute ",
+                                               kSizeTensorsField,
+                                               " = 1 and an output for each "
+                                               "(`polyop convert` and preprocess_onnx write them)"));
+        }
+        domain.StartOutput(size_tensor++);
+      }
       Dims<ExprsDomain::Dim> dims;
       status = evaluator.Output(o, &dims);
       if (status.ok() && !domain.problem().empty()) {
@@ -320,15 +335,15 @@ int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc*, int32_
 }
 
 size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
-                                const nvinfer1::DynamicPluginTensorDesc* outputs,
-                                int32_t num_outputs) const noexcept {
+                                const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) const noexcept {
   return Guarded<size_t>(name_, 0, [&]() -> size_t {
-    const std::vector<AnyTensor> tensors = InputsOf(
-        op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
+    const std::vector<AnyTensor> tensors =
+        InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
     std::vector<AnyTensor> results;
     for (int32_t o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
       results.push_back(FromDesc(outputs[o].desc, outputs[o].max, nullptr));
     }
+    results.resize(static_cast<size_t>(op_.signatures[0].signature->num_outputs()));  // the others are not wanted
     const Kernel* kernel = nullptr;
     size_t bytes = 0;
     Status status = FindKernel(op_, tensors, &kernel);
@@ -342,8 +357,7 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
                               const nvinfer1::PluginTensorDesc* outputs, int32_t num_outputs) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
     auto call = std::make_shared<Call>();
-    call->inputs =
-        InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
+    call->inputs = InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
     Status status = FindKernel(op_, call->inputs, &call->kernel);
     if (!status.ok()) return CodeOf(name_, status);
     const OpSignature& resolved = op_.signatures[static_cast<size_t>(call->kernel->signature)];
@@ -373,14 +387,14 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
       call->size_tensors.push_back(spec.pending() ? size_tensor++ : -1);
       call->outputs.push_back(output);
     }
+    call->outputs.resize(static_cast<size_t>(signature.num_outputs()));  // the others are not wanted
     call_ = std::move(call);
     return 0;
   });
 }
 
-int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::PluginTensorDesc*,
-                        const void* const* inputs, void* const* outputs, void* workspace,
-                        cudaStream_t stream) noexcept {
+int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::PluginTensorDesc*, const void* const* inputs,
+                        void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
     if (call_ == nullptr) return CodeOf(name_, Internal("enqueue came before onShapeChange"));
     std::vector<AnyTensor> tensors = call_->inputs, results = call_->outputs;
@@ -388,7 +402,7 @@ int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::Plugi
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (!IsShapeInput(op_, static_cast<int>(i))) tensors[i].data = const_cast<void*>(inputs[at++]);
     }
-    for (size_t o = 0; o < results.size(); ++o) results[o].data = outputs[o];
+    for (size_t o = 0; o < results.size(); ++o) results[o].data = results[o].present ? outputs[o] : nullptr;
     size_t bytes = 0;
     Status status = MeasureScratch(*call_->kernel, params_.get(), call_->inputs, call_->outputs, &bytes);
     if (!status.ok()) return CodeOf(name_, status);
@@ -404,6 +418,7 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
     for (const AttrInfo& info : op_.attributes) {
       fields_->Add(node_.NameOf(info.spec.name), info.get(info.spec, params_.get()));
     }
+    fields_->Add(kSizeTensorsField, AttrValue::Int(size_tensors_ ? 1 : 0));
     return fields_->collection();
   });
 }
@@ -415,6 +430,7 @@ Creator::Creator(const Op& op, const NodeName& node) : op_(op), node_(node), nam
       if (alias != nullptr) fields_.Add(alias, info.type);
     }
   }
+  fields_.Add(kSizeTensorsField, AttrType::kInt);
 }
 
 nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFieldCollection* fields,
@@ -427,10 +443,14 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
       Report(name_, status);
       return nullptr;
     }
+    AttrValue size_tensors;
+    const bool wants_sizes =
+        source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
     const auto destroy = params.get_deleter();
-    return new Plugin(op_, node_, std::shared_ptr<const void>(params.release(), [destroy](const void* p) {
-                        destroy(const_cast<void*>(p));
-                      }));
+    return new Plugin(
+        op_, node_,
+        std::shared_ptr<const void>(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }),
+        wants_sizes);
   });
 }
 

@@ -16,14 +16,19 @@ namespace polyop::tensorrt {
 /// Says on stderr why a call returns an error: TensorRT learns no more than that.
 void Report(std::string_view plugin, const Status& status) noexcept;
 
-/// The plugin's outputs are the operator's, then for each output whose size the kernel finds a size tensor. Inputs whose
-/// values decide shapes are TensorRT's shape inputs and no inputs of the plugin.
+/// A field of every plugin: 1 where an operator that has forms with and without outputs of unknown size shall be one
+/// with. TensorRT asks how many outputs there are before it tells the inputs' ranks.
+inline constexpr const char* kSizeTensorsField = "polyop_size_tensors";
+
+/// The plugin's outputs are the operator's (an optional one, NAME, where the attribute return_NAME is not 0), then for
+/// each output whose size the kernel finds a size tensor. Inputs whose values decide shapes are TensorRT's shape inputs
+/// and no inputs of the plugin.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
                      public nvinfer1::v_1_0::IPluginV3OneBuild,
                      public nvinfer1::v_1_0::IPluginV3OneRuntime {
  public:
-  Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params);
+  Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, bool size_tensors);
 
   // IPluginV3
   nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept override;
@@ -42,8 +47,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                           const nvinfer1::DimsExprs* shape_inputs, int32_t num_shape_inputs,
                           nvinfer1::DimsExprs* outputs, int32_t num_outputs,
                           nvinfer1::IExprBuilder& builder) noexcept override;
-  bool supportsFormatCombination(int32_t position, const nvinfer1::DynamicPluginTensorDesc* tensors,
-                                 int32_t num_inputs, int32_t num_outputs) noexcept override;
+  bool supportsFormatCombination(int32_t position, const nvinfer1::DynamicPluginTensorDesc* tensors, int32_t num_inputs,
+                                 int32_t num_outputs) noexcept override;
   int32_t configurePlugin(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
                           const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) noexcept override;
   size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
@@ -64,13 +69,15 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   // The signature whose ranks these tensors have.
   Status FindSignature(std::span<const AnyTensor> inputs, int* signature) const;
-  int NumOutputs() const;
+  int NumOutputs() const { return num_outputs_; }
   int NumPending() const;
 
   const Op& op_;
   const NodeName& node_;
   std::string name_;
   std::shared_ptr<const void> params_;
+  bool size_tensors_;
+  int num_outputs_;  // of the operator
   std::unique_ptr<Fields> fields_;
   // What onShapeChange found for enqueue.
   std::shared_ptr<const Call> call_;

@@ -172,6 +172,8 @@ class Play {
     std::deque<std::vector<float>> reals;
     std::vector<nvinfer1::PluginField> fields;
     AddAsParser(call_, node, &integers, &reals, &fields);
+    const int32_t one = 1;
+    fields.push_back({kSizeTensorsField, &one, nvinfer1::PluginFieldType::kINT32, 1});
     const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.size()), fields.data()};
     return FindCreator(node)->createPlugin("layer", &collection, nvinfer1::TensorRTPhase::kBUILD);
   }
@@ -220,7 +222,7 @@ class Play {
         const auto& extent = static_cast<const Extent&>(*outputs[o].d[d]);
         const bool of_output = o < want.size() && want[o].present();
         if (extent.isSizeTensor()) {
-          EXPECT_GE(extent.size_tensor, static_cast<int>(op_.signatures[0].signature->num_outputs()));
+          EXPECT_GE(extent.size_tensor, static_cast<int>(want.size()));
           EXPECT_TRUE(!of_output || want[o].shape()[d] <= extent.value) << call_.Text();
         } else if (of_output) {
           EXPECT_EQ(want[o].shape()[d], extent.value) << call_.Text() << ": output " << o << ", dimension " << d;
@@ -272,7 +274,7 @@ class Play {
     ASSERT_EQ(runtime.enqueue(inputs.data(), outputs.data(), data_.data(), pointers.data(), workspace_.data(), nullptr),
               0)
         << call_.Text();
-    const int count = signature_.num_outputs();
+    const int count = static_cast<int>(want.size());
     int size_tensor = count;
     for (int o = 0; o < count; ++o) {
       HostTensor& tensor = got[static_cast<size_t>(o)];
@@ -301,16 +303,23 @@ class TensorRTPlugin : public ::testing::TestWithParam<const Op*> {};
 TEST_P(TensorRTPlugin, DoesWhatADirectCallDoes) {
   const Op& op = *GetParam();
   int played = 0;
+  const Signature& signature = *op.signatures[0].signature;
   for (uint32_t seed = 0; seed < 3000 && played < 40; ++seed) {
     std::mt19937 rng(seed);
     RandomCall call = fuzz::MakeRandomCall(op, [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); });
-    call.optional_outputs = true;
+    // Outputs that an attribute asks for.
+    for (int o = 0; o < signature.num_outputs(); ++o) {
+      if (!signature.output(o).optional) continue;
+      const AttrInfo& wanted = *op.FindAttribute("return_" + std::string(signature.output(o).name));
+      call.optional_outputs = wanted.get(wanted.spec, call.params.get()).ints[0] != 0;
+    }
     Play play(call);
     if (!play.Possible()) continue;
     std::vector<HostTensor> cpu, want;
     testing::RunOptions options;
     options.device = GpuDevice();
     options.most_elements = 1 << 16;
+    options.wanted_outputs = call.optional_outputs ? 99 : 2;
     if (!RunOnce(call, &cpu).ok()) continue;
     if (!testing::RunOp(op, call.params.get(), call.inputs, &want, options).ok()) continue;
     // A name that implies a value is played with that value alone.
@@ -330,7 +339,8 @@ TEST_P(TensorRTPlugin, DoesWhatADirectCallDoes) {
   RecordProperty("played", played);
   bool real_shapes = false;  // scales: TensorRT cannot have them, and says so
   for (int i = 0; i < op.signatures[0].signature->num_inputs(); ++i) {
-    real_shapes = real_shapes || (op.signatures[0].needs_value(i) && IsReal(op.kernels[0].inputs[static_cast<size_t>(i)]));
+    real_shapes =
+        real_shapes || (op.signatures[0].needs_value(i) && IsReal(op.kernels[0].inputs[static_cast<size_t>(i)]));
   }
   EXPECT_TRUE(real_shapes || played >= 10) << "only " << played << " calls were possible";
 }

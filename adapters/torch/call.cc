@@ -1,5 +1,8 @@
 #include "adapters/torch/call.h"
 
+#include <dlfcn.h>
+#include <torch/csrc/stable/accelerator.h>
+#include <torch/csrc/stable/device.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "core/context.h"
+#include "core/device_run.h"
 #include "core/reference.h"
 
 namespace polyop::torch_adapter {
@@ -73,20 +77,53 @@ const ContextBackend& Backend() {
 
 class TorchOutputs : public OutputSource {
  public:
+  explicit TorchOutputs(std::optional<torch::stable::Device> device) : device_(device) {}
   bool Wanted(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const std::vector<int64_t> sizes(shape.begin(), shape.end());
     const size_t place = static_cast<size_t>(index);
     if (made_.size() <= place) made_.resize(place + 1);
-    made_[place] = torch::stable::empty(sizes, ToTorch(dtype));
+    made_[place] = torch::stable::empty(sizes, ToTorch(dtype), std::nullopt, device_);
     *data = made_[place]->mutable_data_ptr();
     return Status::Ok();
   }
   std::vector<std::optional<Tensor>>& made() { return made_; }
 
  private:
+  std::optional<torch::stable::Device> device_;
   std::vector<std::optional<Tensor>> made_;
 };
+
+#if POLYOP_CUDA
+// PyTorch's current stream and caching allocator. What is freed when the call returns is used again on this stream at
+// the earliest, behind the call's work.
+class CurrentStream {
+ public:
+  explicit CurrentStream(torch::stable::Device device) : device_(device), guard_(device.index()) {
+    backend_.self = this;
+    backend_.copy = CudaCopy;
+    backend_.allocate = [](void* self, size_t bytes) -> void* {
+      auto& stream = *static_cast<CurrentStream*>(self);
+      const std::vector<int64_t> sizes = {static_cast<int64_t>(bytes)};
+      stream.memory_.push_back(torch::stable::empty(sizes, ScalarType::Byte, std::nullopt, stream.device_));
+      return stream.memory_.back().mutable_data_ptr();
+    };
+    // In PyTorch's CUDA library, which is not linked: this library serves the CPU's PyTorch too.
+    using GetStream = AOTITorchError (*)(int32_t, void**);
+    const auto get = reinterpret_cast<GetStream>(dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
+    if (get == nullptr || get(device.index(), &backend_.stream) != AOTI_TORCH_SUCCESS) {
+      throw std::runtime_error("polyop: PyTorch does not tell its CUDA stream");
+    }
+  }
+  const DeviceBackend& backend() const { return backend_; }
+
+ private:
+  torch::stable::Device device_;
+  torch::stable::accelerator::DeviceGuard guard_;
+  std::deque<Tensor> memory_;
+  DeviceBackend backend_;
+};
+#endif
 
 // The inputs as views. Contiguous copies live as long as the reader.
 class InputReader {
@@ -107,11 +144,28 @@ class InputReader {
     while (!views_.empty() && !views_.back().present) views_.pop_back();
   }
   const std::vector<AnyTensor>& views() const { return views_; }
+  /// The GPU that inputs are on, or nothing.
+  const std::optional<torch::stable::Device>& device() const { return device_; }
 
  private:
-  void Add(const TensorSpec& spec, const Tensor& given) {
+  // An input whose value decides a shape is read on the host.
+  void Add(const TensorSpec& spec, const Tensor& tensor) {
     const std::string name = "'" + std::string(spec.name) + "'";
-    if (!given.is_cpu()) Fail(op_, name + " is not in the processor's memory; polyop was built without CUDA");
+    const bool on_host = op_.signatures[0].needs_value(static_cast<int>(views_.size()));
+    const Tensor given = on_host && !tensor.is_cpu()
+                             ? torch::stable::to(tensor, torch::stable::Device(torch::headeronly::DeviceType::CPU))
+                             : tensor;
+    if (!given.is_cpu()) {
+      if (!POLYOP_CUDA) Fail(op_, name + " is not in the processor's memory; polyop was built without CUDA");
+      if (!given.is_cuda()) Fail(op_, name + " is neither in the processor's memory nor on a CUDA device");
+    }
+    if (!on_host) {
+      const bool first = views_.empty() || (!device_ && !host_);
+      const bool same = given.is_cpu() ? !device_ : !host_ && (!device_ || device_->index() == given.device().index());
+      if (!first && !same) Fail(op_, name + " is on another device than the inputs before it");
+      if (given.is_cpu()) host_ = true;
+      if (!given.is_cpu()) device_ = given.device();
+    }
     const Tensor& t = kept_.emplace_back(given.is_contiguous() ? given : torch::stable::contiguous(given));
     const std::optional<DType> dtype = FromTorch(t.scalar_type());
     if (!dtype) Fail(op_, name + " has an element type that polyop lacks");
@@ -125,6 +179,8 @@ class InputReader {
   const Op& op_;
   std::deque<Tensor> kept_;
   std::vector<AnyTensor> views_;
+  std::optional<torch::stable::Device> device_;
+  bool host_ = false;
 };
 
 AttrValue ReadAttribute(const AttrInfo& info, StableIValue value, bool* given) {
@@ -143,6 +199,10 @@ AttrValue ReadAttribute(const AttrInfo& info, StableIValue value, bool* given) {
   return AttrValue::Float(number.value_or(0));
 }
 
+void Return(TorchOutputs& outputs, StableIValue* stack) {
+  for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
+}
+
 }  // namespace
 
 void CallOperator(const Op& op, StableIValue* stack) {
@@ -158,15 +218,27 @@ void CallOperator(const Op& op, StableIValue* stack) {
   }
   if (const Status status = op.check_params(params.get()); !status.ok()) Fail(op, status.message());
 
-  TorchOutputs outputs;
-  const Context context(Backend());
+  TorchOutputs outputs(inputs.device());
   const Kernel* kernel = nullptr;
-  Status status = op.FindKernel(Device::kCpu, inputs.views(), &kernel);
+  Status status;
+#if POLYOP_CUDA
+  if (inputs.device()) {
+    status = op.FindKernel(Device::kCuda, inputs.views(), &kernel);
+    if (status.ok()) {
+      const CurrentStream stream(*inputs.device());
+      status = RunOnDevice(op, *kernel, params.get(), inputs.views(), outputs, stream.backend());
+    }
+    if (!status.ok()) Fail(op, status.message());
+    return Return(outputs, stack);
+  }
+#endif
+  const Context context(Backend());
+  status = op.FindKernel(Device::kCpu, inputs.views(), &kernel);
   // f64 has naive kernels alone, exact enough to check gradients with.
   if (!status.ok() && op.FindKernel(Device::kReference, inputs.views(), &kernel).ok()) status = Status::Ok();
   if (status.ok()) status = op.Run(*kernel, params.get(), inputs.views(), outputs, &context);
   if (!status.ok()) Fail(op, status.message());
-  for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
+  Return(outputs, stack);
 }
 
 }  // namespace polyop::torch_adapter

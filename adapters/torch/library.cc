@@ -29,15 +29,20 @@ constexpr std::array<BoxedKernel, sizeof...(kNumbers)> MakeKernels(std::index_se
 constexpr auto kKernels = MakeKernels(std::make_index_sequence<kMostOperators>());
 
 void Register() {
-  static std::unique_ptr<StableLibrary> schemas, kernels;  // they unregister when they go: at the program's end
+  static std::unique_ptr<StableLibrary> schemas, kernels,
+      cuda_kernels;  // they unregister when they go: at the program's end
   if (schemas) return;
   const auto ops = AllOps();
   if (ops.size() > kMostOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
   schemas = std::make_unique<StableLibrary>(StableLibrary::Kind::DEF, "polyop", nullptr, __FILE__, __LINE__);
   kernels = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "polyop", "CPU", __FILE__, __LINE__);
+#if POLYOP_CUDA
+  cuda_kernels = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "polyop", "CUDA", __FILE__, __LINE__);
+#endif
   for (size_t i = 0; i < ops.size(); ++i) {
     schemas->def(SchemaOf(*ops[i]).c_str());
     kernels->impl(std::string(ops[i]->name).c_str(), kKernels[i]);
+    if (cuda_kernels) cuda_kernels->impl(std::string(ops[i]->name).c_str(), kKernels[i]);
   }
 }
 

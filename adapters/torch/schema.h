@@ -11,5 +11,4 @@ namespace polyop::torch_adapter {
 /// their choices; a real number whose default is infinite is "float?", None standing for the default.
 std::string SchemaOf(const Op& op);
 
-
 }  // namespace polyop::torch_adapter

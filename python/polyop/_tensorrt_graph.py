@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -9,6 +11,7 @@ from onnx import helper, numpy_helper
 from polyop._catalogue import find_node, operators
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
+SIZE_TENSORS = "polyop_size_tensors"
 
 
 class ModelError(ValueError):
@@ -18,17 +21,23 @@ class ModelError(ValueError):
 FP16 = "fp16"
 
 
-def preprocess_onnx(onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndarray] | None = None) -> onnx.ModelProto:
     """A copy in which every node of polyop's is one that TensorRT's parser gives to its plugin.
 
     - A node whose name TensorRT has for an operator of its own (`mmcv::NonMaxSuppression`, `mmcv::ScatterND`) gets
       polyop's name, `polyop_nms`.
-    - Inputs whose values decide shapes are marked as TensorRT's shape inputs.
+    - Inputs whose values decide shapes are marked as TensorRT's shape inputs, and get a dimension if they are scalars.
+    - A node whose outputs' sizes the kernel finds gets an output for each size.
     - An input that was left out before another, which the parser refuses, becomes an empty constant.
     - `DynamicTRTResize`, whose real scales no plugin can have as shapes, becomes ONNX's own Resize.
+
+    Inputs named in `constants` get these values for good: TensorRT knows no scales that are inputs, for one.
     """
     model = onnx.ModelProto()
     model.CopyFrom(onnx_model)
+    _fix_inputs(model, constants or {})
+    ranks = {info.name: len(info.type.tensor_type.shape.dim) for info in [*model.graph.input, *model.graph.value_info]}
+    added: list[tuple[int, onnx.NodeProto]] = []
     own = {op for domain, op in _standard_operators() if domain == ""}
     left_out = 0
     for index, node in enumerate(list(model.graph.node)):
@@ -43,6 +52,8 @@ def preprocess_onnx(onnx_model: onnx.ModelProto) -> onnx.ModelProto:
             _rename(node, operator, names)
         if operator["value_inputs"] and not any(a.name == SHAPE_INPUTS for a in node.attribute):
             node.attribute.append(helper.make_attribute(SHAPE_INPUTS, operator["value_inputs"]))
+            added += [(index, _as_vector(model, node, i)) for i in operator["value_inputs"]]
+        _add_outputs(node, operator, ranks)
         while node.input and not node.input[-1]:
             node.input.pop()
         for i, name in enumerate(node.input):
@@ -51,8 +62,65 @@ def preprocess_onnx(onnx_model: onnx.ModelProto) -> onnx.ModelProto:
                 node.input[i] = f"polyop_left_out_{left_out}"
                 dtype = np.int64 if "offset" in operator["signatures"][0].split(",")[i] else np.float32
                 model.graph.initializer.append(numpy_helper.from_array(np.empty(0, dtype), node.input[i]))
+    for index, reshape in reversed(added):
+        model.graph.node.insert(index, reshape)
     _import_default_opset(model)
     return model
+
+
+def _fix_inputs(model: onnx.ModelProto, constants: Mapping[str, np.ndarray]) -> None:
+    inputs = {info.name: info for info in model.graph.input}
+    for name, value in constants.items():
+        if name not in inputs:
+            raise ModelError(f"the model has no input '{name}' to be fixed; its inputs are {', '.join(inputs)}")
+        dtype = helper.tensor_dtype_to_np_dtype(inputs[name].type.tensor_type.elem_type)
+        shape = [d.dim_value for d in inputs[name].type.tensor_type.shape.dim]
+        array = np.asarray(value, dtype)
+        array = array.reshape(shape) if np.prod(shape) == array.size else array
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+        model.graph.input.remove(inputs[name])
+
+
+def _as_vector(model: onnx.ModelProto, node: onnx.NodeProto, i: int) -> onnx.NodeProto:
+    """TensorRT's shape inputs have one dimension."""
+    shape = f"{node.output[0]}_vector_shape"
+    if not any(tensor.name == shape for tensor in model.graph.initializer):
+        model.graph.initializer.append(numpy_helper.from_array(np.array([-1], np.int64), shape))
+    vector = f"{node.output[0]}_vector_{i}"
+    reshape = helper.make_node("Reshape", [node.input[i], shape], [vector], name=vector)
+    node.input[i] = vector
+    return reshape
+
+
+def _add_outputs(node: onnx.NodeProto, operator: dict, ranks: Mapping[str, int]) -> None:
+    """Outputs that the plugin has and the node lacks: those that nobody asked for, and sizes that the kernel finds."""
+    forms = [[output.strip() for output in _split(signature.split("->")[1])] for signature in operator["signatures"]]
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    outputs = [o for o in forms[0] if not o.split(":")[0].endswith("?") or attributes.get(f"return_{o.split('?')[0]}")]
+    pending = [sum("<=" in output or "[K]" in output for output in form[: len(outputs)]) for form in forms]
+    form = 0
+    if (
+        len(set(pending)) > 1
+    ):  # of nms: one set of boxes, or many; how many dimensions they have tells, else an attribute
+        many = "max_output_boxes_per_class" in attributes
+        form = int(ranks[node.input[0]] == 3 if node.input[0] in ranks else many)
+    sizes = pending[form]
+    if sizes:
+        node.attribute.append(helper.make_attribute(SIZE_TENSORS, 1))
+    for i in range(len(node.output), len(outputs) + sizes):
+        node.output.append(f"{node.output[0]}_{'size' if i >= len(outputs) else 'unused'}_{i}")
+
+
+def _split(tensors: str) -> list[str]:
+    """At commas outside of brackets."""
+    parts, depth = [""], 0
+    for character in tensors:
+        depth += (character in "[(") - (character in "])")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def _standard_operators() -> set[tuple[str, str]]:
@@ -98,4 +166,31 @@ def to_fp16(model: onnx.ModelProto) -> onnx.ModelProto:
             single |= {node["name"].split("::")[1] for node in operator["nodes"]}
     # What the converter's own list keeps in single precision is what ONNX Runtime's CPU lacks; TensorRT has it.
     blocked = [*single, *(op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Resize", "Upsample"))]
-    return convert_float_to_float16(model, keep_io_types=True, op_block_list=blocked, disable_shape_infer=True)
+    halved = convert_float_to_float16(model, keep_io_types=True, op_block_list=blocked, disable_shape_infer=True)
+    return _without_round_trips(halved)
+
+
+def _without_round_trips(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Single precision that was cut to half and widened again stays as it was: boxes would lose their last bits."""
+
+    def is_cast(node: onnx.NodeProto | None, to: int) -> bool:
+        return node is not None and node.op_type == "Cast" and node.attribute[0].i == to
+
+    graph = model.graph
+    maker = {output: node for node in graph.node for output in node.output}
+    instead = {}
+    for node in graph.node:
+        cut = maker.get(node.input[0]) if is_cast(node, onnx.TensorProto.FLOAT) else None
+        if cut is not None and is_cast(cut, onnx.TensorProto.FLOAT16):
+            instead[node.output[0]] = cut.input[0]
+    outputs = {output.name for output in graph.output}
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            node.input[i] = instead.get(name, name)
+    used = outputs | {name for node in graph.node for name in node.input}
+    for _ in range(2):  # the widening casts, then the cutting ones
+        kept = [node for node in graph.node if node.op_type != "Cast" or used & set(node.output)]
+        used = outputs | {name for node in kept for name in node.input}
+        del graph.node[:]
+        graph.node.extend(kept)
+    return model

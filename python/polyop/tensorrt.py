@@ -84,7 +84,8 @@ class _Messages:
             def log(self, severity: Any, text: str) -> None:
                 if severity in (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR):
                     messages.append(text)
-                if echo or severity == trt.ILogger.Severity.WARNING:
+                default = "not found in plugin node" in text  # an attribute's: polyop knows them
+                if echo or (severity == trt.ILogger.Severity.WARNING and not default):
                     print(f"[{severity.name.lower()}] {text}", file=sys.stderr)
 
         self.logger = Logger()
@@ -134,6 +135,10 @@ class SerializedEngine:
     shapes: dict[str, list[list[int]]] = field(default_factory=dict)
     runtime: str = ""
     layers: list[dict[str, str]] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+    """Of inputs and outputs: f32, i64, …"""
+    outputs: dict[str, list[int]] = field(default_factory=dict)
+    """Their shapes, -1 where they depend on the inputs."""
 
     def serialize(self) -> bytes:
         return self.data
@@ -153,12 +158,14 @@ def _check_shapes(model: onnx.ModelProto, shapes: Shapes | None) -> dict[str, li
     """Least, usual and largest shape of every input: the caller's, or the model's where it is fixed."""
     given = {name: [list(map(int, s)) for s in three] for name, three in (shapes or {}).items()}
     initialized = {tensor.name for tensor in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in initialized]
+    if unknown := given.keys() - {info.name for info in inputs}:
+        names = ", ".join(info.name for info in inputs)
+        raise ModelError(f"the model has no input {', '.join(map(repr, sorted(unknown)))}; its inputs are {names}")
     result = {}
-    for info in model.graph.input:
-        if info.name in initialized:
-            continue
+    for info in inputs:
         own = [d.dim_value if d.HasField("dim_value") else -1 for d in info.type.tensor_type.shape.dim]
-        three = given.pop(info.name, None)
+        three = given.get(info.name)
         if three is None:
             if any(d < 0 for d in own):
                 raise ModelError(
@@ -169,15 +176,17 @@ def _check_shapes(model: onnx.ModelProto, shapes: Shapes | None) -> dict[str, li
         if len(three) == 1:
             three = three * 3
         if len(three) != 3 or any(len(shape) != len(own) for shape in three):
-            raise ModelError(f"input '{info.name}' has {len(own)} dimensions {own}, wanted three shapes of it, got {three}")
+            raise ModelError(
+                f"input '{info.name}' has {len(own)} dimensions {own}, wanted three shapes of it, got {three}"
+            )
         for low, usual, high, d in zip(*three, own, strict=True):
             if not low <= usual <= high:
                 raise ModelError(f"input '{info.name}': shapes must rise, got {three}")
             if d >= 0 and (low, high) != (d, d):
-                raise ModelError(f"input '{info.name}' has shape {own}: an extent that is {d} cannot be {low} to {high}")
+                raise ModelError(
+                    f"input '{info.name}' has shape {own}: an extent that is {d} cannot be {low} to {high}"
+                )
         result[info.name] = three
-    if given:
-        raise ModelError(f"the model has no input {', '.join(map(repr, given))}; its inputs are {', '.join(result)}")
     return result
 
 
@@ -188,9 +197,13 @@ def _explain(trt: Any, parser: Any, model: onnx.ModelProto) -> str:
         error = parser.get_error(i)
         node = error.node()
         proto = model.graph.node[node] if 0 <= node < len(model.graph.node) else None
-        where = f"node '{proto.name or node}' ({proto.domain + '::' if proto.domain else ''}{proto.op_type})" if proto else "the model"
+        where = (
+            f"node '{proto.name or node}' ({proto.domain + '::' if proto.domain else ''}{proto.op_type})"
+            if proto
+            else "the model"
+        )
         lines.append(f"{where}: {error.desc()}")
-        if proto is None or "lugin" not in error.desc() and "mporter" not in error.desc():
+        if proto is None or ("lugin" not in error.desc() and "mporter" not in error.desc()):
             continue
         attributes = {a.name: a.s.decode() for a in proto.attribute if a.name in ("plugin_version", "plugin_namespace")}
         wanted = (proto.op_type, attributes.get("plugin_version", "1"), attributes.get("plugin_namespace", ""))
@@ -229,6 +242,7 @@ def onnx2trt(
     max_workspace_size: int = 0,
     device_id: int = 0,
     *,
+    constants: Mapping[str, np.ndarray] | None = None,
     plugins: Sequence[str] = (),
     timing_cache: str | os.PathLike[str] | None = None,
     progress: Callable[[str, int, int], bool] | None = None,
@@ -243,6 +257,7 @@ def onnx2trt(
         fp16_mode: computes in half precision wherever the operators can; inputs and outputs stay as they are.
         max_workspace_size: bytes of GPU memory that layers may use; 0: TensorRT's own limit.
         device_id: the GPU to build for, where there is one.
+        constants: values of inputs that shall be fixed, such as scales.
         plugins: more plugin libraries.
         timing_cache: a file of measurements that is read and written.
         progress: called as (phase, step, steps); returning False stops the build.
@@ -253,8 +268,8 @@ def onnx2trt(
     """
     del log_level
     model = onnx_model if isinstance(onnx_model, onnx.ModelProto) else onnx.load(os.fspath(onnx_model))
+    model = preprocess_onnx(model, constants)
     shapes = _check_shapes(model, opt_shape_dict)
-    model = preprocess_onnx(model)
     if fp16_mode:
         model = to_fp16(model)
 
@@ -293,7 +308,23 @@ def onnx2trt(
         raise EngineError("the engine was not built: " + ("; ".join(messages.errors[-3:]) or "it was stopped"))
     if cache is not None and timing_cache is not None:
         Path(timing_cache).write_bytes(bytes(cache.serialize()))
-    return SerializedEngine(bytes(data), shapes, f"{trt.__name__} {trt.__version__}", layers)
+    runtime = f"{trt.__name__.removesuffix('_bindings')} {trt.__version__}"
+    inputs = [network.get_input(i) for i in range(network.num_inputs)]
+    outputs = [network.get_output(i) for i in range(network.num_outputs)]
+    types = {tensor.name: _type_name(trt, tensor.dtype) for tensor in [*inputs, *outputs]}
+    return SerializedEngine(bytes(data), shapes, runtime, layers, types, {t.name: list(t.shape) for t in outputs})
+
+
+def _type_name(trt: Any, dtype: Any) -> str:
+    names = {
+        trt.float32: "f32",
+        trt.float16: "f16",
+        trt.int32: "i32",
+        trt.int64: "i64",
+        trt.bool: "bool",
+        trt.int8: "i8",
+    }
+    return names.get(dtype, "bf16" if dtype == trt.bfloat16 else "u8")
 
 
 def _use_timing_cache(trt: Any, config: Any, path: str | os.PathLike[str] | None) -> Any:

@@ -1,0 +1,128 @@
+// `polyop convert`: an ONNX model to a TensorRT engine. The classes of a program that builds engines differ between
+// TensorRT's generations, and the headers of some are not to be had; its Python bindings are the same for all. So the
+// building is done by `python3 -m polyop.build_engine`, and this program starts without any TensorRT.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "cli/model.h"
+#include "cli/process.h"
+#include "cli/text.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// "1x3x224x224" as a list.
+Json ParseShape(const std::string& text, const std::string& whole) {
+  Json shape = Json::array();
+  size_t begin = 0;
+  for (;;) {
+    const size_t end = std::min(text.find('x', begin), text.size());
+    const std::string extent = text.substr(begin, end - begin);
+    const bool digits = !extent.empty() && extent.size() < 10 && std::all_of(extent.begin(), extent.end(), ::isdigit);
+    if (!digits) {
+      throw Failure(kUsage, "--shapes " + whole + ": '" + extent + "' is no extent",
+                    "write NAME=1x3x224x224, or the least, the usual and the largest: "
+                    "NAME=1x3x224x224:1x3x512x512:4x3x1024x1024");
+    }
+    shape.push_back(std::stoi(extent));
+    if (end == text.size()) return shape;
+    begin = end + 1;
+  }
+}
+
+// "input=1x3x224x224:1x3x512x512:4x3x1024x1024", or one shape for all three.
+Json ParseShapes(const std::vector<std::string>& texts) {
+  Json shapes = Json::object();
+  for (const std::string& text : texts) {
+    const Named named = Split(text);
+    if (named.name.empty()) throw Failure(kUsage, "--shapes " + text + ": NAME= is missing");
+    Json three = Json::array();
+    size_t begin = 0;
+    while (begin <= named.value.size()) {
+      const size_t end = std::min(named.value.find(':', begin), named.value.size());
+      three.push_back(ParseShape(named.value.substr(begin, end - begin), text));
+      begin = end + 1;
+    }
+    if (three.size() != 1 && three.size() != 3) {
+      throw Failure(kUsage, "--shapes " + text + ": " + std::to_string(three.size()) + " shapes, wanted 1 or 3",
+                    "the least, the usual and the largest, with ':' between them");
+    }
+    shapes[named.name] = three;
+  }
+  return shapes;
+}
+
+Json ParseConstants(const std::vector<std::string>& texts) {
+  Json constants = Json::object();
+  for (const std::string& text : texts) {
+    const Named named = Split(text);
+    if (named.name.empty()) throw Failure(kUsage, "--set " + text + ": NAME= is missing");
+    constants[named.name] = Json::parse("[" + named.value + "]", nullptr, false);
+    if (constants[named.name].is_discarded()) {
+      throw Failure(kUsage, "--set " + text + ": the values are no numbers with ',' between them");
+    }
+  }
+  return constants;
+}
+
+void PrintReport(const ConvertOptions& options, const Json& report) {
+  if (options.layers) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Json& layer : report.at("layers")) {
+      rows.push_back({layer.at("name"), layer.at("type"), layer.at("output")});
+    }
+    std::cout << Table({"Layer", "Type", "Output"}, rows) << "\n";
+  }
+  const Json& needs = report.at("needs");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, shapes] : needs.at("inputs").items()) {
+    rows.push_back({name, shapes.at("least").dump(), shapes.at("usual").dump(), shapes.at("largest").dump()});
+  }
+  std::cout << Table({"Input", "Least", "Usual", "Largest"}, rows) << "\n"
+            << Green("made") << " " << options.engine << " (" << BytesText(report.at("bytes").get<double>()) << ") for "
+            << needs.at("runtime").get<std::string>() << "\n"
+            << "     " << options.engine << ".json says what it needs: " << needs.at("plugin_libraries").dump() << "\n";
+}
+
+}  // namespace
+
+int Convert(const ConvertOptions& options) {
+  (void)LoadModel(options.model);  // a damaged file is told of here, by name
+  if (options.engine.empty()) throw Failure(kUsage, "-o is missing", "where the engine goes: -o model.engine");
+  std::vector<std::string> plugins;
+  for (const std::string& library : options.plugins) plugins.push_back(fs::absolute(library));
+  const Json request = {
+      {"model", fs::absolute(options.model)},
+      {"engine", fs::absolute(options.engine)},
+      {"shapes", ParseShapes(options.shapes)},
+      {"constants", ParseConstants(options.sets)},
+      {"fp16", options.fp16},
+      {"workspace", static_cast<int64_t>(options.workspace) << 20},
+      {"plugins", plugins},
+      {"timing_cache", options.timing_cache.empty() ? "" : fs::absolute(options.timing_cache).string()},
+      {"verbose", options.verbose}};
+  const TemporaryFolder folder;
+  const std::string text = request.dump();
+  WriteFile(folder.File("request.json"), text.data(), text.size());
+  RunProgram({"python3", "-m", "polyop.build_engine", folder.File("request.json"), folder.File("report.json")},
+             "python3 needs polyop and tensorrt or tensorrt-rtx; its message stands above",
+             "building an engine needs a python3 on the PATH that has polyop and tensorrt or tensorrt-rtx");
+  const Json report = Json::parse(ReadFile(folder.File("report.json")));
+  if (report.contains("error")) throw Failure(kFailed, options.model + ": " + report.at("error").get<std::string>());
+  if (options.json) {
+    std::cout << report.dump(2) << "\n";
+  } else {
+    PrintReport(options, report);
+  }
+  return kOk;
+}
+
+}  // namespace polyop::cli

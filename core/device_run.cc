@@ -1,0 +1,70 @@
+#include "core/device_run.h"
+
+#include <vector>
+
+#include "core/cuda_context.h"
+
+namespace polyop {
+namespace {
+
+// Outputs of known size are the runtime's at once; for the others there is room for the most until their size is read.
+class DeviceOutputs : public OutputSource {
+ public:
+  DeviceOutputs(OutputSource& final, const DeviceBackend& backend) : final_(final), backend_(backend) {}
+  bool Wanted(int index) override { return final_.Wanted(index); }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    return final_.Allocate(index, dtype, shape, data);
+  }
+  Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
+    const size_t bytes = static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(dtype);
+    *data = backend_.allocate(backend_.self, bytes + 1);
+    *count = static_cast<int64_t*>(backend_.allocate(backend_.self, sizeof(int64_t)));
+    if (*data == nullptr || *count == nullptr) return Internal("out of memory: ", bytes, " bytes on the device");
+    pending_.push_back({index, dtype, shape, *data, *count});
+    return Status::Ok();
+  }
+
+  // Reads the sizes and hands over what the kernel made.
+  Status Finish() {
+    for (const PendingOutput& output : pending_) {
+      Shape shape = output.shape;
+      int64_t rows = 0;
+      POLYOP_RETURN_IF_ERROR(backend_.copy(backend_.stream, &rows, output.count, sizeof rows, true));
+      if (rows < 0 || rows > shape[0]) return Internal("output ", output.index, " has ", rows, " rows of ", shape[0]);
+      shape[0] = rows;
+      void* data = nullptr;
+      POLYOP_RETURN_IF_ERROR(final_.Allocate(output.index, output.dtype, shape, &data));
+      const size_t bytes = static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(output.dtype);
+      if (bytes > 0) POLYOP_RETURN_IF_ERROR(backend_.copy(backend_.stream, data, output.data, bytes, false));
+    }
+    return Status::Ok();
+  }
+
+ private:
+  struct PendingOutput {
+    int index;
+    DType dtype;
+    Shape shape;
+    void* data;
+    int64_t* count;
+  };
+  OutputSource& final_;
+  const DeviceBackend& backend_;
+  std::vector<PendingOutput> pending_;
+};
+
+}  // namespace
+
+Status RunOnDevice(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
+                   OutputSource& outputs, const DeviceBackend& backend) {
+  size_t bytes = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(op, kernel, params, inputs, &bytes));
+  void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
+  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
+  const CudaContext cuda(backend.stream, scratch, bytes);
+  DeviceOutputs made(outputs, backend);
+  POLYOP_RETURN_IF_ERROR(op.Run(kernel, params, inputs, made, &cuda));
+  return made.Finish();
+}
+
+}  // namespace polyop
