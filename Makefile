@@ -1,6 +1,6 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench fuzz lint format docs wheel clean
+.PHONY: help setup build demo test bench gpu fuzz lint format docs wheel clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT"
@@ -22,6 +22,10 @@ test: ## every test: C++ (also under sanitizers), Python, packaging
 
 bench: ## every operator beside its rivals; ARGS='--only nms'
 	@tools/bench.sh $(ARGS)
+
+gpu: ## on a machine with a GPU: every GPU test, compute-sanitizer, benchmarks; one report
+	@tools/setup.sh
+	@tools/gpu.sh
 
 fuzz: ## fuzz the readers of files for SECONDS_EACH= (60); needs clang
 	@SECONDS_EACH=$(SECONDS_EACH) tools/fuzz.sh

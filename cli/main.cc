@@ -214,7 +214,7 @@ void AddNewCommand(CLI::App& app, Action& action) {
   made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
   made->add_option("--into", options->into, "where the folder goes: the checkout's ops, or another folder of that name")
       ->capture_default_str();
-  made->footer("Writes the definition, the kernel for CPUs, the naive reference and the test.");
+  made->footer("Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test.");
   made->callback([options, &action] { action = [options] { return New(*options); }; });
 }
 

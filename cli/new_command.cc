@@ -85,6 +85,28 @@ POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
 }  // namespace polyop
 #endif
 )code"},
+    {"@name@_cuda.cu", R"code(// Compiled by nvcc for GPUs, and as C++ for the test, which runs it on the CPU.
+#include "core/cuda.h"
+#include "ops/@name@/@name@.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status @Name@Cuda(const @Name@& op, const CudaContext& cuda, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
+  const float scale = op.scale;
+  const T* const from = x.data();
+  T* const to = y.data();
+  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(ToFloat(from[i]) * scale); });
+}
+
+POLYOP_CUDA_KERNEL(@Name@, @Name@F32, @Name@Cuda<float>);
+POLYOP_CUDA_KERNEL(@Name@, @Name@F16, @Name@Cuda<Half>);
+POLYOP_CUDA_KERNEL(@Name@, @Name@BF16, @Name@Cuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop
+)code"},
     {"@name@_reference.cc",
      R"code(// Naive, in double precision, written from the paper and not from the kernel: what tests and `polyop verify` trust.
 #include "ops/@name@/@name@.h"
@@ -110,7 +132,7 @@ namespace {
 
 class @Name@Test : public ::testing::TestWithParam<DType> {};
 
-// Every instruction set, with 1, 2 and 8 threads.
+// Every instruction set, with 1, 2 and 8 threads, and the CUDA kernel on the CPU.
 TEST_P(@Name@Test, MatchesReference) {
   std::mt19937 rng(1);
   for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{7}, Shape{2, 3, 5}, Shape{4, 65537}}) {

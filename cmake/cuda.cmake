@@ -18,4 +18,3 @@ endif()
 string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr --extended-lambda --fmad=false")
 # The runtime is linked statically and looks for the driver when it is first used: without one, the libraries load.
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-link_libraries(CUDA::cudart_static)

@@ -29,8 +29,8 @@ add_library(polyop_hwy STATIC EXCLUDE_FROM_ALL ${highway_sources})
 target_include_directories(polyop_hwy SYSTEM PUBLIC "${POLYOP_HIGHWAY_ROOT}")
 target_compile_definitions(polyop_hwy PUBLIC HWY_STATIC_DEFINE)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  # The baseline is SSE4.2 (x86-64-v2: every processor since 2009), which saves compiling for SSE2 and SSSE3.
-  target_compile_options(polyop_hwy PUBLIC -march=x86-64-v2)
+  # x86-64-v2 is SSE4.2, which every processor since 2009 has; it saves compiling for SSE2 and SSSE3.
+  target_compile_options(polyop_hwy PUBLIC -march=${POLYOP_HWY_BASELINE})
   target_compile_definitions(polyop_hwy PUBLIC HWY_DISABLE_PCLMUL_AES)
   set(unwanted SSE2 SSSE3 AVX2 AVX3 AVX3_DL AVX3_ZEN4 AVX3_SPR)
   list(REMOVE_ITEM unwanted ${POLYOP_HWY_TARGETS})

@@ -104,7 +104,7 @@ def test_new_writes_a_folder(program: str, tmp_path: Path) -> None:
     done = run(program, "new", "hard_swish_2", "--into", "ops", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     files = {p.name: p.read_text() for p in (tmp_path / "ops" / "hard_swish_2").iterdir()}
-    assert set(files) == {f"hard_swish_2{end}" for end in (".h", "_cpu.cc", "_reference.cc", "_test.cc")}
+    assert set(files) == {f"hard_swish_2{end}" for end in (".h", "_cpu.cc", "_cuda.cu", "_reference.cc", "_test.cc")}
     assert not any("@" in text for text in files.values())
     assert "struct HardSwish2 {" in files["hard_swish_2.h"]
     assert '"custom::HardSwish2"' in files["hard_swish_2.h"]

@@ -1,0 +1,163 @@
+"""The main line, end to end: PyTorch -> ONNX (equal in ONNX Runtime) -> TensorRT-RTX parses it and builds an engine.
+
+Running the engines needs a GPU (`make gpu`). Where CUDA is not installed there are no plugins, and no engines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import polyop
+from polyop import tensorrt as polyop_tensorrt
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNTIME = ROOT / ".deps" / "tensorrt-rtx"
+HAS_PLUGINS = bool(polyop_tensorrt.get_tensorrt_op_path())
+
+
+class DetectorHead(torch.nn.Module):
+    """Features of the boxes that suppression keeps."""
+
+    def forward(self, features: torch.Tensor, boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        kept = polyop.nms(boxes, scores, iou_threshold=0.5)
+        rois = torch.cat([torch.zeros_like(boxes[:, :1]), boxes], 1)[kept]
+        return polyop.roi_align(features, rois, 7, spatial_scale=0.25, aligned=True).flatten(1)
+
+
+class DeformableNet(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 16, 3, padding=1)
+        self.second = polyop.ModulatedDeformConv2dPack(16, 32, 3, padding=1, deform_groups=2)
+        torch.nn.init.uniform_(self.second.conv_offset.weight, -0.2, 0.2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x))).mean((2, 3))
+
+
+class PointNet(torch.nn.Module):
+    """The farthest of each point's neighbours, through a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 8)
+
+    def forward(self, points: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        index, _ = polyop.knn_query(torch.tensor(8), points, ends)
+        return self.layer(points[index.long()] - points[:, None]).amax(1)
+
+
+def build(program: str, model: Path, *arguments: str) -> dict:
+    engine = model.with_suffix(".engine")
+    environment = {**os.environ, "PYTHONPATH": str(RUNTIME), "POLYOP_TENSORRT": "tensorrt_rtx_bindings"}
+    done = subprocess.run(
+        [program, "convert", str(model), "-o", str(engine), "--json", *arguments],
+        env={**environment, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert engine.stat().st_size > 1000
+    needs = json.loads(Path(f"{engine}.json").read_text())
+    report = json.loads(done.stdout)
+    assert report["needs"] == needs
+    return report
+
+
+def plugins(report: dict) -> int:
+    return sum(layer["type"].startswith("PLUGIN") for layer in report["layers"])
+
+
+def test_detector_head(program: str, tmp_path: Path) -> None:
+    corner = torch.rand(50, 2) * 60
+    example = torch.rand(1, 16, 25, 25), torch.cat([corner, corner + 5 + torch.rand(50, 2) * 30], 1), torch.rand(50)
+    dynamic = {"boxes": {0: "boxes"}, "scores": {0: "boxes"}}
+    model = tmp_path / "head.onnx"
+    polyop.export(
+        DetectorHead(), example, model, input_names=["features", "boxes", "scores"], output_names=["y"], dynamic=dynamic
+    )
+    if not HAS_PLUGINS:
+        return
+    shapes = ("--shapes", "boxes=1x4:50x4:500x4", "--shapes", "scores=1:50:500")
+    assert plugins(build(program, model, *shapes)) == 2
+    half = build(program, model, *shapes, "--fp16")
+    assert plugins(half) == 2
+    assert half["needs"]["precision"] == "fp16"
+
+
+def test_deformable_net(program: str, tmp_path: Path) -> None:
+    model = tmp_path / "deform.onnx"
+    dynamic = {"x": {0: "n", 2: "h", 3: "w"}}
+    polyop.export(
+        DeformableNet().eval(), torch.rand(2, 3, 20, 24), model, input_names=["x"], output_names=["y"], dynamic=dynamic
+    )
+    if not HAS_PLUGINS:
+        return
+    report = build(program, model, "--shapes", "x=1x3x8x8:2x3x20x24:4x3x64x64", "--layers")
+    assert plugins(report) == 1
+    assert report["needs"]["plugin_libraries"] == ["libpolyop_tensorrt.so"]
+    assert report["needs"]["outputs"]["y"] == {"type": "f32", "shape": [-1, 32]}
+
+
+def test_point_cloud_net(program: str, tmp_path: Path) -> None:
+    model = tmp_path / "points.onnx"
+    example = torch.rand(100, 3), torch.tensor([40, 100], dtype=torch.int32)
+    polyop.export(
+        PointNet().eval(),
+        example,
+        model,
+        input_names=["points", "ends"],
+        output_names=["y"],
+        dynamic={"points": {0: "n"}},
+    )
+    if not HAS_PLUGINS:
+        return
+    assert plugins(build(program, model, "--shapes", "points=20x3:100x3:5000x3")) == 1
+
+
+def test_super_resolution(program: str, tmp_path: Path) -> None:
+    """A resizing by run-time scales becomes TensorRT's own, the scales fixed when the engine is built."""
+    model = tmp_path / "srcnn3.onnx"
+    model.write_bytes((ROOT / "models" / "srcnn" / "srcnn3.onnx").read_bytes())
+    if not HAS_PLUGINS:
+        return
+    report = build(program, model, "--set", "factor=1,1,3,3", "--shapes", "input=1x3x16x16:1x3x64x64:1x3x256x256")
+    assert plugins(report) == 0
+    assert any(layer["type"] == "RESIZE" for layer in report["layers"])
+    assert list(report["needs"]["inputs"]) == ["input"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "m.engine"], "give its least, usual and largest shape"),
+        (["-o", "m.engine", "--shapes", "x=1x3x8x8:2x3"], "2 shapes, wanted 1 or 3"),
+        (["-o", "m.engine", "--shapes", "x=1xax8"], "'a' is no extent"),
+        (["-o", "m.engine", "--shapes", "1x3x8x8"], "NAME= is missing"),
+        (["-o", "m.engine", "--set", "x=one"], "the values are no numbers"),
+        ([], "required"),
+    ],
+)
+def test_convert_explains(program: str, tmp_path: Path, arguments: list[str], said: str) -> None:
+    model = tmp_path / "deform.onnx"
+    dynamic = {"x": {0: "n"}}
+    polyop.export(
+        DeformableNet().eval(), torch.rand(1, 3, 8, 8), model, input_names=["x"], output_names=["y"], dynamic=dynamic
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RUNTIME), "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [program, "convert", str(model), *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    if HAS_PLUGINS or "least, usual" not in said:
+        assert said in done.stderr
+    assert not (tmp_path / "m.engine").exists()
