@@ -64,7 +64,9 @@ std::vector<std::string> RuntimesOf(const Op& op) {
   std::vector<std::string> runtimes;
   for (const auto& [device, name] : {std::pair{Device::kCpu, "ONNX Runtime CPU"},
                                      {Device::kCpu, "PyTorch CPU"},
-                                     {Device::kCuda, "ONNX Runtime CUDA"}}) {
+                                     {Device::kCuda, "ONNX Runtime CUDA"},
+                                     {Device::kCuda, "PyTorch CUDA"},
+                                     {Device::kCuda, "TensorRT"}}) {
     const bool has =
         std::any_of(op.kernels.begin(), op.kernels.end(), [d = device](const Kernel& k) { return k.device == d; });
     if (has) runtimes.emplace_back(name);

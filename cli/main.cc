@@ -173,7 +173,7 @@ void AddConvertCommand(CLI::App& app, Action& action) {
   convert
       ->add_option("--shapes", options->shapes,
                    "NAME=LEAST:USUAL:LARGEST, as in x=1x3x64x64:1x3x512x512:4x3x1024x1024; or one shape for all three "
-                   "(default: the model's, where its extents are fixed)")
+                   "(default: the model's, where all but the first extent are fixed; that is then 1 to 8)")
       ->take_all()
       ->expected(1);
   convert->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good, such as scales")

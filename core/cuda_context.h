@@ -9,8 +9,9 @@
 namespace polyop {
 
 /// A launch function allocates its scratch from here, then launches on stream(). It neither synchronises nor reads
-/// device memory, and what it allocates depends on shapes and attributes alone; so a context that only measures finds
-/// out how much scratch a call needs: see MeasureScratch.
+/// device memory, and what it allocates depends on shapes and attributes alone, and never shrinks when extents grow
+/// (TensorRT asks for the largest shapes only); so a context that only measures finds out how much scratch a call
+/// needs: see MeasureScratch.
 class CudaContext {
  public:
   /// `stream` is a cudaStream_t. `scratch` is device memory, aligned to kAlignment.

@@ -65,11 +65,12 @@ Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most,
   kept->words = cuda.Allocate<uint64_t>(sorted.sets * words);
   uint64_t* const removed = cuda.Allocate<uint64_t>(sorted.sets * words);
   int32_t* const stayed = cuda.Allocate<int32_t>(sorted.sets);
-  // The masks of some rows at a time, so that many boxes need little memory.
-  constexpr int64_t kMaskWords = 4 << 20;
-  const int64_t row_words =
-      std::clamp<int64_t>(kMaskWords / std::max<int64_t>(sorted.sets * words * 64, 1), 1, std::max<int64_t>(words, 1));
-  uint64_t* const masks = cuda.Allocate<uint64_t>(sorted.sets * row_words * 64 * words);
+  // The masks of some rows at a time, so that many boxes need little memory; more boxes never need less.
+  constexpr int64_t kMaskWords = 1 << 20;
+  const int64_t word_rows = std::max<int64_t>(sorted.sets * words * 64, 1);  // masks of the rows of one word
+  const int64_t mask_words = std::min(word_rows * words, std::max(kMaskWords, word_rows));
+  const int64_t row_words = std::max<int64_t>(mask_words / word_rows, 1);
+  uint64_t* const masks = cuda.Allocate<uint64_t>(mask_words);
   uint64_t* const keep = kept->words;
   POLYOP_RETURN_IF_ERROR(
       ForEach(cuda, sorted.sets * words, [=] POLYOP_DEVICE(int64_t i) { removed[i] = keep[i] = 0; }));

@@ -27,6 +27,7 @@ except (ImportError, RuntimeError) as error:
     print(f"torchvision is not a rival here: {error}")
 
 Call = Callable[[], object]
+DEVICE = "cuda"
 
 
 @dataclass
@@ -41,11 +42,11 @@ class Row:
 
 
 def random(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, device="cuda")
+    return torch.randn(shape, device=DEVICE)
 
 
 def boxes_of(count: int, scale: float = 1.0) -> torch.Tensor:
-    corner, size = torch.rand(count, 2, device="cuda") * 800, 16 + torch.rand(count, 2, device="cuda") * 300
+    corner, size = torch.rand(count, 2, device=DEVICE) * 800, 16 + torch.rand(count, 2, device=DEVICE) * 300
     return torch.cat([corner, corner + size], 1) * scale
 
 
@@ -53,16 +54,16 @@ def contests() -> list[tuple[str, str, float, dict[str, Call]]]:
     """Name, sizes, bytes that must move, and the calls; polyop's is first."""
     ops = torch.ops.polyop
     x, boxes = random(1, 256, 200, 304), boxes_of(1000)
-    rois = torch.cat([torch.zeros(1000, 1, device="cuda"), boxes], 1)
-    grid = torch.rand(1, 512, 512, 2, device="cuda") * 2 - 1
+    rois = torch.cat([torch.zeros(1000, 1, device=DEVICE), boxes], 1)
+    grid = torch.rand(1, 512, 512, 2, device=DEVICE) * 2 - 1
     picture = random(1, 64, 512, 512)
-    many, scores = boxes_of(10000), torch.rand(10000, device="cuda")
+    many, scores = boxes_of(10000), torch.rand(10000, device=DEVICE)
     features, weight = random(1, 256, 64, 64), random(256, 256, 3, 3) * 0.02
-    offset, mask = random(1, 18, 64, 64), torch.rand(1, 9, 64, 64, device="cuda")
+    offset, mask = random(1, 18, 64, 64), torch.rand(1, 9, 64, 64, device=DEVICE)
     line = random(64, 100000)
     small = random(8, 64, 128, 128)
-    points = torch.rand(20000, 3, device="cuda")
-    ends = torch.tensor([20000], dtype=torch.int32, device="cuda")
+    points = torch.rand(20000, 3, device=DEVICE)
+    ends = torch.tensor([20000], dtype=torch.int32, device=DEVICE)
     q = random(8, 900, 64)
     with_torchvision = torchvision is not None
     result: list[tuple[str, str, float, dict[str, Call]]] = []
@@ -105,7 +106,7 @@ def contests() -> list[tuple[str, str, float, dict[str, Call]]]:
     )  # fmt: skip
     add(
         "scaled_dot_product_attention", "8x900x64", 4 * q.nbytes + 8 * 900 * 900 * 4,
-        lambda: ops.scaled_dot_product_attention(q, q, q),
+        lambda: ops.scaled_dot_product_attention(q, q, q, None),
         torch=lambda: torch.softmax(q @ q.mT / 8, -1) @ q,
     )  # fmt: skip
     add("soft_nms", "1000 boxes", boxes.nbytes, lambda: polyop.soft_nms(boxes, scores[:1000], iou_threshold=0.3))
@@ -138,7 +139,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("bench.py needs a GPU that torch sees")
     torch.manual_seed(0)
-    block = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    block = torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
     bandwidth = 2 * block.nbytes / min(time_ms(block.clone)) / 1e6  # GB/s
     rows = []
     for name, sizes, moved, calls in track(contests(), "measuring"):

@@ -20,7 +20,7 @@ from polyop import tensorrt as polyop_tensorrt
 def build(case: dict) -> dict:
     model = onnx.load_from_string(case.pop("model"))
     engine = polyop_tensorrt.onnx2trt(model, case.pop("shapes", None), **case)
-    return {"size": len(engine.data), "layers": engine.layers, "runtime": engine.runtime}
+    return {"size": len(engine.data), "layers": engine.layers, "runtime": engine.runtime, "shapes": engine.shapes}
 
 
 def answer(case: dict) -> dict:

@@ -144,7 +144,7 @@ def test_super_resolution(program: str, tmp_path: Path) -> None:
 )
 def test_convert_explains(program: str, tmp_path: Path, arguments: list[str], said: str) -> None:
     model = tmp_path / "deform.onnx"
-    dynamic = {"x": {0: "n"}}
+    dynamic = {"x": {2: "h"}}
     polyop.export(
         DeformableNet().eval(), torch.rand(1, 3, 8, 8), model, input_names=["x"], output_names=["y"], dynamic=dynamic
     )

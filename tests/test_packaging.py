@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import polyop
+from polyop.tensorrt import get_tensorrt_op_path
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,9 +28,21 @@ def linked_libraries(binary: str | Path) -> list[str]:
     return re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", binary))
 
 
-def test_register_custom_ops_is_the_only_export(library):
-    lines = run("nm", "--dynamic", "--defined-only", library).splitlines()
-    assert sorted(line.split()[-1] for line in lines) == ["RegisterCustomOps", "polyop_catalogue"]
+def exports(library: str) -> list[str]:
+    return sorted(line.split()[-1] for line in run("nm", "--dynamic", "--defined-only", library).splitlines())
+
+
+def test_the_library_exports_what_callers_look_for(library):
+    assert exports(library) == ["RegisterCustomOps", "polyop_catalogue"]
+
+
+def test_the_plugin_library_links_no_tensorrt():
+    plugins = get_tensorrt_op_path()
+    if not plugins:
+        print("there is no CUDA here, so no plugin library: nothing to look at")
+        return
+    assert exports(plugins) == ["getCreators", "setLoggerFinder"]
+    assert [name for name in linked_libraries(plugins) if not name.startswith(GLIBC)] == []
 
 
 # glibc's own libraries are on every Linux; all else must be inside.

@@ -96,7 +96,7 @@ if HAS_PLUGINS:
         wrong_attribute = model("mmcv::MMCVCornerPool", {"x": x}, ["y"], {"mode": 9})
         wrong_rank = model("mmcv::MMCVCornerPool", {"x": x[0]}, ["y"], {"mode": 0})
         float_scales = model("custom::DynamicTRTResize", {"x": x, "scales": np.ones(4, np.float32)}, ["y"])
-        no_shapes = model("mmcv::MMCVCornerPool", {"x": x}, ["y"], {"mode": 0}, {"x": ["n", 3, 8, 8]})
+        no_shapes = model("mmcv::MMCVCornerPool", {"x": x}, ["y"], {"mode": 0}, {"x": ["n", 3, 8, "w"]})
         models = [wrong_plugin, wrong_version, wrong_attribute, wrong_rank, float_scales, no_shapes]
         for proto in models:
             proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
@@ -127,6 +127,15 @@ if HAS_PLUGINS:
             assert "error" not in answer, answer["error"]
             casts = [layer for layer in answer["layers"] if layer["type"] == "CAST"]
             assert bool(casts) == (node.name == "mmcv::MMCVRoiAlign"), answer["layers"]
+
+    def test_a_dynamic_batch_needs_no_shapes() -> None:
+        proto = model(
+            "mmcv::MMCVCornerPool", {"x": np.zeros((1, 3, 8, 8), np.float32)}, ["y"], {"mode": 0}, {"x": ["n", 3, 8, 8]}
+        )
+        proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+        (answer,) = build_all([{"model": proto.SerializeToString()}])
+        assert "error" not in answer, answer["error"]
+        assert answer["shapes"]["x"] == [[1, 3, 8, 8], [1, 3, 8, 8], [8, 3, 8, 8]]
 
 
 def test_models_without_custom_nodes_stay_as_they_are() -> None:

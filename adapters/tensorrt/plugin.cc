@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <exception>
 #include <new>
 #include <set>
@@ -146,6 +147,7 @@ struct Plugin::Call {
   const Kernel* kernel = nullptr;
   std::vector<AnyTensor> inputs, outputs;  // without data; pending extents are -1
   std::vector<int> size_tensors;           // of each output: which output of the plugin holds its size, or -1
+  size_t scratch = 0;                      // bytes
 };
 
 // All signatures of an operator have the same outputs, but for their extents. Optional ones are the last.
@@ -336,7 +338,8 @@ int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc*, int32_
 
 size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
                                 const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) const noexcept {
-  return Guarded<size_t>(name_, 0, [&]() -> size_t {
+  constexpr size_t kNoWorkspace = size_t{1} << 60;  // there is no code for failure: nobody has so much
+  return Guarded<size_t>(name_, kNoWorkspace, [&]() -> size_t {
     const std::vector<AnyTensor> tensors =
         InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
     std::vector<AnyTensor> results;
@@ -348,8 +351,9 @@ size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs,
     size_t bytes = 0;
     Status status = FindKernel(op_, tensors, &kernel);
     if (status.ok()) status = MeasureScratch(*kernel, params_.get(), tensors, results, &bytes);
-    if (!status.ok()) Report(name_, status);
-    return bytes;
+    if (status.ok()) return bytes;
+    Report(name_, status);
+    return kNoWorkspace;
   });
 }
 
@@ -388,8 +392,9 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
       call->outputs.push_back(output);
     }
     call->outputs.resize(static_cast<size_t>(signature.num_outputs()));  // the others are not wanted
+    status = MeasureScratch(*call->kernel, params_.get(), call->inputs, call->outputs, &call->scratch);
     call_ = std::move(call);
-    return 0;
+    return CodeOf(name_, status);
   });
 }
 
@@ -403,10 +408,7 @@ int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::Plugi
       if (!IsShapeInput(op_, static_cast<int>(i))) tensors[i].data = const_cast<void*>(inputs[at++]);
     }
     for (size_t o = 0; o < results.size(); ++o) results[o].data = results[o].present ? outputs[o] : nullptr;
-    size_t bytes = 0;
-    Status status = MeasureScratch(*call_->kernel, params_.get(), call_->inputs, call_->outputs, &bytes);
-    if (!status.ok()) return CodeOf(name_, status);
-    const CudaContext cuda(stream, workspace, bytes);
+    const CudaContext cuda(stream, workspace, call_->scratch);
     GivenOutputs source(outputs, call_->size_tensors);
     return CodeOf(name_, call_->kernel->launch({params_.get(), &cuda, tensors, results, &source}));
   });
@@ -455,6 +457,8 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
 }
 
 const std::vector<std::unique_ptr<Creator>>& Creators() {
+  static auto* names = new std::deque<std::string>();
+  static auto* nodes = new std::deque<NodeName>();
   static const auto* creators = [] {
     auto* made = new std::vector<std::unique_ptr<Creator>>();  // TensorRT keeps pointers to them until the end
     std::set<std::string_view> seen;
@@ -466,8 +470,8 @@ const std::vector<std::unique_ptr<Creator>>& Creators() {
         if (seen.insert(node.op_type()).second) made->push_back(std::make_unique<Creator>(*op, node));
       }
       // A name that no runtime has for a node of its own, unlike NonMaxSuppression or ScatterND.
-      auto* own = new std::string("polyop::polyop_" + std::string(op->name));
-      made->push_back(std::make_unique<Creator>(*op, *new NodeName(own->c_str())));
+      const std::string& name = names->emplace_back("polyop::polyop_" + std::string(op->name));
+      made->push_back(std::make_unique<Creator>(*op, nodes->emplace_back(name.c_str())));
     }
     return made;
   }();

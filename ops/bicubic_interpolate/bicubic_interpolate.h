@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/cubic.h"
 #include "core/operator.h"
 
 namespace polyop {
@@ -32,5 +33,11 @@ struct BicubicInterpolate {
       .differences = "none known",
   };
 };
+
+/// How dimension 2 or 3 is sampled.
+inline ResizeAxis AxisOf(const BicubicInterpolate& op, const Shape& input, const Shape& output, int dim) {
+  return op.align_corners ? ResizeAxis::AlignedCorners(input[dim], output[dim])
+                          : ResizeAxis::ByScale(input[dim], output[dim], op.scale_factor[static_cast<size_t>(dim - 2)]);
+}
 
 }  // namespace polyop

@@ -7,12 +7,8 @@ namespace {
 template <class T>
 Status BicubicInterpolateCuda(const BicubicInterpolate& op, const CudaContext& cuda, Tensor<const T, 4> input,
                               Tensor<T, 4> output) {
-  const auto axis = [&](int dim) {
-    return op.align_corners
-               ? ResizeAxis::AlignedCorners(input.dim(dim), output.dim(dim))
-               : ResizeAxis::ByScale(input.dim(dim), output.dim(dim), op.scale_factor[static_cast<size_t>(dim - 2)]);
-  };
-  return BicubicResizeCuda(cuda, input, axis(2), axis(3), output);
+  return BicubicResizeCuda(cuda, input, AxisOf(op, input.shape(), output.shape(), 2),
+                           AxisOf(op, input.shape(), output.shape(), 3), output);
 }
 
 POLYOP_CUDA_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCuda<float>);

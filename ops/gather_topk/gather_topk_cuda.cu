@@ -1,26 +1,31 @@
 #include "core/cuda.h"
+#include "core/words.h"
 #include "ops/gather_topk/gather_topk.h"
 
 namespace polyop {
 namespace {
 
-// A wrong index reads nothing; its row is 0.
+// Rows of `row` elements, `picks` of them of each batch entry of `rows`. A wrong index reads nothing; its row is 0.
+template <class Word, class I>
+Status Gather(const CudaContext& cuda, const Word* data, const I* indices, int64_t rows, const Divider& picks,
+              const Divider& row, Word* gathered, int64_t size) {
+  return ForEach(cuda, size, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t column;
+    const int64_t pick = row.Split(i, &column), index = indices[pick];
+    const bool inside = index >= 0 && index < rows;
+    gathered[i] = inside ? data[(picks.Quotient(pick) * rows + index) * row.divisor() + column] : Word{0};
+  });
+}
+
 template <class T, class I, int kRank>
 Status GatherTopkCuda(const GatherTopk&, const CudaContext& cuda, Tensor<const T, kAnyRank> data,
                       Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
-  int64_t row_size = 1;
-  for (int d = kRank; d < data.rank(); ++d) row_size *= data.dim(d);
-  const T* const from = data.data();
-  const I* const picks = indices.data();
-  T* const to = gathered.data();
-  const int64_t rows = data.dim(kRank - 1);
-  const Divider row(row_size), batch(indices.dim(kRank - 1));
-  return ForEach(cuda, gathered.size(), [=] POLYOP_DEVICE(int64_t i) {
-    int64_t column;
-    const int64_t pick = row.Split(i, &column), index = picks[pick];
-    const bool inside = index >= 0 && index < rows;
-    to[i] = inside ? from[(batch.Quotient(pick) * rows + index) * row.divisor() + column] : T{};
-  });
+  using Word = WordOf<T>;
+  int64_t row = 1;
+  for (int d = kRank; d < data.rank(); ++d) row *= data.dim(d);
+  return Gather(cuda, reinterpret_cast<const Word*>(data.data()), indices.data(), data.dim(kRank - 1),
+                Divider(indices.dim(kRank - 1)), Divider(row), reinterpret_cast<Word*>(gathered.data()),
+                gathered.size());
 }
 
 #define POLYOP_GATHER_TOPK(T, NAME)                                                   \

@@ -23,6 +23,7 @@ struct Levels {
     const float x = location_x * static_cast<float>(width) - 0.5f, y = location_y * static_cast<float>(height) - 0.5f;
     Sample sample;
     for (int k = 0; k < 4; ++k) sample.pixel[k] = -1;
+    if (height > spatial || width > spatial || start < 0 || start >= spatial) return sample;
     if (!(x > -1 && x < static_cast<float>(width) && y > -1 && y < static_cast<float>(height))) return sample;
     const float left = std::floor(x), top = std::floor(y), dx = x - left, dy = y - top;
     for (int k = 0; k < 4; ++k) {

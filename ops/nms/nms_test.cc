@@ -1,7 +1,9 @@
 #include "ops/nms/nms.h"
 
 #include <cmath>
+#include <iostream>
 
+#include "core/cuda_context.h"
 #include "core/testing.h"
 
 namespace polyop::testing {
@@ -31,6 +33,41 @@ TEST(Nms, MatchesReference) {
         }
       }
     }
+  }
+}
+
+// More boxes than the GPU keeps masks of at a time, in clusters, so that few stay.
+TEST(Nms, ManyBoxes) {
+  std::mt19937 rng(5);
+  constexpr int64_t kCount = 9000;
+  HostTensor boxes = HostTensor::Uniform(DType::kF32, {kCount, 4}, rng, 0, 3);
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double x = static_cast<double>(rng() % 10) * 100, y = static_cast<double>(rng() % 10) * 100;
+    boxes.set(4 * i, boxes.at(4 * i) + x);
+    boxes.set(4 * i + 1, boxes.at(4 * i + 1) + y);
+    boxes.set(4 * i + 2, boxes.at(4 * i + 2) + x + 40);
+    boxes.set(4 * i + 3, boxes.at(4 * i + 3) + y + 40);
+  }
+  ExpectMatchesReference(Nms{}, {boxes, HostTensor::Uniform(DType::kF32, {kCount}, rng, 0, 1)});
+}
+
+// TensorRT reserves what the largest shapes need.
+TEST(Nms, ScratchOnTheDeviceNeverShrinks) {
+  if (!HasEmulation(*FindOp("nms"))) {
+    std::cout << "This build has no CUDA kernels (ThreadSanitizer): nothing to measure\n";
+    return;
+  }
+  size_t before = 0;
+  for (int64_t count = 0; count < 300000; count += 1 + count / 7) {
+    const std::vector<AnyTensor> inputs = {{nullptr, DType::kF32, true, {count, 4}},
+                                           {nullptr, DType::kF32, true, {count}}};
+    const Kernel* kernel = nullptr;
+    ASSERT_TRUE(FindOp("nms")->FindKernel(Device::kCudaEmulated, inputs, &kernel).ok());
+    size_t bytes = 0;
+    const Nms op;
+    ASSERT_TRUE(MeasureScratch(*FindOp("nms"), *kernel, &op, inputs, &bytes).ok());
+    EXPECT_GE(bytes, before) << count << " boxes";
+    before = bytes;
   }
 }
 

@@ -1,4 +1,5 @@
 #include "core/cuda.h"
+#include "core/words.h"
 #include "ops/scatter_nd/scatter_nd.h"
 
 namespace polyop {
@@ -24,6 +25,26 @@ struct SlicePlaces {
   }
 };
 
+// last[slice] = the highest number of a tuple that names it, or -1.
+template <class I>
+Status FindLast(const CudaContext& cuda, const SlicePlaces<I>& places, int64_t tuples, int64_t slices, int64_t* last) {
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, slices, [=] POLYOP_DEVICE(int64_t i) { last[i] = -1; }));
+  return ForEach(cuda, tuples, [=] POLYOP_DEVICE(int64_t tuple) {
+    const int64_t slice = places.Of(tuple);
+    if (slice >= 0) AtomicMax(last + slice, tuple);
+  });
+}
+
+template <class Word, class I>
+Status WriteSlices(const CudaContext& cuda, const SlicePlaces<I>& places, const int64_t* last, const Word* updates,
+                   int64_t size, const Divider& slice_size, Word* output) {
+  return ForEach(cuda, size, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t element;
+    const int64_t tuple = slice_size.Split(i, &element), slice = places.Of(tuple);
+    if (slice >= 0 && last[slice] == tuple) output[slice * slice_size.divisor() + element] = updates[i];
+  });
+}
+
 // Of several tuples that name the same slice the last one counts: the highest number is found first, so the result
 // does not depend on the order of threads. A tuple out of range changes nothing.
 template <class T, class I>
@@ -40,19 +61,9 @@ Status ScatterNDCuda(const ScatterND&, const CudaContext& cuda, Tensor<const T, 
   POLYOP_RETURN_IF_ERROR(CopyOnDevice(cuda, output.data(), data.data(), static_cast<size_t>(data.size()) * sizeof(T)));
   if (updates.size() == 0 || slices == 0) return cuda.Check();
   int64_t* const last = cuda.Allocate<int64_t>(slices);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, slices, [=] POLYOP_DEVICE(int64_t i) { last[i] = -1; }));
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, tuples, [=] POLYOP_DEVICE(int64_t tuple) {
-    const int64_t slice = places.Of(tuple);
-    if (slice >= 0) AtomicMax(last + slice, tuple);
-  }));
-  const T* const from = updates.data();
-  T* const to = output.data();
-  const Divider slice_divider(slice_size);
-  return ForEach(cuda, updates.size(), [=] POLYOP_DEVICE(int64_t i) {
-    int64_t element;
-    const int64_t tuple = slice_divider.Split(i, &element), slice = places.Of(tuple);
-    if (slice >= 0 && last[slice] == tuple) to[slice * slice_divider.divisor() + element] = from[i];
-  });
+  POLYOP_RETURN_IF_ERROR(FindLast(cuda, places, tuples, slices, last));
+  return WriteSlices(cuda, places, last, reinterpret_cast<const WordOf<T>*>(updates.data()), updates.size(),
+                     Divider(slice_size), reinterpret_cast<WordOf<T>*>(output.data()));
 }
 
 #define POLYOP_SCATTER_ND(T, NAME)                                             \

@@ -35,6 +35,7 @@ __all__ = [
     "TRTWrapper",
     "get_tensorrt_op_path",
     "is_tensorrt_plugin_loaded",
+    "load_tensorrt_plugin",
     "load_trt_engine",
     "onnx2trt",
     "preprocess_onnx",
@@ -43,6 +44,9 @@ __all__ = [
 
 Shapes = Mapping[str, Sequence[Sequence[int]]]
 """Of each input the least, the usual and the largest shape."""
+
+MOST_OF_A_BATCH = 8
+"""Where only the first extent is dynamic and nothing is said, it is 1 to this."""
 
 _MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_rtx_bindings")
 
@@ -123,6 +127,11 @@ def is_tensorrt_plugin_loaded() -> bool:
     return bool(get_tensorrt_op_path())
 
 
+def load_tensorrt_plugin() -> bool:
+    """As `is_tensorrt_plugin_loaded`, under the name that MMCV's users call first."""
+    return is_tensorrt_plugin_loaded()
+
+
 def _registered(trt: Any) -> list[tuple[str, str, str]]:
     return sorted((c.name, c.plugin_version, c.plugin_namespace) for c in trt.get_plugin_registry().all_creators)
 
@@ -155,7 +164,7 @@ class SerializedEngine:
 
 
 def _check_shapes(model: onnx.ModelProto, shapes: Shapes | None) -> dict[str, list[list[int]]]:
-    """Least, usual and largest shape of every input: the caller's, or the model's where it is fixed."""
+    """Least, usual and largest shape of every input: the caller's, or the model's where all but the batch is fixed."""
     given = {name: [list(map(int, s)) for s in three] for name, three in (shapes or {}).items()}
     initialized = {tensor.name for tensor in model.graph.initializer}
     inputs = [info for info in model.graph.input if info.name not in initialized]
@@ -166,6 +175,8 @@ def _check_shapes(model: onnx.ModelProto, shapes: Shapes | None) -> dict[str, li
     for info in inputs:
         own = [d.dim_value if d.HasField("dim_value") else -1 for d in info.type.tensor_type.shape.dim]
         three = given.get(info.name)
+        if three is None and own[:1] == [-1] and all(d >= 0 for d in own[1:]):
+            three = [[n, *own[1:]] for n in (1, 1, MOST_OF_A_BATCH)]
         if three is None:
             if any(d < 0 for d in own):
                 raise ModelError(
@@ -252,7 +263,8 @@ def onnx2trt(
 
     Args:
         onnx_model: the model or its file.
-        opt_shape_dict: of each input with dynamic extents the least, the usual and the largest shape.
+        opt_shape_dict: of each input with dynamic extents the least, the usual and the largest shape. An input whose
+            first extent alone is dynamic, and that is not named, gets batches of 1 to 8.
         log_level: without effect; `verbose` shows all that TensorRT says.
         fp16_mode: computes in half precision wherever the operators can; inputs and outputs stay as they are.
         max_workspace_size: bytes of GPU memory that layers may use; 0: TensorRT's own limit.
