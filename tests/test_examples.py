@@ -55,6 +55,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert said.count("equals NumPy") == 2
     assert said.count("'index'[1] is 50, wanted below 50") == 2
     assert "lines of code by polyop" in said
+    assert "CUDA kernels: " in said
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 // by_hand::ScaledGather against ONNX Runtime's C++ API: what one writes without polyop, for one runtime, one element
-// type, one device and one thread. y[k] = x[index[k]] * scale[k], the scales optional.
+// type and one thread. y[k] = x[index[k]] * scale[k], the scales optional. With BY_HAND_CUDA also for the CUDA
+// provider, on its stream; by_hand_cuda.cu has the kernel.
 #include <string>
 #include <vector>
 
@@ -9,10 +10,56 @@
 
 namespace {
 
+// A call's tensors, their shapes checked.
+struct Call {
+  int64_t rows, columns, count;
+  const float *x, *scale;  // scale may be null
+  const int64_t* index;
+  float* y;
+};
+
+[[noreturn]] void Fail(const std::string& message) {
+  throw Ort::Exception("ScaledGather: " + message, ORT_INVALID_ARGUMENT);
+}
+
+Call ReadCall(const Ort::KernelContext& context) {
+  const Ort::ConstValue x = context.GetInput(0), index = context.GetInput(1);
+  const std::vector<int64_t> x_shape = x.GetTensorTypeAndShapeInfo().GetShape();
+  const std::vector<int64_t> index_shape = index.GetTensorTypeAndShapeInfo().GetShape();
+  if (x_shape.size() != 2) Fail("'x' has rank " + std::to_string(x_shape.size()) + ", wanted 2");
+  if (index_shape.size() != 1) Fail("'index' has rank " + std::to_string(index_shape.size()) + ", wanted 1");
+  Call call{x_shape[0], x_shape[1], index_shape[0], x.GetTensorData<float>(), nullptr, index.GetTensorData<int64_t>(),
+            nullptr};
+  if (context.GetInputCount() > 2) {
+    const Ort::ConstValue scale = context.GetInput(2);
+    if (scale != nullptr) {
+      if (scale.GetTensorTypeAndShapeInfo().GetShape() != index_shape) Fail("'scale' and 'index' differ in shape");
+      call.scale = scale.GetTensorData<float>();
+    }
+  }
+  call.y = context.GetOutput(0, {call.count, call.columns}).GetTensorMutableData<float>();
+  return call;
+}
+
+void ComputeOnCpu(const Call& call, const Ort::KernelContext&) {
+  for (int64_t k = 0; k < call.count; ++k) {
+    const int64_t row = call.index[k];
+    if (row < 0 || row >= call.rows) {
+      Fail("'index'[" + std::to_string(k) + "] is " + std::to_string(row) + ", wanted below " +
+           std::to_string(call.rows));
+    }
+    for (int64_t c = 0; c < call.columns; ++c) {
+      call.y[k * call.columns + c] = call.x[row * call.columns + c] * (call.scale ? call.scale[k] : 1.0f);
+    }
+  }
+}
+
+template <void (*kCompute)(const Call&, const Ort::KernelContext&)>
 struct ScaledGatherKernel {
   OrtStatusPtr ComputeV2(OrtKernelContext* raw) {
     try {
-      Compute(Ort::KernelContext(raw));
+      const Ort::KernelContext context(raw);
+      kCompute(ReadCall(context), context);
       return nullptr;
     } catch (const Ort::Exception& e) {
       return Ort::GetApi().CreateStatus(e.GetOrtErrorCode(), e.what());
@@ -20,49 +67,16 @@ struct ScaledGatherKernel {
       return Ort::GetApi().CreateStatus(ORT_FAIL, e.what());
     }
   }
-
- private:
-  [[noreturn]] static void Fail(const std::string& message) {
-    throw Ort::Exception("ScaledGather: " + message, ORT_INVALID_ARGUMENT);
-  }
-
-  static void Compute(Ort::KernelContext context) {
-    const Ort::ConstValue x = context.GetInput(0), index = context.GetInput(1);
-    const auto x_info = x.GetTensorTypeAndShapeInfo(), index_info = index.GetTensorTypeAndShapeInfo();
-    const std::vector<int64_t> x_shape = x_info.GetShape(), index_shape = index_info.GetShape();
-    if (x_shape.size() != 2) Fail("'x' has rank " + std::to_string(x_shape.size()) + ", wanted 2");
-    if (index_shape.size() != 1) Fail("'index' has rank " + std::to_string(index_shape.size()) + ", wanted 1");
-    const int64_t rows = x_shape[0], columns = x_shape[1], count = index_shape[0];
-    const float* scale = nullptr;
-    if (context.GetInputCount() > 2) {
-      const Ort::ConstValue scales = context.GetInput(2);
-      if (scales != nullptr) {
-        const std::vector<int64_t> shape = scales.GetTensorTypeAndShapeInfo().GetShape();
-        if (shape != index_shape) Fail("'scale' and 'index' differ in shape");
-        scale = scales.GetTensorData<float>();
-      }
-    }
-    Ort::UnownedValue y = context.GetOutput(0, {count, columns});
-    const float* const from = x.GetTensorData<float>();
-    const int64_t* const at = index.GetTensorData<int64_t>();
-    float* const to = y.GetTensorMutableData<float>();
-    for (int64_t k = 0; k < count; ++k) {
-      if (at[k] < 0 || at[k] >= rows) {
-        Fail("'index'[" + std::to_string(k) + "] is " + std::to_string(at[k]) + ", wanted below " +
-             std::to_string(rows));
-      }
-      for (int64_t c = 0; c < columns; ++c) to[k * columns + c] = from[at[k] * columns + c] * (scale ? scale[k] : 1.0f);
-    }
-  }
 };
 
-struct ScaledGatherOp : Ort::CustomOpBase<ScaledGatherOp, ScaledGatherKernel, /*WithStatus=*/true> {
+template <class Kernel, bool kCuda>
+struct ScaledGatherOp : Ort::CustomOpBase<ScaledGatherOp<Kernel, kCuda>, Kernel, /*WithStatus=*/true> {
   OrtStatusPtr CreateKernelV2(const OrtApi&, const OrtKernelInfo*, void** kernel) const {
-    *kernel = new ScaledGatherKernel;
+    *kernel = new Kernel;
     return nullptr;
   }
   const char* GetName() const { return "ScaledGather"; }
-  const char* GetExecutionProviderType() const { return "CPUExecutionProvider"; }
+  const char* GetExecutionProviderType() const { return kCuda ? "CUDAExecutionProvider" : "CPUExecutionProvider"; }
   size_t GetInputTypeCount() const { return 3; }
   ONNXTensorElementDataType GetInputType(size_t i) const {
     return i == 1 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
@@ -83,13 +97,35 @@ struct ScaledGatherOp : Ort::CustomOpBase<ScaledGatherOp, ScaledGatherKernel, /*
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
-                                                                               const OrtApiBase* base) {
+#ifdef BY_HAND_CUDA
+// An index out of range gives 0. Null, or what CUDA says.
+extern "C" const char* LaunchScaledGather(const float* x, const int64_t* index, const float* scale, float* y,
+                                          int64_t rows, int64_t columns, int64_t count, void* stream);
+
+namespace {
+
+void ComputeOnGpu(const Call& call, const Ort::KernelContext& context) {
+  const char* const error = LaunchScaledGather(call.x, call.index, call.scale, call.y, call.rows, call.columns,
+                                               call.count, context.GetGPUComputeStream());
+  if (error != nullptr) Fail(error);
+}
+
+}  // namespace
+#endif
+
+extern "C" __attribute__((visibility("default")))
+OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   Ort::InitApi(base->GetApi(ORT_API_VERSION));
-  static const ScaledGatherOp op;
+  static const ScaledGatherOp<ScaledGatherKernel<ComputeOnCpu>, false> op;
+#ifdef BY_HAND_CUDA
+  static const ScaledGatherOp<ScaledGatherKernel<ComputeOnGpu>, true> gpu_op;
+#endif
   static Ort::CustomOpDomain domain{"by_hand"};
   try {
     domain.Add(&op);
+#ifdef BY_HAND_CUDA
+    domain.Add(&gpu_op);
+#endif
     Ort::UnownedSessionOptions(options).Add(domain);
   } catch (const Ort::Exception& e) {
     return Ort::GetApi().CreateStatus(e.GetOrtErrorCode(), e.what());

@@ -1,12 +1,15 @@
 """One operator twice: against ONNX Runtime's C++ API (by_hand.cc), and by polyop's definition (ops/scaled_gather/).
 
-Both are built, run beside each other, and given bad input; then their lines of code are counted.
+Both are built, for the CPU and (where nvcc is) for CUDA on the session's stream; run on the CPU beside each other, and
+given bad input; then their lines of code are counted.
 
 python examples/by_hand/main.py [FOLDER]     where they are built
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,19 +30,31 @@ def command(*words: object) -> None:
         raise SystemExit(done.stdout + done.stderr)
 
 
+def find_nvcc() -> str | None:
+    return shutil.which("nvcc", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"]))
+
+
 def build_by_hand(folder: Path) -> Path:
+    """With the CUDA kernel where there is nvcc. CUDA's runtime is linked statically: the library loads without a GPU too."""
     library = folder / "libby_hand.so"
-    command("c++", "-std=c++20", "-O2", "-fPIC", "-shared", f"-I{HEADERS}", HERE / "by_hand.cc", "-o", library)
+    sources, options = [HERE / "by_hand.cc"], ["-std=c++20", "-shared", f"-I{HEADERS}", "-o", library]
+    if nvcc := find_nvcc():
+        flags = ["-arch=all-major", "-O2", "-DBY_HAND_CUDA", "-Xcompiler", "-fPIC", "-cudart", "static"]
+        command(nvcc, *flags, *options, *sources, HERE / "by_hand_cuda.cu")
+    else:
+        command("c++", "-O2", "-fPIC", *options, *sources)
     return library
 
 
 def build_by_polyop(folder: Path) -> Path:
     beside = Path(sys.executable).parent / "cmake"
     cmake = beside if beside.exists() else "cmake"
+    nvcc = find_nvcc()
+    cuda = ["-DPOLYOP_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCMAKE_CUDA_ARCHITECTURES=75-real"] if nvcc else []
     command(
         cmake, "-S", ROOT, "-B", folder / "build", "-G", "Ninja", f"-DPOLYOP_EXTRA_OPS_DIRS={HERE / 'ops'}",
         "-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF", "-DPOLYOP_BUILD_TESTS=OFF",
-        f"-DPython3_EXECUTABLE={sys.executable}",
+        f"-DPython3_EXECUTABLE={sys.executable}", *cuda,
     )  # fmt: skip
     command(cmake, "--build", folder / "build", "--target", "polyop_onnxruntime")
     (library,) = (folder / "build").rglob("libpolyop_onnxruntime.so")
@@ -88,10 +103,14 @@ def main(folder: Path) -> None:
             raise SystemExit(f"{domain}: an index out of range was taken")
         print(f"{domain:10} equals NumPy, with and without scales; bad input: …{said[-60:]}")
     ops = HERE / "ops" / "scaled_gather"
-    print(f"lines of code by hand:   {lines(HERE / 'by_hand.cc'):3}, for ONNX Runtime, float32, one thread")
+    hand = lines(HERE / "by_hand.cc", HERE / "by_hand_cuda.cu")
+    polyop = lines(*(ops / f"scaled_gather{end}" for end in (".h", "_cpu.cc", "_cuda.cu")))
     print(
-        f"lines of code by polyop: {lines(ops / 'scaled_gather.h', ops / 'scaled_gather_cpu.cc'):3}, for ONNX Runtime and "
-        "PyTorch, three types, all threads, documentation"
+        f"CUDA kernels: {'compiled; they need a GPU to run' if find_nvcc() else 'not compiled, there is no nvcc here'}"
+    )
+    print(f"lines of code by hand:   {hand:3}, for ONNX Runtime, CPU and CUDA, float32, one thread")
+    print(
+        f"lines of code by polyop: {polyop:3}, for ONNX Runtime, PyTorch and TensorRT, CPU and CUDA, three types, all threads"
     )
 
 
