@@ -7,6 +7,7 @@
 #define POLYOP_CORE_BOXES_INL_H_
 #endif
 
+#include "core/boxes_overlap.h"
 #include "core/context.h"
 #include "core/rotated_boxes.h"
 #include "core/simd.h"
@@ -38,6 +39,12 @@ struct BoxArrays {
     y2[i] = box[3];
     area[i] = (box[2] - box[0] + offset) * (box[3] - box[1] + offset);
   }
+  /// What boxes i of this and k of `other` share, exactly.
+  BoxOverlap Overlap(int64_t i, const BoxArrays& other, int64_t k, double offset) const {
+    const float a[4] = {x1[i], y1[i], x2[i], y2[i]};
+    const float b[4] = {other.x1[k], other.y1[k], other.x2[k], other.y2[k]};
+    return BoxOverlap::Of(a, b, offset);
+  }
   void Copy(int64_t to, const BoxArrays& source, int64_t from) const {
     x1[to] = source.x1[from];
     y1[to] = source.y1[from];
@@ -46,19 +53,6 @@ struct BoxArrays {
     area[to] = source.area[from];
   }
 };
-
-/// Whether intersection > threshold * union, in double precision. NaN and reversed boxes: false.
-inline bool OverlapExactly(const BoxArrays& a, int64_t i, const BoxArrays& b, int64_t j, double offset,
-                           double threshold) {
-  const double width = std::min<double>(a.x2[i], b.x2[j]) - std::max<double>(a.x1[i], b.x1[j]) + offset;
-  const double height = std::min<double>(a.y2[i], b.y2[j]) - std::max<double>(a.y1[i], b.y1[j]) + offset;
-  if (!(width > 0) || !(height > 0)) return false;
-  const auto area = [offset](const BoxArrays& s, int64_t k) {
-    return (static_cast<double>(s.x2[k]) - s.x1[k] + offset) * (static_cast<double>(s.y2[k]) - s.y1[k] + offset);
-  };
-  const double intersection = width * height;
-  return intersection > threshold * (area(a, i) + area(b, j) - intersection);
-}
 
 /// Calls exact(k) for those of others[begin, end) that box i may overlap by `threshold` or more, in order, until it
 /// returns true; returns whether it did. A float test finds them (its error is below 1e-6 of the union, so none is
@@ -98,7 +92,7 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
 inline bool OverlapsAny(const BoxArrays& candidates, int64_t i, const BoxArrays& kept, int64_t begin, int64_t end,
                         float offset, float threshold) {
   return AnySuspect<false>(candidates, i, kept, begin, end, offset, threshold,
-                           [&](int64_t k) { return OverlapExactly(candidates, i, kept, k, offset, threshold); });
+                           [&](int64_t k) { return candidates.Overlap(i, kept, k, offset).More(threshold); });
 }
 
 /// Greedy suppression of `count` boxes that come by falling score: a box stays unless it overlaps one that stayed

@@ -4,6 +4,7 @@
 
 #include "core/cuda.h"
 #include "core/deform_conv_rule.h"
+#include "core/zero_padded_sample.h"
 
 namespace polyop {
 
@@ -20,42 +21,26 @@ struct Sizes {
   POLYOP_HD int64_t deform_channels() const { return channels / deform_groups; }
 };
 
-// The four pixels around a sample, with its mask in the weights. Those outside are -1.
-struct Sample {
-  int32_t pixel[4];
-  float weight[4];
-
-  template <class T>
-  POLYOP_HD float Of(const T* plane) const {
-    float sum = 0;
-    for (int k = 0; k < 4; ++k) {
-      if (pixel[k] >= 0) sum = std::fma(ToFloat(plane[pixel[k]]), weight[k], sum);
-    }
-    return sum;
+template <class T>
+POLYOP_HD float ValueOf(const ZeroPaddedSample& sample, const T* plane) {
+  float sum = 0;
+  for (int k = 0; k < 4; ++k) {
+    if (sample.pixel[k] >= 0) sum = std::fma(ToFloat(plane[sample.pixel[k]]), sample.weight[k], sum);
   }
-};
+  return sum;
+}
 
 // The sample of one point of the filter for one output pixel. `offset` and `mask` (may be null) are those of a picture.
 template <class T>
-POLYOP_HD Sample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group, int64_t point,
-                            int64_t out) {
+POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
+                                      int64_t point, int64_t out) {
   const int64_t at = deform_group * s.points() + point;
   const int64_t row = out / s.out_width * s.stride[0] - s.padding[0] + point / s.kernel_width * s.dilation[0];
   const int64_t column = out % s.out_width * s.stride[1] - s.padding[1] + point % s.kernel_width * s.dilation[1];
   const float y = static_cast<float>(row) + ToFloat(offset[2 * at * s.out_pixels + out]);
   const float x = static_cast<float>(column) + ToFloat(offset[(2 * at + 1) * s.out_pixels + out]);
-  Sample sample;
-  for (int k = 0; k < 4; ++k) sample.pixel[k] = -1;
-  if (!(y > -1 && x > -1 && y < static_cast<float>(s.height) && x < static_cast<float>(s.width))) return sample;
-  const float top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
   const float factor = mask != nullptr ? ToFloat(mask[at * s.out_pixels + out]) : 1.0f;
-  for (int k = 0; k < 4; ++k) {
-    const int64_t r = static_cast<int64_t>(top) + k / 2, c = static_cast<int64_t>(left) + k % 2;
-    if (r < 0 || r >= s.height || c < 0 || c >= s.width) continue;
-    sample.pixel[k] = static_cast<int32_t>(r * s.width + c);
-    sample.weight[k] = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx) * factor;
-  }
-  return sample;
+  return ZeroPaddedSample::At(y, x, s.height, s.width, factor);
 }
 
 // Few filters in a group, as in depthwise convolution: a thread for each output.
@@ -72,12 +57,12 @@ Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const
     float sum = bias != nullptr ? ToFloat(bias[filter]) : 0;
     for (int64_t point = 0; point < s.points(); ++point) {
       int64_t found_for = -1;
-      Sample sample;
+      ZeroPaddedSample sample;
       for (int64_t c = 0; c < s.group_channels(); ++c) {
         const int64_t deform_group = (first + c) / s.deform_channels();
         if (deform_group != found_for) sample = FindSample(s, offsets, masks, deform_group, point, out);
         found_for = deform_group;
-        const float value = sample.Of(input + (n * s.channels + first + c) * s.height * s.width);
+        const float value = ValueOf(sample, input + (n * s.channels + first + c) * s.height * s.width);
         sum = std::fma(value, ToFloat(weight[(filter * s.group_channels() + c) * s.points() + point]), sum);
       }
     }
@@ -96,9 +81,10 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
   };
   const int64_t tiles = BlocksFor(s.out_pixels, kPixels), strips = BlocksFor(s.group_filters(), kFilters);
   const Divider by_strips(strips), by_tiles(tiles), by_groups(s.groups);
-  constexpr int64_t kShared = kPixels * static_cast<int64_t>(sizeof(Sample)) + kDepth * (kFilters + kPixels) * 4 + 64;
+  constexpr int64_t kShared =
+      kPixels * static_cast<int64_t>(sizeof(ZeroPaddedSample)) + kDepth * (kFilters + kPixels) * 4 + 64;
   return ForBlocks(cuda, batch * s.groups * tiles * strips, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
-    Sample* const samples = block.Shared<Sample>(kPixels);
+    ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(kPixels);
     float* const columns = block.Shared<float>(kDepth * kPixels);   // [kDepth][kPixels]
     float* const weights = block.Shared<float>(kDepth * kFilters);  // [kDepth][kFilters]
     int64_t strip, tile, group;
@@ -134,7 +120,7 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
               const bool inside = k < depth && p < pixels;
               const T* const plane =
                   input + (n * s.channels + first_channel + channel + (inside ? k : 0)) * s.height * s.width;
-              columns[i] = inside ? samples[p].Of(plane) : 0;
+              columns[i] = inside ? ValueOf(samples[p], plane) : 0;
             }
             for (int i = t; i < kDepth * kFilters; i += kThreadsPerBlock) {
               const int k = i % kDepth, f = i / kDepth;

@@ -24,26 +24,11 @@ std::string RanksAndTypes(std::span<const AnyTensor> inputs) {
   return text;
 }
 
-const TensorSpec& SpecOf(const Signature& s, size_t i) {
-  return s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
-}
-
 bool TypesMatch(const Signature& s, const Kernel& kernel, std::span<const AnyTensor> inputs) {
   if (inputs.size() > static_cast<size_t>(s.num_inputs()) && !s.variadic()) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].present || SpecOf(s, i).any_dtype) continue;
     if (inputs[i].dtype != kernel.inputs[std::min<size_t>(i, s.num_inputs() - 1)]) return false;
-  }
-  return true;
-}
-
-bool RanksMatch(const Signature& s, std::span<const AnyTensor> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorSpec& spec = SpecOf(s, i);
-    if (!inputs[i].present) continue;
-    const int rank = inputs[i].shape.rank();
-    const bool scalar = spec.rank == 0 && rank <= 1;
-    if (!scalar && (spec.has_rest ? rank < spec.rank - 1 : rank != spec.rank)) return false;
   }
   return true;
 }

@@ -15,6 +15,7 @@
 //   bool InputReal(int input, int64_t index, double* real);   false: not known now
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -24,6 +25,23 @@
 #include "core/tensor.h"
 
 namespace polyop {
+
+/// The tensor of the signature that an input belongs to: all of a variadic one to the last.
+inline const TensorSpec& SpecOf(const Signature& s, size_t i) {
+  return s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
+}
+
+/// Whether the inputs' ranks are those of the signature. A scalar may come as a tensor of one dimension.
+inline bool RanksMatch(const Signature& s, std::span<const AnyTensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorSpec& spec = SpecOf(s, i);
+    if (!inputs[i].present) continue;
+    const int rank = inputs[i].shape.rank();
+    const bool scalar = spec.rank == 0 && rank <= 1;
+    if (!scalar && (spec.has_rest ? rank < spec.rank - 1 : rank != spec.rank)) return false;
+  }
+  return true;
+}
 
 /// Up to kMaxRank extents of any kind.
 template <class Dim>
@@ -54,11 +72,11 @@ class ShapeEvaluator {
   Status Bind(std::span<const Dims<Dim>> inputs) {
     POLYOP_RETURN_IF_ERROR(CheckCount(inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(BindNames(Spec(i), inputs[i]));
+      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(BindNames(SpecOf(signature_, i), inputs[i]));
     }
     for (int s = 0; s < signature_.num_inputs(); ++s) BindDefaults(signature_.input(s));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(CheckExtents(Spec(i), inputs[i]));
+      if (inputs[i].present) POLYOP_RETURN_IF_ERROR(CheckExtents(SpecOf(signature_, i), inputs[i]));
     }
     return Status::Ok();
   }
@@ -133,11 +151,6 @@ class ShapeEvaluator {
   }
 
  private:
-  const TensorSpec& Spec(size_t i) const {
-    const int last = signature_.num_inputs() - 1;
-    return signature_.input(static_cast<int>(i) < last ? static_cast<int>(i) : last);
-  }
-
   Status CheckCount(size_t got) const {
     int least = 0;
     for (int i = 0; i < signature_.num_inputs(); ++i) {

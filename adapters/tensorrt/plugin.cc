@@ -216,15 +216,9 @@ int32_t Plugin::getOutputDataTypes(DataType* output_types, int32_t num_outputs, 
 
 Status Plugin::FindSignature(std::span<const AnyTensor> inputs, int* signature) const {
   for (size_t s = 0; s < op_.signatures.size(); ++s) {
-    bool fits = true;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Signature& candidate = *op_.signatures[s].signature;
-      const TensorSpec& spec = candidate.input(std::min(static_cast<int>(i), candidate.num_inputs() - 1));
-      const int rank = inputs[i].shape.rank();
-      fits = fits && (spec.has_rest ? rank >= spec.rank - 1 : rank == spec.rank);
-    }
     *signature = static_cast<int>(s);
-    if (fits || op_.signatures.size() == 1) return Status::Ok();  // the checks will say what is wrong
+    if (RanksMatch(*op_.signatures[s].signature, inputs) || op_.signatures.size() == 1)
+      return Status::Ok();  // the checks will say what is wrong
   }
   return InvalidArgument("no signature has inputs of these ranks");
 }

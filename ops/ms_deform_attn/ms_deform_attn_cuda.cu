@@ -1,4 +1,5 @@
 #include "core/cuda.h"
+#include "core/zero_padded_sample.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
 namespace polyop {
@@ -6,32 +7,20 @@ namespace {
 
 constexpr int kTableSize = 256;  // samples that a block holds at a time
 
-// The four pixels of one sample, with the attention's weight in theirs. Those outside have weight 0.
-struct Sample {
-  int32_t pixel[4];  // -1: outside
-  float weight[4];
-};
-
 template <class I>
 struct Levels {
   const I *shapes, *starts;
   int64_t spatial;
 
-  // Pixels that the shapes promise but 'value' does not have count as outside.
-  POLYOP_HD Sample At(int64_t level, float location_x, float location_y, float weight) const {
+  // With the attention's weight in the pixels', which are numbered over all levels. Pixels that the shapes promise but
+  // 'value' does not have count as outside.
+  POLYOP_HD ZeroPaddedSample At(int64_t level, float location_x, float location_y, float weight) const {
     const int64_t height = shapes[2 * level], width = shapes[2 * level + 1], start = starts[level];
+    if (height > spatial || width > spatial || start < 0 || start >= spatial) return {};
     const float x = location_x * static_cast<float>(width) - 0.5f, y = location_y * static_cast<float>(height) - 0.5f;
-    Sample sample;
-    for (int k = 0; k < 4; ++k) sample.pixel[k] = -1;
-    if (height > spatial || width > spatial || start < 0 || start >= spatial) return sample;
-    if (!(x > -1 && x < static_cast<float>(width) && y > -1 && y < static_cast<float>(height))) return sample;
-    const float left = std::floor(x), top = std::floor(y), dx = x - left, dy = y - top;
-    for (int k = 0; k < 4; ++k) {
-      const int64_t r = static_cast<int64_t>(top) + k / 2, c = static_cast<int64_t>(left) + k % 2;
-      const int64_t pixel = start + r * width + c;
-      if (r < 0 || r >= height || c < 0 || c >= width || pixel < 0 || pixel >= spatial) continue;
-      sample.pixel[k] = static_cast<int32_t>(pixel);
-      sample.weight[k] = (k / 2 ? dy : 1 - dy) * (k % 2 ? dx : 1 - dx) * weight;
+    ZeroPaddedSample sample = ZeroPaddedSample::At(y, x, height, width, weight);
+    for (int32_t& pixel : sample.pixel) {
+      if (pixel >= 0) pixel = start + pixel < spatial ? static_cast<int32_t>(start + pixel) : -1;
     }
     return sample;
   }
@@ -56,9 +45,9 @@ Status MsDeformAttnCuda(const MsDeformAttn&, const CudaContext& cuda, Tensor<con
   if (samples > 0) group = std::max<int64_t>(1, std::min(group, kTableSize / samples));
   const Divider components(depth), per_pair(std::max<int64_t>(samples, 1));
   return ForBlocks(
-      cuda, BlocksFor(pairs, group), kThreadsPerBlock, kTableSize * static_cast<int64_t>(sizeof(Sample)),
+      cuda, BlocksFor(pairs, group), kThreadsPerBlock, kTableSize * static_cast<int64_t>(sizeof(ZeroPaddedSample)),
       [=] POLYOP_DEVICE(Block& block) {
-        Sample* const table = block.Shared<Sample>(kTableSize);
+        ZeroPaddedSample* const table = block.Shared<ZeroPaddedSample>(kTableSize);
         const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
         // Components in turns of one a thread; for each turn the samples in turns of a table.
         for (int64_t turn = 0; turn < count * depth; turn += kThreadsPerBlock) {
@@ -83,7 +72,7 @@ Status MsDeformAttnCuda(const MsDeformAttn&, const CudaContext& cuda, Tensor<con
               const T* const picture = from + pair / per_picture * spatial * heads * depth + pair % heads * depth + d;
               float sum = sums[t];
               for (int64_t s = 0; s < held; ++s) {
-                const Sample& sample = table[in_group * held + s];
+                const ZeroPaddedSample& sample = table[in_group * held + s];
                 for (int k = 0; k < 4; ++k) {
                   if (sample.pixel[k] < 0) continue;
                   sum = std::fma(ToFloat(picture[sample.pixel[k] * heads * depth]), sample.weight[k], sum);

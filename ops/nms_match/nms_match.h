@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/boxes_overlap.h"
 #include "core/operator.h"
 
 namespace polyop {
@@ -24,5 +25,12 @@ struct NmsMatch {
       .differences = "none known; IoU is decided in double precision",
   };
 };
+
+/// Whether the IoU is the threshold or more. 1e-10 is added to the union, as MMDeploy does: two equal boxes without
+/// area do not match.
+POLYOP_HD inline bool Matches(const BoxOverlap& overlap, double threshold) {
+  if (threshold <= 0) return true;
+  return overlap.intersection > 0 && overlap.intersection >= threshold * (overlap.united + 1e-10);
+}
 
 }  // namespace polyop

@@ -14,9 +14,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Added to the union, as MMDeploy does: two equal boxes without area do not match.
-constexpr double kEpsilon = 1e-10;
-
 struct Thresholds {
   float iou, score;
 };
@@ -33,20 +30,6 @@ struct Left {
   }
 };
 
-// Whether the IoU of boxes i and k is the threshold or more.
-bool Match(const BoxArrays& boxes, int64_t i, int64_t k, double threshold) {
-  if (threshold <= 0) return true;
-  const auto wide = [](float v) { return static_cast<double>(v); };
-  const double width = std::min(wide(boxes.x2[i]), wide(boxes.x2[k])) - std::max(wide(boxes.x1[i]), wide(boxes.x1[k]));
-  const double height = std::min(wide(boxes.y2[i]), wide(boxes.y2[k])) - std::max(wide(boxes.y1[i]), wide(boxes.y1[k]));
-  if (!(width > 0) || !(height > 0)) return false;
-  const auto area = [&](int64_t j) {
-    return (wide(boxes.x2[j]) - wide(boxes.x1[j])) * (wide(boxes.y2[j]) - wide(boxes.y1[j]));
-  };
-  const double intersection = width * height;
-  return intersection >= threshold * (area(i) + area(k) - intersection + kEpsilon);
-}
-
 // Writes pairs (box, suppressed box) of a class to `pairs`; returns how many.
 int64_t MatchClass(const float* boxes, const float* scores, const Thresholds& thresholds, Left left, int64_t* pairs) {
   for (int64_t i = 0; i < left.count; ++i) left.boxes.Set(i, boxes + 4 * left.index[i], 0);
@@ -60,7 +43,7 @@ int64_t MatchClass(const float* boxes, const float* scores, const Thresholds& th
       }
     };
     const auto take = [&](int64_t k) {
-      if (!Match(left.boxes, first, k, thresholds.iou)) return false;
+      if (!Matches(left.boxes.Overlap(first, left.boxes, k, 0), thresholds.iou)) return false;
       keep_until(k);
       ++from;
       pairs[2 * found] = best;

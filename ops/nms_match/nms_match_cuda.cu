@@ -1,16 +1,8 @@
-#include "core/boxes_overlap.h"
 #include "core/suppress_cuda.h"
 #include "ops/nms_match/nms_match.h"
 
 namespace polyop {
 namespace {
-
-// IoU >= threshold, as MMCV has it: with 1e-10 added to the union.
-POLYOP_HD bool Matches(const float* a, const float* b, double threshold) {
-  if (threshold <= 0) return true;
-  const BoxOverlap overlap = BoxOverlap::Of(a, b, 0);
-  return overlap.intersection > 0 && overlap.intersection >= threshold * (overlap.united + 1e-10);
-}
 
 // A block for each set: the boxes come by falling score; one that nobody took takes all later ones that match it.
 // A NaN threshold, an error on the CPU, matches nothing.
@@ -45,7 +37,7 @@ Status NmsMatchCuda(const NmsMatch&, const CudaContext& cuda, Tensor<const float
       if (takers[rank] >= 0) continue;  // the same for all threads: only earlier phases wrote it
       block.ForThreads([&](int t) {
         for (int64_t other = rank + 1 + t; other < count; other += kThreadsPerBlock) {
-          if (takers[other] < 0 && Matches(mine + 4 * order[rank], mine + 4 * order[other], *iou)) {
+          if (takers[other] < 0 && Matches(BoxOverlap::Of(mine + 4 * order[rank], mine + 4 * order[other], 0), *iou)) {
             takers[other] = static_cast<int32_t>(rank);
           }
         }

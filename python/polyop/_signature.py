@@ -91,6 +91,11 @@ class Signature:
         names = {t.name for t in self.inputs}
         return not any("<=" in e or names & set(re.findall(r"\w+", e)) for e in expressions if "broadcast" not in e)
 
+    def finds_size_of(self, output: Tensor) -> bool:
+        """True if the kernel finds an extent of this output, which another output may share."""
+        found = {dim.split("<=")[0].strip() for spec in self.outputs for dim in spec.dims if "<=" in dim}
+        return any(dim.split("<=")[0].strip() in found for dim in output.dims)
+
     def output_shapes(
         self,
         shapes: Sequence[Sequence[Size] | None],

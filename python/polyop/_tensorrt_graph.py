@@ -9,6 +9,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from polyop._catalogue import find_node, operators
+from polyop._signature import Signature
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 SIZE_TENSORS = "polyop_size_tensors"
@@ -38,7 +39,7 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
     _fix_inputs(model, constants or {})
     ranks = {info.name: len(info.type.tensor_type.shape.dim) for info in [*model.graph.input, *model.graph.value_info]}
     added: list[tuple[int, onnx.NodeProto]] = []
-    own = {op for domain, op in _standard_operators() if domain == ""}
+    own = {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}
     left_out = 0
     for index, node in enumerate(list(model.graph.node)):
         found = find_node(node.domain, node.op_type)
@@ -60,7 +61,7 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
             if not name:
                 left_out += 1
                 node.input[i] = f"polyop_left_out_{left_out}"
-                dtype = np.int64 if "offset" in operator["signatures"][0].split(",")[i] else np.float32
+                dtype = np.int64 if "offset" in Signature(operator["signatures"][0]).inputs[i].name else np.float32
                 model.graph.initializer.append(numpy_helper.from_array(np.empty(0, dtype), node.input[i]))
     for index, reshape in reversed(added):
         model.graph.node.insert(index, reshape)
@@ -94,14 +95,12 @@ def _as_vector(model: onnx.ModelProto, node: onnx.NodeProto, i: int) -> onnx.Nod
 
 def _add_outputs(node: onnx.NodeProto, operator: dict, ranks: Mapping[str, int]) -> None:
     """Outputs that the plugin has and the node lacks: those that nobody asked for, and sizes that the kernel finds."""
-    forms = [[output.strip() for output in _split(signature.split("->")[1])] for signature in operator["signatures"]]
+    forms = [Signature(text) for text in operator["signatures"]]
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    outputs = [o for o in forms[0] if not o.split(":")[0].endswith("?") or attributes.get(f"return_{o.split('?')[0]}")]
-    pending = [sum("<=" in output or "[K]" in output for output in form[: len(outputs)]) for form in forms]
+    outputs = [o for o in forms[0].outputs if not o.optional or attributes.get(f"return_{o.name}")]
+    pending = [sum(form.finds_size_of(output) for output in form.outputs[: len(outputs)]) for form in forms]
     form = 0
-    if (
-        len(set(pending)) > 1
-    ):  # of nms: one set of boxes, or many; how many dimensions they have tells, else an attribute
+    if len(set(pending)) > 1:  # nms: of one set of boxes or of many, as their rank tells, or else an attribute
         many = "max_output_boxes_per_class" in attributes
         form = int(ranks[node.input[0]] == 3 if node.input[0] in ranks else many)
     sizes = pending[form]
@@ -109,22 +108,6 @@ def _add_outputs(node: onnx.NodeProto, operator: dict, ranks: Mapping[str, int])
         node.attribute.append(helper.make_attribute(SIZE_TENSORS, 1))
     for i in range(len(node.output), len(outputs) + sizes):
         node.output.append(f"{node.output[0]}_{'size' if i >= len(outputs) else 'unused'}_{i}")
-
-
-def _split(tensors: str) -> list[str]:
-    """At commas outside of brackets."""
-    parts, depth = [""], 0
-    for character in tensors:
-        depth += (character in "[(") - (character in "])")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _standard_operators() -> set[tuple[str, str]]:
-    return {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
 
 
 def _rename(node: onnx.NodeProto, operator: dict, names: dict) -> None:
