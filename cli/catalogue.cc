@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/text.h"
+#include "cli/base/text.h"
 
 namespace polyop::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/base/runtime.h"
 #include "cli/compare.h"
 #include "cli/feeds.h"
-#include "cli/runtime.h"
 
 namespace polyop::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/array.h"
+#include "cli/base/array.h"
 
 namespace polyop::cli {
 

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/text.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
-#include "cli/file.h"
 #include "cli/model.h"
 #include "cli/process.h"
-#include "cli/text.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop::cli {

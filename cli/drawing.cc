@@ -4,11 +4,11 @@
 #include <set>
 #include <vector>
 
+#include "cli/base/file.h"
+#include "cli/base/text.h"
 #include "cli/catalogue.h"
-#include "cli/file.h"
 #include "cli/model.h"
 #include "cli/process.h"
-#include "cli/text.h"
 #include "core/op.h"
 
 namespace polyop::cli {

@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "cli/failure.h"
-#include "cli/file.h"
-#include "cli/npy.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/npy.h"
 #include "cli/process.h"
 #include "nlohmann/json.hpp"
 

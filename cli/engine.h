@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/array.h"
-#include "cli/runtime.h"
+#include "cli/base/array.h"
+#include "cli/base/runtime.h"
 
 namespace polyop::cli {
 

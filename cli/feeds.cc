@@ -3,10 +3,10 @@
 #include <random>
 #include <sstream>
 
-#include "cli/failure.h"
-#include "cli/file.h"
-#include "cli/npy.h"
-#include "cli/text.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/npy.h"
+#include "cli/base/text.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop::cli {

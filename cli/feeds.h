@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/array.h"
-#include "cli/image.h"
+#include "cli/base/array.h"
+#include "cli/base/image.h"
+#include "cli/base/runtime.h"
 #include "cli/model.h"
-#include "cli/runtime.h"
 
 namespace polyop::cli {
 

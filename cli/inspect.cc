@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
+#include "cli/base/failure.h"
+#include "cli/base/text.h"
 #include "cli/catalogue.h"
 #include "cli/commands.h"
 #include "cli/drawing.h"
-#include "cli/failure.h"
 #include "cli/model.h"
-#include "cli/text.h"
 #include "core/op.h"
 #include "nlohmann/json.hpp"
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "CLI/CLI.hpp"
+#include "cli/base/failure.h"
+#include "cli/base/text.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
-#include "cli/text.h"
 #include "core/simd.h"
 
 namespace polyop::cli {

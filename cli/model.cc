@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "cli/failure.h"
-#include "cli/file.h"
-#include "cli/text.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/text.h"
 #include "core/op.h"
 
 namespace polyop::cli {

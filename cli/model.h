@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/image.h"
+#include "cli/base/image.h"
 #include "onnx/onnx.pb.h"
 
 namespace polyop::cli {

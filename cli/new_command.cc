@@ -3,10 +3,10 @@
 #include <iostream>
 #include <regex>
 
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/text.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
-#include "cli/file.h"
-#include "cli/text.h"
 #include "core/op.h"
 
 namespace polyop::cli {

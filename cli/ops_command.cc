@@ -1,10 +1,10 @@
 // polyop ops: the catalogue of operators.
 #include <iostream>
 
+#include "cli/base/failure.h"
+#include "cli/base/text.h"
 #include "cli/catalogue.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
-#include "cli/text.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop::cli {

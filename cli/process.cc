@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/failure.h"
-#include "cli/text.h"
+#include "cli/base/failure.h"
+#include "cli/base/text.h"
 
 namespace polyop::cli {
 

@@ -5,17 +5,17 @@
 #include <map>
 #include <optional>
 
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/image.h"
+#include "cli/base/npy.h"
+#include "cli/base/runtime.h"
+#include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/engine.h"
-#include "cli/failure.h"
 #include "cli/feeds.h"
-#include "cli/file.h"
-#include "cli/image.h"
 #include "cli/model.h"
-#include "cli/npy.h"
 #include "cli/progress.h"
-#include "cli/runtime.h"
-#include "cli/text.h"
 #include "core/simd.h"
 #include "nlohmann/json.hpp"
 

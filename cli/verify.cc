@@ -4,18 +4,18 @@
 #include <iostream>
 #include <map>
 
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/npy.h"
+#include "cli/base/runtime.h"
+#include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/engine.h"
-#include "cli/failure.h"
 #include "cli/feeds.h"
-#include "cli/file.h"
 #include "cli/model.h"
-#include "cli/npy.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "cli/runtime.h"
-#include "cli/text.h"
 #include "core/simd.h"
 #include "nlohmann/json.hpp"
 

@@ -11,8 +11,16 @@ endfunction()
 
 if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   find_package(GTest REQUIRED)
-  polyop_cuda_as_cxx("${PROJECT_SOURCE_DIR}/core/device_sort.cu" device_sort)
-  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc" "${device_sort}")
+  set(device_sort "")
+  if(NOT POLYOP_CUDA)
+    polyop_cuda_as_cxx("${PROJECT_SOURCE_DIR}/core/device_sort.cu" device_sort)
+  endif()
+  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc" "${PROJECT_SOURCE_DIR}/core/testing_gpu.cc"
+    ${device_sort})
+  if(POLYOP_CUDA)
+    target_compile_definitions(polyop_testing PRIVATE POLYOP_CUDA)
+    target_include_directories(polyop_testing SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
   target_link_libraries(polyop_testing PUBLIC polyop_core GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
 endif()
@@ -30,7 +38,8 @@ function(polyop_add_tests folder)
     cmake_path(GET source STEM name)
     add_executable(${name} "${source}")
     target_link_libraries(${name} PRIVATE ${ARGN} polyop_core polyop_testing GTest::gtest_main)
-    target_compile_options(${name} PRIVATE -O0) # tests wait for kernels, not for themselves
+    # Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
+    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
     add_test(NAME ${name} COMMAND ${name})
     # A test that did not run fails.
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600

@@ -16,7 +16,8 @@
 //     block.ForThreads([&](int t) { … sums[255 - t] … });
 //   });
 //
-// The number of phases must not depend on the thread. Sums and products are not fused (nvcc --fmad=false) but where a
+// A phase of ForWarps is run once by each warp, whose 32 threads work together (core/warp_sums_cuda.h). The number of
+// phases must not depend on the thread. Sums and products are not fused (nvcc --fmad=false) but where a
 // kernel says so, so that comparisons come out as on the CPU.
 #pragma once
 
@@ -50,6 +51,16 @@ inline constexpr int kMaxSharedBytes = 48 * 1024;
 /// How many blocks of `per_block` items cover `count`.
 constexpr int64_t BlocksFor(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
 
+namespace cuda_internal {
+
+inline Status CheckBlock(int threads, int most_threads, int64_t shared_bytes) {
+  if (threads > most_threads) return Internal("CUDA: a block of ", threads, " threads, at most ", most_threads);
+  if (shared_bytes > kMaxSharedBytes) return Internal("CUDA: a block wants ", shared_bytes, " bytes of shared memory");
+  return Status::Ok();
+}
+
+}  // namespace cuda_internal
+
 #ifdef __CUDACC__
 
 class Block {
@@ -63,6 +74,12 @@ class Block {
   template <class F>
   __device__ void ForThreads(const F& f) {
     f(static_cast<int>(threadIdx.x));
+    __syncthreads();
+  }
+  /// Calls f(warp) with all 32 threads of every warp, and waits for all of them.
+  template <class F>
+  __device__ void ForWarps(const F& f) {
+    f(static_cast<int>(threadIdx.x / 32));
     __syncthreads();
   }
   /// The next `count` elements of the block's shared memory.
@@ -82,6 +99,9 @@ class Block {
    private:
     T value_;
   };
+  /// A variable that the threads of a warp keep together.
+  template <class T>
+  using WarpLocal = Local<T>;
 
  private:
   char* shared_;
@@ -95,9 +115,12 @@ __global__ void __launch_bounds__(kThreadsPerBlock) EachKernel(int64_t count, Bo
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) body(i);
 }
 
-template <class Body>
-__global__ void BlocksKernel(int64_t blocks, Body body) {
-  extern __shared__ __align__(16) char shared[];
+// The bounds keep the registers few enough for a block to start, and for two of the usual size to share a
+// multiprocessor; for three of them the larger kernels would spill.
+template <int kMostThreads, class Body>
+__global__ void __launch_bounds__(kMostThreads, kMostThreads <= kThreadsPerBlock ? 2 : 1)
+    BlocksKernel(int64_t blocks, Body body) {
+  extern __shared__ __align__(32) char shared[];
   for (int64_t i = blockIdx.x; i < blocks; i += gridDim.x) {
     Block block(i, shared);
     body(block);
@@ -122,16 +145,16 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
   return cuda_internal::Launched();
 }
 
-/// Calls body(block) for `blocks` blocks of `threads` threads with `shared_bytes` of shared memory each.
-template <class Body>
+/// Calls body(block) for `blocks` blocks of `threads` threads, at most kMostThreads, with `shared_bytes` of shared
+/// memory each.
+template <int kMostThreads = kThreadsPerBlock, class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
-  if (shared_bytes > kMaxSharedBytes) return Internal("CUDA: a block wants ", shared_bytes, " bytes of shared memory");
+  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMostThreads, shared_bytes));
   if (blocks <= 0 || cuda.measuring()) return Status::Ok();
   const auto grid = static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30));
-  cuda_internal::
-      BlocksKernel<<<grid, threads, static_cast<size_t>(shared_bytes), static_cast<cudaStream_t>(cuda.stream())>>>(
-          blocks, body);
+  cuda_internal::BlocksKernel<kMostThreads>
+      <<<grid, threads, static_cast<size_t>(shared_bytes), static_cast<cudaStream_t>(cuda.stream())>>>(blocks, body);
   return cuda_internal::Launched();
 }
 
@@ -175,6 +198,10 @@ class Block {
   void ForThreads(const F& f) {
     cuda_emulation::InOrder(threads_, [&](int64_t t) { f(static_cast<int>(t)); });
   }
+  template <class F>
+  void ForWarps(const F& f) {
+    cuda_emulation::InOrder(threads_ / 32, [&](int64_t warp) { f(static_cast<int>(warp)); });
+  }
   // Memory of its own for each piece, so that sanitizers see where it ends; filled with garbage.
   template <class T>
   T* Shared(int count) {
@@ -188,11 +215,19 @@ class Block {
   template <class T>
   class Local {
    public:
-    explicit Local(const Block& block) : values_(new T[static_cast<size_t>(block.threads())]) {}
+    explicit Local(const Block& block) : Local(block.threads()) {}
     T& operator[](int thread) { return values_[static_cast<size_t>(thread)]; }
+
+   protected:
+    explicit Local(int count) : values_(new T[static_cast<size_t>(count)]) {}
 
    private:
     std::unique_ptr<T[]> values_;
+  };
+  template <class T>
+  class WarpLocal : public Local<T> {
+   public:
+    explicit WarpLocal(const Block& block) : Local<T>(block.threads() / 32) {}
   };
 
  private:
@@ -208,10 +243,10 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
   return Status::Ok();
 }
 
-template <class Body>
+template <int kMostThreads = kThreadsPerBlock, class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
-  if (shared_bytes > kMaxSharedBytes) return Internal("CUDA: a block wants ", shared_bytes, " bytes of shared memory");
+  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMostThreads, shared_bytes));
   if (cuda.measuring()) return Status::Ok();
   cuda_emulation::InOrder(blocks, [&](int64_t i) {
     Block block(i, threads, shared_bytes);

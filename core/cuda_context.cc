@@ -32,15 +32,6 @@ Device GpuDevice() {
   return cuda ? Device::kCuda : Device::kCudaEmulated;
 }
 
-Status MeasureScratch(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                      size_t* bytes) {
-  NoOutputs outputs;
-  const CudaContext context = CudaContext::Measuring();
-  POLYOP_RETURN_IF_ERROR(op.Run(kernel, params, inputs, outputs, &context));
-  *bytes = context.used();
-  return Status::Ok();
-}
-
 Status MeasureScratch(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
                       std::span<const AnyTensor> outputs, size_t* bytes) {
   NoOutputs none;

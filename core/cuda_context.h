@@ -63,11 +63,8 @@ class CudaContext {
 /// The device of GPU kernels in this program: kCuda, or kCudaEmulated in tests, which link those.
 Device GpuDevice();
 
-/// The bytes of scratch that a call needs. Inputs whose values decide shapes are in host memory; of the others only
-/// shapes are read.
-Status MeasureScratch(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                      size_t* bytes);
-/// The same, where the outputs' shapes are known (pending extents at their bounds) and values of inputs are not.
+/// The bytes of scratch that a launch needs. Of inputs and outputs only shapes are read; pending extents of outputs are
+/// -1 or their bounds.
 Status MeasureScratch(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
                       std::span<const AnyTensor> outputs, size_t* bytes);
 

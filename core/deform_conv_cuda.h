@@ -1,9 +1,10 @@
 // Deformable convolution on the GPU: a block gathers a tile of samples into shared memory and multiplies it with the
-// weights there. No column buffer is ever made.
+// weights there, f16 and bf16 by tensor cores. No column buffer is ever made.
 #pragma once
 
 #include "core/cuda.h"
 #include "core/deform_conv_rule.h"
+#include "core/tile_product_cuda.h"
 #include "core/zero_padded_sample.h"
 
 namespace polyop {
@@ -70,38 +71,29 @@ Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const
   });
 }
 
-// A block makes kFilters x kPixels outputs, a thread 4 x 4 of them.
+// A block makes a tile of filters x pixels.
 template <class T>
 Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                      const T* mask, const T* weight, const T* bias, T* output) {
-  constexpr int kFilters = 64, kPixels = 64, kDepth = 16, kSide = 16, kEach = 4;
-  static_assert(kSide * kSide == kThreadsPerBlock && kSide * kEach == kFilters && kSide * kEach == kPixels);
-  struct Sums {
-    float of[kEach][kEach];
-  };
-  const int64_t tiles = BlocksFor(s.out_pixels, kPixels), strips = BlocksFor(s.group_filters(), kFilters);
+  using Product = TileProduct<T>;
+  constexpr int kPixels = Product::kColumns;
+  const int rows = Product::RowsFor(s.group_filters());
+  const int64_t tiles = BlocksFor(s.out_pixels, kPixels), strips = BlocksFor(s.group_filters(), rows);
   const Divider by_strips(strips), by_tiles(tiles), by_groups(s.groups);
-  constexpr int64_t kShared =
-      kPixels * static_cast<int64_t>(sizeof(ZeroPaddedSample)) + kDepth * (kFilters + kPixels) * 4 + 64;
-  return ForBlocks(cuda, batch * s.groups * tiles * strips, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+  const int64_t shared = Product::SharedBytes(rows) + kPixels * static_cast<int64_t>(sizeof(ZeroPaddedSample));
+  const int threads = Product::ThreadsFor(rows);
+  return ForBlocks(cuda, batch * s.groups * tiles * strips, threads, shared, [=] POLYOP_DEVICE(Block& block) {
+    Product product(block, rows);
     ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(kPixels);
-    float* const columns = block.Shared<float>(kDepth * kPixels);   // [kDepth][kPixels]
-    float* const weights = block.Shared<float>(kDepth * kFilters);  // [kDepth][kFilters]
     int64_t strip, tile, group;
     const int64_t n = by_groups.Split(by_tiles.Split(by_strips.Split(block.index, &strip), &tile), &group);
-    const int64_t first_pixel = tile * kPixels, first_filter = strip * kFilters;  // the filter in its group
-    const int64_t filters = s.group_filters() - first_filter < kFilters ? s.group_filters() - first_filter : kFilters;
+    const int64_t first_pixel = tile * kPixels, first_filter = strip * rows;  // the filter in its group
+    const int64_t filters = s.group_filters() - first_filter < rows ? s.group_filters() - first_filter : rows;
     const int64_t pixels = s.out_pixels - first_pixel < kPixels ? s.out_pixels - first_pixel : kPixels;
     const int64_t first_channel = group * s.group_channels();
     const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
     const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
     const T* const mine = weight + (group * s.group_filters() + first_filter) * s.group_channels() * s.points();
-    Block::Local<Sums> sums(block);
-    block.ForThreads([&](int t) {
-      for (auto& row : sums[t].of) {
-        for (float& sum : row) sum = 0;
-      }
-    });
     for (int64_t point = 0; point < s.points(); ++point) {
       int64_t channel = 0;  // in the group
       while (channel < s.group_channels()) {
@@ -112,48 +104,26 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
         block.ForThreads([&](int t) {
           if (t < pixels) samples[t] = FindSample(s, offsets, masks, deform_group, point, first_pixel + t);
         });
-        for (; channel < last; channel += kDepth) {
-          const int64_t depth = last - channel < kDepth ? last - channel : kDepth;
-          block.ForThreads([&](int t) {
-            for (int i = t; i < kDepth * kPixels; i += kThreadsPerBlock) {
-              const int k = i / kPixels, p = i % kPixels;
-              const bool inside = k < depth && p < pixels;
-              const T* const plane =
-                  input + (n * s.channels + first_channel + channel + (inside ? k : 0)) * s.height * s.width;
-              columns[i] = inside ? ValueOf(samples[p], plane) : 0;
-            }
-            for (int i = t; i < kDepth * kFilters; i += kThreadsPerBlock) {
-              const int k = i % kDepth, f = i / kDepth;
-              weights[k * kFilters + f] =
-                  k < depth && f < filters ? ToFloat(mine[(f * s.group_channels() + channel + k) * s.points() + point])
-                                           : 0;
-            }
-          });
-          block.ForThreads([&](int t) {
-            Sums& own = sums[t];
-            const int f = t / kSide * kEach, p = t % kSide * kEach;
-            for (int k = 0; k < kDepth; ++k) {
-              for (int i = 0; i < kEach; ++i) {
-                for (int j = 0; j < kEach; ++j) {
-                  own.of[i][j] = std::fma(weights[k * kFilters + f + i], columns[k * kPixels + p + j], own.of[i][j]);
-                }
-              }
-            }
-          });
+        for (; channel < last; channel += Product::kDepth) {
+          const T* const planes = input + (n * s.channels + first_channel + channel) * s.height * s.width;
+          product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
+              [&](int k, int f) {
+                if (channel + k >= last || f >= filters) return 0.0f;
+                return ToFloat(mine[(f * s.group_channels() + channel + k) * s.points() + point]);
+              },
+              [&](int k, int p) {
+                if (channel + k >= last || p >= pixels) return 0.0f;
+                return ValueOf(samples[p], planes + k * s.height * s.width);
+              });
         }
         channel = last;
       }
     }
-    block.ForThreads([&](int t) {
-      const int f = t / kSide * kEach, p = t % kSide * kEach;
-      for (int i = 0; i < kEach && f + i < filters; ++i) {
-        const int64_t filter = group * s.group_filters() + first_filter + f + i;
-        const float start = bias != nullptr ? ToFloat(bias[filter]) : 0;
-        for (int j = 0; j < kEach && p + j < pixels; ++j) {
-          output[(n * s.filters + filter) * s.out_pixels + first_pixel + p + j] =
-              FromFloat<T>(sums[t].of[i][j] + start);
-        }
-      }
+    product.Store([&](int f, int p, float sum) {
+      if (f >= filters || p >= pixels) return;
+      const int64_t filter = group * s.group_filters() + first_filter + f;
+      const float start = bias != nullptr ? ToFloat(bias[filter]) : 0;
+      output[(n * s.filters + filter) * s.out_pixels + first_pixel + p] = FromFloat<T>(sum + start);
     });
   });
 }

@@ -53,17 +53,31 @@ class DeviceOutputs : public OutputSource {
   std::vector<PendingOutput> pending_;
 };
 
+// The context of a kernel that is launched by way of LaunchWithScratch.
+struct OnDevice {
+  const Kernel& kernel;
+  const DeviceBackend& backend;
+};
+
+Status LaunchWithScratch(const Launch& launch) {
+  const auto& [kernel, backend] = *static_cast<const OnDevice*>(launch.context);
+  size_t bytes = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(kernel, launch.params, launch.inputs, launch.outputs, &bytes));
+  void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
+  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
+  const CudaContext cuda(backend.stream, scratch, bytes);
+  return kernel.launch({launch.params, &cuda, launch.inputs, launch.outputs, launch.source});
+}
+
 }  // namespace
 
 Status RunOnDevice(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
                    OutputSource& outputs, const DeviceBackend& backend) {
-  size_t bytes = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureScratch(op, kernel, params, inputs, &bytes));
-  void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
-  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
-  const CudaContext cuda(backend.stream, scratch, bytes);
+  const OnDevice device{kernel, backend};
+  Kernel with_scratch = kernel;
+  with_scratch.launch = LaunchWithScratch;
   DeviceOutputs made(outputs, backend);
-  POLYOP_RETURN_IF_ERROR(op.Run(kernel, params, inputs, made, &cuda));
+  POLYOP_RETURN_IF_ERROR(op.Run(with_scratch, params, inputs, made, &device));
   return made.Finish();
 }
 

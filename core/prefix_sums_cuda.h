@@ -10,7 +10,7 @@ namespace polyop {
 template <class Value>
 Status PrefixSums(const CudaContext& cuda, int64_t count, const Value& value, int64_t* before, int64_t* total) {
   constexpr int kThreads = 1024;
-  return ForBlocks(cuda, 1, kThreads, (kThreads + 1) * 8 + 16, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks<kThreads>(cuda, 1, kThreads, (kThreads + 1) * 8 + 16, [=] POLYOP_DEVICE(Block& block) {
     int64_t* const sums = block.Shared<int64_t>(kThreads + 1);
     // Every thread adds up a run of its own; the runs' sums are added by one thread.
     const int64_t run = (count + kThreads - 1) / kThreads;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
+#include <iostream>
+#include <utility>
 
-#include "core/cuda.h"
+#include "core/cuda_context.h"
 #include "core/device_run.h"
 #include "core/elements.h"
 #include "core/simd.h"
+#include "core/testing_gpu.h"
 #include "core/thread_pool.h"
 
 namespace polyop::testing {
@@ -34,50 +36,75 @@ class OwnedOutputs : public OutputSource {
   int64_t most_;
 };
 
-// The CPU's memory as a device's: every piece exactly as large as was asked, and full of garbage.
-class EmulatedDevice {
+// Outputs that lie on the GPU until they are all made.
+class GpuOutputs : public OutputSource {
  public:
-  explicit EmulatedDevice(int64_t most_elements)
-      : most_bytes_(most_elements > INT64_MAX / 64 ? INT64_MAX : most_elements * 64) {
-    backend_.self = this;
-    backend_.allocate = [](void* self, size_t bytes) -> void* {
-      auto& device = *static_cast<EmulatedDevice*>(self);
-      if (bytes > static_cast<size_t>(device.most_bytes_)) return nullptr;
-      return device.memory_.emplace_back(DType::kU8, Shape{static_cast<int64_t>(bytes)}).data<char>();
-    };
-    backend_.copy = [](void*, void* to, const void* from, size_t bytes, bool) {
-      std::memcpy(to, from, bytes);
-      return Status::Ok();
-    };
+  GpuOutputs(OutputSource& final, TestGpu& gpu) : final_(final), gpu_(gpu) {}
+  bool Wanted(int index) override { return final_.Wanted(index); }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    void* host = nullptr;
+    POLYOP_RETURN_IF_ERROR(final_.Allocate(index, dtype, shape, &host));
+    const size_t bytes = static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype);
+    *data = gpu_.Allocate(bytes);
+    if (*data == nullptr) return Internal("out of memory: ", bytes, " bytes on the GPU");
+    made_.push_back({index, host, *data, bytes});
+    return Status::Ok();
   }
-  const DeviceBackend& backend() const { return backend_; }
+  Status Download() {
+    for (const Made& output : made_) POLYOP_RETURN_IF_ERROR(gpu_.Download(output.host, output.device, output.bytes));
+    return Status::Ok();
+  }
 
  private:
-  int64_t most_bytes_;
-  std::deque<HostTensor> memory_;
-  DeviceBackend backend_;
+  struct Made {
+    int index;
+    void *host, *device;
+    size_t bytes;
+  };
+  OutputSource& final_;
+  TestGpu& gpu_;
+  std::vector<Made> made_;
 };
 
-// The CUDA kernel's source, blocks and threads forwards and backwards, beside the reference.
-void ExpectEmulationMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                            const std::vector<HostTensor>& want, const Tolerance& tolerance, int wanted_outputs) {
+Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
+                OutputSource& outputs, int64_t most_elements) {
+  TestGpu gpu(most_elements > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most_elements) * 64);
+  const OpSignature& signature = op.signatures[kernel.signature];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
+    if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
+    const size_t bytes = static_cast<size_t>(inputs[i].shape.NumElements().value()) * SizeOf(inputs[i].dtype);
+    void* const there = gpu.Allocate(bytes);
+    if (there == nullptr) return Internal("out of memory: ", bytes, " bytes on the GPU");
+    POLYOP_RETURN_IF_ERROR(gpu.Upload(there, inputs[i].data, bytes));
+    inputs[i].data = there;
+  }
+  GpuOutputs on_gpu(outputs, gpu);
+  POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));
+  return on_gpu.Download();
+}
+
+// The CUDA kernel beside the reference: its source on the CPU with blocks and threads forwards and backwards, or, in a
+// build with CUDA, twice on the GPU.
+void ExpectGpuMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
+                      const std::vector<HostTensor>& want, const Tolerance& tolerance, int wanted_outputs) {
   std::vector<HostTensor> first;
-  for (const bool reversed : {false, true}) {
-    const std::string what = Concat(op.name, "'s CUDA kernel on the CPU, threads ", reversed ? "back" : "for", "wards");
+  for (const bool backwards : {false, true}) {
+    const std::string what = Concat(op.name, "'s CUDA kernel, ", backwards ? "back" : "for", "wards");
     std::vector<HostTensor> got;
     RunOptions options;
-    options.device = Device::kCudaEmulated;
+    options.device = GpuDevice();
     options.wanted_outputs = wanted_outputs;
-    cuda_emulation::reversed = reversed;
+    TestGpu::RunBackwards(backwards);
     const Status status = RunOp(op, params, inputs, &got, options);
-    cuda_emulation::reversed = false;
+    TestGpu::RunBackwards(false);
     ASSERT_TRUE(status.ok()) << what << ": " << status.message();
     ASSERT_EQ(got.size(), want.size()) << what;
-    if (!reversed) first = got;
+    if (!backwards) first = got;
     for (size_t o = 0; o < got.size(); ++o) {
       EXPECT_TRUE(got[o].SameBytes(first[o])) << what << ": output " << o << " depends on the threads' order";
       const bool real = got[o].present() && IsReal(got[o].dtype());
-      if (!reversed) ExpectNear(got[o], want[o], real ? tolerance : Tolerance{0, 0}, Concat(what, ", output ", o));
+      if (!backwards) ExpectNear(got[o], want[o], real ? tolerance : Tolerance{0, 0}, Concat(what, ", output ", o));
     }
     if (::testing::Test::HasFatalFailure()) return;
   }
@@ -159,10 +186,10 @@ Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& in
   for (const HostTensor& t : inputs) views.push_back(t.view());
   const Kernel* kernel = nullptr;
   POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
-  if (options.device == Device::kCudaEmulated) {
+  if (options.device == GpuDevice()) {
     outputs->clear();
     OwnedOutputs source(outputs, options);
-    return RunOnDevice(op, *kernel, params, views, source, EmulatedDevice(options.most_elements).backend());
+    return RunOnGpu(op, *kernel, params, views, source, options.most_elements);
   }
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);
@@ -243,12 +270,15 @@ void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vecto
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
-  if (HasEmulation(op)) ExpectEmulationMatches(op, params, inputs, want, tolerance, wanted_outputs);
+  if (HasGpuKernels(op)) ExpectGpuMatches(op, params, inputs, want, tolerance, wanted_outputs);
 }
 
-bool HasEmulation(const Op& op) {
-  return std::any_of(op.kernels.begin(), op.kernels.end(),
-                     [](const Kernel& kernel) { return kernel.device == Device::kCudaEmulated; });
+bool HasGpuKernels(const Op& op) {
+  const std::string& missing = TestGpu::Missing();
+  static bool said = false;
+  if (!missing.empty() && !std::exchange(said, true)) std::cout << "Nothing is run on the GPU: " << missing << '\n';
+  return missing.empty() && std::any_of(op.kernels.begin(), op.kernels.end(),
+                                        [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
 }
 
 Status MakeParams(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes, Params* params,

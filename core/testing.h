@@ -94,9 +94,9 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                     std::vector<HostTensor>* outputs, int wanted_outputs = 99);
 
-/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel's source on the CPU with threads
-/// in two orders; expects all thread counts and orders to give the same bytes, integer outputs to equal the
-/// reference's, and real ones to be near them.
+/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: its source on the CPU with
+/// threads in two orders, or, in a build with CUDA, on the GPU. Expects all thread counts and orders to give the same
+/// bytes, integer outputs to equal the reference's, and real ones to be near them.
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                               const Tolerance& tolerance, int wanted_outputs);
 template <class P>
@@ -105,8 +105,8 @@ void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inpu
   ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, wanted_outputs);
 }
 
-/// Whether the operator's CUDA kernels are linked as plain C++.
-bool HasEmulation(const Op& op);
+/// Whether the operator has kernels for GpuDevice(), and there is such a device; if not, says so.
+bool HasGpuKernels(const Op& op);
 
 /// Expects an error whose message holds each of `parts`, on every instruction set.
 template <class P>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/cuda_context.h"
 #include "core/elements.h"
 #include "core/int_domain.h"
 #include "core/simd.h"
@@ -283,12 +284,12 @@ Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
   return Status::Ok();
 }
 
-// The source of the CUDA kernel on the CPU: it takes what the CPU's kernel takes. Values that the latter refuses, such
+// The CUDA kernel, or its source on the CPU: it takes what the CPU's kernel takes. Values that the latter refuses, such
 // as an index out of range, are not looked at before a launch; they read and write nothing out of bounds.
-std::string RunOnEmulatedGpu(const RandomCall& call, bool valid) {
-  if (!testing::HasEmulation(*call.op)) return "";
+std::string RunOnGpu(const RandomCall& call, bool valid) {
+  if (!testing::HasGpuKernels(*call.op)) return "";
   testing::RunOptions options;
-  options.device = Device::kCudaEmulated;
+  options.device = GpuDevice();
   options.wanted_outputs = call.optional_outputs ? 99 : 1;
   options.most_elements = kMaxElements * 4;
   std::vector<HostTensor> outputs;
@@ -338,7 +339,7 @@ std::string RunRandomCall(const RandomCall& call, std::string* outcome) {
     }
   }
   (void)ForceIsa("");
-  return wrong.empty() ? RunOnEmulatedGpu(call, status.ok()) : wrong;
+  return wrong.empty() ? RunOnGpu(call, status.ok()) : wrong;
 }
 
 }  // namespace polyop::fuzz

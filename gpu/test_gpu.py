@@ -16,6 +16,7 @@ from single_node import run
 from test_exported_nodes import NODES, Node
 from test_tensorrt import model_of
 from test_torch import CALLS, as_tuple, call_of, name_of
+from torch.utils._pytree import tree_map
 
 import polyop
 from polyop import tensorrt as polyop_tensorrt
@@ -25,9 +26,7 @@ HAS_TENSORRT = any(importlib.util.find_spec(name) for name in ("tensorrt", "tens
 
 
 def to_cuda(value: Any) -> Any:
-    if isinstance(value, list):
-        return [to_cuda(v) for v in value]
-    return value.cuda() if isinstance(value, torch.Tensor) else value
+    return tree_map(lambda v: v.cuda() if isinstance(v, torch.Tensor) else v, value)
 
 
 def expect_close(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-5) -> None:
@@ -47,6 +46,27 @@ def test_torch_on_the_gpu_equals_the_cpu(node: Node) -> None:
     for ours, theirs in zip(got, want, strict=True):
         assert ours.is_cuda
         expect_close(ours.cpu().numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("node", CALLS, ids=name_of)
+def test_torch_in_half_precision_equals_the_cpu(node: Node, dtype: torch.dtype) -> None:
+    operator, args, given = call_of(node)
+    specs = operator.signatures[0].inputs
+    halves = [
+        tree_map(lambda t: t.to(dtype), argument) if spec.dtype == "T" and argument is not None else argument
+        for spec, argument in zip(specs, args, strict=True)
+    ]
+    try:
+        want = as_tuple(operator.overload(*halves, **given))
+    except RuntimeError as error:
+        if "no kernel takes" not in str(error):
+            raise
+        return  # some operators take float32 alone
+    got = as_tuple(operator.overload(*[to_cuda(a) for a in halves], **given))
+    for ours, theirs in zip(got, want, strict=True):
+        assert ours.dtype == theirs.dtype
+        expect_close(ours.float().cpu().numpy(), theirs.float().numpy(), 8 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("node", CALLS, ids=name_of)

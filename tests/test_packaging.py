@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -144,11 +145,13 @@ def test_pip_install_into_a_fresh_environment(tmp_path, wheel):
 @pytest.mark.slow
 def test_pip_install_from_source(tmp_path):
     """`pip install .` with pip's own isolated build environment and no build tree to reuse."""
+    build = ROOT / "build" / "wheel-isolated"  # as deep as the others: ccache compares relative paths
+    shutil.rmtree(build, ignore_errors=True)
     environment = tmp_path / "venv"
     run(sys.executable, "-m", "venv", environment)
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", ".",
-        f"-Cbuild-dir={tmp_path / 'build'}", cwd=ROOT)  # fmt: skip
+        f"-Cbuild-dir={build}", cwd=ROOT)  # fmt: skip
     output = run(python, "-c", "import polyop; print(polyop.get_onnxruntime_op_path())", cwd=tmp_path)
     assert output.startswith(str(environment))
     assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")

@@ -45,6 +45,8 @@ stamp_write() {
 
 # One name for the compiler: what builds the wheel picks g++, CMake alone c++, and ccache takes them for two.
 export CC="${CC:-gcc}" CXX="${CXX:-g++}"
+# Generated headers lie in each build tree; relative to it they are the same.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}"
 
 # Whether nvcc is here: on the path, or where CUDA is installed.
 [ -d "${CUDA_HOME:-/usr/local/cuda}/bin" ] && PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# gpu.sh   on a machine with a GPU: builds with CUDA for that GPU, runs the GPU's tests, the same under compute-sanitizer,
-# and the benchmarks; all of it ends in one report, gpu-report.txt. Needs nvcc, and a torch that sees the GPU: PYTHON=
-# names the python3 that has it (default: .venv's).
+# gpu.sh   on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also under compute-sanitizer,
+# then every operator in each runtime, and the benchmarks; all of it ends in one report, gpu-report.txt. Needs nvcc, and
+# a torch that sees the GPU: PYTHON= names the python3 that has it (default: .venv's).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 PYTHON="${PYTHON:-$VENV/bin/python}"
 REPORT="$ROOT/gpu-report.txt"
@@ -12,7 +12,7 @@ command -v nvidia-smi >/dev/null || die "nvidia-smi was not found: there is no N
   die "$PYTHON has no torch that sees the GPU. Set PYTHON to one that has."
 
 capability="$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n1 | tr -d .)"
-CUDAARCHS="${CUDAARCHS:-$capability-real}" tools/build.sh cuda polyop_onnxruntime polyop_torch polyop_tensorrt
+CUDAARCHS="${CUDAARCHS:-$capability-real}" tools/build.sh cuda
 export POLYOP_LIBRARY_DIR="$ROOT/build/cuda/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
 
 failed=0
@@ -23,13 +23,26 @@ record() { # record TITLE command…
   { echo "== $title"; "$@" 2>&1; } | tee -a "$REPORT" || failed=1
 }
 { echo "polyop $(git describe --always --dirty 2>/dev/null)"; nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; nvcc --version | tail -n2; } >"$REPORT"
-record "Every operator on the GPU beside the CPU" "$PYTHON" -m pytest -q -rs -p no:cacheprovider gpu
-if command -v compute-sanitizer >/dev/null; then
-  record "The same under compute-sanitizer" compute-sanitizer --error-exitcode 9 --tool memcheck \
-    "$PYTHON" -m pytest -q -p no:cacheprovider gpu -k 'torch_on_the_gpu'
-else
-  record "The same under compute-sanitizer" echo "not run: compute-sanitizer was not found"
-fi
+# The C++ tests of the operators and of the TensorRT plugins, under compute-sanitizer's tool $1.
+sanitized() {
+  local test bad=0
+  for test in "$ROOT"/ops/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
+    test="$(basename "$test" .cc)"
+    compute-sanitizer --tool "$1" --error-exitcode 9 "$ROOT/build/cuda/bin/$test" --gtest_brief=1 ||
+      { bad=1 && echo "FAILED: $test"; }
+  done
+  return $bad
+}
+
+record "C++ tests: every kernel on the GPU beside its reference" ctest --preset cuda
+record "Every operator in PyTorch, ONNX Runtime and TensorRT on the GPU" "$PYTHON" -m pytest -q -rs -p no:cacheprovider gpu
+for tool in memcheck racecheck; do
+  if command -v compute-sanitizer >/dev/null; then
+    record "C++ tests under compute-sanitizer's $tool" sanitized "$tool"
+  else
+    record "C++ tests under compute-sanitizer's $tool" echo "not run: compute-sanitizer was not found"
+  fi
+done
 record "Benchmarks" "$PYTHON" gpu/bench.py --json "$ROOT/gpu-report.json"
 say "    the report is ${REPORT#"$ROOT"/}"
 exit $failed

@@ -1,6 +1,7 @@
 #include "adapters/onnxruntime/custom_op.h"
 
 #include <algorithm>
+#include <span>
 
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/shape_inference.h"
@@ -61,14 +62,25 @@ bool SameInputs(const Signature& a, const Kernel& ka, const Signature& b, const 
   return true;
 }
 
+// CUDA's provider is built into ONNX Runtime, or a plugin beside it with a name of its own.
+std::span<const char* const> ProvidersOf(Device device) {
+  static constexpr const char* kCpu[] = {nullptr};
+  static constexpr const char* kCuda[] = {"CUDAExecutionProvider", "CudaPluginExecutionProvider"};
+  switch (device) {
+    case Device::kCpu: return kCpu;
+    case Device::kCuda: return kCuda;
+    default: return {};
+  }
+}
+
 bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {
   return SameInputs(a, ka, b, kb) && ka.outputs == kb.outputs;
 }
 
 }  // namespace
 
-CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uint32_t api_version)
-    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), op_type_(node.op_type()) {
+CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, uint32_t api_version)
+    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), provider_(provider), op_type_(node.op_type()) {
   for (const Kernel& other : op.kernels) {
     const Signature& theirs = *op.signatures[other.signature].signature;
     if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
@@ -77,9 +89,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uin
   OrtCustomOp& self = *this;
   self.version = api_version;
   self.GetName = [](const OrtCustomOp* o) { return Self(o).op_type_.c_str(); };
-  self.GetExecutionProviderType = [](const OrtCustomOp* o) -> const char* {
-    return Self(o).kernel().device == Device::kCuda ? "CUDAExecutionProvider" : nullptr;
-  };
+  self.GetExecutionProviderType = [](const OrtCustomOp* o) { return Self(o).provider(); };
   self.GetInputType = InputType;
   self.GetInputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_inputs()); };
   self.GetOutputType = [](const OrtCustomOp* o, size_t i) { return ToOrt(Self(o).kernel().outputs[i]); };
@@ -115,14 +125,16 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
       if (node.domain() != domain) continue;
       const size_t first = made.size();
       for (const Kernel& kernel : op->kernels) {
-        if (kernel.device != Device::kCpu && kernel.device != Device::kCuda) continue;
         const Signature& signature = *op->signatures[kernel.signature].signature;
         const bool known =
             std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
               return kernel.device == other->kernel().device &&
                      SameTypes(signature, kernel, other->signature(), other->kernel());
             });
-        if (!known) made.push_back(std::make_unique<CustomOp>(*op, node, kernel, api_version));
+        if (known) continue;
+        for (const char* provider : ProvidersOf(kernel.device)) {
+          made.push_back(std::make_unique<CustomOp>(*op, node, kernel, provider, api_version));
+        }
       }
     }
   }

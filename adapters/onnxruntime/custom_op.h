@@ -1,4 +1,4 @@
-// One OrtCustomOp per node name and combination of types. Nothing here knows an operator by name.
+// One OrtCustomOp per node name, provider and combination of types. Nothing here knows an operator by name.
 #pragma once
 
 #include <array>
@@ -14,12 +14,13 @@ namespace polyop::onnxruntime {
 class CustomOp : public OrtCustomOp {
  public:
   /// `kernel` is any of the operator's kernels for the types; the others of the same types and of
-  /// other ranks are found when a node runs.
-  CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, uint32_t api_version);
+  /// other ranks are found when a node runs. `provider` names the execution provider, null is the CPU's.
+  CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, uint32_t api_version);
 
   const Op& op() const { return op_; }
   const NodeName& node() const { return node_; }
   const Kernel& kernel() const { return kernel_; }
+  const char* provider() const { return provider_; }
   const Signature& signature() const { return *op_.signatures[kernel_.signature].signature; }
   /// Whether kernels for the same types of inputs, of other ranks, give output `index` another type: shape inference
   /// then decides which of the overloads runs.
@@ -29,11 +30,12 @@ class CustomOp : public OrtCustomOp {
   const Op& op_;
   const NodeName& node_;
   const Kernel& kernel_;
+  const char* provider_;
   std::string op_type_;
   std::array<bool, kMaxTensors> output_type_varies_{};
 };
 
-/// All custom operators of a domain: for the CPU, and for the CUDA provider where polyop is built with CUDA.
+/// All custom operators of a domain: for the CPU, and for the CUDA providers where polyop is built with CUDA.
 std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version);
 /// The domains of all node names, each once.
 std::vector<std::string> AllDomains();

@@ -76,12 +76,7 @@ class StreamBackend {
   explicit StreamBackend(const OrtKernelContext* context) : context_(context) {
     backend_.self = this;
     backend_.copy = CudaCopy;
-    backend_.allocate = [](void* self, size_t bytes) -> void* {
-      auto& device = *static_cast<StreamBackend*>(self);
-      void* const memory = device.allocator_->Alloc(device.allocator_, bytes);
-      if (memory != nullptr) device.memory_.push_back(memory);
-      return memory;
-    };
+    backend_.allocate = [](void* self, size_t bytes) { return static_cast<StreamBackend*>(self)->Allocate(bytes); };
   }
   // What is freed here is used again on the same stream at the earliest, behind this call's work.
   ~StreamBackend() {
@@ -96,21 +91,34 @@ class StreamBackend {
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetGPUComputeStream(context_, &backend_.stream)));
     for (size_t i = 0; i < num_inputs && allocator_ == nullptr; ++i) {
       const OrtValue* value = nullptr;
-      const OrtMemoryInfo* info = nullptr;
       OrtMemoryInfoDeviceType type = OrtMemoryInfoDeviceType_CPU;
       POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInput(context_, i, &value)));
       if (value == nullptr) continue;
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorMemoryInfo(value, &info)));
-      Api().MemoryInfoGetDeviceType(info, &type);
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorMemoryInfo(value, &memory_info_)));
+      Api().MemoryInfoGetDeviceType(memory_info_, &type);
       if (type == OrtMemoryInfoDeviceType_CPU) continue;
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetAllocator(context_, info, &allocator_)));
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetAllocator(context_, memory_info_, &allocator_)));
     }
     return allocator_ != nullptr ? Status::Ok() : Internal("no input is on the GPU");
   }
   const DeviceBackend& backend() const { return backend_; }
 
  private:
+  // Memory from the arena is bound to the stream: while this call's work goes on, no other stream gets it. ONNX Runtime
+  // before 1.18 cannot bind it; and where there is no stream there is none to bind it to.
+  void* Allocate(size_t bytes) {
+    void* memory = nullptr;
+    if (TheHost().version >= 18 && backend_.stream != nullptr) {
+      if (!FromOrt(Api().KernelContext_GetScratchBuffer(context_, memory_info_, bytes, &memory)).ok()) return nullptr;
+    } else {
+      memory = allocator_->Alloc(allocator_, bytes);
+    }
+    if (memory != nullptr) memory_.push_back(memory);
+    return memory;
+  }
+
   const OrtKernelContext* context_;
+  const OrtMemoryInfo* memory_info_ = nullptr;  // owned by an input
   OrtAllocator* allocator_ = nullptr;
   std::vector<void*> memory_;
   DeviceBackend backend_;

@@ -15,7 +15,7 @@ Status InstanceNormCuda(const InstanceNorm& op, const CudaContext& cuda, Tensor<
   T* const to = output.data();
   const double epsilon = op.epsilon;
   constexpr int kThreads = 512;
-  return ForBlocks(cuda, planes, kThreads, kThreads * 8 + 32, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks<kThreads>(cuda, planes, kThreads, kThreads * 8 + 32, [=] POLYOP_DEVICE(Block& block) {
     double* const sums = block.Shared<double>(kThreads);
     double* const mean = block.Shared<double>(1);
     const T* const plane = from + block.index * count;

@@ -50,6 +50,8 @@ const Case kCases[] = {
     {1, 10, 6, 6, 10, 3, 3, {{.padding = {1, 1}, .groups = 10, .deform_groups = 2}}},  // depthwise
     {1, 9, 6, 6, 18, 3, 3, {{.padding = {1, 1}, .groups = 9, .deform_groups = 9}}},    // depthwise with a multiplier
     {1, 64, 11, 13, 96, 3, 3, {{.padding = {1, 1}, .deform_groups = 4}}},
+    {1, 35, 9, 8, 150, 3, 2, {{.padding = {1, 1}}}},  // tiles of filters and pixels, the last ones not full
+    {2, 36, 8, 9, 80, 2, 2, {{.groups = 2, .deform_groups = 3}}},
 };
 
 class ModulatedDeformConv2dTest : public ::testing::TestWithParam<DType> {};

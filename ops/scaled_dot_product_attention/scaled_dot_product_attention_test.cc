@@ -59,6 +59,11 @@ TEST_P(AttentionTypes, RandomShapesAndMasks) {
   }
 }
 
+TEST_P(AttentionTypes, TilesOfQueriesKeysAndValues) {
+  std::mt19937 rng(2);
+  ExpectMatchesReference(Attention{}, Inputs(GetParam(), 2, 150, 70, 20, 130, rng), ToleranceFor(GetParam()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, AttentionTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 

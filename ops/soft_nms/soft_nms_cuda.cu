@@ -50,7 +50,7 @@ Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const floa
   const Rule rule{op.method, op.iou_threshold, op.sigma, static_cast<float>(op.offset)};
   const float least = op.min_score;
   constexpr int64_t kShared = kThreads * static_cast<int64_t>(sizeof(Candidate)) + 32;
-  return ForBlocks(cuda, 1, kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks<kThreads>(cuda, 1, kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
     Candidate* const best = block.Shared<Candidate>(kThreads);
     int64_t* const taken = block.Shared<int64_t>(1);
     // A score of NaN, from the beginning or from now on, is out of the race.

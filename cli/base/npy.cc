@@ -1,10 +1,10 @@
-#include "cli/npy.h"
+#include "cli/base/npy.h"
 
 #include <cstring>
 #include <memory>
 
-#include "cli/failure.h"
-#include "cli/file.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
 #include "minizip/unzip.h"
 #include "minizip/zip.h"
 

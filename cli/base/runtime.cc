@@ -1,4 +1,4 @@
-#include "cli/runtime.h"
+#include "cli/base/runtime.h"
 
 #include <dlfcn.h>
 
@@ -10,7 +10,7 @@
 
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/ort_api.h"
-#include "cli/failure.h"
+#include "cli/base/failure.h"
 
 // The adapter is linked in; ONNX Runtime calls it as it would call the library's.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);

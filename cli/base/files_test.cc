@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <random>
 
-#include "cli/array.h"
-#include "cli/failure.h"
-#include "cli/file.h"
-#include "cli/image.h"
-#include "cli/npy.h"
-#include "cli/text.h"
+#include "cli/base/array.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+#include "cli/base/image.h"
+#include "cli/base/npy.h"
+#include "cli/base/text.h"
 
 namespace polyop::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/array.h"
+#include "cli/base/array.h"
 
 namespace polyop::cli {
 

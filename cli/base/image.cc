@@ -1,4 +1,4 @@
-#include "cli/image.h"
+#include "cli/base/image.h"
 
 #include <png.h>
 #include <turbojpeg.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 
-#include "cli/failure.h"
-#include "cli/file.h"
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
 
 namespace polyop::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/array.h"
+#include "cli/base/array.h"
 #include "onnxruntime_cxx_api.h"
 
 namespace polyop::cli {

@@ -1,4 +1,4 @@
-#include "cli/file.h"
+#include "cli/base/file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/failure.h"
+#include "cli/base/failure.h"
 
 namespace polyop::cli {
 namespace fs = std::filesystem;

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "cli/failure.h"
-#include "cli/runtime.h"
+#include "cli/base/failure.h"
+#include "cli/base/runtime.h"
 #include "fuzz/random_call.h"
 #include "onnx/onnx.pb.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "cli/array.h"
+#include "cli/base/array.h"
 
 namespace polyop::cli {
 

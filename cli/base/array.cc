@@ -1,6 +1,6 @@
-#include "cli/array.h"
+#include "cli/base/array.h"
 
-#include "cli/failure.h"
+#include "cli/base/failure.h"
 #include "core/elements.h"
 
 namespace polyop::cli {

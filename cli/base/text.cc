@@ -1,4 +1,4 @@
-#include "cli/text.h"
+#include "cli/base/text.h"
 
 #include <unistd.h>
 

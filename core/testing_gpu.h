@@ -1,0 +1,42 @@
+// The GPU of the tests: the CPU that plays one (core/cuda.h), or, in a build with CUDA, a real one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "core/device_run.h"
+#include "core/status.h"
+
+namespace polyop::testing {
+
+/// Memory on that GPU, for one call. Every piece is exactly as large as was asked, so that sanitizers see where it
+/// ends, and full of garbage.
+class TestGpu {
+ public:
+  /// Empty, or why nothing can run on the GPU here.
+  static const std::string& Missing();
+  /// From now on, blocks and threads of the emulation run backwards (or forwards again).
+  static void RunBackwards(bool backwards);
+
+  /// More than `most_bytes` in one piece are refused.
+  explicit TestGpu(size_t most_bytes);
+  ~TestGpu();
+  TestGpu(const TestGpu&) = delete;
+  TestGpu& operator=(const TestGpu&) = delete;
+
+  /// Null when there is no memory.
+  void* Allocate(size_t bytes);
+  Status Upload(void* to, const void* from, size_t bytes);
+  /// Waits for what runs.
+  Status Download(void* to, const void* from, size_t bytes);
+
+  const DeviceBackend& backend() const { return backend_; }
+
+ private:
+  struct Memory;
+  size_t most_bytes_;
+  std::unique_ptr<Memory> memory_;
+  DeviceBackend backend_;
+};
+
+}  // namespace polyop::testing
