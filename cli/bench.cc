@@ -8,20 +8,19 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/model.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/feeds.h"
-#include "cli/model.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "core/simd.h"
-#include "nlohmann/json.hpp"
 
 namespace polyop::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 struct Timed {
@@ -158,7 +157,7 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
   for (const NodeTime& n : nodes) {
     report["nodes"].push_back({{"node", n.node}, {"operator", n.type}, {"mean_seconds", n.seconds}});
   }
-  std::cout << report.dump(2) << "\n";
+  std::cout << ToText(report) << "\n";
 }
 
 }  // namespace

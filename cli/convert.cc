@@ -7,17 +7,16 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/model.h"
+#include "cli/base/process.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
-#include "cli/model.h"
-#include "cli/process.h"
-#include "nlohmann/json.hpp"
+#include "cli/json.h"
 
 namespace polyop::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // "1x3x224x224" as a list.
 Json ParseShape(const std::string& text, const std::string& whole) {
@@ -118,7 +117,7 @@ int Convert(const ConvertOptions& options) {
   const Json report = Json::parse(ReadFile(folder.File("report.json")));
   if (report.contains("error")) throw Failure(kFailed, options.model + ": " + report.at("error").get<std::string>());
   if (options.json) {
-    std::cout << report.dump(2) << "\n";
+    std::cout << ToText(report) << "\n";
   } else {
     PrintReport(options, report);
   }

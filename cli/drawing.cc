@@ -4,11 +4,11 @@
 #include <set>
 #include <vector>
 
+#include "cli/base/catalogue.h"
 #include "cli/base/file.h"
+#include "cli/base/model.h"
+#include "cli/base/process.h"
 #include "cli/base/text.h"
-#include "cli/catalogue.h"
-#include "cli/model.h"
-#include "cli/process.h"
 #include "core/op.h"
 
 namespace polyop::cli {

@@ -5,13 +5,11 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
-#include "cli/process.h"
-#include "nlohmann/json.hpp"
+#include "cli/base/process.h"
+#include "cli/json.h"
 
 namespace polyop::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<TensorInfo> ReadTensors(const Json& tensors) {
   std::vector<TensorInfo> infos;

@@ -6,8 +6,8 @@
 
 #include "cli/base/array.h"
 #include "cli/base/image.h"
+#include "cli/base/model.h"
 #include "cli/base/runtime.h"
-#include "cli/model.h"
 
 namespace polyop::cli {
 

@@ -4,19 +4,17 @@
 #include <map>
 #include <set>
 
+#include "cli/base/catalogue.h"
 #include "cli/base/failure.h"
+#include "cli/base/model.h"
 #include "cli/base/text.h"
-#include "cli/catalogue.h"
 #include "cli/commands.h"
 #include "cli/drawing.h"
-#include "cli/model.h"
+#include "cli/json.h"
 #include "core/op.h"
-#include "nlohmann/json.hpp"
 
 namespace polyop::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // One kind of non-standard node in the model.
 struct Needed {
@@ -148,7 +146,7 @@ int Inspect(const InspectOptions& options) {
   if (!options.svg.empty()) DrawSvg(model, title, options.svg);
   if (!options.html.empty()) DrawHtml(model, title, options.html);
   if (options.json) {
-    std::cout << AsJson(model, needed, options, nodes).dump(2) << "\n";
+    std::cout << ToText(AsJson(model, needed, options, nodes)) << "\n";
     return missing ? kNotProvided : kOk;
   }
   PrintHead(model, options, nodes);

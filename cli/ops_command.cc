@@ -1,16 +1,14 @@
 // polyop ops: the catalogue of operators.
 #include <iostream>
 
+#include "cli/base/catalogue.h"
 #include "cli/base/failure.h"
 #include "cli/base/text.h"
-#include "cli/catalogue.h"
 #include "cli/commands.h"
-#include "nlohmann/json.hpp"
+#include "cli/json.h"
 
 namespace polyop::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // By folder, by "domain::Type", or by type alone.
 const Op& Find(const std::string& name) {
@@ -59,7 +57,7 @@ int Ops(const OpsOptions& options) {
     } else {
       for (const Op* op : AllOps()) report.push_back(AsJson(*op));
     }
-    std::cout << report.dump(2) << "\n";
+    std::cout << ToText(report) << "\n";
   } else if (options.name.empty()) {
     std::cout << CatalogueText(options.markdown);
   } else {

@@ -8,21 +8,19 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/image.h"
+#include "cli/base/model.h"
 #include "cli/base/npy.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/engine.h"
 #include "cli/feeds.h"
-#include "cli/model.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "core/simd.h"
-#include "nlohmann/json.hpp"
 
 namespace polyop::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Writes the outputs that were asked for; returns where each went, "" if nowhere.
 std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, const onnx::ModelProto& model,
@@ -139,7 +137,7 @@ int Run(const RunOptions& options) {
                                    {"shape", outputs[i].shape},
                                    {"file", files[i]}});
     }
-    std::cout << report.dump(2) << "\n";
+    std::cout << ToText(report) << "\n";
     return kOk;
   }
   std::vector<std::vector<std::string>> rows;

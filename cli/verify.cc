@@ -6,24 +6,23 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/model.h"
 #include "cli/base/npy.h"
+#include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/engine.h"
 #include "cli/feeds.h"
-#include "cli/model.h"
-#include "cli/process.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "core/simd.h"
-#include "nlohmann/json.hpp"
 
 namespace polyop::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 using Outputs = std::map<std::string, Array>;
 
@@ -211,7 +210,7 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
     }
     report["tensors"].push_back(entry);
   }
-  std::cout << report.dump(2) << "\n";
+  std::cout << ToText(report) << "\n";
 }
 
 }  // namespace

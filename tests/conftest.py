@@ -26,14 +26,6 @@ def program() -> str:
     return str(path)
 
 
-@pytest.fixture(scope="session")
-def sanitized_program() -> str:
-    """The program built with AddressSanitizer and UndefinedBehaviorSanitizer, for malformed input."""
-    path = ROOT / "build" / "asan" / "bin" / "polyop"
-    assert path.is_file(), f"{path} is missing: run `tools/build.sh asan`"
-    return str(path)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     report = yield

@@ -4,7 +4,6 @@
 
 #include <NvInferImpl.h>
 
-#include <chrono>
 #include <deque>
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "cli/catalogue.h"
+#include "cli/base/catalogue.h"
 
 #include <algorithm>
 

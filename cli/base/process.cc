@@ -1,4 +1,4 @@
-#include "cli/process.h"
+#include "cli/base/process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

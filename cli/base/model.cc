@@ -1,4 +1,4 @@
-#include "cli/model.h"
+#include "cli/base/model.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
