@@ -71,29 +71,19 @@ Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const
   });
 }
 
-// A block makes a tile of filters x pixels.
+// A block makes a tile of filters x pixels of one picture and group.
 template <class T>
 Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                      const T* mask, const T* weight, const T* bias, T* output) {
   using Product = TileProduct<T>;
-  constexpr int kPixels = Product::kColumns;
-  const int rows = Product::RowsFor(s.group_filters());
-  const int64_t tiles = BlocksFor(s.out_pixels, kPixels), strips = BlocksFor(s.group_filters(), rows);
-  const Divider by_strips(strips), by_tiles(tiles), by_groups(s.groups);
-  const int64_t shared = Product::SharedBytes(rows) + kPixels * static_cast<int64_t>(sizeof(ZeroPaddedSample));
-  const int threads = Product::ThreadsFor(rows);
-  return ForBlocks(cuda, batch * s.groups * tiles * strips, threads, shared, [=] POLYOP_DEVICE(Block& block) {
-    Product product(block, rows);
-    ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(kPixels);
-    int64_t strip, tile, group;
-    const int64_t n = by_groups.Split(by_tiles.Split(by_strips.Split(block.index, &strip), &tile), &group);
-    const int64_t first_pixel = tile * kPixels, first_filter = strip * rows;  // the filter in its group
-    const int64_t filters = s.group_filters() - first_filter < rows ? s.group_filters() - first_filter : rows;
-    const int64_t pixels = s.out_pixels - first_pixel < kPixels ? s.out_pixels - first_pixel : kPixels;
-    const int64_t first_channel = group * s.group_channels();
+  constexpr int64_t kSamples = Product::kColumns * static_cast<int64_t>(sizeof(ZeroPaddedSample));
+  const auto convolve = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
+    ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(Product::kColumns);
+    const int64_t n = tile.matrix / s.groups, group = tile.matrix % s.groups;
+    const int64_t first_channel = group * s.group_channels(), first_filter = group * s.group_filters() + tile.row;
     const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
     const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
-    const T* const mine = weight + (group * s.group_filters() + first_filter) * s.group_channels() * s.points();
+    const T* const mine = weight + first_filter * s.group_channels() * s.points();
     for (int64_t point = 0; point < s.points(); ++point) {
       int64_t channel = 0;  // in the group
       while (channel < s.group_channels()) {
@@ -102,30 +92,31 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
         const int64_t rest = (deform_group + 1) * s.deform_channels() - first_channel;
         const int64_t last = rest < s.group_channels() ? rest : s.group_channels();
         block.ForThreads([&](int t) {
-          if (t < pixels) samples[t] = FindSample(s, offsets, masks, deform_group, point, first_pixel + t);
+          if (t < tile.columns) samples[t] = FindSample(s, offsets, masks, deform_group, point, tile.column + t);
         });
         for (; channel < last; channel += Product::kDepth) {
           const T* const planes = input + (n * s.channels + first_channel + channel) * s.height * s.width;
           product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
-              [&](int k, int f) {
-                if (channel + k >= last || f >= filters) return 0.0f;
-                return ToFloat(mine[(f * s.group_channels() + channel + k) * s.points() + point]);
+              [&](int k, int filter) {
+                if (channel + k >= last || filter >= tile.rows) return 0.0f;
+                return ToFloat(mine[(filter * s.group_channels() + channel + k) * s.points() + point]);
               },
-              [&](int k, int p) {
-                if (channel + k >= last || p >= pixels) return 0.0f;
-                return ValueOf(samples[p], planes + k * s.height * s.width);
+              [&](int k, int pixel) {
+                if (channel + k >= last || pixel >= tile.columns) return 0.0f;
+                return ValueOf(samples[pixel], planes + k * s.height * s.width);
               });
         }
         channel = last;
       }
     }
-    product.Store([&](int f, int p, float sum) {
-      if (f >= filters || p >= pixels) return;
-      const int64_t filter = group * s.group_filters() + first_filter + f;
+    product.Store([&](int row, int pixel, float sum) {
+      if (row >= tile.rows || pixel >= tile.columns) return;
+      const int64_t filter = first_filter + row;
       const float start = bias != nullptr ? ToFloat(bias[filter]) : 0;
-      output[(n * s.filters + filter) * s.out_pixels + first_pixel + p] = FromFloat<T>(sum + start);
+      output[(n * s.filters + filter) * s.out_pixels + tile.column + pixel] = FromFloat<T>(sum + start);
     });
-  });
+  };
+  return ForTiles<T>(cuda, batch * s.groups, s.group_filters(), s.out_pixels, kSamples, convolve);
 }
 
 }  // namespace deform_conv_internal

@@ -9,13 +9,6 @@
 namespace polyop {
 
 /// The tile of a block: `rows` x kColumns sums of products of T, in float.
-///
-///   const int rows = TileProduct<T>::RowsFor(all_rows), threads = TileProduct<T>::ThreadsFor(rows);
-///   ForBlocks(cuda, blocks, threads, TileProduct<T>::SharedBytes(rows), [=] POLYOP_DEVICE(Block& block) {
-///     TileProduct<T> product(block, rows);
-///     for (…) product.template Add<…>(…);
-///     product.Store(…);
-///   });
 template <class T>
 class TileProduct {
  public:
@@ -34,7 +27,7 @@ class TileProduct {
     return factors > sums ? factors : sums;
   }
 
-  /// Takes its shared memory before the block takes any other: tensor cores want it aligned.
+  /// Takes its shared memory before the block takes any other: tensor cores want it aligned to 32 bytes.
   POLYOP_DEVICE TileProduct(Block& block, int rows)
       : block_(block), rows_(rows), sums_(block), shared_(block.Shared<char>(static_cast<int>(SharedBytes(rows)))) {
     block_.ForWarps([&](int warp) { sums_[warp].Clear(); });
@@ -108,5 +101,38 @@ class TileProduct {
   Block::WarpLocal<WarpSums<T>> sums_;
   char* const shared_;
 };
+
+/// Where a tile lies: in which of several matrices, its first row and column, and how many there are to make.
+struct Tile {
+  int64_t matrix, row, column, rows, columns;
+};
+
+/// Makes `matrices` matrices of rows x columns: body(block, product, tile) adds to the product and stores it. Tiles of
+/// neighbouring rows run side by side. The body may take `shared_bytes` of shared memory beside the product's.
+///
+///   ForTiles<T>(cuda, 1, rows, columns, 0, [=] POLYOP_DEVICE(Block&, TileProduct<T>& product, const Tile& tile) {
+///     for (…) product.template Add<…>(…);
+///     product.Store([&](int row, int column, float sum) { if (row < tile.rows && column < tile.columns) … });
+///   });
+template <class T, class Body>
+Status ForTiles(const CudaContext& cuda, int64_t matrices, int64_t rows, int64_t columns, int64_t shared_bytes,
+                const Body& body) {
+  using Product = TileProduct<T>;
+  const int most = Product::RowsFor(rows);
+  const int64_t down = BlocksFor(rows, most), across = BlocksFor(columns, Product::kColumns);
+  const Divider by_down(down), by_across(across);
+  return ForBlocks(cuda, matrices * down * across, Product::ThreadsFor(most), Product::SharedBytes(most) + shared_bytes,
+                   [=] POLYOP_DEVICE(Block& block) {
+                     Product product(block, most);
+                     Tile tile;
+                     tile.matrix = by_across.Split(by_down.Split(block.index, &tile.row), &tile.column);
+                     tile.row *= most;
+                     tile.column *= Product::kColumns;
+                     tile.rows = rows - tile.row < most ? rows - tile.row : most;
+                     const int64_t rest = columns - tile.column;
+                     tile.columns = rest < Product::kColumns ? rest : Product::kColumns;
+                     body(block, product, tile);
+                   });
+}
 
 }  // namespace polyop

@@ -11,39 +11,32 @@ Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<
              const MaskStrides& strides, float* scores) {
   using Product = TileProduct<T>;
   const int64_t queries = q.dim(1), keys = k.dim(1), size = q.dim(2);
-  const int rows = Product::RowsFor(queries);
   const T *from_q = q.data(), *from_k = k.data();
   const float scale = 1.0f / std::sqrt(static_cast<float>(size > 0 ? size : 1));
-  const Divider by_columns(BlocksFor(keys, Product::kColumns)), by_rows(BlocksFor(queries, rows));
-  const int64_t blocks = q.dim(0) * BlocksFor(queries, rows) * BlocksFor(keys, Product::kColumns);
-  const int threads = Product::ThreadsFor(rows);
-  return ForBlocks(cuda, blocks, threads, Product::SharedBytes(rows), [=] POLYOP_DEVICE(Block& block) {
-    Product product(block, rows);
-    int64_t first_query, first_key;
-    const int64_t batch = by_rows.Split(by_columns.Split(block.index, &first_key), &first_query);
-    first_query *= rows;
-    first_key *= Product::kColumns;
+  const auto score = [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
+    const int64_t first_query = tile.matrix * queries + tile.row, first_key = tile.matrix * keys + tile.column;
     for (int64_t e = 0; e < size; e += Product::kDepth) {
       product.template Add<Product::Order::kDeep, Product::Order::kDeep>(
           [&](int depth, int row) {
-            const bool inside = e + depth < size && first_query + row < queries;
-            return inside ? ToFloat(from_q[(batch * queries + first_query + row) * size + e + depth]) : 0.0f;
+            const bool inside = e + depth < size && row < tile.rows;
+            return inside ? ToFloat(from_q[(first_query + row) * size + e + depth]) : 0.0f;
           },
           [&](int depth, int column) {
-            const bool inside = e + depth < size && first_key + column < keys;
-            return inside ? ToFloat(from_k[(batch * keys + first_key + column) * size + e + depth]) : 0.0f;
+            const bool inside = e + depth < size && column < tile.columns;
+            return inside ? ToFloat(from_k[(first_key + column) * size + e + depth]) : 0.0f;
           });
     }
     product.Store([&](int row, int column, float sum) {
-      const int64_t query = first_query + row, key = first_key + column;
-      if (query >= queries || key >= keys) return;
+      if (row >= tile.rows || column >= tile.columns) return;
+      const int64_t query = tile.row + row, key = tile.column + column;
       sum *= scale;
       if (mask != nullptr) {
-        sum += ToFloat(mask[batch * strides.batch + query * strides.row + key * strides.column]);
+        sum += ToFloat(mask[tile.matrix * strides.batch + query * strides.row + key * strides.column]);
       }
-      scores[(batch * queries + query) * keys + key] = sum;
+      scores[(first_query + row) * keys + key] = sum;
     });
-  });
+  };
+  return ForTiles<T>(cuda, q.dim(0), queries, keys, 0, score);
 }
 
 // A block for each row of scores, which become weights.
@@ -83,34 +76,26 @@ template <class T>
 Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 3>& v, const Tensor<T, 3>& out) {
   using Product = TileProduct<T>;
   const int64_t queries = out.dim(1), keys = v.dim(1), values = v.dim(2);
-  const int rows = Product::RowsFor(queries);
   const T* const from_v = v.data();
   T* const to = out.data();
-  const Divider by_columns(BlocksFor(values, Product::kColumns)), by_rows(BlocksFor(queries, rows));
-  const int64_t blocks = out.dim(0) * BlocksFor(queries, rows) * BlocksFor(values, Product::kColumns);
-  const int threads = Product::ThreadsFor(rows);
-  return ForBlocks(cuda, blocks, threads, Product::SharedBytes(rows), [=] POLYOP_DEVICE(Block& block) {
-    Product product(block, rows);
-    int64_t first_query, first_value;
-    const int64_t batch = by_rows.Split(by_columns.Split(block.index, &first_value), &first_query);
-    first_query *= rows;
-    first_value *= Product::kColumns;
+  const auto mix = [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
+    const int64_t first_query = tile.matrix * queries + tile.row, first_key = tile.matrix * keys;
     for (int64_t s = 0; s < keys; s += Product::kDepth) {
       product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
           [&](int depth, int row) {
-            const bool inside = s + depth < keys && first_query + row < queries;
-            return inside ? weights[(batch * queries + first_query + row) * keys + s + depth] : 0.0f;
+            return s + depth < keys && row < tile.rows ? weights[(first_query + row) * keys + s + depth] : 0.0f;
           },
           [&](int depth, int column) {
-            const bool inside = s + depth < keys && first_value + column < values;
-            return inside ? ToFloat(from_v[(batch * keys + s + depth) * values + first_value + column]) : 0.0f;
+            const bool inside = s + depth < keys && column < tile.columns;
+            return inside ? ToFloat(from_v[(first_key + s + depth) * values + tile.column + column]) : 0.0f;
           });
     }
     product.Store([&](int row, int column, float sum) {
-      const int64_t query = first_query + row, value = first_value + column;
-      if (query < queries && value < values) to[(batch * queries + query) * values + value] = FromFloat<T>(sum);
+      if (row >= tile.rows || column >= tile.columns) return;
+      to[(first_query + row) * values + tile.column + column] = FromFloat<T>(sum);
     });
-  });
+  };
+  return ForTiles<T>(cuda, out.dim(0), queries, values, 0, mix);
 }
 
 // The scores stay in float, in scratch, until they are weights.
