@@ -69,8 +69,10 @@ std::span<const char* const> ProvidersOf(Device device) {
   switch (device) {
     case Device::kCpu: return kCpu;
     case Device::kCuda: return kCuda;
-    default: return {};
+    case Device::kCudaEmulated:
+    case Device::kReference: return {};
   }
+  return {};
 }
 
 bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {

@@ -79,31 +79,32 @@ std::string TypesOf(const Op& op) {
   for (const Kernel& kernel : op.kernels) {
     if (kernel.device != Device::kCpu) continue;
     const Signature& s = *op.signatures[kernel.signature].signature;
-    for (int i = 0; i < s.num_inputs(); ++i) {
-      const std::string name(NameOf(kernel.inputs[i]));
-      if (s.input(i).type_variable == 0 && std::find(types.begin(), types.end(), name) == types.end())
-        types.push_back(name);
-    }
+    int i = 0;
+    while (i + 1 < s.num_inputs() && s.input(i).rank == 0 && !s.input(i).has_rest) ++i;
+    const std::string name(NameOf(kernel.inputs[static_cast<size_t>(i)]));
+    if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
   }
   return Join(types, ", ");
 }
 
+// What is written to files does not depend on what this program was built for.
 std::string CatalogueText(bool markdown) {
   std::vector<std::vector<std::string>> rows;
   for (const Op* op : AllOps()) {
     std::vector<std::string> nodes = NodesOf(*op);
     if (markdown) {
       for (std::string& node : nodes) node = "`" + node + "`";
+      rows.push_back({std::string(op->name), Join(nodes, "<br>"), TypesOf(*op), op->doc.summary});
+      continue;
     }
-    const std::string types = TypesOf(*op);
-    rows.push_back({std::string(op->name), Join(nodes, markdown ? "<br>" : ", "), types.empty() ? "-" : types,
-                    Join(RuntimesOf(*op), ", ")});
-    if (markdown) rows.back().push_back(op->doc.summary);
+    for (const std::string& node : nodes) {  // a line each
+      const bool first = &node == &nodes.front();
+      rows.push_back({first ? std::string(op->name) : "", node, first ? TypesOf(*op) : "",
+                      first ? Join(RuntimesOf(*op), ", ") : ""});
+    }
   }
-  std::vector<std::string> header = {"operator", "node names", "types", "runtimes"};
-  if (!markdown) return Table(header, rows);
-  header.push_back("what it does");
-  return MarkdownTable(header, rows);
+  return markdown ? MarkdownTable({"operator", "node names", "types", "what it does"}, rows)
+                  : Table({"operator", "node names", "types", "runs on"}, rows);
 }
 
 std::string PageText(const Op& op, bool markdown) {
@@ -131,9 +132,8 @@ std::string PageText(const Op& op, bool markdown) {
     nodes += (markdown ? "- `" + std::string(node.name) + "`" : "  " + std::string(node.name)) + NodeNote(node) + "\n";
   }
   page += section("Node names", nodes);
-  const std::string types = TypesOf(op);
-  page += section("Runs on",
-                  (markdown ? "" : "  ") + Join(RuntimesOf(op), ", ") + (types.empty() ? "" : ", in " + types) + "\n");
+  page += markdown ? section("Types", TypesOf(op) + "\n")
+                   : section("Runs on", "  " + Join(RuntimesOf(op), ", ") + ", in " + TypesOf(op) + "\n");
   page += paragraph("Semantics", op.doc.semantics);
   page += paragraph("Source", op.doc.source);
   page += paragraph("Differences", op.doc.differences);

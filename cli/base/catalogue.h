@@ -10,7 +10,7 @@ namespace polyop::cli {
 
 /// "ONNX Runtime CPU", "PyTorch CPU", … : where the operator's kernels run.
 std::vector<std::string> RuntimesOf(const Op& op);
-/// "f32, f16, bf16": the types of the first type variable over the CPU kernels ("" if there is none).
+/// "f32, f16, bf16": what the CPU kernels take for the first input that is no scalar.
 std::string TypesOf(const Op& op);
 
 /// The table of all operators.
