@@ -12,8 +12,24 @@ command -v nvidia-smi >/dev/null || die "nvidia-smi was not found: there is no N
   die "$PYTHON has no torch that sees the GPU. Set PYTHON to one that has."
 
 capability="$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n1 | tr -d .)"
-CUDAARCHS="${CUDAARCHS:-$capability-real}" tools/build.sh cuda
+# `make test` may have configured the build for another GPU.
+step "Configuring build/cuda for sm_$capability" \
+  cmake --preset cuda --log-level=NOTICE -DCMAKE_CUDA_ARCHITECTURES="$capability-real"
+tools/build.sh cuda
 export POLYOP_LIBRARY_DIR="$ROOT/build/cuda/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
+
+# The C++ tests of the operators and of the TensorRT plugins, under compute-sanitizer's tool $1.
+sanitized() {
+  local test bad=0
+  for test in "$ROOT"/ops/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
+    test="$(basename "$test" .cc)"
+    if ! compute-sanitizer --tool "$1" --error-exitcode 9 "$ROOT/build/cuda/bin/$test" --gtest_brief=1; then
+      echo "FAILED under $1: $test"
+      bad=1
+    fi
+  done
+  return $bad
+}
 
 failed=0
 record() { # record TITLE command…
@@ -22,17 +38,11 @@ record() { # record TITLE command…
   say "${BOLD}==> $title${PLAIN}"
   { echo "== $title"; "$@" 2>&1; } | tee -a "$REPORT" || failed=1
 }
-{ echo "polyop $(git describe --always --dirty 2>/dev/null)"; nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; nvcc --version | tail -n2; } >"$REPORT"
-# The C++ tests of the operators and of the TensorRT plugins, under compute-sanitizer's tool $1.
-sanitized() {
-  local test bad=0
-  for test in "$ROOT"/ops/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
-    test="$(basename "$test" .cc)"
-    compute-sanitizer --tool "$1" --error-exitcode 9 "$ROOT/build/cuda/bin/$test" --gtest_brief=1 ||
-      { bad=1 && echo "FAILED: $test"; }
-  done
-  return $bad
-}
+{
+  echo "polyop $(git describe --always --dirty 2>/dev/null)"
+  nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+  nvcc --version | tail -n2
+} >"$REPORT"
 
 record "C++ tests: every kernel on the GPU beside its reference" ctest --preset cuda
 record "Every operator in PyTorch, ONNX Runtime and TensorRT on the GPU" "$PYTHON" -m pytest -q -rs -p no:cacheprovider gpu

@@ -1,4 +1,5 @@
 #include "core/cuda.h"
+#include "core/pack.h"
 #include "core/zero_padded_sample.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
@@ -25,12 +26,6 @@ struct Levels {
     }
     return sample;
   }
-};
-
-// Components that a thread reads and writes in one piece.
-template <class T, int kWide>
-struct alignas(sizeof(T) * kWide) Pack {
-  T of[kWide];
 };
 
 template <int kWide>
@@ -113,8 +108,9 @@ Status MsDeformAttnCuda(const MsDeformAttn&, const CudaContext& cuda, Tensor<con
   if (spatial > INT32_MAX) return InvalidArgument("'value' has ", spatial, " pixels, wanted fewer than 2^31");
   const Levels<I> levels{shapes.data(), starts.data(), spatial};
   constexpr int kWide = 4;
-  const auto aligned = [](const T* data) { return reinterpret_cast<uintptr_t>(data) % (kWide * sizeof(T)) == 0; };
-  const bool wide = value.dim(3) % kWide == 0 && aligned(value.data()) && aligned(output.data());
+  using Components = Pack<T, kWide>;
+  const bool wide =
+      value.dim(3) % kWide == 0 && Components::IsAligned(value.data()) && Components::IsAligned(output.data());
   const auto attend = wide ? Attend<T, I, kWide> : Attend<T, I, 1>;
   return attend(cuda, value, levels, locations, weights.data(), output.data());
 }

@@ -1,5 +1,6 @@
 #include "core/broadcast.h"
 #include "core/cuda.h"
+#include "core/pack.h"
 #include "ops/my_add/my_add.h"
 
 namespace polyop {
@@ -10,18 +11,6 @@ POLYOP_HD T TwiceAPlusB(T a, T b) {
   return FromFloat<T>(std::fma(2.0f, ToFloat(a), ToFloat(b)));
 }
 
-// 16 bytes that are loaded and stored at once.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr int kSize = 16 / sizeof(T);
-  T values[kSize];
-};
-
-template <class T>
-bool IsAligned(const T* p) {
-  return reinterpret_cast<uintptr_t>(p) % sizeof(Pack<T>) == 0;
-}
-
 template <class T>
 Status MyAddCuda(const MyAdd&, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
                  Tensor<T, kAnyRank> c) {
@@ -29,14 +18,15 @@ Status MyAddCuda(const MyAdd&, const CudaContext& cuda, Tensor<const T, kAnyRank
   const T *from_a = a.data(), *from_b = b.data();
   T* const to = c.data();
   const BroadcastAxes axes = BroadcastAxes::Merge(c.shape(), a.shape(), b.shape());
-  constexpr int kPack = Pack<T>::kSize;
+  constexpr int kWide = 16 / sizeof(T);
+  using Wide = Pack<T, kWide>;
   const bool plain = axes.rank == 1 && axes.a_stride[0] == 1 && axes.b_stride[0] == 1;
-  if (plain && c.size() % kPack == 0 && IsAligned(from_a) && IsAligned(from_b) && IsAligned(to)) {
-    return ForEach(cuda, c.size() / kPack, [=] POLYOP_DEVICE(int64_t i) {
-      const Pack<T> x = reinterpret_cast<const Pack<T>*>(from_a)[i], y = reinterpret_cast<const Pack<T>*>(from_b)[i];
-      Pack<T> sum;
-      for (int k = 0; k < kPack; ++k) sum.values[k] = TwiceAPlusB(x.values[k], y.values[k]);
-      reinterpret_cast<Pack<T>*>(to)[i] = sum;
+  if (plain && c.size() % kWide == 0 && Wide::IsAligned(from_a) && Wide::IsAligned(from_b) && Wide::IsAligned(to)) {
+    return ForEach(cuda, c.size() / kWide, [=] POLYOP_DEVICE(int64_t i) {
+      const Wide x = reinterpret_cast<const Wide*>(from_a)[i], y = reinterpret_cast<const Wide*>(from_b)[i];
+      Wide sum;
+      for (int k = 0; k < kWide; ++k) sum.of[k] = TwiceAPlusB(x.of[k], y.of[k]);
+      reinterpret_cast<Wide*>(to)[i] = sum;
     });
   }
   Divider extent[kMaxRank];
