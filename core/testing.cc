@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <utility>
 
@@ -276,7 +277,10 @@ void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vecto
 bool HasGpuKernels(const Op& op) {
   const std::string& missing = TestGpu::Missing();
   static bool said = false;
-  if (!missing.empty() && !std::exchange(said, true)) std::cout << "Nothing is run on the GPU: " << missing << '\n';
+  if (!missing.empty() && !std::exchange(said, true)) {
+    std::cout << "Nothing is run on the GPU: " << missing << '\n';
+    EXPECT_EQ(std::getenv("POLYOP_NEEDS_GPU"), nullptr) << "these tests were started for the GPU";
+  }
   return missing.empty() && std::any_of(op.kernels.begin(), op.kernels.end(),
                                         [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
 }

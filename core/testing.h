@@ -105,7 +105,8 @@ void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inpu
   ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, wanted_outputs);
 }
 
-/// Whether the operator has kernels for GpuDevice(), and there is such a device; if not, says so.
+/// Whether the operator has kernels for GpuDevice(), and there is such a device. If there is none, says so, and fails
+/// the test where POLYOP_NEEDS_GPU is set.
 bool HasGpuKernels(const Op& op);
 
 /// Expects an error whose message holds each of `parts`, on every instruction set.

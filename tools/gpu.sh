@@ -16,6 +16,7 @@ capability="$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n
 step "Configuring build/cuda for sm_$capability" \
   cmake --preset cuda --log-level=NOTICE -DCMAKE_CUDA_ARCHITECTURES="$capability-real"
 tools/build.sh cuda
+export POLYOP_NEEDS_GPU=1 # a test that finds no GPU fails
 export POLYOP_LIBRARY_DIR="$ROOT/build/cuda/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
 
 # The C++ tests of the operators and of the TensorRT plugins, under compute-sanitizer's tool $1.

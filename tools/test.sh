@@ -19,8 +19,13 @@ stage() {
 }
 
 tools/build.sh release
-# The CUDA kernels are compiled for one GPU, to see that they compile, and for TensorRT's parser and builder.
-if has_cuda; then CUDAARCHS=75-real tools/build.sh cuda polyop_tensorrt polyop_onnxruntime polyop_torch; else say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"; fi
+# The CUDA kernels are compiled for one GPU, to see that they compile, and for TensorRT's parser and builder; a C++ test
+# with them, as `make gpu` builds all.
+if has_cuda; then
+  CUDAARCHS=75-real tools/build.sh cuda polyop_tensorrt polyop_onnxruntime polyop_torch nms_test
+else
+  say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"
+fi
 tools/build.sh asan
 tools/build.sh tsan
 stage "C++ tests" run_ctest release
