@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "cli/base/damage.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/process.h"
@@ -39,7 +40,7 @@ void AddNode(onnx::GraphProto* graph, const std::string& domain, const std::stri
 }
 
 // Nodes of polyop, of ONNX, of nobody and of a function; an initializer, metadata and a subgraph.
-std::string GoodModel() {
+std::vector<uint8_t> GoodModel() {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.set_producer_name("inspect_test");
@@ -74,10 +75,11 @@ std::string GoodModel() {
   auto* entry = model.add_metadata_props();
   entry->set_key("polyop.input");
   entry->set_value("rgb");
-  return model.SerializeAsString();
+  const std::string bytes = model.SerializeAsString();
+  return {bytes.begin(), bytes.end()};
 }
 
-int InspectBytes(const std::string& bytes, bool json) {
+int InspectBytes(const std::vector<uint8_t>& bytes, bool json) {
   const TemporaryFolder folder;
   InspectOptions options;
   options.model = folder.File("model.onnx");
@@ -97,13 +99,11 @@ TEST(Inspect, AnswersForAGoodModel) {
 }
 
 TEST(Inspect, DamagedModelsEndInAFailureOrAnAnswer) {
-  const std::string good = GoodModel();
+  const std::vector<uint8_t> good = GoodModel();
   std::mt19937 rng(1);
   int refused = 0, answered = 0;
   for (int trial = 0; trial < 600; ++trial) {
-    std::string bad = good;
-    for (uint32_t k = 0; k < 1 + rng() % 5; ++k) bad[rng() % bad.size()] = static_cast<char>(rng());
-    if (trial % 10 == 0) bad.resize(rng() % bad.size());
+    const std::vector<uint8_t> bad = Damaged(good, rng);
     ::testing::internal::CaptureStdout();
     try {
       const int code = InspectBytes(bad, trial % 2 == 0);

@@ -43,28 +43,21 @@ class GpuOutputs : public OutputSource {
   GpuOutputs(OutputSource& final, TestGpu& gpu) : final_(final), gpu_(gpu) {}
   bool Wanted(int index) override { return final_.Wanted(index); }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
-    void* host = nullptr;
-    POLYOP_RETURN_IF_ERROR(final_.Allocate(index, dtype, shape, &host));
-    const size_t bytes = static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype);
-    *data = gpu_.Allocate(bytes);
-    if (*data == nullptr) return Internal("out of memory: ", bytes, " bytes on the GPU");
-    made_.push_back({index, host, *data, bytes});
+    AnyTensor host{nullptr, dtype, true, shape};
+    POLYOP_RETURN_IF_ERROR(final_.Allocate(index, dtype, shape, &host.data));
+    POLYOP_RETURN_IF_ERROR(gpu_.AllocateFor(host, data));
+    made_.emplace_back(host, *data);
     return Status::Ok();
   }
   Status Download() {
-    for (const Made& output : made_) POLYOP_RETURN_IF_ERROR(gpu_.Download(output.host, output.device, output.bytes));
+    for (const auto& [host, there] : made_) POLYOP_RETURN_IF_ERROR(gpu_.Download(host, there));
     return Status::Ok();
   }
 
  private:
-  struct Made {
-    int index;
-    void *host, *device;
-    size_t bytes;
-  };
   OutputSource& final_;
   TestGpu& gpu_;
-  std::vector<Made> made_;
+  std::vector<std::pair<AnyTensor, void*>> made_;
 };
 
 Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
@@ -74,11 +67,7 @@ Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vec
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
     if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
-    const size_t bytes = static_cast<size_t>(inputs[i].shape.NumElements().value()) * SizeOf(inputs[i].dtype);
-    void* const there = gpu.Allocate(bytes);
-    if (there == nullptr) return Internal("out of memory: ", bytes, " bytes on the GPU");
-    POLYOP_RETURN_IF_ERROR(gpu.Upload(there, inputs[i].data, bytes));
-    inputs[i].data = there;
+    POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
   }
   GpuOutputs on_gpu(outputs, gpu);
   POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));

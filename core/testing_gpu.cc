@@ -14,17 +14,29 @@ namespace {
 
 constexpr int kGarbage = 0xA5;
 
+size_t BytesOf(const AnyTensor& tensor) {
+  return static_cast<size_t>(tensor.shape.NumElements().value()) * SizeOf(tensor.dtype);
+}
+
+#ifdef POLYOP_CUDA
+constexpr auto Copy = CudaCopy;
+
+Status CopyToGpu(void* to, const void* from, size_t bytes) {
+  const cudaError_t error = cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
+  return error == cudaSuccess ? Status::Ok() : Internal("CUDA: ", cudaGetErrorString(error));
+}
+#else
+Status Copy(void*, void* to, const void* from, size_t bytes, bool) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return Status::Ok();
+}
+
+Status CopyToGpu(void* to, const void* from, size_t bytes) { return Copy(nullptr, to, from, bytes, false); }
+#endif
+
 }  // namespace
 
 #ifdef POLYOP_CUDA
-
-namespace {
-
-Status FromCuda(cudaError_t error) {
-  return error == cudaSuccess ? Status::Ok() : Internal("CUDA: ", cudaGetErrorString(error));
-}
-
-}  // namespace
 
 struct TestGpu::Memory {
   std::vector<void*> pieces;
@@ -51,12 +63,6 @@ void* TestGpu::Allocate(size_t bytes) {
   return cudaMemset(piece, kGarbage, bytes) == cudaSuccess ? piece : nullptr;
 }
 
-Status TestGpu::Upload(void* to, const void* from, size_t bytes) {
-  return FromCuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-}
-
-Status TestGpu::Download(void* to, const void* from, size_t bytes) { return CudaCopy(nullptr, to, from, bytes, true); }
-
 #else
 
 struct TestGpu::Memory {
@@ -77,26 +83,26 @@ void* TestGpu::Allocate(size_t bytes) {
   return piece;
 }
 
-Status TestGpu::Upload(void* to, const void* from, size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-  return Status::Ok();
+#endif
+
+Status TestGpu::AllocateFor(const AnyTensor& tensor, void** there) {
+  *there = Allocate(BytesOf(tensor));
+  return *there != nullptr ? Status::Ok() : Internal("out of memory: ", BytesOf(tensor), " bytes on the GPU");
 }
 
-Status TestGpu::Download(void* to, const void* from, size_t bytes) { return Upload(to, from, bytes); }
+Status TestGpu::Upload(const AnyTensor& tensor, void** there) {
+  POLYOP_RETURN_IF_ERROR(AllocateFor(tensor, there));
+  return CopyToGpu(*there, tensor.data, BytesOf(tensor));
+}
 
-#endif
+Status TestGpu::Download(const AnyTensor& tensor, const void* there) {
+  return Copy(nullptr, tensor.data, there, BytesOf(tensor), true);
+}
 
 TestGpu::TestGpu(size_t most_bytes) : most_bytes_(most_bytes), memory_(new Memory) {
   backend_.self = this;
   backend_.allocate = [](void* self, size_t bytes) { return static_cast<TestGpu*>(self)->Allocate(bytes); };
-#ifdef POLYOP_CUDA
-  backend_.copy = CudaCopy;
-#else
-  backend_.copy = [](void*, void* to, const void* from, size_t bytes, bool) {
-    std::memcpy(to, from, bytes);
-    return Status::Ok();
-  };
-#endif
+  backend_.copy = Copy;
 }
 
 TestGpu::~TestGpu() = default;

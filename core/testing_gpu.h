@@ -26,9 +26,12 @@ class TestGpu {
 
   /// Null when there is no memory.
   void* Allocate(size_t bytes);
-  Status Upload(void* to, const void* from, size_t bytes);
+  /// Memory for the elements of a tensor on the host.
+  Status AllocateFor(const AnyTensor& tensor, void** there);
+  /// A copy of its elements.
+  Status Upload(const AnyTensor& tensor, void** there);
   /// Waits for what runs.
-  Status Download(void* to, const void* from, size_t bytes);
+  Status Download(const AnyTensor& tensor, const void* there);
 
   const DeviceBackend& backend() const { return backend_; }
 

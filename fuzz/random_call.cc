@@ -1,6 +1,7 @@
 #include "fuzz/random_call.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "core/cuda_context.h"
@@ -268,6 +269,11 @@ RandomCall MakeRandomCall(const Op& op, const Draw& draw) {
   }
   const Kernel& kernel = *kernels[draw(static_cast<uint32_t>(kernels.size()))];
   return CallMaker(op, kernel, draw).Make();
+}
+
+double SecondsEach(double usual) {
+  const char* text = std::getenv("POLYOP_FUZZ_SECONDS");
+  return text != nullptr ? std::atof(text) : usual;
 }
 
 Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {

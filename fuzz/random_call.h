@@ -28,6 +28,9 @@ struct RandomCall {
 
 RandomCall MakeRandomCall(const Op& op, const Draw& draw);
 
+/// How long tests play each operator: POLYOP_FUZZ_SECONDS, or `usual`.
+double SecondsEach(double usual);
+
 /// Runs the call once, on the best instruction set and one thread. A larger output than tests allow is an error.
 Status RunOnce(const RandomCall& call, std::vector<testing::HostTensor>* outputs);
 

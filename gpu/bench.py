@@ -56,6 +56,10 @@ class Row:
     rivals: dict[str, float]
 
 
+def name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.randn(shape, device=DEVICE, dtype=dtype)
 
@@ -95,7 +99,7 @@ def sampling() -> Iterator[Contest]:
 
 
 def deformable(dtype: torch.dtype) -> Iterator[Contest]:
-    kind = str(dtype).removeprefix("torch.")
+    kind = name_of(dtype)
     features, weight = random(1, 256, 64, 64, dtype=dtype), random(256, 256, 3, 3, dtype=dtype) * 0.02
     offset, mask = random(1, 18, 64, 64, dtype=dtype), torch.rand(1, 9, 64, 64, device=DEVICE, dtype=dtype)
     yield Contest("modulated_deform_conv2d", f"256x64x64, 3x3, {kind}", 2 * features.nbytes + weight.nbytes,
@@ -190,9 +194,7 @@ def main() -> None:
         rows.append(
             Row(contest.name, contest.sizes, least, statistics.median(times), of_bandwidth, of_arithmetic, rivals)
         )
-    limits = ", ".join(
-        f"{gflops / 1e3:.0f} TFLOP/s in {str(d).removeprefix('torch.')}" for d, gflops in arithmetic.items()
-    )
+    limits = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name_of(d)}" for d, gflops in arithmetic.items())
     title = f"{torch.cuda.get_device_name()}: copies at {bandwidth:.0f} GB/s, products at {limits}"
     table = Table("operator", "sizes", "least", "median", "of copying", "of products", "beside", title=title)
     for row in rows:
@@ -202,7 +204,7 @@ def main() -> None:
         table.add_row(row.name, row.sizes, *times_of_row, f"{row.of_bandwidth:.0%}", products, beside)
     Console().print(table)
     if arguments.json:
-        limits_of = {str(d).removeprefix("torch."): gflops for d, gflops in arithmetic.items()}
+        limits_of = {name_of(d): gflops for d, gflops in arithmetic.items()}
         about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "bandwidth_gb_s": bandwidth}
         report = {**about, "products_gflop_s": limits_of, "rows": [asdict(row) for row in rows]}
         arguments.json.write_text(json.dumps(report, indent=2) + "\n")

@@ -2,7 +2,6 @@
 // sanitizers nothing reads or writes out of bounds. POLYOP_FUZZ_SECONDS sets the time for each operator; a slow machine
 // takes more, for 200 calls.
 #include <chrono>
-#include <cstdlib>
 #include <random>
 
 #include "fuzz/random_call.h"
@@ -10,17 +9,12 @@
 namespace polyop::fuzz {
 namespace {
 
-double SecondsEach() {
-  const char* text = std::getenv("POLYOP_FUZZ_SECONDS");
-  return text != nullptr ? std::atof(text) : 1.0;
-}
-
 class Robustness : public ::testing::TestWithParam<const Op*> {};
 
 TEST_P(Robustness, RandomCalls) {
   using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
-  const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach());
+  const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(1.0));
   int64_t calls = 0, accepted = 0;
   std::string outcome;
   for (uint32_t seed = 0; Clock::now() < end || calls < 200; ++seed, ++calls) {

@@ -127,6 +127,8 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
       if (node.domain() != domain) continue;
       const size_t first = made.size();
       for (const Kernel& kernel : op->kernels) {
+        const std::span<const char* const> providers = ProvidersOf(kernel.device);
+        if (providers.empty()) continue;
         const Signature& signature = *op->signatures[kernel.signature].signature;
         const bool known =
             std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
@@ -134,7 +136,7 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
                      SameTypes(signature, kernel, other->signature(), other->kernel());
             });
         if (known) continue;
-        for (const char* provider : ProvidersOf(kernel.device)) {
+        for (const char* provider : providers) {
           made.push_back(std::make_unique<CustomOp>(*op, node, kernel, provider, api_version));
         }
       }

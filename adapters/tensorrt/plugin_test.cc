@@ -18,8 +18,6 @@ namespace {
 using fuzz::RandomCall;
 using testing::HostTensor;
 
-size_t BytesOf(const HostTensor& tensor) { return static_cast<size_t>(tensor.size()) * SizeOf(tensor.dtype()); }
-
 // An extent with its value, which the plugin must not see unless it is constant.
 class Extent : public nvinfer1::IDimensionExpr, public nvinfer1::apiv::VDimensionExpr {
  public:
@@ -266,25 +264,19 @@ class Play {
               0)
         << call_.Text();
     testing::TestGpu gpu(SIZE_MAX);
-    std::vector<const void*> sources;
-    for (const HostTensor* input : data_) {
-      void* const there = gpu.Allocate(BytesOf(*input));
-      ASSERT_TRUE(gpu.Upload(there, input->data<char>(), BytesOf(*input)).ok());
-      sources.push_back(there);
-    }
+    std::vector<void*> sources(data_.size());
+    for (size_t i = 0; i < data_.size(); ++i) ASSERT_TRUE(gpu.Upload(data_[i]->view(), &sources[i]).ok());
     std::vector<HostTensor> got;
-    std::vector<void*> targets;
+    std::vector<void*> targets(outputs.size());
     for (size_t o = 0; o < outputs.size(); ++o) {
       const DType dtype = o < want.size() && want[o].present() ? want[o].dtype() : DType::kI64;
       got.emplace_back(dtype, shapes[o]);
-      targets.push_back(gpu.Allocate(BytesOf(got.back())));
+      ASSERT_TRUE(gpu.AllocateFor(got.back().view(), &targets[o]).ok());
     }
     void* const workspace = gpu.Allocate(workspace_bytes_);
     ASSERT_EQ(runtime.enqueue(inputs.data(), outputs.data(), sources.data(), targets.data(), workspace, nullptr), 0)
         << call_.Text();
-    for (size_t o = 0; o < outputs.size(); ++o) {
-      ASSERT_TRUE(gpu.Download(got[o].data<char>(), targets[o], BytesOf(got[o])).ok());
-    }
+    for (size_t o = 0; o < outputs.size(); ++o) ASSERT_TRUE(gpu.Download(got[o].view(), targets[o]).ok());
     const int count = static_cast<int>(want.size());
     int size_tensor = count;
     for (int o = 0; o < count; ++o) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "cli/base/array.h"
+#include "cli/base/damage.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/image.h"
@@ -40,17 +41,13 @@ Image Noise(int64_t width, int64_t height) {
   return image;
 }
 
-// Changes, cuts or repeats random bytes; the reader must return or throw Failure.
+// The reader must return or throw Failure.
 template <class Read>
 void ReadDamaged(const std::vector<uint8_t>& good, int trials, const Read& read) {
   std::mt19937 rng(2);
   for (int trial = 0; trial < trials; ++trial) {
-    std::vector<uint8_t> bad = good;
-    for (uint32_t changes = 1 + rng() % 4; changes > 0; --changes)
-      bad[rng() % bad.size()] = static_cast<uint8_t>(rng());
-    if (rng() % 3 == 0) bad.resize(rng() % bad.size());
     try {
-      read(bad);
+      read(Damaged(good, rng));
     } catch (const Failure& failure) {
       EXPECT_NE(std::string(failure.what()), "");
     }

@@ -1,7 +1,6 @@
 // Random models of one node, made from the definitions alone, in ONNX Runtime: what the adapter gives equals a direct
 // call, and what is wrong ends in an error. POLYOP_FUZZ_SECONDS sets the time for each operator.
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -15,11 +14,6 @@ namespace {
 
 using fuzz::RandomCall;
 using testing::HostTensor;
-
-double SecondsEach() {
-  const char* text = std::getenv("POLYOP_FUZZ_SECONDS");
-  return text != nullptr ? std::atof(text) : 0.7;
-}
 
 int ElementType(DType dtype) {
   switch (dtype) {
@@ -146,7 +140,7 @@ class RandomModels : public ::testing::TestWithParam<const Op*> {};
 TEST_P(RandomModels, EqualDirectCalls) {
   using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
-  const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach());
+  const auto end = Clock::now() + std::chrono::duration<double>(fuzz::SecondsEach(0.7));
   int accepted = 0, refused = 0;
   for (uint32_t seed = 0; Clock::now() < end || (accepted < 3 && seed < 3000); ++seed) {
     std::mt19937 rng(seed);

@@ -28,17 +28,13 @@ struct Levels {
   }
 };
 
-template <int kWide>
-struct Sums {
-  float of[kWide];
-};
-
 // A block takes several (query, head) pairs: its threads find the samples of all of them, then each sums up kWide
 // components of one pair. Neighbouring threads read neighbouring components.
 template <class T, class I, int kWide>
 Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, const Levels<I>& levels,
               const Tensor<const T, 6>& locations, const T* weight, T* output) {
   using Components = Pack<T, kWide>;
+  using Sums = Pack<float, kWide>;
   const int64_t heads = value.dim(2), parts = value.dim(3) / kWide;
   const int64_t points = locations.dim(4), samples = locations.dim(3) * points;
   const auto* const from = reinterpret_cast<const Components*>(value.data());
@@ -55,7 +51,7 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, const Le
     const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
     // Parts in turns of one a thread; for each turn the samples in turns of a table.
     for (int64_t turn = 0; turn < count * parts; turn += kThreads) {
-      Block::Local<Sums<kWide>> sums(block);
+      Block::Local<Sums> sums(block);
       block.ForThreads([&](int t) {
         for (float& sum : sums[t].of) sum = 0;
       });
@@ -77,7 +73,7 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, const Le
           const int64_t in_group = by_parts.Split(turn + t, &part), pair = first + in_group;
           const Components* const picture =
               from + (pair / per_picture * levels.spatial * heads + pair % heads) * parts + part;
-          Sums<kWide> own = sums[t];
+          Sums own = sums[t];
           for (int64_t s = 0; s < held; ++s) {
             const ZeroPaddedSample& sample = table[in_group * held + s];
             for (int k = 0; k < 4; ++k) {
