@@ -25,7 +25,7 @@ TEST(Nms, MatchesReference) {
   std::mt19937 rng(1);
   for (int64_t count : {0, 1, 2, 15, 16, 17, 63, 100, 300, 700}) {
     for (int extent : {5, 40, 400}) {
-      for (float threshold : {0.0f, 0.5f, 1.0f}) {
+      for (float threshold : {0.0f, 0.3f, 0.5f, 0.7f, 1.0f}) {
         for (int64_t offset : {0, 1}) {
           SCOPED_TRACE(std::to_string(count) + " boxes, extent " + std::to_string(extent));
           ExpectMatchesReference(Nms{threshold, offset}, RandomBoxes(count, extent, rng, count % 2 == 0));
