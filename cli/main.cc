@@ -8,7 +8,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
 namespace {

@@ -50,7 +50,7 @@ struct @Name@ {
     {"@name@_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/@name@/@name@_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 #include "ops/@name@/@name@.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -86,7 +86,7 @@ POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
 #endif
 )code"},
     {"@name@_cuda.cu", R"code(// Compiled by nvcc for GPUs, and as C++ for the test, which runs it on the CPU.
-#include "core/cuda.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/@name@/@name@.h"
 
 namespace polyop {
@@ -125,7 +125,7 @@ POLYOP_REFERENCE_KERNEL(@Name@, @Name@F64, @Name@Reference);
 )code"},
     {"@name@_test.cc", R"code(#include "ops/@name@/@name@.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

@@ -17,7 +17,7 @@
 #include "cli/feeds.h"
 #include "cli/json.h"
 #include "cli/progress.h"
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
 namespace {

@@ -26,7 +26,7 @@ function(polyop_add_operator folder)
   cmake_path(GET folder PARENT_PATH parent)
   cmake_path(GET parent PARENT_PATH root)
   target_include_directories(${target} PUBLIC "${root}" "${parent}")
-  target_link_libraries(${target} PUBLIC polyop_core)
+  target_link_libraries(${target} PUBLIC polyop_kernels)
   set_property(GLOBAL APPEND PROPERTY polyop_op_targets ${target})
   polyop_emulate_cuda("${folder}/${op}_cuda.cu" emulated)
   if(NOT POLYOP_SANITIZE STREQUAL "thread")
@@ -35,7 +35,7 @@ function(polyop_add_operator folder)
   set_property(GLOBAL APPEND PROPERTY polyop_emulated_targets ${emulated})
 endfunction()
 
-# Compiles an operator's .cu file as plain C++ too (core/cuda.h), for tests: sets `target` to the OBJECT library, or to
+# Compiles an operator's .cu file as plain C++ too (kernels/cuda/cuda.h), for tests: sets `target` to the OBJECT library, or to
 # nothing. Not in a build with CUDA, whose tests run on the GPU, nor under ThreadSanitizer: there is one thread.
 function(polyop_emulate_cuda source target)
   set(${target} "" PARENT_SCOPE)
@@ -45,7 +45,7 @@ function(polyop_emulate_cuda source target)
   cmake_path(GET source STEM name)
   polyop_cuda_as_cxx("${source}" wrapper)
   add_library(polyop_emulated_${name} OBJECT "${wrapper}")
-  target_link_libraries(polyop_emulated_${name} PUBLIC polyop_core)
+  target_link_libraries(polyop_emulated_${name} PUBLIC polyop_kernels)
   target_compile_options(polyop_emulated_${name} PRIVATE -O0) # what is tested is right or wrong, not fast
   cmake_path(GET source PARENT_PATH folder)
   cmake_path(GET folder PARENT_PATH parent)
@@ -74,8 +74,8 @@ function(polyop_add_operators)
   endforeach()
 endfunction()
 
-# Links the core and every operator, whole, into a program or shared library.
+# Links core, kernels and every operator, whole, into a program or shared library.
 function(polyop_link_operators target)
   get_property(ops GLOBAL PROPERTY polyop_op_targets)
-  target_link_libraries(${target} PRIVATE ${ops} polyop_core)
+  target_link_libraries(${target} PRIVATE ${ops} polyop_kernels polyop_core)
 endfunction()

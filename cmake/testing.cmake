@@ -1,7 +1,7 @@
 # A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
 enable_testing()
 
-# A C++ file that includes a .cu file, whose language CMake fixes: core/cuda.h lets it compile as C++.
+# A C++ file that includes a .cu file, whose language CMake fixes: kernels/cuda/cuda.h lets it compile as C++.
 function(polyop_cuda_as_cxx source wrapper)
   cmake_path(GET source STEM name)
   set(file "${PROJECT_BINARY_DIR}/cuda_as_cxx/${name}.cc")
@@ -13,15 +13,15 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   find_package(GTest REQUIRED)
   set(device_sort "")
   if(NOT POLYOP_CUDA)
-    polyop_cuda_as_cxx("${PROJECT_SOURCE_DIR}/core/device_sort.cu" device_sort)
+    polyop_cuda_as_cxx("${PROJECT_SOURCE_DIR}/kernels/cuda/device_sort.cu" device_sort)
   endif()
-  add_library(polyop_testing OBJECT "${PROJECT_SOURCE_DIR}/core/testing.cc" "${PROJECT_SOURCE_DIR}/core/testing_gpu.cc"
-    ${device_sort})
+  file(GLOB testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/testing/*.cc")
+  add_library(polyop_testing OBJECT ${testing_sources} ${device_sort})
   if(POLYOP_CUDA)
     target_compile_definitions(polyop_testing PRIVATE POLYOP_CUDA)
     target_include_directories(polyop_testing SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   endif()
-  target_link_libraries(polyop_testing PUBLIC polyop_core GTest::gtest)
+  target_link_libraries(polyop_testing PUBLIC polyop_kernels GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
 endif()
 
@@ -37,7 +37,7 @@ function(polyop_add_tests folder)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     add_executable(${name} "${source}")
-    target_link_libraries(${name} PRIVATE ${ARGN} polyop_core polyop_testing GTest::gtest_main)
+    target_link_libraries(${name} PRIVATE ${ARGN} polyop_kernels polyop_core polyop_testing GTest::gtest_main)
     # Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
     target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
     add_test(NAME ${name} COMMAND ${name})

@@ -4,7 +4,7 @@
 
 #include "core/int_domain.h"
 #include "core/operator.h"
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop {
 namespace {

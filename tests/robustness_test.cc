@@ -4,9 +4,9 @@
 #include <chrono>
 #include <random>
 
-#include "fuzz/random_call.h"
+#include "testing/random_call.h"
 
-namespace polyop::fuzz {
+namespace polyop::testing {
 namespace {
 
 class Robustness : public ::testing::TestWithParam<const Op*> {};
@@ -35,4 +35,4 @@ INSTANTIATE_TEST_SUITE_P(Operators, Robustness, ::testing::ValuesIn(AllOps().beg
                          [](const auto& test) { return std::string(test.param->name); });
 
 }  // namespace
-}  // namespace polyop::fuzz
+}  // namespace polyop::testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh          checks format and runs the linters on what git tracks; changes nothing
 # lint.sh --fix    formats, and applies ruff's safe fixes
-# lint.sh --quick  format and ruff only (what pre-commit runs)
+# lint.sh --quick  format, ruff and the order of inclusion only (what pre-commit runs)
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 mode="${1:-check}"
 [ -x "$VENV/bin/clang-format" ] || tools/setup_python.sh
@@ -24,6 +24,7 @@ fi
 step "Format of C++" clang-format --dry-run --Werror "${cxx[@]}"
 step "Format of Python" ruff format --check --quiet
 step "ruff" ruff check --quiet
+step "Rooms: inclusion goes one way" tools/check_rooms.py
 [ "$mode" != --quick ] || exit 0
 tools/setup.sh
 tools/build.sh release # generated headers, compile_commands.json

@@ -9,14 +9,14 @@
 
 #include "core/cuda_context.h"
 #include "core/elements.h"
-#include "core/testing_gpu.h"
-#include "fuzz/random_call.h"
+#include "testing/gpu.h"
+#include "testing/random_call.h"
 
 namespace polyop::tensorrt {
 namespace {
 
-using fuzz::RandomCall;
 using testing::HostTensor;
+using testing::RandomCall;
 
 // An extent with its value, which the plugin must not see unless it is constant.
 class Extent : public nvinfer1::IDimensionExpr, public nvinfer1::apiv::VDimensionExpr {
@@ -310,7 +310,7 @@ TEST_P(TensorRTPlugin, DoesWhatADirectCallDoes) {
   const Signature& signature = *op.signatures[0].signature;
   for (uint32_t seed = 0; seed < 3000 && played < 40; ++seed) {
     std::mt19937 rng(seed);
-    RandomCall call = fuzz::MakeRandomCall(op, [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); });
+    RandomCall call = testing::MakeRandomCall(op, [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); });
     // Outputs that an attribute asks for.
     for (int o = 0; o < signature.num_outputs(); ++o) {
       if (!signature.output(o).optional) continue;

@@ -6,14 +6,14 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/runtime.h"
-#include "fuzz/random_call.h"
 #include "onnx/onnx.pb.h"
+#include "testing/random_call.h"
 
 namespace polyop::cli {
 namespace {
 
-using fuzz::RandomCall;
 using testing::HostTensor;
+using testing::RandomCall;
 
 int ElementType(DType dtype) {
   switch (dtype) {
@@ -140,17 +140,17 @@ class RandomModels : public ::testing::TestWithParam<const Op*> {};
 TEST_P(RandomModels, EqualDirectCalls) {
   using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
-  const auto end = Clock::now() + std::chrono::duration<double>(fuzz::SecondsEach(0.7));
+  const auto end = Clock::now() + std::chrono::duration<double>(testing::SecondsEach(0.7));
   int accepted = 0, refused = 0;
   for (uint32_t seed = 0; Clock::now() < end || (accepted < 3 && seed < 3000); ++seed) {
     std::mt19937 rng(seed);
-    const fuzz::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
-    RandomCall call = fuzz::MakeRandomCall(op, draw);
+    const testing::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
+    RandomCall call = testing::MakeRandomCall(op, draw);
     const NodeName& name = op.nodes[draw(static_cast<uint32_t>(op.nodes.size()))];
     ApplyPresets(name, call);
     const uint32_t known = draw(3);
     std::vector<HostTensor> want;
-    const Status direct = fuzz::RunOnce(call, &want);
+    const Status direct = testing::RunOnce(call, &want);
     if (direct.message().find("larger than the test allows") != std::string::npos) continue;
     // Few refused calls are worth a session: most are alike.
     if (!direct.ok() && draw(4) != 0) continue;

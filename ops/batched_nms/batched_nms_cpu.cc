@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/batched_nms/batched_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/detections-inl.h"
-#include "core/simd.h"
+#include "families/boxes/detections-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/batched_nms/batched_nms.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,5 +1,5 @@
-#include "core/boxes_overlap.h"
-#include "core/detections_cuda.h"
+#include "families/boxes/boxes_overlap.h"
+#include "families/boxes/detections_cuda.h"
 #include "ops/batched_nms/batched_nms.h"
 
 namespace polyop {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/detections_reference.h"
+#include "families/boxes/detections_reference.h"
 #include "ops/batched_nms/batched_nms.h"
 
 namespace polyop {

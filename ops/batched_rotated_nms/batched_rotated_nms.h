@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/detection_rule.h"
 #include "core/operator.h"
+#include "families/boxes/detection_rule.h"
 
 namespace polyop {
 

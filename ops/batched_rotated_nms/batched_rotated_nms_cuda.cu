@@ -1,5 +1,5 @@
-#include "core/detections_cuda.h"
-#include "core/rotated_overlaps_cuda.h"
+#include "families/boxes/detections_cuda.h"
+#include "families/boxes/rotated_overlaps_cuda.h"
 #include "ops/batched_rotated_nms/batched_rotated_nms.h"
 
 namespace polyop {

@@ -1,5 +1,5 @@
-#include "core/detections_reference.h"
-#include "core/rotated_boxes_reference.h"
+#include "families/boxes/detections_reference.h"
+#include "families/boxes/rotated_boxes_reference.h"
 #include "ops/batched_rotated_nms/batched_rotated_nms.h"
 
 namespace polyop {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/cubic.h"
 #include "core/operator.h"
+#include "families/resize/cubic.h"
 
 namespace polyop {
 

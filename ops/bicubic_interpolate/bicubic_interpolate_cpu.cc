@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/bicubic_interpolate/bicubic_interpolate_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/bicubic_resize-inl.h"
-#include "core/simd.h"
+#include "families/resize/bicubic_resize-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/bicubic_interpolate/bicubic_interpolate.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-#include "core/bicubic_resize_cuda.h"
+#include "families/resize/bicubic_resize_cuda.h"
 #include "ops/bicubic_interpolate/bicubic_interpolate.h"
 
 namespace polyop {

@@ -1,4 +1,4 @@
-#include "core/line_scan_cuda.h"
+#include "kernels/cuda/line_scan.h"
 #include "ops/corner_pool/corner_pool.h"
 
 namespace polyop {

@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cummax/cummax_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
-#include "core/stream-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/cummax/cummax.h"
 
 #ifndef POLYOP_OPS_CUMMAX_ONCE_

@@ -1,4 +1,4 @@
-#include "core/line_scan_cuda.h"
+#include "kernels/cuda/line_scan.h"
 #include "ops/cummax/cummax.h"
 
 namespace polyop {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/deform_conv_rule.h"
 #include "core/operator.h"
+#include "families/deform_conv/deform_conv_rule.h"
 
 namespace polyop {
 

@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/deform_conv2d/deform_conv2d_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/deform_conv-inl.h"
-#include "core/simd.h"
+#include "families/deform_conv/deform_conv-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/deform_conv2d/deform_conv2d.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,7 +1,7 @@
 // The kernel is that of modulated_deform_conv2d, whose test is the thorough one; this one tests the definition.
 #include "ops/deform_conv2d/deform_conv2d.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/dynamic_resize/dynamic_resize_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/bicubic_resize-inl.h"
-#include "core/simd.h"
+#include "families/resize/bicubic_resize-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/dynamic_resize/dynamic_resize.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-#include "core/bicubic_resize_cuda.h"
+#include "families/resize/bicubic_resize_cuda.h"
 #include "ops/dynamic_resize/dynamic_resize.h"
 
 namespace polyop {

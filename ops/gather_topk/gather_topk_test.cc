@@ -1,6 +1,6 @@
 #include "ops/gather_topk/gather_topk.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

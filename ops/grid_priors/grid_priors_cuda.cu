@@ -1,4 +1,4 @@
-#include "core/cuda.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/grid_priors/grid_priors.h"
 
 namespace polyop {

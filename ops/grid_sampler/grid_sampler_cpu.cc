@@ -5,9 +5,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/grid_sampler/grid_sampler_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/channel_blocks-inl.h"
-#include "core/simd.h"
-#include "core/stream-inl.h"
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/grid_sampler/grid_sampler_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,5 +1,5 @@
-#include "core/cubic.h"
-#include "core/cuda.h"
+#include "families/resize/cubic.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/grid_sampler/grid_sampler.h"
 
 namespace polyop {

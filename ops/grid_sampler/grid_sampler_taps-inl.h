@@ -7,8 +7,8 @@
 #define POLYOP_OPS_GRID_SAMPLER_TAPS_INL_H_
 #endif
 
-#include "core/cubic.h"
-#include "core/simd.h"
+#include "families/resize/cubic.h"
+#include "kernels/cpu/simd.h"
 #include "ops/grid_sampler/grid_sampler.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -75,7 +75,7 @@ HWY_INLINE VI PixelIndex(const Axis& axis, VF x) {
   return hn::IfThenElse(hn::RebindMask(I(), inside), hn::ConvertTo(I(), x), hn::Set(I(), -1));
 }
 
-// CubicWeights of core/cubic.h on vectors.
+// CubicWeights of families/resize/cubic.h on vectors.
 HWY_INLINE void CubicWeights(VF t, VF weights[4]) {
   const F d;
   const float a = static_cast<float>(kCubicA);

@@ -3,8 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/instance_norm/instance_norm_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
-#include "core/stream-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/instance_norm/instance_norm.h"
 
 #ifndef POLYOP_OPS_INSTANCE_NORM_ONCE_

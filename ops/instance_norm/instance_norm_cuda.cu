@@ -1,4 +1,4 @@
-#include "core/block_reduce_cuda.h"
+#include "kernels/cuda/block_reduce.h"
 #include "ops/instance_norm/instance_norm.h"
 
 namespace polyop {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

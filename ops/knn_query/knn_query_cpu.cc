@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/knn_query/knn_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 #include "ops/knn_query/knn_query.h"
 
 // A k-d tree over each segment, cut into leaves of 32 points and blocks of 16 leaves, of 16 such blocks, and so

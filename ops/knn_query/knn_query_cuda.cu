@@ -1,4 +1,4 @@
-#include "core/cuda.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/knn_query/knn_query.h"
 
 namespace polyop {

@@ -1,4 +1,4 @@
-#include "core/deform_conv_cuda.h"
+#include "families/deform_conv/deform_conv_cuda.h"
 #include "ops/modulated_deform_conv2d/modulated_deform_conv2d.h"
 
 namespace polyop {

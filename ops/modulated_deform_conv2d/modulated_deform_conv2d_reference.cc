@@ -1,4 +1,4 @@
-#include "core/deform_conv_reference.h"
+#include "families/deform_conv/deform_conv_reference.h"
 #include "ops/modulated_deform_conv2d/modulated_deform_conv2d.h"
 
 namespace polyop {

@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/ms_deform_attn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
 #include "hwy/cache_control.h"
+#include "kernels/cpu/simd.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
 HWY_BEFORE_NAMESPACE();

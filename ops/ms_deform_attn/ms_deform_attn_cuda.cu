@@ -1,6 +1,6 @@
-#include "core/cuda.h"
-#include "core/pack.h"
-#include "core/zero_padded_sample.h"
+#include "families/sampling/zero_padded_sample.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/pack.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
 namespace polyop {

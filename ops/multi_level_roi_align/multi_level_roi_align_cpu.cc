@@ -3,10 +3,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/multi_level_roi_align/multi_level_roi_align_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/roi_levels.h"
-#include "core/roi_pool-inl.h"
-#include "core/rois.h"
-#include "core/simd.h"
+#include "families/rois/roi_levels.h"
+#include "families/rois/roi_pool-inl.h"
+#include "families/rois/rois.h"
+#include "kernels/cpu/simd.h"
 #include "ops/multi_level_roi_align/multi_level_roi_align.h"
 
 HWY_BEFORE_NAMESPACE();

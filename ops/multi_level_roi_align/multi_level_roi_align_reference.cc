@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/reference_sampling.h"
+#include "families/sampling/reference_sampling.h"
 #include "ops/multi_level_roi_align/multi_level_roi_align.h"
 
 namespace polyop {

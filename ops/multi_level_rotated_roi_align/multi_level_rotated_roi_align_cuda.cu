@@ -1,4 +1,4 @@
-#include "core/roi_pool_cuda.h"
+#include "families/rois/roi_pool_cuda.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 
 namespace polyop {

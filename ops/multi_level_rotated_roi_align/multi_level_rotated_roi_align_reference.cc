@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/reference_sampling.h"
+#include "families/sampling/reference_sampling.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 
 namespace polyop {

@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "ops/my_add/my_add_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "core/broadcast.h"
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 #include "ops/my_add/my_add.h"
 
 HWY_BEFORE_NAMESPACE();

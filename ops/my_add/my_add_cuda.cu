@@ -1,6 +1,6 @@
 #include "core/broadcast.h"
-#include "core/cuda.h"
-#include "core/pack.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/pack.h"
 #include "ops/my_add/my_add.h"
 
 namespace polyop {

@@ -1,6 +1,6 @@
 #include "ops/my_add/my_add.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

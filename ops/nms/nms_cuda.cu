@@ -1,5 +1,5 @@
-#include "core/boxes_overlap.h"
-#include "core/suppress_cuda.h"
+#include "families/boxes/boxes_overlap.h"
+#include "families/boxes/suppress_cuda.h"
 #include "ops/nms/nms.h"
 
 namespace polyop {

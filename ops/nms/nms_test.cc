@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/cuda_context.h"
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/boxes_overlap.h"
 #include "core/operator.h"
+#include "families/boxes/boxes_overlap.h"
 
 namespace polyop {
 

@@ -4,9 +4,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms_match/nms_match_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/boxes-inl.h"
-#include "core/score_order.h"
-#include "core/simd.h"
+#include "families/boxes/boxes-inl.h"
+#include "families/boxes/score_order.h"
+#include "kernels/cpu/simd.h"
 #include "ops/nms_match/nms_match.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-#include "core/suppress_cuda.h"
+#include "families/boxes/suppress_cuda.h"
 #include "ops/nms_match/nms_match.h"
 
 namespace polyop {

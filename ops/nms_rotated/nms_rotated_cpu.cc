@@ -3,9 +3,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms_rotated/nms_rotated_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/boxes-inl.h"
-#include "core/score_order.h"
-#include "core/simd.h"
+#include "families/boxes/boxes-inl.h"
+#include "families/boxes/score_order.h"
+#include "kernels/cpu/simd.h"
 #include "ops/nms_rotated/nms_rotated.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,5 +1,5 @@
-#include "core/rotated_overlaps_cuda.h"
-#include "core/suppress_cuda.h"
+#include "families/boxes/rotated_overlaps_cuda.h"
+#include "families/boxes/suppress_cuda.h"
 #include "ops/nms_rotated/nms_rotated.h"
 
 namespace polyop {

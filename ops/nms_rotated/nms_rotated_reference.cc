@@ -2,7 +2,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/rotated_boxes_reference.h"
+#include "families/boxes/rotated_boxes_reference.h"
 #include "ops/nms_rotated/nms_rotated.h"
 
 namespace polyop {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "core/rotated_boxes.h"
-#include "core/rotated_boxes_reference.h"
-#include "core/testing.h"
+#include "families/boxes/rotated_boxes.h"
+#include "families/boxes/rotated_boxes_reference.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

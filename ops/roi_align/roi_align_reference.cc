@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/reference_sampling.h"
+#include "families/sampling/reference_sampling.h"
 #include "ops/roi_align/roi_align.h"
 
 namespace polyop {

@@ -3,9 +3,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roi_align_rotated/roi_align_rotated_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/roi_pool-inl.h"
-#include "core/rois.h"
-#include "core/simd.h"
+#include "families/rois/roi_pool-inl.h"
+#include "families/rois/rois.h"
+#include "kernels/cpu/simd.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-#include "core/roi_pool_cuda.h"
+#include "families/rois/roi_pool_cuda.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 namespace polyop {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/reference_sampling.h"
+#include "families/sampling/reference_sampling.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 namespace polyop {

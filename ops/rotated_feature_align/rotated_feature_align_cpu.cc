@@ -4,9 +4,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/rotated_feature_align/rotated_feature_align_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/channel_blocks-inl.h"
-#include "core/roi_axis.h"
-#include "core/simd.h"
+#include "families/rois/roi_axis.h"
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/rotated_feature_align/rotated_feature_align.h"
 
 HWY_BEFORE_NAMESPACE();

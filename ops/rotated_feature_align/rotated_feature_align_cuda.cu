@@ -1,5 +1,5 @@
-#include "core/cuda.h"
-#include "core/roi_sample.h"
+#include "families/rois/roi_sample.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/rotated_feature_align/rotated_feature_align.h"
 
 namespace polyop {

@@ -4,9 +4,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scaled_dot_product_attention/scaled_dot_product_attention_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/gemm-inl.h"
-#include "core/simd.h"
 #include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/gemm-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/scaled_dot_product_attention/scaled_dot_product_attention.h"
 
 HWY_BEFORE_NAMESPACE();

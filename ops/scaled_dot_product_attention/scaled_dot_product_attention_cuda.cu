@@ -1,5 +1,5 @@
-#include "core/block_reduce_cuda.h"
-#include "core/tile_product_cuda.h"
+#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/tile_product.h"
 #include "ops/scaled_dot_product_attention/scaled_dot_product_attention.h"
 
 namespace polyop {

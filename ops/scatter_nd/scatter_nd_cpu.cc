@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scatter_nd/scatter_nd_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
-#include "core/stream-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/scatter_nd/scatter_nd.h"
 
 #ifndef POLYOP_OPS_SCATTER_ND_ONCE_

@@ -1,6 +1,6 @@
 #include "ops/scatter_nd/scatter_nd.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

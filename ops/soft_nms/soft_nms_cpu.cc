@@ -5,9 +5,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/soft_nms/soft_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/boxes-inl.h"
-#include "core/simd.h"
+#include "families/boxes/boxes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/simd.h"
 #include "ops/soft_nms/soft_nms.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-#include "core/block_reduce_cuda.h"
+#include "kernels/cuda/block_reduce.h"
 #include "ops/soft_nms/soft_nms.h"
 
 namespace polyop {

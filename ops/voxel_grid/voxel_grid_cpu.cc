@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/voxel_grid/voxel_grid_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
-#include "core/stream-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/voxel_grid/voxel_grid.h"
 
 #ifndef POLYOP_OPS_VOXEL_GRID_ONCE_

@@ -1,4 +1,4 @@
-#include "core/block_reduce_cuda.h"
+#include "kernels/cuda/block_reduce.h"
 #include "ops/voxel_grid/voxel_grid.h"
 
 namespace polyop {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

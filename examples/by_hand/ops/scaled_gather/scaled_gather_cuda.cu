@@ -1,4 +1,4 @@
-#include "core/cuda.h"
+#include "kernels/cuda/cuda.h"
 #include "ops/scaled_gather/scaled_gather.h"
 
 namespace polyop {

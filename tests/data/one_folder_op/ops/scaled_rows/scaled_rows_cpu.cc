@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scaled_rows/scaled_rows_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "core/simd.h"
+#include "kernels/cpu/simd.h"
 #include "ops/scaled_rows/scaled_rows.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 #include "ops/scaled_rows/scaled_rows.h"
 
-#include "core/testing.h"
+#include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {

@@ -1,0 +1,198 @@
+// Boxes in structure-of-arrays form, the vectorised question whether any of many overlaps one too much, and greedy
+// suppression. Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_BOXES_BOXES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_BOXES_BOXES_INL_H_
+#undef POLYOP_FAMILIES_BOXES_BOXES_INL_H_
+#else
+#define POLYOP_FAMILIES_BOXES_BOXES_INL_H_
+#endif
+
+#include "core/context.h"
+#include "families/boxes/boxes_overlap.h"
+#include "families/boxes/rotated_boxes.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Five arrays of coordinates and areas. Room for one vector behind the last box is needed.
+struct BoxArrays {
+  float* x1;
+  float* y1;
+  float* x2;
+  float* y2;
+  float* area;
+
+  static constexpr int64_t kArrays = 5, kPad = 64;
+  static BoxArrays In(float* memory, int64_t capacity) {
+    const int64_t stride = capacity + kPad;
+    return {memory, memory + stride, memory + 2 * stride, memory + 3 * stride, memory + 4 * stride};
+  }
+  static int64_t FloatsFor(int64_t capacity) { return kArrays * (capacity + kPad); }
+
+  void Set(int64_t i, const float* box, float offset) const {
+    x1[i] = box[0];
+    y1[i] = box[1];
+    x2[i] = box[2];
+    y2[i] = box[3];
+    area[i] = (box[2] - box[0] + offset) * (box[3] - box[1] + offset);
+  }
+  /// What boxes i of this and k of `other` share, exactly.
+  BoxOverlap Overlap(int64_t i, const BoxArrays& other, int64_t k, double offset) const {
+    const float a[4] = {x1[i], y1[i], x2[i], y2[i]};
+    const float b[4] = {other.x1[k], other.y1[k], other.x2[k], other.y2[k]};
+    return BoxOverlap::Of(a, b, offset);
+  }
+  void Copy(int64_t to, const BoxArrays& source, int64_t from) const {
+    x1[to] = source.x1[from];
+    y1[to] = source.y1[from];
+    x2[to] = source.x2[from];
+    y2[to] = source.y2[from];
+    area[to] = source.area[from];
+  }
+};
+
+/// Calls exact(k) for those of others[begin, end) that box i may overlap by `threshold` or more, in order, until it
+/// returns true; returns whether it did. A float test finds them (its error is below 1e-6 of the union, so none is
+/// missed). With kBounds the boxes are only bounds of shapes of the given areas.
+template <bool kBounds, class Exact>
+bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others, int64_t begin, int64_t end,
+                float offset, float threshold, const Exact& exact) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto x1 = hn::Set(d, candidates.x1[i]), y1 = hn::Set(d, candidates.y1[i]);
+  const auto x2 = hn::Set(d, candidates.x2[i]), y2 = hn::Set(d, candidates.y2[i]);
+  const auto area = hn::Set(d, candidates.area[i]), shift = hn::Set(d, offset), zero = hn::Zero(d);
+  const auto bound = hn::Set(d, threshold * (1 - 4e-6f));
+  for (int64_t k = begin; k < end; k += lanes) {
+    const auto width =
+        hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, others.x2 + k)), hn::Max(x1, hn::LoadU(d, others.x1 + k))), shift);
+    const auto height =
+        hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, others.y2 + k)), hn::Max(y1, hn::LoadU(d, others.y1 + k))), shift);
+    const auto other_area = hn::LoadU(d, others.area + k);
+    auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
+    if constexpr (kBounds) intersection = hn::Min(intersection, hn::Min(area, other_area));
+    const auto united = hn::Sub(hn::Add(area, other_area), intersection);
+    // Written so that NaN (overflowed areas) is a suspect too.
+    const auto suspect =
+        hn::AndNot(hn::Le(intersection, hn::Mul(bound, united)), hn::FirstN(d, static_cast<size_t>(end - k)));
+    if (hn::AllFalse(d, suspect)) continue;
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(d, suspect, bits);
+    for (int64_t lane = 0; lane < std::min(lanes, end - k); ++lane) {
+      if ((bits[lane / 8] >> (lane % 8) & 1) && exact(k + lane)) return true;
+    }
+  }
+  return false;
+}
+
+/// True if candidates' box i overlaps any of kept[begin, end) by more than `threshold`, decided in double precision.
+inline bool OverlapsAny(const BoxArrays& candidates, int64_t i, const BoxArrays& kept, int64_t begin, int64_t end,
+                        float offset, float threshold) {
+  return AnySuspect<false>(candidates, i, kept, begin, end, offset, threshold,
+                           [&](int64_t k) { return candidates.Overlap(i, kept, k, offset).More(threshold); });
+}
+
+/// Greedy suppression of `count` boxes that come by falling score: a box stays unless it overlaps one that stayed
+/// before. Boxes: `bool Overlaps(candidate, begin, end) const`, whether a candidate overlaps any of the boxes kept as
+/// numbers [begin, end); `void Keep(candidate, number) const`; `kNanosecondsPerPair`. Stops at `most` boxes; returns
+/// how many stay. With a context, blocks of candidates are tested in parallel against what was kept before them.
+template <class Boxes>
+int64_t SuppressGreedily(const Boxes& boxes, int64_t count, int64_t most, const Context* context = nullptr) {
+  constexpr int64_t kBlock = 256;
+  int64_t kept = 0;
+  for (int64_t block = 0; block < count && kept < most; block += kBlock) {
+    const int64_t size = std::min(kBlock, count - block), before = context != nullptr ? kept : 0;
+    bool suppressed[kBlock] = {};
+    const auto test = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) suppressed[i] = boxes.Overlaps(block + i, 0, before);
+    };
+    const double nanoseconds = Boxes::kNanosecondsPerPair * static_cast<double>(before);
+    if (before > 0) context->ParallelFor(size, GrainFor(nanoseconds), test);
+    for (int64_t i = 0; i < size && kept < most; ++i) {
+      if (!suppressed[i] && !boxes.Overlaps(block + i, before, kept)) boxes.Keep(block + i, kept++);
+    }
+  }
+  return kept;
+}
+
+/// Upright boxes (x1, y1, x2, y2) in their order, and those that stay.
+struct UprightBoxes {
+  static constexpr int64_t kComponents = 4;
+  static constexpr double kNanosecondsPerPair = 0.3;
+  int64_t* kept_index;  // into sorted
+  BoxArrays sorted, kept;
+  float offset, threshold;
+
+  static int64_t BytesFor(int64_t capacity) { return 8 * capacity + 2 * 4 * BoxArrays::FloatsFor(capacity); }
+  /// `memory`: BytesFor(capacity), aligned to 8 bytes.
+  static UprightBoxes In(void* memory, int64_t capacity, float threshold, float offset) {
+    auto* index = static_cast<int64_t*>(memory);
+    auto* floats = reinterpret_cast<float*>(index + capacity);
+    return {index, BoxArrays::In(floats, capacity), BoxArrays::In(floats + BoxArrays::FloatsFor(capacity), capacity),
+            offset, threshold};
+  }
+  void Set(int64_t i, const float* box) const { sorted.Set(i, box, offset); }
+  bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
+    return OverlapsAny(sorted, candidate, kept, begin, end, offset, threshold);
+  }
+  void Keep(int64_t candidate, int64_t number) const {
+    kept.Copy(number, sorted, candidate);
+    kept_index[number] = candidate;
+  }
+};
+
+/// Rotated boxes (cx, cy, width, height, angle) in their order, and those that stay. The arrays hold the upright boxes
+/// around them.
+struct RotatedBoxes {
+  static constexpr int64_t kComponents = 5;
+  static constexpr double kNanosecondsPerPair = 1;
+  int64_t* kept_index;  // into sorted
+  RotatedBox* sorted_exact;
+  RotatedBox* kept_exact;
+  BoxArrays sorted, kept;
+  float threshold;
+
+  static int64_t BytesFor(int64_t capacity) {
+    return UprightBoxes::BytesFor(capacity) + 2 * static_cast<int64_t>(sizeof(RotatedBox)) * capacity;
+  }
+  static RotatedBoxes In(void* memory, int64_t capacity, float threshold) {
+    auto* index = static_cast<int64_t*>(memory);
+    auto* exact = reinterpret_cast<RotatedBox*>(index + capacity);
+    auto* floats = reinterpret_cast<float*>(exact + 2 * capacity);
+    return {index,
+            exact,
+            exact + capacity,
+            BoxArrays::In(floats, capacity),
+            BoxArrays::In(floats + BoxArrays::FloatsFor(capacity), capacity),
+            threshold};
+  }
+  void Set(int64_t i, const float* box) const {
+    const RotatedBox r = RotatedBox::Of(box);
+    sorted_exact[i] = r;
+    // Rounding to float may cut an edge: the bounds grow by more than that.
+    const double grow_x = 1e-6 * (std::fabs(r.x) + r.ReachX()), grow_y = 1e-6 * (std::fabs(r.y) + r.ReachY());
+    sorted.x1[i] = static_cast<float>(r.x - r.ReachX() - grow_x);
+    sorted.y1[i] = static_cast<float>(r.y - r.ReachY() - grow_y);
+    sorted.x2[i] = static_cast<float>(r.x + r.ReachX() + grow_x);
+    sorted.y2[i] = static_cast<float>(r.y + r.ReachY() + grow_y);
+    sorted.area[i] = static_cast<float>(r.area);
+  }
+  bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
+    return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, threshold,
+                            [&](int64_t k) { return OverlapsMore(sorted_exact[candidate], kept_exact[k], threshold); });
+  }
+  void Keep(int64_t candidate, int64_t number) const {
+    kept.Copy(number, sorted, candidate);
+    kept_exact[number] = sorted_exact[candidate];
+    kept_index[number] = candidate;
+  }
+};
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

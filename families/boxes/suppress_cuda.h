@@ -1,0 +1,154 @@
+// Greedy suppression wholly on the GPU: sets of boxes are sorted by score, bit masks tell which box overlaps which, and
+// a block per set walks through the masks. Nothing is copied to the host.
+#pragma once
+
+#include "families/boxes/score_order.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/device_sort.h"
+#include "kernels/cuda/prefix_sums.h"
+
+namespace polyop {
+
+/// Boxes of several sets of the same size, each set by falling score.
+struct SortedSets {
+  int64_t sets = 0, size = 0;
+  int32_t* order = nullptr;  // [sets, size]: the boxes' numbers in their set
+  int32_t* count = nullptr;  // [sets]: how many take part; the others stand behind them
+
+  POLYOP_HD int64_t words() const { return (size + 63) / 64; }
+
+  /// score(set, box). All boxes take part, NaN last, or only those above `threshold`, at most `most` of a set.
+  template <class Score>
+  static Status Sort(const CudaContext& cuda, int64_t sets, int64_t size, const Score& score, bool all, float threshold,
+                     int64_t most, SortedSets* sorted) {
+    if (size > 0 && sets > INT32_MAX / size) {
+      return InvalidArgument("'scores': ", sets, " sets of ", size, " boxes, wanted fewer than 2^31 boxes");
+    }
+    SortPairs pairs = SortPairs::Allocate(cuda, sets * size);
+    const Divider by_size(size);
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, sets * size, [=] POLYOP_DEVICE(int64_t i) {
+      int64_t box;
+      const int64_t set = by_size.Split(i, &box);
+      const float value = score(set, box);
+      const uint64_t left_out = all || value > threshold ? 0 : 1;
+      pairs.keys[i] = static_cast<uint64_t>(set) << 33 | left_out << 32 | FallingKey(value);
+      pairs.values[i] = static_cast<int32_t>(box);
+    }));
+    int bits = 33;
+    while ((int64_t{1} << (bits - 33)) < sets) ++bits;
+    POLYOP_RETURN_IF_ERROR(pairs.Sort(cuda, bits));
+    *sorted = {sets, size, pairs.values, cuda.Allocate<int32_t>(sets)};
+    int32_t* const count = sorted->count;
+    const int64_t limit = std::min(most, size);
+    return ForEach(cuda, sets, [=] POLYOP_DEVICE(int64_t set) {  // the first that was left out, by bisection
+      int64_t begin = 0, end = size;
+      while (begin < end) {
+        const int64_t middle = (begin + end) / 2;
+        const bool takes_part = (pairs.keys[set * size + middle] >> 32 & 1) == 0;
+        (takes_part ? begin : end) = takes_part ? middle + 1 : middle;
+      }
+      count[set] = static_cast<int32_t>(begin < limit ? begin : limit);
+    });
+  }
+};
+
+/// Bit `rank` of a set's words is set if the box of that rank stays.
+struct KeptBits {
+  uint64_t* words = nullptr;  // [sets, sets' words]
+};
+
+/// overlaps(set, a, b): whether box a, which stays, suppresses box b. At most `most` boxes of a set stay.
+template <class Overlaps>
+Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most, const Overlaps& overlaps,
+                KeptBits* kept) {
+  const int64_t words = sorted.words(), size = sorted.size;
+  kept->words = cuda.Allocate<uint64_t>(sorted.sets * words);
+  uint64_t* const removed = cuda.Allocate<uint64_t>(sorted.sets * words);
+  int32_t* const stayed = cuda.Allocate<int32_t>(sorted.sets);
+  // The masks of some rows at a time, so that many boxes need little memory; more boxes never need less.
+  constexpr int64_t kMaskWords = 1 << 20;
+  const int64_t word_rows = std::max<int64_t>(sorted.sets * words * 64, 1);  // masks of the rows of one word
+  const int64_t mask_words = std::min(word_rows * words, std::max(kMaskWords, word_rows));
+  const int64_t row_words = std::max<int64_t>(mask_words / word_rows, 1);
+  uint64_t* const masks = cuda.Allocate<uint64_t>(mask_words);
+  uint64_t* const keep = kept->words;
+  POLYOP_RETURN_IF_ERROR(
+      ForEach(cuda, sorted.sets * words, [=] POLYOP_DEVICE(int64_t i) { removed[i] = keep[i] = 0; }));
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.sets, [=] POLYOP_DEVICE(int64_t i) { stayed[i] = 0; }));
+  const Divider by_words(words), by_rows(row_words * 64);
+  for (int64_t first = 0; first < words; first += row_words) {
+    // masks[set][row][word]: the boxes of that word of ranks that the row's box would suppress.
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.sets * row_words * 64 * words, [=] POLYOP_DEVICE(int64_t i) {
+      int64_t word, row;
+      const int64_t set = by_rows.Split(by_words.Split(i, &word), &row), rank = first * 64 + row;
+      const int64_t count = sorted.count[set];
+      const int32_t* const order = sorted.order + set * size;
+      uint64_t mask = 0;
+      const bool gone = rank >= count || (removed[set * words + rank / 64] >> (rank % 64) & 1) != 0;
+      for (int64_t bit = 0; bit < 64 && !gone; ++bit) {
+        const int64_t other = word * 64 + bit;
+        if (other > rank && other < count && overlaps(set, order[rank], order[other])) mask |= uint64_t{1} << bit;
+      }
+      masks[i] = mask;
+    }));
+    const int64_t end = std::min(words, first + row_words);
+    POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, sorted.sets, kThreadsPerBlock, 64 * 8 + 16, [=] POLYOP_DEVICE(Block& block) {
+      uint64_t* const diagonal = block.Shared<uint64_t>(64);
+      uint64_t* const stays = block.Shared<uint64_t>(1);
+      const int64_t set = block.index, count = sorted.count[set];
+      const uint64_t* const rows = masks + set * row_words * 64 * words;
+      for (int64_t word = first; word < end; ++word) {
+        const int64_t row = (word - first) * 64;
+        block.ForThreads([&](int t) {
+          if (t < 64) diagonal[t] = rows[(row + t) * words + word];
+        });
+        block.ForThreads([&](int t) {  // in this word one box after the other, as the rule has it
+          if (t != 0) return;
+          uint64_t gone = removed[set * words + word];
+          int64_t number = stayed[set];
+          *stays = 0;
+          for (int64_t bit = 0; bit < 64 && word * 64 + bit < count && number < most; ++bit) {
+            if (gone >> bit & 1) continue;
+            *stays |= uint64_t{1} << bit;
+            gone |= diagonal[bit];
+            ++number;
+          }
+          stayed[set] = static_cast<int32_t>(number);
+          keep[set * words + word] = *stays;
+        });
+        block.ForThreads([&](int t) {  // later words all together
+          for (int64_t later = word + 1 + t; later < words; later += kThreadsPerBlock) {
+            uint64_t gone = removed[set * words + later];
+            for (int64_t bit = 0; bit < 64; ++bit) {
+              if (*stays >> bit & 1) gone |= rows[(row + bit) * words + later];
+            }
+            removed[set * words + later] = gone;
+          }
+        });
+      }
+    }));
+  }
+  return Status::Ok();
+}
+
+/// Calls emit(place, set, box) for every box that stays, with places 0, 1, … by set and then by rank. Writes how many
+/// they are to `*total`, which is on the device.
+template <class Emit>
+Status EmitKept(const CudaContext& cuda, const SortedSets& sorted, const KeptBits& kept, int64_t* total,
+                const Emit& emit) {
+  const int64_t words = sorted.words(), all = sorted.sets * words;
+  const uint64_t* const bits = kept.words;
+  int64_t* const before = cuda.Allocate<int64_t>(all);
+  POLYOP_RETURN_IF_ERROR(PrefixSums(
+      cuda, all, [=] POLYOP_HD(int64_t i) { return static_cast<int64_t>(PopCount(bits[i])); }, before, total));
+  const Divider by_size(sorted.size);
+  return ForEach(cuda, sorted.sets * sorted.size, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t rank;
+    const int64_t set = by_size.Split(i, &rank), word = set * words + rank / 64;
+    if ((bits[word] >> (rank % 64) & 1) == 0) return;
+    const uint64_t earlier = bits[word] & ((uint64_t{1} << (rank % 64)) - 1);
+    emit(before[word] + PopCount(earlier), set, int64_t{sorted.order[i]});
+  });
+}
+
+}  // namespace polyop

@@ -1,0 +1,194 @@
+// Deformable convolution on the CPU: tiles of output pixels are sampled into columns, and each tile is multiplied
+// with the packed weights while it is in the cache. No full column buffer is ever made.
+// Dai et al., Deformable Convolutional Networks, 2017; Zhu et al., Deformable ConvNets v2, 2019.
+#if defined(POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
+#undef POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
+#else
+#define POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
+#endif
+
+#include "families/deform_conv/deform_conv_rule.h"
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/gemm-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// All sizes of one call. "Place" is where a channel lies in a column: deform groups are padded to whole blocks.
+struct DeformConvSizes {
+  int64_t batch, channels, height, width, outputs, kernel_height, kernel_width, out_height, out_width;
+  int64_t stride[2], padding[2], dilation[2], groups, deform_groups;
+
+  template <class T>
+  static DeformConvSizes Of(const DeformConvRule& op, const Tensor<const T, 4>& input, const Tensor<const T, 4>& weight,
+                            const Tensor<T, 4>& output) {
+    return {input.dim(0),
+            input.dim(1),
+            input.dim(2),
+            input.dim(3),
+            weight.dim(0),
+            weight.dim(2),
+            weight.dim(3),
+            output.dim(2),
+            output.dim(3),
+            {op.stride[0], op.stride[1]},
+            {op.padding[0], op.padding[1]},
+            {op.dilation[0], op.dilation[1]},
+            op.groups,
+            op.deform_groups};
+  }
+
+  int64_t points() const { return kernel_height * kernel_width; }
+  int64_t out_pixels() const { return out_height * out_width; }
+  int64_t pixels() const { return height * width; }
+  int64_t deform_channels() const { return channels / deform_groups; }
+  int64_t deform_blocks() const { return ChannelBlocks::BlocksFor(deform_channels()); }
+  int64_t padded_channels() const { return deform_groups * deform_blocks() * kBlockChannels; }
+  int64_t group_channels() const { return channels / groups; }
+  int64_t group_outputs() const { return outputs / groups; }
+  int64_t depth() const { return group_channels() * points(); }
+  int64_t column() const { return points() * padded_channels(); }
+  int64_t Place(int64_t channel) const {
+    return channel / deform_channels() * deform_blocks() * kBlockChannels + channel % deform_channels();
+  }
+};
+
+// The four pixels around a sample, with its mask in the weights. Those outside have weight 0 and pixel 0 and are
+// never read.
+struct SampleTaps {
+  int64_t pixel[4];
+  float weight[4];
+  int count = 0;
+};
+
+inline SampleTaps FindSample(float y, float x, float mask, int64_t height, int64_t width) {
+  SampleTaps taps;
+  if (!(y > -1 && x > -1 && y < static_cast<float>(height) && x < static_cast<float>(width))) return taps;  // NaN too
+  const float top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
+  const auto row = static_cast<int64_t>(top), column = static_cast<int64_t>(left);
+  const float weights[4] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
+  for (int k = 0; k < 4; ++k) {
+    const int64_t r = row + k / 2, c = column + k % 2;
+    if (r < 0 || r >= height || c < 0 || c >= width) continue;
+    taps.pixel[taps.count] = r * width + c;
+    taps.weight[taps.count++] = weights[k] * mask;
+  }
+  return taps;
+}
+
+// One sample of all channels of a deform group.
+inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64_t blocks, int64_t pixels, float* to) {
+  for (int64_t b = 0; b < blocks; ++b) {
+    BlockSum sum;
+    sum.Fill(0);
+    const float* block = first_block + b * pixels * kBlockChannels;
+    for (int k = 0; k < taps.count; ++k) sum.Add(block + taps.pixel[k] * kBlockChannels, taps.weight[k]);
+    sum.Store(1.0f, to + b * kBlockChannels);
+  }
+}
+
+/// `mask` is null for version 1, `bias` may be null. See DeformConvSizes; the signature has checked all shapes.
+template <class T>
+Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
+                  const T* weight, const T* bias, T* output) {
+  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(s.groups, s.deform_groups, s.channels, s.outputs));
+  if (s.batch * s.outputs * s.out_pixels() == 0) return Status::Ok();
+  if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
+
+  // Small tiles keep the columns in L2, and the memory of all tasks together small.
+  constexpr int64_t kColumnFloats = 1 << 16;
+  const int64_t column = std::max<int64_t>(s.column(), 1);
+  const int64_t tile = std::clamp<int64_t>(kColumnFloats / column / kGemmRows, 1, 16) * kGemmRows;
+  const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
+  const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
+  constexpr int64_t kMostTasks = 32;  // each has columns of its own
+  const int64_t grain = std::max(GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4),
+                                 (items + kMostTasks - 1) / kMostTasks);
+  const int64_t tasks = Context::NumTasks(items, grain);
+  const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
+  const int64_t scratch = tile * (column + sum_stride);
+  const int64_t copy_floats = ChannelBlocks::FloatsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
+  const Scratch<float> copy = context.Allocate<float>(copy_floats);
+  const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
+  const Scratch<int32_t> places = context.Allocate<int32_t>(s.groups * s.depth());
+  const Scratch<float> memory = context.Allocate<float>(tasks * scratch);
+  if (!copy || !packed || !places || !memory)
+    return Internal("out of memory: scratch for an input of ", s.channels, " channels");
+
+  const ChannelBlocks pictures =
+      ToChannelBlocks(context, input, s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+  for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
+    int32_t* place = places.data() + g * s.depth();
+    for (int64_t point = 0; point < s.points(); ++point) {
+      for (int64_t c = 0; c < s.group_channels(); ++c) {
+        *place++ = static_cast<int32_t>(point * s.padded_channels() + s.Place(g * s.group_channels() + c));
+      }
+    }
+  }
+  const int64_t panels = GemmPanels(s.group_outputs());
+  context.ParallelFor(
+      s.groups * panels, GrainFor(static_cast<double>(s.depth() * GemmPanel())), [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t g = item / panels, first = item % panels * GemmPanel();
+          const auto fill = [&](int64_t o, float* to, int64_t stride) {
+            const T* from = weight + (g * s.group_outputs() + o) * s.depth();
+            for (int64_t c = 0; c < s.group_channels(); ++c) {
+              for (int64_t point = 0; point < s.points(); ++point) {
+                to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
+              }
+            }
+          };
+          PackPanel(first, s.group_outputs(), s.depth(), fill, packed.data() + item * GemmPanel() * s.depth());
+        }
+      });
+
+  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    float* const columns = memory.data() + task * scratch;
+    float* const sums = columns + tile * column;
+    std::fill_n(columns, tile * column, 0.0f);  // rows behind the last pixel are multiplied too
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t n = item / tiles, first = item % tiles * tile, count = std::min(tile, s.out_pixels() - first);
+      for (int64_t p = 0; p < count; ++p) {
+        const int64_t at = first + p, oy = at / s.out_width, ox = at % s.out_width;
+        for (int64_t g = 0; g < s.deform_groups; ++g) {
+          const float* blocks = pictures.Block(n * s.deform_groups + g, 0);
+          for (int64_t k = 0; k < s.points(); ++k) {
+            const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
+            const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]),
+                        dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
+            const float y =
+                static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
+            const float x =
+                static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
+            const SampleTaps taps =
+                FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
+            SampleBlocks(taps, blocks, s.deform_blocks(), s.pixels(),
+                         columns + p * column + k * s.padded_channels() + g * s.deform_blocks() * kBlockChannels);
+          }
+        }
+      }
+      const int64_t rows = (count + kGemmRows - 1) / kGemmRows * kGemmRows;
+      for (int64_t g = 0; g < s.groups; ++g) {
+        GemmTile(columns, rows, column, places.data() + g * s.depth(), s.depth(), packed.data() + g * packed_group,
+                 s.group_outputs(), sums, sum_stride);
+        for (int64_t o = 0; o < s.group_outputs(); ++o) {
+          const int64_t filter = g * s.group_outputs() + o;
+          const float start = bias ? ToFloat(bias[filter]) : 0.0f;
+          T* to = output + (n * s.outputs + filter) * s.out_pixels() + first;
+          for (int64_t p = 0; p < count; ++p) to[p] = FromFloat<T>(sums[p * sum_stride + o] + start);
+        }
+      }
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

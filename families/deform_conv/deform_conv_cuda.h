@@ -1,0 +1,153 @@
+// Deformable convolution on the GPU: a block gathers a tile of samples into shared memory and multiplies it with the
+// weights there, f16 and bf16 by tensor cores. No column buffer is ever made.
+#pragma once
+
+#include "families/deform_conv/deform_conv_rule.h"
+#include "families/sampling/zero_padded_sample.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/tile_product.h"
+
+namespace polyop {
+
+namespace deform_conv_internal {
+
+struct Sizes {
+  int64_t channels, height, width, filters, kernel_height, kernel_width, out_width, out_pixels;
+  int64_t groups, deform_groups;
+  int64_t stride[2], padding[2], dilation[2];
+
+  POLYOP_HD int64_t points() const { return kernel_height * kernel_width; }
+  POLYOP_HD int64_t group_channels() const { return channels / groups; }
+  POLYOP_HD int64_t group_filters() const { return filters / groups; }
+  POLYOP_HD int64_t deform_channels() const { return channels / deform_groups; }
+};
+
+template <class T>
+POLYOP_HD float ValueOf(const ZeroPaddedSample& sample, const T* plane) {
+  float sum = 0;
+  for (int k = 0; k < 4; ++k) {
+    if (sample.pixel[k] >= 0) sum = std::fma(ToFloat(plane[sample.pixel[k]]), sample.weight[k], sum);
+  }
+  return sum;
+}
+
+// The sample of one point of the filter for one output pixel. `offset` and `mask` (may be null) are those of a picture.
+template <class T>
+POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
+                                      int64_t point, int64_t out) {
+  const int64_t at = deform_group * s.points() + point;
+  const int64_t row = out / s.out_width * s.stride[0] - s.padding[0] + point / s.kernel_width * s.dilation[0];
+  const int64_t column = out % s.out_width * s.stride[1] - s.padding[1] + point % s.kernel_width * s.dilation[1];
+  const float y = static_cast<float>(row) + ToFloat(offset[2 * at * s.out_pixels + out]);
+  const float x = static_cast<float>(column) + ToFloat(offset[(2 * at + 1) * s.out_pixels + out]);
+  const float factor = mask != nullptr ? ToFloat(mask[at * s.out_pixels + out]) : 1.0f;
+  return ZeroPaddedSample::At(y, x, s.height, s.width, factor);
+}
+
+// Few filters in a group, as in depthwise convolution: a thread for each output.
+template <class T>
+Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
+                   const T* mask, const T* weight, const T* bias, T* output) {
+  const Divider pixels(s.out_pixels), by_filters(s.filters);
+  return ForEach(cuda, batch * s.filters * s.out_pixels, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t out, filter;
+    const int64_t n = by_filters.Split(pixels.Split(i, &out), &filter);
+    const int64_t first = filter / s.group_filters() * s.group_channels();
+    const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
+    const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
+    float sum = bias != nullptr ? ToFloat(bias[filter]) : 0;
+    for (int64_t point = 0; point < s.points(); ++point) {
+      int64_t found_for = -1;
+      ZeroPaddedSample sample;
+      for (int64_t c = 0; c < s.group_channels(); ++c) {
+        const int64_t deform_group = (first + c) / s.deform_channels();
+        if (deform_group != found_for) sample = FindSample(s, offsets, masks, deform_group, point, out);
+        found_for = deform_group;
+        const float value = ValueOf(sample, input + (n * s.channels + first + c) * s.height * s.width);
+        sum = std::fma(value, ToFloat(weight[(filter * s.group_channels() + c) * s.points() + point]), sum);
+      }
+    }
+    output[i] = FromFloat<T>(sum);
+  });
+}
+
+// A block makes a tile of filters x pixels of one picture and group.
+template <class T>
+Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
+                     const T* mask, const T* weight, const T* bias, T* output) {
+  using Product = TileProduct<T>;
+  constexpr int64_t kSamples = Product::kColumns * static_cast<int64_t>(sizeof(ZeroPaddedSample));
+  const auto convolve = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
+    ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(Product::kColumns);
+    const int64_t n = tile.matrix / s.groups, group = tile.matrix % s.groups;
+    const int64_t first_channel = group * s.group_channels(), first_filter = group * s.group_filters() + tile.row;
+    const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
+    const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
+    const T* const mine = weight + first_filter * s.group_channels() * s.points();
+    for (int64_t point = 0; point < s.points(); ++point) {
+      int64_t channel = 0;  // in the group
+      while (channel < s.group_channels()) {
+        // Channels of one deform group share the samples.
+        const int64_t deform_group = (first_channel + channel) / s.deform_channels();
+        const int64_t rest = (deform_group + 1) * s.deform_channels() - first_channel;
+        const int64_t last = rest < s.group_channels() ? rest : s.group_channels();
+        block.ForThreads([&](int t) {
+          if (t < tile.columns) samples[t] = FindSample(s, offsets, masks, deform_group, point, tile.column + t);
+        });
+        for (; channel < last; channel += Product::kDepth) {
+          const T* const planes = input + (n * s.channels + first_channel + channel) * s.height * s.width;
+          product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
+              [&](int k, int filter) {
+                if (channel + k >= last || filter >= tile.rows) return 0.0f;
+                return ToFloat(mine[(filter * s.group_channels() + channel + k) * s.points() + point]);
+              },
+              [&](int k, int pixel) {
+                if (channel + k >= last || pixel >= tile.columns) return 0.0f;
+                return ValueOf(samples[pixel], planes + k * s.height * s.width);
+              });
+        }
+        channel = last;
+      }
+    }
+    product.Store([&](int row, int pixel, float sum) {
+      if (row >= tile.rows || pixel >= tile.columns) return;
+      const int64_t filter = first_filter + row;
+      const float start = bias != nullptr ? ToFloat(bias[filter]) : 0;
+      output[(n * s.filters + filter) * s.out_pixels + tile.column + pixel] = FromFloat<T>(sum + start);
+    });
+  };
+  return ForTiles<T>(cuda, batch * s.groups, s.group_filters(), s.out_pixels, kSamples, convolve);
+}
+
+}  // namespace deform_conv_internal
+
+/// `mask` (version 2) and `bias` may be null.
+template <class T>
+Status DeformConvCuda(const DeformConvRule& op, const CudaContext& cuda, const Tensor<const T, 4>& input,
+                      const T* offset, const T* mask, const Tensor<const T, 4>& weight, const T* bias,
+                      const Tensor<T, 4>& output) {
+  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(op.groups, op.deform_groups, input.dim(1), weight.dim(0)));
+  if (output.size() == 0) return cuda.Check();
+  if (input.dim(3) > 0 && input.dim(2) > INT32_MAX / input.dim(3)) {
+    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a plane must fit 32 bits");
+  }
+  const deform_conv_internal::Sizes sizes{input.dim(1),
+                                          input.dim(2),
+                                          input.dim(3),
+                                          weight.dim(0),
+                                          weight.dim(2),
+                                          weight.dim(3),
+                                          output.dim(3),
+                                          output.dim(2) * output.dim(3),
+                                          op.groups,
+                                          op.deform_groups,
+                                          {op.stride[0], op.stride[1]},
+                                          {op.padding[0], op.padding[1]},
+                                          {op.dilation[0], op.dilation[1]}};
+  constexpr int64_t kFew = 16;
+  const auto convolve =
+      sizes.group_filters() < kFew ? deform_conv_internal::ConvolveFew<T> : deform_conv_internal::ConvolveTiles<T>;
+  return convolve(cuda, sizes, output.dim(0), input.data(), offset, mask, weight.data(), bias, output.data());
+}
+
+}  // namespace polyop

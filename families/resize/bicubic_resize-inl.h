@@ -1,0 +1,144 @@
+// Separable bicubic resizing, compiled once per instruction set. Include it from a kernel file.
+#if defined(POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
+#undef POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
+#else
+#define POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
+#endif
+
+#include "families/resize/cubic.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Four source indices (clamped to the border) and weights of every output pixel of an axis.
+struct CubicTable {
+  int32_t* index[4];
+  float* weight[4];
+};
+
+void FillCubicTable(const ResizeAxis& axis, const CubicTable& table) {
+  for (int64_t i = 0; i < axis.outputs; ++i) {
+    const double source = axis.Source(i), base = std::floor(source);
+    double weights[4];
+    CubicWeights(source - base, weights);
+    for (int k = 0; k < 4; ++k) {
+      const double clamped = std::min(std::max(base - 1 + k, 0.0), static_cast<double>(axis.inputs - 1));
+      table.index[k][i] = static_cast<int32_t>(clamped);
+      table.weight[k][i] = static_cast<float>(weights[k]);
+    }
+  }
+}
+
+// One input row at the output's columns. `row` is float, `to` has room for a vector behind the end.
+HWY_INLINE void ResizeRow(const float* row, const CubicTable& table, int64_t outputs, float* to) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t x = 0; x < outputs; x += lanes) {  // tables are padded by a vector of zeros
+    auto sum = hn::Mul(hn::GatherIndex(d, row, hn::LoadU(di, table.index[0] + x)), hn::LoadU(d, table.weight[0] + x));
+    for (int k = 1; k < 4; ++k) {
+      sum = hn::MulAdd(hn::GatherIndex(d, row, hn::LoadU(di, table.index[k] + x)), hn::LoadU(d, table.weight[k] + x),
+                       sum);
+    }
+    hn::StoreU(sum, d, to + x);
+  }
+}
+
+template <class T>
+HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], int64_t count, T* to) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto w0 = hn::Set(d, weights[0]), w1 = hn::Set(d, weights[1]);
+  const auto w2 = hn::Set(d, weights[2]), w3 = hn::Set(d, weights[3]);
+  const auto blend = [&](int64_t x) HWY_ATTR {
+    auto sum = hn::Mul(hn::LoadU(d, rows[0] + x), w0);
+    sum = hn::MulAdd(hn::LoadU(d, rows[1] + x), w1, sum);
+    sum = hn::MulAdd(hn::LoadU(d, rows[2] + x), w2, sum);
+    return hn::MulAdd(hn::LoadU(d, rows[3] + x), w3, sum);
+  };
+  int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) StoreFloat(blend(x), d, to + x);
+  if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x));
+}
+
+template <class T>
+const float* AsFloatRow(const T* row, int64_t count, float* buffer) {
+  if constexpr (std::is_same_v<T, float>) {
+    return row;
+  } else {
+    const hn::ScalableTag<float> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t x = 0;
+    for (; x + lanes <= count; x += lanes) hn::StoreU(LoadFloat(d, row + x), d, buffer + x);
+    for (; x < count; ++x) buffer[x] = ToFloat(row[x]);
+    return buffer;
+  }
+}
+
+/// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. Each task keeps the four last rows
+/// that it resized horizontally, so an input row is resized once per task.
+template <class T>
+Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
+                     const ResizeAxis& columns, Tensor<T, 4> output) {
+  if (output.size() == 0) return Status::Ok();
+  if (rows.inputs > INT32_MAX || columns.inputs > INT32_MAX) {
+    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": rows and columns must fit 32 bits");
+  }
+  constexpr int64_t kPad = 64;
+  const int64_t table_size = rows.outputs + columns.outputs + 2 * kPad;
+  const Scratch<int32_t> indices = context.Allocate<int32_t>(4 * table_size);
+  const Scratch<float> weights = context.Allocate<float>(4 * table_size);
+  const int64_t planes = input.dim(0) * input.dim(1), all_rows = planes * rows.outputs;
+  const int64_t grain = GrainFor(0.6 * static_cast<double>(columns.outputs));
+  const int64_t tasks = Context::NumTasks(all_rows, grain);
+  const int64_t row_size = columns.outputs + kPad, buffer_size = 4 * row_size + columns.inputs + kPad;
+  const Scratch<float> buffers = context.Allocate<float>(tasks * buffer_size);
+  if (!indices || !weights || !buffers) return Internal("out of memory: ", tasks * buffer_size, " floats of scratch");
+
+  std::fill_n(indices.data(), indices.size(), 0);
+  std::fill_n(weights.data(), weights.size(), 0.0f);
+  CubicTable row_table, column_table;
+  for (int k = 0; k < 4; ++k) {
+    column_table.index[k] = indices.data() + k * table_size;
+    column_table.weight[k] = weights.data() + k * table_size;
+    row_table.index[k] = column_table.index[k] + columns.outputs + kPad;
+    row_table.weight[k] = column_table.weight[k] + columns.outputs + kPad;
+  }
+  FillCubicTable(columns, column_table);
+  FillCubicTable(rows, row_table);
+
+  context.ParallelFor(all_rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    float* ring = buffers.data() + task * buffer_size;
+    float* widened = ring + 4 * row_size;
+    int64_t held[4] = {-1, -1, -1, -1};  // which row (over all planes) each place of the ring holds
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t plane = item / rows.outputs, y = item % rows.outputs;
+      const float* sources[4];
+      float row_weights[4];
+      for (int k = 0; k < 4; ++k) {
+        const int64_t source = row_table.index[k][y], id = plane * rows.inputs + source;
+        // Four consecutive rows fall into different places; clamped ones repeat a row and share its place.
+        float* place = ring + (source % 4) * row_size;
+        if (held[source % 4] != id) {
+          held[source % 4] = id;
+          const float* row = AsFloatRow(input.data() + id * columns.inputs, columns.inputs, widened);
+          ResizeRow(row, column_table, columns.outputs, place);
+        }
+        sources[k] = place;
+        row_weights[k] = row_table.weight[k][y];
+      }
+      BlendRows(sources, row_weights, columns.outputs, output.data() + item * columns.outputs);
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

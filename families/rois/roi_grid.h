@@ -1,0 +1,152 @@
+// Regions of interest and where their samples lie: what pooling on CPU and GPU has in common.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "core/dtype.h"
+#include "core/host_device.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "families/rois/roi_axis.h"
+#include "families/rois/roi_levels.h"
+
+namespace polyop {
+
+/// A feature map of shape [N, C, height, width].
+template <class T>
+struct RoiLevel {
+  const T* data;
+  int64_t height, width;
+  double scale;  // from the boxes' coordinates to pixels of this level
+};
+
+struct RoiPooling {
+  int64_t rows, columns, sampling_ratio;
+  bool aligned, average;
+};
+
+/// Checks that pixels of every level fit 32 bits.
+template <class T>
+Status CheckLevels(std::span<const RoiLevel<T>> levels) {
+  for (const RoiLevel<T>& level : levels) {
+    if (level.width > 0 && level.height > INT32_MAX / level.width) {
+      return InvalidArgument("a feature map of ", level.height, " x ", level.width, " pixels: they must fit 32 bits");
+    }
+  }
+  return Status::Ok();
+}
+
+/// The levels of a feature pyramid, at most TensorList's kMax; `strides` are pixels of the picture to one of a level.
+template <class T, class Strides>
+Status PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, RoiLevel<T>* levels) {
+  if (strides.size() != feats.size()) {
+    return InvalidArgument("attribute 'featmap_strides' has ", strides.size(), " values, wanted one for each of the ",
+                           feats.size(), " 'feats'");
+  }
+  for (int l = 0; l < feats.size(); ++l) {
+    levels[l] = {feats[l].data(), feats[l].dim(2), feats[l].dim(3), 1.0 / strides[l]};
+  }
+  return Status::Ok();
+}
+
+/// Rows (picture, x1, y1, x2, y2), read as floats.
+template <class T>
+struct UprightRois {
+  const T* rows;
+  float grow = 0;           // boxes grow about their centres by this factor; 0 or less: not at all
+  double finest_scale = 1;  // how levels are chosen
+  int32_t levels = 1;
+
+  static constexpr int64_t kWidth = 5;
+
+  POLYOP_HD float Picture(int64_t r) const { return ToFloat(rows[kWidth * r]); }
+  POLYOP_HD void Box(int64_t r, float box[4]) const {
+    for (int k = 0; k < 4; ++k) box[k] = ToFloat(rows[kWidth * r + 1 + k]);
+    if (!(grow > 0)) return;
+    for (int k = 0; k < 2; ++k) {
+      const float centre = (box[k] + box[k + 2]) * 0.5f, half = (box[k + 2] - box[k]) * grow * 0.5f;
+      box[k] = centre - half;
+      box[k + 2] = centre + half;
+    }
+  }
+  POLYOP_HD int32_t Level(int64_t r) const {
+    const T* const roi = rows + kWidth * r;
+    return levels == 1 ? 0
+                       : RoiLevelOf(static_cast<double>(ToFloat(roi[3])) - ToFloat(roi[1]),
+                                    static_cast<double>(ToFloat(roi[4])) - ToFloat(roi[2]), finest_scale, levels);
+  }
+};
+
+/// A box turned by an angle: its centre and extents in the boxes' coordinates.
+struct TurnedBox {
+  double x, y, width, height, angle;
+};
+
+/// Rows (picture, centre x, centre y, width, height, angle).
+template <class T>
+struct TurnedRois {
+  const T* rows;
+  bool clockwise;
+  float grow = 0;
+  double finest_scale = 1;
+  int32_t levels = 1;
+
+  static constexpr int64_t kWidth = 6;
+
+  POLYOP_HD float Picture(int64_t r) const { return ToFloat(rows[kWidth * r]); }
+  POLYOP_HD TurnedBox Box(int64_t r) const {
+    const T* const roi = rows + kWidth * r;
+    const double factor = grow > 0 ? grow : 1.0, angle = ToFloat(roi[5]);
+    return {ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]) * factor, ToFloat(roi[4]) * factor,
+            clockwise ? -angle : angle};
+  }
+  POLYOP_HD int32_t Level(int64_t r) const {
+    const T* const roi = rows + kWidth * r;
+    return levels == 1 ? 0 : RoiLevelOf(ToFloat(roi[3]), ToFloat(roi[4]), finest_scale, levels);
+  }
+};
+
+/// Where the samples of a turned box lie: a grid in the box's own axes, u along its width and v along its height.
+struct TurnedGrid {
+  double centre_x, centre_y, cosine, sine;
+  RoiAxis u, v;
+
+  POLYOP_HD static TurnedGrid Make(const TurnedBox& box, double scale, const RoiPooling& how) {
+    const double shift = how.aligned ? 0.5 : 0.0;
+    TurnedGrid grid{box.x * scale - shift, box.y * scale - shift, std::cos(box.angle), std::sin(box.angle), {}, {}};
+    // Extents are scaled here; an axis of its own centre has neither scale nor shift.
+    const auto axis = [&](double extent, int64_t bins) {
+      double length = extent * scale;
+      if (!how.aligned) length = std::max(length, 1.0);
+      return RoiAxis::Between(-length / 2, length / 2, 0.0, bins, how.sampling_ratio);
+    };
+    grid.u = axis(box.width, how.columns);
+    grid.v = axis(box.height, how.rows);
+    const bool finite = std::isfinite(grid.centre_x) && std::isfinite(grid.centre_y) && std::isfinite(grid.cosine);
+    if (!finite) grid.u.samples = grid.v.samples = 0;
+    return grid;
+  }
+  POLYOP_HD double X(double u_at, double v_at) const { return v_at * sine + u_at * cosine + centre_x; }
+  POLYOP_HD double Y(double u_at, double v_at) const { return v_at * cosine - u_at * sine + centre_y; }
+
+  /// The picture's corners, seen along the box's axes: samples beyond them are outside.
+  POLYOP_HD void Bounds(int64_t height, int64_t width, double u_range[2], double v_range[2]) const {
+    u_range[0] = v_range[0] = std::numeric_limits<double>::infinity();
+    u_range[1] = v_range[1] = -std::numeric_limits<double>::infinity();
+    for (const double x : {-1.0, static_cast<double>(width)}) {
+      for (const double y : {-1.0, static_cast<double>(height)}) {
+        const double u_at = (x - centre_x) * cosine - (y - centre_y) * sine,
+                     v_at = (x - centre_x) * sine + (y - centre_y) * cosine;
+        u_range[0] = std::min(u_range[0], u_at);
+        u_range[1] = std::max(u_range[1], u_at);
+        v_range[0] = std::min(v_range[0], v_at);
+        v_range[1] = std::max(v_range[1], v_at);
+      }
+    }
+  }
+};
+
+}  // namespace polyop

@@ -1,0 +1,150 @@
+// Pooling of regions on the GPU, over one picture or the levels of a pyramid.
+#pragma once
+
+#include "families/rois/roi_grid.h"
+#include "families/rois/roi_sample.h"
+#include "kernels/cuda/cuda.h"
+
+namespace polyop {
+
+/// What a kernel needs of all levels.
+template <class T>
+struct RoiPyramid {
+  RoiLevel<T> level[TensorList<T, 4>::kMax];
+  int64_t pictures, channels;
+
+  /// Whether this is a picture's index.
+  POLYOP_HD bool Has(float picture) const {
+    return picture >= 0 && picture < static_cast<float>(pictures) && picture == std::floor(picture);
+  }
+  POLYOP_HD const T* Plane(const RoiLevel<T>& from, float picture, int64_t channel) const {
+    return from.data + (static_cast<int64_t>(picture) * channels + channel) * from.height * from.width;
+  }
+};
+
+namespace roi_pool_internal {
+
+// The taps of one axis of a roi. Few enough are kept in shared memory; a huge box finds its few inside anew.
+struct Axis {
+  static constexpr int kTaps = 768;
+
+  RoiAxis axis;
+  int64_t bins, extent;
+  LinearTaps* table;
+
+  POLYOP_HD bool kept() const { return axis.samples * bins <= kTaps; }
+  POLYOP_HD void Fill(int thread, int threads) const {
+    if (!kept()) return;
+    for (int64_t i = thread; i < bins * axis.samples; i += threads) {
+      table[i] = RoiTaps(axis.Position(i / axis.samples, i % axis.samples), extent);
+    }
+  }
+  POLYOP_HD void Range(int64_t bin, int64_t* begin, int64_t* end) const {
+    *begin = 0;
+    *end = axis.samples;
+    if (!kept()) axis.Inside(bin, extent, begin, end);
+  }
+  POLYOP_HD LinearTaps At(int64_t bin, int64_t sample) const {
+    return kept() ? table[bin * axis.samples + sample] : RoiTaps(axis.Position(bin, sample), extent);
+  }
+};
+
+}  // namespace roi_pool_internal
+
+/// Pools `count` boxes to output [count, channels, rows, columns]. A block takes some channels of one roi: its threads
+/// find the taps of both axes together, then each pools bins. A roi without a picture gives NaN.
+template <class T>
+Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const UprightRois<T>& rois, int64_t count,
+                    const RoiPooling& how, T* output) {
+  using roi_pool_internal::Axis;
+  const int64_t bins = how.rows * how.columns, channels = pyramid.channels;
+  if (count * channels * bins == 0) return cuda.Check();
+  POLYOP_RETURN_IF_ERROR(CheckLevels<T>({pyramid.level, static_cast<size_t>(rois.levels)}));
+  const int64_t group = std::min(channels, BlocksFor(8 * kThreadsPerBlock, bins)), parts = BlocksFor(channels, group);
+  const Divider by_bins(bins), by_columns(how.columns), by_parts(parts);
+  constexpr int64_t kShared = 2 * Axis::kTaps * static_cast<int64_t>(sizeof(LinearTaps));
+  return ForBlocks(cuda, count * parts, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+    int64_t part;
+    const int64_t r = by_parts.Split(block.index, &part);
+    const RoiLevel<T>& level = pyramid.level[rois.Level(r)];
+    const float picture = rois.Picture(r);
+    float box[4];
+    rois.Box(r, box);
+    const Axis y{RoiAxis::Make(box[1], box[3], level.scale, how.aligned, how.rows, how.sampling_ratio), how.rows,
+                 level.height, block.Shared<LinearTaps>(Axis::kTaps)};
+    const Axis x{RoiAxis::Make(box[0], box[2], level.scale, how.aligned, how.columns, how.sampling_ratio), how.columns,
+                 level.width, block.Shared<LinearTaps>(Axis::kTaps)};
+    block.ForThreads([&](int t) {
+      y.Fill(t, kThreadsPerBlock);
+      x.Fill(t, kThreadsPerBlock);
+    });
+    const int64_t first = part * group, held = channels - first < group ? channels - first : group;
+    const double samples = static_cast<double>(y.axis.samples) * static_cast<double>(x.axis.samples);
+    block.ForThreads([&](int t) {
+      for (int64_t i = t; i < held * bins; i += kThreadsPerBlock) {
+        int64_t bin, column, y_begin, y_end, x_begin, x_end;
+        const int64_t c = first + by_bins.Split(i, &bin), row = by_columns.Split(bin, &column);
+        T* const to = output + (r * channels + c) * bins + bin;
+        if (!pyramid.Has(picture)) {
+          *to = FromFloat<T>(NAN);
+          continue;
+        }
+        y.Range(row, &y_begin, &y_end);
+        x.Range(column, &x_begin, &x_end);
+        const T* const plane = pyramid.Plane(level, picture, c);
+        // Samples that Range leaves out are 0, which the maximum has to see.
+        const bool all = y_end - y_begin == y.axis.samples && x_end - x_begin == x.axis.samples;
+        float sum = 0, largest = all ? -INFINITY : 0;
+        for (int64_t iy = y_begin; iy < y_end; ++iy) {
+          const LinearTaps down = y.At(row, iy);
+          for (int64_t ix = x_begin; ix < x_end; ++ix) {
+            const float value = RoiSample{down, x.At(column, ix)}.Of(plane, level.width);
+            sum += value;
+            largest = value > largest ? value : largest;
+          }
+        }
+        const float average = samples > 0 ? static_cast<float>(sum / samples) : 0;
+        *to = FromFloat<T>(how.average ? average : largest == -INFINITY ? 0 : largest);
+      }
+    });
+  });
+}
+
+/// The same for turned boxes; always the average. A thread pools a bin of one channel.
+template <class T>
+Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const TurnedRois<T>& rois,
+                           int64_t count, const RoiPooling& how, T* output) {
+  const int64_t channels = pyramid.channels;
+  if (count * channels == 0) return cuda.Check();
+  POLYOP_RETURN_IF_ERROR(CheckLevels<T>({pyramid.level, static_cast<size_t>(rois.levels)}));
+  const Divider by_rows(how.rows), by_columns(how.columns), by_channels(channels);
+  return ForEach(cuda, count * channels * how.rows * how.columns, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t column, row, c;
+    const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
+    const RoiLevel<T>& level = pyramid.level[rois.Level(r)];
+    const float picture = rois.Picture(r);
+    if (!pyramid.Has(picture)) {
+      output[i] = FromFloat<T>(NAN);
+      return;
+    }
+    const TurnedGrid grid = TurnedGrid::Make(rois.Box(r), level.scale, how);
+    double u_range[2], v_range[2];
+    grid.Bounds(level.height, level.width, u_range, v_range);
+    int64_t v_begin, v_end, u_begin, u_end;
+    grid.v.Inside(row, v_range[0], v_range[1], &v_begin, &v_end);
+    grid.u.Inside(column, u_range[0], u_range[1], &u_begin, &u_end);
+    const T* const plane = pyramid.Plane(level, picture, c);
+    float sum = 0;
+    for (int64_t iv = v_begin; iv < v_end; ++iv) {
+      for (int64_t iu = u_begin; iu < u_end; ++iu) {
+        const double u = grid.u.Position(column, iu), v = grid.v.Position(row, iv);
+        sum +=
+            RoiSample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)}.Of(plane, level.width);
+      }
+    }
+    const double samples = static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples);
+    output[i] = FromFloat<T>(samples > 0 ? static_cast<float>(sum / samples) : 0);
+  });
+}
+
+}  // namespace polyop

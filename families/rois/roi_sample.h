@@ -1,0 +1,29 @@
+// A bilinear sample of a plane by RoIAlign's rule.
+#pragma once
+
+#include "core/dtype.h"
+#include "families/rois/roi_axis.h"
+
+namespace polyop {
+
+struct RoiSample {
+  LinearTaps y, x;
+
+  /// 0 where the sample lies outside. At the border the pixel beyond is not read, so infinity stays infinity.
+  template <class T>
+  POLYOP_HD float Of(const T* plane, int64_t width) const {
+    if (!y.inside || !x.inside) return 0;
+    const float low = Across(plane + y.low * width);
+    if (y.high == y.low) return low * y.low_weight;
+    return low * y.low_weight + Across(plane + y.high * width) * y.high_weight;
+  }
+
+ private:
+  template <class T>
+  POLYOP_HD float Across(const T* row) const {
+    const float low = ToFloat(row[x.low]) * x.low_weight;
+    return x.high == x.low ? low : low + ToFloat(row[x.high]) * x.high_weight;
+  }
+};
+
+}  // namespace polyop

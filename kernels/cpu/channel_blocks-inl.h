@@ -1,0 +1,179 @@
+// Pictures with the channels of a pixel side by side, in blocks of one cache line: what operators that sample
+// at irregular places read from. One sample then is one vector load for 16 channels instead of 16 scattered
+// ones. Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
+#undef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
+#else
+#define POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
+#endif
+
+#include "hwy/cache_control.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kBlockChannels = 16;
+
+/// The vectors that make up one block: one on AVX-512, two on AVX2, four on SSE4 and NEON.
+using BlockTag = hn::CappedTag<float, kBlockChannels>;
+constexpr int64_t kBlockLanes = static_cast<int64_t>(hn::MaxLanes(BlockTag()));
+constexpr int64_t kBlockVectors = kBlockChannels / kBlockLanes;
+
+/// Picture n, block b, pixel p, channel 16 b + c lies at ((n * blocks + b) * pixels + p) * 16 + c.
+/// Channels beyond the last are 0.
+struct ChannelBlocks {
+  const float* data = nullptr;
+  int64_t blocks = 0, pixels = 0;
+
+  const float* Block(int64_t picture, int64_t block) const {
+    return data + (picture * blocks + block) * pixels * kBlockChannels;
+  }
+  static int64_t BlocksFor(int64_t channels) { return (channels + kBlockChannels - 1) / kBlockChannels; }
+  static int64_t FloatsFor(int64_t pictures, int64_t channels, int64_t pixels) {
+    return pictures * BlocksFor(channels) * pixels * kBlockChannels;
+  }
+};
+
+using QuadTag = hn::FixedTag<float, 4>;
+
+// Four rows of four values become columns.
+HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
+  const QuadTag q;
+  const auto low01 = hn::InterleaveLower(q, rows[0], rows[1]), high01 = hn::InterleaveUpper(q, rows[0], rows[1]);
+  const auto low23 = hn::InterleaveLower(q, rows[2], rows[3]), high23 = hn::InterleaveUpper(q, rows[2], rows[3]);
+  rows[0] = hn::ConcatLowerLower(q, low23, low01);
+  rows[1] = hn::ConcatUpperUpper(q, low23, low01);
+  rows[2] = hn::ConcatLowerLower(q, high23, high01);
+  rows[3] = hn::ConcatUpperUpper(q, high23, high01);
+}
+
+/// `count` pixels of up to 16 channels, whose planes are `plane_stride` apart, to [count][16].
+template <class T>
+void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to) {
+  constexpr int64_t kTile = 32;  // 2 KiB of the result: stays in L1 while the channels are visited in turn
+  const QuadTag q;
+  for (int64_t tile = 0; tile < count; tile += kTile) {
+    const int64_t size = std::min(count - tile, kTile), whole = size / 4 * 4;
+    float* const target = to + tile * kBlockChannels;
+    if (channels < kBlockChannels) std::fill_n(target, size * kBlockChannels, 0.0f);
+    int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) {
+      const T* const planes = from + c * plane_stride + tile;
+      for (int64_t p = 0; p < whole; p += 4) {
+        hn::Vec<QuadTag> quad[4];
+        for (int64_t k = 0; k < 4; ++k) quad[k] = LoadFloat(q, planes + k * plane_stride + p);
+        Transpose(quad);
+        for (int64_t k = 0; k < 4; ++k) hn::StoreU(quad[k], q, target + (p + k) * kBlockChannels + c);
+      }
+      for (int64_t p = whole; p < size; ++p) {
+        for (int64_t k = 0; k < 4; ++k) target[p * kBlockChannels + c + k] = ToFloat(planes[k * plane_stride + p]);
+      }
+    }
+    for (; c < channels; ++c) {
+      const T* const plane = from + c * plane_stride + tile;
+      for (int64_t p = 0; p < size; ++p) target[p * kBlockChannels + c] = ToFloat(plane[p]);
+    }
+  }
+}
+
+/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks *
+/// (pixels + zero_pixels) * 16 floats: `zero_pixels` pixels of 0 follow those of each block, and count as the result's.
+/// In the result blocks are numbered from 0.
+template <class T>
+ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                              int64_t pixels, float* memory, int64_t first_block, int64_t blocks,
+                              int64_t zero_pixels = 0) {
+  const ChannelBlocks result{memory, blocks, pixels + zero_pixels};
+  constexpr int64_t kRun = 4096;  // pixels of one item
+  const int64_t runs = (pixels + kRun - 1) / kRun;
+  context.ParallelFor(pictures * blocks * runs, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
+      const int64_t first = (first_block + plane % blocks) * kBlockChannels;
+      const int64_t begin_pixel = run * kRun, end_pixel = std::min(pixels, begin_pixel + kRun);
+      float* const block = memory + plane * result.pixels * kBlockChannels;
+      if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, 0.0f);
+      InterleaveChannels(input + (picture * channels + first) * pixels + begin_pixel,
+                         std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
+                         block + begin_pixel * kBlockChannels);
+    }
+  });
+  return result;
+}
+
+/// Copies all of input [N, C, pixels…] into `memory` of FloatsFor() floats.
+template <class T>
+ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                              int64_t pixels, float* memory) {
+  return ToChannelBlocks(context, input, pictures, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
+}
+
+/// A block of 16 channels in registers.
+struct BlockSum {
+  hn::Vec<BlockTag> v[kBlockVectors];
+
+  HWY_INLINE void Fill(float value) {
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::Set(BlockTag(), value);
+  }
+  HWY_INLINE void Load(const float* from) {
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::LoadU(BlockTag(), from + i * kBlockLanes);
+  }
+  /// this += weight * pixel
+  HWY_INLINE void Add(const float* pixel, float weight) {
+    const auto w = hn::Set(BlockTag(), weight);
+    for (int64_t i = 0; i < kBlockVectors; ++i)
+      v[i] = hn::MulAdd(hn::LoadU(BlockTag(), pixel + i * kBlockLanes), w, v[i]);
+  }
+  /// this += weight * other
+  HWY_INLINE void Add(const BlockSum& other, float weight) {
+    const auto w = hn::Set(BlockTag(), weight);
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::MulAdd(other.v[i], w, v[i]);
+  }
+  /// this = this > other ? this : other, so that NaN in `other` is passed over
+  HWY_INLINE void Max(const BlockSum& other) {
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenElse(hn::Gt(other.v[i], v[i]), other.v[i], v[i]);
+  }
+  HWY_INLINE void Store(float scale, float* to) const {
+    const auto s = hn::Set(BlockTag(), scale);
+    for (int64_t i = 0; i < kBlockVectors; ++i) hn::StoreU(hn::Mul(v[i], s), BlockTag(), to + i * kBlockLanes);
+  }
+};
+
+/// tile [count][16] -> channels <= 16 rows of `count` values, `stride` apart, rounding to T. With kStream past the
+/// caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
+template <bool kStream = false, class T>
+void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to) {
+  const QuadTag q;
+  const int64_t whole = count / 4 * 4;
+  int64_t c = 0;
+  for (; c + 4 <= channels; c += 4) {
+    for (int64_t i = 0; i < whole; i += 4) {
+      hn::Vec<QuadTag> quad[4];
+      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::LoadU(q, tile + (i + k) * kBlockChannels + c);
+      Transpose(quad);
+      for (int64_t k = 0; k < 4; ++k) {
+        if constexpr (kStream) {
+          hn::Stream(quad[k], q, to + (c + k) * stride + i);
+        } else {
+          StoreFloat(quad[k], q, to + (c + k) * stride + i);
+        }
+      }
+    }
+    for (int64_t i = whole; i < count; ++i) {
+      for (int64_t k = 0; k < 4; ++k) to[(c + k) * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c + k]);
+    }
+  }
+  for (; c < channels; ++c) {
+    for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c]);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

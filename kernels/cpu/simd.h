@@ -1,0 +1,154 @@
+// Highway, and the registration of kernels that are compiled once per instruction set.
+//
+// A CPU kernel file looks like this:
+//
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "ops/my_op/my_op_cpu.cc"
+//   #include "hwy/foreach_target.h"  // IWYU pragma: keep
+//   #include "kernels/cpu/simd.h"
+//   #include "ops/my_op/my_op.h"
+//
+//   HWY_BEFORE_NAMESPACE();
+//   namespace polyop {
+//   namespace HWY_NAMESPACE {
+//   namespace {
+//   template <class T> Status MyOpCpu(const MyOp&, const Context&, …) { … }
+//   }  // namespace
+//   }  // namespace HWY_NAMESPACE
+//   }  // namespace polyop
+//   HWY_AFTER_NAMESPACE();
+//
+//   #if HWY_ONCE
+//   namespace polyop {
+//   POLYOP_CPU_KERNEL(MyOp, MyOpF32, MyOpCpu<float>);
+//   }  // namespace polyop
+//   #endif
+//
+// Lambdas that call SIMD functions need HWY_ATTR: `[&](int64_t begin, int64_t end) HWY_ATTR { … }`.
+
+// Outside the guard: Highway sets its macros anew each time a target is compiled.
+#include "hwy/highway.h"
+
+#ifndef POLYOP_KERNELS_CPU_SIMD_H_
+#define POLYOP_KERNELS_CPU_SIMD_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// Names of the instruction sets that this binary has and this processor runs, best first:
+/// "avx3_dl", "avx3", "avx2", "sse4", …
+std::span<const std::string> AvailableIsas();
+/// The one that kernels use now.
+std::string CurrentIsa();
+/// Forces one from now on ("" lets the processor decide again). The environment variable POLYOP_ISA does
+/// the same when the library is loaded; an unknown name there is reported on stderr and ignored.
+/// Call it while no kernel runs.
+Status ForceIsa(std::string_view name);
+
+/// Registers FUNCTION (a function, or a template with one argument, inside HWY_NAMESPACE) as a CPU
+/// kernel; calls go to the best instruction set.
+#define POLYOP_CPU_KERNEL(OP, ID, FUNCTION)                                                    \
+  HWY_EXPORT_T(ID##Table, FUNCTION);                                                           \
+  [[maybe_unused]] static const bool ID##_registered =                                         \
+      ::polyop::operator_internal::Register<OP, ::polyop::Device::kCpu>(                       \
+          [](auto&&... arguments) { return HWY_DYNAMIC_DISPATCH_T(ID##Table)(arguments...); }, \
+          &HWY_STATIC_DISPATCH(FUNCTION))
+
+}  // namespace polyop
+
+#endif  // POLYOP_KERNELS_CPU_SIMD_H_
+
+// Per-target helpers: included once per instruction set.
+#if defined(POLYOP_KERNELS_CPU_SIMD_TARGET_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_KERNELS_CPU_SIMD_TARGET_H_
+#undef POLYOP_KERNELS_CPU_SIMD_TARGET_H_
+#else
+#define POLYOP_KERNELS_CPU_SIMD_TARGET_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Highway emulates fp16 where the processor cannot convert it, but loses NaN and infinity.
+#undef POLYOP_NO_F16C
+#define POLYOP_NO_F16C (HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4)
+
+/// Float lanes from memory of any of the floating types; unaligned.
+template <class DF>
+HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const float* p) {
+  return hn::LoadU(df, p);
+}
+template <class DF>
+HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const Half* p) {
+#if POLYOP_NO_F16C
+  HWY_ALIGN float buffer[hn::MaxLanes(df)];
+  for (size_t i = 0; i < hn::Lanes(df); ++i) buffer[i] = ToFloat(p[i]);
+  return hn::Load(df, buffer);
+#else
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  return hn::PromoteTo(df, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p)));
+#endif
+}
+template <class DF>
+HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const BFloat16* p) {
+  const hn::Rebind<hwy::bfloat16_t, DF> db;
+  return hn::PromoteTo(df, hn::LoadU(db, reinterpret_cast<const hwy::bfloat16_t*>(p)));
+}
+
+/// The first `count` float lanes; the others are 0. Reads nothing behind them.
+template <class DF, class T>
+HWY_INLINE hn::Vec<DF> LoadFloatN(DF df, const T* p, size_t count) {
+  if constexpr (sizeof(T) == 4) {
+    return hn::LoadN(df, p, count);
+  } else {
+    HWY_ALIGN T buffer[hn::MaxLanes(df)] = {};
+    for (size_t i = 0; i < count; ++i) buffer[i] = p[i];
+    return LoadFloat(df, buffer);
+  }
+}
+
+/// Rounds to nearest even and stores all lanes; unaligned.
+template <class DF>
+HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF df, float* p) {
+  hn::StoreU(v, df, p);
+}
+template <class DF>
+HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF, Half* p) {
+#if POLYOP_NO_F16C
+  HWY_ALIGN float buffer[hn::MaxLanes(DF())];
+  hn::Store(v, DF(), buffer);
+  for (size_t i = 0; i < hn::Lanes(DF()); ++i) p[i] = FromFloat<Half>(buffer[i]);
+#else
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  hn::StoreU(hn::DemoteTo(dh, v), dh, reinterpret_cast<hwy::float16_t*>(p));
+#endif
+}
+template <class DF>
+HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF, BFloat16* p) {
+  const hn::Rebind<hwy::bfloat16_t, DF> db;
+  hn::StoreU(hn::DemoteTo(db, v), db, reinterpret_cast<hwy::bfloat16_t*>(p));
+}
+
+/// Stores the first `count` lanes and nothing else.
+template <class DF, class T>
+HWY_INLINE void StoreFloatN(hn::Vec<DF> v, DF df, T* p, size_t count) {
+  if constexpr (sizeof(T) == 4) {
+    hn::StoreN(v, df, p, count);
+  } else {
+    HWY_ALIGN T buffer[hn::MaxLanes(df)];
+    StoreFloat(v, df, buffer);
+    for (size_t i = 0; i < count; ++i) p[i] = buffer[i];
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif  // per-target part

@@ -1,0 +1,110 @@
+#include "testing/gpu.h"
+
+#include <cstring>
+#include <vector>
+
+#ifdef POLYOP_CUDA
+#include <cuda_runtime_api.h>
+#else
+#include "kernels/cuda/cuda.h"
+#endif
+
+namespace polyop::testing {
+namespace {
+
+constexpr int kGarbage = 0xA5;
+
+size_t BytesOf(const AnyTensor& tensor) {
+  return static_cast<size_t>(tensor.shape.NumElements().value()) * SizeOf(tensor.dtype);
+}
+
+#ifdef POLYOP_CUDA
+constexpr auto Copy = CudaCopy;
+
+Status CopyToGpu(void* to, const void* from, size_t bytes) {
+  const cudaError_t error = cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
+  return error == cudaSuccess ? Status::Ok() : Internal("CUDA: ", cudaGetErrorString(error));
+}
+#else
+Status Copy(void*, void* to, const void* from, size_t bytes, bool) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return Status::Ok();
+}
+
+Status CopyToGpu(void* to, const void* from, size_t bytes) { return Copy(nullptr, to, from, bytes, false); }
+#endif
+
+}  // namespace
+
+#ifdef POLYOP_CUDA
+
+struct TestGpu::Memory {
+  std::vector<void*> pieces;
+  ~Memory() {
+    for (void* piece : pieces) cudaFree(piece);
+  }
+};
+
+const std::string& TestGpu::Missing() {
+  static const std::string why = [] {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    return error == cudaSuccess && count > 0 ? std::string() : Concat("there is no GPU: ", cudaGetErrorString(error));
+  }();
+  return why;
+}
+
+void TestGpu::RunBackwards(bool) {}
+
+void* TestGpu::Allocate(size_t bytes) {
+  void* piece = nullptr;
+  if (bytes > most_bytes_ || cudaMalloc(&piece, bytes > 0 ? bytes : 1) != cudaSuccess) return nullptr;
+  memory_->pieces.push_back(piece);
+  return cudaMemset(piece, kGarbage, bytes) == cudaSuccess ? piece : nullptr;
+}
+
+#else
+
+struct TestGpu::Memory {
+  std::vector<std::unique_ptr<char[]> > pieces;
+};
+
+const std::string& TestGpu::Missing() {
+  static const std::string nothing;
+  return nothing;
+}
+
+void TestGpu::RunBackwards(bool backwards) { cuda_emulation::reversed = backwards; }
+
+void* TestGpu::Allocate(size_t bytes) {
+  if (bytes > most_bytes_) return nullptr;
+  char* const piece = memory_->pieces.emplace_back(new char[bytes]).get();
+  std::memset(piece, kGarbage, bytes);
+  return piece;
+}
+
+#endif
+
+Status TestGpu::AllocateFor(const AnyTensor& tensor, void** there) {
+  *there = Allocate(BytesOf(tensor));
+  return *there != nullptr ? Status::Ok() : Internal("out of memory: ", BytesOf(tensor), " bytes on the GPU");
+}
+
+Status TestGpu::Upload(const AnyTensor& tensor, void** there) {
+  POLYOP_RETURN_IF_ERROR(AllocateFor(tensor, there));
+  return CopyToGpu(*there, tensor.data, BytesOf(tensor));
+}
+
+Status TestGpu::Download(const AnyTensor& tensor, const void* there) {
+  return Copy(nullptr, tensor.data, there, BytesOf(tensor), true);
+}
+
+TestGpu::TestGpu(size_t most_bytes) : most_bytes_(most_bytes), memory_(new Memory) {
+  backend_.self = this;
+  backend_.allocate = [](void* self, size_t bytes) { return static_cast<TestGpu*>(self)->Allocate(bytes); };
+  backend_.copy = Copy;
+}
+
+TestGpu::~TestGpu() = default;
+
+}  // namespace polyop::testing

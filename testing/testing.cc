@@ -1,0 +1,297 @@
+#include "testing/testing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include "core/cuda_context.h"
+#include "core/device_run.h"
+#include "core/elements.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/thread_pool.h"
+#include "testing/gpu.h"
+
+namespace polyop::testing {
+namespace {
+
+class OwnedOutputs : public OutputSource {
+ public:
+  OwnedOutputs(std::vector<HostTensor>* outputs, const RunOptions& options)
+      : outputs_(outputs), wanted_(options.wanted_outputs), most_(options.most_elements) {}
+  bool Wanted(int index) override { return index < wanted_; }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    if (outputs_->size() <= static_cast<size_t>(index)) outputs_->resize(static_cast<size_t>(index) + 1);
+    HostTensor& tensor = (*outputs_)[static_cast<size_t>(index)];
+    if (tensor.present()) return Internal("output ", index, " is allocated twice");
+    if (shape.NumElements() > most_) return Internal("output ", index, " is larger than the test allows");
+    tensor = HostTensor(dtype, shape);
+    *data = tensor.data<char>();
+    return Status::Ok();
+  }
+
+ private:
+  std::vector<HostTensor>* outputs_;
+  int wanted_;
+  int64_t most_;
+};
+
+// Outputs that lie on the GPU until they are all made.
+class GpuOutputs : public OutputSource {
+ public:
+  GpuOutputs(OutputSource& final, TestGpu& gpu) : final_(final), gpu_(gpu) {}
+  bool Wanted(int index) override { return final_.Wanted(index); }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    AnyTensor host{nullptr, dtype, true, shape};
+    POLYOP_RETURN_IF_ERROR(final_.Allocate(index, dtype, shape, &host.data));
+    POLYOP_RETURN_IF_ERROR(gpu_.AllocateFor(host, data));
+    made_.emplace_back(host, *data);
+    return Status::Ok();
+  }
+  Status Download() {
+    for (const auto& [host, there] : made_) POLYOP_RETURN_IF_ERROR(gpu_.Download(host, there));
+    return Status::Ok();
+  }
+
+ private:
+  OutputSource& final_;
+  TestGpu& gpu_;
+  std::vector<std::pair<AnyTensor, void*>> made_;
+};
+
+Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
+                OutputSource& outputs, int64_t most_elements) {
+  TestGpu gpu(most_elements > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most_elements) * 64);
+  const OpSignature& signature = op.signatures[kernel.signature];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
+    if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
+    POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
+  }
+  GpuOutputs on_gpu(outputs, gpu);
+  POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));
+  return on_gpu.Download();
+}
+
+// The CUDA kernel beside the reference: its source on the CPU with blocks and threads forwards and backwards, or, in a
+// build with CUDA, twice on the GPU.
+void ExpectGpuMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
+                      const std::vector<HostTensor>& want, const Tolerance& tolerance, int wanted_outputs) {
+  std::vector<HostTensor> first;
+  for (const bool backwards : {false, true}) {
+    const std::string what = Concat(op.name, "'s CUDA kernel, ", backwards ? "back" : "for", "wards");
+    std::vector<HostTensor> got;
+    RunOptions options;
+    options.device = GpuDevice();
+    options.wanted_outputs = wanted_outputs;
+    TestGpu::RunBackwards(backwards);
+    const Status status = RunOp(op, params, inputs, &got, options);
+    TestGpu::RunBackwards(false);
+    ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+    ASSERT_EQ(got.size(), want.size()) << what;
+    if (!backwards) first = got;
+    for (size_t o = 0; o < got.size(); ++o) {
+      EXPECT_TRUE(got[o].SameBytes(first[o])) << what << ": output " << o << " depends on the threads' order";
+      const bool real = got[o].present() && IsReal(got[o].dtype());
+      if (!backwards) ExpectNear(got[o], want[o], real ? tolerance : Tolerance{0, 0}, Concat(what, ", output ", o));
+    }
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+class ListedAttributes : public AttrSource {
+ public:
+  explicit ListedAttributes(const std::vector<std::pair<std::string, AttrValue>>& items) : items_(items) {}
+  bool Get(const char* name, AttrValue* value) override {
+    for (const auto& [key, v] : items_) {
+      if (key != name) continue;
+      *value = v;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const std::vector<std::pair<std::string, AttrValue>>& items_;
+};
+
+}  // namespace
+
+HostTensor::HostTensor(DType dtype, const Shape& shape) : present_(true), dtype_(dtype), shape_(shape) {
+  bytes_.assign(static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype), 0xA5);
+}
+
+HostTensor HostTensor::Of(DType dtype, const Shape& shape, const std::vector<double>& values) {
+  HostTensor t(dtype, shape);
+  EXPECT_EQ(static_cast<size_t>(t.size()), values.size()) << "values for shape " << ToString(shape);
+  for (size_t i = 0; i < values.size(); ++i) t.set(static_cast<int64_t>(i), values[i]);
+  return t;
+}
+
+HostTensor HostTensor::Uniform(DType dtype, const Shape& shape, std::mt19937& rng, double low, double high) {
+  std::uniform_real_distribution<double> distribution(low, high);
+  HostTensor t(dtype, shape);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    const double v = distribution(rng);
+    t.set(i, IsReal(dtype) ? v : std::floor(v));
+  }
+  return t;
+}
+
+HostTensor HostTensor::Full(DType dtype, const Shape& shape, double value) {
+  HostTensor t(dtype, shape);
+  for (int64_t i = 0; i < t.size(); ++i) t.set(i, value);
+  return t;
+}
+
+void HostTensor::KeepRows(int64_t rows) {
+  Shape shape = shape_;
+  shape[0] = rows;
+  shape_ = shape;
+  bytes_.resize(static_cast<size_t>(size()) * SizeOf(dtype_));
+}
+
+double HostTensor::at(int64_t i) const { return ReadElement(dtype_, bytes_.data(), i); }
+
+void HostTensor::set(int64_t i, double value) { WriteElement(dtype_, bytes_.data(), i, value); }
+
+std::vector<double> HostTensor::ToDoubles() const {
+  std::vector<double> values(static_cast<size_t>(size()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = at(static_cast<int64_t>(i));
+  return values;
+}
+
+HostTensor HostTensor::Cast(DType dtype) const {
+  HostTensor t(dtype, shape_);
+  for (int64_t i = 0; i < size(); ++i) t.set(i, at(i));
+  return t;
+}
+
+AnyTensor HostTensor::view() const { return {const_cast<unsigned char*>(bytes_.data()), dtype_, present_, shape_}; }
+
+Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
+             const RunOptions& options) {
+  std::vector<AnyTensor> views;
+  for (const HostTensor& t : inputs) views.push_back(t.view());
+  const Kernel* kernel = nullptr;
+  POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
+  if (options.device == GpuDevice()) {
+    outputs->clear();
+    OwnedOutputs source(outputs, options);
+    return RunOnGpu(op, *kernel, params, views, source, options.most_elements);
+  }
+  POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
+  ThreadPool pool(options.threads);
+  const Context context(pool.backend());
+  outputs->clear();
+  OwnedOutputs source(outputs, options);
+  const Status status = op.Run(*kernel, params, views, source, &context);
+  POLYOP_RETURN_IF_ERROR(ForceIsa(""));
+  return status;
+}
+
+Tolerance ToleranceFor(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return {2e-3, 2e-3};
+    case DType::kBF16: return {2e-2, 2e-2};
+    default: return {1e-5, 1e-5};
+  }
+}
+
+void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what) {
+  ASSERT_EQ(got.present(), want.present()) << what;
+  if (!got.present()) return;
+  ASSERT_EQ(ToString(got.shape()), ToString(want.shape())) << what;
+  int shown = 0;
+  for (int64_t i = 0; i < got.size() && shown < 5; ++i) {
+    const double g = got.at(i), w = want.at(i);
+    const bool same = g == w || (std::isnan(g) && std::isnan(w)) ||
+                      std::abs(g - w) <= tolerance.absolute + tolerance.relative * std::abs(w);
+    if (same) continue;
+    ++shown;
+    ADD_FAILURE() << what << ": element " << i << " of shape " << ToString(got.shape()) << " is " << g << ", wanted "
+                  << w;
+  }
+}
+
+Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
+                    std::vector<HostTensor>* outputs, int wanted_outputs) {
+  RunOptions options;
+  options.device = Device::kReference;
+  options.wanted_outputs = wanted_outputs;
+  std::vector<HostTensor> wide = inputs;
+  for (const Kernel& k : op.kernels) {
+    if (k.device != Device::kReference) continue;
+    const Signature& s = *op.signatures[k.signature].signature;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
+      if (!inputs[i].present() || s.input(index).any_dtype) continue;
+      if (IsReal(inputs[i].dtype()) && IsReal(k.inputs[index])) wide[i] = inputs[i].Cast(k.inputs[index]);
+    }
+    if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
+    wide = inputs;
+  }
+  return RunOp(op, params, wide, outputs, options);
+}
+
+void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
+                              const Tolerance& tolerance, int wanted_outputs) {
+  std::vector<HostTensor> want;
+  const Status reference = RunReference(op, params, inputs, &want, wanted_outputs);
+  ASSERT_TRUE(reference.ok()) << "reference: " << reference.message();
+  for (const std::string& isa : AvailableIsas()) {
+    std::vector<HostTensor> first;
+    for (int threads : {1, 2, 8}) {
+      const std::string what = Concat(op.name, " on ", isa, " with ", threads, " thread(s)");
+      std::vector<HostTensor> got;
+      const RunOptions options{Device::kCpu, threads, isa, wanted_outputs};
+      const Status status = RunOp(op, params, inputs, &got, options);
+      ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+      ASSERT_EQ(got.size(), want.size()) << what;
+      if (threads == 1) first = got;
+      for (size_t o = 0; o < got.size(); ++o) {
+        EXPECT_TRUE(got[o].SameBytes(first[o])) << what << ": output " << o << " depends on the threads";
+        const bool real = got[o].present() && IsReal(got[o].dtype());
+        if (threads == 1) {
+          ExpectNear(got[o], want[o], real ? tolerance : Tolerance{0, 0}, Concat(what, ", output ", o));
+        }
+      }
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+  if (HasGpuKernels(op)) ExpectGpuMatches(op, params, inputs, want, tolerance, wanted_outputs);
+}
+
+bool HasGpuKernels(const Op& op) {
+  const std::string& missing = TestGpu::Missing();
+  static bool said = false;
+  if (!missing.empty() && !std::exchange(said, true)) {
+    std::cout << "Nothing is run on the GPU: " << missing << '\n';
+    EXPECT_EQ(std::getenv("POLYOP_NEEDS_GPU"), nullptr) << "these tests were started for the GPU";
+  }
+  return missing.empty() && std::any_of(op.kernels.begin(), op.kernels.end(),
+                                        [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
+}
+
+Status MakeParams(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes, Params* params,
+                  const std::string& node) {
+  ListedAttributes source(attributes);
+  for (const NodeName& n : op.nodes) {
+    if (node.empty() || node == n.name) return op.MakeParams(n, source, params);
+  }
+  return InvalidArgument("operator ", op.name, " has no node name ", node);
+}
+
+void ExpectAttributeError(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes,
+                          const std::vector<std::string>& parts) {
+  Params params;
+  const Status status = MakeParams(op, attributes, &params);
+  EXPECT_FALSE(status.ok());
+  for (const std::string& part : parts) {
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << "message: " << status.message() << "\nlacks:   " << part;
+  }
+}
+
+}  // namespace polyop::testing
