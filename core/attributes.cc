@@ -46,12 +46,18 @@ std::string RangeText(const AttrSpec& spec) {
 
 namespace attributes_internal {
 
-Status CheckRange(const AttrSpec& spec, double value) {
+Status CheckRange(const AttrSpec& spec, double value, double given) {
   const bool inside = (spec.exclusive_least ? value > spec.least : value >= spec.least) && value <= spec.most;
-  if (inside && (std::isfinite(value) || spec.infinite)) return Status::Ok();  // NaN is inside of nothing
+  // NaN is inside of nothing; infinity is allowed where it was meant, not where a number was too large.
+  const bool overflows = std::isinf(value) && !std::isinf(given);
+  if (inside && !overflows && (std::isfinite(value) || spec.infinite)) return Status::Ok();
+  const bool rounded = !std::isnan(value) && value != given && (value == 0 || overflows);
+  const std::string got = rounded ? Concat(given, " (", value, " as a 32-bit number)") : Concat(given);
   const std::string range = RangeText(spec);
-  if (range.empty() && spec.infinite) return InvalidArgument("attribute '", spec.name, "' is NaN, wanted a number");
-  return InvalidArgument("attribute '", spec.name, "' is ", value, ", wanted ",
+  if (range.empty() && spec.infinite && !overflows) {
+    return InvalidArgument("attribute '", spec.name, "' is NaN, wanted a number");
+  }
+  return InvalidArgument("attribute '", spec.name, "' is ", got, ", wanted ",
                          range.empty() ? "a finite number" : "a number in " + range);
 }
 

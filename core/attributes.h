@@ -158,8 +158,9 @@ std::string RangeText(const AttrSpec& spec);
 
 namespace attributes_internal {
 
-// Range check of one number, with the message that every setter shares.
-Status CheckRange(const AttrSpec& spec, double value);
+// Range check of one number, with the message that every setter shares. A real number is checked as the float that the
+// kernel will see: `given`, as it came, is in the message.
+Status CheckRange(const AttrSpec& spec, double value, double given);
 Status WrongType(const AttrSpec& spec, AttrType wanted, const AttrValue& got);
 // The value as a list of integers or reals; an integer serves as a real, a list of one as a scalar.
 bool AsInts(const AttrValue& value, std::vector<int64_t>* out);
@@ -242,15 +243,21 @@ Status SetMember(const AttrSpec& spec, M& member, const AttrValue& value) {
     if (!AsFloats(value, &reals)) {
       return WrongType(spec, ElementOf<M>::kList ? AttrType::kFloats : AttrType::kFloat, value);
     }
-    for (double v : reals) POLYOP_RETURN_IF_ERROR(CheckRange(spec, v));
-    return Assign(spec, member, std::vector<float>(reals.begin(), reals.end()));
+    std::vector<float> floats;
+    for (double real : reals) {
+      floats.push_back(static_cast<float>(real));
+      POLYOP_RETURN_IF_ERROR(CheckRange(spec, floats.back(), real));
+    }
+    return Assign(spec, member, floats);
   } else {
     static_assert(std::is_same_v<T, int64_t>, "attributes are int64_t, float, bool, enums or lists");
     std::vector<int64_t> ints;
     if (!AsInts(value, &ints)) {
       return WrongType(spec, ElementOf<M>::kList ? AttrType::kInts : AttrType::kInt, value);
     }
-    for (int64_t v : ints) POLYOP_RETURN_IF_ERROR(CheckRange(spec, static_cast<double>(v)));
+    for (int64_t v : ints) {
+      POLYOP_RETURN_IF_ERROR(CheckRange(spec, static_cast<double>(v), static_cast<double>(v)));
+    }
     return Assign(spec, member, ints);
   }
 }

@@ -1,5 +1,7 @@
 #include "core/cuda_context.h"
 
+#include "core/call.h"
+
 namespace polyop {
 namespace {
 
@@ -32,11 +34,11 @@ Device GpuDevice() {
   return cuda ? Device::kCuda : Device::kCudaEmulated;
 }
 
-Status MeasureScratch(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                      std::span<const AnyTensor> outputs, size_t* bytes) {
+Status MeasureScratch(const PreparedCall& call, std::span<const AnyTensor> inputs, size_t* bytes) {
+  *bytes = 0;
   NoOutputs none;
   const CudaContext context = CudaContext::Measuring();
-  POLYOP_RETURN_IF_ERROR(kernel.launch({params, &context, inputs, outputs, &none}));
+  POLYOP_RETURN_IF_ERROR(Run(call, inputs, none, &context));
   *bytes = context.used();
   return Status::Ok();
 }

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/op.h"
+#include "core/definition.h"
 
 namespace polyop {
+
+struct PreparedCall;
 
 /// A launch function allocates its scratch from here, then launches on stream(). It neither synchronises nor reads
 /// device memory, and what it allocates depends on shapes and attributes alone, and never shrinks when extents grow
@@ -63,9 +65,7 @@ class CudaContext {
 /// The device of GPU kernels in this program: kCuda, or kCudaEmulated in tests, which link those.
 Device GpuDevice();
 
-/// The bytes of scratch that a launch needs. Of inputs and outputs only shapes are read; pending extents of outputs are
-/// -1 or their bounds.
-Status MeasureScratch(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                      std::span<const AnyTensor> outputs, size_t* bytes);
+/// The bytes of scratch that a launch needs. Of inputs and outputs only shapes are read.
+Status MeasureScratch(const PreparedCall& call, std::span<const AnyTensor> inputs, size_t* bytes);
 
 }  // namespace polyop

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 
 namespace polyop {
@@ -29,13 +30,13 @@ class DeviceOutputs : public OutputSource {
     for (const PendingOutput& output : pending_) {
       Shape shape = output.shape;
       int64_t rows = 0;
-      POLYOP_RETURN_IF_ERROR(backend_.copy(backend_.stream, &rows, output.count, sizeof rows, true));
+      POLYOP_RETURN_IF_ERROR(TheGpuMemory().copy(backend_.stream, &rows, output.count, sizeof rows, true));
       if (rows < 0 || rows > shape[0]) return Internal("output ", output.index, " has ", rows, " rows of ", shape[0]);
       shape[0] = rows;
       void* data = nullptr;
       POLYOP_RETURN_IF_ERROR(final_.Allocate(output.index, output.dtype, shape, &data));
       const size_t bytes = static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(output.dtype);
-      if (bytes > 0) POLYOP_RETURN_IF_ERROR(backend_.copy(backend_.stream, data, output.data, bytes, false));
+      if (bytes > 0) POLYOP_RETURN_IF_ERROR(TheGpuMemory().copy(backend_.stream, data, output.data, bytes, false));
     }
     return Status::Ok();
   }
@@ -53,31 +54,31 @@ class DeviceOutputs : public OutputSource {
   std::vector<PendingOutput> pending_;
 };
 
-// The context of a kernel that is launched by way of LaunchWithScratch.
-struct OnDevice {
-  const Kernel& kernel;
-  const DeviceBackend& backend;
-};
-
-Status LaunchWithScratch(const Launch& launch) {
-  const auto& [kernel, backend] = *static_cast<const OnDevice*>(launch.context);
-  size_t bytes = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureScratch(kernel, launch.params, launch.inputs, launch.outputs, &bytes));
-  void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
-  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
-  const CudaContext cuda(backend.stream, scratch, bytes);
-  return kernel.launch({launch.params, &cuda, launch.inputs, launch.outputs, launch.source});
+GpuMemory& Registered() {
+  static GpuMemory memory;
+  return memory;
 }
 
 }  // namespace
 
-Status RunOnDevice(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                   OutputSource& outputs, const DeviceBackend& backend) {
-  const OnDevice device{kernel, backend};
-  Kernel with_scratch = kernel;
-  with_scratch.launch = LaunchWithScratch;
+const GpuMemory& TheGpuMemory() { return Registered(); }
+
+bool RegisterGpuMemory(const GpuMemory& memory) {
+  Registered() = memory;
+  return true;
+}
+
+Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+                    const DeviceBackend& backend) {
+  PreparedCall call;
+  POLYOP_RETURN_IF_ERROR(Prepare(op, GpuDevice(), params, inputs, outputs, &call));
+  size_t bytes = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(call, inputs, &bytes));
+  void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
+  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
+  const CudaContext cuda(backend.stream, scratch, bytes);
   DeviceOutputs made(outputs, backend);
-  POLYOP_RETURN_IF_ERROR(op.Run(with_scratch, params, inputs, made, &device));
+  POLYOP_RETURN_IF_ERROR(Run(call, inputs, made, &cuda));
   return made.Finish();
 }
 

@@ -1,4 +1,5 @@
-// The shape evaluator's domain of a real call: extents are int64, everything is known.
+// The shape evaluator's domain of a real call: extents are int64, everything is known. An extent that the kernel finds
+// counts as the most that it may be.
 #pragma once
 
 #include <cmath>
@@ -20,7 +21,7 @@ class IntDomain {
 
   Dim Const(int64_t v) { return v; }
   Dim Unknown() { return Fail("a value that decides a shape is missing"); }
-  Dim Pending(std::string_view, Dim) { return -1; }
+  Dim Pending(std::string_view, Dim bound) { return bound; }
   bool SurelyDiffer(Dim a, Dim b) const { return a != b; }
   std::string Text(Dim d) const { return std::to_string(d); }
   Dim Broadcast(Dim a, Dim b) const { return a == 1 ? b : a; }
@@ -64,6 +65,7 @@ class IntDomain {
   bool Number(int input, int64_t index, double* real, int64_t* integer) const {
     if (static_cast<size_t>(input) >= inputs_.size() || !inputs_[input].present) return false;
     const AnyTensor& t = inputs_[input];
+    if (t.data == nullptr) return false;
     if (index >= t.shape.NumElements().value_or(0)) return false;
     switch (t.dtype) {
       case DType::kF32: return Read(static_cast<const float*>(t.data)[index], real, integer);

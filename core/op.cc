@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
-#include "core/int_domain.h"
-#include "core/operator.h"
+#include "core/shape_eval.h"
 
 namespace polyop {
 namespace {
-
-std::vector<Op*>& Registry() {
-  static std::vector<Op*>* ops = new std::vector<Op*>();  // lives as long as static initialisers use it
-  return *ops;
-}
 
 std::string RanksAndTypes(std::span<const AnyTensor> inputs) {
   std::string text;
@@ -53,28 +46,12 @@ bool Find(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrVa
   return false;
 }
 
-Status CheckElements(const TensorSpec& spec, const Shape& shape) {
-  for (int d = 0; d < shape.rank(); ++d) {
-    if (shape[d] < 0) {
-      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d, " (",
-                             d < spec.rank ? spec.dims[d].text : "", ") is negative");
-    }
-  }
-  const std::optional<int64_t> count = shape.NumElements();
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, int64_t{8}, &bytes)) {
-    return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape),
-                           ": its size overflows 64 bits");
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 std::string ToString(const Shape& shape) {
-  std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
+  std::string text;
+  for (int64_t d : shape.span()) text += (text.empty() ? "" : ", ") + std::to_string(d);
+  return "[" + text + (shape.too_long() ? ", …]" : "]");
 }
 
 bool OpSignature::needs_value(int i) const {
@@ -84,56 +61,20 @@ bool OpSignature::needs_value(int i) const {
   return false;
 }
 
-namespace operator_internal {
-
-Op& AddOp(std::string_view name) {
-  Op* op = new Op();  // records live as long as the process
-  op->name = name;
-  Registry().push_back(op);
-  return *op;
-}
-
-OpSignature Resolve(const Signature& signature, const std::vector<AttrInfo>& attributes) {
-  OpSignature resolved;
-  resolved.signature = &signature;
-  resolved.attribute_of_name.fill(-1);
-  for (int n = 0; n < signature.num_names(); ++n) {
-    for (size_t a = 0; a < attributes.size(); ++a) {
-      if (attributes[a].spec.name == signature.name(n).text) {
-        resolved.attribute_of_name[n] = static_cast<int16_t>(a);
-      }
-    }
+Status CheckCount(const Signature& signature, size_t got) {
+  size_t least = 0;
+  for (int i = 0; i < signature.num_inputs(); ++i) {
+    if (!signature.input(i).optional) least = static_cast<size_t>(i) + 1;
   }
-  return resolved;
-}
-
-}  // namespace operator_internal
-
-std::span<const Op* const> AllOps() {
-  static const std::vector<const Op*>* sorted = [] {
-    auto* ops = new std::vector<const Op*>(Registry().begin(), Registry().end());
-    std::sort(ops->begin(), ops->end(), [](const Op* a, const Op* b) { return a->name < b->name; });
-    return ops;
-  }();
-  return *sorted;
-}
-
-const Op* FindOp(std::string_view name) {
-  for (const Op* op : AllOps()) {
-    if (op->name == name) return op;
+  const size_t named = static_cast<size_t>(signature.num_inputs());
+  if (signature.variadic() && got >= least && got - (named - 1) > kMaxVariadic) {
+    return InvalidArgument(got - (named - 1), " tensors came for '", signature.input(signature.num_inputs() - 1).name,
+                           "', at most ", kMaxVariadic, " are possible");
   }
-  return nullptr;
-}
-
-const Op* FindOpByNode(std::string_view domain, std::string_view op_type, const NodeName** node) {
-  for (const Op* op : AllOps()) {
-    for (const NodeName& n : op->nodes) {
-      if (n.domain() != domain || n.op_type() != op_type) continue;
-      if (node != nullptr) *node = &n;
-      return op;
-    }
-  }
-  return nullptr;
+  const bool too_many = !signature.variadic() && got > named;
+  if (got >= least && !too_many) return Status::Ok();
+  return InvalidArgument(got, " inputs came, wanted ", too_many ? named : least, too_many ? " at most (" : " or more (",
+                         signature.text(), ")");
 }
 
 const AttrInfo* Op::FindAttribute(std::string_view attribute) const {
@@ -194,54 +135,6 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
   }
   return Unsupported("no kernel takes inputs (", RanksAndTypes(inputs), "); there is ",
                      have.empty() ? "none for this device" : have);
-}
-
-Status Op::Run(const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
-               const void* context) const {
-  constexpr size_t kMaxInputs = kMaxTensors + TensorList<float, 1>::kMax;
-  const OpSignature& resolved = signatures[kernel.signature];
-  const Signature& signature = *resolved.signature;
-  if (inputs.size() > kMaxInputs) {
-    return InvalidArgument(inputs.size(), " inputs came, at most ", kMaxInputs, " are possible");
-  }
-  std::array<Dims<int64_t>, kMaxInputs> shapes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorSpec& spec = SpecOf(signature, i);
-    shapes[i].present = inputs[i].present;
-    if (!inputs[i].present) {
-      if (!spec.optional) return InvalidArgument("'", spec.name, "' was left out, but is not optional");
-      continue;
-    }
-    if (!inputs[i].shape.NumElements()) {
-      return InvalidArgument("'", spec.name, "' has shape ", ToString(inputs[i].shape),
-                             ": its size is negative or overflows 64 bits");
-    }
-    for (int64_t d : inputs[i].shape.span()) shapes[i].push_back(d);
-  }
-  IntDomain domain(inputs);
-  ShapeEvaluator<IntDomain> evaluator(resolved, *this, params, domain);
-  POLYOP_RETURN_IF_ERROR(evaluator.Bind({shapes.data(), inputs.size()}));
-  if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
-
-  std::array<AnyTensor, kMaxTensors> made;
-  for (int o = 0; o < signature.num_outputs(); ++o) {
-    const TensorSpec& spec = signature.output(o);
-    AnyTensor& out = made[o];
-    out.dtype = kernel.outputs[o];
-    out.present = !spec.optional || outputs.Wanted(o);
-    if (!out.present) continue;
-    Dims<int64_t> dims;
-    POLYOP_RETURN_IF_ERROR(evaluator.Output(o, &dims));
-    if (domain.problem() != nullptr) {
-      return InvalidArgument("output '", spec.name, "': ", domain.problem());
-    }
-    out.shape = Shape(std::span<const int64_t>(dims.dim.data(), static_cast<size_t>(dims.rank)));
-    if (spec.pending()) continue;
-    POLYOP_RETURN_IF_ERROR(CheckElements(spec, out.shape));
-    POLYOP_RETURN_IF_ERROR(outputs.Allocate(o, out.dtype, out.shape, &out.data));
-  }
-  return kernel.launch(
-      {params, context, inputs, {made.data(), static_cast<size_t>(signature.num_outputs())}, &outputs});
 }
 
 }  // namespace polyop

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/call.h"
 #include "core/int_domain.h"
 #include "core/operator.h"
 #include "testing/testing.h"
@@ -71,6 +72,42 @@ Status VariadicCpu(const Variadic&, const Context&, Tensor<const float, kRank>, 
 POLYOP_KERNEL(Variadic, Device::kCpu, VariadicOne, VariadicCpu<1>);
 POLYOP_KERNEL(Variadic, Device::kCpu, VariadicTwo, VariadicCpu<2>);
 
+struct Empty {
+  static constexpr const char* kName = "empty_sample";
+  static constexpr Signature kSignature = "x: f32[N, M] -> y: f32[N, M], keep: i64[K<=N]";
+  static constexpr NodeName kNodes[] = {"custom::empty_sample"};
+  static constexpr std::tuple<> kAttributes{};
+  static constexpr Doc kDoc = {};
+};
+Status EmptyCpu(const Empty&, const Context&, Tensor<const float, 2>, Tensor<float, 2>, Pending<int64_t, 1>) {
+  return Internal("the kernel ran");
+}
+POLYOP_KERNEL(Empty, Device::kCpu, EmptyF32, EmptyCpu);
+
+struct Finds {
+  int64_t rows = 0;
+  int64_t less = 0;
+  static constexpr const char* kName = "finds_sample";
+  static constexpr Signature kSignature = "x: f32[N] -> y: f32[K<=N, N - less]";
+  static constexpr NodeName kNodes[] = {"custom::finds_sample"};
+  static constexpr std::tuple kAttributes = {Attr("rows", &Finds::rows, "how many are found"),
+                                             Attr("less", &Finds::less, "fewer columns")};
+  static constexpr Doc kDoc = {};
+};
+Status FindsCpu(const Finds& op, const Context&, Tensor<const float, 1>, Pending<float, 2> y) {
+  Tensor<float, 2> out;
+  POLYOP_RETURN_IF_ERROR(y.Allocate(op.rows, &out));
+  std::fill_n(out.data(), out.size(), 0.0f);
+  return Status::Ok();
+}
+POLYOP_KERNEL(Finds, Device::kCpu, FindsF32, FindsCpu);
+
+class NoOutputs : public OutputSource {
+ public:
+  bool Wanted(int) override { return true; }
+  Status Allocate(int, DType, const Shape&, void**) override { return Internal("nothing is allocated"); }
+};
+
 using testing::ExpectAttributeError;
 using testing::ExpectError;
 using testing::HostTensor;
@@ -103,7 +140,7 @@ TEST(Op, ErrorsNameTensorWantedAndGot) {
   ExpectError(Sample{}, {x, y, none, Scalar(int64_t{1} << 62)}, {"output 'extra'", "overflows"});
   ExpectError(Sample{}, {none, y, none, Scalar(1)}, {"'x' was left out"});
   ExpectError(Sample{}, {x, y}, {"2 inputs came, wanted 4"});
-  ExpectError(Sample{}, {x, y, none, Scalar(1), x}, {"no kernel takes inputs"});
+  ExpectError(Sample{}, {x, y, none, Scalar(1), x}, {"5 inputs came, wanted 4 at most"});
   ExpectError(Sample{}, {x, y, none, F32({})}, {"f32[]", "there is (x: f32, y: f32, z: f32, w: i64)"});
 }
 
@@ -117,6 +154,47 @@ TEST(Op, VariadicAndSeveralSignatures) {
   ExpectError(Variadic{}, {F32({5}), F32({2, 3}), F32({3, 3})}, {"'xs'", "dimension 0 is 3, wanted N = 2"});
   ExpectError(Variadic{}, {F32({5, 2, 1}), F32({2, 3})}, {"'r' has rank 3"});
   ExpectError(Variadic{}, {F32({5})}, {"1 inputs came, wanted 2 or more"});
+  for (size_t count : {17, 23, 24, 40, 300}) {
+    std::vector<HostTensor> inputs(count + 1, F32({2, 3}));
+    inputs[0] = F32({5});
+    ExpectError(Variadic{}, inputs, {Concat(count, " tensors came for 'xs', at most 16")});
+  }
+}
+
+TEST(Op, ShapesOfAnyLengthAreRefusedNotStored) {
+  const std::vector<int64_t> ones(40, 1);
+  const Shape shape{std::span<const int64_t>(ones)};
+  EXPECT_EQ(shape.rank(), 40);
+  EXPECT_EQ(shape.NumElements(), std::nullopt);
+  float value = 1;
+  const AnyTensor inputs[] = {{&value, DType::kF32, true, shape}, {&value, DType::kF32, true, {1, 4}}};
+  const Variadic op;
+  NoOutputs none;
+  PreparedCall call;
+  const Status status = Prepare(*FindOp("variadic_sample"), Device::kCpu, &op, inputs, none, &call);
+  EXPECT_NE(status.message().find("'r' has 40 dimensions, at most 8"), std::string::npos) << status.message();
+}
+
+// Where no output can have an element there is nothing to compute, however large the other extents are.
+TEST(Op, EmptyCallsAreAnsweredWithoutAKernel) {
+  std::vector<HostTensor> out;
+  const int64_t huge = int64_t{1} << 40;
+  ASSERT_TRUE(testing::Run(Empty{}, {F32({0, huge})}, &out).ok());
+  EXPECT_EQ(ToString(out[0].shape()), Concat("[0, ", huge, "]"));
+  EXPECT_EQ(ToString(out[1].shape()), "[0]");
+  // Something may be found, so the kernel is asked.
+  const Status status = testing::Run(Empty{}, {F32({2, 0})}, &out);
+  EXPECT_EQ(status.message(), "the kernel ran");
+}
+
+TEST(Op, FoundExtentsStayWithinTheirBound) {
+  std::vector<HostTensor> out;
+  EXPECT_TRUE(testing::Run(Finds{3}, {F32({3})}, &out).ok());
+  const Status more = testing::Run(Finds{4}, {F32({3})}, &out);
+  EXPECT_EQ(more.message(), "output 0 has 4 rows of at most 3");
+  EXPECT_FALSE(testing::Run(Finds{-2}, {F32({3})}, &out).ok());
+  // An extent that is negative is not one that is found.
+  ExpectError(Finds{0, 5}, {F32({3})}, {"output 'y'", "[3, -2]", "negative"});
 }
 
 TEST(Attributes, AreConvertedAndChecked) {
@@ -153,6 +231,20 @@ TEST(Attributes, AreConvertedAndChecked) {
   ExpectAttributeError(op, {{"ratio", half}, {"stride", AttrValue::Int(9)}}, {"exceeds 'height'"});
 }
 
+// What is checked is what the kernel sees: a 32-bit float.
+TEST(Attributes, AreCheckedAsTheyAreStored) {
+  const Op& op = *FindOp("sample");
+  const AttrValue half = AttrValue::Float(0.5);
+  ExpectAttributeError(op, {{"ratio", half}, {"scales", AttrValue::Floats({1e-50})}},
+                       {"'scales' is 1e-50 (0 as a 32-bit number)", "(0, inf)"});
+  ExpectAttributeError(op, {{"ratio", AttrValue::Float(1e39)}},
+                       {"'ratio' is 1e+39 (inf as a 32-bit number)", "finite"});
+  ExpectAttributeError(op, {{"ratio", AttrValue::Float(-1e300)}}, {"'ratio' is -1e+300 (-inf"});
+  Params params;
+  EXPECT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Float(3.4028235e38)}}, &params).ok());
+  EXPECT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Float(1e-50)}}, &params).ok());  // 0 is in its range
+}
+
 TEST(Attributes, NodeNamesRenameAndPreset) {
   const Op& op = *FindOp("sample");
   Params params;
@@ -171,6 +263,22 @@ TEST(Registry, FindsByNameAndNode) {
   EXPECT_EQ(FindOpByNode("mmcv", "sample", nullptr), nullptr);
   EXPECT_TRUE(
       std::is_sorted(AllOps().begin(), AllOps().end(), [](const Op* a, const Op* b) { return a->name < b->name; }));
+}
+
+TEST(Registry, RefusesNamesThatStandTwice) {
+  EXPECT_TRUE(CheckRegistry().ok()) << CheckRegistry().message();
+  static constexpr NodeName kFirst[] = {"custom::a", "custom::b"};
+  static constexpr NodeName kSecond[] = {"custom::b"};
+  Op first, second;
+  first.name = "first";
+  first.nodes = kFirst;
+  second.name = "second";
+  second.nodes = kSecond;
+  EXPECT_EQ(CheckNames(std::vector<const Op*>{&first, &second}).message(),
+            "operators 'first' and 'second' both answer to node custom::b");
+  second.nodes = {};
+  second.name = "first";
+  EXPECT_EQ(CheckNames(std::vector<const Op*>{&first, &second}).message(), "two operators are called 'first'");
 }
 
 TEST(IntDomain, RoundsDownAndRefusesNonsense) {

@@ -27,7 +27,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/op.h"
+#include "core/context.h"
+#include "core/definition.h"
 
 namespace polyop {
 namespace operator_internal {
@@ -59,7 +60,7 @@ template <class T, int R>
 struct ArgTraits<Pending<T, R>> {
   static constexpr ArgSpec kSpec = {.dtype = kDTypeOf<T>, .pending = true, .rank = R};
   static Pending<T, R> Make(const AnyTensor& t, const Launch& launch, int output) {
-    return Pending<T, R>(launch.source, output, t.shape);
+    return Pending<T, R>(launch.source, output, t.shape, launch.most[static_cast<size_t>(output)]);
   }
 };
 template <>
@@ -142,34 +143,31 @@ constexpr bool AttributesExist() {
   return true;
 }
 
-/// Adds an empty record, or returns the one of that name.
-Op& AddOp(std::string_view name);
-OpSignature Resolve(const Signature& signature, const std::vector<AttrInfo>& attributes);
-
 template <class P>
-Op& RecordOf() {
+const Definition& DefinitionOf() {
   static_assert(AttributesExist<P>(),
                 "the signature names something that is neither an extent, an input nor an attribute");
-  static Op& record = []() -> Op& {
-    Op& op = AddOp(P::kName);
-    op.doc = P::kDoc;
+  static const Definition kDefinition = [] {
+    Definition d;
+    d.name = P::kName;
+    d.doc = P::kDoc;
+    d.texts = SignaturesOf<P>();
     [&]<size_t... I>(std::index_sequence<I...>) {
-      (op.attributes.push_back(attributes_internal::Erase<P, I>()), ...);
+      (d.attributes.push_back(attributes_internal::Erase<P, I>()), ...);
     }(std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(P::kAttributes)>>>());
-    for (const Signature& s : SignaturesOf<P>()) op.signatures.push_back(Resolve(s, op.attributes));
-    op.nodes.assign(std::begin(P::kNodes), std::end(P::kNodes));
-    op.create_params = []() -> void* { return new P(); };
-    op.destroy_params = [](void* p) { delete static_cast<P*>(p); };
-    op.check_params = [](const void* p) -> Status {
+    d.nodes = P::kNodes;
+    d.create_params = []() -> void* { return new P(); };
+    d.destroy_params = [](void* p) { delete static_cast<P*>(p); };
+    d.check_params = [](const void* p) -> Status {
       if constexpr (requires(const P& params) { params.Check(); }) {
         return static_cast<const P*>(p)->Check();
       } else {
         return Status::Ok();
       }
     };
-    return op;
+    return d;
   }();
-  return record;
+  return kDefinition;
 }
 
 // Makes the argument number I of a kernel; a variadic input takes all tensors from its place on.
@@ -215,7 +213,7 @@ bool Register(Call, Status (*)(const P&, const ContextType&, Args...)) {
     (i < kInputs ? kernel.inputs[i] : kernel.outputs[i - kInputs]) = kArgs[i].dtype;
   }
   kernel.launch = &LaunchKernel<Call, P, ContextType, kSignature, std::remove_cvref_t<Args>...>;
-  RecordOf<P>().kernels.push_back(kernel);
+  AddKernel(DefinitionOf<P>(), kernel);
   return true;
 }
 

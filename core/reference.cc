@@ -4,15 +4,12 @@
 #include <cstdlib>
 #include <deque>
 
+#include "core/call.h"
+#include "core/context.h"
 #include "core/elements.h"
 
 namespace polyop {
 namespace {
-
-// Which tensor of the signature an input belongs to: all of a variadic one to the last.
-int SpecIndex(const Signature& signature, size_t input) {
-  return std::min(static_cast<int>(input), signature.num_inputs() - 1);
-}
 
 // The reference kernel of the same signature whose input types are those of `kernel`, or wider real ones.
 const Kernel* FindReference(const Op& op, const Kernel& kernel) {
@@ -84,26 +81,28 @@ ContextBackend SerialBackend() {
 
 }  // namespace
 
-Status RunReference(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                    OutputSource& outputs) {
-  const Kernel* reference = FindReference(op, kernel);
+Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs) {
+  PreparedCall call;
+  POLYOP_RETURN_IF_ERROR(Prepare(op, Device::kCpu, params, inputs, outputs, &call));
+  const Kernel* reference = FindReference(op, *call.kernel);
   if (reference == nullptr) return Unsupported("operator ", op.name, " has no reference kernel for these types");
-  const Signature& signature = *op.signatures[reference->signature].signature;
+  const Signature& signature = call.signature();
   std::deque<Owned> wide;
   std::vector<AnyTensor> views(inputs.begin(), inputs.end());
   for (size_t i = 0; i < views.size(); ++i) {
-    const int spec = SpecIndex(signature, i);
-    const DType wanted = reference->inputs[spec];
-    if (!views[i].present || signature.input(spec).any_dtype || views[i].dtype == wanted || !IsReal(views[i].dtype))
+    const int index = SpecIndex(signature, i);
+    const DType wanted = reference->inputs[static_cast<size_t>(index)];
+    if (!views[i].present || signature.input(index).any_dtype || views[i].dtype == wanted || !IsReal(views[i].dtype)) {
       continue;
+    }
     const AnyTensor& widened = wide.emplace_back(wanted, views[i].shape).view;
     Convert(views[i], widened);
     views[i] = widened;
   }
   const ContextBackend backend = SerialBackend();
   const Context context(backend);
-  WideOutputs rounded(outputs, kernel);
-  POLYOP_RETURN_IF_ERROR(op.Run(*reference, params, views, rounded, &context));
+  WideOutputs rounded(outputs, *call.kernel);
+  POLYOP_RETURN_IF_ERROR(Call(op, Device::kReference, params, views, rounded, &context));
   rounded.Round();
   return Status::Ok();
 }

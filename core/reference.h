@@ -5,9 +5,8 @@
 
 namespace polyop {
 
-/// Does what `op.Run(kernel, …)` does by the operator's reference kernel: real inputs are widened to its types, its
-/// outputs rounded to those of `kernel`. Inputs and outputs are in host memory.
-Status RunReference(const Op& op, const Kernel& kernel, const void* params, std::span<const AnyTensor> inputs,
-                    OutputSource& outputs);
+/// Does what Call does on the CPU by the operator's reference kernel: real inputs are widened to its types, its outputs
+/// rounded to those that the CPU's kernel has. Inputs and outputs are in host memory.
+Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs);
 
 }  // namespace polyop

@@ -26,10 +26,8 @@
 
 namespace polyop {
 
-/// The tensor of the signature that an input belongs to: all of a variadic one to the last.
-inline const TensorSpec& SpecOf(const Signature& s, size_t i) {
-  return s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
-}
+/// Whether a call may have this number of inputs. Trailing optional ones may be missing.
+Status CheckCount(const Signature& signature, size_t got);
 
 /// Whether the inputs' ranks are those of the signature. A scalar may come as a tensor of one dimension.
 inline bool RanksMatch(const Signature& s, std::span<const AnyTensor> inputs) {
@@ -70,7 +68,7 @@ class ShapeEvaluator {
   /// Binds the names to the inputs' extents and checks every extent. `inputs` holds one entry per
   /// tensor; absent optional tensors have present = false or are left out at the end.
   Status Bind(std::span<const Dims<Dim>> inputs) {
-    POLYOP_RETURN_IF_ERROR(CheckCount(inputs.size()));
+    POLYOP_RETURN_IF_ERROR(CheckCount(signature_, inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].present) POLYOP_RETURN_IF_ERROR(BindNames(SpecOf(signature_, i), inputs[i]));
     }
@@ -86,6 +84,7 @@ class ShapeEvaluator {
     const TensorSpec& spec = signature_.output(index);
     for (int d = 0; d < spec.rank; ++d) {
       const DimSpec& dim = spec.dims[d];
+      if (!dim.several() && out->rank == kMaxRank) return TooManyDims(spec);
       switch (dim.kind) {
         case DimSpec::Kind::kRest:
           if (out->rank + rest_[dim.name].rank > kMaxRank) return TooManyDims(spec);
@@ -151,19 +150,6 @@ class ShapeEvaluator {
   }
 
  private:
-  Status CheckCount(size_t got) const {
-    int least = 0;
-    for (int i = 0; i < signature_.num_inputs(); ++i) {
-      if (!signature_.input(i).optional) least = i + 1;
-    }
-    const bool too_many = !signature_.variadic() && got > static_cast<size_t>(signature_.num_inputs());
-    if (got < static_cast<size_t>(least) || too_many) {
-      return InvalidArgument(got, " inputs came, wanted ", least, too_many ? " at most (" : " or more (",
-                             signature_.text(), ")");
-    }
-    return Status::Ok();
-  }
-
   // A scalar may come as a tensor of one element.
   static bool IsScalarAsVector(const TensorSpec& spec, const Dims<Dim>& got) {
     return spec.rank == 0 && !spec.has_rest && got.rank == 1;

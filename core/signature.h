@@ -71,6 +71,9 @@ struct DimSpec {
   int16_t name = -1;
   int16_t other = -1;
   std::string_view text;  // as written, for messages and documentation
+
+  /// Stands for any number of extents.
+  constexpr bool several() const { return kind == Kind::kRest || kind == Kind::kBroadcast; }
 };
 
 struct TensorSpec {
@@ -407,5 +410,11 @@ class Signature {
   std::array<Expr, kMaxNodes> nodes_{};
   std::array<std::string_view, 4> variables_{};
 };
+
+/// Which tensor of the signature an input belongs to: all of a variadic one to the last.
+constexpr int SpecIndex(const Signature& s, size_t input) {
+  return input < static_cast<size_t>(s.num_inputs()) ? static_cast<int>(input) : s.num_inputs() - 1;
+}
+constexpr const TensorSpec& SpecOf(const Signature& s, size_t input) { return s.input(SpecIndex(s, input)); }
 
 }  // namespace polyop

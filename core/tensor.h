@@ -1,8 +1,8 @@
 // Views of tensors. A view owns nothing; memory is contiguous, row-major.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -18,8 +18,11 @@ namespace polyop {
 
 inline constexpr int kMaxRank = 8;
 inline constexpr int kAnyRank = -1;
+inline constexpr int64_t kFound = -1;    // an extent of an output that the kernel finds
+inline constexpr int kMaxVariadic = 16;  // tensors of a variadic input
 
-/// Up to kMaxRank extents. An extent of -1 is unknown (only in pending outputs and in inference).
+/// Up to kMaxRank extents. What comes from outside may have more: rank() tells, the extents beyond are not kept, and
+/// the checks before a launch refuse it.
 class Shape {
  public:
   Shape() = default;
@@ -31,26 +34,25 @@ class Shape {
   }
 
   int rank() const { return rank_; }
+  bool too_long() const { return rank_ > kMaxRank; }
   POLYOP_HD int64_t operator[](int i) const { return dims_[i]; }
   int64_t& operator[](int i) { return dims_[i]; }
   const int64_t* begin() const { return dims_.data(); }
-  const int64_t* end() const { return dims_.data() + rank_; }
-  std::span<const int64_t> span() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
-  bool full() const { return rank_ == kMaxRank; }
+  const int64_t* end() const { return dims_.data() + std::min(rank_, kMaxRank); }
+  std::span<const int64_t> span() const { return {begin(), end()}; }
+  bool full() const { return rank_ >= kMaxRank; }
   void push_back(int64_t d) {
-    assert(!full());
-    dims_[rank_++] = d;
+    if (!full()) dims_[rank_] = d;
+    ++rank_;
   }
   bool operator==(const Shape& other) const {
     if (rank_ != other.rank_) return false;
-    for (int i = 0; i < rank_; ++i) {
-      if (dims_[i] != other.dims_[i]) return false;
-    }
-    return true;
+    return std::equal(begin(), end(), other.begin());
   }
 
-  /// The product of the extents, or nothing if it overflows int64 (or an extent is negative).
+  /// The product of the extents, or nothing if it overflows int64, an extent is negative or there are too many.
   std::optional<int64_t> NumElements() const {
+    if (too_long()) return std::nullopt;
     int64_t n = 1;
     bool zero = false;
     for (int64_t d : span()) {
@@ -107,13 +109,13 @@ class Tensor {
   Shape shape_;
 };
 
-/// The tensors of a variadic input ("feats: T[N, C, *, *]..."), at most kMax.
+/// The tensors of a variadic input ("feats: T[N, C, *, *]..."): the checks before a launch let kMaxVariadic pass.
 template <class T, int R>
 class TensorList {
  public:
   using Element = T;
   static constexpr int kRank = R;
-  static constexpr int kMax = 16;
+  static constexpr int kMax = kMaxVariadic;
 
   int size() const { return size_; }
   const Tensor<T, R>& operator[](int i) const { return tensors_[i]; }
@@ -150,13 +152,17 @@ class Pending {
   static constexpr int kRank = R;
 
   Pending() = default;
-  Pending(OutputSource* source, int index, const Shape& shape) : source_(source), index_(index), shape_(shape) {}
+  /// `shape` has kFound where the kernel finds an extent, `most` the most that it may be.
+  Pending(OutputSource* source, int index, const Shape& shape, const Shape& most)
+      : source_(source), index_(index), shape_(shape), most_(most) {}
 
-  /// Allocates with every unknown extent set to `size`, which is at most the signature's bound.
+  /// Allocates with every extent that is found set to `size`.
   Status Allocate(int64_t size, Tensor<T, R>* output) const {
     Shape shape = shape_;
     for (int i = 0; i < shape.rank(); ++i) {
-      if (shape[i] < 0) shape[i] = size;
+      if (shape[i] != kFound) continue;
+      if (size < 0 || size > most_[i]) return Internal("output ", index_, " has ", size, " rows of at most ", most_[i]);
+      shape[i] = size;
     }
     void* data = nullptr;
     POLYOP_RETURN_IF_ERROR(source_->Allocate(index_, kDTypeOf<T>, shape, &data));
@@ -164,10 +170,11 @@ class Pending {
     return Status::Ok();
   }
 
-  /// On a device: allocates room for `most` rows, of which the kernel writes the number to `*count`.
-  Status AllocateMost(int64_t most, Tensor<T, R>* output, int64_t** count) const {
+  /// On a device: allocates room for `rows`, of which the kernel writes the number to `*count`.
+  Status AllocateMost(int64_t rows, Tensor<T, R>* output, int64_t** count) const {
     Shape shape = shape_;
-    shape[0] = most;
+    if (rows < 0 || rows > most_[0]) return Internal("output ", index_, " has ", rows, " rows of at most ", most_[0]);
+    shape[0] = rows;
     void* data = nullptr;
     POLYOP_RETURN_IF_ERROR(source_->AllocateMost(index_, kDTypeOf<T>, shape, &data, count));
     *output = Tensor<T, R>(static_cast<T*>(data), shape);
@@ -177,7 +184,7 @@ class Pending {
  private:
   OutputSource* source_ = nullptr;
   int index_ = 0;
-  Shape shape_;
+  Shape shape_, most_;
 };
 
 }  // namespace polyop

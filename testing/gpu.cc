@@ -19,8 +19,6 @@ size_t BytesOf(const AnyTensor& tensor) {
 }
 
 #ifdef POLYOP_CUDA
-constexpr auto Copy = CudaCopy;
-
 Status CopyToGpu(void* to, const void* from, size_t bytes) {
   const cudaError_t error = cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
   return error == cudaSuccess ? Status::Ok() : Internal("CUDA: ", cudaGetErrorString(error));
@@ -30,6 +28,13 @@ Status Copy(void*, void* to, const void* from, size_t bytes, bool) {
   if (bytes > 0) std::memcpy(to, from, bytes);
   return Status::Ok();
 }
+
+Status Zero(void*, void* to, size_t bytes) {
+  std::memset(to, 0, bytes);
+  return Status::Ok();
+}
+
+[[maybe_unused]] const bool registered = RegisterGpuMemory({Copy, Zero});
 
 Status CopyToGpu(void* to, const void* from, size_t bytes) { return Copy(nullptr, to, from, bytes, false); }
 #endif
@@ -96,13 +101,12 @@ Status TestGpu::Upload(const AnyTensor& tensor, void** there) {
 }
 
 Status TestGpu::Download(const AnyTensor& tensor, const void* there) {
-  return Copy(nullptr, tensor.data, there, BytesOf(tensor), true);
+  return TheGpuMemory().copy(nullptr, tensor.data, there, BytesOf(tensor), true);
 }
 
 TestGpu::TestGpu(size_t most_bytes) : most_bytes_(most_bytes), memory_(new Memory) {
   backend_.self = this;
   backend_.allocate = [](void* self, size_t bytes) { return static_cast<TestGpu*>(self)->Allocate(bytes); };
-  backend_.copy = Copy;
 }
 
 TestGpu::~TestGpu() = default;

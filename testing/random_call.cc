@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/elements.h"
 #include "core/int_domain.h"
@@ -97,8 +98,10 @@ class CallMaker {
     Params params = op_.DefaultParams();
     for (const AttrInfo& info : op_.attributes) {
       if (draw_(2) == 0 && !info.spec.required) continue;
-      // Out of range is refused by the setter, which leaves the default: that is tested too.
-      (void)info.set(info.spec, params.get(), RandomAttribute(info));
+      // Out of range is refused by the setter, which leaves the default: that is tested too. A required attribute has none.
+      for (int tries = info.spec.required ? 16 : 1; tries > 0; --tries) {
+        if (info.set(info.spec, params.get(), RandomAttribute(info)).ok()) break;
+      }
     }
     return op_.check_params(params.get()).ok() ? std::move(params) : op_.DefaultParams();
   }
@@ -277,14 +280,13 @@ double SecondsEach(double usual) {
 Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : call.inputs) views.push_back(t.view());
-  const Kernel* kernel = nullptr;
-  POLYOP_RETURN_IF_ERROR(call.op->FindKernel(Device::kCpu, views, &kernel));
   ThreadPool pool(1);
   const Context context(pool.backend());
   BoundedOutputs bounded(call.optional_outputs);
-  POLYOP_RETURN_IF_ERROR(call.op->Run(*kernel, call.params.get(), views, bounded, &context));
-  const int count = call.op->signatures[kernel->signature].signature->num_outputs();
-  outputs->assign(bounded.outputs().begin(), bounded.outputs().begin() + count);
+  PreparedCall prepared;
+  POLYOP_RETURN_IF_ERROR(Prepare(*call.op, Device::kCpu, call.params.get(), views, bounded, &prepared));
+  POLYOP_RETURN_IF_ERROR(Run(prepared, views, bounded, &context));
+  outputs->assign(bounded.outputs().begin(), bounded.outputs().begin() + prepared.num_outputs);
   return Status::Ok();
 }
 
@@ -319,7 +321,7 @@ std::string RunRandomCall(const RandomCall& call, std::string* outcome) {
       ThreadPool pool(threads);
       const Context context(pool.backend());
       BoundedOutputs outputs(call.optional_outputs);
-      status = call.op->Run(*kernel, call.params.get(), views, outputs, &context);
+      status = Call(*call.op, Device::kCpu, call.params.get(), views, outputs, &context);
       *outcome = status.message();
       if (!outputs.wrong().empty()) wrong = outputs.wrong();
       if (!status.ok() && status.message().empty()) wrong = "an error without a message";

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <utility>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/device_run.h"
 #include "core/elements.h"
@@ -60,17 +61,16 @@ class GpuOutputs : public OutputSource {
   std::vector<std::pair<AnyTensor, void*>> made_;
 };
 
-Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
-                OutputSource& outputs, int64_t most_elements) {
+Status RunOnGpu(const Op& op, const void* params, std::vector<AnyTensor> inputs, OutputSource& outputs,
+                int64_t most_elements) {
   TestGpu gpu(most_elements > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most_elements) * 64);
-  const OpSignature& signature = op.signatures[kernel.signature];
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
-    if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
+    const int index = SpecIndex(*op.signatures[0].signature, i);
+    if (!inputs[i].present || op.signatures[0].needs_value(index)) continue;  // values that decide shapes stay here
     POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
   }
   GpuOutputs on_gpu(outputs, gpu);
-  POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));
+  POLYOP_RETURN_IF_ERROR(CallOnDevice(op, params, inputs, on_gpu, gpu.backend()));
   return on_gpu.Download();
 }
 
@@ -174,19 +174,13 @@ Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& in
              const RunOptions& options) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : inputs) views.push_back(t.view());
-  const Kernel* kernel = nullptr;
-  POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
-  if (options.device == GpuDevice()) {
-    outputs->clear();
-    OwnedOutputs source(outputs, options);
-    return RunOnGpu(op, *kernel, params, views, source, options.most_elements);
-  }
+  outputs->clear();
+  OwnedOutputs source(outputs, options);
+  if (options.device == GpuDevice()) return RunOnGpu(op, params, views, source, options.most_elements);
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);
   const Context context(pool.backend());
-  outputs->clear();
-  OwnedOutputs source(outputs, options);
-  const Status status = op.Run(*kernel, params, views, source, &context);
+  const Status status = Call(op, options.device, params, views, source, &context);
   POLYOP_RETURN_IF_ERROR(ForceIsa(""));
   return status;
 }

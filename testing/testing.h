@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/op.h"
 #include "core/operator.h"
 #include "core/status.h"
 

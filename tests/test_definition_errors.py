@@ -18,7 +18,7 @@ struct Bad {{
   float factor = 1;
   static constexpr const char* kName = "bad";
   static constexpr Signature kSignature = "{signature}";
-  static constexpr NodeName kNodes[] = {{"custom::bad"}};
+  static constexpr NodeName kNodes[] = {{"{node}"}};
   static constexpr std::tuple kAttributes = {{Attr("factor", &Bad::factor, "a factor")}};
   static constexpr Doc kDoc = {{}};
 }};
@@ -32,12 +32,12 @@ GOOD_PARAMETERS = "Tensor<const float, 2>, Tensor<float, 1>"
 MISMATCH = "do not match the signature"
 
 
-def compile_error(signature: str, parameters: str) -> str | None:
+def compile_error(signature: str, parameters: str, node: str = "custom::bad") -> str | None:
     """The compiler's message, or None if the definition compiles."""
     assert COMPILER, "no C++ compiler"
     result = subprocess.run(
         [COMPILER, "-std=c++20", "-fsyntax-only", "-x", "c++", "-I", str(ROOT), "-"],
-        input=OPERATOR.format(signature=signature, parameters=parameters),
+        input=OPERATOR.format(signature=signature, parameters=parameters, node=node),
         capture_output=True,
         text=True,
         check=False,
@@ -88,3 +88,10 @@ def test_a_kernel_that_does_not_match_its_signature_does_not_compile(parameters:
     error = compile_error(GOOD_SIGNATURE, parameters)
     assert error is not None
     assert MISMATCH in error
+
+
+@pytest.mark.parametrize("node", ["bad", "::Bad", "custom::", ""])
+def test_a_node_name_without_domain_or_type_does_not_compile(node: str) -> None:
+    error = compile_error(GOOD_SIGNATURE, GOOD_PARAMETERS, node)
+    assert error is not None
+    assert "domain::OpType" in error

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "adapters/onnxruntime/node_attributes.h"
+#include "core/call.h"
+#include "core/context.h"
 #include "core/device_run.h"
 #include "core/reference.h"
 
@@ -75,7 +77,6 @@ class StreamBackend {
  public:
   explicit StreamBackend(const OrtKernelContext* context) : context_(context) {
     backend_.self = this;
-    backend_.copy = CudaCopy;
     backend_.allocate = [](void* self, size_t bytes) { return static_cast<StreamBackend*>(self)->Allocate(bytes); };
   }
   // What is freed here is used again on the same stream at the earliest, behind this call's work.
@@ -171,12 +172,9 @@ Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tenso
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorElementType(info.get(), &type)));
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensionsCount(info.get(), &rank)));
   if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, " has an element type that polyop lacks");
-  if (rank > kMaxRank) {
-    return InvalidArgument("input ", index, " has ", rank, " dimensions, at most ", kMaxRank, " are possible");
-  }
-  int64_t dims[kMaxRank] = {};
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims, rank)));
-  tensor->shape = Shape(std::span<const int64_t>(dims, rank));
+  std::vector<int64_t> dims(rank);
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims.data(), rank)));
+  tensor->shape = Shape(dims);
   tensor->present = true;
   // The C API has one accessor for reading and writing; inputs are only read.
   return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
@@ -225,39 +223,26 @@ Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, 
   return Status::Ok();
 }
 
-Status NodeKernel::Compute(OrtKernelContext* context) const {
-  constexpr size_t kMaxInputs = kMaxTensors + TensorList<float, 1>::kMax;
-  std::array<AnyTensor, kMaxInputs> inputs;
+Status NodeKernel::Compute(OrtKernelContext* context) const { return Run(context).WithPrefix(prefix_); }
+
+Status NodeKernel::Run(OrtKernelContext* context) const {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInputCount(context, &count)));
-  if (count > kMaxInputs) {
-    return InvalidArgument(prefix_, count, " inputs came, at most ", kMaxInputs, " are possible");
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const Status status = ReadInput(context, i, &inputs[i]);
-    if (!status.ok()) return status.WithPrefix(prefix_);
-  }
-  const std::span<const AnyTensor> given(inputs.data(), count);
-  const Kernel* kernel = &custom_op_.kernel();
-  const Op& op = custom_op_.op();
-  if (op.signatures.size() > 1) {
-    const Status status = op.FindKernel(kernel->device, given, &kernel);
-    if (!status.ok()) return status.WithPrefix(prefix_);
-  }
+  std::vector<AnyTensor> inputs(count);
+  for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &inputs[i]));
   NodeOutputs outputs(context, custom_op_, wanted_);
+  const Op& op = custom_op_.op();
 #if POLYOP_CUDA
-  if (kernel->device == Device::kCuda) {
+  if (custom_op_.kernel().device == Device::kCuda) {
     StreamBackend device(context);
-    Status run = device.Open(count);
-    if (run.ok()) run = RunOnDevice(op, *kernel, params_.get(), given, outputs, device.backend());
-    return run.WithPrefix(prefix_);
+    POLYOP_RETURN_IF_ERROR(device.Open(count));
+    return CallOnDevice(op, params_.get(), inputs, outputs, device.backend());
   }
 #endif
+  if (reference_) return CallReference(op, params_.get(), inputs, outputs);
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
-  const Status status = reference_ ? RunReference(op, *kernel, params_.get(), given, outputs)
-                                   : op.Run(*kernel, params_.get(), given, outputs, &kernel_context);
-  return status.ok() ? Status::Ok() : status.WithPrefix(prefix_);
+  return Call(op, Device::kCpu, params_.get(), inputs, outputs, &kernel_context);
 }
 
 }  // namespace polyop::onnxruntime

@@ -17,10 +17,12 @@ class NodeKernel {
   /// Reads and checks the attributes; an error names the node.
   static Status Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel);
 
+  /// An error names the node.
   Status Compute(OrtKernelContext* context) const;
 
  private:
   explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}
+  Status Run(OrtKernelContext* context) const;
 
   const CustomOp& custom_op_;
   bool reference_ = false;

@@ -12,6 +12,10 @@ __attribute__((visibility("default"))) void setLoggerFinder(nvinfer1::ILoggerFin
 __attribute__((visibility("default"))) nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& count) {
   static const auto* list = [] {
     auto* made = new std::vector<nvinfer1::IPluginCreatorInterface*>();
+    if (const polyop::Status names = polyop::CheckRegistry(); !names.ok()) {
+      polyop::tensorrt::Report("library", names);
+      return made;
+    }
     for (const auto& creator : polyop::tensorrt::Creators()) made->push_back(creator.get());
     return made;
   }();

@@ -8,8 +8,9 @@
 #include <set>
 
 #include "adapters/tensorrt/exprs_domain.h"
+#include "core/call.h"
 #include "core/cuda_context.h"
-#include "core/int_domain.h"
+#include "core/device_run.h"
 
 namespace polyop::tensorrt {
 namespace {
@@ -67,8 +68,7 @@ std::vector<AnyTensor> InputsOf(const Op& op, int32_t num_inputs, const Describe
     }
     AnyTensor tensor = describe(at++);
     const Signature& signature = *op.signatures[0].signature;
-    const int spec = std::min(static_cast<int>(inputs.size()), signature.num_inputs() - 1);
-    if (signature.input(spec).optional && tensor.shape == Shape{0}) tensor.present = false;
+    if (SpecOf(signature, inputs.size()).optional && tensor.shape == Shape{0}) tensor.present = false;
     inputs.push_back(tensor);
   }
   while (IsShapeInput(op, static_cast<int>(inputs.size()))) inputs.push_back(kShapeInput);
@@ -76,16 +76,14 @@ std::vector<AnyTensor> InputsOf(const Op& op, int32_t num_inputs, const Describe
 }
 
 // Shape inputs are of any integer type: the kernels differ in what nobody reads.
-Status FindKernel(const Op& op, std::span<const AnyTensor> inputs, const Kernel** kernel) {
-  std::vector<AnyTensor> typed(inputs.begin(), inputs.end());
+Status FindKernel(const Op& op, std::vector<AnyTensor>* inputs, const Kernel** kernel) {
   for (const DType integer : {DType::kI64, DType::kI32, DType::kF32}) {
-    for (size_t i = 0; i < typed.size(); ++i) {
-      if (IsShapeInput(op, static_cast<int>(i))) typed[i].dtype = integer;
+    for (size_t i = 0; i < inputs->size(); ++i) {
+      if (IsShapeInput(op, static_cast<int>(i))) (*inputs)[i].dtype = integer;
     }
-    const Status status = op.FindKernel(GpuDevice(), typed, kernel);
-    if (status.ok()) return status;
+    if (op.FindKernel(GpuDevice(), *inputs, kernel).ok()) break;
   }
-  return op.FindKernel(GpuDevice(), inputs, kernel);
+  return op.FindKernel(GpuDevice(), *inputs, kernel);
 }
 
 AnyTensor FromDesc(const nvinfer1::PluginTensorDesc& desc, const nvinfer1::Dims& dims, const void* data) {
@@ -118,9 +116,9 @@ int32_t CodeOf(const std::string& plugin, const Status& status) {
 // The outputs' memory, which TensorRT has allocated.
 class GivenOutputs : public OutputSource {
  public:
-  GivenOutputs(void* const* outputs, std::vector<int> size_tensors)
-      : outputs_(outputs), size_tensors_(std::move(size_tensors)) {}
-  bool Wanted(int) override { return true; }
+  GivenOutputs(int count, void* const* outputs, std::span<const int> size_tensors)
+      : count_(count), outputs_(outputs), size_tensors_(size_tensors) {}
+  bool Wanted(int index) override { return index < count_; }
   Status Allocate(int index, DType, const Shape&, void** data) override {
     *data = outputs_[index];
     return Status::Ok();
@@ -132,9 +130,18 @@ class GivenOutputs : public OutputSource {
   }
 
  private:
+  int count_;
   void* const* outputs_;
-  std::vector<int> size_tensors_;
+  std::span<const int> size_tensors_;
 };
+
+// The outputs as TensorRT describes them; those behind `count` are size tensors.
+template <class Describe>
+std::vector<AnyTensor> OutputsOf(int32_t count, const Describe& describe) {
+  std::vector<AnyTensor> outputs;
+  for (int32_t o = 0; o < count; ++o) outputs.push_back(describe(o));
+  return outputs;
+}
 
 }  // namespace
 
@@ -144,10 +151,10 @@ void Report(std::string_view plugin, const Status& status) noexcept {
 }
 
 struct Plugin::Call {
-  const Kernel* kernel = nullptr;
-  std::vector<AnyTensor> inputs, outputs;  // without data; pending extents are -1
-  std::vector<int> size_tensors;           // of each output: which output of the plugin holds its size, or -1
-  size_t scratch = 0;                      // bytes
+  PreparedCall prepared;
+  std::vector<AnyTensor> inputs;  // without data
+  std::vector<int> size_tensors;  // of each output: which output of the plugin holds its size, or -1
+  size_t scratch = 0;             // bytes
 };
 
 // All signatures of an operator have the same outputs, but for their extents. Optional ones are the last.
@@ -202,7 +209,7 @@ int32_t Plugin::getOutputDataTypes(DataType* output_types, int32_t num_outputs, 
       return tensor;
     });
     const Kernel* kernel = nullptr;
-    const Status status = FindKernel(op_, inputs, &kernel);
+    const Status status = FindKernel(op_, &inputs, &kernel);
     if (!status.ok()) return CodeOf(name_, status);
     for (int32_t o = 0; o < num_outputs; ++o) {
       output_types[o] = DataType::kINT64;  // size tensors
@@ -334,17 +341,18 @@ size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs,
                                 const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) const noexcept {
   constexpr size_t kNoWorkspace = size_t{1} << 60;  // there is no code for failure: nobody has so much
   return Guarded<size_t>(name_, kNoWorkspace, [&]() -> size_t {
-    const std::vector<AnyTensor> tensors =
+    std::vector<AnyTensor> tensors =
         InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
-    std::vector<AnyTensor> results;
-    for (int32_t o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
-      results.push_back(FromDesc(outputs[o].desc, outputs[o].max, nullptr));
-    }
-    results.resize(static_cast<size_t>(op_.signatures[0].signature->num_outputs()));  // the others are not wanted
+    const std::vector<AnyTensor> results = OutputsOf(std::min(num_outputs, NumOutputs()), [&](int32_t o) {
+      return FromDesc(outputs[o].desc, outputs[o].max, nullptr);
+    });
+    // The largest extents of a profile need not belong together: they are not checked here.
     const Kernel* kernel = nullptr;
+    PreparedCall call;
     size_t bytes = 0;
-    Status status = FindKernel(op_, tensors, &kernel);
-    if (status.ok()) status = MeasureScratch(*kernel, params_.get(), tensors, results, &bytes);
+    Status status = FindKernel(op_, &tensors, &kernel);
+    if (status.ok()) status = PrepareWithShapes(op_, GpuDevice(), params_.get(), tensors, results, &call);
+    if (status.ok()) status = MeasureScratch(call, tensors, &bytes);
     if (status.ok()) return bytes;
     Report(name_, status);
     return kNoWorkspace;
@@ -356,37 +364,25 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
   return Guarded<int32_t>(name_, kFailure, [&] {
     auto call = std::make_shared<Call>();
     call->inputs = InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
-    Status status = FindKernel(op_, call->inputs, &call->kernel);
+    const Kernel* kernel = nullptr;
+    Status status = FindKernel(op_, &call->inputs, &kernel);
+    // Values that decide shapes are not told here; TensorRT has made the outputs' shapes of them.
+    const bool told = std::none_of(call->inputs.begin(), call->inputs.end(),
+                                   [&, i = 0](const AnyTensor&) mutable { return IsShapeInput(op_, i++); });
+    const int32_t count = std::min(num_outputs, NumOutputs());
+    GivenOutputs wanted(count, nullptr, {});
+    if (status.ok() && told) {
+      status = Prepare(op_, GpuDevice(), params_.get(), call->inputs, wanted, &call->prepared);
+    } else if (status.ok()) {
+      const auto results = OutputsOf(count, [&](int32_t o) { return FromDesc(outputs[o], outputs[o].dims, nullptr); });
+      status = PrepareWithShapes(op_, GpuDevice(), params_.get(), call->inputs, results, &call->prepared);
+    }
     if (!status.ok()) return CodeOf(name_, status);
-    const OpSignature& resolved = op_.signatures[static_cast<size_t>(call->kernel->signature)];
-    const Signature& signature = *resolved.signature;
-    // Extents that shape inputs decide are those of the outputs; the checks of the others are the same as everywhere.
-    bool has_shape_inputs = false;
-    std::vector<Dims<int64_t>> extents(call->inputs.size());
-    for (size_t i = 0; i < extents.size(); ++i) {
-      has_shape_inputs = has_shape_inputs || IsShapeInput(op_, static_cast<int>(i));
-      extents[i].present = call->inputs[i].present;
-      for (const int64_t d : call->inputs[i].shape.span()) extents[i].push_back(d);
-    }
-    if (!has_shape_inputs) {
-      IntDomain domain(call->inputs);
-      ShapeEvaluator<IntDomain> evaluator(resolved, op_, params_.get(), domain);
-      status = evaluator.Bind(extents);
-      if (status.ok() && domain.problem() != nullptr) status = InvalidArgument(domain.problem());
-      if (!status.ok()) return CodeOf(name_, status);
-    }
     int size_tensor = NumOutputs();
-    for (int32_t o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
-      AnyTensor output = FromDesc(outputs[o], outputs[o].dims, nullptr);
-      const TensorSpec& spec = signature.output(o);
-      for (int d = 0; d < output.shape.rank() && d < spec.rank; ++d) {
-        if (spec.dims[d].kind == DimSpec::Kind::kPending) output.shape[d] = -1;
-      }
-      call->size_tensors.push_back(spec.pending() ? size_tensor++ : -1);
-      call->outputs.push_back(output);
+    for (int32_t o = 0; o < count; ++o) {
+      call->size_tensors.push_back(call->prepared.signature().output(o).pending() ? size_tensor++ : -1);
     }
-    call->outputs.resize(static_cast<size_t>(signature.num_outputs()));  // the others are not wanted
-    status = MeasureScratch(*call->kernel, params_.get(), call->inputs, call->outputs, &call->scratch);
+    status = MeasureScratch(call->prepared, call->inputs, &call->scratch);
     call_ = std::move(call);
     return CodeOf(name_, status);
   });
@@ -396,15 +392,20 @@ int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::Plugi
                         void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
     if (call_ == nullptr) return CodeOf(name_, Internal("enqueue came before onShapeChange"));
-    std::vector<AnyTensor> tensors = call_->inputs, results = call_->outputs;
+    std::vector<AnyTensor> tensors = call_->inputs;
     int at = 0;
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (!IsShapeInput(op_, static_cast<int>(i))) tensors[i].data = const_cast<void*>(inputs[at++]);
     }
-    for (size_t o = 0; o < results.size(); ++o) results[o].data = results[o].present ? outputs[o] : nullptr;
     const CudaContext cuda(stream, workspace, call_->scratch);
-    GivenOutputs source(outputs, call_->size_tensors);
-    return CodeOf(name_, call_->kernel->launch({params_.get(), &cuda, tensors, results, &source}));
+    GivenOutputs source(static_cast<int>(call_->size_tensors.size()), outputs, call_->size_tensors);
+    Status status = Run(call_->prepared, tensors, source, &cuda);
+    // Where there is nothing to launch, no kernel writes that nothing was found.
+    for (const int size_tensor : call_->size_tensors) {
+      if (!status.ok() || !call_->prepared.empty || size_tensor < 0) continue;
+      status = TheGpuMemory().zero(stream, outputs[size_tensor], sizeof(int64_t));
+    }
+    return CodeOf(name_, status);
   });
 }
 

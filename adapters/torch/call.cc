@@ -7,12 +7,14 @@
 #include <torch/csrc/stable/tensor.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/call.h"
 #include "core/context.h"
 #include "core/device_run.h"
 #include "core/reference.h"
@@ -101,7 +103,6 @@ class CurrentStream {
  public:
   explicit CurrentStream(torch::stable::Device device) : device_(device), guard_(device.index()) {
     backend_.self = this;
-    backend_.copy = CudaCopy;
     backend_.allocate = [](void* self, size_t bytes) -> void* {
       auto& stream = *static_cast<CurrentStream*>(self);
       const std::vector<int64_t> sizes = {static_cast<int64_t>(bytes)};
@@ -170,7 +171,6 @@ class InputReader {
     const std::optional<DType> dtype = FromTorch(t.scalar_type());
     if (!dtype) Fail(op_, name + " has an element type that polyop lacks");
     const auto sizes = t.sizes();
-    if (sizes.size() > kMaxRank) Fail(op_, Concat(name, " has ", sizes.size(), " dimensions, at most ", kMaxRank));
     AnyTensor view{const_cast<void*>(t.const_data_ptr()), *dtype, true, {}};  // inputs are only read
     for (int64_t d : sizes) view.shape.push_back(d);
     views_.push_back(view);
@@ -183,21 +183,42 @@ class InputReader {
   bool host_ = false;
 };
 
-AttrValue ReadAttribute(const AttrInfo& info, StableIValue value, bool* given) {
-  using torch::stable::detail::to;
-  *given = true;
-  if (info.spec.num_choices() > 0 || info.type == AttrType::kString) return AttrValue::String(to<std::string>(value));
-  switch (info.type) {
-    case AttrType::kInt: return AttrValue::Int(to<int64_t>(value));
-    case AttrType::kInts: return AttrValue::Ints(to<std::vector<int64_t>>(value));
-    case AttrType::kFloats: return AttrValue::Floats(to<std::vector<double>>(value));
-    default: break;
+// The attributes of a call, which PyTorch hands over in the schema's order.
+class CallAttributes : public AttrSource {
+ public:
+  CallAttributes(const Op& op, const StableIValue* values) : op_(op), values_(values) {}
+  bool Get(const char* name, AttrValue* value) override {
+    for (size_t i = 0; i < op_.attributes.size(); ++i) {
+      if (std::strcmp(op_.attributes[i].spec.name, name) == 0) return Read(op_.attributes[i], values_[i], value);
+    }
+    return false;
   }
-  if (!info.spec.infinite) return AttrValue::Float(to<double>(value));
-  const auto number = to<std::optional<double>>(value);
-  *given = number.has_value();
-  return AttrValue::Float(number.value_or(0));
-}
+
+ private:
+  static bool Read(const AttrInfo& info, StableIValue given, AttrValue* value) {
+    using torch::stable::detail::to;
+    if (info.spec.num_choices() > 0 || info.type == AttrType::kString) {
+      *value = AttrValue::String(to<std::string>(given));
+      return true;
+    }
+    switch (info.type) {
+      case AttrType::kInt: *value = AttrValue::Int(to<int64_t>(given)); return true;
+      case AttrType::kInts: *value = AttrValue::Ints(to<std::vector<int64_t>>(given)); return true;
+      case AttrType::kFloats: *value = AttrValue::Floats(to<std::vector<double>>(given)); return true;
+      default: break;
+    }
+    if (!info.spec.infinite) {
+      *value = AttrValue::Float(to<double>(given));
+      return true;
+    }
+    const auto number = to<std::optional<double>>(given);
+    *value = AttrValue::Float(number.value_or(0));
+    return number.has_value();
+  }
+
+  const Op& op_;
+  const StableIValue* values_;
+};
 
 void Return(TorchOutputs& outputs, StableIValue* stack) {
   for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
@@ -205,38 +226,32 @@ void Return(TorchOutputs& outputs, StableIValue* stack) {
 
 }  // namespace
 
-void CallOperator(const Op& op, StableIValue* stack) {
-  const InputReader inputs(op, stack);
-  const Params params = op.DefaultParams();
-  StableIValue* next = stack + op.signatures[0].signature->num_inputs();
-  for (const AttrInfo& info : op.attributes) {
-    bool given = false;
-    const AttrValue value = ReadAttribute(info, *next++, &given);
-    if (!given) continue;
-    const Status status = info.set(info.spec, params.get(), value);
-    if (!status.ok()) Fail(op, status.message());
-  }
-  if (const Status status = op.check_params(params.get()); !status.ok()) Fail(op, status.message());
+namespace {
 
-  TorchOutputs outputs(inputs.device());
-  const Kernel* kernel = nullptr;
-  Status status;
+Status CallWith(const Op& op, const void* params, const InputReader& inputs, TorchOutputs& outputs) {
 #if POLYOP_CUDA
   if (inputs.device()) {
-    status = op.FindKernel(Device::kCuda, inputs.views(), &kernel);
-    if (status.ok()) {
-      const CurrentStream stream(*inputs.device());
-      status = RunOnDevice(op, *kernel, params.get(), inputs.views(), outputs, stream.backend());
-    }
-    if (!status.ok()) Fail(op, status.message());
-    return Return(outputs, stack);
+    const CurrentStream stream(*inputs.device());
+    return CallOnDevice(op, params, inputs.views(), outputs, stream.backend());
   }
 #endif
-  const Context context(Backend());
-  status = op.FindKernel(Device::kCpu, inputs.views(), &kernel);
   // f64 has naive kernels alone, exact enough to check gradients with.
-  if (!status.ok() && op.FindKernel(Device::kReference, inputs.views(), &kernel).ok()) status = Status::Ok();
-  if (status.ok()) status = op.Run(*kernel, params.get(), inputs.views(), outputs, &context);
+  const Kernel* kernel = nullptr;
+  const bool reference = !op.FindKernel(Device::kCpu, inputs.views(), &kernel).ok() &&
+                         op.FindKernel(Device::kReference, inputs.views(), &kernel).ok();
+  const Context context(Backend());
+  return Call(op, reference ? Device::kReference : Device::kCpu, params, inputs.views(), outputs, &context);
+}
+
+}  // namespace
+
+void CallOperator(const Op& op, StableIValue* stack) {
+  const InputReader inputs(op, stack);
+  CallAttributes attributes(op, stack + op.signatures[0].signature->num_inputs());
+  Params params;
+  TorchOutputs outputs(inputs.device());
+  Status status = op.MakeParams(NodeName(), attributes, &params);
+  if (status.ok()) status = CallWith(op, params.get(), inputs, outputs);
   if (!status.ok()) Fail(op, status.message());
   Return(outputs, stack);
 }

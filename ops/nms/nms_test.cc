@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "testing/testing.h"
 
@@ -56,12 +57,12 @@ TEST(Nms, ScratchOnTheDeviceNeverShrinks) {
   for (int64_t count = 0; count < 300000; count += 1 + count / 7) {
     const std::vector<AnyTensor> inputs = {{nullptr, DType::kF32, true, {count, 4}},
                                            {nullptr, DType::kF32, true, {count}}};
-    const Kernel* kernel = nullptr;
-    ASSERT_TRUE(FindOp("nms")->FindKernel(GpuDevice(), inputs, &kernel).ok());
-    size_t bytes = 0;
     const Nms op;
-    const AnyTensor keep{nullptr, DType::kI64, true, {-1}};
-    ASSERT_TRUE(MeasureScratch(*kernel, &op, inputs, {&keep, 1}, &bytes).ok());
+    const AnyTensor keep{nullptr, DType::kI64, true, {count}};
+    PreparedCall call;
+    ASSERT_TRUE(PrepareWithShapes(*FindOp("nms"), GpuDevice(), &op, inputs, {&keep, 1}, &call).ok());
+    size_t bytes = 0;
+    ASSERT_TRUE(MeasureScratch(call, inputs, &bytes).ok());
     EXPECT_GE(bytes, before) << count << " boxes";
     before = bytes;
   }

@@ -1,0 +1,123 @@
+// What an operator's folder states, types erased: the definition, and each kernel. Operators register both by
+// core/operator.h; whoever runs operators reads them by core/op.h.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/attributes.h"
+#include "core/signature.h"
+#include "core/tensor.h"
+
+namespace polyop {
+
+enum class Device : uint8_t {
+  kCpu,
+  kCuda,
+  kCudaEmulated,  // the CUDA kernels' source on the CPU: for tests
+  kReference,     // naive, double precision, one thread: the truth that tests and `polyop verify` use
+};
+
+/// What a reader of the documentation wants to know beyond signature and attributes. Markdown.
+struct Doc {
+  const char* summary = "";      // one sentence
+  const char* semantics = "";    // what the signature does not say: edge cases, NaN, empty inputs
+  const char* source = "";       // the paper, or the torch function whose semantics hold
+  const char* differences = "";  // from MMCV, MMDeploy, torch
+};
+
+/// A node name that the operator answers to: "domain::OpType".
+struct NodeName {
+  struct Pair {
+    const char* first = nullptr;
+    const char* second = nullptr;
+  };
+  const char* name = "";
+  std::array<Pair, 4> renames{};  // the operator's attribute name -> the name in such nodes
+  std::array<Pair, 4> presets{};  // attribute name -> value (as text) that this node name implies
+
+  constexpr NodeName() = default;  // of a call without a node: attributes have the operator's own names
+  /// A name without a domain or without a type fails to compile.
+  constexpr NodeName(const char* n) : name(n) {  // NOLINT: a plain string is the usual case
+    const size_t colons = std::string_view(n).find("::");
+    if (colons == 0 || colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
+      throw "a node name is \"domain::OpType\"";
+    }
+  }
+  /// Such nodes write the attribute `ours` as `theirs`.
+  constexpr NodeName Rename(const char* ours, const char* theirs) const {
+    NodeName copy = *this;
+    for (Pair& p : copy.renames) {
+      if (p.first == nullptr) {
+        p = {ours, theirs};
+        return copy;
+      }
+    }
+    throw "too many renames";
+  }
+  /// Such nodes imply a value: an integer or the name of a choice.
+  constexpr NodeName Preset(const char* attribute, const char* value) const {
+    NodeName copy = *this;
+    for (Pair& p : copy.presets) {
+      if (p.first == nullptr) {
+        p = {attribute, value};
+        return copy;
+      }
+    }
+    throw "too many presets";
+  }
+
+  /// How such nodes call an attribute.
+  const char* NameOf(const char* attribute) const {
+    for (const Pair& p : renames) {
+      if (p.first != nullptr && std::string_view(p.first) == attribute) return p.second;
+    }
+    return attribute;
+  }
+
+  std::string_view domain() const {
+    const std::string_view s = name;
+    return s.substr(0, s.find("::"));
+  }
+  std::string_view op_type() const {
+    const std::string_view s = name;
+    return s.substr(s.find("::") + 2);
+  }
+};
+
+/// What a kernel is started with, types erased.
+struct Launch {
+  const void* params;
+  const void* context;  // Context of the device
+  std::span<const AnyTensor> inputs;
+  std::span<const AnyTensor> outputs;  // extents that the kernel finds are kFound, and data is null there
+  std::span<const Shape> most;         // the outputs' shapes with the most that such extents may be
+  OutputSource* source;
+};
+
+struct Kernel {
+  Device device = Device::kCpu;
+  int signature = 0;                        // index into Op::signatures
+  std::array<DType, kMaxTensors> inputs{};  // per tensor of the signature; `any` inputs: unused
+  std::array<DType, kMaxTensors> outputs{};
+  Status (*launch)(const Launch&) = nullptr;
+};
+
+/// The operator's struct with types erased.
+struct Definition {
+  std::string_view name;  // its folder: "roi_align"
+  Doc doc;
+  std::span<const Signature> texts;  // its signatures
+  std::vector<AttrInfo> attributes;
+  std::span<const NodeName> nodes;
+  void* (*create_params)() = nullptr;
+  void (*destroy_params)(void*) = nullptr;
+  Status (*check_params)(const void*) = nullptr;  // the struct's Check(), if it has one
+};
+
+/// Adds a kernel to the operator of this definition, when the program or library that holds it is loaded.
+void AddKernel(const Definition& definition, const Kernel& kernel);
+
+}  // namespace polyop
