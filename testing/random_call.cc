@@ -98,7 +98,8 @@ class CallMaker {
     Params params = op_.DefaultParams();
     for (const AttrInfo& info : op_.attributes) {
       if (draw_(2) == 0 && !info.spec.required) continue;
-      // Out of range is refused by the setter, which leaves the default: that is tested too. A required attribute has none.
+      // Out of range is refused by the setter, which leaves the default: that is tested too. A required attribute has
+      // none.
       for (int tries = info.spec.required ? 16 : 1; tries > 0; --tries) {
         if (info.set(info.spec, params.get(), RandomAttribute(info)).ok()) break;
       }
