@@ -9,6 +9,11 @@
 
 #include "adapters/onnxruntime/custom_op.h"
 
+// libstdc++'s own: frees the 72 kB that it keeps for exceptions when memory has run out.
+namespace __gnu_cxx {
+__attribute__((weak)) void __freeres() noexcept;
+}
+
 namespace polyop::onnxruntime {
 namespace {
 
@@ -46,8 +51,17 @@ struct EndOfProcess {
   static inline bool reached = false;
 } end_of_process;
 
+// Whether the C++ library is a part of this one, so that nobody else uses it.
+bool HasOwnRuntime() {
+  Dl_info here, there;
+  return __gnu_cxx::__freeres != nullptr && dladdr(reinterpret_cast<const void*>(&tables), &here) != 0 &&
+         dladdr(reinterpret_cast<const void*>(&__gnu_cxx::__freeres), &there) != 0 && here.dli_fbase == there.dli_fbase;
+}
+
 __attribute__((destructor)) void FreeTables() {
-  if (!EndOfProcess::reached) delete tables;
+  if (EndOfProcess::reached) return;
+  delete tables;
+  if (HasOwnRuntime()) __gnu_cxx::__freeres();
 }
 
 // ONNX Runtime 1.N has the APIs up to N. Asking for a newer one is answered, but prints a complaint.
