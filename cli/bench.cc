@@ -44,11 +44,18 @@ double Once(Contender& contender, std::vector<Array>* outputs) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options) {
+// `integers_below` is 0 before the first contender, which finds it; all others get the same values.
+Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options,
+               int* integers_below) {
   const onnx::ModelProto proto = LoadModel(model);
   if (session.libraries.empty()) CheckProvided(proto, model);
   Contender contender{model, std::make_unique<Session>(model, session), {}};
-  contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input).arrays;
+  if (*integers_below == 0) {
+    std::vector<Array> outputs;
+    contender.inputs = ReadFeedsThatRun(*contender.session, proto, options.input, &outputs, integers_below).arrays;
+  } else {
+    contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input, *integers_below).arrays;
+  }
   return contender;
 }
 
@@ -61,12 +68,12 @@ void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, c
 }
 
 // The contenders take turns, so that a change of the machine's speed meets all.
-std::vector<Timed> TimeAll(const BenchOptions& options, int threads) {
+std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* integers_below) {
   SessionOptions session = options.session;
   session.threads = threads;
   std::vector<Contender> contenders;
-  contenders.push_back(Open(options.model, session, options));
-  if (!options.against.empty()) contenders.push_back(Open(options.against, session, options));
+  contenders.push_back(Open(options.model, session, options, integers_below));
+  if (!options.against.empty()) contenders.push_back(Open(options.against, session, options, integers_below));
   std::vector<std::vector<Array>> outputs(contenders.size());
   std::vector<Timed> timed;
   for (size_t c = 0; c < contenders.size(); ++c) {
@@ -90,12 +97,12 @@ struct NodeTime {
 };
 
 // By ONNX Runtime's own profiler; the slowest node first.
-std::vector<NodeTime> TimeNodes(const BenchOptions& options) {
+std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integers_below) {
   constexpr int kRuns = 10;
   SessionOptions session = options.session;
   session.threads = options.threads.front();
   session.profile = (std::filesystem::temp_directory_path() / "polyop-profile").string();
-  Contender contender = Open(options.model, session, options);
+  Contender contender = Open(options.model, session, options, &integers_below);
   std::vector<Array> outputs;
   for (int i = 0; i < kRuns; ++i) Once(contender, &outputs);
   const std::string path = contender.session->EndProfile();
@@ -166,12 +173,13 @@ int Bench(const BenchOptions& options) {
   if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
   std::vector<Timed> timed;
   std::vector<NodeTime> nodes;
+  int integers_below = 0;
   {
     const Progress progress("timing " + options.model);
     for (int threads : options.threads) {
-      for (Timed& t : TimeAll(options, threads)) timed.push_back(std::move(t));
+      for (Timed& t : TimeAll(options, threads, &integers_below)) timed.push_back(std::move(t));
     }
-    if (options.layers) nodes = TimeNodes(options);
+    if (options.layers) nodes = TimeNodes(options, integers_below);
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;

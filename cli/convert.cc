@@ -1,13 +1,15 @@
 // `polyop convert`: an ONNX model to a TensorRT engine. The classes of a program that builds engines differ between
 // TensorRT's generations, and the headers of some are not to be had; its Python bindings are the same for all. So the
 // building is done by `python3 -m polyop.build_engine`, and this program starts without any TensorRT.
-#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/number.h"
 #include "cli/base/process.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -18,25 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "1x3x224x224" as a list.
-Json ParseShape(const std::string& text, const std::string& whole) {
-  Json shape = Json::array();
-  size_t begin = 0;
-  for (;;) {
-    const size_t end = std::min(text.find('x', begin), text.size());
-    const std::string extent = text.substr(begin, end - begin);
-    const bool digits = !extent.empty() && extent.size() < 10 && std::all_of(extent.begin(), extent.end(), ::isdigit);
-    if (!digits) {
-      throw Failure(kUsage, "--shapes " + whole + ": '" + extent + "' is no extent",
-                    "write NAME=1x3x224x224, or the least, the usual and the largest: "
-                    "NAME=1x3x224x224:1x3x512x512:4x3x1024x1024");
-    }
-    shape.push_back(std::stoi(extent));
-    if (end == text.size()) return shape;
-    begin = end + 1;
-  }
-}
-
 // "input=1x3x224x224:1x3x512x512:4x3x1024x1024", or one shape for all three.
 Json ParseShapes(const std::vector<std::string>& texts) {
   Json shapes = Json::object();
@@ -44,11 +27,12 @@ Json ParseShapes(const std::vector<std::string>& texts) {
     const Named named = Split(text);
     if (named.name.empty()) throw Failure(kUsage, "--shapes " + text + ": NAME= is missing");
     Json three = Json::array();
-    size_t begin = 0;
-    while (begin <= named.value.size()) {
-      const size_t end = std::min(named.value.find(':', begin), named.value.size());
-      three.push_back(ParseShape(named.value.substr(begin, end - begin), text));
-      begin = end + 1;
+    for (const std::string& one : SplitAt(':', named.value)) {
+      const std::vector<int64_t> shape = ParseShape(one, "--shapes " + text);
+      for (int64_t extent : shape) {
+        if (extent > INT32_MAX) throw Failure(kUsage, Concat("--shapes ", text, ": ", extent, " is too large"));
+      }
+      three.push_back(shape);
     }
     if (three.size() != 1 && three.size() != 3) {
       throw Failure(kUsage, "--shapes " + text + ": " + std::to_string(three.size()) + " shapes, wanted 1 or 3",
@@ -64,10 +48,19 @@ Json ParseConstants(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const Named named = Split(text);
     if (named.name.empty()) throw Failure(kUsage, "--set " + text + ": NAME= is missing");
-    constants[named.name] = Json::parse("[" + named.value + "]", nullptr, false);
-    if (constants[named.name].is_discarded()) {
-      throw Failure(kUsage, "--set " + text + ": the values are no numbers with ',' between them");
+    Json values = Json::array();
+    for (const std::string& part : SplitAt(',', named.value)) {
+      const std::optional<int64_t> integer = ParseInteger(part);
+      const std::optional<double> real = ParseReal(part);
+      if (integer) {
+        values.push_back(*integer);
+      } else if (real && std::isfinite(*real)) {
+        values.push_back(*real);
+      } else {
+        throw Failure(kUsage, "--set " + text + ": '" + part + "' is not a number");
+      }
     }
+    constants[named.name] = values;
   }
   return constants;
 }
@@ -109,7 +102,7 @@ int Convert(const ConvertOptions& options) {
       {"timing_cache", options.timing_cache.empty() ? "" : fs::absolute(options.timing_cache).string()},
       {"verbose", options.verbose}};
   const TemporaryFolder folder;
-  const std::string text = request.dump();
+  const std::string text = ToText(request);
   WriteFile(folder.File("request.json"), text.data(), text.size());
   RunProgram({"python3", "-m", "polyop.build_engine", folder.File("request.json"), folder.File("report.json")},
              "python3 needs polyop and tensorrt or tensorrt-rtx; its message stands above",

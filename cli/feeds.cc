@@ -1,12 +1,18 @@
 #include "cli/feeds.h"
 
-#include <random>
-#include <sstream>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <optional>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/made_up.h"
 #include "cli/base/npy.h"
+#include "cli/base/number.h"
 #include "cli/base/text.h"
+#include "core/elements.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop::cli {
@@ -36,19 +42,9 @@ bool IsPicture(const std::string& path) {
 
 namespace {
 
-std::vector<double> Numbers(const std::string& text, char separator, const std::string& option) {
-  std::vector<double> numbers;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) {
-    size_t used = 0;
-    try {
-      numbers.push_back(std::stod(part, &used));
-    } catch (const std::exception&) {
-      used = std::string::npos;
-    }
-    if (used != part.size()) throw Failure(kUsage, option + ": '" + part + "' is not a number");
-  }
-  return numbers;
+double Number(const std::string& text, const std::string& option) {
+  if (const std::optional<double> number = ParseReal(text)) return *number;
+  throw Failure(kUsage, option + ": '" + text + "' is not a number");
 }
 
 void ApplyText(const std::string& layout, const std::string& range, const std::string& color, ImageFormat* format) {
@@ -59,9 +55,11 @@ void ApplyText(const std::string& layout, const std::string& range, const std::s
                                       : ImageFormat::Color::kRgb;
   }
   if (!range.empty()) {
-    const std::vector<double> ends = Numbers(range, ',', "--range");
-    if (ends.size() != 2 || ends[0] == ends[1])
-      throw Failure(kUsage, "--range: wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
+    std::vector<double> ends;
+    for (const std::string& end : SplitAt(',', range)) ends.push_back(Number(end, "--range"));
+    if (ends.size() != 2 || ends[0] == ends[1] || !std::isfinite(ends[0]) || !std::isfinite(ends[1])) {
+      throw Failure(kUsage, "--range " + range + ": wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
+    }
     format->low = ends[0];
     format->high = ends[1];
   }
@@ -96,86 +94,132 @@ ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, co
 
 namespace {
 
+void CheckShape(const TensorInfo& input, const std::vector<int64_t>& shape, const std::string& source) {
+  bool fits = shape.size() == input.shape.size();
+  for (size_t d = 0; fits && d < shape.size(); ++d) fits = input.shape[d] < 0 || input.shape[d] == shape[d];
+  if (!fits && !input.shape.empty()) {
+    throw Failure(kUsage,
+                  "input '" + input.name + "' wants " + input.Text() + ", " + source + " gives " + ShapeText(shape),
+                  IsPicture(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
+  }
+}
+
+// An array larger than the machine's memory would end the program, or the machine.
+void CheckMemory(const TensorInfo& input, const std::vector<int64_t>& shape) {
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double bytes = static_cast<double>(SizeOf(input.dtype));
+  for (int64_t d : shape) bytes *= static_cast<double>(d);
+  if (bytes <= memory && bytes <= static_cast<double>(kMaxBytes)) return;
+  throw Failure(kUsage, Concat("--shape: input '", input.name, "' of shape ", ShapeText(shape), " needs ",
+                               BytesText(bytes), ", this machine has ", BytesText(memory)));
+}
+
 std::vector<int64_t> ShapeFor(const TensorInfo& input, const InputOptions& options) {
   for (const std::string& text : options.shapes) {
     const Named given = Split(text);
     if (given.name != input.name) continue;
-    std::vector<int64_t> shape;
-    for (double d : Numbers(given.value, 'x', "--shape")) shape.push_back(static_cast<int64_t>(d));
+    const std::vector<int64_t> shape = ParseShape(given.value, "--shape " + text);
+    CheckShape(input, shape, "--shape");
+    CheckMemory(input, shape);
     return shape;
   }
-  std::vector<int64_t> shape = input.shape;
-  for (int64_t& d : shape) {
+  for (int64_t d : input.shape) {
     if (d < 0) {
       throw Failure(kUsage, "input '" + input.name + "' has the shape " + input.Text() + ", which is not fixed",
                     "say it: --shape " + input.name + "=1x3x224x224");
     }
   }
-  return shape;
+  CheckMemory(input, input.shape);
+  return input.shape;
 }
 
-Array MadeInput(const TensorInfo& input, const std::string& kind, const InputOptions& options) {
-  Array array = MakeArray(input.dtype, ShapeFor(input, options));
-  std::mt19937 rng(0);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  for (int64_t i = 0; kind == "random" && i < array.size(); ++i) array.set(i, uniform(rng));
-  return array;
+// One number of --set. What the type cannot hold is an error: cut or rounded to infinity it would be another number.
+void SetElement(const TensorInfo& input, const std::string& text, int64_t i, Array* array) {
+  const std::string option = "--set " + input.name;
+  const auto refuse = [&] {
+    throw Failure(kUsage, option + ": '" + text + "' is no value of " + std::string(NameOf(array->dtype)));
+  };
+  if (IsReal(array->dtype)) {
+    const double value = Number(text, option);
+    array->set(i, value);
+    if (std::isfinite(value) && !std::isfinite(array->at(i))) refuse();
+    return;
+  }
+  const std::optional<int64_t> value = ParseInteger(text);
+  if (!value) {
+    (void)Number(text, option);
+    refuse();
+  }
+  if (array->dtype == DType::kI64) {  // a double does not hold all of them
+    std::memcpy(array->bytes.data() + static_cast<size_t>(i) * sizeof(int64_t), &*value, sizeof(int64_t));
+    return;
+  }
+  array->set(i, static_cast<double>(*value));
+  if (array->at(i) != static_cast<double>(*value)) refuse();
 }
 
 Array SetInput(const TensorInfo& input, const std::string& text) {
-  const std::vector<double> numbers = Numbers(text, ',', "--set " + input.name);
+  const std::vector<std::string> numbers = SplitAt(',', text);
   std::vector<int64_t> shape = input.shape;
   int64_t fixed = 1, dynamic = 0;
-  for (int64_t d : shape) d < 0 ? ++dynamic : fixed *= d;
+  bool fits = true;
+  for (int64_t d : shape)
+    d < 0 ? static_cast<void>(++dynamic) : static_cast<void>(fits &= !__builtin_mul_overflow(fixed, d, &fixed));
   const auto count = static_cast<int64_t>(numbers.size());
-  if (dynamic == 1 && fixed > 0 && count % fixed == 0) {
+  if (fits && dynamic == 1 && fixed > 0 && count % fixed == 0) {
     for (int64_t& d : shape) d = d < 0 ? count / fixed : d;
-  } else if (dynamic > 0 || fixed != count) {
+  } else if (!fits || dynamic > 0 || fixed != count) {
     throw Failure(
         kUsage, Concat("--set ", input.name, ": ", count, " numbers came, input '", input.name, "' is ", input.Text()));
   }
   Array array = MakeArray(input.dtype, shape);
-  for (int64_t i = 0; i < count; ++i) array.set(i, numbers[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < count; ++i) SetElement(input, numbers[static_cast<size_t>(i)], i, &array);
   return array;
-}
-
-void CheckShape(const TensorInfo& input, const Array& array, const std::string& source) {
-  bool fits = array.shape.size() == input.shape.size();
-  for (size_t d = 0; fits && d < array.shape.size(); ++d) fits = input.shape[d] < 0 || input.shape[d] == array.shape[d];
-  if (!fits && !input.shape.empty()) {
-    throw Failure(
-        kUsage, "input '" + input.name + "' wants " + input.Text() + ", " + source + " gives " + ShapeText(array.shape),
-        IsPicture(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
-  }
 }
 
 // Reads every input of the model from its file, option or generator.
 class FeedReader {
  public:
-  FeedReader(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options)
-      : inputs_(inputs), model_(model), options_(options), arrays_(inputs_.size()), sources_(inputs_.size()) {
+  FeedReader(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
+             int integers_below)
+      : inputs_(inputs), model_(model), options_(options), integers_below_(integers_below) {
+    feeds_.arrays.resize(inputs_.size());
+    feeds_.sources.resize(inputs_.size());
+    for (const std::string& text : options.shapes) (void)IndexOf(inputs_, NameIn("--shape", text).name, "input");
     for (const std::string& text : options.inputs) AddInput(Split(text));
     for (const std::string& text : options.sets) {
-      const Named given = Split(text);
-      Put(IndexOf(inputs_, given.name, "input"), SetInput(inputs_[IndexOf(inputs_, given.name, "input")], given.value),
-          "--set");
+      const Named given = NameIn("--set", text);
+      const size_t index = IndexOf(inputs_, given.name, "input");
+      Put(index, SetInput(inputs_[index], given.value), "--set");
     }
-    std::vector<std::string> missing;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (sources_[i].empty() && options.random) {
-        Put(i, MadeInput(inputs_[i], "random", options), "random");
-      }
-      if (sources_[i].empty()) missing.push_back(inputs_[i].name + ": " + inputs_[i].Text());
+      if (feeds_.sources[i].empty() && options.random) Make(i, "random");
     }
-    if (!missing.empty()) {
-      throw Failure(kUsage, "no value for " + Join(missing, ", "),
-                    "give a file: -i NAME=FILE (.png .jpg .npy .npz), numbers: --set NAME=1,2, or -i NAME=random");
-    }
+    CheckComplete();
   }
 
-  Feeds feeds() && { return {std::move(arrays_), std::move(sources_)}; }
+  Feeds feeds() && { return std::move(feeds_); }
 
  private:
+  static Named NameIn(const char* option, const std::string& text) {
+    const Named given = Split(text);
+    if (given.name.empty()) throw Failure(kUsage, Concat(option, " ", text, ": NAME= is missing"));
+    return given;
+  }
+
+  void CheckComplete() const {
+    std::vector<std::string> missing;
+    std::vector<std::vector<std::string>> rows;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const std::string& source = feeds_.sources[i];
+      if (source.empty()) missing.push_back(inputs_[i].name + ": " + inputs_[i].Text());
+      rows.push_back({inputs_[i].name, inputs_[i].Text(), source.empty() ? "nothing" : source});
+    }
+    if (missing.empty()) return;
+    throw Failure(kUsage, "no value for " + Join(missing, ", ") + "\n\n" + Table({"input", "type", "given"}, rows),
+                  "give a file: -i NAME=FILE (.png .jpg .npy .npz), numbers: --set NAME=1,2, or -i NAME=random");
+  }
+
   void AddInput(const Named& given) {
     if (Extension(given.value) == ".npz") return AddNpz(given);
     size_t index = 0;
@@ -184,8 +228,7 @@ class FeedReader {
     }
     if (!given.name.empty()) index = IndexOf(inputs_, given.name, "input");
     const TensorInfo& input = inputs_[index];
-    if (given.value == "random" || given.value == "zeros")
-      return Put(index, MadeInput(input, given.value, options_), given.value);
+    if (given.value == "random" || given.value == "zeros") return Make(index, given.value);
     if (IsPicture(given.value)) {
       return Put(index, ToTensor(ReadImage(given.value), FormatOf(input, model_, options_), input.dtype), given.value);
     }
@@ -209,23 +252,52 @@ class FeedReader {
     if (!used) throw Failure(kUsage, "'" + given.value + "' holds no array named as an input of the model");
   }
 
+  void Make(size_t index, const std::string& kind) {
+    const TensorInfo& input = inputs_[index];
+    Array array = MakeArray(input.dtype, ShapeFor(input, options_));
+    std::string source = kind;
+    if (kind == "random") {
+      const MadeUp made = FillMadeUp(model_, input.name, integers_below_, &array);
+      feeds_.integers_are_drawn |= made.draws_integers;
+      source = made.text;
+    }
+    Put(index, array, source);
+  }
+
   void Put(size_t index, const Array& array, const std::string& source) {
-    CheckShape(inputs_[index], array, source);
-    arrays_[index] = Cast(array, inputs_[index].dtype);
-    sources_[index] = source;
+    CheckShape(inputs_[index], array.shape, source);
+    feeds_.arrays[index] = Cast(array, inputs_[index].dtype);
+    feeds_.sources[index] = source;
   }
 
   const std::vector<TensorInfo>& inputs_;
   const onnx::ModelProto& model_;
   const InputOptions& options_;
-  std::vector<Array> arrays_;
-  std::vector<std::string> sources_;
+  int integers_below_;
+  Feeds feeds_;
 };
 
 }  // namespace
 
-Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options) {
-  return FeedReader(inputs, model, options).feeds();
+Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
+                int integers_below) {
+  return FeedReader(inputs, model, options, integers_below).feeds();
+}
+
+Feeds ReadFeedsThatRun(Session& session, const onnx::ModelProto& model, const InputOptions& options,
+                       std::vector<Array>* outputs, int* integers_below) {
+  std::optional<Failure> first;
+  for (*integers_below = kIntegersBelow; *integers_below > 0; *integers_below /= 2) {
+    Feeds feeds = ReadFeeds(session.inputs(), model, options, *integers_below);
+    try {
+      *outputs = session.Run(feeds.arrays);
+      return feeds;
+    } catch (const Failure& failure) {
+      if (!first) first = failure;
+      if (!feeds.integers_are_drawn) break;
+    }
+  }
+  throw *first;
 }
 
 }  // namespace polyop::cli

@@ -6,6 +6,7 @@
 
 #include "cli/base/array.h"
 #include "cli/base/image.h"
+#include "cli/base/made_up.h"
 #include "cli/base/model.h"
 #include "cli/base/runtime.h"
 
@@ -33,9 +34,17 @@ ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, co
 
 struct Feeds {
   std::vector<Array> arrays;         // in the model's order
-  std::vector<std::string> sources;  // the file, "--set", "random" or "zeros"
+  std::vector<std::string> sources;  // the file, "--set", "zeros", or what was made up
+  bool integers_are_drawn = false;   // some are made up, and smaller ones could be
 };
-/// Reads every input. Throws Failure for what is missing, unreadable or of the wrong shape.
-Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options);
+/// Reads every input. Throws Failure for what is missing, unreadable or of the wrong shape. Integers that are made up
+/// are below `integers_below`.
+Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
+                int integers_below = kIntegersBelow);
+
+/// The same, and runs the model. Where it refuses integers that were made up, such as indices out of range, smaller
+/// ones follow, at last zeros; `integers_below` says which it took. Throws the first Failure if it takes none.
+Feeds ReadFeedsThatRun(Session& session, const onnx::ModelProto& model, const InputOptions& options,
+                       std::vector<Array>* outputs, int* integers_below);
 
 }  // namespace polyop::cli

@@ -1,13 +1,19 @@
 // polyop: runs, inspects, converts and explains ONNX models with custom operators, and starts new ones. This is the
 // command line; it is all of it, because what reads it takes long to compile.
+#include <cctype>
+#include <cmath>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "cli/base/failure.h"
+#include "cli/base/number.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
+#include "cli/licenses.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
@@ -42,6 +48,32 @@ int Report(const std::string& message, const std::string& hint, int code) {
   return code;
 }
 
+// Numbers are checked as they were typed: CLI11 takes nan for a number of any range, 0x10 for 16 and 010 for 8.
+CLI::Validator WholeNumber(int64_t least, int64_t most) {
+  const std::string range = Concat("[", least, " - ", most, "]");
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        const std::optional<int64_t> value = ParseInteger(text);
+        if (!value || *value < least || *value > most) return "'" + text + "' is no whole number in " + range;
+        text = std::to_string(*value);
+        return "";
+      },
+      "INT in " + range);
+}
+
+CLI::Validator RealNumber(double least, double most) {
+  const std::string range = std::isfinite(most) ? Concat("[", least, " - ", most, "]") : "[0 - …]";
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        const std::optional<double> value = ParseReal(text);
+        const bool good = value && std::isfinite(*value) && *value >= least && *value <= most;
+        return good ? "" : "'" + text + "' is no number in " + range;
+      },
+      "FLOAT in " + range);
+}
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 void AddInputOptions(CLI::App& command, InputOptions& options) {
   command
       .add_option("-i,--input", options.inputs,
@@ -67,14 +99,14 @@ void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
 
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {
   command.add_option("--threads", options.threads, "threads of ONNX Runtime (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+      ->transform(WholeNumber(1, kMaxThreads));
 }
 
 void AddToleranceOptions(CLI::App& command, Tolerance& tolerance, const std::string& of) {
   command.add_option("--rtol", tolerance.relative, "relative tolerance" + of + " (default 1e-4)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(RealNumber(0, kNoLimit));
   command.add_option("--atol", tolerance.absolute, "absolute tolerance" + of + " (default 1e-5)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(RealNumber(0, kNoLimit));
 }
 
 void AddRunCommand(CLI::App& app, Action& action) {
@@ -87,7 +119,7 @@ void AddRunCommand(CLI::App& app, Action& action) {
       ->expected(1);
   AddThreadsOption(*run, options->session);
   run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
-      ->check(CLI::Range(1, 1000000));
+      ->transform(WholeNumber(1, 1000000));
   run->add_option(
       "--isa", options->isa, "force an instruction set: " + [] {
         std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
@@ -95,11 +127,11 @@ void AddRunCommand(CLI::App& app, Action& action) {
       }());
   AddLibraryOptions(*run, options->session);
   run->add_flag("--json", options->json, "a report for machines");
-  run->footer(
-      "Examples:\n"
-      "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
-      "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
-      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
+  run->footer(kMadeUpHelp + std::string("\n\n") +
+              "Examples:\n"
+              "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
+              "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
+              "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
   run->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
@@ -130,12 +162,12 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
   AddThreadsOption(*verify, options->session);
   AddLibraryOptions(*verify, options->session);
   verify->add_flag("--json", options->json, "a report for machines");
-  verify->footer(
-      "Inputs that nothing is said of are random. The exit code is 1 where something departs.\n\n"
-      "Examples:\n"
-      "  polyop verify head.onnx -i inputs.npz --layers\n"
-      "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
-      "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
+  verify->footer(kMadeUpHelp + std::string(" --set and -i say otherwise.\n\n") +
+                 "The exit code is 1 where something departs.\n\n"
+                 "Examples:\n"
+                 "  polyop verify head.onnx -i inputs.npz --layers\n"
+                 "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
+                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
   verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
@@ -149,19 +181,18 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   AddInputOptions(*bench, options->input);
   bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+      ->transform(WholeNumber(1, kMaxThreads));
   bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
-      ->check(CLI::Range(0.01, 3600.0));
+      ->check(RealNumber(0.01, 3600));
   bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
   bench->add_option("--isa", options->isa, "force an instruction set");
   AddToleranceOptions(*bench, options->tolerance, " of --against");
   AddLibraryOptions(*bench, options->session);
   bench->add_flag("--json", options->json, "a report for machines");
-  bench->footer(
-      "Inputs that nothing is said of are random.\n\n"
-      "Examples:\n"
-      "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
-      "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
+  bench->footer(kMadeUpHelp + std::string("\n\n") +
+                "Examples:\n"
+                "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
+                "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
 }
 
@@ -181,7 +212,7 @@ void AddConvertCommand(CLI::App& app, Action& action) {
       ->expected(1);
   convert->add_flag("--fp16", options->fp16, "compute in half precision; inputs and outputs stay as they are");
   convert->add_option("--workspace", options->workspace, "MiB of GPU memory that layers may use (default: no limit)")
-      ->check(CLI::Range(1, 1 << 20));
+      ->transform(WholeNumber(1, 1 << 20));
   convert->add_option("--plugins", options->plugins, "a further plugin library")->take_all()->expected(1);
   convert->add_option("--timing-cache", options->timing_cache, "a file of measurements, read and written");
   convert->add_flag("--layers", options->layers, "the layers that TensorRT made of the model");
@@ -218,6 +249,41 @@ void AddNewCommand(CLI::App& app, Action& action) {
   made->callback([options, &action] { action = [options] { return New(*options); }; });
 }
 
+// A misspelt command or option by its name, for what CLI11 says of them misleads: "a subcommand is required".
+void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto refuse = [](const std::string& owner, const char* kind, const std::string& word,
+                         const std::vector<std::string>& known) {
+    const std::string near = Nearest(word, known);
+    throw Failure(kUsage, owner + " has no " + kind + " '" + word + "'",
+                  (near.empty() ? "" : "did you mean '" + near + "'? ") + ("`" + owner + " --help` lists all"));
+  };
+  const CLI::App* command = &app;
+  std::string owner = "polyop";
+  size_t at = 0;
+  if (!words.empty() && !words[0].starts_with("-")) {
+    std::vector<std::string> names;
+    for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(known->get_name());
+      if (known->get_name() == words[0]) command = known;
+    }
+    if (command == &app) refuse(owner, "command", words[0], names);
+    owner += " " + words[0];
+    at = 1;
+  }
+  for (; at < words.size() && words[at] != "--"; ++at) {
+    const std::string& word = words[at];
+    const bool dashes = word.starts_with("--");
+    if (!dashes && !(word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])))) continue;
+    const std::string option = dashes ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    if (command->get_option_no_throw(option) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* known : command->get_options()) {
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    }
+    refuse(owner, "option", option, names);
+  }
+}
+
 }  // namespace
 }  // namespace polyop::cli
 
@@ -225,6 +291,13 @@ int main(int argc, char** argv) {
   using namespace polyop::cli;
   CLI::App app{kDescription, "polyop"};
   app.set_version_flag("--version", std::string("polyop ") + POLYOP_VERSION);
+  app.add_flag_callback(
+      "--licenses",
+      [] {
+        std::cout << kLicenses;
+        throw CLI::Success();
+      },
+      "the licences of what is linked into the program and the libraries");
   app.require_subcommand(1);
   app.footer(kFooter);
   Action action;
@@ -245,6 +318,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
+    try {
+      CheckWords(app, {argv + 1, argv + argc});
+    } catch (const Failure& better) {
+      return Report(better.what(), better.hint(), better.code());
+    }
     return Report(e.what(), "see `polyop --help`, or --help after a command", kUsage);
   } catch (const Failure& e) {
     return Report(e.what(), e.hint(), e.code());

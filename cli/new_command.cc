@@ -180,6 +180,10 @@ std::string Filled(std::string text, const NewOptions& options) {
 }  // namespace
 
 int New(NewOptions options) {
+  constexpr size_t kLongest = 100;  // a file system refuses more than twice that, and std::regex recurses
+  if (options.name.size() > kLongest || options.node.size() > kLongest) {
+    throw Failure(kUsage, Concat("the name of an operator or of its node has more than ", kLongest, " characters"));
+  }
   if (!std::regex_match(options.name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
     throw Failure(kUsage, "'" + options.name + "' is no name of an operator, wanted lower_case_words");
   }

@@ -105,10 +105,16 @@ int Run(const RunOptions& options) {
   const std::vector<TensorInfo>& input_infos = engine ? engine->inputs() : session->inputs();
   const std::vector<TensorInfo>& output_infos = engine ? engine->outputs() : session->outputs();
   const std::string runtime = engine ? engine->runtime() : "ONNX Runtime " + session->runtime_version();
-  const auto [inputs, sources] = ReadFeeds(input_infos, model, options.input);
-
   std::vector<double> times;
   std::vector<Array> outputs;
+  Feeds feeds = ReadFeeds(input_infos, model, options.input);
+  if (session && feeds.integers_are_drawn) {
+    int integers_below = 0;
+    feeds = ReadFeedsThatRun(*session, model, options.input, &outputs, &integers_below);
+  }
+  const std::vector<Array>& inputs = feeds.arrays;
+  const std::vector<std::string>& sources = feeds.sources;
+
   {
     const Progress progress("running " + options.model);
     for (int i = 0; i < options.repeat; ++i) {

@@ -1,13 +1,14 @@
 // polyop verify: a model by polyop's operators beside a reference.
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
 #include "cli/base/npy.h"
+#include "cli/base/number.h"
 #include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
@@ -68,8 +69,7 @@ std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
   return chosen;
 }
 
-Outputs RunSession(Session& session, const std::vector<Array>& inputs) {
-  std::vector<Array> arrays = session.Run(inputs);
+Outputs ByName(const Session& session, std::vector<Array> arrays) {
   Outputs outputs;
   for (size_t i = 0; i < arrays.size(); ++i) outputs[session.outputs()[i].name] = std::move(arrays[i]);
   return outputs;
@@ -77,7 +77,7 @@ Outputs RunSession(Session& session, const std::vector<Array>& inputs) {
 
 Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
   Session session(options.model, session_options);
-  return RunSession(session, inputs);
+  return ByName(session, session.Run(inputs));
 }
 
 Outputs Load(const std::string& path) {
@@ -143,8 +143,11 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     return outputs;
   }
   if (kind.name == "threads") {
-    session.threads = std::atoi(kind.value.c_str());
-    if (session.threads < 1) throw Failure(kUsage, "--reference threads=N: '" + kind.value + "' is no number above 0");
+    const std::optional<int64_t> threads = ParseInteger(kind.value);
+    if (!threads || *threads < 1 || *threads > kMaxThreads) {
+      throw Failure(kUsage, Concat("--reference threads=N: '", kind.value, "' is no number from 1 to ", kMaxThreads));
+    }
+    session.threads = static_cast<int>(*threads);
     return RunHere(options, session, feeds.arrays);
   }
   if (kind.name == "npz") return Load(kind.value);
@@ -225,12 +228,14 @@ int Verify(VerifyOptions options) {
   Feeds feeds;
   std::vector<TensorInfo> inputs;
   Outputs got, want;
+  int integers_below = 0;
   {
     Session session(options.model, options.session);
     inputs = session.inputs();
-    feeds = ReadFeeds(inputs, model, options.input);
     const Progress progress("verifying " + options.model);
-    got = RunSession(session, feeds.arrays);
+    std::vector<Array> arrays;
+    feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integers_below);
+    got = ByName(session, std::move(arrays));
   }
   {
     const Progress progress("verifying " + options.model);
@@ -255,6 +260,10 @@ int Verify(VerifyOptions options) {
     PrintJson(results, options, equal);
   } else {
     PrintTable(results, options);
+    if (feeds.integers_are_drawn && integers_below < kIntegersBelow) {
+      std::cout << "  note: the model refuses larger integers than 0 to " << integers_below - 1
+                << " in the inputs that nothing was said of\n";
+    }
   }
   return equal ? kOk : kFailed;
 }

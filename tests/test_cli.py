@@ -141,6 +141,15 @@ def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:
         (["-i", "a=a.npy", "--set", "b=1,2,3", "-o", "d=x.npy"], "has no output 'd'", "c: f32"),
         (["-i", "a=a.npy", "--set", "b=1,2,3", "-o", "c=x.txt"], "unknown kind", ".npz"),
         (["--threads", "0"], "--threads", "--help"),
+        (["-i", "a=random", "--shape", "a=nanx3"], "'nan' is no extent", "1x3x224x224"),
+        (["-i", "a=random", "--shape", "a=-1"], "'-1' is no extent", ""),
+        (["-i", "a=random", "--shape", "a=2x3x4"], "wants f32[N, M], --shape gives [2, 3, 4]", ""),
+        (["-i", "a=random", "--shape", "a=3000000000x3000000000"], "this machine has", ""),
+        (["-i", "a=random", "--shape", "aa=2x3"], "has no input 'aa'", "did you mean 'a'"),
+        (["-i", "a=random", "--shape", "2x3"], "NAME= is missing", ""),
+        (["-i", "a=a.npy", "--set", "b=1e39,0,0"], "'1e39' is no value of f32", ""),
+        (["-i", "a=a.npy", "--set", "b=1,2,"], "'' is not a number", ""),
+        (["--thread", "2"], "polyop run has no option '--thread'", "did you mean '--threads'?"),
         (["--nonsense"], "--nonsense", "--help"),
     ]
     for arguments, message, hint in cases:
@@ -148,6 +157,96 @@ def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:
         assert code == USAGE, (arguments, err)
         assert message in err
         assert hint in err
+
+
+def test_a_missing_input_shows_what_all_of_them_are(polyop, add: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+    code, _, err = polyop("run", add, "-i", "a=a.npy")
+    assert code == USAGE
+    rows = [line.split() for line in err.splitlines()]
+    assert ["input", "type", "given"] in rows
+    assert ["a", "f32[N,", "M]", "a.npy"] in rows
+    assert ["b", "f32[M]", "nothing"] in rows
+
+
+def test_integers_are_taken_as_they_are(polyop, tmp_path: Path) -> None:
+    path = picture_model(tmp_path / "id.onnx", [3], TensorProto.INT64)
+    exact = [2**63 - 1, -(2**63), 2**53 + 1]
+    code, _, err = polyop("run", path, "--set", "input=" + ",".join(map(str, exact)), "-o", "out.npy")
+    assert code == OK, err
+    assert np.load(tmp_path / "out.npy").tolist() == exact
+    for kind, wrong in ((TensorProto.INT64, "1.5"), (TensorProto.UINT8, "256"), (TensorProto.INT8, "-129"),
+                        (TensorProto.INT64, "9223372036854775808"), (TensorProto.INT32, "nan"),
+                        (TensorProto.BOOL, "2")):  # fmt: skip
+        path = picture_model(tmp_path / "id.onnx", [3], kind)
+        code, _, err = polyop("run", path, "--set", f"input=0,1,{wrong}")
+        assert code == USAGE
+        assert f"'{wrong}' is no value of" in err
+
+
+# What may stand where the program wants a number.
+NO_NUMBERS = ["nan", "inf", "-inf", "-1", "0", "1e400", "1e-400", "99999999999999999999", "-9223372036854775809", "0x10",
+              "010", "", " ", "1x", "1.5", "1,,2", "1,2", ",", "2147483648", "4294967297", "--", "=", "1e5", "\u0663"]  # fmt: skip
+# What a message of the C++ library or of another would hold.
+RAW = (
+    "std::",
+    "stod",
+    "stoi",
+    "stol",
+    "basic_string",
+    "json.exception",
+    "vector",
+    "bad_alloc",
+    "what():",
+    "Conversion",
+)
+
+
+def where_numbers_stand() -> list[tuple[str, list[str]]]:
+    run, verify = ["run", "add.onnx", "-i", "a=random"], ["verify", "add.onnx", "--shape", "a=2x3"]
+    set_b, bench = ["--set", "b=1,2,3"], ["bench", "add.onnx", "--shape", "a=2x3", "--shape", "b=3"]
+    return [
+        ("--threads", [*run, "--shape", "a=2x3", *set_b, "--threads", "{}"]),
+        ("--repeat", [*run, "--shape", "a=2x3", *set_b, "--repeat", "{}"]),
+        ("--set", [*run, "--shape", "a=2x3", "--set", "b=1,{},3"]),
+        ("--shape", [*run, *set_b, "--shape", "a={}x3"]),
+        ("--range", [*run, *set_b, "--shape", "a=2x3", "-i", "a=in.png", "--range=0,{}"]),
+        ("--rtol", [*verify, *set_b, "--rtol", "{}"]),
+        ("--atol", [*verify, *set_b, "--atol", "{}"]),
+        ("--reference threads", [*verify, *set_b, "--reference", "threads={}"]),
+        ("verify --set", [*verify, "--set", "b={}"]),
+        ("bench --threads", [*bench, "--seconds", "0.01", "--threads", "{}"]),
+        ("bench --seconds", [*bench, "--threads", "1", "--seconds", "{}"]),
+        ("--workspace", ["convert", "add.onnx", "-o", "nowhere/add.engine", "--set", "x=z", "--workspace", "{}"]),
+        ("--shapes", ["convert", "add.onnx", "-o", "nowhere/add.engine", "--set", "x=z", "--shapes", "a={}:2:3"]),
+        ("convert --set", ["convert", "add.onnx", "-o", "nowhere/add.engine", "--shapes", "a=z", "--set", "b={}"]),
+    ]
+
+
+@pytest.mark.parametrize(("option", "command"), where_numbers_stand(), ids=lambda value: str(value).split("'")[0])
+def test_whatever_is_typed_for_a_number_ends_in_a_result_or_a_clear_error(
+    polyop, add: Path, tmp_path: Path, option: str, command: list[str]
+) -> None:
+    Image.new("RGB", (3, 2)).save(tmp_path / "in.png")
+    for text in NO_NUMBERS:
+        if option == "bench --seconds" and text == "1,2":
+            continue
+        code, out, err = polyop(*(word.replace("{}", text) for word in command))
+        assert code in (OK, FAILED, USAGE), (text, code, err)
+        assert not any(raw in err for raw in RAW), (text, err)
+        if code == OK:
+            assert out
+            continue
+        if code == USAGE:
+            assert err.startswith("polyop: error: "), (text, err)
+            assert len(err.strip()) > len("polyop: error: "), text
+        assert "terminate" not in err
+
+
+def test_an_operator_of_an_endless_name(polyop) -> None:
+    code, _, err = polyop("new", "a" * 100_000)
+    assert code == USAGE
+    assert "more than 100 characters" in err
 
 
 def test_an_error_of_the_model_names_operator_and_sizes(polyop, add: Path) -> None:
@@ -191,6 +290,10 @@ def damaged(tmp_path: Path) -> list[tuple[str, bytes]]:
         ("empty.png", b""),
         ("truncated.npy", read["ok.npy"][:200]),
         ("short.npy", read["ok.npy"][:9]),
+        ("untyped.npy", read["ok.npy"].replace(b"'descr': '<f4', ", b" " * 16)),
+        ("unshaped.npy", read["ok.npy"].replace(b"'shape': (1, 3, 8, 8), ", b" " * 23)),
+        ("negative.npy", read["ok.npy"].replace(b"(1, 3, 8, 8)", b"(1,-3, 8, 8)")),
+        ("twice.npy", read["ok.npy"].replace(b"'fortran_order': False", b"'descr':'|u1','descr':")),
         ("huge.npy", huge),
         ("overflow.npy", overflow),
         ("object.npy", read["object.npy"]),
@@ -316,7 +419,24 @@ def test_help(polyop) -> None:
     assert "Exit codes" in polyop("--help")[1]
     assert polyop()[0] == USAGE
     assert polyop("--version")[1].startswith("polyop ")
-    assert "subcommand" in polyop("nonsense")[2].lower() or polyop("nonsense")[0] == USAGE
+
+
+def test_misspelt_commands_and_options(polyop, add: Path) -> None:
+    cases = [
+        (["rnu"], "polyop has no command 'rnu'", "did you mean 'run'?"),
+        (["Verfy", add], "polyop has no command 'Verfy'", "did you mean 'verify'?"),
+        (["something-else"], "no command 'something-else'", "`polyop --help` lists all"),
+        ([add], "has no command", "`polyop --help` lists all"),
+        (["--versoin"], "polyop has no option '--versoin'", "did you mean '--version'?"),
+        (["bench", add, "--agianst=x.onnx"], "polyop bench has no option '--agianst'", "did you mean '--against'?"),
+        (["inspect", "--hmtl", "x.html"], "polyop inspect has no option '--hmtl'", "did you mean '--html'?"),
+        (["run", add, "-z"], "polyop run has no option '-z'", "`polyop run --help` lists all"),
+    ]
+    for arguments, message, hint in cases:
+        code, _, err = polyop(*arguments)
+        assert code == USAGE, arguments
+        assert message in err
+        assert hint in err
 
 
 # ---- bench -----------------------------------------------------------------------------------------

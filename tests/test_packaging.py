@@ -62,6 +62,28 @@ def test_program_tells_its_version(program):
     assert polyop.__version__ in run(program, "--version")
 
 
+def test_notices_agree_with_what_is_linked_and_installed():
+    """And what the check is for: a library without a notice, a holder that nobody names."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import check_notices
+
+    build = ROOT / "build" / "release"
+    assert check_notices.problems(build) == []
+    check_notices.COMPONENTS, kept = check_notices.COMPONENTS[1:], check_notices.COMPONENTS
+    try:
+        assert any("libpolyop_hwy.a is linked" in line for line in check_notices.problems(build))
+        check_notices.COMPONENTS = [check_notices.Component("zlib", [ROOT / "LICENSE"], "License: Zlib", "libz.a")]
+        said = check_notices.problems(build)
+        assert any("does not name Jean-loup Gailly" in line for line in said)
+        assert any("does not say License: Zlib" in line for line in said)
+    finally:
+        check_notices.COMPONENTS = kept
+
+
+def test_program_tells_the_licences(program):
+    assert run(program, "--licenses") == (ROOT / "THIRD_PARTY_LICENSES").read_text()
+
+
 def test_both_names_give_the_library():
     assert polyop.get_library_path() == polyop.get_onnxruntime_op_path()
     assert Path(polyop.get_library_path()).name == "libpolyop_onnxruntime.so"
@@ -105,6 +127,7 @@ def test_wheel_holds_what_it_should_and_no_more(wheel):
         "polyop/lib/libpolyop_onnxruntime.so",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",
+        f"{folder}.dist-info/licenses/THIRD_PARTY_LICENSES",
     } <= names
     allowed = re.compile(rf"polyop/[\w/]+\.(py|pyi|typed|so)|{folder}\.(data/scripts|dist-info)/.+")
     assert [name for name in names if not allowed.fullmatch(name)] == []

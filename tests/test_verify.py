@@ -105,6 +105,65 @@ def test_another_onnxruntime(verify, net: Path, layers: bool) -> None:
     assert code == OK, out + err
 
 
+def two_inputs(path: Path, node: str, order: str, dtype: type) -> None:
+    """y = node(a, b), or of (b, a): inputs of one shape and type. The model's inputs stay in their order."""
+    x = np.zeros((2, 3), dtype)
+    made = model(node, {"a": x, "b": x}, ["y"])
+    if node.startswith("::"):
+        del made.opset_import[1]
+    made.graph.node[0].input[:] = list(order)
+    onnx.save(made, path)
+
+
+@pytest.mark.parametrize(
+    ("node", "dtype"),
+    [("custom::my_add", np.float32), ("::Sub", np.int64), ("::Sub", np.int32), ("::BitShift", np.uint8)],
+)
+def test_exchanged_operands_are_found(verify, tmp_path: Path, program: str, node: str, dtype: type) -> None:
+    """Made-up inputs differ from each other, integers too: else a - b and b - a would agree."""
+    for order in ("ab", "ba"):
+        two_inputs(tmp_path / f"{order}.onnx", node, order, dtype)
+        if node == "::BitShift":
+            made = onnx.load(tmp_path / f"{order}.onnx")
+            made.graph.node[0].attribute.append(helper.make_attribute("direction", "LEFT"))
+            onnx.save(made, tmp_path / f"{order}.onnx")
+    command = [program, "run", "ab.onnx", "-i", "a=random", "-i", "b=random", "-o", "saved.npz"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert verify("ab.onnx", "--reference", "npz=saved.npz")[0] == OK
+    code, out, _ = verify("ba.onnx", "--reference", "npz=saved.npz")
+    assert code == FAILED
+    assert "departs" in out
+
+
+def test_made_up_integers_are_valid_for_the_model(verify, tmp_path: Path, program: str) -> None:
+    """Indices become smaller until the model takes them; what decides a shape or names an axis is sensible."""
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
+    integers = [
+        helper.make_tensor_value_info(n, onnx.TensorProto.INT64, [c]) for n, c in (("i", 8), ("k", 1), ("s", 2))
+    ]
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["g"], axis=0),  # 0 and 1 are valid
+        helper.make_node("TopK", ["g", "k"], ["t", "places"], axis=1),
+        helper.make_node("Expand", ["t", "s"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [x, *integers], [onnx.ValueInfoProto(name="y")])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
+    code, out, err = verify("m.onnx")
+    assert code == OK, out + err
+    assert "f32[8, 1]" in out
+    assert "refuses larger integers than 0 to 1" in out
+    made_up = [word for n in "xiks" for word in ("-i", f"{n}=random")]
+    report = subprocess.run(
+        [program, "run", "m.onnx", *made_up, "--json"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    sources = {entry["name"]: entry["source"] for entry in json.loads(report.stdout)["inputs"]}
+    assert sources == {"x": "random", "i": "random 0 to 1", "k": "all 1", "s": "all 1"}
+    code, _, err = verify("m.onnx", "--set", "i=0,1,2,3,4,5,6,7")  # what is said is not changed
+    assert code == FAILED
+    assert "the model failed" in err
+
+
 class Add(torch.nn.Module):
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return 2 * a + b
@@ -143,7 +202,10 @@ def test_errors_say_what_to_do(verify, net: Path, tmp_path: Path) -> None:
     assert code == USAGE
     assert "onnxruntime=LIBRARY" in err
     assert verify(net, *SHAPE, "--reference", "isa=mmx")[0] == USAGE
-    assert verify(net, *SHAPE, "--reference", "threads=none")[0] == USAGE
+    for wrong in ("none", "0", "-1", "1e3", "1000000", "4294967297", "nan", ""):
+        code, _, err = verify(net, *SHAPE, "--reference", f"threads={wrong}")
+        assert code == USAGE
+        assert "from 1 to 1024" in err
     assert verify(net, *SHAPE, "--reference", "npz=missing.npz")[0] == BAD_FILE
     onnx.save(model("mmcv::Unheard", {"x": np.zeros(2, np.float32)}), tmp_path / "unheard.onnx")
     assert verify("unheard.onnx")[0] == NOT_PROVIDED

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# .venv with pinned packages, and an older ONNX Runtime beside it for compatibility tests.
+# .venv with pinned packages, and older ONNX Runtimes beside it for compatibility tests.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PYTHON="${PYTHON:-python3}"
 PIP=("$VENV/bin/python" -m pip --disable-pip-version-check)
-OLD_RUNTIME="$DEPS/onnxruntime-$(sed -n 's/^onnxruntime==//p' requirements/onnxruntime-old.txt)"
 
 has_venv() { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
 
@@ -46,12 +45,31 @@ install exporters --no-deps
 install models -c requirements/torch.txt
 install lint
 
-if ! stamp_is "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt; then
-  rm -rf "$OLD_RUNTIME"
-  step "Unpacking an older ONNX Runtime for compatibility tests into ${OLD_RUNTIME#"$ROOT"/}" \
-    pip_install --no-deps --target "$OLD_RUNTIME" -r requirements/onnxruntime-old.txt
-  stamp_write "$OLD_RUNTIME/.stamp" requirements/onnxruntime-old.txt
-fi
+# What a file of requirements asks for in this Python: a line each, without the conditions.
+requirements_for() {
+  "$VENV/bin/python" - "requirements/$1.txt" <<'PYTHON'
+import sys
+from pip._vendor.packaging.requirements import Requirement
+for line in open(sys.argv[1]):
+    line = line.split("#")[0].strip()
+    if line and ((wanted := Requirement(line)).marker is None or wanted.marker.evaluate()):
+        print(f"{wanted.name}{wanted.specifier}")
+PYTHON
+}
+
+# unpack_runtime NAME   an ONNX Runtime of requirements/NAME.txt, into .deps/onnxruntime-VERSION
+unpack_runtime() {
+  local wanted folder
+  mapfile -t wanted < <(requirements_for "$1")
+  folder="$DEPS/onnxruntime-${wanted[0]#onnxruntime==}"
+  stamp_is "$folder/.stamp" "${wanted[@]}" && return
+  rm -rf "$folder"
+  step "Unpacking an older ONNX Runtime for compatibility tests into ${folder#"$ROOT"/}" \
+    pip_install --no-deps --target "$folder" "${wanted[@]}"
+  stamp_write "$folder/.stamp" "${wanted[@]}"
+}
+unpack_runtime onnxruntime-old
+unpack_runtime onnxruntime-library
 
 # Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
 if has_cuda; then

@@ -27,9 +27,10 @@ OrtMemType InputMemory(const OrtCustomOp* op, size_t index) {
   return resolved.needs_value(static_cast<int>(index)) ? OrtMemTypeCPUInput : OrtMemTypeDefault;
 }
 
-// No exception may reach the runtime: what allocation throws becomes a status.
+// The call is the host's. No exception may reach the runtime: what allocation throws becomes a status.
 template <class F>
-OrtStatus* Guarded(const F& f) {
+OrtStatus* Guarded(const CustomOp& op, const F& f) {
+  const HostScope scope(op.host());
   try {
     return ToOrt(f());
   } catch (const std::exception& e) {
@@ -38,7 +39,7 @@ OrtStatus* Guarded(const F& f) {
 }
 
 OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo* info, void** kernel) {
-  return Guarded([&] {
+  return Guarded(Self(op), [&] {
     std::unique_ptr<NodeKernel> made;
     POLYOP_RETURN_IF_ERROR(NodeKernel::Create(Self(op), info, &made));
     *kernel = made.release();
@@ -47,11 +48,12 @@ OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo*
 }
 
 OrtStatus* ComputeNode(void* kernel, OrtKernelContext* context) {
-  return Guarded([&] { return static_cast<const NodeKernel*>(kernel)->Compute(context); });
+  const auto& node = *static_cast<const NodeKernel*>(kernel);
+  return Guarded(node.custom_op(), [&] { return node.Compute(context); });
 }
 
 OrtStatus* Infer(const OrtCustomOp* op, OrtShapeInferContext* context) {
-  return Guarded([&] { return InferShapes(Self(op), context); });
+  return Guarded(Self(op), [&] { return InferShapes(Self(op), context); });
 }
 
 bool SameInputs(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {
@@ -81,15 +83,15 @@ bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const K
 
 }  // namespace
 
-CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, uint32_t api_version)
-    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), provider_(provider), op_type_(node.op_type()) {
+CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host)
+    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), provider_(provider), host_(host), op_type_(node.op_type()) {
   for (const Kernel& other : op.kernels) {
     const Signature& theirs = *op.signatures[other.signature].signature;
     if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
     for (size_t o = 0; o < kMaxTensors; ++o) output_type_varies_[o] |= other.outputs[o] != kernel.outputs[o];
   }
   OrtCustomOp& self = *this;
-  self.version = api_version;
+  self.version = host.version;
   self.GetName = [](const OrtCustomOp* o) { return Self(o).op_type_.c_str(); };
   self.GetExecutionProviderType = [](const OrtCustomOp* o) { return Self(o).provider(); };
   self.GetInputType = InputType;
@@ -120,7 +122,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.ReleaseAliasMap = [](int*, int*) {};
 }
 
-std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version) {
+std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, const Host& host) {
   std::vector<std::unique_ptr<CustomOp>> made;
   for (const Op* op : AllOps()) {
     for (const NodeName& node : op->nodes) {
@@ -136,8 +138,12 @@ std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, ui
                      SameTypes(signature, kernel, other->signature(), other->kernel());
             });
         if (known) continue;
+        if (signature.variadic() && host.version < kTypesOfVariadic && made.size() > first &&
+            made.back()->kernel().device == kernel.device) {
+          continue;
+        }
         for (const char* provider : providers) {
-          made.push_back(std::make_unique<CustomOp>(*op, node, kernel, provider, api_version));
+          made.push_back(std::make_unique<CustomOp>(*op, node, kernel, provider, host));
         }
       }
     }

@@ -14,9 +14,11 @@ namespace polyop::onnxruntime {
 class CustomOp : public OrtCustomOp {
  public:
   /// `kernel` is any of the operator's kernels for the types; the others of the same types and of
-  /// other ranks are found when a node runs. `provider` names the execution provider, null is the CPU's.
-  CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, uint32_t api_version);
+  /// other ranks are found when a node runs. `provider` names the execution provider, null is the CPU's. `host`
+  /// outlives the operator.
+  CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host);
 
+  const Host& host() const { return host_; }
   const Op& op() const { return op_; }
   const NodeName& node() const { return node_; }
   const Kernel& kernel() const { return kernel_; }
@@ -31,12 +33,13 @@ class CustomOp : public OrtCustomOp {
   const NodeName& node_;
   const Kernel& kernel_;
   const char* provider_;
+  const Host& host_;
   std::string op_type_;
   std::array<bool, kMaxTensors> output_type_varies_{};
 };
 
 /// All custom operators of a domain: for the CPU, and for the CUDA providers where polyop is built with CUDA.
-std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, uint32_t api_version);
+std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, const Host& host);
 /// The domains of all node names, each once.
 std::vector<std::string> AllDomains();
 

@@ -35,14 +35,16 @@ class SessionBackend {
   struct Loop {
     void (*body)(void*, int64_t);
     void* argument;
+    const Host& host;
   };
 
   static void Parallel(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
-    Loop loop{body, argument};
+    Loop loop{body, argument, TheHost()};
     const Status status = FromOrt(Api().KernelContext_ParallelFor(
         static_cast<SessionBackend*>(self)->context_,
         [](void* data, size_t i) {
           const Loop& l = *static_cast<const Loop*>(data);
+          const HostScope scope(l.host);  // on the runtime's thread
           l.body(l.argument, static_cast<int64_t>(i));
         },
         static_cast<size_t>(tasks), 0, &loop));
@@ -150,8 +152,10 @@ class NodeOutputs : public OutputSource {
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorElementType(info.get(), &type)));
     if (type == ToOrt(wanted)) return Status::Ok();
     return InvalidArgument("output ", index, " is ", NameOf(wanted),
-                           " for inputs of these ranks, but the model was loaded for another type: the model must say "
-                           "the ranks of the inputs");
+                           " for inputs of these ranks, but the model was loaded for another type: ",
+                           TheHost().version < kTypesByInference
+                               ? "ONNX Runtime before 1.19 does not take it from the ranks"
+                               : "the model must say the ranks of the inputs");
   }
 
   OrtKernelContext* context_;

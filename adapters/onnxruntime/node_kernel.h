@@ -19,6 +19,7 @@ class NodeKernel {
 
   /// An error names the node.
   Status Compute(OrtKernelContext* context) const;
+  const CustomOp& custom_op() const { return custom_op_; }
 
  private:
   explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}

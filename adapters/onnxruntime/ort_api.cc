@@ -9,12 +9,14 @@ constexpr ONNXTensorElementDataType kTypes[kNumDTypes] = {
     ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,  ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,   ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
     ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL};
 
+thread_local const Host* the_host = nullptr;
+
 }  // namespace
 
-Host& TheHost() {
-  static Host host;
-  return host;
-}
+const Host& TheHost() { return *the_host; }
+
+HostScope::HostScope(const Host& host) : before_(the_host) { the_host = &host; }
+HostScope::~HostScope() { the_host = before_; }
 
 OrtStatus* ToOrt(const Status& status) {
   switch (status.code()) {

@@ -1,4 +1,4 @@
-// The ONNX Runtime C API as the library got it from its host, and conversions to and from polyop's types.
+// The ONNX Runtime C API as the library got it from its hosts, and conversions to and from polyop's types.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,34 @@ namespace polyop::onnxruntime {
 /// The oldest API that has everything used here (shape inference, ParallelFor): ONNX Runtime 1.17.
 inline constexpr uint32_t kOldestApi = 17;
 
-/// The host's API and its version; set once by RegisterCustomOps before anything else runs.
+/// An ONNX Runtime that registered the library: its API and the version of it.
 struct Host {
   const OrtApi* api = nullptr;
   uint32_t version = 0;
 };
-Host& TheHost();
+
+/// What ONNX Runtimes before these versions lack: a type for the outputs of variadic operators that come in several
+/// types; a type of outputs that shape inference says; a check of the index there, so that an output which the node
+/// left out is written past the end of a list.
+inline constexpr uint32_t kTypesOfVariadic = 18, kTypesByInference = 19, kChecksOutputIndex = 29;
+
+/// The host that this thread works for. A process may hold several ONNX Runtimes, and what one of them made none but
+/// its own API may touch.
+const Host& TheHost();
 inline const OrtApi& Api() { return *TheHost().api; }
+
+/// For as long as it lives, the thread works for `host`. Every call from a runtime opens one, and so does every thread
+/// that a loop runs on.
+class HostScope {
+ public:
+  explicit HostScope(const Host& host);
+  ~HostScope();
+  HostScope(const HostScope&) = delete;
+  HostScope& operator=(const HostScope&) = delete;
+
+ private:
+  const Host* before_;
+};
 
 /// ok gives null.
 OrtStatus* ToOrt(const Status& status);

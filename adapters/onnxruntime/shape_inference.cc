@@ -67,6 +67,7 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
                        OrtShapeInferContext* context) {
   for (int o = 0; o < signature.num_outputs(); ++o) {
     if (!custom_op.output_type_varies(o)) continue;
+    if (signature.output(o).optional && TheHost().version < kChecksOutputIndex) continue;
     Dims<SymbolicDim> unknown;
     for (int d = 0; d < signature.output(o).rank; ++d) unknown.push_back({});
     POLYOP_RETURN_IF_ERROR(SetShape(context, static_cast<size_t>(o), kernel.outputs[o], unknown));
@@ -121,6 +122,8 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   }
   if (!evaluator.Bind(dims).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
+    // Nothing tells which of the optional outputs the node has.
+    if (resolved.signature->output(o).optional && TheHost().version < kChecksOutputIndex) continue;
     Dims<SymbolicDim> output;
     if (!evaluator.Output(o, &output).ok()) continue;
     const Status status = SetShape(context, static_cast<size_t>(o), kernel->outputs[o], output);

@@ -15,11 +15,8 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;  // row-major
 
-  int64_t size() const {
-    int64_t n = 1;
-    for (int64_t d : shape) n *= d;
-    return n;
-  }
+  /// What `bytes` holds: an extent of 0 beside huge ones overflows nothing.
+  int64_t size() const { return static_cast<int64_t>(bytes.size() / SizeOf(dtype)); }
   double at(int64_t i) const;
   void set(int64_t i, double value);
 };

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "cli/base/array.h"
@@ -11,6 +13,7 @@
 #include "cli/base/file.h"
 #include "cli/base/image.h"
 #include "cli/base/npy.h"
+#include "cli/base/number.h"
 #include "cli/base/text.h"
 
 namespace polyop::cli {
@@ -82,6 +85,73 @@ TEST_F(Files, DamagedNpy) {
               [](const std::vector<uint8_t>& bytes) { (void)ParseNpy(bytes, "bad.npy"); });
 }
 
+// The header as text: keys left out, twice or misspelt, values of the wrong kind, everywhere.
+TEST(NpyHeader, IsReadOrRefused) {
+  const std::string descr[] = {"'descr': '<f4', ", "'descr': '', ",    "'descr': 'f', ", "'descr': '<f4, ",
+                               "'descr': 4, ",     "'descr': '|u1', ", "'descr': [], ",  "",
+                               "'desc': '<f4', "};
+  const std::string order[] = {"'fortran_order': False, ", "'fortran_order': True, ", "'fortran_order': Maybe, ",
+                               "'fortran_order': , ", ""};
+  const std::string shape[] = {"'shape': (2, 3), ",
+                               "'shape': (), ",
+                               "'shape': (-1,), ",
+                               "'shape': (nan,), ",
+                               "'shape': 6, ",
+                               "'shape': (6 6)",
+                               "'shape': (2, 3",
+                               "'shape': (1e1,), ",
+                               "'shape': (9223372036854775807, 2), ",
+                               "'shape': (99999999999999999999,), ",
+                               "'shape': (0, 9223372036854775807), ",
+                               ""};
+  const std::string ends[] = {"}", "}}", "", ", }", "'shape': (6,), }", "'descr': '<f4', }", "\n"};
+  int read = 0;
+  for (const std::string& d : descr) {
+    for (const std::string& o : order) {
+      for (const std::string& s : shape) {
+        for (const std::string& e : ends) {
+          const std::string header = "{" + d + o + s + e;
+          std::vector<uint8_t> bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(header.size()), 0};
+          bytes.insert(bytes.end(), header.begin(), header.end());
+          bytes.resize(bytes.size() + 24);  // the data of six floats
+          try {
+            const Array array = ParseNpy(bytes, "bad.npy");
+            EXPECT_LE(array.bytes.size(), 24u) << header;
+            ++read;
+          } catch (const Failure& failure) {
+            EXPECT_EQ(failure.code(), kBadFile) << header;
+            EXPECT_NE(std::string(failure.what()).find("bad.npy"), std::string::npos) << header;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(read, 0);
+}
+
+TEST(Numbers, AreWholeAndInRange) {
+  EXPECT_EQ(ParseInteger("-12"), -12);
+  EXPECT_EQ(ParseInteger(" +7 "), 7);
+  EXPECT_EQ(ParseInteger("9223372036854775807"), std::numeric_limits<int64_t>::max());
+  for (const char* text : {"", " ", "+", "-", "+-1", "9223372036854775808", "1.0", "1e3", "0x10", "1 2", "nan", "1,"}) {
+    EXPECT_FALSE(ParseInteger(text)) << text;
+  }
+  EXPECT_EQ(ParseReal("2.5e-1"), 0.25);
+  EXPECT_TRUE(std::isnan(*ParseReal("nan")));
+  EXPECT_EQ(ParseReal("-inf"), -std::numeric_limits<double>::infinity());
+  for (const char* text : {"", "1e999", "1e-999", "0x10", "1.2.3", "one", "1 2", "--1"}) {
+    EXPECT_FALSE(ParseReal(text)) << text;
+  }
+  EXPECT_EQ(SplitAt(',', "1,,2,"), (std::vector<std::string>{"1", "", "2", ""}));
+  EXPECT_TRUE(SplitAt(',', "").empty());
+  EXPECT_EQ(ParseShape("1x0x9223372036854775807", "--shape"),
+            (std::vector<int64_t>{1, 0, std::numeric_limits<int64_t>::max()}));
+  EXPECT_TRUE(ParseShape("", "--shape").empty());
+  for (const char* text : {"nanx3", "-1", "1x", "x", "1x9223372036854775808", "1.5x2", "1X2"}) {
+    EXPECT_THROW((void)ParseShape(text, "--shape"), Failure) << text;
+  }
+}
+
 TEST_F(Files, DamagedNpz) {
   WriteNpz(Path("good.npz"), {{"x", Counted(DType::kF32, {3, 4})}});
   ReadDamaged(ReadFile(Path("good.npz")), 500, [&](const std::vector<uint8_t>& bytes) {
@@ -120,7 +190,9 @@ TEST_F(Files, PicturesBecomeTensorsAndBack) {
 TEST(Array, RefusesImpossibleSizes) {
   EXPECT_THROW((void)MakeArray(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), Failure);
   EXPECT_THROW((void)MakeArray(DType::kF32, {-1}), Failure);
-  EXPECT_EQ(MakeArray(DType::kF32, {0, int64_t{1} << 40}).bytes.size(), 0u);
+  const Array empty = MakeArray(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40, 0});
+  EXPECT_EQ(empty.bytes.size(), 0u);
+  EXPECT_EQ(empty.size(), 0);
 }
 
 TEST(Array, CastSaturates) {

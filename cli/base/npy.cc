@@ -115,18 +115,26 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
 
   Header header(std::string(reinterpret_cast<const char*>(bytes.data()) + start, length), name);
   std::string descr;
-  bool fortran = false, has_shape = false;
+  bool fortran = false, has_descr = false, has_order = false, has_shape = false;
+  const auto once = [&](bool& seen, const char* key) {
+    if (seen) header.Fail(std::string("its header says ") + key + " twice");
+    seen = true;
+  };
   std::vector<int64_t> shape;
   header.Expect('{');
   while (!header.Accept('}')) {
     const std::string key = header.Quoted();
     header.Expect(':');
     if (key == "descr") {
+      once(has_descr, "descr");
       descr = header.Quoted();
     } else if (key == "fortran_order") {
-      fortran = header.Word() == "True";
+      once(has_order, "fortran_order");
+      const std::string order = header.Word();
+      if (order != "True" && order != "False") header.Fail("its fortran_order is neither True nor False");
+      fortran = order == "True";
     } else if (key == "shape") {
-      has_shape = true;
+      once(has_shape, "shape");
       header.Expect('(');
       while (!header.Accept(')')) {
         shape.push_back(header.Number());
@@ -141,10 +149,13 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
     }
     header.Accept(',');
   }
+  if (!has_descr) header.Fail("its header has no descr, the type of its elements");
+  if (!has_order) header.Fail("its header has no fortran_order");
   if (!has_shape) header.Fail("its header has no shape");
   for (const TypeCode& type : kTypes) {
-    if (descr != type.code && !(SizeOf(type.dtype) == 1 && descr.substr(1) == std::string(type.code).substr(1)))
-      continue;
+    // Bytes have no order: "<u1" is "|u1".
+    const bool same = SizeOf(type.dtype) == 1 && descr.size() == 3 && descr.ends_with(type.code + 1);
+    if (descr != type.code && !same) continue;
     int64_t want = static_cast<int64_t>(SizeOf(type.dtype));
     for (int64_t d : shape) {
       if (__builtin_mul_overflow(want, d, &want)) header.Fail("its shape " + ShapeText(shape) + " overflows");

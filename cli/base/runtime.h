@@ -10,6 +10,9 @@
 
 namespace polyop::cli {
 
+/// More threads than this are a mistake, not a wish.
+inline constexpr int kMaxThreads = 1024;
+
 struct SessionOptions {
   std::string onnxruntime;             // path of libonnxruntime.so; "" looks for it
   std::vector<std::string> libraries;  // further custom-op libraries

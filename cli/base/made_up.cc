@@ -1,0 +1,111 @@
+#include "cli/base/made_up.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string_view>
+
+#include "cli/base/model.h"
+#include "core/elements.h"
+#include "core/op.h"
+
+namespace polyop::cli {
+namespace {
+
+// Inputs of ONNX's operators whose values decide a shape or name an axis, and a value with which the node does
+// something and goes through: sizes and counts of 1, axis 0, no padding; a Reshape that keeps its input's extents.
+struct Deciding {
+  std::string_view type;
+  int input;
+  double value;
+};
+constexpr Deciding kDeciding[] = {
+    {"ConstantOfShape", 0, 1},
+    {"CumSum", 1, 0},
+    {"Expand", 1, 1},
+    {"Loop", 0, 1},
+    {"NonMaxSuppression", 2, 1},
+    {"OneHot", 1, 4},
+    {"Pad", 1, 0},
+    {"Pad", 3, 0},
+    {"Range", 0, 0},
+    {"Range", 1, 1},
+    {"Range", 2, 1},
+    {"ReduceL1", 1, 0},
+    {"ReduceL2", 1, 0},
+    {"ReduceMax", 1, 0},
+    {"ReduceMean", 1, 0},
+    {"ReduceMin", 1, 0},
+    {"ReduceProd", 1, 0},
+    {"ReduceSum", 1, 0},
+    {"Reshape", 1, 0},
+    {"Resize", 2, 1},
+    {"Resize", 3, 1},
+    {"Slice", 1, 0},
+    {"Slice", 2, 1},
+    {"Slice", 3, 0},
+    {"Slice", 4, 1},
+    {"Squeeze", 1, 0},
+    {"Tile", 1, 1},
+    {"TopK", 1, 1},
+    {"Unsqueeze", 1, 0},
+    {"Upsample", 1, 1},
+};
+
+// The value for an input that decides a shape, where a node that reads it says so.
+std::optional<double> DecidingValue(const onnx::NodeProto& node, int input) {
+  if (IsStandardDomain(node.domain())) {
+    for (const Deciding& d : kDeciding) {
+      if (d.input == input && node.op_type() == d.type) return d.value;
+    }
+    return std::nullopt;
+  }
+  const Op* op = FindOpByNode(node.domain(), node.op_type(), nullptr);
+  if (op == nullptr) return std::nullopt;
+  const bool decides = std::any_of(op->signatures.begin(), op->signatures.end(), [&](const OpSignature& s) {
+    return input < s.signature->num_inputs() && s.needs_value(input);
+  });
+  return decides ? std::optional<double>(1) : std::nullopt;
+}
+
+std::optional<double> DecidingValue(const onnx::ModelProto& model, const std::string& name) {
+  std::optional<double> found;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    for (int i = 0; i < node.input_size() && !found; ++i) {
+      if (node.input(i) == name) found = DecidingValue(node, i);
+    }
+  });
+  return found;
+}
+
+// FNV-1a: the same on every machine, unlike std::hash.
+uint32_t SeedOf(std::string_view name) {
+  uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+}  // namespace
+
+MadeUp FillMadeUp(const onnx::ModelProto& model, const std::string& name, int integers_below, Array* array) {
+  const int64_t count = array->size();
+  if (const std::optional<double> value = DecidingValue(model, name)) {
+    for (int64_t i = 0; i < count; ++i) array->set(i, *value);
+    return {"all " + std::to_string(static_cast<int>(*value)), false};
+  }
+  std::mt19937 rng(SeedOf(name));
+  if (IsReal(array->dtype)) {
+    for (int64_t i = 0; i < count; ++i) array->set(i, static_cast<double>(rng() >> 8) * 0x1p-24);
+    return {"random", false};
+  }
+  if (array->dtype == DType::kBool) {
+    for (int64_t i = 0; i < count; ++i) array->set(i, static_cast<double>(rng() >> 31));
+    return {"random", false};
+  }
+  const bool bytes = array->dtype == DType::kU8 && integers_below == kIntegersBelow;  // most often a picture
+  const auto below = static_cast<uint32_t>(bytes ? 256 : integers_below);
+  for (int64_t i = 0; i < count; ++i) array->set(i, static_cast<double>(rng() % below));
+  return {below == 1 ? "zeros" : "random 0 to " + std::to_string(below - 1), true};
+}
+
+}  // namespace polyop::cli
