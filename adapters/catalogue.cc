@@ -42,6 +42,53 @@ Json NodeJson(const NodeName& node) {
   return json;
 }
 
+// The types that an input may have, those of the CPU's kernels; nothing for any.
+Json TypesJson(const Op& op, int input) {
+  Json types = Json::array();
+  for (const Kernel& kernel : op.kernels) {
+    if (kernel.device != Device::kCpu || op.signatures[kernel.signature].signature->input(input).any_dtype) continue;
+    const Json name = NameOf(kernel.inputs[input]);
+    if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+  }
+  return types;
+}
+
+Json InputsJson(const Op& op) {
+  Json inputs = Json::array();
+  const Signature& signature = *op.signatures[0].signature;  // its inputs' names and kinds are those of all
+  for (int i = 0; i < signature.num_inputs(); ++i) {
+    const TensorSpec& spec = signature.input(i);
+    inputs.push_back({{"name", spec.name},
+                      {"optional", spec.optional},
+                      {"variadic", spec.variadic},
+                      {"types", TypesJson(op, i)},
+                      {"value", op.signatures[0].needs_value(i)}});  // its value decides shapes
+  }
+  return inputs;
+}
+
+// For each signature whether the kernel finds a size of each output.
+Json FoundSizesJson(const Op& op) {
+  Json found = Json::array();
+  for (const OpSignature& s : op.signatures) {
+    Json outputs = Json::array();
+    for (int o = 0; o < s.signature->num_outputs(); ++o) {
+      outputs.push_back(s.signature->output(o).pending());
+    }
+    found.push_back(outputs);
+  }
+  return found;
+}
+
+Json OutputsJson(const Op& op) {
+  Json outputs = Json::array();
+  const Signature& signature = *op.signatures[0].signature;
+  for (int o = 0; o < signature.num_outputs(); ++o) {
+    outputs.push_back({{"name", signature.output(o).name}, {"optional", signature.output(o).optional}});
+  }
+  return outputs;
+}
+
 }  // namespace
 
 std::string CatalogueJson() {
@@ -50,10 +97,9 @@ std::string CatalogueJson() {
     const Params params = op->DefaultParams();
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
-    json["value_inputs"] = Json::array();  // their values decide shapes
-    for (int i = 0; i < op->signatures[0].signature->num_inputs(); ++i) {
-      if (op->signatures[0].needs_value(i)) json["value_inputs"].push_back(i);
-    }
+    json["inputs"] = InputsJson(*op);
+    json["outputs"] = OutputsJson(*op);
+    json["found_sizes"] = FoundSizesJson(*op);
     json["half"] = std::any_of(op->kernels.begin(), op->kernels.end(),
                                [](const Kernel& kernel) { return kernel.inputs[0] == DType::kF16; });
     for (const OpSignature& s : op->signatures) json["signatures"].push_back(s.signature->text());

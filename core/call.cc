@@ -37,32 +37,6 @@ Status CheckNumber(const Op& op, size_t got) {
   return first;
 }
 
-Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) {
-  POLYOP_RETURN_IF_ERROR(CheckNumber(op, inputs.size()));
-  POLYOP_RETURN_IF_ERROR(op.FindKernel(device, inputs, kernel));
-  const Signature& signature = *op.signatures[static_cast<size_t>((*kernel)->signature)].signature;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    POLYOP_RETURN_IF_ERROR(CheckInput(SpecOf(signature, i), inputs[i]));
-  }
-  return Status::Ok();
-}
-
-Status CheckOutput(const TensorSpec& spec, const Shape& shape) {
-  for (int d = 0; d < shape.rank(); ++d) {
-    if (shape[d] < 0) {
-      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d, " (",
-                             d < spec.rank ? spec.dims[d].text : "", ") is negative");
-    }
-  }
-  const std::optional<int64_t> count = shape.NumElements();
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, int64_t{8}, &bytes)) {
-    return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape),
-                           ": its size overflows 64 bits");
-  }
-  return Status::Ok();
-}
-
 // Turns the extents that the kernel finds into kFound; tells whether all of them can only be 0.
 bool MarkFound(const TensorSpec& spec, Shape* shape) {
   bool nothing = true;
@@ -96,6 +70,32 @@ void Finish(PreparedCall* call) {
 }
 
 }  // namespace
+
+Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) {
+  POLYOP_RETURN_IF_ERROR(CheckNumber(op, inputs.size()));
+  POLYOP_RETURN_IF_ERROR(op.FindKernel(device, inputs, kernel));
+  const Signature& signature = *op.signatures[static_cast<size_t>((*kernel)->signature)].signature;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    POLYOP_RETURN_IF_ERROR(CheckInput(SpecOf(signature, i), inputs[i]));
+  }
+  return Status::Ok();
+}
+
+Status CheckOutput(const TensorSpec& spec, const Shape& shape) {
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] < 0) {
+      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d, " (",
+                             d < spec.rank ? spec.dims[d].text : "", ") is negative");
+    }
+  }
+  const std::optional<int64_t> count = shape.NumElements();
+  int64_t bytes = 0;
+  if (!count || __builtin_mul_overflow(*count, int64_t{8}, &bytes)) {
+    return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape),
+                           ": its size overflows 64 bits");
+  }
+  return Status::Ok();
+}
 
 Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& wanted,
                PreparedCall* call) {

@@ -40,6 +40,12 @@ Status Prepare(const Op& op, Device device, const void* params, std::span<const 
 Status PrepareWithShapes(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
                          std::span<const AnyTensor> outputs, PreparedCall* call);
 
+/// The first part of Prepare, which looks at no extent but for overflow: number of inputs, presence, types, ranks.
+Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> inputs, const Kernel** kernel);
+
+/// The last part: an output's extents, the most where they are found.
+Status CheckOutput(const TensorSpec& spec, const Shape& shape);
+
 /// Allocates the outputs and starts the kernel. `context` is that of the kernel's device.
 Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSource& outputs, const void* context);
 

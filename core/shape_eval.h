@@ -10,6 +10,7 @@
 //   Dim Unknown();                                    a value that is not known now
 //   Dim Pending(std::string_view name, Dim bound);    an extent that the kernel finds
 //   bool SurelyDiffer(Dim, Dim);                      false when it cannot tell
+//   void MustEqual(Dim wanted, Dim got);              may be left out: hears of every pair that is checked
 //   std::string Text(Dim);
 //   Dim Input(int input, int64_t index);              an integer inside an input tensor
 //   bool InputReal(int input, int64_t index, double* real);   false: not known now
@@ -150,6 +151,13 @@ class ShapeEvaluator {
   }
 
  private:
+  // True if an extent surely is not what is wanted.
+  bool Departs(const Dim& wanted, const Dim& got) {
+    if (domain_.SurelyDiffer(wanted, got)) return true;
+    if constexpr (requires { domain_.MustEqual(wanted, got); }) domain_.MustEqual(wanted, got);
+    return false;
+  }
+
   // A scalar may come as a tensor of one element.
   static bool IsScalarAsVector(const TensorSpec& spec, const Dims<Dim>& got) {
     return spec.rank == 0 && !spec.has_rest && got.rank == 1;
@@ -157,7 +165,7 @@ class ShapeEvaluator {
 
   Status BindNames(const TensorSpec& spec, const Dims<Dim>& got) {
     if (IsScalarAsVector(spec, got)) {
-      if (!domain_.SurelyDiffer(got.dim[0], domain_.Const(1))) return Status::Ok();
+      if (!Departs(domain_.Const(1), got.dim[0])) return Status::Ok();
       return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted a scalar");
     }
     const int rest = got.rank - (spec.rank - 1);
@@ -179,7 +187,7 @@ class ShapeEvaluator {
           bound_[dim.name] = true;
           value_[dim.name] = got.dim[at];
           from_[dim.name] = spec.name;
-        } else if (domain_.SurelyDiffer(value_[dim.name], got.dim[at])) {
+        } else if (Departs(value_[dim.name], got.dim[at])) {
           return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
                                  ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ", dim.text, " = ",
                                  domain_.Text(value_[dim.name]), " as in '", from_[dim.name], "'");
@@ -200,7 +208,7 @@ class ShapeEvaluator {
       return Status::Ok();
     }
     bool differ = rest.rank != count;
-    for (int i = 0; !differ && i < count; ++i) differ = domain_.SurelyDiffer(rest.dim[i], got.dim[at + i]);
+    for (int i = 0; !differ && i < count; ++i) differ = Departs(rest.dim[i], got.dim[at + i]);
     if (!differ) return Status::Ok();
     return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec), " with ",
                            dim.text, " = ", TextOf(rest), " as in '", from_[dim.name], "'");
@@ -237,7 +245,7 @@ class ShapeEvaluator {
         } else {
           POLYOP_RETURN_IF_ERROR(Eval(dim.expr, &wanted));
         }
-        if (domain_.SurelyDiffer(wanted, got.dim[at])) {
+        if (Departs(wanted, got.dim[at])) {
           const bool is_number = !uses_definition && signature_.expr(dim.expr).kind == ExprKind::kConst;
           return InvalidArgument("'", spec.name, "' has shape ", TextOf(got), ", wanted ", WantedText(spec),
                                  ": dimension ", at, " is ", domain_.Text(got.dim[at]), ", wanted ",

@@ -52,7 +52,7 @@ def test_torch_on_the_gpu_equals_the_cpu(node: Node) -> None:
 @pytest.mark.parametrize("node", CALLS, ids=name_of)
 def test_torch_in_half_precision_equals_the_cpu(node: Node, dtype: torch.dtype) -> None:
     operator, args, given = call_of(node)
-    specs = operator.signatures[0].inputs
+    specs = operator.inputs
     halves = [
         tree_map(lambda t: t.to(dtype), argument) if spec.dtype == "T" and argument is not None else argument
         for spec, argument in zip(specs, args, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,21 @@ def program() -> str:
     path = Path(os.environ.get("POLYOP_PROGRAM", ROOT / ".venv" / "bin" / "polyop"))
     assert path.is_file(), f"{path} is missing: run `make build`"
     return str(path)
+
+
+@pytest.fixture
+def not_run(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """For a test whose other parts ran: says at the end of the run which part did not, and why."""
+    return lambda why: request.node.user_properties.append(("not run", why))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
+    said = {(r.nodeid, why) for r in reports for what, why in getattr(r, "user_properties", []) if what == "not run"}
+    if said:
+        terminalreporter.section("parts of tests that were not run")
+        for nodeid, why in sorted(said):
+            terminalreporter.line(f"{nodeid}: {why}")
 
 
 @pytest.hookimpl(wrapper=True)

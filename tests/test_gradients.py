@@ -3,10 +3,15 @@ the backward formulas are written in torch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
 import pytest
 import torch
 
 import polyop
+from polyop._gradients import _FORMULAS
 
 torch.manual_seed(0)
 
@@ -91,6 +96,87 @@ def test_ms_deform_attn() -> None:
     assert torch.autograd.gradcheck(
         lambda v, at, w: polyop.ms_deform_attn(v, shapes, starts, at, w), (value, locations, weights)
     )
+
+
+# ---- every formula: wherever the tensors are, whichever gradients are wanted -----------------------
+
+
+def plain(*shape: int) -> torch.Tensor:
+    return torch.rand(*shape)
+
+
+Case = tuple[dict[str, Any], list[torch.Tensor]]
+pooled = {"output_height": 2, "output_width": 3, "spatial_scale": 0.7}
+# A call of each operator that has a gradient: attributes and tensors.
+CASES: dict[str, Case] = {
+    "roi_align": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(5).float()]),
+    "roi_align-by-extents": (pooled, [plain(2, 2, 6, 5), rois(5).float()]),
+    "roi_align-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 5)]),
+    "roi_align_rotated": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(6).float()]),
+    "roi_align_rotated-by-extents": (pooled, [plain(2, 2, 6, 5), rois(6).float()]),
+    "grid_sampler": ({}, [plain(2, 2, 4, 5), plain(2, 3, 3, 2)]),
+    "deform_conv2d": ({"stride": [2, 1]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 5), plain(2, 4, 3, 2)]),
+    "deform_conv2d-one-value": ({"stride": [2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 3), plain(2, 4, 3, 2)]),
+    "modulated_deform_conv2d": (
+        {}, [plain(1, 4, 3, 3), plain(1, 8, 2, 2), plain(1, 4, 2, 2), plain(2, 4, 2, 2), plain(2)]
+    ),
+    "corner_pool": ({"mode": "left"}, [plain(2, 2, 4, 3)]),
+    "cummax": ({"dim": 1}, [plain(3, 4, 5)]),
+    "ms_deform_attn": (
+        {},
+        [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),
+         plain(2, 3, 2, 2, 2)],
+    ),
+}  # fmt: skip
+
+
+def operator_of(name: str) -> str:
+    return name.split("-")[0]
+
+
+def gradients(name: str, tensors: list[torch.Tensor], wanted: Sequence[bool]) -> list[torch.Tensor | None]:
+    leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
+    out = getattr(torch.ops.polyop, operator_of(name))(*leaves, **CASES[name][0])
+    out = out if isinstance(out, torch.Tensor) else out[0]
+    assert out.requires_grad == any(wanted)
+    if out.requires_grad:
+        out.backward(torch.ones_like(out))
+    return [leaf.grad for leaf in leaves]
+
+
+def has_gradient(name: str) -> list[bool]:
+    """Of each of a case's tensors."""
+    return [i in _FORMULAS[operator_of(name)][1] for i in range(len(CASES[name][1]))]
+
+
+def test_every_formula_has_a_case() -> None:
+    assert {operator_of(name) for name in CASES} == set(_FORMULAS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_combination_of_wanted_gradients(name: str) -> None:
+    """Each gives the gradients that all together give, and none to what was not asked for or has none."""
+    tensors = CASES[name][1]
+    can = [t.is_floating_point() for t in tensors]
+    everything = gradients(name, tensors, can)
+    assert [g is not None for g in everything] == has_gradient(name)
+    for wanted in product(*([False, True] if c else [False] for c in can)):
+        made = gradients(name, tensors, wanted)
+        for i, (all_, own) in enumerate(zip(everything, made, strict=True)):
+            assert (own is not None) == (wanted[i] and all_ is not None)
+            if own is not None:
+                torch.testing.assert_close(own, all_, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_meta(name: str) -> None:
+    """Nothing is made on another device than the inputs'."""
+    tensors = [t.to("meta") for t in CASES[name][1]]
+    made = gradients(name, tensors, [t.is_floating_point() for t in tensors])
+    for tensor, gradient, has in zip(tensors, made, has_gradient(name), strict=True):
+        assert (gradient is not None) == has
+        if gradient is not None:
+            assert (gradient.shape, gradient.dtype, gradient.device) == (tensor.shape, tensor.dtype, tensor.device)
 
 
 def test_a_network_learns() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from polyop import tensorrt as polyop_tensorrt
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / ".deps" / "tensorrt-rtx"
 HAS_PLUGINS = bool(polyop_tensorrt.get_tensorrt_op_path())
+NO_ENGINE = "no engine was built: without CUDA there is no plugin library"
 
 
 class DetectorHead(torch.nn.Module):
@@ -72,7 +74,7 @@ def plugins(report: dict) -> int:
     return sum(layer["type"].startswith("PLUGIN") for layer in report["layers"])
 
 
-def test_detector_head(program: str, tmp_path: Path) -> None:
+def test_detector_head(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     corner = torch.rand(50, 2) * 60
     example = torch.rand(1, 16, 25, 25), torch.cat([corner, corner + 5 + torch.rand(50, 2) * 30], 1), torch.rand(50)
     dynamic = {"boxes": {0: "boxes"}, "scores": {0: "boxes"}}
@@ -81,6 +83,7 @@ def test_detector_head(program: str, tmp_path: Path) -> None:
         DetectorHead(), example, model, input_names=["features", "boxes", "scores"], output_names=["y"], dynamic=dynamic
     )
     if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
         return
     shapes = ("--shapes", "boxes=1x4:50x4:500x4", "--shapes", "scores=1:50:500")
     assert plugins(build(program, model, *shapes)) == 2
@@ -89,13 +92,14 @@ def test_detector_head(program: str, tmp_path: Path) -> None:
     assert half["needs"]["precision"] == "fp16"
 
 
-def test_deformable_net(program: str, tmp_path: Path) -> None:
+def test_deformable_net(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     model = tmp_path / "deform.onnx"
     dynamic = {"x": {0: "n", 2: "h", 3: "w"}}
     polyop.export(
         DeformableNet().eval(), torch.rand(2, 3, 20, 24), model, input_names=["x"], output_names=["y"], dynamic=dynamic
     )
     if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
         return
     report = build(program, model, "--shapes", "x=1x3x8x8:2x3x20x24:4x3x64x64", "--layers")
     assert plugins(report) == 1
@@ -103,7 +107,7 @@ def test_deformable_net(program: str, tmp_path: Path) -> None:
     assert report["needs"]["outputs"]["y"] == {"type": "f32", "shape": [-1, 32]}
 
 
-def test_point_cloud_net(program: str, tmp_path: Path) -> None:
+def test_point_cloud_net(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     model = tmp_path / "points.onnx"
     example = torch.rand(100, 3), torch.tensor([40, 100], dtype=torch.int32)
     polyop.export(
@@ -115,15 +119,17 @@ def test_point_cloud_net(program: str, tmp_path: Path) -> None:
         dynamic={"points": {0: "n"}},
     )
     if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
         return
     assert plugins(build(program, model, "--shapes", "points=20x3:100x3:5000x3")) == 1
 
 
-def test_super_resolution(program: str, tmp_path: Path) -> None:
+def test_super_resolution(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     """A resizing by run-time scales becomes TensorRT's own, the scales fixed when the engine is built."""
     model = tmp_path / "srcnn3.onnx"
     model.write_bytes((ROOT / "models" / "srcnn" / "srcnn3.onnx").read_bytes())
     if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
         return
     report = build(program, model, "--set", "factor=1,1,3,3", "--shapes", "input=1x3x16x16:1x3x64x64:1x3x256x256")
     assert plugins(report) == 0

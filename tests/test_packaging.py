@@ -37,10 +37,15 @@ def test_the_library_exports_what_callers_look_for(library):
     assert exports(library) == ["RegisterCustomOps", "polyop_catalogue"]
 
 
-def test_the_plugin_library_links_no_tensorrt():
+def test_the_torch_library_exports_what_python_looks_for(library):
+    torch_library = Path(library).with_name("libpolyop_torch.so")
+    assert exports(torch_library) == ["polyop_catalogue", "polyop_shapes", "polyop_torch_register"]
+
+
+def test_the_plugin_library_links_no_tensorrt(not_run):
     plugins = get_tensorrt_op_path()
     if not plugins:
-        print("there is no CUDA here, so no plugin library: nothing to look at")
+        not_run("without CUDA there is no plugin library to look at")
         return
     assert exports(plugins) == ["getCreators", "setLoggerFinder"]
     assert [name for name in linked_libraries(plugins) if not name.startswith(GLIBC)] == []

@@ -1,11 +1,11 @@
 #include "adapters/torch/call.h"
 
-#include <dlfcn.h>
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/device.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "adapters/torch/arguments.h"
+#include "adapters/torch/checks.h"
+#include "adapters/torch/cuda_stream.h"
 #include "core/call.h"
 #include "core/context.h"
 #include "core/device_run.h"
@@ -109,12 +112,8 @@ class CurrentStream {
       stream.memory_.push_back(torch::stable::empty(sizes, ScalarType::Byte, std::nullopt, stream.device_));
       return stream.memory_.back().mutable_data_ptr();
     };
-    // In PyTorch's CUDA library, which is not linked: this library serves the CPU's PyTorch too.
-    using GetStream = AOTITorchError (*)(int32_t, void**);
-    const auto get = reinterpret_cast<GetStream>(dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
-    if (get == nullptr || get(device.index(), &backend_.stream) != AOTI_TORCH_SUCCESS) {
-      throw std::runtime_error("polyop: PyTorch does not tell its CUDA stream");
-    }
+    const Status status = CurrentCudaStream(device.index(), &backend_.stream);
+    if (!status.ok()) throw std::runtime_error("polyop: " + status.message());
   }
   const DeviceBackend& backend() const { return backend_; }
 
@@ -129,18 +128,10 @@ class CurrentStream {
 // The inputs as views. Contiguous copies live as long as the reader.
 class InputReader {
  public:
-  InputReader(const Op& op, StableIValue* stack) : op_(op) {
+  InputReader(const Op& op, const std::vector<std::optional<Tensor>>& inputs) : op_(op) {
     const Signature& signature = *op.signatures[0].signature;
-    for (int i = 0; i < signature.num_inputs(); ++i) {
-      const TensorSpec& spec = signature.input(i);
-      if (spec.variadic) {
-        for (const Tensor& t : torch::stable::detail::to<std::vector<Tensor>>(stack[i])) Add(spec, t);
-      } else if (spec.optional) {
-        const auto t = torch::stable::detail::to<std::optional<Tensor>>(stack[i]);
-        t ? Add(spec, *t) : views_.push_back({});
-      } else {
-        Add(spec, torch::stable::detail::to<Tensor>(stack[i]));
-      }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i] ? Add(SpecOf(signature, i), *inputs[i]) : views_.push_back({});
     }
     while (!views_.empty() && !views_.back().present) views_.pop_back();
   }
@@ -169,7 +160,7 @@ class InputReader {
     }
     const Tensor& t = kept_.emplace_back(given.is_contiguous() ? given : torch::stable::contiguous(given));
     const std::optional<DType> dtype = FromTorch(t.scalar_type());
-    if (!dtype) Fail(op_, name + " has an element type that polyop lacks");
+    if (!dtype) Fail(op_, LacksType(spec.name).message());
     const auto sizes = t.sizes();
     AnyTensor view{const_cast<void*>(t.const_data_ptr()), *dtype, true, {}};  // inputs are only read
     for (int64_t d : sizes) view.shape.push_back(d);
@@ -183,50 +174,26 @@ class InputReader {
   bool host_ = false;
 };
 
-// The attributes of a call, which PyTorch hands over in the schema's order.
 class CallAttributes : public AttrSource {
  public:
-  CallAttributes(const Op& op, const StableIValue* values) : op_(op), values_(values) {}
+  CallAttributes(const Op& op, const std::vector<std::optional<AttrValue>>& values) : op_(op), values_(values) {}
   bool Get(const char* name, AttrValue* value) override {
     for (size_t i = 0; i < op_.attributes.size(); ++i) {
-      if (std::strcmp(op_.attributes[i].spec.name, name) == 0) return Read(op_.attributes[i], values_[i], value);
+      if (std::strcmp(op_.attributes[i].spec.name, name) != 0) continue;
+      if (values_[i]) *value = *values_[i];
+      return values_[i].has_value();
     }
     return false;
   }
 
  private:
-  static bool Read(const AttrInfo& info, StableIValue given, AttrValue* value) {
-    using torch::stable::detail::to;
-    if (info.spec.num_choices() > 0 || info.type == AttrType::kString) {
-      *value = AttrValue::String(to<std::string>(given));
-      return true;
-    }
-    switch (info.type) {
-      case AttrType::kInt: *value = AttrValue::Int(to<int64_t>(given)); return true;
-      case AttrType::kInts: *value = AttrValue::Ints(to<std::vector<int64_t>>(given)); return true;
-      case AttrType::kFloats: *value = AttrValue::Floats(to<std::vector<double>>(given)); return true;
-      default: break;
-    }
-    if (!info.spec.infinite) {
-      *value = AttrValue::Float(to<double>(given));
-      return true;
-    }
-    const auto number = to<std::optional<double>>(given);
-    *value = AttrValue::Float(number.value_or(0));
-    return number.has_value();
-  }
-
   const Op& op_;
-  const StableIValue* values_;
+  const std::vector<std::optional<AttrValue>>& values_;
 };
 
 void Return(TorchOutputs& outputs, StableIValue* stack) {
   for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
 }
-
-}  // namespace
-
-namespace {
 
 Status CallWith(const Op& op, const void* params, const InputReader& inputs, TorchOutputs& outputs) {
 #if POLYOP_CUDA
@@ -235,25 +202,41 @@ Status CallWith(const Op& op, const void* params, const InputReader& inputs, Tor
     return CallOnDevice(op, params, inputs.views(), outputs, stream.backend());
   }
 #endif
-  // f64 has naive kernels alone, exact enough to check gradients with.
-  const Kernel* kernel = nullptr;
-  const bool reference = !op.FindKernel(Device::kCpu, inputs.views(), &kernel).ok() &&
-                         op.FindKernel(Device::kReference, inputs.views(), &kernel).ok();
   const Context context(Backend());
-  return Call(op, reference ? Device::kReference : Device::kCpu, params, inputs.views(), outputs, &context);
+  return Call(op, HostDeviceFor(op, inputs.views()), params, inputs.views(), outputs, &context);
 }
 
-}  // namespace
-
-void CallOperator(const Op& op, StableIValue* stack) {
-  const InputReader inputs(op, stack);
-  CallAttributes attributes(op, stack + op.signatures[0].signature->num_inputs());
+void CallTaken(const Op& op, StableIValue* stack) {
+  const Arguments arguments = TakeArguments(op, stack);
+  const InputReader inputs(op, arguments.inputs);
+  CallAttributes attributes(op, arguments.attributes);
   Params params;
   TorchOutputs outputs(inputs.device());
   Status status = op.MakeParams(NodeName(), attributes, &params);
   if (status.ok()) status = CallWith(op, params.get(), inputs, outputs);
   if (!status.ok()) Fail(op, status.message());
   Return(outputs, stack);
+}
+
+// What went wrong, or null. The text lives until the thread's next call.
+const char* TryCall(const Op& op, StableIValue* stack) {
+  static thread_local std::string message;
+  try {
+    CallTaken(op, stack);
+    return nullptr;
+  } catch (const std::exception& error) {
+    message = error.what();
+    return message.c_str();
+  }
+}
+
+}  // namespace
+
+// PyTorch throws, not this library, so it need not share a C++ runtime with PyTorch. Nothing here has a destructor that
+// the throw would have to run.
+void CallOperator(const Op& op, StableIValue* stack) {
+  const char* message = TryCall(op, stack);
+  if (message != nullptr) aoti_torch_check(false, "CallOperator", __FILE__, __LINE__, message);
 }
 
 }  // namespace polyop::torch_adapter

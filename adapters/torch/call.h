@@ -8,7 +8,7 @@
 namespace polyop::torch_adapter {
 
 /// Takes the operator's inputs and attributes from the stack, in the order of its schema, and puts its outputs there.
-/// Throws std::runtime_error, which PyTorch hands on to Python.
+/// An error is reported to PyTorch, which throws it through this frame and hands it on to Python.
 void CallOperator(const Op& op, StableIValue* stack);
 
 }  // namespace polyop::torch_adapter

@@ -52,7 +52,7 @@ def _decompose(operator: Operator) -> None:
     torch._decomp.register_decomposition(operator.overload)(decomposition)
 
 
-def _no_size() -> torch.SymInt:
+def _no_size(most: int | None) -> torch.SymInt:
     raise AssertionError("an operator of unknown sizes is translated, not decomposed")
 
 
@@ -65,7 +65,7 @@ def _translate(operator: Operator) -> None:
         domain, _, op_type = name.partition("::")
         made = onnx_ir.Node(
             domain, op_type, inputs, onnx_ir.convenience.convert_attributes(attributes), version=1,
-            num_outputs=len(operator.signatures[0].outputs),
+            num_outputs=operator.num_outputs,
         )  # fmt: skip
         _core.current_tracer.nodes.append(made)
         return made.outputs[0] if len(made.outputs) == 1 else made.outputs
@@ -78,8 +78,7 @@ def _translate(operator: Operator) -> None:
 
 def _symbolic(operator: Operator) -> None:
     """What the TorchScript exporter calls for a node of its graph."""
-    inputs = operator.signatures[0].inputs
-    outputs = operator.signatures[0].outputs
+    inputs = operator.inputs
 
     def symbolic(g: Any, *args: Any) -> Any:
         flat = []
@@ -97,7 +96,7 @@ def _symbolic(operator: Operator) -> None:
             given[attribute["name"]] = None if symbolic_helper._is_none(arg) else _plain(value)
         name, attributes = operator.node(operator.values(given), _domain)
         written = {f"{k}_{_suffix(v)}": v for k, v in attributes.items()}
-        made = g.op(name, *flat, **written, outputs=len(outputs))
+        made = g.op(name, *flat, **written, outputs=operator.num_outputs)
         return made
 
     torch.onnx.register_custom_op_symbolic(f"polyop::{operator.name}", symbolic, 9)
@@ -127,7 +126,7 @@ except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
 for _operator in OPERATORS.values():
-    if all(signature.sizes_are_known for signature in _operator.signatures):
+    if _operator.sizes_are_known:
         _decompose(_operator)
     elif onnx_impl is not None:
         _translate(_operator)

@@ -48,10 +48,12 @@ def _by_samples(rois: Tensor, extents: Tensor, bins: tuple[int, int], ratio: int
     """Pools rois in groups of equal numbers of samples; `extents` [R, 2] are (height, width) in pixels."""
     if ratio > 0:
         return pool(slice(None), ratio, ratio)
-    counts = torch.ceil(extents / torch.tensor(bins, dtype=extents.dtype)).long().clamp(min=0)
+    if extents.is_meta or len(extents) == 0:  # no extents to look at, and the shape is the same
+        return pool(slice(None), 1, 1)
+    counts = torch.ceil(extents / extents.new_tensor(bins)).long().clamp(min=0)
     pieces, places = [], []
     for ny, nx in counts.unique(dim=0).tolist():
-        mine = (counts == torch.tensor([ny, nx])).all(1).nonzero()[:, 0]
+        mine = (counts == counts.new_tensor([ny, nx])).all(1).nonzero()[:, 0]
         places.append(mine)
         pieces.append(pool(mine, ny, nx))
     return torch.cat(pieces)[torch.cat(places).argsort()]
@@ -59,8 +61,14 @@ def _by_samples(rois: Tensor, extents: Tensor, bins: tuple[int, int], ratio: int
 
 def _bins(start: Tensor, size: Tensor, bins: int, samples: int) -> Tensor:
     """Where the samples of an axis lie: [R, bins, samples]."""
-    at = (torch.arange(samples, dtype=start.dtype) + 0.5) / max(samples, 1)
-    return start[:, None, None] + size[:, None, None] / bins * (torch.arange(bins)[:, None] + at)
+    at = (torch.arange(samples, dtype=start.dtype, device=start.device) + 0.5) / max(samples, 1)
+    bin_of = torch.arange(bins, device=start.device)[:, None]
+    return start[:, None, None] + size[:, None, None] / bins * (bin_of + at)
+
+
+def _pair(values: Sequence[int]) -> Sequence[int]:
+    """One value serves both axes."""
+    return values if len(values) == 2 else (values[0], values[0])
 
 
 def _roi_align(
@@ -127,15 +135,20 @@ def _modulated_deform_conv2d(
     n, channels = input.shape[:2]
     filters, _, kh, kw = weight.shape
     oh, ow = offset.shape[2:]
-    shift = offset.view(n, deform_groups, kh * kw, 2, oh, ow)
-    ky, kx = torch.meshgrid(torch.arange(kh) * dilation[0], torch.arange(kw) * dilation[1], indexing="ij")
-    y = torch.arange(oh)[:, None] * stride[0] - padding[0] + ky.reshape(-1, 1, 1) + shift[:, :, :, 0]
-    x = torch.arange(ow) * stride[1] - padding[1] + kx.reshape(-1, 1, 1) + shift[:, :, :, 1]
+    stride, padding, dilation = _pair(stride), _pair(padding), _pair(dilation)
+
+    def count(number: int) -> Tensor:
+        return torch.arange(number, device=input.device)
+
+    shift = offset.reshape(n, deform_groups, kh * kw, 2, oh, ow)
+    ky, kx = torch.meshgrid(count(kh) * dilation[0], count(kw) * dilation[1], indexing="ij")
+    y = count(oh)[:, None] * stride[0] - padding[0] + ky.reshape(-1, 1, 1) + shift[:, :, :, 0]
+    x = count(ow) * stride[1] - padding[1] + kx.reshape(-1, 1, 1) + shift[:, :, :, 1]
     parts = input.reshape(n * deform_groups, channels // deform_groups, *input.shape[2:])
-    index = torch.arange(n * deform_groups).view(n, deform_groups, 1, 1, 1).expand_as(y)
-    samples = _sample(parts, index, y, x, clamp=False) * mask.view(n, deform_groups, kh * kw, oh, ow, 1)
+    index = count(n * deform_groups).view(n, deform_groups, 1, 1, 1).expand_as(y)
+    samples = _sample(parts, index, y, x, clamp=False) * mask.reshape(n, deform_groups, kh * kw, oh, ow, 1)
     columns = samples.permute(0, 1, 5, 2, 3, 4).reshape(n, groups, channels // groups, kh * kw, oh, ow)
-    filters_of = weight.view(groups, filters // groups, channels // groups, kh * kw)
+    filters_of = weight.reshape(groups, filters // groups, channels // groups, kh * kw)
     out = torch.einsum("ngckhw,gfck->ngfhw", columns, filters_of).reshape(n, filters, oh, ow)
     return out if bias is None else out + bias.view(1, -1, 1, 1)
 
@@ -152,11 +165,14 @@ def _cummax(input: Tensor, *, dim: int, mode: str) -> Tensor:
 
 
 def _ms_deform_attn(value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-    n, _, heads, size = value.shape
+    n, rows, heads, size = value.shape
     queries = locations.shape[1]
+    if shapes.is_meta or starts.is_meta:  # no levels to look at, and the shape is the same
+        levels = [(0, rows, 1)] * shapes.shape[0]
+    else:
+        levels = [(start, *extents) for start, extents in zip(starts.tolist(), shapes.tolist(), strict=True)]
     samples = []
-    for level, (height, width) in enumerate(shapes.tolist()):
-        start = int(starts[level])
+    for level, (start, height, width) in enumerate(levels):
         part = value[:, start : start + height * width].flatten(2).transpose(1, 2)
         part = part.reshape(n * heads, size, height, width)
         grid = (2 * locations[:, :, :, level] - 1).transpose(1, 2).flatten(0, 1)
@@ -191,6 +207,8 @@ def _register(name: str, formula: Callable[..., Tensor], differentiable: tuple[i
         with torch.enable_grad():
             leaves = [None if t is None else t.detach() for t in ctx.saved_tensors]
             wanted = [i for i in differentiable if leaves[i] is not None and ctx.needs_input_grad[i]]
+            if not wanted:  # by boxes alone, say: they have none
+                return (None,) * len(leaves)
             for i in wanted:
                 leaves[i].requires_grad_()
             made = torch.autograd.grad(formula(*leaves, **ctx.attributes), [leaves[i] for i in wanted], grad)

@@ -9,7 +9,6 @@ import onnx
 from onnx import helper, numpy_helper
 
 from polyop._catalogue import find_node, operators
-from polyop._signature import Signature
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 SIZE_TENSORS = "polyop_size_tensors"
@@ -51,9 +50,10 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
             continue
         if node.op_type in own:
             _rename(node, operator, names)
-        if operator["value_inputs"] and not any(a.name == SHAPE_INPUTS for a in node.attribute):
-            node.attribute.append(helper.make_attribute(SHAPE_INPUTS, operator["value_inputs"]))
-            added += [(index, _as_vector(model, node, i)) for i in operator["value_inputs"]]
+        sizes = [i for i, spec in enumerate(operator["inputs"]) if spec["value"]]
+        if sizes and not any(a.name == SHAPE_INPUTS for a in node.attribute):
+            node.attribute.append(helper.make_attribute(SHAPE_INPUTS, sizes))
+            added += [(index, _as_vector(model, node, i)) for i in sizes]
         _add_outputs(node, operator, ranks)
         while node.input and not node.input[-1]:
             node.input.pop()
@@ -61,7 +61,8 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
             if not name:
                 left_out += 1
                 node.input[i] = f"polyop_left_out_{left_out}"
-                dtype = np.int64 if "offset" in Signature(operator["signatures"][0]).inputs[i].name else np.float32
+                types = operator["inputs"][i]["types"]
+                dtype = np.float32 if "f32" in types else np.int64
                 model.graph.initializer.append(numpy_helper.from_array(np.empty(0, dtype), node.input[i]))
     for index, reshape in reversed(added):
         model.graph.node.insert(index, reshape)
@@ -95,10 +96,9 @@ def _as_vector(model: onnx.ModelProto, node: onnx.NodeProto, i: int) -> onnx.Nod
 
 def _add_outputs(node: onnx.NodeProto, operator: dict, ranks: Mapping[str, int]) -> None:
     """Outputs that the plugin has and the node lacks: those that nobody asked for, and sizes that the kernel finds."""
-    forms = [Signature(text) for text in operator["signatures"]]
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    outputs = [o for o in forms[0].outputs if not o.optional or attributes.get(f"return_{o.name}")]
-    pending = [sum(form.finds_size_of(output) for output in form.outputs[: len(outputs)]) for form in forms]
+    outputs = [o for o in operator["outputs"] if not o["optional"] or attributes.get(f"return_{o['name']}")]
+    pending = [sum(form[: len(outputs)]) for form in operator["found_sizes"]]
     form = 0
     if len(set(pending)) > 1:  # nms: of one set of boxes or of many, as their rank tells, or else an attribute
         many = "max_output_boxes_per_class" in attributes

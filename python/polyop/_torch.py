@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from polyop import _library
-from polyop._signature import Signature
+from polyop._shapes import Library, Size
 
 _LIBRARY = _library("libpolyop_torch.so")
-_TYPES = {
-    "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64, "i8": torch.int8,
-    "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool,
-}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input as the signature writes it."""
+
+    name: str
+    optional: bool
+    variadic: bool
+    types: tuple[str, ...]
+    """Those of the CPU's kernels; none: any."""
+    value: bool
+    """Its value decides shapes, so it is read in the processor's memory."""
 
 
 class Operator:
     """One operator as the library describes it."""
 
-    def __init__(self, record: dict[str, Any]) -> None:
+    def __init__(self, record: dict[str, Any], library: Library) -> None:
+        self._library = library
         self.name: str = record["name"]
-        self.signatures = [Signature(text) for text in record["signatures"]]
+        self.inputs = [Input(**{**i, "types": tuple(i["types"])}) for i in record["inputs"]]
+        self.num_outputs = len(record["outputs"])
+        finds_sizes = any(found for form in record["found_sizes"] for found in form)
+        self.sizes_are_known = not finds_sizes and not any(i.value for i in self.inputs)
+        """False if the kernel or a value inside of an input decides an output's size."""
         self.attributes: list[dict[str, Any]] = record["attributes"]
         self.nodes: list[dict[str, Any]] = record["nodes"]
 
@@ -43,28 +58,27 @@ class Operator:
 
     def flatten(self, args: Sequence[Any]) -> list[torch.Tensor | None]:
         """Inputs one by one, a variadic one's too; those left out at the end are None."""
-        flat: list[torch.Tensor | None] = []
-        for spec, arg in zip(self.signatures[0].inputs, args, strict=False):
-            flat += list(arg) if spec.variadic else [arg]
-        return flat
+        return [tensor for _, tensor in self._named(args)]
 
-    def outputs(self, args: Sequence[Any], given: dict[str, Any], new_size) -> list[tuple[torch.dtype, tuple]]:
-        """Type and shape of each output."""
-        flat = self.flatten(args)
-        shapes = [None if t is None else tuple(t.shape) for t in flat]
-        signature = next((s for s in self.signatures if s.matches(shapes)), None)
-        if signature is None:
-            wanted = " or ".join(str([f"{t.name}{list(t.dims)}" for t in s.inputs]) for s in self.signatures)
-            raise ValueError(f"polyop::{self.name}: inputs of shapes {shapes}, wanted {wanted}")
-        variables = {}
-        for i, tensor in enumerate(flat):
-            spec = signature.inputs[min(i, len(signature.inputs) - 1)]
-            if tensor is not None and spec.dtype not in _TYPES:
-                variables.setdefault(spec.dtype, tensor.dtype)
-        functions = {"min": torch.sym_min, "max": torch.sym_max}
-        sizes = signature.output_shapes(shapes, self.values(given), new_size, functions)
-        types = [_TYPES.get(t.dtype) or variables[t.dtype] for t in signature.outputs]
-        return list(zip(types, sizes, strict=True))
+    def _named(self, args: Sequence[Any]) -> list[tuple[Input, torch.Tensor | None]]:
+        """The same, each with the input that it belongs to."""
+        named: list[tuple[Input, torch.Tensor | None]] = []
+        for spec, arg in zip(self.inputs, args, strict=False):
+            named += [(spec, tensor) for tensor in (arg if spec.variadic else [arg])]
+        return named
+
+    def device(self, args: Sequence[Any]) -> torch.device:
+        """Where the outputs are: with the inputs that are more than a size."""
+        named = [(spec, tensor) for spec, tensor in self._named(args) if tensor is not None]
+        return min(named, key=lambda pair: pair[0].value)[1].device
+
+    def outputs(
+        self, args: Sequence[Any], given: dict[str, Any], new_size: Callable[[int | None], Size]
+    ) -> list[tuple[torch.dtype, tuple[Size, ...]]]:
+        """Type and shape of each output. A call that does not fit raises RuntimeError with the text of a real one."""
+        named = self._named(args)
+        given = {name: value for name, value in given.items() if value is not None}
+        return self._library.outputs(self.name, [i.name for i, _ in named], [t for _, t in named], given, new_size)
 
     def node(self, values: dict[str, Any], domain: str) -> tuple[str, dict[str, Any]]:
         """The ONNX node's name and attributes. Of several names the one of `domain`, else the first that fits."""
@@ -92,15 +106,16 @@ def _load() -> dict[str, Operator]:
     library.polyop_catalogue.restype = ctypes.c_char_p
     if error := library.polyop_torch_register():
         raise ImportError(error.decode())
-    return {record["name"]: Operator(record) for record in json.loads(library.polyop_catalogue())}
+    shapes = Library(library)
+    return {record["name"]: Operator(record, shapes) for record in json.loads(library.polyop_catalogue())}
 
 
 def _register_fake(operator: Operator) -> None:
     def fake(*args: Any, **attributes: Any) -> Any:
-        def new_size() -> torch.SymInt:
-            return torch.library.get_ctx().new_dynamic_size()
+        def new_size(most: int | None) -> torch.SymInt:
+            return torch.library.get_ctx().new_dynamic_size(max=most)
 
-        device = next(t.device for t in operator.flatten(args) if t is not None)
+        device = operator.device(args)
         made = [torch.empty(s, dtype=t, device=device) for t, s in operator.outputs(args, attributes, new_size)]
         return made[0] if len(made) == 1 else tuple(made)
 

@@ -7,22 +7,30 @@ The request says what `onnx2trt` takes; the report tells layers and sizes, or th
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from polyop import __version__
 
+LINK = "libtensorrt_rtx.so"
+
 
 def restart_with_parser_path() -> None:
     """TensorRT-RTX's ONNX parser opens libtensorrt_rtx.so by a name that its wheel lacks: this program starts again with a
-    link of that name on its path."""
-    if "POLYOP_RESTARTED" in os.environ:
+    link of that name on its path.
+
+    The link lies in a fresh folder that only this user can write, for as long as the program runs: what is on the path
+    of the loader, and gone, could be made anew by someone else.
+    """
+    if folder := os.environ.get("POLYOP_RESTARTED"):
+        atexit.register(_remove_link, Path(folder))
         return
     from polyop.tensorrt import EngineError, _runtime
 
@@ -32,25 +40,25 @@ def restart_with_parser_path() -> None:
     except EngineError:  # build() tells of it
         return
     try:
-        ctypes.CDLL("libtensorrt_rtx.so")
+        ctypes.CDLL(LINK)
         return
     except OSError:
         pass
-    loaded = {
-        Path(line.split()[-1])
-        for line in Path("/proc/self/maps").read_text().splitlines()
-        if "libtensorrt_rtx.so" in line
-    }
+    loaded = {Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if LINK in line}
     if not loaded:
         return
-    folder = Path(tempfile.gettempdir()) / f"polyop-tensorrt-rtx-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    link = folder / "libtensorrt_rtx.so"
-    link.unlink(missing_ok=True)
-    link.symlink_to(loaded.pop())
+    folder = Path(tempfile.mkdtemp(prefix="polyop-"))
+    (folder / LINK).symlink_to(loaded.pop())
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
-    environment = {**os.environ, "LD_LIBRARY_PATH": path, "POLYOP_RESTARTED": "1"}
+    environment = {**os.environ, "LD_LIBRARY_PATH": path, "POLYOP_RESTARTED": str(folder)}
     os.execve(sys.executable, [sys.executable, "-m", "polyop.build_engine", *sys.argv[1:]], environment)
+
+
+def _remove_link(folder: Path) -> None:
+    """Removes what was made above, and never a folder that holds anything else."""
+    with suppress(OSError):
+        (folder / LINK).unlink()
+        folder.rmdir()
 
 
 def show_progress(stack: ExitStack) -> Any:

@@ -283,11 +283,11 @@ def nms_match(dets: Tensor | np.ndarray, iou_threshold: float) -> list[Any]:
     scores = boxes[:, 4]
     pairs = torch.ops.polyop.nms_match(
         boxes[None, :, :4].float().contiguous(), scores[None, None].float().contiguous(),
-        torch.tensor(float(iou_threshold)), torch.tensor(-torch.inf),
+        torch.tensor(float(iou_threshold), device=boxes.device), torch.tensor(-torch.inf, device=boxes.device),
     )[:, 2:]  # fmt: skip
     suppressed = set(pairs[:, 1].tolist())
     groups = {i: [i] for i in scores.argsort(descending=True, stable=True).tolist() if i not in suppressed}
     for keeper, other in pairs.tolist():
         groups[keeper].append(other)
-    made = [torch.tensor(group) for group in groups.values()]
+    made = [torch.tensor(group, device=boxes.device) for group in groups.values()]
     return [group.numpy() for group in made] if array else made

@@ -1,0 +1,156 @@
+#include "adapters/torch/shapes.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "adapters/torch/checks.h"
+#include "adapters/torch/tree_domain.h"
+#include "core/call.h"
+#include "core/shape_eval.h"
+
+namespace polyop::torch_adapter {
+namespace {
+
+std::optional<DType> ParseDType(std::string_view name) {
+  for (int type = 0; type < kNumDTypes; ++type) {
+    if (NameOf(static_cast<DType>(type)) == name) return static_cast<DType>(type);
+  }
+  return std::nullopt;
+}
+
+// A real in JSON: JSON itself has neither infinities nor NaN.
+double Real(const Json& json) {
+  return json.is_string() ? std::strtod(json.get_ref<const std::string&>().c_str(), nullptr) : json.get<double>();
+}
+
+class JsonAttributes : public AttrSource {
+ public:
+  JsonAttributes(const Op& op, const Json& values) : op_(op), values_(values) {}
+  bool Get(const char* name, AttrValue* value) override {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return false;
+    const AttrInfo& info = *op_.FindAttribute(name);
+    if (info.spec.num_choices() > 0 || info.type == AttrType::kString) {
+      *value = AttrValue::String(found->get<std::string>());
+    } else if (info.type == AttrType::kInt) {
+      *value = AttrValue::Int(found->get<int64_t>());
+    } else if (info.type == AttrType::kInts) {
+      *value = AttrValue::Ints(found->get<std::vector<int64_t>>());
+    } else if (info.type == AttrType::kFloat) {
+      *value = AttrValue::Float(Real(*found));
+    } else {
+      std::vector<double> reals;
+      for (const Json& item : *found) reals.push_back(Real(item));
+      *value = AttrValue::Floats(std::move(reals));
+    }
+    return true;
+  }
+
+ private:
+  const Op& op_;
+  const Json& values_;
+};
+
+// The inputs of a request: types and ranks for the choice of a kernel, extents for the evaluator.
+struct Inputs {
+  std::vector<AnyTensor> tensors;
+  std::vector<Dims<TreeDim>> dims;
+};
+
+TreeDim ExtentOf(const Json& extent, int input, int dimension) {
+  if (extent.is_number_integer()) return TreeDomain().Const(extent.get<int64_t>());
+  return TreeDomain::Extent(input, dimension, extent.is_string() ? extent.get<std::string>() : "?");
+}
+
+Status ReadInputs(const Json& request, Inputs* inputs) {
+  for (const Json& input : request.at("inputs")) {
+    const int number = static_cast<int>(inputs->tensors.size());
+    AnyTensor& tensor = inputs->tensors.emplace_back();
+    Dims<TreeDim>& dims = inputs->dims.emplace_back();
+    dims.present = tensor.present = !input.is_null();
+    if (input.is_null()) continue;
+    const std::string name = input.at("name");
+    const Json& shape = input.at("shape");
+    const std::optional<DType> dtype = ParseDType(input.at("type").get<std::string>());
+    if (!dtype) return LacksType(name);
+    tensor.dtype = *dtype;
+    for (const Json& extent : shape) {
+      tensor.shape.push_back(extent.is_number_integer() ? extent.get<int64_t>() : 0);
+      if (dims.rank < kMaxRank) dims.push_back(ExtentOf(extent, number, dims.rank));  // more are refused
+    }
+  }
+  while (!inputs->tensors.empty() && !inputs->tensors.back().present) {
+    inputs->tensors.pop_back();
+    inputs->dims.pop_back();
+  }
+  return Status::Ok();
+}
+
+// An output whose extents, or the most that they may be, are numbers.
+Status CheckKnown(const TensorSpec& spec, const Dims<TreeDim>& dims) {
+  Shape most;
+  for (int d = 0; d < dims.rank; ++d) {
+    const Json& tree = dims.dim[d].tree;
+    const bool found = tree.is_array() && tree[0] == "found";
+    const Json& extent = found ? tree[2] : tree;
+    if (!extent.is_number_integer()) return Status::Ok();
+    most.push_back(extent.get<int64_t>());
+  }
+  return CheckOutput(spec, most);
+}
+
+Status Answer(const Op& op, const Json& request, Json* answer) {
+  Inputs inputs;
+  POLYOP_RETURN_IF_ERROR(ReadInputs(request, &inputs));
+  JsonAttributes attributes(op, request.at("attributes"));
+  Params params;
+  POLYOP_RETURN_IF_ERROR(op.MakeParams(NodeName(), attributes, &params));
+  const Kernel* kernel = nullptr;
+  const bool cuda = POLYOP_CUDA && request.at("cuda").get<bool>();
+  const Device device = cuda ? Device::kCuda : HostDeviceFor(op, inputs.tensors);
+  POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs.tensors, &kernel));
+
+  const OpSignature& resolved = op.signatures[kernel->signature];
+  TreeDomain domain;
+  ShapeEvaluator<TreeDomain> evaluator(resolved, op, params.get(), domain);
+  POLYOP_RETURN_IF_ERROR(evaluator.Bind(inputs.dims));
+  if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
+  Json outputs = Json::array();
+  for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
+    Dims<TreeDim> dims;
+    POLYOP_RETURN_IF_ERROR(evaluator.Output(o, &dims));
+    if (domain.problem() != nullptr) {
+      return InvalidArgument("output '", resolved.signature->output(o).name, "': ", domain.problem());
+    }
+    POLYOP_RETURN_IF_ERROR(CheckKnown(resolved.signature->output(o), dims));
+    Json shape = Json::array();
+    for (int d = 0; d < dims.rank; ++d) shape.push_back(dims.dim[d].tree);
+    outputs.push_back({{"type", NameOf(kernel->outputs[o])}, {"shape", shape}});
+  }
+  *answer = {{"outputs", outputs}, {"checks", domain.checks()}};
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string AnswerShapes(std::string_view text) {
+  const Json request = Json::parse(text);
+  const std::string name = request.at("operator");
+  const Op* op = FindOp(name);
+  Json answer;
+  const Status status = op != nullptr ? Answer(*op, request, &answer) : InvalidArgument("there is no such operator");
+  if (!status.ok()) answer = {{"error", "polyop::" + name + ": " + status.message()}};
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace polyop::torch_adapter
+
+extern "C" __attribute__((visibility("default"))) const char* polyop_shapes(const char* request) {
+  static thread_local std::string answer;
+  try {
+    answer = polyop::torch_adapter::AnswerShapes(request);
+  } catch (const std::exception& error) {  // the request is not what it should be
+    answer = polyop::torch_adapter::Json({{"error", std::string("polyop_shapes: ") + error.what()}}).dump();
+  }
+  return answer.c_str();
+}

@@ -1,0 +1,109 @@
+// The shape evaluator's domain of calls whose extents are not known yet: an extent is a number or an expression over
+// the inputs' extents, in JSON, which the caller computes when it has them.
+//
+//   7                        a number
+//   ["extent", i, d]         extent d of input i
+//   ["+", a, b]              also "-", "*", "//", "ceil_div", "min", "max"
+//   ["scale", a, 0.5]        floor(a * 0.5)
+//   ["broadcast", a, b]      the greater one, where the other is 1 or they are equal
+//   ["found", name, bound]   found by the kernel: one size for one name, at most the bound
+//   ["value", i, k]          element k of input i
+//   null                     decided by values inside of inputs
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/int_domain.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::torch_adapter {
+
+using Json = nlohmann::ordered_json;
+
+struct TreeDim {
+  Json tree;
+  bool data_dependent = true;  // only the kernel or a value tells
+  std::string symbol = "?";    // how messages call it
+
+  bool known() const { return tree.is_number_integer(); }
+  int64_t value() const { return tree.get<int64_t>(); }
+};
+
+class TreeDomain {
+ public:
+  using Dim = TreeDim;
+
+  static Dim Extent(int input, int dimension, std::string symbol) {
+    return {Json::array({"extent", input, dimension}), false, std::move(symbol)};
+  }
+
+  /// What the caller has to check when it knows the extents: pairs that must be equal, in the order of a real call.
+  const Json& checks() const { return checks_; }
+  /// As of IntDomain: why some extent could not be computed, or null.
+  const char* problem() const { return problem_; }
+
+  Dim Const(int64_t v) { return {Json(v), false, {}}; }
+  Dim Unknown() { return {}; }
+  Dim Pending(std::string_view name, const Dim& bound) {
+    return {Json::array({"found", std::string(name), bound.tree}), true, std::string(name)};
+  }
+  bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.known() && b.known() && a.value() != b.value(); }
+  void MustEqual(const Dim& wanted, const Dim& got) {
+    if (wanted.data_dependent || got.data_dependent || wanted.tree == got.tree) return;
+    checks_.push_back(Json::array({wanted.tree, got.tree}));
+  }
+  std::string Text(const Dim& d) const { return d.known() ? std::to_string(d.value()) : d.symbol; }
+
+  Dim Broadcast(const Dim& a, const Dim& b) {
+    if (a.known() && (b.known() || a.value() == 1)) return a.value() == 1 ? b : a;
+    if (b.known() && b.value() == 1) return a;
+    return Node("broadcast", a, b);
+  }
+
+  Dim Apply(ExprKind kind, const Dim& a, const Dim& b) {
+    if (a.known() && b.known())
+      return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, a.value(), b.value()); });
+    const bool divides = kind == ExprKind::kFloorDiv || kind == ExprKind::kCeilDiv;
+    if (divides && b.known() && b.value() == 1) return a;
+    if (divides && b.known() && b.value() <= 0) {  // the message that any dividend gets
+      return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, 0, b.value()); });
+    }
+    switch (kind) {
+      case ExprKind::kAdd: return Node("+", a, b);
+      case ExprKind::kSub: return Node("-", a, b);
+      case ExprKind::kMul: return Node("*", a, b);
+      case ExprKind::kFloorDiv: return Node("//", a, b);
+      case ExprKind::kCeilDiv: return Node("ceil_div", a, b);
+      case ExprKind::kMin: return Node("min", a, b);
+      case ExprKind::kMax: return Node("max", a, b);
+      default: return Unknown();
+    }
+  }
+
+  Dim FloorScale(const Dim& d, double scale) {
+    if (d.known()) return Compute([&](IntDomain& numbers) { return numbers.FloorScale(d.value(), scale); });
+    return {Json::array({"scale", d.tree, scale}), d.data_dependent, "?"};
+  }
+
+  Dim Input(int input, int64_t index) { return {Json::array({"value", input, index}), true, "?"}; }
+  bool InputReal(int, int64_t, double*) const { return false; }
+
+ private:
+  static Dim Node(const char* kind, const Dim& a, const Dim& b) {
+    return {Json::array({kind, a.tree, b.tree}), a.data_dependent || b.data_dependent, "?"};
+  }
+  // Numbers are computed as in a real call.
+  template <class Computation>
+  Dim Compute(const Computation& computation) {
+    IntDomain numbers({});
+    const int64_t value = computation(numbers);
+    if (problem_ == nullptr) problem_ = numbers.problem();
+    return Const(value);
+  }
+
+  Json checks_ = Json::array();
+  const char* problem_ = nullptr;
+};
+
+}  // namespace polyop::torch_adapter
