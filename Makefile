@@ -1,6 +1,6 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench gpu fuzz lint format docs wheel clean
+.PHONY: help setup build demo quick test bench gpu fuzz lint format docs wheel clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT"
@@ -16,6 +16,9 @@ build: ## build the library and the program, and make both usable from .venv
 
 demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and prints numbers
 	@tools/demo.sh
+
+quick: ## build and test what changed since the last commit, or on this branch, or SINCE=commit
+	@tools/quick.sh $(SINCE)
 
 test: ## every test: C++ (also under sanitizers), Python, packaging
 	@tools/test.sh

@@ -16,10 +16,11 @@ endif()
 include(CheckPIESupported)
 check_pie_supported()
 
+# Without this sloppiness ccache compiles whatever uses a precompiled header anew (cmake/precompiled.cmake).
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
 endif()
 
 # No -march=native: kernels are compiled once per instruction set and chosen at run time.

@@ -1,5 +1,7 @@
 # A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
 enable_testing()
+# Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
+set(polyop_test_options -O0 -fno-sanitize=undefined)
 
 # A C++ file that includes a .cu file, whose language CMake fixes: kernels/cuda/cuda.h lets it compile as C++.
 function(polyop_cuda_as_cxx source wrapper)
@@ -23,6 +25,14 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   endif()
   target_link_libraries(polyop_testing PUBLIC polyop_kernels GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
+
+  # What every test includes, compiled once with the flags of tests. An executable, because they are: code of a library
+  # is not that of a program.
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cc" CONTENT "int main() { return 0; }\n")
+  add_executable(polyop_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cc")
+  target_link_libraries(polyop_test_headers PRIVATE polyop_hwy GTest::gtest Threads::Threads)
+  target_compile_options(polyop_test_headers PRIVATE -Wno-shadow ${polyop_test_options})
+  polyop_precompile(polyop_test_headers ${polyop_std_headers} <gtest/gtest.h>)
 endif()
 
 # polyop_add_tests(LABEL [TARGET…]): every *_test.cc of the current folder, or of LABEL's, with these
@@ -38,11 +48,14 @@ function(polyop_add_tests folder)
     cmake_path(GET source STEM name)
     add_executable(${name} "${source}")
     target_link_libraries(${name} PRIVATE ${ARGN} polyop_kernels polyop_core polyop_testing GTest::gtest_main)
-    # Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
-    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
+    target_compile_options(${name} PRIVATE ${polyop_test_options})
+    polyop_reuse_precompiled(${name} polyop_test_headers)
     add_test(NAME ${name} COMMAND ${name})
     # A test that did not run fails.
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600
       FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];Running 0 tests")
+    if(label STREQUAL "tests") # random calls of every operator: the longest, so the first to start
+      set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
   endforeach()
 endfunction()

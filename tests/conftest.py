@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,10 @@ import pytest
 import polyop
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# As tools/common.sh has them, so that tests that build find in ccache what `make build` compiled.
+for name, value in {"CC": "gcc", "CXX": "g++", "CCACHE_BASEDIR": str(ROOT)}.items():
+    os.environ.setdefault(name, value)
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +46,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("parts of tests that were not run")
         for nodeid, why in sorted(said):
             terminalreporter.line(f"{nodeid}: {why}")
+
+
+@pytest.fixture(scope="module")
+def building_folder() -> Iterator[Path]:
+    """A temporary folder for a test that builds polyop. A build tree in it lies as deep as build/release: ccache compares
+    paths relative to the tree, and finds what was compiled there."""
+    folder = Path(tempfile.mkdtemp(prefix=".test-", dir=ROOT))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: of two processes none shall end with the longest of all."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,15 +24,15 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library and the test of an operator that lies in a temporary folder."""
-    folder = tmp_path_factory.mktemp("operator")
-    shutil.copytree(SAMPLE, folder / "ops")
+def build(building_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library and the test of an operator that lies in a temporary folder, elsewhere."""
+    folder, operators = building_folder, tmp_path_factory.mktemp("operator") / "ops"
+    shutil.copytree(SAMPLE, operators)
     cmake = Path(sys.executable).parent / "cmake"
     run(
         cmake if cmake.exists() else "cmake",
         *("-S", ROOT, "-B", folder / "build", "-G", "Ninja"),
-        f"-DPOLYOP_EXTRA_OPS_DIRS={folder / 'ops'}",
+        f"-DPOLYOP_EXTRA_OPS_DIRS={operators}",
         *("-DPOLYOP_OPS=my_add", "-DPOLYOP_BUILD_CLI=OFF"),
         f"-DPython3_EXECUTABLE={sys.executable}",
     )

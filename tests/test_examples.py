@@ -50,8 +50,8 @@ def test_knn_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_by_hand(tmp_path: Path) -> None:
-    said = run("by_hand", tmp_path)
+def test_by_hand(building_folder: Path) -> None:
+    said = run("by_hand", building_folder)
     assert said.count("equals NumPy") == 2
     assert said.count("'index'[1] is 50, wanted below 50") == 2
     assert "lines of code by polyop" in said

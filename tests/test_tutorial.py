@@ -15,7 +15,7 @@ TUTORIAL = ROOT / "docs" / "tutorials" / "your-own-operator.md"
 
 
 @pytest.mark.slow
-def test_every_step_does_what_it_says(tmp_path: Path) -> None:
+def test_every_step_does_what_it_says(building_folder: Path) -> None:
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", TUTORIAL.read_text(), re.DOTALL | re.MULTILINE)
     assert {kind for kind, _ in blocks} == {"sh", "diff", "python", "text"}
     environment = {
@@ -32,9 +32,11 @@ def test_every_step_does_what_it_says(tmp_path: Path) -> None:
             continue
         command = {"sh": ["bash", "-e"], "diff": ["patch", "-p0"], "python": [sys.executable, "-"]}[kind]
         if "export POLYOP_LIBRARY_DIR=" in text:
-            environment["POLYOP_LIBRARY_DIR"] = str(tmp_path / re.search(r"POLYOP_LIBRARY_DIR=\$PWD/(\S+)", text)[1])
+            environment["POLYOP_LIBRARY_DIR"] = str(
+                building_folder / re.search(r"POLYOP_LIBRARY_DIR=\$PWD/(\S+)", text)[1]
+            )
         done = subprocess.run(
-            command, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            command, input=text, cwd=building_folder, env=environment, capture_output=True, text=True, check=False
         )
         said = done.stdout + done.stderr
         assert done.returncode == 0, f"{text}\n{said}"

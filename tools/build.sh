@@ -20,7 +20,12 @@ link_into_venv() {
 }
 
 [ -x "$VENV/bin/cmake" ] || die "Run tools/setup.sh (or make setup) first."
-[ -f "build/$preset/build.ninja" ] || step "Configuring build/$preset" configure
+# What .venv has decides what is built (PyTorch's library), so the build is configured again when that changes.
+configured="build/$preset/.stamp-configured"
+if [ ! -f "build/$preset/build.ninja" ] || ! stamp_is "$configured" "$VENV"/.stamp-*; then
+  step "Configuring build/$preset" configure
+  stamp_write "$configured" "$VENV"/.stamp-*
+fi
 step "Building build/$preset" compile "$@"
 if [ "$preset" = release ]; then link_into_venv; fi
 # TensorRT's plugins are CUDA kernels: only the build with CUDA has them.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The demonstration: set-up, build, then models/demo.py.
+# The demonstration: set-up and build of what it runs, then models/demo.py.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-tools/setup.sh
-tools/build.sh release
+tools/setup.sh demo
+tools/build.sh release polyop polyop_onnxruntime
 exec "$VENV/bin/python" models/demo.py "$@"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# .venv with pinned packages, and older ONNX Runtimes beside it for compatibility tests.
+# setup_python.sh [demo]   .venv with pinned packages, and older ONNX Runtimes beside it for compatibility tests;
+# `demo`: only what building and the demonstration need.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PYTHON="${PYTHON:-python3}"
@@ -39,7 +40,12 @@ install() {
   die "Python 3.11 or newer is needed, $PYTHON is $("$PYTHON" --version). Set PYTHON=/path/to/a/newer/python3."
 has_venv || step "Making .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --clear "$VENV"
 
+if [ "${1:-}" = demo ]; then
+  install demo
+  exit 0
+fi
 install torch
+install demo
 install dev
 install exporters --no-deps
 install models -c requirements/torch.txt

@@ -25,25 +25,31 @@ install() {
   run_as_root env DEBIAN_FRONTEND="${DEBIAN_FRONTEND:-noninteractive}" \
     apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
 }
-install_with_fresh_lists() {
-  run_as_root apt-get update -q && install "$@"
-}
+read_lists() { run_as_root apt-get update -q; }
 
 command -v dpkg-query >/dev/null || die "This is not Debian or Ubuntu. Install the equivalents of: ${PACKAGES[*]}"
-missing=()
+missing=() optional=()
 for package in "${PACKAGES[@]}"; do installed "$package" || missing+=("$package"); done
-[ ${#missing[@]} -gt 0 ] || exit 0
+for package in "${OPTIONAL[@]}"; do command -v "$package" >/dev/null || optional+=("$package"); done
+[ $((${#missing[@]} + ${#optional[@]})) -gt 0 ] || exit 0
 
 if ! may_be_root; then
+  [ ${#missing[@]} -gt 0 ] || exit 0
   say "These system packages are missing. Ask for:"
   say "    apt-get install ${missing[*]}"
   exit 1
 fi
-for package in "${OPTIONAL[@]}"; do
-  if ! installed "$package" && available "$package"; then missing+=("$package"); fi
-done
+# Containers come without package lists: before they are read nothing is available, optional or not.
 lists=current
 for package in "${missing[@]}"; do available "$package" || lists=old; done
+[ "$lists" = current ] || step "Reading apt's package lists" read_lists
+for package in "${optional[@]}"; do
+  if available "$package"; then missing+=("$package"); fi
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
 title="Installing ${#missing[@]} system packages: ${missing[*]}"
-if [ "$lists" = current ] && (step "$title" install "${missing[@]}"); then exit 0; fi
-step "$title (after apt-get update)" install_with_fresh_lists "${missing[@]}"
+if [ "$lists" = current ]; then
+  if (step "$title" install "${missing[@]}"); then exit 0; fi
+  step "Reading apt's package lists, which may be old" read_lists
+fi
+step "$title" install "${missing[@]}"

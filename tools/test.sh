@@ -7,8 +7,8 @@ RESULTS="$ROOT/build/test-results"
 rm -rf "$RESULTS"
 
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
-# Two at a time: most wait for one thread of a program or a compiler.
-run_pytest() { python -m pytest -n 2 --dist loadfile --junitxml="$RESULTS/python/pytest.xml" "$@"; }
+# Two at a time: most wait for one thread of a program or a compiler. In the order of tests/conftest.py: the slowest first.
+run_pytest() { python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml="$RESULTS/python/pytest.xml" "$@"; }
 
 # A stage that fails does not keep the others from running.
 failed=()

@@ -1,0 +1,58 @@
+"""What `make quick` runs for a change."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """What tools/touched.py says if these files changed: for each first word of a line, the rest."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import touched
+
+    def ask(*changed: str) -> dict[str, str]:
+        monkeypatch.setattr(touched, "changed_files", lambda since: set(changed))
+        touched.main()
+        return {word: rest for word, _, rest in (line.partition(" ") for line in capsys.readouterr().out.splitlines())}
+
+    yield ask
+    sys.modules.pop("touched")
+
+
+@pytest.mark.parametrize("file", ["nms_cpu.cc", "nms.h", "nms_cuda.cu", "nms_reference.cc", "nms_test.cc"])
+def test_a_file_of_an_operator_touches_that_operator_alone(said, file: str) -> None:
+    lines = said(f"ops/nms/{file}")
+    assert lines["cxx"] == "nms_test"
+    assert lines["python"] == "nms or test_docs."
+    assert lines["build"].split() == ["polyop", "polyop_onnxruntime", "polyop_torch"]
+
+
+def test_a_familys_header_touches_the_operators_that_include_it_around_corners(said) -> None:
+    tests = said("families/boxes/boxes-inl.h")["cxx"].split()
+    assert {"nms_test", "soft_nms_test"} <= set(tests)
+    assert not {"my_add_test", "grid_sampler_test", "op_test"} & set(tests)
+
+
+def test_the_definition_touches_every_operator(said) -> None:
+    tests = said("core/signature.h")["cxx"].split()
+    assert {f"{folder.name}_test" for folder in (ROOT / "ops").iterdir()} <= set(tests)
+    assert {"signature_test", "robustness_test"} <= set(tests)
+
+
+def test_the_program_and_its_tests(said) -> None:
+    lines = said("cli/run.cc")
+    assert "files_test" in lines["cxx"].split()
+    assert "test_cli." in lines["python"].split(" or ")
+
+
+def test_documentation_alone_builds_no_test(said) -> None:
+    lines = said("docs/performance.md")
+    assert lines["cxx"] == ""
+    assert "test_docs." in lines["python"].split(" or ")
+    assert said("LICENSE") == {"cxx": "", "build": "", "python": ""}

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""touched.py [COMMIT]: the tests that the changes since COMMIT touch. Without one: the changes that are not committed, or
+those since the branch left main where there are none.
+
+Prints the names of C++ tests (they are targets, too) after "cxx", the other targets that the Python tests need after "build",
+and what pytest's -k takes after "python", a line each. A test is touched if it or what it includes changed, around any
+corner, or a file of the folder that it tests.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from check_rooms import INCLUDE, ROOT, room
+
+SOURCES = (".cc", ".h", ".cu")
+
+# The Python tests of a folder, tests/test_NAME.py; an operator's are those that name it.
+PYTHON_TESTS = {
+    "adapters/onnxruntime": ["onnxruntime_adapter", "exported_nodes", "verify", "packaging"],
+    "adapters/torch": ["torch", "gradients", "export", "modules"],
+    "adapters/tensorrt": ["tensorrt"],
+    "cli": ["cli", "drawing_and_new", "verify", "main_line"],
+    "python": ["torch", "gradients", "export", "modules", "onnxruntime_adapter"],
+    "docs": ["docs", "tutorial"],
+    "examples": ["examples"],
+    "models": ["srcnn", "srcnn_files"],
+    "core": ["definition_errors", "add_operator", "onnxruntime_adapter", "torch", "exported_nodes"],
+}
+
+
+def git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def is_commit(name: str) -> bool:
+    return subprocess.run(["git", "rev-parse", "-q", "--verify", name], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def changed_files(since: str | None) -> set[str]:
+    if since is None:
+        main = next(filter(is_commit, ("main", "origin/main", "HEAD")))
+        return changed_files("HEAD") or changed_files(git("merge-base", "HEAD", main)[0])
+    return {*git("diff", "--name-only", since), *git("ls-files", "--others", "--exclude-standard")}
+
+
+def closure(changed: set[str], files: list[str]) -> set[str]:
+    """The changed files, and all that include one of them."""
+    included_by: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        for included in INCLUDE.findall((ROOT / file).read_text(encoding="utf-8")):
+            included_by[included].add(file)
+    found, todo = set(), list(changed)
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            todo += included_by[file]
+    return found
+
+
+def part(file: str) -> str:
+    """The folder that a test tests as a whole: an operator, an adapter, or a room."""
+    depth = 2 if room(file) in ("ops", "adapters", "kernels", "families") else 1
+    return "/".join(file.split("/")[:depth])
+
+
+def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
+    parts = {part(file) for file in touched if file.endswith(SOURCES)}
+    return sorted(Path(f).stem for f in files if f.endswith("_test.cc") and (f in touched or part(f) in parts))
+
+
+def python_tests(changed: set[str], touched: set[str]) -> list[str]:
+    """Parts of names: of a file of tests, which then runs whole, or of the tests that name an operator."""
+    names = {f"test_{name}." for place, files in PYTHON_TESTS.items() for name in files if in_any(place, changed)}
+    names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/test_\w+\.py", file)}
+    operators = {file.split("/")[1] for file in touched if file.startswith("ops/")}
+    return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
+
+
+def in_any(place: str, files: set[str]) -> bool:
+    return any(file.startswith(place + "/") for file in files)
+
+
+def main(since: str | None = None) -> None:
+    changed = changed_files(since)
+    listed = git("ls-files", "--cached", "--others", "--exclude-standard", ":!tests/data", ":!examples")
+    files = [f for f in listed if f.endswith(SOURCES) and (ROOT / f).is_file()]
+    if not shutil.which("nvcc"):  # setup_python.sh has TensorRT's headers where CUDA is
+        print("There is no CUDA here: tests of the TensorRT adapter are not run", file=sys.stderr)
+        files = [f for f in files if not re.fullmatch(r"adapters/tensorrt/\w+_test\.cc", f)]
+    touched = closure(changed, files)
+    python = python_tests(changed, touched)
+    print("cxx", *cxx_tests(touched, files))
+    print("build", *(["polyop", "polyop_onnxruntime", "polyop_torch"] if python else []))
+    print("python", " or ".join(dict.fromkeys(python)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
