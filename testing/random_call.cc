@@ -212,6 +212,7 @@ class CallMaker {
       const int64_t at = draw_(static_cast<uint32_t>(t.size()));
       const bool extreme = kind_.values == CallKind::Values::kExtreme;
       extreme_ |= extreme;
+      call.has_non_finite |= !extreme;
       t.set(at, extreme ? Extreme(t.dtype(), draw_) : NonFinite(draw_));
     }
   }

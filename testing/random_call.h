@@ -35,7 +35,8 @@ struct RandomCall {
   std::vector<testing::HostTensor> inputs;
   bool optional_outputs = false;
   CallKind kind;
-  bool extreme = false;  // an attribute or an element is finite, and far from 1
+  bool extreme = false;         // an attribute or an element is far from 1
+  bool has_non_finite = false;  // an element is NaN or infinite
 
   /// "op(attributes; inputs)", for messages.
   std::string Text() const;
@@ -51,7 +52,10 @@ RandomCall MakeValidCall(const Op& op, const Draw& draw, const CallKind& kind, i
 /// How long tests play each operator: POLYOP_FUZZ_SECONDS, or `usual`.
 double SecondsEach(double usual);
 
-/// Runs the call once, on the best instruction set and one thread. A larger output than tests allow is an error.
+/// A larger output is refused, as a runtime out of memory would.
+inline constexpr int64_t kMaxOutputElements = int64_t{1} << 20;
+
+/// Runs the call once, on the best instruction set and one thread.
 Status RunOnce(const RandomCall& call, std::vector<testing::HostTensor>* outputs);
 
 /// What came of a call that is not wrong.

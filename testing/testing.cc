@@ -224,23 +224,28 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
 }
 
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs) {
+                    std::vector<HostTensor>* outputs, int wanted_outputs, int64_t most_elements) {
   RunOptions options;
   options.device = Device::kReference;
+  options.most_elements = most_elements;
   options.wanted_outputs = wanted_outputs;
-  std::vector<HostTensor> wide = inputs;
-  for (const Kernel& k : op.kernels) {
-    if (k.device != Device::kReference) continue;
-    const Signature& s = *op.signatures[k.signature].signature;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
-      if (!inputs[i].present() || s.input(index).any_dtype) continue;
-      if (IsReal(inputs[i].dtype()) && IsReal(k.inputs[index])) wide[i] = inputs[i].Cast(k.inputs[index]);
+  // First with the integers that came; else with wider ones, for a reference that has those alone.
+  for (const bool widen : {false, true}) {
+    for (const Kernel& k : op.kernels) {
+      if (k.device != Device::kReference) continue;
+      const Signature& s = *op.signatures[k.signature].signature;
+      std::vector<HostTensor> wide = inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
+        if (!inputs[i].present() || s.input(index).any_dtype) continue;
+        const DType from = inputs[i].dtype(), to = k.inputs[index];
+        const bool integers = widen && !IsReal(from) && !IsReal(to) && SizeOf(from) < SizeOf(to);
+        if (integers || (IsReal(from) && IsReal(to))) wide[i] = inputs[i].Cast(to);
+      }
+      if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
     }
-    if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
-    wide = inputs;
   }
-  return RunOp(op, params, wide, outputs, options);
+  return RunOp(op, params, inputs, outputs, options);
 }
 
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,

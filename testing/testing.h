@@ -95,9 +95,10 @@ Tolerance ToleranceFor(DType dtype);
 void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what);
 
 /// The reference kernel's outputs for these inputs: floating inputs are widened to f64 where the
-/// signature has a type variable.
+/// signature has a type variable, integers to those that it takes.
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs = 99);
+                    std::vector<HostTensor>* outputs, int wanted_outputs = 99,
+                    int64_t most_elements = std::numeric_limits<int64_t>::max());
 
 /// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: its source on the CPU with
 /// threads in two orders, or, in a build with CUDA, on the GPU. Expects all thread counts and orders to give the same
