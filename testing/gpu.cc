@@ -91,8 +91,11 @@ void* TestGpu::Allocate(size_t bytes) {
 #endif
 
 Status TestGpu::AllocateFor(const AnyTensor& tensor, void** there) {
-  *there = Allocate(BytesOf(tensor));
-  return *there != nullptr ? Status::Ok() : Internal("out of memory: ", BytesOf(tensor), " bytes on the GPU");
+  const size_t front = misaligned_ ? SizeOf(tensor.dtype) : 0;
+  auto* const piece = static_cast<char*>(Allocate(front + BytesOf(tensor)));
+  if (piece == nullptr) return Internal("out of memory: ", BytesOf(tensor), " bytes on the GPU");
+  *there = piece + front;
+  return Status::Ok();
 }
 
 Status TestGpu::Upload(const AnyTensor& tensor, void** there) {
@@ -104,7 +107,8 @@ Status TestGpu::Download(const AnyTensor& tensor, const void* there) {
   return TheGpuMemory().copy(nullptr, tensor.data, there, BytesOf(tensor), true);
 }
 
-TestGpu::TestGpu(size_t most_bytes) : most_bytes_(most_bytes), memory_(new Memory) {
+TestGpu::TestGpu(size_t most_bytes, bool misaligned)
+    : most_bytes_(most_bytes), misaligned_(misaligned), memory_(new Memory) {
   backend_.self = this;
   backend_.allocate = [](void* self, size_t bytes) { return static_cast<TestGpu*>(self)->Allocate(bytes); };
 }

@@ -18,8 +18,9 @@ class TestGpu {
   /// From now on, blocks and threads of the emulation run backwards (or forwards again).
   static void RunBackwards(bool backwards);
 
-  /// More than `most_bytes` in one piece are refused.
-  explicit TestGpu(size_t most_bytes);
+  /// More than `most_bytes` in one piece are refused. With `misaligned`, tensors (not scratch) begin at multiples of
+  /// their elements' size only.
+  explicit TestGpu(size_t most_bytes, bool misaligned = false);
   ~TestGpu();
   TestGpu(const TestGpu&) = delete;
   TestGpu& operator=(const TestGpu&) = delete;
@@ -38,6 +39,7 @@ class TestGpu {
  private:
   struct Memory;
   size_t most_bytes_;
+  bool misaligned_;
   std::unique_ptr<Memory> memory_;
   DeviceBackend backend_;
 };

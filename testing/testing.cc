@@ -6,7 +6,6 @@
 #include <iostream>
 #include <utility>
 
-#include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/device_run.h"
 #include "core/elements.h"
@@ -61,16 +60,18 @@ class GpuOutputs : public OutputSource {
   std::vector<std::pair<AnyTensor, void*>> made_;
 };
 
-Status RunOnGpu(const Op& op, const void* params, std::vector<AnyTensor> inputs, OutputSource& outputs,
-                int64_t most_elements) {
-  TestGpu gpu(most_elements > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most_elements) * 64);
+Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
+                OutputSource& outputs, const RunOptions& options) {
+  const int64_t most = options.most_elements;
+  TestGpu gpu(most > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most) * 64, options.misaligned);
+  const OpSignature& signature = op.signatures[kernel.signature];
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int index = SpecIndex(*op.signatures[0].signature, i);
-    if (!inputs[i].present || op.signatures[0].needs_value(index)) continue;  // values that decide shapes stay here
+    const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
+    if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
     POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
   }
   GpuOutputs on_gpu(outputs, gpu);
-  POLYOP_RETURN_IF_ERROR(CallOnDevice(op, params, inputs, on_gpu, gpu.backend()));
+  POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));
   return on_gpu.Download();
 }
 
@@ -118,8 +119,9 @@ class ListedAttributes : public AttrSource {
 
 }  // namespace
 
-HostTensor::HostTensor(DType dtype, const Shape& shape) : present_(true), dtype_(dtype), shape_(shape) {
-  bytes_.assign(static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype), 0xA5);
+HostTensor::HostTensor(DType dtype, const Shape& shape, bool aligned)
+    : present_(true), dtype_(dtype), shape_(shape), front_(aligned ? 0 : SizeOf(dtype)) {
+  bytes_.assign(front_ + static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype), 0xA5);
 }
 
 HostTensor HostTensor::Of(DType dtype, const Shape& shape, const std::vector<double>& values) {
@@ -149,12 +151,12 @@ void HostTensor::KeepRows(int64_t rows) {
   Shape shape = shape_;
   shape[0] = rows;
   shape_ = shape;
-  bytes_.resize(static_cast<size_t>(size()) * SizeOf(dtype_));
+  bytes_.resize(front_ + static_cast<size_t>(size()) * SizeOf(dtype_));
 }
 
-double HostTensor::at(int64_t i) const { return ReadElement(dtype_, bytes_.data(), i); }
+double HostTensor::at(int64_t i) const { return ReadElement(dtype_, data<char>(), i); }
 
-void HostTensor::set(int64_t i, double value) { WriteElement(dtype_, bytes_.data(), i, value); }
+void HostTensor::set(int64_t i, double value) { WriteElement(dtype_, data<char>(), i, value); }
 
 std::vector<double> HostTensor::ToDoubles() const {
   std::vector<double> values(static_cast<size_t>(size()));
@@ -168,19 +170,31 @@ HostTensor HostTensor::Cast(DType dtype) const {
   return t;
 }
 
-AnyTensor HostTensor::view() const { return {const_cast<unsigned char*>(bytes_.data()), dtype_, present_, shape_}; }
+AnyTensor HostTensor::view() const { return {const_cast<char*>(data<char>()), dtype_, present_, shape_}; }
+
+bool HostTensor::SameBytes(const HostTensor& other) const {
+  return shape_ == other.shape_ && dtype_ == other.dtype_ &&
+         std::equal(bytes_.begin() + static_cast<std::ptrdiff_t>(front_), bytes_.end(),
+                    other.bytes_.begin() + static_cast<std::ptrdiff_t>(other.front_), other.bytes_.end());
+}
 
 Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
              const RunOptions& options) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : inputs) views.push_back(t.view());
-  outputs->clear();
-  OwnedOutputs source(outputs, options);
-  if (options.device == GpuDevice()) return RunOnGpu(op, params, views, source, options.most_elements);
+  const Kernel* kernel = nullptr;
+  POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
+  if (options.device == GpuDevice()) {
+    outputs->clear();
+    OwnedOutputs source(outputs, options);
+    return RunOnGpu(op, *kernel, params, views, source, options);
+  }
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);
   const Context context(pool.backend());
-  const Status status = Call(op, options.device, params, views, source, &context);
+  outputs->clear();
+  OwnedOutputs source(outputs, options);
+  const Status status = op.Run(*kernel, params, views, source, &context);
   POLYOP_RETURN_IF_ERROR(ForceIsa(""));
   return status;
 }
@@ -210,23 +224,28 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
 }
 
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs) {
+                    std::vector<HostTensor>* outputs, int wanted_outputs, int64_t most_elements) {
   RunOptions options;
   options.device = Device::kReference;
+  options.most_elements = most_elements;
   options.wanted_outputs = wanted_outputs;
-  std::vector<HostTensor> wide = inputs;
-  for (const Kernel& k : op.kernels) {
-    if (k.device != Device::kReference) continue;
-    const Signature& s = *op.signatures[k.signature].signature;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
-      if (!inputs[i].present() || s.input(index).any_dtype) continue;
-      if (IsReal(inputs[i].dtype()) && IsReal(k.inputs[index])) wide[i] = inputs[i].Cast(k.inputs[index]);
+  // First with the integers that came; else with wider ones, for a reference that has those alone.
+  for (const bool widen : {false, true}) {
+    for (const Kernel& k : op.kernels) {
+      if (k.device != Device::kReference) continue;
+      const Signature& s = *op.signatures[k.signature].signature;
+      std::vector<HostTensor> wide = inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
+        if (!inputs[i].present() || s.input(index).any_dtype) continue;
+        const DType from = inputs[i].dtype(), to = k.inputs[index];
+        const bool integers = widen && !IsReal(from) && !IsReal(to) && SizeOf(from) < SizeOf(to);
+        if (integers || (IsReal(from) && IsReal(to))) wide[i] = inputs[i].Cast(to);
+      }
+      if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
     }
-    if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
-    wide = inputs;
   }
-  return RunOp(op, params, wide, outputs, options);
+  return RunOp(op, params, inputs, outputs, options);
 }
 
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,

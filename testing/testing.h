@@ -21,7 +21,8 @@ namespace polyop::testing {
 class HostTensor {
  public:
   HostTensor() = default;  // absent
-  HostTensor(DType dtype, const Shape& shape);
+  /// Filled with garbage. If not `aligned`, it begins at a multiple of the elements' size, and of nothing larger.
+  HostTensor(DType dtype, const Shape& shape, bool aligned = true);
 
   /// Elements converted from double (rounded to nearest for f16 and bf16).
   static HostTensor Of(DType dtype, const Shape& shape, const std::vector<double>& values);
@@ -41,11 +42,11 @@ class HostTensor {
   int64_t size() const { return shape_.NumElements().value(); }
   template <class T>
   T* data() {
-    return reinterpret_cast<T*>(bytes_.data());
+    return reinterpret_cast<T*>(bytes_.data() + front_);
   }
   template <class T>
   const T* data() const {
-    return reinterpret_cast<const T*>(bytes_.data());
+    return reinterpret_cast<const T*>(bytes_.data() + front_);
   }
   double at(int64_t i) const;
   void set(int64_t i, double value);
@@ -54,12 +55,14 @@ class HostTensor {
   /// Drops all but the first rows (of dimension 0).
   void KeepRows(int64_t rows);
   AnyTensor view() const;
-  bool SameBytes(const HostTensor& other) const { return shape_ == other.shape_ && bytes_ == other.bytes_; }
+  /// The same shape and bits.
+  bool SameBytes(const HostTensor& other) const;
 
  private:
   bool present_ = false;
   DType dtype_ = DType::kF32;
   Shape shape_;
+  size_t front_ = 0;  // bytes before the first element
   std::vector<unsigned char> bytes_;
 };
 
@@ -69,6 +72,7 @@ struct RunOptions {
   std::string isa;                                              // "" = best
   int wanted_outputs = 99;                                      // optional outputs from this index on are not wanted
   int64_t most_elements = std::numeric_limits<int64_t>::max();  // of an output; more is an error
+  bool misaligned = false;  // on the GPU: tensors begin at multiples of their elements' size only
 };
 
 /// Runs the operator's kernel for the inputs' types. Outputs are filled with garbage before.
@@ -91,9 +95,10 @@ Tolerance ToleranceFor(DType dtype);
 void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what);
 
 /// The reference kernel's outputs for these inputs: floating inputs are widened to f64 where the
-/// signature has a type variable.
+/// signature has a type variable, integers to those that it takes.
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs = 99);
+                    std::vector<HostTensor>* outputs, int wanted_outputs = 99,
+                    int64_t most_elements = std::numeric_limits<int64_t>::max());
 
 /// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: its source on the CPU with
 /// threads in two orders, or, in a build with CUDA, on the GPU. Expects all thread counts and orders to give the same

@@ -7,6 +7,9 @@
 #define POLYOP_FAMILIES_BOXES_BOXES_INL_H_
 #endif
 
+#include <cmath>
+#include <limits>
+
 #include "core/context.h"
 #include "families/boxes/boxes_overlap.h"
 #include "families/boxes/rotated_boxes.h"
@@ -32,12 +35,20 @@ struct BoxArrays {
   }
   static int64_t FloatsFor(int64_t capacity) { return kArrays * (capacity + kPad); }
 
+  /// Below this a float test of overlaps is not exact enough: products of lengths underflow.
+  static constexpr float kLeastArea = 1e-30f;
+
   void Set(int64_t i, const float* box, float offset) const {
     x1[i] = box[0];
     y1[i] = box[1];
     x2[i] = box[2];
     y2[i] = box[3];
-    area[i] = (box[2] - box[0] + offset) * (box[3] - box[1] + offset);
+    const float width = box[2] - box[0] + offset, height = box[3] - box[1] + offset;
+    area[i] = AreaOrLeast(width * height, width != 0 && height != 0);
+  }
+  /// An area is 0 only where a side is.
+  static float AreaOrLeast(float area, bool has_area) {
+    return area == 0 && has_area ? std::numeric_limits<float>::denorm_min() : area;
   }
   /// What boxes i of this and k of `other` share, exactly.
   BoxOverlap Overlap(int64_t i, const BoxArrays& other, int64_t k, double offset) const {
@@ -54,9 +65,22 @@ struct BoxArrays {
   }
 };
 
+/// Calls visit(lane) for the lanes of `mask` before `count`, in order, until it returns true; returns whether it did.
+template <class D, class M, class Visit>
+HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
+  if (hn::AllFalse(d, mask)) return false;
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(d, mask, bits);
+  for (int64_t lane = 0; lane < count; ++lane) {
+    if ((bits[lane / 8] >> (lane % 8) & 1) && visit(lane)) return true;
+  }
+  return false;
+}
+
 /// Calls exact(k) for those of others[begin, end) that box i may overlap by `threshold` or more, in order, until it
 /// returns true; returns whether it did. A float test finds them (its error is below 1e-6 of the union, so none is
-/// missed). With kBounds the boxes are only bounds of shapes of the given areas.
+/// missed); for a tiny box, or next to no threshold, all boxes that touch are suspects, for products underflow. With
+/// kBounds the boxes are only bounds of shapes of the given areas.
 template <bool kBounds, class Exact>
 bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others, int64_t begin, int64_t end,
                 float offset, float threshold, const Exact& exact) {
@@ -66,24 +90,25 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
   const auto x2 = hn::Set(d, candidates.x2[i]), y2 = hn::Set(d, candidates.y2[i]);
   const auto area = hn::Set(d, candidates.area[i]), shift = hn::Set(d, offset), zero = hn::Zero(d);
   const auto bound = hn::Set(d, threshold * (1 - 4e-6f));
+  const bool touching_suffices =
+      threshold < 1e-6f || (candidates.area[i] != 0 && std::fabs(candidates.area[i]) < BoxArrays::kLeastArea);
   for (int64_t k = begin; k < end; k += lanes) {
     const auto width =
         hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, others.x2 + k)), hn::Max(x1, hn::LoadU(d, others.x1 + k))), shift);
     const auto height =
         hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, others.y2 + k)), hn::Max(y1, hn::LoadU(d, others.y1 + k))), shift);
+    if (touching_suffices) {
+      const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
+      if (VisitLanes(d, touching, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
+      continue;
+    }
     const auto other_area = hn::LoadU(d, others.area + k);
     auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
     if constexpr (kBounds) intersection = hn::Min(intersection, hn::Min(area, other_area));
     const auto united = hn::Sub(hn::Add(area, other_area), intersection);
     // Written so that NaN (overflowed areas) is a suspect too.
-    const auto suspect =
-        hn::AndNot(hn::Le(intersection, hn::Mul(bound, united)), hn::FirstN(d, static_cast<size_t>(end - k)));
-    if (hn::AllFalse(d, suspect)) continue;
-    uint8_t bits[8] = {};
-    hn::StoreMaskBits(d, suspect, bits);
-    for (int64_t lane = 0; lane < std::min(lanes, end - k); ++lane) {
-      if ((bits[lane / 8] >> (lane % 8) & 1) && exact(k + lane)) return true;
-    }
+    const auto suspect = hn::Not(hn::Le(intersection, hn::Mul(bound, united)));
+    if (VisitLanes(d, suspect, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
   }
   return false;
 }
@@ -172,13 +197,15 @@ struct RotatedBoxes {
   void Set(int64_t i, const float* box) const {
     const RotatedBox r = RotatedBox::Of(box);
     sorted_exact[i] = r;
-    // Rounding to float may cut an edge: the bounds grow by more than that.
-    const double grow_x = 1e-6 * (std::fabs(r.x) + r.ReachX()), grow_y = 1e-6 * (std::fabs(r.y) + r.ReachY());
+    // Rounding to float may cut an edge: the bounds grow by more than that, also among denormal numbers.
+    constexpr double kLeastGrowth = 1e-37;
+    const double grow_x = 1e-6 * (std::fabs(r.x) + r.ReachX()) + kLeastGrowth;
+    const double grow_y = 1e-6 * (std::fabs(r.y) + r.ReachY()) + kLeastGrowth;
     sorted.x1[i] = static_cast<float>(r.x - r.ReachX() - grow_x);
     sorted.y1[i] = static_cast<float>(r.y - r.ReachY() - grow_y);
     sorted.x2[i] = static_cast<float>(r.x + r.ReachX() + grow_x);
     sorted.y2[i] = static_cast<float>(r.y + r.ReachY() + grow_y);
-    sorted.area[i] = static_cast<float>(r.area);
+    sorted.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
   }
   bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
     return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, threshold,

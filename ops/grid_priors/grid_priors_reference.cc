@@ -10,8 +10,8 @@ Status GridPriorsReference(const GridPriors& op, const Context&, Tensor<const do
     for (int64_t x = 0; x < width.shape[0]; ++x) {
       for (int64_t a = 0; a < base.dim(0); ++a, ++row) {
         for (int64_t c = 0; c < 4; ++c) {
-          const int64_t shift = c % 2 == 0 ? x * op.stride_w : y * op.stride_h;
-          priors[row * 4 + c] = base[a * 4 + c] + static_cast<double>(shift);
+          const auto cell = static_cast<double>(c % 2 == 0 ? x : y);
+          priors[row * 4 + c] = base[a * 4 + c] + cell * static_cast<double>(c % 2 == 0 ? op.stride_w : op.stride_h);
         }
       }
     }

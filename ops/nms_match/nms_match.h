@@ -20,17 +20,18 @@ struct NmsMatch {
           "with it is iou_threshold or more; equal scores go by the lower index, NaN comes last. The result holds rows "
           "(picture, class, box, suppressed box), in the order of pictures, classes, and falling scores of both. Boxes "
           "of a score that is not above score_threshold take boxes too, but are not listed. A box with a NaN "
-          "or reversed coordinate has IoU 0 with every other. A threshold that is NaN is an error.",
+          "or reversed coordinate, or an infinite area, has IoU 0 with every other. A threshold that is NaN is an "
+          "error.",
       .source = "`mmcv.ops.nms_match`; MMDeploy's NMSMatch",
-      .differences = "none known; IoU is decided in double precision",
+      .differences = "none known; the IoU is found in double precision and rounded to float",
   };
 };
 
-/// Whether the IoU is the threshold or more. 1e-10 is added to the union, as MMDeploy does: two equal boxes without
-/// area do not match.
-POLYOP_HD inline bool Matches(const BoxOverlap& overlap, double threshold) {
+/// Whether the IoU, rounded to float, is the threshold or more. So 3 / 10 is 0.3f, as it is where all is in float; two
+/// equal boxes without area do not match.
+POLYOP_HD inline bool Matches(const BoxOverlap& overlap, float threshold) {
   if (threshold <= 0) return true;
-  return overlap.intersection > 0 && overlap.intersection >= threshold * (overlap.united + 1e-10);
+  return overlap.intersection > 0 && static_cast<float>(overlap.intersection / overlap.united) >= threshold;
 }
 
 }  // namespace polyop

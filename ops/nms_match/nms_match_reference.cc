@@ -8,9 +8,9 @@
 namespace polyop {
 namespace {
 
-double Iou(const float* a, const float* b) {
-  const double width = std::fmin(a[2], b[2]) - std::fmax(a[0], b[0]);
-  const double height = std::fmin(a[3], b[3]) - std::fmax(a[1], b[1]);
+float Iou(const float* a, const float* b) {
+  const double width = std::fmin(a[2], b[2]) - static_cast<double>(std::fmax(a[0], b[0]));
+  const double height = std::fmin(a[3], b[3]) - static_cast<double>(std::fmax(a[1], b[1]));
   for (int i = 0; i < 4; ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) return 0;
   }
@@ -18,7 +18,8 @@ double Iou(const float* a, const float* b) {
   const auto area = [](const float* box) {
     return (static_cast<double>(box[2]) - box[0]) * (static_cast<double>(box[3]) - box[1]);
   };
-  return width * height / (area(a) + area(b) - width * height + 1e-10);
+  const auto iou = static_cast<float>(width * height / (area(a) + area(b) - width * height));
+  return iou > 0 ? iou : 0;  // NaN, of infinite areas, too
 }
 
 Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
@@ -39,7 +40,7 @@ Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3>
         const int64_t best = left.front();
         std::vector<int64_t> rest;
         for (size_t k = 1; k < left.size(); ++k) {
-          if (Iou(box + 4 * best, box + 4 * left[k]) >= static_cast<double>(iou_threshold[0])) {
+          if (Iou(box + 4 * best, box + 4 * left[k]) >= iou_threshold[0]) {
             if (score[best] > score_threshold[0]) rows.insert(rows.end(), {b, c, best, left[k]});
           } else {
             rest.push_back(left[k]);

@@ -33,14 +33,40 @@ TEST(NmsMatch, ListsWhatEachBoxSuppressed) {
   EXPECT_EQ(ToString(out[0].shape()), "[0, 4]");  // strictly above
 }
 
+// Two boxes of one corner, of which the second lies within the first: its IoU is the quotient of the areas.
 TEST(NmsMatch, TheThresholdItselfSuppresses) {
-  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 2, 4}, {0, 0, 1024, 1024, 0, 0, 1024, 512});
-  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 2}, {1, 0.5});
-  std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.49999997), Scalar(0)}, &out).ok());
-  EXPECT_EQ(out[0].size(), 4);
-  ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.50000006), Scalar(0)}, &out).ok());
-  EXPECT_EQ(out[0].size(), 0);
+  struct Case {
+    double width, height, inner_width, inner_height;
+    float iou;
+  };
+  const Case cases[] = {
+      {1, 10, 1, 5, 0.5f},
+      {1024, 1024, 1024, 512, 0.5f},
+      {1, 10, 1, 3, 0.3f},
+      {1, 10, 1, 7, 0.7f},
+      {100, 10, 100, 1, 0.1f},
+      {3, 3, 3, 3, 1.0f},
+      {0.5, 0.5, 0.25, 0.25, 0.25f},
+      {1e-3, 1e-3, 1e-3, 1e-3, 1.0f},
+      {1e-22, 1e-22, 1e-22, 1e-22, 1.0f},
+      {1e20, 1e20, 1e20, 1e20, 1.0f},
+  };
+  const auto matches = [](const Case& c, float threshold) {
+    const HostTensor boxes =
+        HostTensor::Of(DType::kF32, {1, 2, 4}, {0, 0, c.width, c.height, 0, 0, c.inner_width, c.inner_height});
+    const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 2}, {1, 0.5});
+    std::vector<HostTensor> out;
+    const NmsMatch op;
+    ExpectMatchesReference(op, {boxes, scores, Scalar(threshold), Scalar(0)});
+    EXPECT_TRUE(testing::Run(op, {boxes, scores, Scalar(threshold), Scalar(0)}, &out).ok());
+    return out.at(0).ToDoubles() == std::vector<double>{0, 0, 0, 1};
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(Concat(c.width, " x ", c.height, " and ", c.inner_width, " x ", c.inner_height));
+    EXPECT_TRUE(matches(c, c.iou));
+    EXPECT_TRUE(matches(c, std::nextafter(c.iou, 0.0f)));
+    EXPECT_FALSE(matches(c, std::nextafter(c.iou, 2.0f)));
+  }
 }
 
 TEST(NmsMatch, MatchesReference) {

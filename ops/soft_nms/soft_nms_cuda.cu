@@ -1,5 +1,5 @@
 #include "kernels/cuda/block_reduce.h"
-#include "ops/soft_nms/soft_nms.h"
+#include "ops/soft_nms/soft_nms_rule.h"
 
 namespace polyop {
 namespace {
@@ -24,10 +24,13 @@ struct Rule {
   POLYOP_HD float Weight(const float* a, const float* b) const {
     const float width = (a[2] < b[2] ? a[2] : b[2]) - (a[0] > b[0] ? a[0] : b[0]) + offset;
     const float height = (a[3] < b[3] ? a[3] : b[3]) - (a[1] > b[1] ? a[1] : b[1]) + offset;
-    const float intersection = width > 0 && height > 0 ? width * height : 0;
-    float iou = intersection / (Area(a) + Area(b) - intersection);
-    if (!(intersection > 0) || !(iou > 0)) iou = 0;  // NaN too
-    if (method == SoftNms::Method::kGaussian) return std::exp(iou * iou * (-1.0f / sigma));
+    if (!(width > 0) || !(height > 0)) return Weight(0);
+    const float intersection = width * height, united = Area(a) + Area(b) - intersection;
+    const float iou = intersection / united;
+    return Weight(IouDoubt::Of(iou, united, iou_threshold) ? ExactIou(a, b, offset) : iou);
+  }
+  POLYOP_HD float Weight(float iou) const {
+    if (method == SoftNms::Method::kGaussian) return std::exp(-(iou * iou / sigma));
     if (!(iou >= iou_threshold)) return 1;
     return method == SoftNms::Method::kLinear ? 1 - iou : 0;
   }
@@ -79,7 +82,7 @@ Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const floa
         best[t] = {0, -1};
         for (int64_t i = t; i < count; i += kThreads) {
           if (left[i] != left[i]) continue;
-          const float score = left[i] * rule.Weight(from + 4 * box, from + 4 * i);
+          const float score = LoweredScore(left[i], rule.Weight(from + 4 * box, from + 4 * i));
           left[i] = score < least ? NAN : score;
           if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
         }

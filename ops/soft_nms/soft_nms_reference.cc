@@ -7,14 +7,17 @@ namespace polyop {
 namespace {
 
 double Iou(const float* a, const float* b, double offset) {
+  for (int i = 0; i < 4; ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) return 0;
+  }
   const double width = std::fmin(a[2], b[2]) - static_cast<double>(std::fmax(a[0], b[0])) + offset;
   const double height = std::fmin(a[3], b[3]) - static_cast<double>(std::fmax(a[1], b[1])) + offset;
   if (!(width > 0 && height > 0)) return 0;
   const auto area = [offset](const float* r) {
     return (static_cast<double>(r[2]) - r[0] + offset) * (static_cast<double>(r[3]) - r[1] + offset);
   };
-  const double iou = width * height / (area(a) + area(b) - width * height);
-  return iou > 0 ? iou : 0;  // NaN too
+  const auto iou = static_cast<float>(width * height / (area(a) + area(b) - width * height));
+  return iou > 0 ? static_cast<double>(iou) : 0;  // NaN, of infinite areas, too
 }
 
 double Weight(const SoftNms& op, double iou) {
@@ -30,7 +33,7 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
                         Pending<float, 2> dets, Pending<int64_t, 1> keep) {
   struct Box {
     int64_t index;
-    double score;
+    float score;
   };
   std::vector<Box> left, taken;
   for (int64_t i = 0; i < boxes.dim(0); ++i) {
@@ -46,8 +49,9 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
     std::vector<Box> next;
     for (Box other : left) {
-      other.score *=
+      const double weight =
           Weight(op, Iou(boxes.data() + 4 * box.index, boxes.data() + 4 * other.index, static_cast<double>(op.offset)));
+      other.score = weight < std::ldexp(1, -126) ? 0 : static_cast<float>(other.score * weight);
       if (!(other.score < op.min_score)) next.push_back(other);
     }
     left = next;
@@ -59,7 +63,7 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
   for (size_t i = 0; i < taken.size(); ++i) {
     for (size_t k = 0; k < 4; ++k)
       out[static_cast<int64_t>(5 * i + k)] = boxes[4 * taken[i].index + static_cast<int64_t>(k)];
-    out[static_cast<int64_t>(5 * i + 4)] = static_cast<float>(taken[i].score);
+    out[static_cast<int64_t>(5 * i + 4)] = taken[i].score;
     indices[static_cast<int64_t>(i)] = taken[i].index;
   }
   return Status::Ok();

@@ -80,6 +80,63 @@ TEST(SoftNms, NanAndInfinity) {
   }
 }
 
+// Every kind of score beside every kind of box, in sets of every length up to some vectors.
+TEST(SoftNms, EveryKindOfScoreAndBox) {
+  const double kScores[] = {INFINITY, -INFINITY, NAN, 0.5, 0.25, 0, -0.0, -1, 1e-40, 3e38, -3e38};
+  const double kBoxes[][4] = {
+      {0, 0, 8, 8},
+      {0, 0, 8, 4},
+      {0, 0, 4, 8},
+      {4, 4, 8, 8},
+      {50, 50, 58, 58},
+      {8, 8, 0, 0},
+      {NAN, 0, 8, 8},
+      {0, 0, 8, NAN},
+      {-INFINITY, 0, 8, 8},
+      {0, 0, 8, INFINITY},
+      {-1e30, -1e30, 1e30, 1e30},
+      {-1e30, -1e30, 0, 1e30},
+      {0, 0, 1e-30, 1e-30},
+      {0, 0, 1e-30, 5e-31},
+      {0, 0, 0, 0},
+      {0, 0, 1e-42, 1e-42},
+  };
+  std::mt19937 rng(5);
+  const auto pick = [&](const auto& items) -> const auto& { return items[rng() % std::size(items)]; };
+  for (int round = 0; round < 400; ++round) {
+    const int64_t count = static_cast<int64_t>(rng() % 70);
+    const bool all_alike = rng() % 4 == 0;  // equal scores, equal boxes
+    HostTensor boxes(DType::kF32, {count, 4}), scores(DType::kF32, {count});
+    for (int64_t i = 0; i < count; ++i) {
+      scores.set(i, all_alike && i > 0 ? scores.at(0) : pick(kScores));
+      const double* const box = pick(kBoxes);
+      for (int64_t k = 0; k < 4; ++k) boxes.set(4 * i + k, all_alike && i > 0 ? boxes.at(k) : box[k]);
+    }
+    const SoftNms::Method methods[] = {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian};
+    const float thresholds[] = {0, 0.3f, 0.5f, 1}, sigmas[] = {1e-40f, 1e-3f, 0.5f, 1e30f};
+    const float least[] = {-INFINITY, -1, 0, 1e-3f, INFINITY};
+    const SoftNms op{.iou_threshold = pick(thresholds),
+                     .sigma = pick(sigmas),
+                     .min_score = pick(least),
+                     .method = pick(methods),
+                     .offset = static_cast<int64_t>(rng() % 2)};
+    SCOPED_TRACE(Concat("round ", round, ": ", count, " boxes, method ", static_cast<int>(op.method), ", threshold ",
+                        op.iou_threshold, ", sigma ", op.sigma, ", min_score ", op.min_score, ", offset ", op.offset));
+    ExpectMatchesReference(op, {boxes, scores}, {1e-5, 1e-38});
+    if (HasFailure()) return;
+  }
+}
+
+TEST(SoftNms, InfiniteScoresStayUntilAWeightIsZero) {
+  const HostTensor equal = HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 8, 8, 0, 0, 8, 4, 0, 0, 8, 8});
+  const HostTensor scores = HostTensor::Full(DType::kF32, {3}, INFINITY);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Make(SoftNms::Method::kLinear, 0.3f, 0, 0), {equal, scores}, &out).ok());
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(out[0].at(9), INFINITY);  // halved
+  EXPECT_EQ(out[0].at(14), 0);        // times 0
+}
+
 TEST(SoftNms, RefusesBadInput) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
   ExpectError(SoftNms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});

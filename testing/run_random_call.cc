@@ -1,0 +1,180 @@
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/cuda_context.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/thread_pool.h"
+#include "testing/against_reference.h"
+#include "testing/random_call.h"
+
+namespace polyop::testing {
+namespace {
+
+// Outputs of bounded size; a larger one is refused as a runtime out of memory would.
+class BoundedOutputs : public OutputSource {
+ public:
+  explicit BoundedOutputs(const RandomCall& call) : optional_(call.optional_outputs), aligned_(!call.kind.misaligned) {}
+  bool Wanted(int) override { return optional_; }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    const std::optional<int64_t> count = shape.NumElements();
+    if (!count) {
+      wrong_ = Concat("output ", index, " was asked for with shape ", ToString(shape));
+      return Internal(wrong_);
+    }
+    if (*count > kMaxOutputElements) return Internal("output ", index, " is larger than the test allows");
+    if (outputs_.size() <= static_cast<size_t>(index)) outputs_.resize(static_cast<size_t>(index) + 1);
+    HostTensor& t = outputs_[static_cast<size_t>(index)];
+    if (t.present()) wrong_ = Concat("output ", index, " is allocated twice");
+    t = HostTensor(dtype, shape, aligned_);
+    *data = t.data<char>();
+    return Status::Ok();
+  }
+  std::vector<HostTensor>& outputs() { return outputs_; }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  bool optional_, aligned_;
+  std::vector<HostTensor> outputs_;
+  std::string wrong_;
+};
+
+// Threads of a pool, and scratch that is aligned to 64 bytes and no more, ends where it must, and holds garbage.
+class TightMemory {
+ public:
+  explicit TightMemory(const ContextBackend& pool) : pool_(pool) {
+    backend_.self = this;
+    backend_.parallel = [](void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
+      const ContextBackend& threads = static_cast<TightMemory*>(self)->pool_;
+      threads.parallel(threads.self, tasks, body, argument);
+    };
+    backend_.allocate = [](void*, size_t bytes) -> void* {
+      void* memory = nullptr;
+      if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
+      std::memset(memory, 0xA5, bytes + 64);
+      return static_cast<char*>(memory) + 64;
+    };
+    backend_.release = [](void*, void* memory) { std::free(static_cast<char*>(memory) - 64); };
+  }
+  const ContextBackend& backend() const { return backend_; }
+
+ private:
+  const ContextBackend& pool_;
+  ContextBackend backend_;
+};
+
+struct Result {
+  Status status;
+  std::vector<HostTensor> outputs;
+  std::string wrong;
+};
+
+Result RunOnCpu(const RandomCall& call, const Kernel& kernel, const std::vector<AnyTensor>& views, int threads) {
+  ThreadPool pool(threads);
+  const TightMemory memory(pool.backend());
+  const Context context(memory.backend());
+  BoundedOutputs outputs(call);
+  Result result;
+  result.status = call.op->Run(kernel, call.params.get(), views, outputs, &context);
+  result.outputs = std::move(outputs.outputs());
+  result.wrong = outputs.wrong();
+  if (!result.status.ok() && result.status.message().empty()) result.wrong = "an error without a message";
+  return result;
+}
+
+std::vector<AnyTensor> ViewsOf(const RandomCall& call) {
+  std::vector<AnyTensor> views;
+  for (const HostTensor& t : call.inputs) views.push_back(t.view());
+  return views;
+}
+
+// What differs between one thread and several.
+std::string DifferenceOfThreads(const RandomCall& call, const Kernel& kernel, const Result& one,
+                                const Result& several) {
+  if (one.status.message() != several.status.message()) {
+    return Concat("the error depends on the threads: '", one.status.message(), "' and '", several.status.message(),
+                  "'");
+  }
+  const Signature& s = *call.op->signatures[kernel.signature].signature;
+  for (size_t o = 0; one.status.ok() && o < static_cast<size_t>(s.num_outputs()); ++o) {
+    const bool promised = !s.output(static_cast<int>(o)).optional || call.optional_outputs;
+    const bool made = o < one.outputs.size() && one.outputs[o].present();
+    if (made != promised) return Concat("output ", o, promised ? " was not made" : " was not wanted");
+    if (made && !one.outputs[o].SameBytes(several.outputs[o])) return Concat("output ", o, " depends on the threads");
+  }
+  return "";
+}
+
+// The CUDA kernel, or its source on the CPU: it takes what the CPU's kernel takes. Values that the latter refuses, such
+// as an index out of range, are not looked at before a launch; they read and write nothing out of bounds. `reference`
+// is null for a call that the CPU's kernel refuses.
+std::string RunOnGpu(const RandomCall& call, AgainstReference* reference) {
+  if (!HasGpuKernels(*call.op)) return "";
+  RunOptions options;
+  options.device = GpuDevice();
+  options.wanted_outputs = call.optional_outputs ? 99 : 0;
+  options.most_elements = kMaxOutputElements;
+  options.misaligned = call.kind.misaligned;
+  std::vector<HostTensor> outputs;
+  const Status status = RunOp(*call.op, call.params.get(), call.inputs, &outputs, options);
+  if (reference == nullptr) return "";
+  if (!status.ok()) return "the CUDA kernel refuses what the CPU takes: " + status.message();
+  const std::string difference = reference->Difference(outputs);
+  return difference.empty() ? "" : "the CUDA kernel: " + difference;
+}
+
+}  // namespace
+
+Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
+  const std::vector<AnyTensor> views = ViewsOf(call);
+  const Kernel* kernel = nullptr;
+  POLYOP_RETURN_IF_ERROR(call.op->FindKernel(Device::kCpu, views, &kernel));
+  Result result = RunOnCpu(call, *kernel, views, 1);
+  if (result.status.ok()) *outputs = std::move(result.outputs);
+  return result.status;
+}
+
+std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
+  *outcome = {};
+  const std::vector<AnyTensor> views = ViewsOf(call);
+  const Kernel* kernel = nullptr;
+  const Status found = call.op->FindKernel(Device::kCpu, views, &kernel);
+  if (!found.ok()) {
+    outcome->refusal = found.message();
+    return found.message().empty() ? "an error without a message" : "";
+  }
+  std::optional<AgainstReference> reference;  // only of calls that are taken
+  std::string wrong;
+  Status first;
+  for (const std::string& isa : AvailableIsas()) {
+    if (!ForceIsa(isa).ok()) return "instruction set " + isa + " cannot be forced";
+    const Result one = RunOnCpu(call, *kernel, views, 1), several = RunOnCpu(call, *kernel, views, 3);
+    wrong = !one.wrong.empty() ? one.wrong : several.wrong;
+    if (wrong.empty()) wrong = DifferenceOfThreads(call, *kernel, one, several);
+    if (isa == AvailableIsas().front()) {
+      first = one.status;
+      if (first.ok()) reference.emplace(call);
+      outcome->refusal = first.message();
+    } else if (wrong.empty() && first.message() != one.status.message()) {
+      wrong = Concat("the error depends on the instruction set: '", first.message(), "' before");
+    }
+    if (wrong.empty() && one.status.ok()) {
+      if (!reference->status().ok())
+        wrong = "the reference refuses what the kernel takes: " + reference->status().message();
+      if (wrong.empty()) wrong = reference->Difference(one.outputs);
+    }
+    if (!wrong.empty()) {
+      wrong += " (on " + isa + ")";
+      break;
+    }
+  }
+  (void)ForceIsa("");
+  if (!wrong.empty()) return wrong;
+  wrong = RunOnGpu(call, reference ? &*reference : nullptr);
+  outcome->compared = reference && reference->compares();
+  outcome->excused = reference && reference->excused();
+  return wrong;
+}
+
+}  // namespace polyop::testing
