@@ -115,7 +115,7 @@ bool AgainstReference::Excused(size_t output, int64_t element, double got, doubl
   const double margin =
       4 * (high - low) + tolerance.absolute + tolerance.relative * std::max(std::fabs(low), std::fabs(high));
   if (finite && got >= low - margin && got <= high + margin) return true;
-  if (call_.has_non_finite && std::isnan(got) && std::isinf(want)) return true;
+  if (call_.has_non_finite && !std::isfinite(got) && !std::isfinite(want)) return true;
   return call_.extreme || ZeroWeight(output, element, got, want, dtype);
 }
 

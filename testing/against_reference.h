@@ -22,7 +22,8 @@ namespace polyop::testing {
 /// an integer. Where an output's size is one of those seen but not the first, its elements are not compared.
 ///
 /// A NaN or infinity that goes in with a weight of 0 may spread or not: the reference must give the same finite element
-/// whatever number stands in its place. Where there are some among the inputs, sums of an infinity may be NaN.
+/// whatever number stands in its place. Where there are some among the inputs, infinity and NaN count as one in what is
+/// real, for a sum of both depends on which of them had a weight of 0.
 ///
 /// In calls with extreme values products leave float's range or fall below it: there real elements are not compared.
 class AgainstReference {

@@ -53,7 +53,7 @@ RandomCall MakeValidCall(const Op& op, const Draw& draw, const CallKind& kind, i
 double SecondsEach(double usual);
 
 /// A larger output is refused, as a runtime out of memory would.
-inline constexpr int64_t kMaxOutputElements = int64_t{1} << 20;
+inline constexpr int64_t kMaxOutputElements = int64_t{1} << 18;
 
 /// Runs the call once, on the best instruction set and one thread.
 Status RunOnce(const RandomCall& call, std::vector<testing::HostTensor>* outputs);

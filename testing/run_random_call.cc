@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/thread_pool.h"
@@ -70,13 +71,13 @@ struct Result {
   std::string wrong;
 };
 
-Result RunOnCpu(const RandomCall& call, const Kernel& kernel, const std::vector<AnyTensor>& views, int threads) {
+Result RunOnCpu(const RandomCall& call, const std::vector<AnyTensor>& views, int threads) {
   ThreadPool pool(threads);
   const TightMemory memory(pool.backend());
   const Context context(memory.backend());
   BoundedOutputs outputs(call);
   Result result;
-  result.status = call.op->Run(kernel, call.params.get(), views, outputs, &context);
+  result.status = Call(*call.op, Device::kCpu, call.params.get(), views, outputs, &context);
   result.outputs = std::move(outputs.outputs());
   result.wrong = outputs.wrong();
   if (!result.status.ok() && result.status.message().empty()) result.wrong = "an error without a message";
@@ -128,9 +129,7 @@ std::string RunOnGpu(const RandomCall& call, AgainstReference* reference) {
 
 Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
   const std::vector<AnyTensor> views = ViewsOf(call);
-  const Kernel* kernel = nullptr;
-  POLYOP_RETURN_IF_ERROR(call.op->FindKernel(Device::kCpu, views, &kernel));
-  Result result = RunOnCpu(call, *kernel, views, 1);
+  Result result = RunOnCpu(call, views, 1);
   if (result.status.ok()) *outputs = std::move(result.outputs);
   return result.status;
 }
@@ -149,7 +148,7 @@ std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
   Status first;
   for (const std::string& isa : AvailableIsas()) {
     if (!ForceIsa(isa).ok()) return "instruction set " + isa + " cannot be forced";
-    const Result one = RunOnCpu(call, *kernel, views, 1), several = RunOnCpu(call, *kernel, views, 3);
+    const Result one = RunOnCpu(call, views, 1), several = RunOnCpu(call, views, 3);
     wrong = !one.wrong.empty() ? one.wrong : several.wrong;
     if (wrong.empty()) wrong = DifferenceOfThreads(call, *kernel, one, several);
     if (isa == AvailableIsas().front()) {

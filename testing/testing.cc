@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <set>
 #include <utility>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/device_run.h"
 #include "core/elements.h"
@@ -60,18 +62,17 @@ class GpuOutputs : public OutputSource {
   std::vector<std::pair<AnyTensor, void*>> made_;
 };
 
-Status RunOnGpu(const Op& op, const Kernel& kernel, const void* params, std::vector<AnyTensor> inputs,
-                OutputSource& outputs, const RunOptions& options) {
+Status RunOnGpu(const Op& op, const void* params, std::vector<AnyTensor> inputs, OutputSource& outputs,
+                const RunOptions& options) {
   const int64_t most = options.most_elements;
   TestGpu gpu(most > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most) * 64, options.misaligned);
-  const OpSignature& signature = op.signatures[kernel.signature];
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int index = std::min(static_cast<int>(i), signature.signature->num_inputs() - 1);
-    if (!inputs[i].present || signature.needs_value(index)) continue;  // values that decide shapes stay on the host
+    const int index = SpecIndex(*op.signatures[0].signature, i);
+    if (!inputs[i].present || op.signatures[0].needs_value(index)) continue;  // values that decide shapes stay here
     POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
   }
   GpuOutputs on_gpu(outputs, gpu);
-  POLYOP_RETURN_IF_ERROR(RunOnDevice(op, kernel, params, inputs, on_gpu, gpu.backend()));
+  POLYOP_RETURN_IF_ERROR(CallOnDevice(op, params, inputs, on_gpu, gpu.backend()));
   return on_gpu.Download();
 }
 
@@ -182,19 +183,13 @@ Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& in
              const RunOptions& options) {
   std::vector<AnyTensor> views;
   for (const HostTensor& t : inputs) views.push_back(t.view());
-  const Kernel* kernel = nullptr;
-  POLYOP_RETURN_IF_ERROR(op.FindKernel(options.device, views, &kernel));
-  if (options.device == GpuDevice()) {
-    outputs->clear();
-    OwnedOutputs source(outputs, options);
-    return RunOnGpu(op, *kernel, params, views, source, options);
-  }
+  outputs->clear();
+  OwnedOutputs source(outputs, options);
+  if (options.device == GpuDevice()) return RunOnGpu(op, params, views, source, options);
   POLYOP_RETURN_IF_ERROR(ForceIsa(options.isa));
   ThreadPool pool(options.threads);
   const Context context(pool.backend());
-  outputs->clear();
-  OwnedOutputs source(outputs, options);
-  const Status status = op.Run(*kernel, params, views, source, &context);
+  const Status status = Call(op, options.device, params, views, source, &context);
   POLYOP_RETURN_IF_ERROR(ForceIsa(""));
   return status;
 }
@@ -239,8 +234,8 @@ Status RunReference(const Op& op, const void* params, const std::vector<HostTens
         const int index = std::min(static_cast<int>(i), s.num_inputs() - 1);
         if (!inputs[i].present() || s.input(index).any_dtype) continue;
         const DType from = inputs[i].dtype(), to = k.inputs[index];
-        const bool integers = widen && !IsReal(from) && !IsReal(to) && SizeOf(from) < SizeOf(to);
-        if (integers || (IsReal(from) && IsReal(to))) wide[i] = inputs[i].Cast(to);
+        const bool integer = widen && !IsReal(from) && SizeOf(from) <= SizeOf(to);
+        if (integer || (IsReal(from) && IsReal(to))) wide[i] = inputs[i].Cast(to);
       }
       if (RunOp(op, params, wide, outputs, options).ok()) return Status::Ok();
     }
@@ -283,8 +278,13 @@ bool HasGpuKernels(const Op& op) {
     std::cout << "Nothing is run on the GPU: " << missing << '\n';
     EXPECT_EQ(std::getenv("POLYOP_NEEDS_GPU"), nullptr) << "these tests were started for the GPU";
   }
-  return missing.empty() && std::any_of(op.kernels.begin(), op.kernels.end(),
-                                        [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
+  const bool has = std::any_of(op.kernels.begin(), op.kernels.end(),
+                               [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
+  static std::set<const Op*> said_of;
+  if (missing.empty() && !has && said_of.insert(&op).second) {
+    std::cout << "Nothing of " << op.name << " is run on the GPU: it has no such kernel here\n";
+  }
+  return missing.empty() && has;
 }
 
 Status MakeParams(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes, Params* params,

@@ -4,12 +4,14 @@
 // machine: kCalls for each operator. POLYOP_FUZZ_SECONDS plays on with other calls for that long.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <map>
 #include <random>
 
+#include "core/cuda_context.h"
 #include "core/elements.h"
 #include "core/shape_eval.h"
 #include "testing/random_call.h"
@@ -129,6 +131,35 @@ TEST_P(Robustness, RandomCalls) {
   EXPECT_GE(taken * 10, calls * 6) << "too few calls are valid; the last error: " << last_refusal;
   EXPECT_LE(excused * 5, calls) << "too many results are not the reference's";
   EXPECT_EQ(given.Missing(op), "");
+}
+
+// More tensors than a signature has room for are an error on every device; for a variadic input too, whose tensors are
+// views of a fixed number in the kernel.
+TEST_P(Robustness, TooManyTensors) {
+  const Op& op = *GetParam();
+  const Signature& signature = *op.signatures[0].signature;
+  std::mt19937 rng(1);
+  const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
+  const RandomCall call = MakeValidCall(op, draw, CallKind{}, 200);
+  ASSERT_FALSE(call.inputs.empty());
+  std::vector<Device> devices = {Device::kCpu};
+  if (HasGpuKernels(op)) devices.push_back(GpuDevice());
+  if (std::any_of(op.kernels.begin(), op.kernels.end(), [](const Kernel& k) { return k.device == Device::kReference; }))
+    devices.push_back(Device::kReference);
+  for (int count = 17; count <= 40; ++count) {
+    std::vector<HostTensor> inputs = call.inputs;
+    const size_t most = static_cast<size_t>(signature.num_inputs() - (signature.variadic() ? 1 : 0) + count);
+    while (inputs.size() < most) inputs.push_back(inputs.back());
+    for (const Device device : devices) {
+      std::vector<HostTensor> outputs;
+      RunOptions options;
+      options.device = device;
+      const Status status = RunOp(op, call.params.get(), inputs, &outputs, options);
+      EXPECT_FALSE(status.ok()) << count << " tensors on device " << static_cast<int>(device);
+      const std::string number = std::to_string(signature.variadic() ? count : static_cast<int>(inputs.size()));
+      EXPECT_NE(status.message().find(number), std::string::npos) << status.message();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Robustness, ::testing::ValuesIn(AllOps().begin(), AllOps().end()),

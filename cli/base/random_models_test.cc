@@ -1,6 +1,7 @@
 // Random models of one node, made from the definitions alone, in ONNX Runtime: what the adapter gives equals a direct
-// call, and what is wrong ends in an error. POLYOP_FUZZ_SECONDS sets the time for each operator.
+// call, and what is wrong ends in an error: kCalls for each operator. POLYOP_FUZZ_SECONDS plays on for that long.
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <random>
 
@@ -139,21 +140,22 @@ class RandomModels : public ::testing::TestWithParam<const Op*> {};
 
 TEST_P(RandomModels, EqualDirectCalls) {
   using Clock = std::chrono::steady_clock;
+  constexpr uint32_t kCalls = 60;
   const Op& op = *GetParam();
-  const auto end = Clock::now() + std::chrono::duration<double>(testing::SecondsEach(0.7));
-  int accepted = 0, refused = 0;
-  for (uint32_t seed = 0; Clock::now() < end || (accepted < 3 && seed < 3000); ++seed) {
+  const auto end = Clock::now() + std::chrono::duration<double>(testing::SecondsEach(0));
+  int accepted = 0, refused = 0, without_ranks = 0;
+  for (uint32_t seed = 0; seed < kCalls || Clock::now() < end; ++seed) {
     std::mt19937 rng(seed);
     const testing::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
-    RandomCall call = testing::MakeRandomCall(op, draw);
+    // Three of four are calls that the operator takes, as far as some draws find one.
+    RandomCall call =
+        seed % 4 == 0 ? testing::MakeRandomCall(op, draw) : testing::MakeValidCall(op, draw, testing::CallKind{}, 20);
     const NodeName& name = op.nodes[draw(static_cast<uint32_t>(op.nodes.size()))];
     ApplyPresets(name, call);
     const uint32_t known = draw(3);
     std::vector<HostTensor> want;
     const Status direct = testing::RunOnce(call, &want);
     if (direct.message().find("larger than the test allows") != std::string::npos) continue;
-    // Few refused calls are worth a session: most are alike.
-    if (!direct.ok() && draw(4) != 0) continue;
     SCOPED_TRACE(Concat("seed ", seed, ", ", name.name, ": ", call.Text()));
     std::vector<Array> inputs, got;
     for (const HostTensor& t : call.inputs) {
@@ -175,7 +177,10 @@ TEST_P(RandomModels, EqualDirectCalls) {
       continue;
     }
     // Without ranks ONNX Runtime cannot know the type of some outputs: said so, it is no defect.
-    if (failure.find("must say the ranks") != std::string::npos) continue;
+    if (failure.find("must say the ranks") != std::string::npos) {
+      ++without_ranks;
+      continue;
+    }
     ++accepted;
     ASSERT_EQ(failure, "");
     size_t next = 0;
@@ -189,9 +194,8 @@ TEST_P(RandomModels, EqualDirectCalls) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GE(accepted, 3);
-  RecordProperty("accepted", accepted);
-  RecordProperty("refused", refused);
+  std::printf("%d models ran, %d were refused as the call is, %d lacked ranks\n", accepted, refused, without_ranks);
+  EXPECT_GE(accepted * 2, static_cast<int>(kCalls)) << "too few models are valid";
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, RandomModels, ::testing::ValuesIn(AllOps().begin(), AllOps().end()),

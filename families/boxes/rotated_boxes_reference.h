@@ -12,11 +12,11 @@ struct Point {
 };
 
 /// Corners in turn. The angle turns the x axis towards the y axis.
-inline std::vector<Point> Corners(const float* box) {
-  const double c = std::cos(static_cast<double>(box[4])), s = std::sin(static_cast<double>(box[4]));
+inline std::vector<Point> Corners(const double* box) {
+  const double c = std::cos(box[4]), s = std::sin(box[4]);
   std::vector<Point> corners;
   for (const auto& [u, v] : {Point{-0.5, -0.5}, Point{0.5, -0.5}, Point{0.5, 0.5}, Point{-0.5, 0.5}}) {
-    const double x = u * static_cast<double>(box[2]), y = v * static_cast<double>(box[3]);
+    const double x = u * box[2], y = v * box[3];
     corners.push_back({box[0] + x * c - y * s, box[1] + x * s + y * c});
   }
   return corners;
@@ -24,9 +24,13 @@ inline std::vector<Point> Corners(const float* box) {
 
 /// By the boundary of the intersection: corners of one inside the other and crossings of sides, sorted by angle about
 /// their middle.
-inline double RotatedIntersection(const float* a, const float* b) {
-  const auto inside = [](const Point& p, const float* box) {
-    const double c = std::cos(static_cast<double>(box[4])), s = std::sin(static_cast<double>(box[4]));
+inline double RotatedIntersection(const float* first, const float* second) {
+  // About the middle of the first, wherever both are: far out the corners would lie on each other.
+  const double a[5] = {0, 0, first[2], first[3], first[4]};
+  const double b[5] = {static_cast<double>(second[0]) - first[0], static_cast<double>(second[1]) - first[1], second[2],
+                       second[3], second[4]};
+  const auto inside = [](const Point& p, const double* box) {
+    const double c = std::cos(box[4]), s = std::sin(box[4]);
     const double dx = p.x - box[0], dy = p.y - box[1];
     const double slack = 1e-12 * (std::fabs(box[0]) + std::fabs(box[1]) + std::fabs(box[2]) + std::fabs(box[3]));
     return std::fabs(dx * c + dy * s) <= std::fabs(box[2]) / 2.0 + slack &&
@@ -45,7 +49,7 @@ inline double RotatedIntersection(const float* a, const float* b) {
       const Point &p0 = p[i], &p1 = p[(i + 1) % 4], &q0 = q[j], &q1 = q[(j + 1) % 4];
       const double ux = p1.x - p0.x, uy = p1.y - p0.y, vx = q1.x - q0.x, vy = q1.y - q0.y;
       const double cross = ux * vy - uy * vx;
-      if (std::fabs(cross) < 1e-14) continue;
+      if (std::fabs(cross) <= 1e-14 * std::hypot(ux, uy) * std::hypot(vx, vy)) continue;
       const double t = ((q0.x - p0.x) * vy - (q0.y - p0.y) * vx) / cross;
       const double w = ((q0.x - p0.x) * uy - (q0.y - p0.y) * ux) / cross;
       if (t >= 0 && t <= 1 && w >= 0 && w <= 1) boundary.push_back({p0.x + t * ux, p0.y + t * uy});
@@ -75,7 +79,7 @@ inline double RotatedIou(const float* a, const float* b) {
   for (int i = 0; i < 5; ++i) {
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return 0;
   }
-  const double intersection = RotatedIntersection(a, b);
+  const double intersection = std::min({RotatedIntersection(a, b), area_a, area_b});
   return intersection / (area_a + area_b - intersection);
 }
 

@@ -16,12 +16,12 @@ struct NmsMatch {
   static constexpr Doc kDoc = {
       .summary = "Lists every suppressed box beside the box that suppressed it.",
       .semantics =
-          "Boxes are (x1, y1, x2, y2). In each class of each picture the best box left takes all boxes left whose IoU "
-          "with it is iou_threshold or more; equal scores go by the lower index, NaN comes last. The result holds rows "
-          "(picture, class, box, suppressed box), in the order of pictures, classes, and falling scores of both. Boxes "
-          "of a score that is not above score_threshold take boxes too, but are not listed. A box with a NaN "
-          "or reversed coordinate, or an infinite area, has IoU 0 with every other. A threshold that is NaN is an "
-          "error.",
+          "Boxes are (x1, y1, x2, y2). In each class of each picture the best box left takes all boxes left whose "
+          "IoU with it is iou_threshold or more; equal scores go by the lower index, NaN comes last. The result "
+          "holds rows (picture, class, box, suppressed box), in the order of pictures, classes, and falling scores "
+          "of both. Boxes of a score that is not above score_threshold take boxes too, but are not listed. A box "
+          "with a NaN or reversed coordinate, or an infinite area, has IoU 0 with every other. A threshold that is "
+          "NaN is an error.",
       .source = "`mmcv.ops.nms_match`; MMDeploy's NMSMatch",
       .differences = "none known; the IoU is found in double precision and rounded to float",
   };

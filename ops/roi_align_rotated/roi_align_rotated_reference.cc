@@ -25,7 +25,8 @@ Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tenso
                  bin_width = roi_width / static_cast<double>(op.output_width);
     const auto samples = [&](double bin) -> int64_t {
       if (!finite) return 0;
-      return op.sampling_ratio > 0 ? op.sampling_ratio : static_cast<int64_t>(std::fmax(std::ceil(bin), 0));
+      const double pixels = std::ceil(bin);
+      return op.sampling_ratio > 0 ? op.sampling_ratio : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
     };
     const int64_t rows = samples(bin_height), columns = samples(bin_width);
     for (int64_t c = 0; c < channels; ++c) {

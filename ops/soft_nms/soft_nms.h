@@ -31,13 +31,10 @@ struct SoftNms {
           "multiplies the scores of the others by a weight of their IoU with it: naive 0 if IoU >= iou_threshold; "
           "linear 1 - IoU if IoU >= iou_threshold; gaussian exp(-IoU^2 / sigma). A box goes as soon as its score is "
           "below min_score. `dets` holds (x1, y1, x2, y2, lowered score), `keep` the indices, in the order of the "
-          "turns. "
-          "The first box is returned even if it is below min_score. The IoU is that of real numbers, rounded to float; "
-          "it "
-          "is 0 for boxes that do not touch, have a NaN coordinate or an infinite area. A weight below 2^-126 is 0, "
-          "and "
-          "a score times 0 is 0; so infinite scores stay what they are until a weight is 0. +inf comes first and -inf "
-          "last, and a NaN score goes at once.",
+          "turns. The first box is returned even if it is below min_score. The IoU is that of real numbers, rounded "
+          "to float; it is 0 for boxes that do not touch, have a NaN coordinate or an infinite area. Scores are "
+          "rounded to float each turn. A weight below 2^-126 is 0, and a score times 0 is 0; so infinite scores "
+          "stay what they are until a weight is 0. +inf comes first and -inf last, and a NaN score goes at once.",
       .source = "Bodla et al., Soft-NMS: Improving Object Detection With One Line of Code, 2017; `mmcv.ops.soft_nms`",
       .differences =
           "MMCV swaps boxes while it works, so that equal scores come in an order that depends on the "
