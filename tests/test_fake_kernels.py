@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_one_door import WRONG, Wrong
 from test_torch import CALLS, as_tuple, call_of, name_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
@@ -208,3 +209,14 @@ def test_outputs_are_where_the_features_are() -> None:
         points, ends = torch.rand(7, 3, device="meta"), torch.ones(1, dtype=torch.int32, device="meta")
         index, dist = polyop.knn_query(torch.tensor(3), points, ends)
     assert (index.device.type, dist.device.type) == ("meta", "meta")
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if "torch" not in w.not_in], ids=lambda w: w.what)
+def test_what_the_one_door_refuses(wrong: Wrong) -> None:
+    tensors = [torch.from_numpy(array) for array in wrong.inputs]
+    operator = OPERATORS[wrong.operator]
+    variadic = operator.inputs[-1].variadic
+    args = [*tensors[: len(operator.inputs) - 1], tensors[len(operator.inputs) - 1 :]] if variadic else tensors
+    real = run(operator, args, wrong.attributes)
+    assert isinstance(real, str)
+    assert run_fake(operator, args, wrong.attributes, symbols=False) == real
