@@ -162,7 +162,7 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
   AddThreadsOption(*verify, options->session);
   AddLibraryOptions(*verify, options->session);
   verify->add_flag("--json", options->json, "a report for machines");
-  verify->footer(kMadeUpHelp + std::string(" --set and -i say otherwise.\n\n") +
+  verify->footer(kMadeUpHelp + std::string("\n--set and -i say otherwise.\n\n") +
                  "The exit code is 1 where something departs.\n\n"
                  "Examples:\n"
                  "  polyop verify head.onnx -i inputs.npz --layers\n"

@@ -117,16 +117,12 @@ def two_inputs(path: Path, node: str, order: str, dtype: type) -> None:
 
 @pytest.mark.parametrize(
     ("node", "dtype"),
-    [("custom::my_add", np.float32), ("::Sub", np.int64), ("::Sub", np.int32), ("::BitShift", np.uint8)],
+    [("custom::my_add", np.float32), ("::Sub", np.int64), ("::Sub", np.int32)],
 )
 def test_exchanged_operands_are_found(verify, tmp_path: Path, program: str, node: str, dtype: type) -> None:
     """Made-up inputs differ from each other, integers too: else a - b and b - a would agree."""
     for order in ("ab", "ba"):
         two_inputs(tmp_path / f"{order}.onnx", node, order, dtype)
-        if node == "::BitShift":
-            made = onnx.load(tmp_path / f"{order}.onnx")
-            made.graph.node[0].attribute.append(helper.make_attribute("direction", "LEFT"))
-            onnx.save(made, tmp_path / f"{order}.onnx")
     command = [program, "run", "ab.onnx", "-i", "a=random", "-i", "b=random", "-o", "saved.npz"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert verify("ab.onnx", "--reference", "npz=saved.npz")[0] == OK

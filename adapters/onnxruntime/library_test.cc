@@ -2,7 +2,7 @@
 // refuses what another one made.
 #include <gtest/gtest.h>
 
-#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,11 +13,13 @@ struct OrtStatus {
   int owner;
   OrtErrorCode code;
   std::string message;
+  OrtStatus(int runtime, OrtErrorCode why, const char* text) : owner(runtime), code(why), message(text) {}
 };
 struct OrtCustomOpDomain {
   int owner;
   std::string name;
   std::vector<const OrtCustomOp*> ops;
+  OrtCustomOpDomain(int runtime, const char* text) : owner(runtime), name(text) {}
 };
 struct OrtSessionOptions {
   std::vector<const OrtCustomOpDomain*> domains;
@@ -51,7 +53,7 @@ class Runtime {
 
  private:
   static OrtStatus* Make(OrtErrorCode code, const char* message) noexcept {
-    auto* status = new OrtStatus{kHost, code, message};
+    OrtStatus* status = std::make_unique<OrtStatus>(kHost, code, message).release();
     record().statuses.insert(status);
     return status;
   }
@@ -72,7 +74,7 @@ class Runtime {
         delete status;
       };
       a.CreateCustomOpDomain = [](const char* name, OrtCustomOpDomain** domain) noexcept -> OrtStatus* {
-        *domain = new OrtCustomOpDomain{kHost, name, {}};
+        *domain = std::make_unique<OrtCustomOpDomain>(kHost, name).release();
         record().domains.insert(*domain);
         ++record().made;
         return nullptr;

@@ -13,10 +13,9 @@ inline constexpr int kIntegersBelow = 4;
 
 /// What `random` gives, for --help.
 inline constexpr const char* kMadeUpHelp =
-    "`random`, and what verify and bench feed where nothing is said: real numbers in [0, 1); integers from 0 to 3, or "
-    "0 "
-    "to 255 in uint8 (fewer where the model refuses these); true and false; 1, or 0 where that is the usual, in what "
-    "decides a shape or an axis. Each input has values of its own, by its name, the same in every run.";
+    "`random`, and what verify and bench feed where nothing is said: real numbers in [0, 1); integers from 0 to 3, or\n"
+    "0 to 255 in uint8 (fewer where the model refuses these); true and false; 1 in what decides a shape, or 0 where\n"
+    "that leaves the shape as it is. Each input has values of its own, by its name, the same in every run.";
 
 struct MadeUp {
   std::string text;             // "random", "random 0 to 3", "ones"
