@@ -105,6 +105,7 @@ Status MakeDomains(const Host& host, std::vector<Domain>* domains) {
 
 // The whole table of a runtime, or an error and nothing.
 Status MakeTable(const OrtApiBase* base, std::unique_ptr<Registered>* table) {
+  POLYOP_RETURN_IF_ERROR(CheckRegistry());
   auto made = std::make_unique<Registered>();
   POLYOP_RETURN_IF_ERROR(Negotiate(base, &made->host));
   const HostScope scope(made->host);

@@ -32,6 +32,7 @@ void Register() {
   static std::unique_ptr<StableLibrary> schemas, kernels,
       cuda_kernels;  // they unregister when they go: at the program's end
   if (schemas) return;
+  if (const Status names = CheckRegistry(); !names.ok()) throw std::runtime_error("polyop: " + names.message());
   const auto ops = AllOps();
   if (ops.size() > kMostOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
   schemas = std::make_unique<StableLibrary>(StableLibrary::Kind::DEF, "polyop", nullptr, __FILE__, __LINE__);
