@@ -107,7 +107,7 @@ TEST_P(Robustness, RandomCalls) {
   using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
   const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(0));
-  int calls = 0, taken = 0, compared = 0, excused = 0;
+  int calls = 0, taken = 0, compared = 0, excused = 0, tame = 0, tame_excused = 0;
   Specials given;
   std::string last_refusal;
   for (uint32_t seed = 0; seed < kCalls || Clock::now() < end; ++seed, ++calls) {
@@ -123,13 +123,17 @@ TEST_P(Robustness, RandomCalls) {
     taken += outcome.refusal.empty();
     compared += outcome.compared;
     excused += outcome.excused;
+    if (kind.values == CallKind::Values::kTame) {
+      tame += outcome.compared;
+      tame_excused += outcome.excused;
+    }
     given.Note(call);
     if (!outcome.refusal.empty()) last_refusal = outcome.refusal;
   }
-  std::printf("%d calls, %d taken, %d compared with the reference, %d of them only near it\n", calls, taken, compared,
-              excused);
+  std::printf("%d calls, %d taken, %d compared with the reference, %d of them but for what is excused\n", calls,
+              taken, compared, excused);
   EXPECT_GE(taken * 10, calls * 6) << "too few calls are valid; the last error: " << last_refusal;
-  EXPECT_LE(excused * 5, calls) << "too many results are not the reference's";
+  EXPECT_LE(tame_excused * 10, tame) << "too many results of usual calls are not the reference's";
   EXPECT_EQ(given.Missing(op), "");
 }
 

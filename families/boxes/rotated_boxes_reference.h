@@ -32,9 +32,12 @@ inline double RotatedIntersection(const float* first, const float* second) {
   const auto inside = [](const Point& p, const double* box) {
     const double c = std::cos(box[4]), s = std::sin(box[4]);
     const double dx = p.x - box[0], dy = p.y - box[1];
+    // For rounding; but of a thin side only a small part.
     const double slack = 1e-12 * (std::fabs(box[0]) + std::fabs(box[1]) + std::fabs(box[2]) + std::fabs(box[3]));
-    return std::fabs(dx * c + dy * s) <= std::fabs(box[2]) / 2.0 + slack &&
-           std::fabs(dy * c - dx * s) <= std::fabs(box[3]) / 2.0 + slack;
+    const auto within = [slack](double distance, double side) {
+      return std::fabs(distance) <= std::fabs(side) / 2 + std::min(slack, 1e-6 * std::fabs(side));
+    };
+    return within(dx * c + dy * s, box[2]) && within(dy * c - dx * s, box[3]);
   };
   const std::vector<Point> p = Corners(a), q = Corners(b);
   std::vector<Point> boundary;
