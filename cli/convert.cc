@@ -57,7 +57,7 @@ Json ParseConstants(const std::vector<std::string>& texts) {
       } else if (real && std::isfinite(*real)) {
         values.push_back(*real);
       } else {
-        throw Failure(kUsage, "--set " + text + ": '" + part + "' is not a number");
+        throw Failure(kUsage, Concat("--set ", text, ": '", part, "' is not a number"));
       }
     }
     constants[named.name] = values;
@@ -90,6 +90,7 @@ int Convert(const ConvertOptions& options) {
   (void)LoadModel(options.model);  // a damaged file is told of here, by name
   if (options.engine.empty()) throw Failure(kUsage, "-o is missing", "where the engine goes: -o model.engine");
   std::vector<std::string> plugins;
+  plugins.reserve(options.plugins.size());
   for (const std::string& library : options.plugins) plugins.push_back(fs::absolute(library));
   const Json request = {
       {"model", fs::absolute(options.model)},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <optional>
 
 #include "cli/base/failure.h"
@@ -286,18 +287,18 @@ Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& m
 
 Feeds ReadFeedsThatRun(Session& session, const onnx::ModelProto& model, const InputOptions& options,
                        std::vector<Array>* outputs, int* integers_below) {
-  std::optional<Failure> first;
+  std::exception_ptr first;
   for (*integers_below = kIntegersBelow; *integers_below > 0; *integers_below /= 2) {
     Feeds feeds = ReadFeeds(session.inputs(), model, options, *integers_below);
     try {
       *outputs = session.Run(feeds.arrays);
       return feeds;
-    } catch (const Failure& failure) {
-      if (!first) first = failure;
+    } catch (const Failure&) {
+      if (first == nullptr) first = std::current_exception();
       if (!feeds.integers_are_drawn) break;
     }
   }
-  throw *first;
+  std::rethrow_exception(first);
 }
 
 }  // namespace polyop::cli

@@ -41,7 +41,7 @@ std::vector<int64_t> ParseShape(const std::string& text, const std::string& opti
   for (const std::string& part : SplitAt('x', text)) {
     const std::optional<int64_t> extent = ParseInteger(part);
     if (!extent || *extent < 0) {
-      throw Failure(kUsage, option + ": '" + part + "' is no extent", "write NAME=1x3x224x224");
+      throw Failure(kUsage, Concat(option, ": '", part, "' is no extent"), "write NAME=1x3x224x224");
     }
     shape.push_back(*extent);
   }
