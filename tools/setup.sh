@@ -4,5 +4,12 @@
 TOOLS="$(dirname "${BASH_SOURCE[0]}")"
 set -e
 "$TOOLS/setup_system.sh"
-"$TOOLS/setup_python.sh" "$@"
-"$TOOLS/setup_deps.sh"
+# Most of both is waiting, for downloads and for one core; what the second says comes after the first.
+said="$(mktemp)"
+trap 'rm -f "$said"' EXIT
+"$TOOLS/setup_deps.sh" >"$said" 2>&1 &
+python=0 deps=0
+"$TOOLS/setup_python.sh" "$@" || python=$?
+wait $! || deps=$?
+cat "$said"
+exit $((python > deps ? python : deps))
