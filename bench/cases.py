@@ -519,6 +519,19 @@ def knn() -> Case:
     return Case("knn_query", "100k points, 25k queries, 16 neighbours, 4 segments", make)
 
 
+# ---- memory that begins anywhere -----------------------------------------------------------------------
+
+
+def output_off_line(case: Case) -> Case:
+    """The case with its outputs behind the start of a cache line, as NumPy's arrays are, beside outputs at its start."""
+
+    def make(threads: int) -> Contest:
+        run = case.make(threads).ours
+        return Contest(run.placed(0, 16), yardstick=("output at a line's start", run.placed(0, 0)))
+
+    return Case(case.operator, f"{case.title}, output 16 bytes off", make)
+
+
 # ---- small -----------------------------------------------------------------------------------------
 
 
@@ -602,6 +615,19 @@ CASES = [
     rotated_feature_align(),
     voxel_grid(),
     knn(),
+    *(
+        output_off_line(case)
+        for case in (
+            roi_align(256, 200, 304, 1000, 7),
+            grid_sampler(0, True),
+            grid_sampler(0, False),
+            cumulative("cummax", 1),
+            cumulative("cummax", 2),
+            corner_pool(0),
+            corner_pool(3),
+            instance_norm(),
+        )
+    ),
     small_grid_sampler(),
     small_roi_align(),
     small_nms(),

@@ -9,6 +9,7 @@
 #endif
 
 #include "families/deform_conv/deform_conv_rule.h"
+#include "families/sampling/zero_padded_sample.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/simd.h"
@@ -57,8 +58,7 @@ struct DeformConvSizes {
   }
 };
 
-// The four pixels around a sample, with its mask in the weights. Those outside have weight 0 and pixel 0 and are
-// never read.
+// The pixels of a sample, with its mask in the weights.
 struct SampleTaps {
   int64_t pixel[4];
   float weight[4];
@@ -67,16 +67,10 @@ struct SampleTaps {
 
 inline SampleTaps FindSample(float y, float x, float mask, int64_t height, int64_t width) {
   SampleTaps taps;
-  if (!(y > -1 && x > -1 && y < static_cast<float>(height) && x < static_cast<float>(width))) return taps;  // NaN too
-  const float top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
-  const auto row = static_cast<int64_t>(top), column = static_cast<int64_t>(left);
-  const float weights[4] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
-  for (int k = 0; k < 4; ++k) {
-    const int64_t r = row + k / 2, c = column + k % 2;
-    if (r < 0 || r >= height || c < 0 || c >= width) continue;
-    taps.pixel[taps.count] = r * width + c;
-    taps.weight[taps.count++] = weights[k] * mask;
-  }
+  ForEachZeroPaddedTap(y, x, height, width, mask, [&](int, int64_t pixel, float weight) {
+    taps.pixel[taps.count] = pixel;
+    taps.weight[taps.count++] = weight;
+  });
   return taps;
 }
 

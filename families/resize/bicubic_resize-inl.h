@@ -8,6 +8,7 @@
 
 #include "families/resize/cubic.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -65,20 +66,6 @@ HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], in
   if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x));
 }
 
-template <class T>
-const float* AsFloatRow(const T* row, int64_t count, float* buffer) {
-  if constexpr (std::is_same_v<T, float>) {
-    return row;
-  } else {
-    const hn::ScalableTag<float> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    int64_t x = 0;
-    for (; x + lanes <= count; x += lanes) hn::StoreU(LoadFloat(d, row + x), d, buffer + x);
-    for (; x < count; ++x) buffer[x] = ToFloat(row[x]);
-    return buffer;
-  }
-}
-
 /// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. Each task keeps the four last rows
 /// that it resized horizontally, so an input row is resized once per task.
 template <class T>
@@ -125,7 +112,7 @@ Status BicubicResize(const Context& context, Tensor<const T, 4> input, const Res
         float* place = ring + (source % 4) * row_size;
         if (held[source % 4] != id) {
           held[source % 4] = id;
-          const float* row = AsFloatRow(input.data() + id * columns.inputs, columns.inputs, widened);
+          const float* row = AsFloats(input.data() + id * columns.inputs, columns.inputs, widened);
           ResizeRow(row, column_table, columns.outputs, place);
         }
         sources[k] = place;

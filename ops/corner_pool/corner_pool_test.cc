@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -77,6 +78,16 @@ TEST(CornerPoolErrors, SayWhatIsWrong) {
   Params params;
   ASSERT_TRUE(MakeParams(op, {{"mode", AttrValue::Int(3)}}, &params).ok());
   EXPECT_EQ(static_cast<CornerPool*>(params.get())->mode, Mode::kRight);
+}
+
+// Rows and columns that are no whole vectors, and outputs that are streamed; a NaN ends the walk by vectors.
+TEST(CornerPool, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 340, 1100}, rng);
+  input.set(1100 * 17 + 555, NAN);
+  for (int mode = 0; mode < 4; ++mode) {
+    ExpectSameAtAnyAlignment(CornerPool{.mode = static_cast<CornerPool::Mode>(mode)}, {input});
+  }
 }
 
 }  // namespace

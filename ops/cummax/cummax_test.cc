@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -134,6 +135,16 @@ TEST(CumMaxAttributes, NodeNamesImplyTheMode) {
   ExpectAttributeError(op, {}, {"'dim' is missing"});
   ExpectAttributeError(op, {{"dim", AttrValue::String("x")}}, {"dim"});
   ExpectAttributeError(op, {{"dim", AttrValue::Int(0)}, {"mode", AttrValue::String("mean")}}, {"mode", "max", "min"});
+}
+
+// Rows and columns that are no whole vectors, and outputs that are streamed.
+TEST(CumMax, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  for (int64_t dim : {1, 2}) {
+    for (DType dtype : {DType::kF32, DType::kF16, DType::kI64}) {
+      ExpectSameAtAnyAlignment(CumMax{.dim = dim}, {HostTensor::Uniform(dtype, {3, 340, 1100}, rng, -1e6, 1e6)});
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
+#include "kernels/cpu/widen-inl.h"
 #include "ops/grid_sampler/grid_sampler_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,14 +49,22 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
 }
 
 // A row of a tile for up to 16 channels, `stride` apart. A tap is one load of 16 channels; the block has a pixel of
-// zeros for those outside.
+// zeros for those outside. With kStream whole cache lines go past the caches; they begin at the same places of every
+// channel.
 template <bool kStream, class Table, class T>
 void SampleRow(const float* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
                T* to) {
   constexpr int64_t kPiece = 64;
   HWY_ALIGN float piece[kPiece * kBlockChannels];
-  for (int64_t first = 0; first < count; first += kPiece) {
-    const int64_t size = std::min(kPiece, count - first);
+  constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
+  const int64_t before = kStream ? std::min(count, ElementsBeforeLine(to)) : 0;
+  for (int64_t c = 0; c < channels && before % kLine != count % kLine; ++c) {  // a row ends within a line
+    PrefetchForWrite(to + c * stride);
+    PrefetchForWrite(to + c * stride + count - 1);
+  }
+  int64_t size = 0;
+  for (int64_t first = 0; first < count; first += size) {
+    size = first < before ? before : std::min(kPiece, count - first);
     for (int64_t i = 0; i < size; ++i) {
       BlockSum sum;
       sum.Fill(0);
@@ -65,7 +74,10 @@ void SampleRow(const float* block, const Table& table, int64_t entry, int64_t co
       }
       sum.Store(1, piece + i * kBlockChannels);
     }
-    WriteChannels<kStream>(piece, size, channels, stride, to + first);
+    const int64_t whole = !kStream || first < before ? 0 : size / kLine * kLine;
+    if constexpr (kStream) WriteChannels<true>(piece, whole, channels, stride, to + first);
+    if (whole == size) continue;
+    WriteChannels(piece + whole * kBlockChannels, size - whole, channels, stride, to + first + whole);
   }
 }
 
@@ -100,17 +112,6 @@ void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box,
     }
   }
   std::fill_n(to, kBlockChannels, 0.0f);
-}
-
-template <class T>
-void WidenPlanes(const Context& context, const T* from, int64_t count, float* to) {
-  context.ParallelFor(count, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    int64_t i = begin;
-    for (; i + lanes <= end; i += lanes) hn::StoreU(LoadFloat(d, from + i), d, to + i);
-    for (; i < end; ++i) to[i] = ToFloat(from[i]);
-  });
 }
 
 template <int kAxes, int kPerAxis, class T>
@@ -206,9 +207,15 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
   constexpr int64_t kMaxFloats = 1 << 24;  // of copied channels at a time
   const int64_t channels = input.dim(1), width = output.dim(kAxes + 1),
                 points = output.size() / output.dim(0) / channels;
-  const Tiling runs{1, points, 1, Table::kOutputs};  // for taps anywhere
+  // Outputs are streamed if lines begin at the same place of each channel.
+  constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
+  const bool stream =
+      kF32 && points % kLine == 0 && ShouldStream(points * static_cast<int64_t>(sizeof(T)), output.size() / points);
+  // Tiles begin where lines do: in every row of outputs, if these are whole lines long.
+  const int64_t before = stream ? ElementsBeforeLine(output.data()) : 0, cut = before == 0 ? 0 : kLine - before;
+  const Tiling runs{1, points, 1, Table::kOutputs, cut};  // for taps anywhere
   const int64_t tile_width = Table::kOutputs < 512 ? 16 : 32;
-  const Tiling squares{points / width, width, std::min(tile_width, Table::kOutputs / tile_width), tile_width};
+  const Tiling squares{points / width, width, std::min(tile_width, Table::kOutputs / tile_width), tile_width, cut};
 
   const int64_t block_size = (pixels + 1) * kBlockChannels,
                 plane_step = kF32 ? channels : std::max<int64_t>(1, kMaxFloats / pixels);
@@ -225,11 +232,9 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
     return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
   }
 
-  const bool stream =
-      kF32 && ShouldStream(output.data(), points * static_cast<int64_t>(sizeof(T)), output.size() / points);
   for (int64_t n = 0; n < input.dim(0); ++n) {
     const T* picture = input.data() + n * channels * pixels;
-    Outputs<T> outputs{grid.data() + n * points * kAxes, output.data() + n * channels * points, points, stream};
+    const Outputs<T> outputs{grid.data() + n * points * kAxes, output.data() + n * channels * points, points, stream};
     const auto planes = [&](const Tiling& tiling, int64_t first_channel) {
       for (int64_t first = first_channel; first < channels; first += plane_step) {
         Channels<T> part{
@@ -237,7 +242,9 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
         if constexpr (kF32) {
           part.data = picture + first * pixels;
         } else {
-          WidenPlanes(context, picture + first * pixels, part.count * pixels, copy.data());
+          context.ParallelFor(part.count * pixels, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
+            WidenRow(picture + first * pixels + begin, end - begin, copy.data() + begin);
+          });
           part.data = copy.data();
         }
         Sample<kAxes, kPerAxis>(context, axes, tiling, part, outputs);
@@ -248,7 +255,6 @@ Status SamplePictures(const Context& context, const Axis* axes, int64_t pixels, 
         planes(squares, 0);
         continue;
       }
-      outputs.stream = stream && width % 4 == 0;
       const Channels<T> part{.as = As::kBoxes, .picture = picture, .boxes = boxes.data(), .first = 0, .count = near};
       Sample<kAxes, kPerAxis>(context, axes, squares, part, outputs);
       planes(squares, near);

@@ -139,11 +139,11 @@ struct Box {
   int64_t pixels() const { return int64_t{size[0]} * size[1] * size[2]; }
 };
 
-// Outputs as `height` rows of `width`, cut into tiles.
+// Outputs as `height` rows of `width`, cut into tiles; the first tile of a row lacks `cut` columns.
 struct Tiling {
-  int64_t height, width, tile_height, tile_width;
+  int64_t height, width, tile_height, tile_width, cut = 0;
 
-  int64_t across() const { return (width + tile_width - 1) / tile_width; }
+  int64_t across() const { return (width + cut + tile_width - 1) / tile_width; }
   int64_t count() const { return (height + tile_height - 1) / tile_height * across(); }
 };
 
@@ -153,9 +153,9 @@ struct Tile {
 
   Tile(const Tiling& tiling, int64_t index)
       : row(index / tiling.across() * tiling.tile_height),
-        column(index % tiling.across() * tiling.tile_width),
+        column(std::max<int64_t>(index % tiling.across() * tiling.tile_width - tiling.cut, 0)),
         height(std::min(tiling.tile_height, tiling.height - row)),
-        width(std::min(tiling.tile_width, tiling.width - column)),
+        width(std::min((index % tiling.across() + 1) * tiling.tile_width - tiling.cut, tiling.width) - column),
         pitch((width + 15) / 16 * 16) {}
 };
 

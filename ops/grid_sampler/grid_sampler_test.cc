@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -166,6 +167,26 @@ TEST(GridSampler, EmptyAndBadInput) {
   ExpectAttributeError(*FindOp("grid_sampler"), {{"interpolation_mode", AttrValue::Int(3)}},
                        {"'interpolation_mode' is 3", "2=bicubic"});
   ExpectAttributeError(*FindOp("grid_sampler"), {{"padding_mode", AttrValue::Int(-1)}}, {"'padding_mode' is -1"});
+}
+
+// Rows of whole cache lines and others; taps near each other, which are sampled by tiles, and anywhere; channels that
+// are no whole blocks.
+TEST(GridSampler, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  for (int64_t width : {256, 200}) {
+    const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 21, 40, 50}, rng);
+    HostTensor grid = HostTensor::Uniform(DType::kF32, {1, 272, width, 2}, rng, -1.1, 1.1);
+    for (const bool smooth : {false, true}) {
+      for (int64_t i = 0; smooth && i < 272 * width; ++i) {
+        grid.set(2 * i, static_cast<double>(i % width) / 100 - 1.1);
+        grid.set(2 * i + 1, static_cast<double>(i / width) / 130 - 1);
+      }
+      using enum GridSampler::Interpolation;
+      for (const auto mode : {kBilinear, kNearest}) {
+        ExpectSameAtAnyAlignment(GridSampler{.interpolation_mode = mode}, {input, grid});
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -97,33 +97,45 @@ void Apply(const Affine& affine, const T* x, int64_t count, bool stream, T* y) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto mean = hn::Set(d, affine.mean), factor = hn::Set(d, affine.factor), shift = hn::Set(d, affine.shift);
+  const auto normalised = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, mean), factor, shift); };
+  const auto part = [&](int64_t begin, int64_t end) HWY_ATTR {  // less than a cache line
+    for (; begin < end; begin += lanes) {
+      const size_t some = static_cast<size_t>(std::min(lanes, end - begin));
+      StoreFloatN(normalised(LoadFloatN(d, x + begin, some)), d, y + begin, some);
+    }
+  };
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto v = hn::MulAdd(hn::Sub(LoadFloat(d, x + i), mean), factor, shift);
-    if constexpr (std::is_same_v<T, float>) {
-      stream ? StoreOrStream<true>(v, d, y + i) : StoreOrStream<false>(v, d, y + i);
-    } else {
-      StoreFloat(v, d, y + i);
+  if constexpr (std::is_same_v<T, float>) {
+    if (stream) {
+      constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
+      i = std::min(count, ElementsBeforeLine(y));
+      part(0, i);
+      for (; i + kLine <= count; i += kLine) {
+        for (int64_t k = i; k < i + kLine; k += lanes) hn::Stream(normalised(LoadFloat(d, x + k)), d, y + k);
+      }
     }
   }
-  if (i == count) return;
-  const size_t rest = static_cast<size_t>(count - i);
-  StoreFloatN(hn::MulAdd(hn::Sub(LoadFloatN(d, x + i, rest), mean), factor, shift), d, y + i, rest);
+  for (; i + lanes <= count; i += lanes) StoreFloat(normalised(LoadFloat(d, x + i)), d, y + i);
+  part(i, count);
 }
 
-// Channels `begin` to `end`. While one is written, the moments of the next are taken, block by block in turn:
+// Channels `begin` to `end_channel`. While one is written, the moments of the next are taken, block by block in turn:
 // memory then reads and writes at the same time.
 template <class T, class MakeAffine>
-void Normalise(const T* input, int64_t begin, int64_t end, int64_t count, const MakeAffine& make_affine, bool stream,
-               T* output) {
+void Normalise(const T* input, int64_t begin, int64_t end_channel, int64_t count, const MakeAffine& make_affine,
+               bool stream, T* output) {
   Moments moments = MomentsOf(input + begin * count, count);
-  for (int64_t p = begin; p < end; ++p) {
+  for (int64_t p = begin; p < end_channel; ++p) {
     const Affine affine = make_affine(moments, p);
     moments = {};
-    for (int64_t i = p * count, stop = i + count; i < stop; i += kBlock) {
-      const int64_t size = std::min(kBlock, stop - i);
-      Apply(affine, input + i, size, stream, output + i);
-      if (p + 1 < end) moments.Merge(MomentsOfBlock(input + i + count, size));
+    // Blocks of the output end where lines do.
+    const int64_t first = p * count, stop = first + count, shift = stream ? ElementsBeforeLine(output + first) : 0;
+    PrefetchForWrite(output + stop);
+    for (int64_t i = first, done = first; i < stop; i += kBlock) {
+      const int64_t size = std::min(kBlock, stop - i), end = i + size == stop ? stop : std::min(stop, i + size + shift);
+      Apply(affine, input + done, end - done, stream, output + done);
+      done = end;
+      if (p + 1 < end_channel) moments.Merge(MomentsOfBlock(input + i + count, size));
     }
   }
   if (stream) hwy::FlushStream();
@@ -134,7 +146,7 @@ Status InstanceNormCpu(const InstanceNorm& op, const Context& context, Tensor<co
                        Tensor<const T, 1> scale, Tensor<const T, 1> shift, Tensor<T, kAnyRank> output) {
   if (input.size() == 0) return Status::Ok();
   const int64_t channels = input.dim(1), planes = input.dim(0) * channels, count = input.size() / planes;
-  const bool stream = ShouldStream(output.data(), count * static_cast<int64_t>(sizeof(T)), planes);
+  const bool stream = std::is_same_v<T, float> && ShouldStream(count * static_cast<int64_t>(sizeof(T)), planes);
   const auto affine = [&](const Moments& moments, int64_t plane) {
     const int64_t c = plane % channels;
     return Affine(moments, op.epsilon, ToFloat(scale[c]), ToFloat(shift[c]));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -101,6 +102,13 @@ TEST(InstanceNormErrors, SayWhatIsWrong) {
   const Op& op = *FindOp("instance_norm");
   ExpectAttributeError(op, {{"epsilon", AttrValue::Float(-1)}}, {"epsilon", "-1"});
   ExpectAttributeError(op, {{"epsilon", AttrValue::Float(NAN)}}, {"epsilon"});
+}
+
+TEST(InstanceNorm, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  const HostTensor scale = HostTensor::Uniform(DType::kF32, {3}, rng),
+                   shift = HostTensor::Uniform(DType::kF32, {3}, rng);
+  ExpectSameAtAnyAlignment(InstanceNorm{}, {HostTensor::Uniform(DType::kF32, {1, 3, 340, 1101}, rng), scale, shift});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/ms_deform_attn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/sampling/zero_padded_sample.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
@@ -24,24 +25,17 @@ struct Level {
   int64_t height, width, start;
 };
 
-// Adds the pixels of one sample; those outside are left out. NaN fails the test. Pixels lie anywhere in `value`, so
-// they are called to the cache here, before the sums ask for them.
+// Adds the pixels of one sample. They lie anywhere in `value`, so they are called to the cache here, before the sums
+// ask for them.
 template <class T>
 HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, const T* value,
                           int64_t stride, Tap* tap) {
   const float x = location_x * static_cast<float>(level.width) - 0.5f;
   const float y = location_y * static_cast<float>(level.height) - 0.5f;
-  if (!(x > -1 && x < static_cast<float>(level.width) && y > -1 && y < static_cast<float>(level.height))) return tap;
-  const float left = std::floor(x), top = std::floor(y);
-  const float dx = x - left, dy = y - top;
-  const auto column = static_cast<int64_t>(left), row = static_cast<int64_t>(top);
-  const float weights[4] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
-  for (int k = 0; k < 4; ++k) {
-    const int64_t r = row + k / 2, c = column + k % 2;
-    if (r < 0 || r >= level.height || c < 0 || c >= level.width) continue;
-    *tap = {(level.start + r * level.width + c) * stride, weights[k] * weight};
+  ForEachZeroPaddedTap(y, x, level.height, level.width, weight, [&](int, int64_t pixel, float pixel_weight) {
+    *tap = {(level.start + pixel) * stride, pixel_weight};
     hwy::Prefetch(value + tap++->offset);
-  }
+  });
   return tap;
 }
 

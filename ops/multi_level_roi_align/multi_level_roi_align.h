@@ -1,44 +1,24 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/rois/roi_pyramid_rule.h"
 
 namespace polyop {
 
 /// RoIAlign of boxes over a feature pyramid, each from the level that fits its size.
-struct MultiLevelRoiAlign {
+struct MultiLevelRoiAlign : RoiPyramidRule {
   enum class PoolMode { kMax, kAvg };
-  int64_t output_height = 1;
-  int64_t output_width = 1;
-  int64_t sampling_ratio = 0;
   PoolMode pool_mode = PoolMode::kAvg;
-  bool aligned = true;
-  List<float, 16> featmap_strides;
-  float roi_scale_factor = 0.0f;
-  int64_t finest_scale = 56;
 
   static constexpr const char* kName = "multi_level_roi_align";
   static constexpr Signature kSignature =
       "rois: T[R, 5], feats: T[N, C, *, *]... -> output: T[R, C, output_height, output_width]";
   static constexpr NodeName kNodes[] = {"mmdeploy::MMCVMultiLevelRoiAlign"};
-  static constexpr std::tuple kAttributes = {
-      Attr("output_height", &MultiLevelRoiAlign::output_height, "bins along a box's height").Between(1, 4096),
-      Attr("output_width", &MultiLevelRoiAlign::output_width, "bins along a box's width").Between(1, 4096),
-      Attr("sampling_ratio", &MultiLevelRoiAlign::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
-          .AtMost(1024),
-      Attr("pool_mode", &MultiLevelRoiAlign::pool_mode, "how the samples of a bin are pooled").Codes("max", "avg"),
-      Attr("aligned", &MultiLevelRoiAlign::aligned,
-           "boxes are shifted by half a pixel; else they are at least one pixel large"),
-      Attr("featmap_strides", &MultiLevelRoiAlign::featmap_strides,
-           "pixels of the picture to a pixel of each level, one a level")
-          .GreaterThan(0)
-          .Required(),
-      Attr("roi_scale_factor", &MultiLevelRoiAlign::roi_scale_factor,
-           "boxes grow about their centres by this factor; 0 or less: not at all"),
-      Attr("finest_scale", &MultiLevelRoiAlign::finest_scale,
-           "boxes of up to twice this size are pooled from the first level")
-          .AtLeast(1),
-  };
+  static constexpr auto kAttributes = std::tuple_cat(
+      kRoiPyramidBins,
+      std::tuple{
+          Attr("pool_mode", &MultiLevelRoiAlign::pool_mode, "how the samples of a bin are pooled").Codes("max", "avg")},
+      kRoiPyramidLevels);
   static constexpr Doc kDoc = {
       .summary = "Pools each of the boxes from the level of a feature pyramid that fits its size.",
       .semantics =

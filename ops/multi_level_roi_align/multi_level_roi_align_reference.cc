@@ -1,7 +1,4 @@
-#include <cmath>
-#include <limits>
-
-#include "families/sampling/reference_sampling.h"
+#include "families/rois/roi_pool_reference.h"
 #include "ops/multi_level_roi_align/multi_level_roi_align.h"
 
 namespace polyop {
@@ -9,60 +6,18 @@ namespace {
 
 Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&, Tensor<const double, 2> rois,
                                    TensorList<const double, 4> feats, Tensor<double, 4> output) {
-  const int64_t channels = output.dim(1);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 5 * r;
-    double width = roi[3] - roi[1], height = roi[4] - roi[2], centre_x = (roi[1] + roi[3]) / 2,
-           centre_y = (roi[2] + roi[4]) / 2;
-    int level = 0;  // the largest level whose boxes begin at finest_scale * 2^level
-    while (level + 1 < feats.size() &&
-           std::sqrt(width * height) / static_cast<double>(op.finest_scale) + 1e-6 >= std::exp2(level + 1))
-      ++level;
-    if (op.roi_scale_factor > 0) {
-      width *= op.roi_scale_factor;
-      height *= op.roi_scale_factor;
-    }
-    const Tensor<const double, 4>& feat = feats[level];
-    const double shift = op.aligned ? 0.5 : 0, scale = 1.0 / op.featmap_strides[level];
-    const double x0 = (centre_x - width / 2) * scale - shift, y0 = (centre_y - height / 2) * scale - shift;
-    double w = width * scale, h = height * scale;
-    bool finite = true;
-    for (int k = 1; k < 5; ++k) finite = finite && std::isfinite(roi[k]);
-    if (!op.aligned) {
-      w = std::fmax(w, 1);
-      h = std::fmax(h, 1);
-    }
-    const double bin_h = h / static_cast<double>(op.output_height), bin_w = w / static_cast<double>(op.output_width);
-    const auto samples = [&](double bin) -> int64_t {
-      if (!finite) return 0;
-      const double pixels = std::ceil(bin);
-      return op.sampling_ratio > 0 ? op.sampling_ratio : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
+    const double width = roi[3] - roi[1], height = roi[4] - roi[2];
+    const double half = (op.roi_scale_factor > 0 ? op.roi_scale_factor : 1.0) / 2;
+    const double x = (roi[1] + roi[3]) / 2, y = (roi[2] + roi[4]) / 2;
+    const auto place = [&](double scale) {
+      return reference::PooledBox::Upright(x - width * half, y - height * half, x + width * half, y + height * half,
+                                           scale, op.aligned);
     };
-    const int64_t rows = samples(bin_h), columns = samples(bin_w);
-    for (int64_t c = 0; c < channels; ++c) {
-      const double* plane = feat.data() + (static_cast<int64_t>(roi[0]) * channels + c) * feat.dim(2) * feat.dim(3);
-      for (int64_t by = 0; by < op.output_height; ++by) {
-        for (int64_t bx = 0; bx < op.output_width; ++bx) {
-          double sum = 0, largest = -std::numeric_limits<double>::infinity();
-          for (int64_t iy = 0; iy < rows; ++iy) {
-            for (int64_t ix = 0; ix < columns; ++ix) {
-              const double y =
-                  y0 + (static_cast<double>(by) + (static_cast<double>(iy) + 0.5) / static_cast<double>(rows)) * bin_h;
-              const double x =
-                  x0 +
-                  (static_cast<double>(bx) + (static_cast<double>(ix) + 0.5) / static_cast<double>(columns)) * bin_w;
-              const double value = reference::SampleClamped(plane, feat.dim(2), feat.dim(3), y, x);
-              sum += value;
-              largest = std::fmax(largest, value);
-            }
-          }
-          output[((r * channels + c) * op.output_height + by) * op.output_width + bx] =
-              rows * columns == 0                                  ? 0
-              : op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg ? sum / static_cast<double>(rows * columns)
-                                                                   : largest;
-        }
-      }
-    }
+    reference::PoolFromLevel(op, width, height, place, op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg, feats,
+                             static_cast<int64_t>(roi[0]),
+                             output.data() + r * output.dim(1) * op.output_height * op.output_width);
   }
   return Status::Ok();
 }

@@ -1,43 +1,22 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/rois/roi_pyramid_rule.h"
 
 namespace polyop {
 
 /// RoIAlign of rotated boxes over a feature pyramid, each from the level that fits its size.
-struct MultiLevelRotatedRoiAlign {
-  int64_t output_height = 1;
-  int64_t output_width = 1;
-  int64_t sampling_ratio = 0;
+struct MultiLevelRotatedRoiAlign : RoiPyramidRule {
   bool clockwise = false;
-  bool aligned = true;
-  List<float, 16> featmap_strides;
-  float roi_scale_factor = 0.0f;
-  int64_t finest_scale = 56;
 
   static constexpr const char* kName = "multi_level_rotated_roi_align";
   static constexpr Signature kSignature =
       "rois: T[R, 6], feats: T[N, C, *, *]... -> output: T[R, C, output_height, output_width]";
   static constexpr NodeName kNodes[] = {"mmdeploy::MMCVMultiLevelRotatedRoiAlign"};
-  static constexpr std::tuple kAttributes = {
-      Attr("output_height", &MultiLevelRotatedRoiAlign::output_height, "bins along a box's height").Between(1, 4096),
-      Attr("output_width", &MultiLevelRotatedRoiAlign::output_width, "bins along a box's width").Between(1, 4096),
-      Attr("sampling_ratio", &MultiLevelRotatedRoiAlign::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
-          .AtMost(1024),
-      Attr("clockwise", &MultiLevelRotatedRoiAlign::clockwise, "whether the angle turns clockwise"),
-      Attr("aligned", &MultiLevelRotatedRoiAlign::aligned,
-           "boxes are shifted by half a pixel; else they are at least one pixel large"),
-      Attr("featmap_strides", &MultiLevelRotatedRoiAlign::featmap_strides,
-           "pixels of the picture to a pixel of each level, one a level")
-          .GreaterThan(0)
-          .Required(),
-      Attr("roi_scale_factor", &MultiLevelRotatedRoiAlign::roi_scale_factor,
-           "boxes grow about their centres by this factor; 0 or less: not at all"),
-      Attr("finest_scale", &MultiLevelRotatedRoiAlign::finest_scale,
-           "boxes of up to twice this size are pooled from the first level")
-          .AtLeast(1),
-  };
+  static constexpr auto kAttributes = std::tuple_cat(
+      kRoiPyramidBins,
+      std::tuple{Attr("clockwise", &MultiLevelRotatedRoiAlign::clockwise, "whether the angle turns clockwise")},
+      kRoiPyramidLevels);
   static constexpr Doc kDoc = {
       .summary = "Pools each of the rotated boxes from the level of a feature pyramid that fits its size.",
       .semantics =

@@ -4,8 +4,8 @@
 #define HWY_TARGET_INCLUDE "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/roi_levels.h"
-#include "families/rois/roi_pool-inl.h"
 #include "families/rois/rois.h"
+#include "families/rois/turned_pool-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -128,6 +129,19 @@ TEST(RoiAlign, RefusesBadInput) {
   ExpectAttributeError(op, {{"spatial_scale", AttrValue::Float(-1)}}, {"'spatial_scale' is -1", "(0, inf)"});
   ExpectAttributeError(op, {{"mode", AttrValue::String("median")}}, {"'mode' is median, wanted one of {avg, max}"});
   ExpectAttributeError(op, {{"sampling_ratio", AttrValue::Int(5000)}}, {"'sampling_ratio' is 5000"});
+}
+
+TEST(RoiAlign, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  RoiAlign op;
+  op.output_height = 7;
+  op.output_width = 5;
+  op.sampling_ratio = 1;
+  HostTensor rois = HostTensor::Uniform(DType::kF32, {900, 5}, rng, -2, 30);
+  for (int64_t r = 0; r < 900; ++r) rois.set(5 * r, 0);
+  for (DType dtype : {DType::kF32, DType::kF16}) {
+    ExpectSameAtAnyAlignment(op, {HostTensor::Uniform(dtype, {1, 72, 25, 27}, rng), rois.Cast(dtype)});
+  }
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roi_align_rotated/roi_align_rotated_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/rois/roi_pool-inl.h"
 #include "families/rois/rois.h"
+#include "families/rois/turned_pool-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 

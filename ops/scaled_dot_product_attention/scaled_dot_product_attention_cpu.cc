@@ -7,6 +7,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/widen-inl.h"
 #include "ops/scaled_dot_product_attention/scaled_dot_product_attention.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,16 +16,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr int64_t kPackedFloats = int64_t{8} << 20;  // keys and values of so many batch entries are packed at a time
-
-template <class T>
-void WidenRow(const T* x, int64_t count, float factor, float* y) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto f = hn::Set(d, factor);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(LoadFloat(d, x + i), f), d, y + i);
-  for (; i < count; ++i) y[i] = ToFloat(x[i]) * factor;
-}
 
 template <class T>
 void NarrowRow(const float* x, int64_t count, T* y) {
@@ -138,7 +129,7 @@ struct Attention {
     const int64_t row = batch * queries() + first;
     // An E of 0 leaves products of 0 whatever the factor is.
     const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
-    for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), factor, query + r * size());
+    for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), query + r * size(), factor);
     std::fill(query + count * size(), query + rows * size(), 0.0f);
     GemmTile(query, rows, size(), place, size(), packed, keys(), scores, ScoreStride());
     for (int64_t r = 0; r < count; ++r) {

@@ -115,11 +115,16 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void CopyData(const Context& context, const char* from, char* to, int64_t bytes) {
-  constexpr int64_t kBlock = 16384;  // a whole number of cache lines
+  constexpr int64_t kBlock = 16384;
   const bool stream = bytes >= kStreamBytes;
   context.ParallelFor((bytes + kBlock - 1) / kBlock, 16, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const int64_t at = begin * kBlock;
-    CopyBytes(from + at, to + at, std::min(bytes, end * kBlock) - at, stream);
+    const int64_t at = begin * kBlock, size = std::min(bytes, end * kBlock) - at;
+    if (stream) {
+      StreamRun(from + at, size, to + at);
+      hwy::FlushStream();
+    } else {
+      hwy::CopyBytes(from + at, to + at, static_cast<size_t>(size));
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 #include "ops/scatter_nd/scatter_nd.h"
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -121,6 +122,13 @@ TEST(ScatterNDErrors, SayWhatIsWrong) {
   error(I64({}, {0}), F32({4}, std::vector<double>(4, 0)), {"'indices' has rank 0"});
   error(I64({2, 1}, {0, 1}), HostTensor::Full(DType::kF16, {2, 4}, 0), {"no kernel takes inputs"});
   ExpectError(ScatterND{}, {F32({0}, {}), I64({1, 1}, {0}), F32({1}, {0})}, {"is 0, wanted a value in [0, 0)"});
+}
+
+TEST(ScatterND, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  ExpectSameAtAnyAlignment(
+      ScatterND{}, {HostTensor::Uniform(DType::kF32, {1100, 1101}, rng), HostTensor::Of(DType::kI64, {2, 1}, {7, 1099}),
+                    HostTensor::Uniform(DType::kF32, {2, 1101}, rng)});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
+#include "kernels/cpu/widen-inl.h"
 #include "ops/voxel_grid/voxel_grid.h"
 
 #ifndef POLYOP_OPS_VOXEL_GRID_ONCE_
@@ -72,18 +73,6 @@ namespace {
 constexpr int64_t kBlock = 512;  // points; a block of four fp32 dimensions stays in the L1 cache
 constexpr int kFastDims = 4;
 
-// The block's coordinates as fp32: where they lie, or converted to `buffer`.
-HWY_INLINE const float* AsFloats(const float* p, int64_t, float*) { return p; }
-template <class T>
-const float* AsFloats(const T* p, int64_t count, float* buffer) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadFloat(d, p + i), d, buffer + i);
-  for (; i < count; ++i) buffer[i] = ToFloat(p[i]);
-  return buffer;
-}
-
 template <class D>
 HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[1]) {
   x[0] = hn::LoadU(d, p);
@@ -108,8 +97,8 @@ void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Repartition<int64_t, decltype(d)> dl;
-  const hn::Half<decltype(di)> dih;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  RunWriter<kStream, decltype(dl), int64_t> run(out, count / lanes * lanes);
   int64_t n = 0;
   for (; n + lanes <= count; n += lanes) {
     hn::Vec<decltype(d)> x[kDims];
@@ -125,12 +114,16 @@ void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64
       sum = hn::Add(sum, step);
     }
     if (HWY_UNLIKELY(!hn::AllTrue(di, inside))) {
-      for (int64_t i = n; i < n + lanes; ++i) out[i] = VoxelOf(pos + i * kDims, axes, kDims);
+      HWY_ALIGN int64_t voxel[hn::MaxLanes(d)];
+      for (int64_t i = 0; i < lanes; ++i) voxel[i] = VoxelOf(pos + (n + i) * kDims, axes, kDims);
+      run.Put(hn::Load(dl, voxel));
+      run.Put(hn::Load(dl, voxel + hn::Lanes(dl)));
       continue;
     }
-    StoreOrStream<kStream>(hn::PromoteTo(dl, hn::LowerHalf(dih, sum)), dl, out + n);
-    StoreOrStream<kStream>(hn::PromoteTo(dl, hn::UpperHalf(dih, sum)), dl, out + n + hn::Lanes(dl));
+    run.Put(hn::PromoteLowerTo(dl, sum));
+    run.Put(hn::PromoteUpperTo(dl, sum));
   }
+  run.Finish();
   for (; n < count; ++n) out[n] = VoxelOf(pos + n * kDims, axes, kDims);
 }
 
@@ -269,8 +262,7 @@ Status VoxelGridCpu(const VoxelGrid&, const Context& context, Tensor<const T, 2>
   }
   POLYOP_RETURN_IF_ERROR(CountVoxels(axes.data(), bounds.data() + dims, dims));
   const bool fast = IsFast(axes.data(), dims);
-  const bool stream = fast && ShouldStream(cluster.data(), points * 8, 1);
-  // Blocks start aligned: kBlock points are a multiple of a cache line.
+  const bool stream = fast && ShouldStream(points * 8, 1);
   context.ParallelFor((points + kBlock - 1) / kBlock, 32, [&](int64_t first, int64_t last) HWY_ATTR {
     const int64_t begin = first * kBlock, stop = std::min(points, last * kBlock);
     VoxelsOf(pos.data() + begin * dims, stop - begin, axes.data(), dims, fast, stream, cluster.data() + begin);

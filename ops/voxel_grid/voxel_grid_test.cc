@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -113,6 +114,14 @@ TEST(VoxelGridErrors, SayWhatIsWrong) {
   error(one, F32({2}, {-3e38, 0}), F32({2}, {3e38, 0}), {"does not fit in 64 bits"});
   ExpectError(VoxelGrid{}, {F32({4}, {0, 0, 0, 0}), one, none, none}, {"'pos' has rank 1"});
   ExpectError(VoxelGrid{}, {pos, HostTensor::Full(DType::kF16, {2}, 1)}, {"no kernel takes inputs"});
+}
+
+TEST(VoxelGrid, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  const HostTensor start = HostTensor::Full(DType::kF32, {3}, 0), end = HostTensor::Full(DType::kF32, {3}, 50);
+  // Some points lie outside of the grid.
+  ExpectSameAtAnyAlignment(VoxelGrid{}, {HostTensor::Uniform(DType::kF32, {600001, 3}, rng, -0.01, 50.01),
+                                         HostTensor::Full(DType::kF32, {3}, 0.5), start, end});
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+// Pooling by RoIAlign's rule in double precision, sample by sample: for reference kernels only.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/tensor.h"
+#include "families/rois/roi_pyramid_rule.h"
+#include "families/sampling/reference_sampling.h"
+
+namespace polyop::reference {
+
+/// A box on a feature map: it begins at (left, top) in its own axes, which are turned by `angle` about (x, y).
+struct PooledBox {
+  double x, y, angle, left, top, width, height;
+  bool finite;  // else it has no samples
+
+  static PooledBox Upright(double x1, double y1, double x2, double y2, double scale, bool aligned) {
+    const double shift = aligned ? 0.5 : 0;
+    return {x1 * scale - shift,
+            y1 * scale - shift,
+            0,
+            0,
+            0,
+            Extent((x2 - x1) * scale, aligned),
+            Extent((y2 - y1) * scale, aligned),
+            std::isfinite(x1) && std::isfinite(y1) && std::isfinite(x2) && std::isfinite(y2)};
+  }
+  static PooledBox Turned(double x, double y, double width, double height, double angle, double scale, bool aligned) {
+    const double shift = aligned ? 0.5 : 0, w = Extent(width * scale, aligned), h = Extent(height * scale, aligned);
+    const bool finite = std::isfinite(x) && std::isfinite(y) && std::isfinite(width) && std::isfinite(height);
+    return {x * scale - shift, y * scale - shift, angle, -w / 2, -h / 2, w, h, finite && std::isfinite(angle)};
+  }
+
+ private:
+  static double Extent(double pixels, bool aligned) { return aligned ? pixels : std::fmax(pixels, 1); }
+};
+
+/// How many bins, and samples of each along an axis; 0 or less of these: one for each pixel.
+struct PooledBins {
+  int64_t rows, columns, samples;
+  bool average;
+};
+
+/// Pools a box from planes of height x width to `channels` x rows x columns. The maximum passes NaN over; bins without
+/// samples are 0.
+inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* planes, int64_t channels,
+                    int64_t height, int64_t width, double* to) {
+  const double bin_height = box.height / static_cast<double>(bins.rows),
+               bin_width = box.width / static_cast<double>(bins.columns);
+  const auto samples = [&](double bin) -> int64_t {
+    if (!box.finite) return 0;
+    const double pixels = std::ceil(bin);
+    return bins.samples > 0 ? bins.samples : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
+  };
+  const int64_t rows = samples(bin_height), columns = samples(bin_width);
+  for (int64_t bin = 0; bin < channels * bins.rows * bins.columns; ++bin) {
+    const double by = static_cast<double>(bin / bins.columns % bins.rows), bx = static_cast<double>(bin % bins.columns);
+    const double* plane = planes + bin / (bins.rows * bins.columns) * height * width;
+    double sum = 0, largest = -std::numeric_limits<double>::infinity();
+    for (int64_t iy = 0; iy < rows; ++iy) {
+      for (int64_t ix = 0; ix < columns; ++ix) {
+        const double v =
+            box.top + by * bin_height + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
+        const double u =
+            box.left + bx * bin_width + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
+        const double value =
+            SampleClamped(plane, height, width, v * std::cos(box.angle) - u * std::sin(box.angle) + box.y,
+                          v * std::sin(box.angle) + u * std::cos(box.angle) + box.x);
+        sum += value;
+        largest = value > largest ? value : largest;
+      }
+    }
+    const double average = rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
+    to[bin] = bins.average ? average : std::isinf(largest) && largest < 0 ? 0 : largest;
+  }
+}
+
+/// The same from the level of a pyramid that fits a box of `width` x `height` pixels of the picture: the largest whose
+/// boxes begin at finest_scale * 2^level. `place(scale)` is the box on a map of this scale.
+template <class Place>
+void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, const Place& place, bool average,
+                   const TensorList<const double, 4>& feats, int64_t picture, double* to) {
+  int level = 0;
+  while (level + 1 < feats.size() &&
+         std::sqrt(width * height) / static_cast<double>(rule.finest_scale) + 1e-6 >= std::exp2(level + 1)) {
+    ++level;
+  }
+  const Tensor<const double, 4>& feat = feats[level];
+  const int64_t channels = feat.dim(1), rows = feat.dim(2), columns = feat.dim(3);
+  PoolBox(place(1.0 / rule.featmap_strides[level]),
+          {rule.output_height, rule.output_width, rule.sampling_ratio, average},
+          feat.data() + picture * channels * rows * columns, channels, rows, columns, to);
+}
+
+}  // namespace polyop::reference

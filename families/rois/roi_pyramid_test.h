@@ -1,0 +1,73 @@
+// What the tests of pooling from a feature pyramid have in common. P is the operator's struct, a RoiPyramidRule;
+// rois(dtype, count, rng) makes boxes of the pictures 0 and 1.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "families/rois/roi_pyramid_rule.h"
+#include "testing/testing.h"
+
+namespace polyop::testing {
+
+/// Three levels of a picture of 64 pixels.
+template <class P>
+P SmallPyramid() {
+  P op;
+  op.output_height = 3;
+  op.output_width = 2;
+  op.featmap_strides = {{4, 8, 16}, 3};
+  op.finest_scale = 12;
+  return op;
+}
+
+template <class Rois>
+std::vector<HostTensor> PyramidInputs(const Rois& rois, DType dtype, int64_t count, int64_t channels,
+                                      std::mt19937& rng) {
+  return {rois(dtype, count, rng), HostTensor::Uniform(dtype, {2, channels, 16, 15}, rng),
+          HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng), HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
+}
+
+/// `vary(i, op)` sets what the operator has of its own.
+template <class P, class Rois, class Vary>
+void ExpectPyramidMatchesReference(const Rois& rois, DType dtype, const Vary& vary) {
+  std::mt19937 rng(1);
+  for (int i = 0; i < 24; ++i) {
+    P op = SmallPyramid<P>();
+    op.sampling_ratio = i % 3;
+    op.aligned = i % 4 < 2;
+    op.roi_scale_factor = i % 5 == 0 ? 1.5f : 0.0f;
+    vary(i, op);
+    ExpectMatchesReference(op, PyramidInputs(rois, dtype, 12, i % 2 ? 17 : 3, rng), ToleranceFor(dtype));
+  }
+}
+
+template <class P, class Rois>
+void ExpectNoBoxesAndNanBoxesOfPyramid(const Rois& rois) {
+  std::mt19937 rng(2);
+  ExpectMatchesReference(SmallPyramid<P>(), PyramidInputs(rois, DType::kF32, 0, 3, rng));
+  std::vector<HostTensor> inputs = PyramidInputs(rois, DType::kF32, 3, 3, rng);
+  const int64_t width = inputs[0].shape()[1];
+  inputs[0].set(width + 1, NAN);
+  inputs[0].set(2 * width + 3, INFINITY);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(SmallPyramid<P>(), inputs, &out).ok());
+  for (int64_t i = 18; i < out[0].size(); ++i) EXPECT_EQ(out[0].at(i), 0);
+}
+
+template <class P, class Rois>
+void ExpectPyramidRefusesBadInput(const Rois& rois) {
+  std::mt19937 rng(3);
+  std::vector<HostTensor> inputs = PyramidInputs(rois, DType::kF32, 2, 3, rng);
+  P op = SmallPyramid<P>();
+  op.featmap_strides.count = 2;
+  ExpectError(op, inputs, {"'featmap_strides' has 2 values, wanted one for each of the 3 'feats'"});
+  inputs[0].set(0, 2);
+  ExpectError(SmallPyramid<P>(), inputs, {"'rois'[0, 0] is 2", "[0, 2)"});
+  inputs[2] = HostTensor::Full(DType::kF32, {2, 4, 8, 8}, 0);
+  ExpectError(SmallPyramid<P>(), inputs, {"'feats'", "dimension 1 is 4, wanted C = 3"});
+  ExpectAttributeError(*FindOp(P::kName), {}, {"'featmap_strides' is missing"});
+  ExpectAttributeError(*FindOp(P::kName), {{"featmap_strides", AttrValue::Floats({4, 0})}}, {"'featmap_strides' is 0"});
+}
+
+}  // namespace polyop::testing
