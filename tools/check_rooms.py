@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "fuzz": {"core", "kernels", "testing", "cli"},
 }
 # Tests stand above what they test.
+TESTS = ("_test.cc", "_test.h")
 TESTS_MAY_ALSO_INCLUDE = {"testing", "kernels", "core"}
 
 
@@ -57,7 +58,7 @@ def is_allowed(file: str, included: str) -> bool:
     if room(file) == room(included) and room(file) in ("cli", "core", "testing"):
         return True
     allowed = MAY_INCLUDE[room(file)]
-    if file.endswith("_test.cc"):
+    if file.endswith(TESTS):
         allowed = allowed | TESTS_MAY_ALSO_INCLUDE
     return room(included) in allowed
 
@@ -66,7 +67,7 @@ def circles(edges: list[tuple[str, str]]) -> list[list[str]]:
     """Folders that include each other, directly or around corners; tests are above all."""
     graph: dict[str, set[str]] = defaultdict(set)
     for file, included in edges:
-        if folder(file) != folder(included) and not file.endswith("_test.cc"):
+        if folder(file) != folder(included) and not file.endswith(TESTS):
             graph[folder(file)].add(folder(included))
     found: list[list[str]] = []
     done: set[str] = set()
