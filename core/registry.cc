@@ -2,22 +2,33 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <mutex>
 
 #include "core/op.h"
+#include "core/unload.h"
 
 namespace polyop {
 namespace {
 
-// Ordinary static objects: a runtime may unload the library and load it again, many times in one process. The first
-// kernel's initialiser makes the registry, so that it outlives every table that is made of it.
 struct Registry {
   std::deque<Op> ops;
   std::map<const Definition*, Op*> of_definition;
+  std::vector<const Op*> sorted;  // made when it is first asked for
+  std::once_flag is_sorted;
 };
-Registry& TheRegistry() {
-  static Registry registry;
-  return registry;
+Registry* registry = nullptr;  // core/unload.h says how long it lives
+__attribute__((destructor)) void FreeRegistry() {
+  if (!ProcessEnds()) delete registry;
 }
+Registry& TheRegistry() {
+  if (registry == nullptr) registry = new Registry();
+  return *registry;
+}
+
+struct EndOfProcess {
+  ~EndOfProcess() { reached = true; }
+  static inline bool reached = false;
+} end_of_process;
 
 OpSignature Resolve(const Signature& signature, const std::vector<AttrInfo>& attributes) {
   OpSignature resolved;
@@ -47,14 +58,15 @@ void AddKernel(const Definition& definition, const Kernel& kernel) {
   op->kernels.push_back(kernel);
 }
 
+bool ProcessEnds() { return EndOfProcess::reached; }
+
 std::span<const Op* const> AllOps() {
-  static const std::vector<const Op*> sorted = [] {
-    std::vector<const Op*> ops;
-    for (const Op& op : TheRegistry().ops) ops.push_back(&op);
-    std::sort(ops.begin(), ops.end(), [](const Op* a, const Op* b) { return a->name < b->name; });
-    return ops;
-  }();
-  return sorted;
+  Registry& all = TheRegistry();
+  std::call_once(all.is_sorted, [&] {
+    for (const Op& op : all.ops) all.sorted.push_back(&op);
+    std::sort(all.sorted.begin(), all.sorted.end(), [](const Op* a, const Op* b) { return a->name < b->name; });
+  });
+  return all.sorted;
 }
 
 const Op* FindOp(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "core/call.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/thread_pool.h"
 
@@ -84,12 +85,10 @@ void ExpectSameAtAnyAlignmentOp(const Op& op, const void* params, const std::vec
         view.data = placed.back()->data();
         views.push_back(view);
       }
-      const Kernel* kernel = nullptr;
-      ASSERT_TRUE(op.FindKernel(Device::kCpu, views, &kernel).ok()) << what;
       ThreadPool pool(2);
       const Context context(pool.backend());
       auto got = std::make_unique<PlacedOutputs>(off);
-      const Status status = op.Run(*kernel, params, views, *got, &context);
+      const Status status = Call(op, Device::kCpu, params, views, *got, &context);
       ASSERT_TRUE(status.ok()) << what << ": " << status.message();
       if (off == 0) first = std::move(got);
       const PlacedOutputs& now = off == 0 ? *first : *got;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "adapters/onnxruntime/custom_op.h"
+#include "core/unload.h"
 
 // libstdc++'s own: frees the 72 kB that it keeps for exceptions when memory has run out.
 namespace __gnu_cxx {
@@ -41,15 +42,7 @@ struct Registered {
 };
 using Tables = std::map<const OrtApiBase*, std::unique_ptr<Registered>>;
 
-// The tables live until the library is unloaded, which ONNX Runtime does with the last session's options, and then
-// leave nothing behind. When the process ends they stay: sessions of a program's own static objects, and threads that
-// still run one, outlive those of a library. At the end of a process static objects are destroyed before FreeTables is
-// called, in an unloaded library after it.
-Tables* tables = nullptr;
-struct EndOfProcess {
-  ~EndOfProcess() { reached = true; }
-  static inline bool reached = false;
-} end_of_process;
+Tables* tables = nullptr;  // core/unload.h says how long they live
 
 // Whether the C++ library is a part of this one, so that nobody else uses it.
 bool HasOwnRuntime() {
@@ -59,7 +52,7 @@ bool HasOwnRuntime() {
 }
 
 __attribute__((destructor)) void FreeTables() {
-  if (EndOfProcess::reached) return;
+  if (ProcessEnds()) return;
   delete tables;
   if (HasOwnRuntime()) __gnu_cxx::__freeres();
 }

@@ -42,7 +42,7 @@ bool TakesPlace(C x, C best) {
 
 /// Elements of a row, or columns, that are worked on together: their state and what is made of them stay in the L1
 /// cache.
-inline constexpr int64_t kRunningPart = 1024;
+inline constexpr int64_t kRunningPart = 2048;
 
 /// Calls body(plane, column, columns) for strips of at most `most` <= kRunningPart columns of `planes` matrices of
 /// `width` columns. Strips are whole cache lines, narrower where there are few: threads share them.
@@ -152,9 +152,14 @@ void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width,
   HWY_ALIGN I best_row[kIndices ? kRunningPart : 1];
   for (int64_t j = 0; j < width; ++j) best[j] = ToCompared(input[j]);
   if constexpr (kIndices) std::fill_n(best_row, width, I{0});
+  const bool one_run = whole == step;  // each row of outputs begins where the one before ends
+  RunWriter<kStream, D, T> value_run(values, whole);
+  IndexWriter<kStream && kIndices, DI> index_run(indices, kIndices ? whole : 0);
   for (int64_t k = 0; k < length; ++k, input += step, values += step) {
-    RunWriter<kStream, D, T> value_run(values, whole);
-    IndexWriter<kStream && kIndices, DI> index_run(indices, kIndices ? whole : 0);
+    if (k > 0 && !one_run) {
+      value_run = RunWriter<kStream, D, T>(values, whole);
+      index_run = IndexWriter < kStream && kIndices, DI > (indices, kIndices ? whole : 0);
+    }
     for (int64_t j = 0; j < whole; j += lanes) {
       const auto x = LoadCompared(d, input + j), b = hn::Load(d, best + j);
       auto take = kMin ? hn::Le(x, b) : hn::Ge(x, b);
@@ -169,7 +174,8 @@ void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width,
         index_run.Put(index);
       }
     }
-    value_run.Finish();
+    const bool ends = !one_run || k + 1 == length;
+    if (ends) value_run.Finish();
     for (int64_t j = whole; j < width; ++j) {
       const C x = ToCompared(input[j]);
       const bool take = TakesPlace<kMin>(x, best[j]);
@@ -181,7 +187,7 @@ void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width,
       }
     }
     if constexpr (kIndices) {
-      index_run.Finish();
+      if (ends) index_run.Finish();
       indices += step;
     }
   }

@@ -34,10 +34,12 @@ void PoolRows(const T* input, int64_t rows, int64_t width, T* output) {
     input += (rows - 1) * width;
     output += (rows - 1) * width;
   }
-  const int64_t step = kReverse ? -width : width;
+  const int64_t step = kReverse ? -width : width, first = kReverse ? width - whole : 0;
+  bool one_run = false;  // this row's run goes on where the one before ended
+  RunWriter<kStream, D, T, kReverse> run(output + first, whole);
   for (int64_t r = 0; r < rows; ++r, input += step, output += step) {
     auto best = hn::Set(d, -INFINITY);
-    RunWriter<kStream, D, T, kReverse> run(output + (kReverse ? width - whole : 0), whole);
+    if (r > 0 && !one_run) run = RunWriter<kStream, D, T, kReverse>(output + first, whole);
     int64_t k = 0;  // elements done, counted from where the walk begins
     for (; k < whole; k += lanes) {
       const auto x = LoadFloat(d, input + (kReverse ? width - k - lanes : k));
@@ -47,7 +49,8 @@ void PoolRows(const T* input, int64_t rows, int64_t width, T* output) {
       run.Put(best);
       best = prefix_max.Last(best);
     }
-    run.Finish();
+    one_run = k == width && r + 1 < rows;
+    if (!one_run) run.Finish();
     PoolElements<kReverse>(input, width, k, width, hn::GetLane(best), output);
   }
 }

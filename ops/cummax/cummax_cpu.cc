@@ -62,11 +62,16 @@ void ScanRows(const T* input, int64_t rows, int64_t length, T* values, int64_t* 
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = length / lanes * lanes;
   const PrefixMax<DI> prefix_max;
   const auto lane = hn::Iota(di, 0);
+  const bool one_run = whole == length;  // each row begins where the one before ends
+  RunWriter<kStream, D, T> value_run(values, whole);
+  IndexWriter<kStream, DI> index_run(indices, whole);
   for (int64_t r = 0; r < rows; ++r, input += length, values += length, indices += length) {
     auto best = hn::Set(d, ToCompared(input[0]));
     auto best_key = SortKey<kMin>(best), best_index = hn::Zero(di);
-    RunWriter<kStream, D, T> value_run(values, whole);
-    IndexWriter<kStream, DI> index_run(indices, whole);
+    if (r > 0 && !one_run) {
+      value_run = RunWriter<kStream, D, T>(values, whole);
+      index_run = IndexWriter<kStream, DI>(indices, whole);
+    }
     for (int64_t i = 0; i < whole; i += lanes) {
       const auto x = LoadCompared(d, input + i);
       // Most vectors of an unsorted row hold nothing new.
@@ -89,8 +94,10 @@ void ScanRows(const T* input, int64_t rows, int64_t length, T* values, int64_t* 
       best = prefix_max.Last(value);
       best_index = prefix_max.Last(index);
     }
-    value_run.Finish();
-    index_run.Finish();
+    if (!one_run || r + 1 == rows) {
+      value_run.Finish();
+      index_run.Finish();
+    }
     ScanElements<kMin>(input, whole, length, hn::GetLane(best), hn::GetLane(best_index), values, indices);
   }
 }
