@@ -84,7 +84,6 @@ void Pool(const Context& context, const Tensor<const T, 4>& input, const Tensor<
 
 template <class T>
 Status CornerPoolCpu(const CornerPool& op, const Context& context, Tensor<const T, 4> input, Tensor<T, 4> output) {
-  if (output.size() == 0) return Status::Ok();
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
   const bool reverse = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
   reverse ? Pool<true>(context, input, output, vertical) : Pool<false>(context, input, output, vertical);

@@ -6,7 +6,6 @@ namespace {
 
 template <class T>
 Status CornerPoolCuda(const CornerPool& op, const CudaContext& cuda, Tensor<const T, 4> input, Tensor<T, 4> output) {
-  if (input.size() == 0) return Status::Ok();
   const int64_t planes = input.dim(0) * input.dim(1), height = input.dim(2), width = input.dim(3);
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
   const bool backwards = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;

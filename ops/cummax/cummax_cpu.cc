@@ -142,7 +142,6 @@ Status CumMaxCpu(const CumMax& op, const Context& context, Tensor<const T, kAnyR
                  Tensor<int64_t, kAnyRank> indices) {
   ScanExtents extents;
   POLYOP_RETURN_IF_ERROR(ScanExtents::Of(op, input.shape(), &extents));
-  if (input.size() == 0) return Status::Ok();
   if (op.mode == CumMax::Mode::kMin) {
     Scan<true>(context, input.data(), extents, values.data(), indices.data());
   } else {

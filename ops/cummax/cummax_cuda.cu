@@ -44,7 +44,6 @@ Status CumMaxCuda(const CumMax& op, const CudaContext& cuda, Tensor<const T, kAn
                   Tensor<T, kAnyRank> values, Tensor<int64_t, kAnyRank> indices) {
   ScanExtents extents;
   POLYOP_RETURN_IF_ERROR(ScanExtents::Of(op, input.shape(), &extents));
-  if (input.size() == 0) return Status::Ok();
   const Lines lines{extents.outer, extents.length, extents.inner};
   return op.mode == CumMax::Mode::kMin ? Scan<true>(cuda, lines, input.data(), values.data(), indices.data())
                                        : Scan<false>(cuda, lines, input.data(), values.data(), indices.data());

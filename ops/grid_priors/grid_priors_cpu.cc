@@ -18,7 +18,6 @@ template <class T>
 Status GridPriorsCpu(const GridPriors& op, const Context& context, Tensor<const T, 2> base, AnyTensor height,
                      AnyTensor width, Tensor<T, 2> priors) {
   const int64_t anchors = base.dim(0), columns = width.shape[0], cells = height.shape[0] * columns;
-  if (priors.size() == 0) return Status::Ok();
   context.ParallelFor(cells, GrainFor(static_cast<double>(anchors)), [&](int64_t begin, int64_t end) HWY_ATTR {
     const hn::FixedTag<float, 4> d;
     T* out = priors.data() + begin * anchors * 4;

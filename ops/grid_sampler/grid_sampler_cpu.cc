@@ -279,7 +279,6 @@ Status GridSamplerCpu(const GridSampler& op, const Context& context, Tensor<cons
                       Tensor<const T, kAxes + 2> grid, Tensor<T, kAxes + 2> output) {
   int64_t pixels = 0;
   POLYOP_RETURN_IF_ERROR(CheckGridSampler(op, input.shape(), output.shape(), &pixels));
-  if (output.size() == 0) return Status::Ok();
   Axis axes[kAxes];  // x, y, z
   for (int a = 0; a < kAxes; ++a) axes[a] = {op.padding_mode, op.align_corners, input.dim(kAxes + 1 - a)};
   switch (op.interpolation_mode) {

@@ -129,7 +129,6 @@ Status GridSamplerCuda(const GridSampler& op, const CudaContext& cuda, Tensor<co
                        Tensor<const T, kAxes + 2> grid, Tensor<T, kAxes + 2> output) {
   int64_t pixels = 0;
   POLYOP_RETURN_IF_ERROR(CheckGridSampler(op, input.shape(), output.shape(), &pixels));
-  if (output.size() == 0) return Status::Ok();
   switch (op.interpolation_mode) {
     case Interpolation::kNearest: return Sample<T, kAxes, 1>(op, cuda, input, grid, output);
     case Interpolation::kBilinear: return Sample<T, kAxes, 2>(op, cuda, input, grid, output);

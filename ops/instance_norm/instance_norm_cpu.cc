@@ -144,7 +144,6 @@ void Normalise(const T* input, int64_t begin, int64_t end_channel, int64_t count
 template <class T>
 Status InstanceNormCpu(const InstanceNorm& op, const Context& context, Tensor<const T, kAnyRank> input,
                        Tensor<const T, 1> scale, Tensor<const T, 1> shift, Tensor<T, kAnyRank> output) {
-  if (input.size() == 0) return Status::Ok();
   const int64_t channels = input.dim(1), planes = input.dim(0) * channels, count = input.size() / planes;
   const bool stream = std::is_same_v<T, float> && ShouldStream(count * static_cast<int64_t>(sizeof(T)), planes);
   const auto affine = [&](const Moments& moments, int64_t plane) {

@@ -33,7 +33,6 @@ void AddRow(const T* a, int a_step, const T* b, int b_step, T* c, int64_t count)
 template <class T>
 Status MyAddCpu(const MyAdd&, const Context& context, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
                 Tensor<T, kAnyRank> c) {
-  if (c.size() == 0) return Status::Ok();
   const BroadcastAxes axes = BroadcastAxes::Merge(c.shape(), a.shape(), b.shape());
   // A long single row is cut into blocks so that threads share it.
   constexpr int64_t kBlock = 16384;

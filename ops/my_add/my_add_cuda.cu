@@ -14,7 +14,6 @@ POLYOP_HD T TwiceAPlusB(T a, T b) {
 template <class T>
 Status MyAddCuda(const MyAdd&, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
                  Tensor<T, kAnyRank> c) {
-  if (c.size() == 0) return Status::Ok();
   const T *from_a = a.data(), *from_b = b.data();
   T* const to = c.data();
   const BroadcastAxes axes = BroadcastAxes::Merge(c.shape(), a.shape(), b.shape());

@@ -46,7 +46,6 @@ Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxe
 Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                     Tensor<int32_t, 2> selected) {
   const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;
-  if (selected.size() == 0) return Status::Ok();
   if (count > INT32_MAX) return InvalidArgument("'boxes' has ", count, " boxes, indices are 32 bits wide");
   const int64_t most = selected.dim(0) / sets;
   const double each = 20.0 * static_cast<double>(count);

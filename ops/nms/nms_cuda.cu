@@ -55,7 +55,6 @@ Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> bo
 Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 3> boxes,
                         Tensor<const float, 3> scores, Tensor<int32_t, 2> selected) {
   const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;
-  if (selected.size() == 0) return Status::Ok();
   const float* const from = scores.data();
   int32_t* const to = selected.data();
   SortedSets sorted;

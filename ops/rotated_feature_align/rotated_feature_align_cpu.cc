@@ -63,7 +63,6 @@ template <class T>
 Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& context, Tensor<const T, 4> features,
                               Tensor<const T, 4> boxes, Tensor<T, 4> output) {
   const int64_t batch = features.dim(0), channels = features.dim(1), height = features.dim(2), width = features.dim(3);
-  if (output.size() == 0) return Status::Ok();
   if (height > INT32_MAX / width)
     return InvalidArgument("'features' has shape ", ToString(features.shape()),
                            ": pixels of a picture must fit 32 bits");
