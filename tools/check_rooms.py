@@ -27,11 +27,7 @@ MAY_INCLUDE = {
     "cli": {"core", "kernels", "adapters"},
     "fuzz": {"core", "kernels", "testing", "cli"},
 }
-<<<<<<< HEAD
 # Tests, and what several of them include, stand above what they test.
-=======
-# Tests stand above what they test.
->>>>>>> k2
 TESTS = ("_test.cc", "_test.h")
 TESTS_MAY_ALSO_INCLUDE = {"testing", "kernels", "core"}
 
