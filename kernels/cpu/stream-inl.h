@@ -74,6 +74,7 @@ class ShiftedStream {
     ahead_ = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kBytes / sizeof(T));
     from_ = hn::IndicesFromVec(d, hn::Iota(du, static_cast<hn::TFromD<decltype(du)>>(ahead_)));
     last_ = hn::Zero(d);
+    if (ahead_ == 0) return;  // its ends are streamed, too
     PrefetchForWrite(to);
     PrefetchForWrite(to + count);
   }

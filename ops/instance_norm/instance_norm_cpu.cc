@@ -130,7 +130,7 @@ void Normalise(const T* input, int64_t begin, int64_t end_channel, int64_t count
     moments = {};
     // Blocks of the output end where lines do.
     const int64_t first = p * count, stop = first + count, shift = stream ? ElementsBeforeLine(output + first) : 0;
-    PrefetchForWrite(output + stop);
+    if (shift != 0) PrefetchForWrite(output + stop);
     for (int64_t i = first, done = first; i < stop; i += kBlock) {
       const int64_t size = std::min(kBlock, stop - i), end = i + size == stop ? stop : std::min(stop, i + size + shift);
       Apply(affine, input + done, end - done, stream, output + done);
