@@ -25,7 +25,9 @@ namespace polyop::testing {
 /// whatever number stands in its place. Where there are some among the inputs, infinity and NaN count as one in what is
 /// real, for a sum of both depends on which of them had a weight of 0.
 ///
-/// In calls with extreme values products leave float's range or fall below it: there real elements are not compared.
+/// In calls with extreme values products leave float's range or fall below it: there real elements are not compared;
+/// nor are integers and found sizes where an attribute is extreme, as a threshold of 1e-40 is, which rounding errors
+/// pass.
 class AgainstReference {
  public:
   /// The operator took the call.

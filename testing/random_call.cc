@@ -100,7 +100,8 @@ class CallMaker {
     for (int i = 0; i < s_.num_inputs(); ++i) MakeInput(i, call);
     if (kind_.broken) Break(call);
     if (kind_.values != CallKind::Values::kTame) AddSpecials(call);
-    call.extreme = extreme_;
+    call.extreme_attribute = extreme_attribute_;
+    call.extreme = extreme_ || extreme_attribute_;
     return call;
   }
 
@@ -128,7 +129,7 @@ class CallMaker {
       const int64_t integer = draw_(10) == 0 ? static_cast<int64_t>(HostileInteger(draw_)) : draw_(6);
       value.ints.push_back(integer);
       const bool strange = hostile && draw_(4) == 0;
-      extreme_ |= strange;
+      extreme_attribute_ |= strange;
       value.floats.push_back(!strange
                                  ? draw_(9) / 4.0
                                  : Special(draw_(2) == 0 ? CallKind::Values::kNonFinite : CallKind::Values::kExtreme,
@@ -286,7 +287,7 @@ class CallMaker {
   std::array<int64_t, kMaxNames> value_{};
   std::array<Shape, kMaxNames> rest_{};
   Shape anonymous_{2, 3};
-  bool extreme_ = false;
+  bool extreme_ = false, extreme_attribute_ = false;
   bool ends_ = false;   // vectors of integers are the ends of parts
   bool alike_ = false;  // groups of extents are the same, integers are 0 or 1
   uint32_t parts_ = 1;  // the usual length of a list and of a variadic input, which belong together in some operators

@@ -35,7 +35,8 @@ struct RandomCall {
   std::vector<testing::HostTensor> inputs;
   bool optional_outputs = false;
   CallKind kind;
-  bool extreme = false;         // an attribute or an element is far from 1
+  bool extreme = false;  // an attribute or an element is far from 1
+  bool extreme_attribute = false;
   bool has_non_finite = false;  // an element is NaN or infinite
 
   /// "op(attributes; inputs)", for messages.
