@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from panel import Panel
-from pictures import HELD_OUT, enlarge, load, psnr, reduce
+from pictures import HELD_OUT, enlarge, from_pixels, load, psnr, reduce, round_to_bytes
 from PIL import Image
 from rich.table import Table
 
@@ -20,14 +19,12 @@ RUNS = (("srcnn3.onnx", 3.0), ("srcnn3.onnx", 2.5), ("srcnn2.onnx", 3.0), ("srcn
 CROP = (150, 60, 300, 180)  # left, top, right, bottom: the face, in pixels of the original
 
 
-def to_image(picture: torch.Tensor) -> Image.Image:
-    pixels = (picture[0].clamp(0, 1) * 255).round().byte().permute(1, 2, 0).numpy()
-    return Image.fromarray(pixels)
+def to_image(picture: np.ndarray) -> Image.Image:
+    return Image.fromarray(np.round(picture[0].clip(0, 1) * 255).astype(np.uint8).transpose(1, 2, 0))
 
 
-def from_file(path: Path) -> torch.Tensor:
-    pixels = np.asarray(Image.open(path).convert("RGB"))
-    return torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None].float() / 255
+def from_file(path: Path) -> np.ndarray:
+    return from_pixels(np.asarray(Image.open(path).convert("RGB")))
 
 
 def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image, bool]:
@@ -38,7 +35,7 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
     for column in ("model", "scale", "bicubic", "SRCNN", "gain"):
         table.add_column(column, justify="left" if column == "model" else "right")
     better = True
-    made: dict[float, tuple[Path, torch.Tensor, float, float]] = {}
+    made: dict[float, tuple[Path, np.ndarray, float, float]] = {}
     for model, scale in RUNS:
         small = out / f"small_{scale:g}.png"
         to_image(reduce(original, scale)).save(small)
@@ -46,7 +43,7 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
         factor = [] if model == "srcnn.onnx" else ["--set", f"factor=1,1,{scale:g},{scale:g}"]
         program.run(HERE / model, "-i", f"input={small}", "-o", f"output={large}", *factor)
         # The rival enlarges the same file, and is rounded to 8 bits as the program's output is.
-        bicubic = (enlarge(from_file(small), scale).clamp(0, 1) * 255).round() / 255
+        bicubic = round_to_bytes(enlarge(from_file(small), scale))
         sharpened = from_file(large)
         border = round(scale) + 6
         a, b = psnr(bicubic, original, border), psnr(sharpened, original, border)
@@ -60,7 +57,7 @@ def draw_enlargement(program, out: Path, console: Console) -> tuple[Image.Image,
 
 
 def _compare(
-    out: Path, original: torch.Tensor, small: Path, bicubic: torch.Tensor, before: float, after: float
+    out: Path, original: np.ndarray, small: Path, bicubic: np.ndarray, before: float, after: float
 ) -> Image.Image:
     """Crops side by side; `before` and `after` are the PSNR of the whole picture by bicubic and by SRCNN."""
     nearest = Image.open(small).resize(tuple(reversed(original.shape[-2:])), Image.Resampling.NEAREST)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import skimage
-import torch
-import torch.nn.functional as F
 from PIL import Image
 
 TRAINING = ("astronaut.png", "coffee.png", "rocket.jpg", "motorcycle_left.png", "hubble_deep_field.jpg", "camera.png")
@@ -16,35 +14,70 @@ HELD_OUT = "chelsea.png"
 SCALES = (2.0, 2.5, 3.0)
 
 
-def load(name: str) -> torch.Tensor:
+def load(name: str) -> np.ndarray:
     """A picture as float32 [1, 3, H, W] in 0..1, cropped so that every scale divides its extents."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pixels = np.asarray(Image.open(Path(skimage.__file__).parent / "data" / name).convert("RGB"))
     height, width = (extent // 30 * 30 for extent in pixels.shape[:2])
-    return torch.from_numpy(pixels[:height, :width].copy()).permute(2, 0, 1)[None].float() / 255
+    return from_pixels(pixels[:height, :width])
 
 
-def reduce(picture: torch.Tensor, scale: float) -> torch.Tensor:
+def from_pixels(pixels: np.ndarray) -> np.ndarray:
+    """Bytes [H, W, 3] as float32 [1, 3, H, W] in 0..1."""
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32) / np.float32(255)
+
+
+def round_to_bytes(picture: np.ndarray) -> np.ndarray:
+    """As a file of 8 bits would hold it."""
+    return np.round(picture.clip(0, 1) * 255) / np.float32(255)
+
+
+def reduce(picture: np.ndarray, scale: float) -> np.ndarray:
     """The low-resolution picture: antialiased bicubic reduction, rounded to 8 bits as a file would be."""
-    size = [round(extent / scale) for extent in picture.shape[-2:]]
-    small = F.interpolate(picture, size=size, mode="bicubic", antialias=True, align_corners=False)
-    return (small.clamp(0, 1) * 255).round() / 255
+    rows, columns = (_reduction(extent, round(extent / scale)) for extent in picture.shape[-2:])
+    return round_to_bytes(rows @ picture @ columns.T)
 
 
-def enlarge(picture: torch.Tensor, scale: float) -> torch.Tensor:
+def enlarge(picture: np.ndarray, scale: float) -> np.ndarray:
     """Bicubic enlargement (a = -0.75), the rival and SRCNN's own first step."""
-    return F.interpolate(picture, scale_factor=scale, mode="bicubic", align_corners=False)
+    rows, columns = (_enlargement(extent, scale) for extent in picture.shape[-2:])
+    return rows @ picture @ columns.T
 
 
-def luminance(picture: torch.Tensor) -> torch.Tensor:
+def _cubic(x: np.ndarray, a: float) -> np.ndarray:
+    """Keys' cubic convolution kernel."""
+    x = np.abs(x)
+    near, far = ((a + 2) * x - (a + 3)) * x * x + 1, a * (((x - 5) * x + 8) * x - 4)
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def _reduction(extent: int, smaller: int) -> np.ndarray:
+    """The matrix [smaller, extent] of PyTorch's antialiased bicubic: the kernel (a = -0.5) as wide as the reduction."""
+    ratio = extent / smaller
+    centres = (np.arange(smaller)[:, None] + 0.5) * ratio
+    weights = _cubic((np.arange(extent) + 0.5 - centres) / ratio, -0.5)
+    return (weights / weights.sum(1, keepdims=True)).astype(np.float32)
+
+
+def _enlargement(extent: int, scale: float) -> np.ndarray:
+    """The matrix [extent * scale, extent] of PyTorch's bicubic: outside of the picture its edge goes on."""
+    larger = int(extent * scale)
+    at = (np.arange(larger) + 0.5) / scale - 0.5
+    matrix = np.zeros((larger, extent))
+    for tap in range(-1, 3):
+        source = np.floor(at) + tap
+        np.add.at(matrix, (np.arange(larger), source.clip(0, extent - 1).astype(int)), _cubic(at - source, -0.75))
+    return matrix.astype(np.float32)
+
+
+def luminance(picture: np.ndarray) -> np.ndarray:
     """ITU-R BT.601 luma in 0..1."""
-    weights = torch.tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)
-    return (picture.clamp(0, 1) * weights).sum(1)
+    return np.einsum("nchw,c->nhw", picture.clip(0, 1), np.float32([0.299, 0.587, 0.114]))
 
 
-def psnr(got: torch.Tensor, want: torch.Tensor, border: int) -> float:
+def psnr(got: np.ndarray, want: np.ndarray, border: int) -> float:
     """Peak signal-to-noise ratio in dB on luminance, without `border` pixels at each edge."""
     inside = (..., slice(border, -border), slice(border, -border))
     error = luminance(got)[inside] - luminance(want)[inside]
-    return float(-10 * torch.log10((error**2).mean()))
+    return float(-10 * np.log10((error**2).mean()))

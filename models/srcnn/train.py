@@ -25,7 +25,9 @@ def pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
     found = []
     for name in TRAINING:
         original = load(name)
-        found += [(enlarge(reduce(original, scale), scale), original) for scale in SCALES]
+        for scale in SCALES:
+            pair = enlarge(reduce(original, scale), scale), original
+            found.append(tuple(map(torch.from_numpy, pair)))
     return found
 
 
@@ -70,7 +72,7 @@ def judge(layers: Layers) -> Table:
     for scale in SCALES:
         bicubic = enlarge(reduce(original, scale), scale)
         with torch.no_grad():
-            sharpened = layers(bicubic)
+            sharpened = layers(torch.from_numpy(bicubic)).numpy()
         border = round(scale) + 6
         a, b = psnr(bicubic, original, border), psnr(sharpened, original, border)
         table.add_row(f"{scale:g}", f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}")
