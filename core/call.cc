@@ -112,6 +112,7 @@ Status Prepare(const Op& op, Device device, const void* params, std::span<const 
   ShapeEvaluator<IntDomain> evaluator(op.signatures[static_cast<size_t>(call->kernel->signature)], op, params, domain);
   POLYOP_RETURN_IF_ERROR(evaluator.Bind(extents));
   if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
+  POLYOP_RETURN_IF_ERROR(op.check_inputs(params, inputs));
 
   call->num_outputs = signature.num_outputs();
   for (int o = 0; o < call->num_outputs; ++o) {
@@ -135,6 +136,7 @@ Status PrepareWithShapes(const Op& op, Device device, const void* params, std::s
   call->op = &op;
   call->params = params;
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs, &call->kernel));
+  POLYOP_RETURN_IF_ERROR(op.check_inputs(params, inputs));
   const Signature& signature = call->signature();
   call->num_outputs = signature.num_outputs();
   for (int o = 0; o < call->num_outputs; ++o) {

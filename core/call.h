@@ -1,8 +1,8 @@
 // The one door: whoever runs an operator, a runtime's adapter, the program or a test, comes through here.
 //
 //   a node or a call -> Op::MakeParams  attributes: found by name, converted, checked
-//                    -> Prepare         number of inputs, presence, ranks, types, extents, overflow; the kernel and the
-//                                       outputs' shapes
+//                    -> Prepare         number of inputs, presence, ranks, types, extents, overflow, what the operator
+//                                       adds; the kernel and the outputs' shapes
 //                    -> Run             the outputs' memory; a call that has no element to make is answered here
 //                    -> the kernel
 //

@@ -115,7 +115,15 @@ struct Definition {
   void* (*create_params)() = nullptr;
   void (*destroy_params)(void*) = nullptr;
   Status (*check_params)(const void*) = nullptr;  // the struct's Check(), if it has one
+  // The struct's CheckInputs(), if it has one: what inputs that fit the signature must satisfy beyond it. Of data it
+  // may read values that decide shapes, where they are not null: a runtime may keep them to itself.
+  Status (*check_inputs)(const void*, std::span<const AnyTensor>) = nullptr;
 };
+
+/// Input `i` of a call, or null where it was left out.
+inline const AnyTensor* GivenInput(std::span<const AnyTensor> inputs, size_t i) {
+  return i < inputs.size() && inputs[i].present ? &inputs[i] : nullptr;
+}
 
 /// Adds a kernel to the operator of this definition, when the program or library that holds it is loaded.
 void AddKernel(const Definition& definition, const Kernel& kernel);

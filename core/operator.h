@@ -8,6 +8,7 @@
 //     static constexpr std::tuple kAttributes = {Attr("factor", &MyOp::factor, "what a is multiplied by")};
 //     static constexpr Doc kDoc = {.summary = "…"};
 //     Status Check() const;                              // optional: what attributes must satisfy together
+//     Status CheckInputs(std::span<const AnyTensor>) const;  // optional: what inputs must satisfy beyond the signature
 //   };
 //
 //   template <class T>                                   // ops/my_op/my_op_cpu.cc
@@ -161,6 +162,13 @@ const Definition& DefinitionOf() {
     d.check_params = [](const void* p) -> Status {
       if constexpr (requires(const P& params) { params.Check(); }) {
         return static_cast<const P*>(p)->Check();
+      } else {
+        return Status::Ok();
+      }
+    };
+    d.check_inputs = [](const void* p, std::span<const AnyTensor> inputs) -> Status {
+      if constexpr (requires(const P& params) { params.CheckInputs(inputs); }) {
+        return static_cast<const P*>(p)->CheckInputs(inputs);
       } else {
         return Status::Ok();
       }

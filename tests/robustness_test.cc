@@ -115,7 +115,7 @@ TEST_P(Robustness, RandomCalls) {
     const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
     const CallKind kind = KindOf(seed);
     // Mostly the first call that the operator takes; else whatever comes, which is mostly refused.
-    const RandomCall call = MakeValidCall(op, draw, kind, kind.broken || seed % 8 == 0 ? 1 : 20);
+    const RandomCall call = MakeValidCall(op, draw, kind, kind.broken || seed % 8 == 0 ? 1 : 100);
     const Watchdog watchdog(call.Text());
     Outcome outcome;
     const std::string wrong = RunRandomCall(call, &outcome);

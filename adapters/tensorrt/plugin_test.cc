@@ -137,7 +137,8 @@ class Play {
     for (size_t i = 0; i < call_.inputs.size(); ++i) {
       const HostTensor& t = call_.inputs[i];
       if (!t.present() || !TypeOf(t.dtype(), &type)) return false;
-      if (NeedsValue(i) && IsReal(t.dtype())) return false;  // TensorRT has no real shape inputs
+      if (SpecOf(signature_, i).optional && t.shape() == Shape{0}) return false;  // stands for one that is left out
+      if (NeedsValue(i) && IsReal(t.dtype())) return false;                       // TensorRT has no real shape inputs
       for (int64_t extent : t.shape().span()) {
         if (extent > INT32_MAX) return false;
       }

@@ -55,6 +55,7 @@ class JsonAttributes : public AttrSource {
 struct Inputs {
   std::vector<AnyTensor> tensors;
   std::vector<Dims<TreeDim>> dims;
+  bool known = true;  // every extent
 };
 
 TreeDim ExtentOf(const Json& extent, int input, int dimension) {
@@ -76,6 +77,7 @@ Status ReadInputs(const Json& request, Inputs* inputs) {
     tensor.dtype = *dtype;
     for (const Json& extent : shape) {
       tensor.shape.push_back(extent.is_number_integer() ? extent.get<int64_t>() : 0);
+      inputs->known = inputs->known && extent.is_number_integer();
       if (dims.rank < kMaxRank) dims.push_back(ExtentOf(extent, number, dims.rank));  // more are refused
     }
   }
@@ -115,6 +117,7 @@ Status Answer(const Op& op, const Json& request, Json* answer) {
   ShapeEvaluator<TreeDomain> evaluator(resolved, op, params.get(), domain);
   POLYOP_RETURN_IF_ERROR(evaluator.Bind(inputs.dims));
   if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
+  if (inputs.known) POLYOP_RETURN_IF_ERROR(op.check_inputs(params.get(), inputs.tensors));
   Json outputs = Json::array();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
     Dims<TreeDim> dims;

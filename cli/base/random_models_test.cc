@@ -149,7 +149,7 @@ TEST_P(RandomModels, EqualDirectCalls) {
     const testing::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
     // Three of four are calls that the operator takes, as far as some draws find one.
     RandomCall call =
-        seed % 4 == 0 ? testing::MakeRandomCall(op, draw) : testing::MakeValidCall(op, draw, testing::CallKind{}, 20);
+        seed % 4 == 0 ? testing::MakeRandomCall(op, draw) : testing::MakeValidCall(op, draw, testing::CallKind{}, 100);
     const NodeName& name = op.nodes[draw(static_cast<uint32_t>(op.nodes.size()))];
     ApplyPresets(name, call);
     const uint32_t known = draw(3);

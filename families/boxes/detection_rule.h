@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <tuple>
 
-#include "core/attributes.h"
-#include "core/status.h"
-#include "core/tensor.h"
+#include "core/definition.h"
 
 namespace polyop {
 
@@ -21,6 +20,23 @@ struct DetectionRule {
   float iou_threshold = 0.5f;
   bool is_normalized = true;
   bool clip_boxes = true;
+
+  /// 'boxes' has one box for all classes or one for each; 'scores' has as many classes as said.
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
+    const int64_t classes = scores[2];
+    if (num_classes >= 0 && num_classes != classes) {
+      return InvalidArgument("'scores' has shape ", ToString(scores), ", wanted num_classes = ", num_classes,
+                             " in dimension 2");
+    }
+    if (boxes[2] != 1 && boxes[2] != classes) {
+      return InvalidArgument("'boxes' has shape ", ToString(boxes), ", wanted 1 or C = ", classes, " in dimension 2");
+    }
+    if (boxes[1] > INT32_MAX / std::max<int64_t>(classes, 1)) {
+      return InvalidArgument("'scores' has shape ", ToString(scores), ": its indices must fit 32 bits");
+    }
+    return Status::Ok();
+  }
 };
 
 inline constexpr std::tuple kDetectionAttributes = {
@@ -43,23 +59,5 @@ inline constexpr const char* kDetectionSemantics =
     "first) and the keep_topk best are given: the box and its score, and its class. Where there are fewer, the rest of "
     "dets is 0 and of labels -1. Boxes are one for all classes or one for each (dimension 2 of boxes). A box with "
     "a NaN coordinate suppresses nothing; a NaN score is not above the threshold. ";
-
-/// 'boxes' has one box for all classes or one for each; 'scores' has as many classes as said.
-inline Status CheckDetectionInputs(const DetectionRule& rule, const Tensor<const float, 4>& boxes,
-                                   const Tensor<const float, 3>& scores) {
-  const int64_t classes = scores.dim(2);
-  if (rule.num_classes >= 0 && rule.num_classes != classes) {
-    return InvalidArgument("'scores' has shape ", ToString(scores.shape()), ", wanted num_classes = ", rule.num_classes,
-                           " in dimension 2");
-  }
-  if (boxes.dim(2) != 1 && boxes.dim(2) != classes) {
-    return InvalidArgument("'boxes' has shape ", ToString(boxes.shape()), ", wanted 1 or C = ", classes,
-                           " in dimension 2");
-  }
-  if (boxes.dim(1) > INT32_MAX / std::max<int64_t>(classes, 1)) {
-    return InvalidArgument("'scores' has shape ", ToString(scores.shape()), ": its indices must fit 32 bits");
-  }
-  return Status::Ok();
-}
 
 }  // namespace polyop

@@ -68,7 +68,6 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
                        Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels,
                        const std::optional<Tensor<int32_t, 2>>& index, const Make& make) {
   constexpr int64_t kWidth = Boxes::kComponents, kGroup = Candidates::kClasses;
-  POLYOP_RETURN_IF_ERROR(CheckDetectionInputs(rule, boxes, scores));
   const int64_t pictures = boxes.dim(0), count = boxes.dim(1);
   // Without boxes there is nothing in the classes, however many a shape without elements says.
   const int64_t classes = count == 0 ? 0 : scores.dim(2);

@@ -16,7 +16,6 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
                            const Tensor<const float, 3>& scores, const Tensor<float, 3>& dets,
                            const Tensor<int32_t, 2>& labels, const std::optional<Tensor<int32_t, 2>>& index,
                            const Overlaps& overlaps) {
-  POLYOP_RETURN_IF_ERROR(CheckDetectionInputs(rule, boxes, scores));
   const int64_t pictures = boxes.dim(0), count = boxes.dim(1), classes = count == 0 ? 0 : scores.dim(2);
   const int64_t box_classes = boxes.dim(2), keep = labels.dim(1), per_picture = classes * count;
   const int64_t most = rule.topk > 0 ? std::min(rule.topk, count) : count;

@@ -16,12 +16,13 @@ inline Status SuppressBatches(const DetectionRule& rule, int64_t components, con
                               const Tensor<const float, 3>& scores, const Tensor<float, 3>& dets,
                               const Tensor<int32_t, 2>& labels, const std::optional<Tensor<int32_t, 2>>& index,
                               const std::function<double(const float*, const float*)>& iou) {
-  POLYOP_RETURN_IF_ERROR(CheckDetectionInputs(rule, boxes, scores));
   struct Kept {
     float score;
     int64_t box, label;
   };
-  const int64_t count = boxes.dim(1), classes = scores.dim(2), keep = labels.dim(1);
+  const int64_t count = boxes.dim(1), keep = labels.dim(1);
+  // Without boxes there is nothing in the classes, however many a shape without elements says.
+  const int64_t classes = count == 0 ? 0 : scores.dim(2);
   std::fill_n(dets.data(), dets.size(), 0.0f);
   std::fill_n(labels.data(), labels.size(), -1);
   if (index) std::fill_n(index->data(), index->size(), -1);

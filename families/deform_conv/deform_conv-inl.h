@@ -89,8 +89,6 @@ inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64
 template <class T>
 Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
                   const T* weight, const T* bias, T* output) {
-  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(s.groups, s.deform_groups, s.channels, s.outputs));
-  if (s.batch * s.outputs * s.out_pixels() == 0) return Status::Ok();
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
 
   // Small tiles keep the columns in L2, and the memory of all tasks together small.

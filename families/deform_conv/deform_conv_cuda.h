@@ -126,7 +126,6 @@ template <class T>
 Status DeformConvCuda(const DeformConvRule& op, const CudaContext& cuda, const Tensor<const T, 4>& input,
                       const T* offset, const T* mask, const Tensor<const T, 4>& weight, const T* bias,
                       const Tensor<T, 4>& output) {
-  POLYOP_RETURN_IF_ERROR(CheckDeformGroups(op.groups, op.deform_groups, input.dim(1), weight.dim(0)));
   if (input.dim(3) > 0 && input.dim(2) > INT32_MAX / input.dim(3)) {
     return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a plane must fit 32 bits");
   }

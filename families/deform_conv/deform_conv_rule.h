@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "core/attributes.h"
+#include "core/definition.h"
 #include "core/status.h"
 
 namespace polyop {
@@ -17,15 +17,16 @@ struct DeformConvRule {
   std::array<int64_t, 2> dilation = {1, 1};
   int64_t groups = 1;
   int64_t deform_groups = 1;
-};
 
-/// Groups share channels and filters evenly.
-inline Status CheckDeformGroups(int64_t groups, int64_t deform_groups, int64_t channels, int64_t filters) {
-  if (channels % groups == 0 && channels % deform_groups == 0 && filters % groups == 0) return Status::Ok();
-  return InvalidArgument("'input' has ", channels, " channels and 'weight' ", filters,
-                         " filters, wanted channels divisible by groups = ", groups,
-                         " and deform_groups = ", deform_groups, ", and filters by groups");
-}
+  /// Groups share channels and filters evenly.
+  Status CheckGroups(const AnyTensor& input, const AnyTensor& weight) const {
+    const int64_t channels = input.shape[1], filters = weight.shape[0];
+    if (channels % groups == 0 && channels % deform_groups == 0 && filters % groups == 0) return Status::Ok();
+    return InvalidArgument("'input' has ", channels, " channels and 'weight' ", filters,
+                           " filters, wanted channels divisible by groups = ", groups,
+                           " and deform_groups = ", deform_groups, ", and filters by groups");
+  }
+};
 
 inline constexpr std::tuple kDeformConvAttributes = {
     Attr("stride", &DeformConvRule::stride, "steps of the filter, vertical and horizontal; one value serves both")

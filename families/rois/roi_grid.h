@@ -41,15 +41,10 @@ Status CheckLevels(std::span<const RoiLevel<T>> levels) {
 
 /// The levels of a feature pyramid, at most TensorList's kMax; `strides` are pixels of the picture to one of a level.
 template <class T, class Strides>
-Status PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, RoiLevel<T>* levels) {
-  if (strides.size() != feats.size()) {
-    return InvalidArgument("attribute 'featmap_strides' has ", strides.size(), " values, wanted one for each of the ",
-                           feats.size(), " 'feats'");
-  }
+void PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, RoiLevel<T>* levels) {
   for (int l = 0; l < feats.size(); ++l) {
     levels[l] = {feats[l].data(), feats[l].dim(2), feats[l].dim(3), 1.0 / strides[l]};
   }
-  return Status::Ok();
 }
 
 /// Rows (picture, x1, y1, x2, y2), read as floats.

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <tuple>
 
-#include "core/attributes.h"
+#include "core/definition.h"
 
 namespace polyop {
 
@@ -17,6 +18,14 @@ struct RoiPyramidRule {
   List<float, 16> featmap_strides;
   float roi_scale_factor = 0.0f;
   int64_t finest_scale = 56;
+
+  /// Behind the rois there is a feature map for each stride.
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const int64_t feats = static_cast<int64_t>(inputs.size()) - 1;
+    if (featmap_strides.size() == feats) return Status::Ok();
+    return InvalidArgument("attribute 'featmap_strides' has ", featmap_strides.size(),
+                           " values, wanted one for each of the ", feats, " 'feats'");
+  }
 };
 
 /// The attributes before an operator's own, …

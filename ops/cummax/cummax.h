@@ -33,23 +33,27 @@ struct CumMax {
       .source = "`torch.cummax`, `torch.cummin`",
       .differences = "MMCV's operator for ONNX Runtime skips NaN.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const Shape& input = inputs[0].shape;
+    const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
+    if (dim >= -rank && dim < rank) return Status::Ok();
+    return InvalidArgument("attribute 'dim' is ", dim, ", wanted a value in [", -rank, ", ", rank,
+                           "): 'input' has shape ", ToString(input));
+  }
 };
 
 /// What lies before, along and behind the dimension that is scanned.
 struct ScanExtents {
   int64_t outer = 1, length = 1, inner = 1;
 
-  static Status Of(const CumMax& op, const Shape& input, ScanExtents* extents) {
-    const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
-    if (op.dim < -rank || op.dim >= rank) {
-      return InvalidArgument("attribute 'dim' is ", op.dim, ", wanted a value in [", -rank, ", ", rank,
-                             "): 'input' has shape ", ToString(input));
-    }
-    const int dim = static_cast<int>(op.dim < 0 ? op.dim + rank : op.dim);
+  static ScanExtents Of(const CumMax& op, const Shape& input) {
+    ScanExtents extents;
+    const int64_t dim = op.dim < 0 ? op.dim + std::max(input.rank(), 1) : op.dim;
     for (int d = 0; d < input.rank(); ++d) {
-      (d < dim ? extents->outer : d > dim ? extents->inner : extents->length) *= input[d];
+      (d < dim ? extents.outer : d > dim ? extents.inner : extents.length) *= input[d];
     }
-    return Status::Ok();
+    return extents;
   }
 };
 

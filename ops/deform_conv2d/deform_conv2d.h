@@ -25,6 +25,8 @@ struct DeformConv2d : DeformConvRule {
           "C / groups * KH * KW is not a multiple of 8. The attributes im2col_step and bias, which MMCV writes, are "
           "without effect.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckGroups(inputs[0], inputs[2]); }
 };
 
 }  // namespace polyop

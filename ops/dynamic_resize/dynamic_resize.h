@@ -23,18 +23,17 @@ struct DynamicResize {
           "R. Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981",
       .differences = "ONNX Runtime's Resize (mode cubic, half_pixel, cubic_coeff_a -0.75) gives the same values.",
   };
-};
 
-/// The scales of batch and channels are 1, those of rows and columns positive.
-inline Status CheckResizeScales(const Tensor<const float, 1>& scales) {
-  for (int i = 0; i < 2; ++i) {
-    if (scales[i] != 1.0f)
-      return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted 1 (batch and channels)");
+  /// The scales of batch and channels are 1, those of rows and columns positive.
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const auto* const scales = static_cast<const float*>(inputs[1].data);
+    for (int i = 0; scales != nullptr && i < 4; ++i) {
+      if (i < 2 ? scales[i] == 1.0f : scales[i] > 0) continue;
+      return InvalidArgument("'scales'[", i, "] is ", scales[i],
+                             i < 2 ? ", wanted 1 (batch and channels)" : ", wanted a positive number");
+    }
+    return Status::Ok();
   }
-  for (int i = 2; i < 4; ++i) {
-    if (!(scales[i] > 0)) return InvalidArgument("'scales'[", i, "] is ", scales[i], ", wanted a positive number");
-  }
-  return Status::Ok();
-}
+};
 
 }  // namespace polyop

@@ -63,8 +63,8 @@ TEST(DynamicResize, RefusesBadInput) {
   ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {2, 1, 1, 1})}, {"'scales'[0] is 2, wanted 1"});
   ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {1, 3, 1, 1})}, {"'scales'[1] is 3, wanted 1"});
   ExpectError(DynamicResize{}, {x, Scales(0, 1)}, {"'scales'[2] is 0, wanted a positive number"});
-  ExpectError(DynamicResize{}, {x, Scales(1, -1)}, {"output 'output'", "scale is negative"});
-  ExpectError(DynamicResize{}, {x, Scales(NAN, 1)}, {"not a number"});
+  ExpectError(DynamicResize{}, {x, Scales(1, -1)}, {"'scales'[3] is -1, wanted a positive number"});
+  ExpectError(DynamicResize{}, {x, Scales(NAN, 1)}, {"'scales'[2] is nan, wanted a positive number"});
   ExpectError(DynamicResize{}, {x, Scales(INFINITY, 1)}, {"too large"});
   ExpectError(DynamicResize{}, {x, Scales(1e18, 1e18)}, {"overflows 64 bits"});
   ExpectError(DynamicResize{}, {x, HostTensor::Full(DType::kF32, {2}, 2)}, {"'scales'", "dimension 0 is 2, wanted 4"});

@@ -39,25 +39,32 @@ struct GridSampler {
       .source = "`torch.nn.functional.grid_sample`",
       .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const Shape &input = inputs[0].shape, &grid = inputs[1].shape;
+    if (input.rank() == 5 && interpolation_mode == Interpolation::kBicubic) {
+      return InvalidArgument(
+          "attribute 'interpolation_mode' is bicubic, which exists for 4-D input only; 'input' has shape ",
+          ToString(input));
+    }
+    if (input[0] == 0 || input[1] == 0 || grid.NumElements() == 0) return Status::Ok();  // there is nothing to sample
+    int64_t pixels = 1;
+    for (int d = 2; d < input.rank(); ++d) {
+      if (input[d] > 0 && pixels > (INT32_MAX - 1) / input[d]) {
+        return InvalidArgument("'input' has shape ", ToString(input), ": pixels of a plane must fit 32 bits");
+      }
+      pixels *= input[d];
+    }
+    if (pixels > 0) return Status::Ok();
+    return InvalidArgument("'input' has shape ", ToString(input), ": a plane without pixels cannot be sampled");
+  }
 };
 
-/// What the signature leaves open. Sets `*pixels` to those of a plane, which are positive unless the output is empty.
-inline Status CheckGridSampler(const GridSampler& op, const Shape& input, const Shape& output, int64_t* pixels) {
-  if (input.rank() == 5 && op.interpolation_mode == GridSampler::Interpolation::kBicubic) {
-    return InvalidArgument(
-        "attribute 'interpolation_mode' is bicubic, which exists for 4-D input only; 'input' has shape ",
-        ToString(input));
-  }
-  *pixels = 1;
-  if (output.NumElements() == 0) return Status::Ok();
-  for (int d = 2; d < input.rank(); ++d) {
-    if (input[d] > 0 && *pixels > (INT32_MAX - 1) / input[d]) {
-      return InvalidArgument("'input' has shape ", ToString(input), ": pixels of a plane must fit 32 bits");
-    }
-    *pixels *= input[d];
-  }
-  if (*pixels > 0) return Status::Ok();
-  return InvalidArgument("'input' has shape ", ToString(input), ": a plane without pixels cannot be sampled");
+/// The pixels of a plane.
+inline int64_t PlanePixels(const Shape& input) {
+  int64_t pixels = 1;
+  for (int d = 2; d < input.rank(); ++d) pixels *= input[d];
+  return pixels;
 }
 
 }  // namespace polyop

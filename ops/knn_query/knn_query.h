@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/elements.h"
 #include "core/operator.h"
 
 namespace polyop {
@@ -29,17 +30,21 @@ struct KnnQuery {
           "pointops compares every query with every point, in fp32, knows no neighbour farther than 1e5, takes at "
           "most 128 neighbours and leaves the order of ties open. The search here is exact too, but in a k-d tree.",
   };
-};
 
-/// What the signature leaves open.
-inline Status CheckKnnQuery(int64_t samples, int64_t points, bool has_queries, bool has_query_ends) {
-  if (samples < 1) return InvalidArgument("'nsample' is ", samples, ", wanted at least 1");
-  if (has_queries != has_query_ends) {
-    return InvalidArgument(has_queries ? "'new_xyz' came without 'new_offset'" : "'new_offset' came without 'new_xyz'",
-                           ", wanted both or neither");
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const AnyTensor& nsample = inputs[0];
+    const double samples = nsample.data == nullptr ? 1 : ReadElement(nsample.dtype, nsample.data, 0);
+    if (samples < 1) return InvalidArgument("'nsample' is ", samples, ", wanted at least 1");
+    const bool has_queries = GivenInput(inputs, 3) != nullptr, has_query_ends = GivenInput(inputs, 4) != nullptr;
+    if (has_queries != has_query_ends) {
+      return InvalidArgument(
+          has_queries ? "'new_xyz' came without 'new_offset'" : "'new_offset' came without 'new_xyz'",
+          ", wanted both or neither");
+    }
+    const int64_t points = inputs[1].shape[0];
+    if (points <= INT32_MAX) return Status::Ok();
+    return InvalidArgument("'xyz' has ", points, " points, wanted at most 2147483647: 'idx' is i32");
   }
-  if (points <= INT32_MAX) return Status::Ok();
-  return InvalidArgument("'xyz' has ", points, " points, wanted at most 2147483647: 'idx' is i32");
-}
+};
 
 }  // namespace polyop

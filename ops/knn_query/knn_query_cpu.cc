@@ -116,7 +116,6 @@ Status KnnQueryCpu(const KnnQuery&, const Context& context, Tensor<const IntOf<k
                    std::optional<Tensor<const IntOf<kWide & 1>, 1>> new_offset, Tensor<int32_t, 2> idx,
                    Tensor<float, 2> dist) {
   const int64_t points = xyz.dim(0), queries = idx.dim(0), samples = idx.dim(1), segments = offset.dim(0);
-  POLYOP_RETURN_IF_ERROR(CheckKnnQuery(samples, points, new_xyz.has_value(), new_offset.has_value()));
   const Scratch<int64_t> ends = context.Allocate<int64_t>(segments), query_ends = context.Allocate<int64_t>(segments);
   if (!ends || !query_ends) return Internal("out of memory: ", segments, " segments");
   POLYOP_RETURN_IF_ERROR(ReadEnds("offset", offset, "n", points, ends.data()));

@@ -87,7 +87,6 @@ Status KnnQueryCuda(const KnnQuery&, const CudaContext& cuda, Tensor<const K, 0>
                     Tensor<const I, 1> offset, std::optional<Tensor<const float, 2>> new_xyz,
                     std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx, Tensor<float, 2> dist) {
   const int64_t points = xyz.dim(0), segments = offset.dim(0), queries = idx.dim(0), samples = idx.dim(1);
-  POLYOP_RETURN_IF_ERROR(CheckKnnQuery(samples, points, new_xyz.has_value(), new_offset.has_value()));
   const float *from = xyz.data(), *query_points = new_xyz ? new_xyz->data() : xyz.data();
   const I* const ends = offset.data();
   const J* const query_ends = new_offset ? new_offset->data() : nullptr;

@@ -144,7 +144,7 @@ TEST(KnnQueryErrors, SayWhatIsWrong) {
     ExpectError(KnnQuery{}, {Scalar(nsample), xyz, offset, new_xyz, new_offset}, parts);
   };
   error(0, I32({10}), none, none, {"'nsample' is 0, wanted at least 1"});
-  error(-2, I32({10}), none, none, {"nsample", "negative"});
+  error(-2, I32({10}), none, none, {"'nsample' is -2, wanted at least 1"});
   error(9e18, I32({10}), none, none, {"overflow"});
   error(3, I32({4, 2, 10}), none, none, {"'offset'[1] is 2, wanted at least 4, the end before it"});
   error(3, I32({-1, 10}), none, none, {"'offset'[0] is -1, wanted at least 0"});

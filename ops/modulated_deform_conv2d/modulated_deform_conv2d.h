@@ -25,6 +25,8 @@ struct ModulatedDeformConv2d : DeformConvRule {
           "result is wrong when "
           "C / groups * KH * KW is not a multiple of 8.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckGroups(inputs[0], inputs[3]); }
 };
 
 }  // namespace polyop

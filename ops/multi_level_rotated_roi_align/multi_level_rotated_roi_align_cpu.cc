@@ -18,7 +18,7 @@ template <class T>
 Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const Context& context,
                                     Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
   std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
-  POLYOP_RETURN_IF_ERROR(PyramidLevels(op.featmap_strides, feats, levels.data()));
+  PyramidLevels(op.featmap_strides, feats, levels.data());
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
   const TurnedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
                             feats.size()};

@@ -8,7 +8,7 @@ template <class T>
 Status MultiLevelRotatedRoiAlignCuda(const MultiLevelRotatedRoiAlign& op, const CudaContext& cuda,
                                      Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
   RoiPyramid<T> pyramid{{}, feats[0].dim(0), feats[0].dim(1)};
-  POLYOP_RETURN_IF_ERROR(PyramidLevels(op.featmap_strides, feats, pyramid.level));
+  PyramidLevels(op.featmap_strides, feats, pyramid.level);
   const TurnedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
                             feats.size()};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};

@@ -48,13 +48,12 @@ struct Nms {
           "ONNX's NonMaxSuppression puts reversed corners in order; here boxes are taken as they are, as MMCV does. "
           "MMCV's plugin gave the place in the sorted order instead of the box.",
   };
-};
 
-/// Attributes for boxes of one set.
-inline Status CheckOneSet(const Nms& op) {
-  if (op.max_output_boxes_per_class == 0) return Status::Ok();
-  return InvalidArgument("attribute 'max_output_boxes_per_class' is ", op.max_output_boxes_per_class,
-                         ", wanted 0 for 'boxes' of rank 2");
-}
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    if (max_output_boxes_per_class == 0 || inputs[0].shape.rank() != 2) return Status::Ok();
+    return InvalidArgument("attribute 'max_output_boxes_per_class' is ", max_output_boxes_per_class,
+                           ", wanted 0 for 'boxes' of rank 2");
+  }
+};
 
 }  // namespace polyop

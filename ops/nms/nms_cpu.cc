@@ -22,7 +22,6 @@ void SetBox(const UprightBoxes& boxes, int64_t i, const float* box, bool center_
 
 Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
               Pending<int64_t, 1> keep) {
-  POLYOP_RETURN_IF_ERROR(CheckOneSet(op));
   const int64_t count = boxes.dim(0);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const Scratch<int64_t> order = context.Allocate<int64_t>(count);

@@ -36,7 +36,6 @@ Overlaps OverlapsOf(const Nms& op, const float* boxes, int64_t size, int64_t cla
 
 Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> boxes, Tensor<const float, 1> scores,
                Pending<int64_t, 1> keep) {
-  POLYOP_RETURN_IF_ERROR(CheckOneSet(op));
   const int64_t count = boxes.dim(0);
   Tensor<int64_t, 1> result;
   int64_t* total = nullptr;

@@ -26,25 +26,37 @@ struct ScaledDotProductAttention {
           "MMDeploy's TensorRT plugin takes fp32 only and needs as many values as queries have "
           "components (V = E).",
   };
+
+  /// The mask broadcasts to the weights.
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    const AnyTensor* const mask = GivenInput(inputs, 3);
+    if (mask == nullptr) return Status::Ok();
+    const Shape weights = {inputs[0].shape[0], inputs[0].shape[1], inputs[1].shape[1]};
+    bool fits = mask->shape.rank() <= 3;
+    for (int i = 1; fits && i <= mask->shape.rank(); ++i) {
+      const int64_t extent = mask->shape[mask->shape.rank() - i];
+      fits = extent == weights[3 - i] || extent == 1;
+    }
+    if (fits) return Status::Ok();
+    return InvalidArgument("'mask' has shape ", ToString(mask->shape),
+                           ", wanted one that broadcasts to [B, L, S] = ", ToString(weights));
+  }
 };
 
 /// How a mask that broadcasts to the weights [B, L, S] is walked; a stride of 0 repeats.
 struct MaskStrides {
   int64_t batch = 0, row = 0, column = 0;
 
-  static Status Of(const Shape& mask, const Shape& weights, MaskStrides* strides) {
-    int64_t* const to[3] = {&strides->batch, &strides->row, &strides->column};
-    bool fits = mask.rank() <= 3;
+  static MaskStrides Of(const Shape& mask) {
+    MaskStrides strides;
+    int64_t* const to[3] = {&strides.batch, &strides.row, &strides.column};
     int64_t stride = 1;
-    for (int i = 1; fits && i <= mask.rank(); ++i) {
+    for (int i = 1; i <= mask.rank(); ++i) {
       const int64_t extent = mask[mask.rank() - i];
-      fits = extent == weights[3 - i] || extent == 1;
       *to[3 - i] = extent == 1 ? 0 : stride;
       stride *= extent;
     }
-    if (fits) return Status::Ok();
-    return InvalidArgument("'mask' has shape ", ToString(mask),
-                           ", wanted one that broadcasts to [B, L, S] = ", ToString(weights));
+    return strides;
   }
 };
 

@@ -146,14 +146,12 @@ struct Attention {
 };
 
 template <class T>
-Status SetMask(const Tensor<const T, kAnyRank>& mask, Attention<T>& attention) {
-  MaskStrides strides;
-  POLYOP_RETURN_IF_ERROR(MaskStrides::Of(mask.shape(), attention.weights.shape(), &strides));
+void SetMask(const Tensor<const T, kAnyRank>& mask, Attention<T>& attention) {
+  const MaskStrides strides = MaskStrides::Of(mask.shape());
   attention.mask_batch = strides.batch;
   attention.mask_row = strides.row;
   attention.mask_column = strides.column;
   attention.mask = mask.data();
-  return Status::Ok();
 }
 
 template <class T>
@@ -166,7 +164,7 @@ Status AttentionCpu(const ScaledDotProductAttention&, const Context& context, Te
   attention.v = v;
   attention.out = out;
   attention.weights = weights;
-  if (mask) POLYOP_RETURN_IF_ERROR(SetMask(*mask, attention));
+  if (mask) SetMask(*mask, attention);
   const int64_t batches = q.dim(0), queries = attention.queries(), keys = attention.keys();
   if (batches == 0 || queries == 0) return Status::Ok();
 

@@ -103,8 +103,7 @@ template <class T>
 Status AttentionCuda(const ScaledDotProductAttention&, const CudaContext& cuda, Tensor<const T, 3> q,
                      Tensor<const T, 3> k, Tensor<const T, 3> v, std::optional<Tensor<const T, kAnyRank>> mask,
                      Tensor<T, 3> out, Tensor<T, 3> weights) {
-  MaskStrides strides;
-  if (mask) POLYOP_RETURN_IF_ERROR(MaskStrides::Of(mask->shape(), weights.shape(), &strides));
+  const MaskStrides strides = mask ? MaskStrides::Of(mask->shape()) : MaskStrides{};
   float* const scores = cuda.Allocate<float>(weights.size());
   POLYOP_RETURN_IF_ERROR(Score(cuda, q, k, mask ? mask->data() : nullptr, strides, scores));
   POLYOP_RETURN_IF_ERROR(Softmax(cuda, q.dim(0) * q.dim(1), k.dim(1), scores, weights.data()));

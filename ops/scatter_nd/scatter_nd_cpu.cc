@@ -162,7 +162,6 @@ template <class T, class I>
 Status ScatterNDOf(const Context& context, const Tensor<const T, kAnyRank>& data,
                    const Tensor<const I, kAnyRank>& indices, const Tensor<const T, kAnyRank>& updates,
                    const Tensor<T, kAnyRank>& output) {
-  POLYOP_RETURN_IF_ERROR(CheckScatterShapes(data.shape(), indices.shape(), updates.shape()));
   Scatter<I> scatter;
   scatter.data = reinterpret_cast<const char*>(data.data());
   scatter.indices = indices.data();
