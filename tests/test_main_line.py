@@ -144,7 +144,7 @@ def test_super_resolution(program: str, tmp_path: Path, not_run: Callable[[str],
         (["-o", "m.engine", "--shapes", "x=1x3x8x8:2x3"], "2 shapes, wanted 1 or 3"),
         (["-o", "m.engine", "--shapes", "x=1xax8"], "'a' is no extent"),
         (["-o", "m.engine", "--shapes", "1x3x8x8"], "NAME= is missing"),
-        (["-o", "m.engine", "--set", "x=one"], "the values are no numbers"),
+        (["-o", "m.engine", "--set", "x=one"], "'one' is not a number"),
         ([], "required"),
     ],
 )
