@@ -130,8 +130,8 @@ TEST_P(Robustness, RandomCalls) {
     given.Note(call);
     if (!outcome.refusal.empty()) last_refusal = outcome.refusal;
   }
-  std::printf("%d calls, %d taken, %d compared with the reference, %d of them but for what is excused\n", calls,
-              taken, compared, excused);
+  std::printf("%d calls, %d taken, %d compared with the reference, %d of them but for what is excused\n", calls, taken,
+              compared, excused);
   EXPECT_GE(taken * 10, calls * 6) << "too few calls are valid; the last error: " << last_refusal;
   EXPECT_LE(tame_excused * 20, tame * 3) << "too many results of usual calls are not the reference's";
   EXPECT_EQ(given.Missing(op), "");
