@@ -1,6 +1,5 @@
 #include "core/call.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "core/int_domain.h"
@@ -8,7 +7,14 @@
 namespace polyop {
 namespace {
 
-// What can be said of each input alone, before any kernel is looked for.
+// Whether a tensor of this shape has a size in bytes, of whatever type.
+bool HasSize(const Shape& shape) {
+  const std::optional<int64_t> count = shape.NumElements();
+  int64_t bytes = 0;
+  return count && !__builtin_mul_overflow(*count, int64_t{8}, &bytes);
+}
+
+// What can be said of each input alone.
 Status CheckInput(const TensorSpec& spec, const AnyTensor& input) {
   if (!input.present) {
     return spec.optional ? Status::Ok() : InvalidArgument("'", spec.name, "' was left out, but is not optional");
@@ -17,13 +23,9 @@ Status CheckInput(const TensorSpec& spec, const AnyTensor& input) {
     return InvalidArgument("'", spec.name, "' has ", input.shape.rank(), " dimensions, at most ", kMaxRank,
                            " are possible");
   }
-  const std::optional<int64_t> count = input.shape.NumElements();
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, int64_t{8}, &bytes)) {
-    return InvalidArgument("'", spec.name, "' has shape ", ToString(input.shape),
-                           ": its size is negative or overflows 64 bits");
-  }
-  return Status::Ok();
+  if (HasSize(input.shape)) return Status::Ok();
+  return InvalidArgument("'", spec.name, "' has shape ", ToString(input.shape),
+                         ": its size is negative or overflows 64 bits");
 }
 
 // The number of inputs is wrong only if it is for every signature; the first one's message then tells.
@@ -88,13 +90,8 @@ Status CheckOutput(const TensorSpec& spec, const Shape& shape) {
                              d < spec.rank ? spec.dims[d].text : "", ") is negative");
     }
   }
-  const std::optional<int64_t> count = shape.NumElements();
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, int64_t{8}, &bytes)) {
-    return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape),
-                           ": its size overflows 64 bits");
-  }
-  return Status::Ok();
+  if (HasSize(shape)) return Status::Ok();
+  return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": its size overflows 64 bits");
 }
 
 Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& wanted,

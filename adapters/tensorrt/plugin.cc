@@ -367,8 +367,8 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
     const Kernel* kernel = nullptr;
     Status status = FindKernel(op_, &call->inputs, &kernel);
     // Values that decide shapes are not told here; TensorRT has made the outputs' shapes of them.
-    const bool told = std::none_of(call->inputs.begin(), call->inputs.end(),
-                                   [&, i = 0](const AnyTensor&) mutable { return IsShapeInput(op_, i++); });
+    bool told = true;
+    for (size_t i = 0; i < call->inputs.size(); ++i) told = told && !IsShapeInput(op_, static_cast<int>(i));
     const int32_t count = std::min(num_outputs, NumOutputs());
     GivenOutputs wanted(count, nullptr, {});
     if (status.ok() && told) {
