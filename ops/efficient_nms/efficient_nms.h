@@ -20,10 +20,14 @@ struct EfficientNms {
   bool return_detection_indices = false;
 
   static constexpr const char* kName = "efficient_nms";
-  static constexpr Signature kSignature =
-      "boxes: T[N, B, ...G], scores: T[N, B, C], anchors?: T[A, B, 4] -> num_detections: i32[N, 1], "
+  static constexpr Signature kSignatures[] = {
+      "boxes: T[N, B, 4], scores: T[N, B, C], anchors?: T[A, B, 4] -> num_detections: i32[N, 1], "
       "detection_boxes: T[N, max_output_boxes, 4], detection_scores: T[N, max_output_boxes], "
-      "detection_classes: i32[N, max_output_boxes], detection_indices?: i32[N, max_output_boxes]";
+      "detection_classes: i32[N, max_output_boxes], detection_indices?: i32[N, max_output_boxes]",
+      "boxes: T[N, B, G, 4], scores: T[N, B, C], anchors?: T[A, B, 4] -> num_detections: i32[N, 1], "
+      "detection_boxes: T[N, max_output_boxes, 4], detection_scores: T[N, max_output_boxes], "
+      "detection_classes: i32[N, max_output_boxes], detection_indices?: i32[N, max_output_boxes]",
+  };
   static constexpr NodeName kNodes[] = {
       NodeName("polyop::EfficientNMS_TRT"),
       NodeName("TRT::EfficientNMS_TRT"),
@@ -72,10 +76,8 @@ struct EfficientNms {
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
     const int64_t classes = scores[2];
-    const bool of_classes = boxes.rank() == 4 && (boxes[2] == 1 || boxes[2] == classes);
-    if ((boxes.rank() != 3 && !of_classes) || boxes[boxes.rank() - 1] != 4) {
-      return InvalidArgument("'boxes' has shape ", ToString(boxes), ", wanted [N, B, 4], [N, B, 1, 4] or [N, B, ",
-                             classes, ", 4]");
+    if (boxes.rank() == 4 && boxes[2] != 1 && boxes[2] != classes) {
+      return InvalidArgument("'boxes' has shape ", ToString(boxes), ", wanted 1 or C = ", classes, " in dimension 2");
     }
     if (boxes[1] > INT32_MAX / std::max<int64_t>(classes, 1)) {
       return InvalidArgument("'scores' has shape ", ToString(scores), ": its indices must fit 32 bits");

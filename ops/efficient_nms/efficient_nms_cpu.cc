@@ -114,18 +114,15 @@ float Shown(const EfficientNms& op, T score) {
 }
 
 template <class T>
-Status EfficientNmsCpu(const EfficientNms& op, const Context& context, Tensor<const T, kAnyRank> boxes,
-                       Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
-                       Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
-                       std::optional<Tensor<int32_t, 2>> out_indices) {
+Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, int64_t box_classes,
+                Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                std::optional<Tensor<int32_t, 2>> out_indices) {
   const int64_t pictures = scores.dim(0), count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2);
   const int64_t elements = count * classes, keep = op.max_output_boxes, most = std::min(keep, elements);
-  const CodedBoxes<T> coded{boxes.data(),
-                            anchors ? anchors->data() : nullptr,
-                            count,
-                            boxes.shape().rank() == 4 ? boxes.dim(2) : 1,
-                            anchors && anchors->dim(0) == 1,
-                            op.box_coding == EfficientNms::Coding::kCenterSize};
+  const CodedBoxes<T> coded{
+      boxes,       anchors ? anchors->data() : nullptr, count,
+      box_classes, anchors && anchors->dim(0) == 1,     op.box_coding == EfficientNms::Coding::kCenterSize};
   const int64_t blocks = (elements + kBlock - 1) / kBlock;
   const int64_t tasks = Context::NumTasks(pictures, 1), floats = BoxArrays::FloatsFor(most) + BoxArrays::FloatsFor(1);
   const Scratch<Key> keys = context.Allocate<Key>(pictures * elements);
@@ -173,6 +170,23 @@ Status EfficientNmsCpu(const EfficientNms& op, const Context& context, Tensor<co
   return Status::Ok();
 }
 
+// A row of boxes for all classes, or one for each.
+template <class T>
+Status EfficientNmsCpu3(const EfficientNms& op, const Context& context, Tensor<const T, 3> boxes,
+                        Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                        Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                        std::optional<Tensor<int32_t, 2>> out_indices) {
+  return Suppress(op, context, boxes.data(), 1, scores, anchors, num, out_boxes, out_scores, out_classes, out_indices);
+}
+template <class T>
+Status EfficientNmsCpu4(const EfficientNms& op, const Context& context, Tensor<const T, 4> boxes,
+                        Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                        Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                        std::optional<Tensor<int32_t, 2>> out_indices) {
+  return Suppress(op, context, boxes.data(), boxes.dim(2), scores, anchors, num, out_boxes, out_scores, out_classes,
+                  out_indices);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
@@ -180,8 +194,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF32, EfficientNmsCpu<float>);
-POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF16, EfficientNmsCpu<Half>);
-POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsBF16, EfficientNmsCpu<BFloat16>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF32R3, EfficientNmsCpu3<float>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF32R4, EfficientNmsCpu4<float>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF16R3, EfficientNmsCpu3<Half>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsF16R4, EfficientNmsCpu4<Half>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsBF16R3, EfficientNmsCpu3<BFloat16>);
+POLYOP_CPU_KERNEL(EfficientNms, EfficientNmsBF16R4, EfficientNmsCpu4<BFloat16>);
 }  // namespace polyop
 #endif

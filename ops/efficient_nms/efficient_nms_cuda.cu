@@ -15,18 +15,15 @@ struct Kept {
 // time as it has threads: each thread tests one element against what is kept, and those that are left are taken one
 // after the other.
 template <class T>
-Status EfficientNmsCuda(const EfficientNms& op, const CudaContext& cuda, Tensor<const T, kAnyRank> boxes,
-                        Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
-                        Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
-                        std::optional<Tensor<int32_t, 2>> out_indices) {
+Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* boxes, int64_t box_classes,
+                    Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                    Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                    std::optional<Tensor<int32_t, 2>> out_indices) {
   const int64_t pictures = scores.dim(0), count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2);
   const int64_t elements = count * classes, keep = op.max_output_boxes, most = std::min(keep, elements);
-  const CodedBoxes<T> coded{boxes.data(),
-                            anchors ? anchors->data() : nullptr,
-                            count,
-                            boxes.shape().rank() == 4 ? boxes.dim(2) : 1,
-                            anchors && anchors->dim(0) == 1,
-                            op.box_coding == EfficientNms::Coding::kCenterSize};
+  const CodedBoxes<T> coded{
+      boxes,       anchors ? anchors->data() : nullptr, count,
+      box_classes, anchors && anchors->dim(0) == 1,     op.box_coding == EfficientNms::Coding::kCenterSize};
   const T* const from = scores.data();
   const float least = op.LeastScore();
   const int64_t background = op.background_class;
@@ -118,9 +115,29 @@ Status EfficientNmsCuda(const EfficientNms& op, const CudaContext& cuda, Tensor<
   });
 }
 
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF32, EfficientNmsCuda<float>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF16, EfficientNmsCuda<Half>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsBF16, EfficientNmsCuda<BFloat16>);
+// A row of boxes for all classes, or one for each.
+template <class T>
+Status EfficientNmsCuda3(const EfficientNms& op, const CudaContext& cuda, Tensor<const T, 3> boxes,
+                         Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                         Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                         std::optional<Tensor<int32_t, 2>> out_indices) {
+  return SuppressCuda(op, cuda, boxes.data(), 1, scores, anchors, num, out_boxes, out_scores, out_classes, out_indices);
+}
+template <class T>
+Status EfficientNmsCuda4(const EfficientNms& op, const CudaContext& cuda, Tensor<const T, 4> boxes,
+                         Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
+                         Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
+                         std::optional<Tensor<int32_t, 2>> out_indices) {
+  return SuppressCuda(op, cuda, boxes.data(), boxes.dim(2), scores, anchors, num, out_boxes, out_scores, out_classes,
+                      out_indices);
+}
+
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF32R3, EfficientNmsCuda3<float>);
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF32R4, EfficientNmsCuda4<float>);
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF16R3, EfficientNmsCuda3<Half>);
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF16R4, EfficientNmsCuda4<Half>);
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsBF16R3, EfficientNmsCuda3<BFloat16>);
+POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsBF16R4, EfficientNmsCuda4<BFloat16>);
 
 }  // namespace
 }  // namespace polyop

@@ -61,12 +61,13 @@ double Iou(Box a, Box b) {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<const float, kAnyRank> boxes,
+template <int kRank>
+Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<const float, kRank> boxes,
                              Tensor<const float, 3> scores, std::optional<Tensor<const float, 3>> anchors,
                              Tensor<int32_t, 2> num, Tensor<float, 3> out_boxes, Tensor<float, 2> out_scores,
                              Tensor<int32_t, 2> out_classes, std::optional<Tensor<int32_t, 2>> out_indices) {
   const int64_t count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2), keep = op.max_output_boxes;
-  const int64_t box_classes = boxes.shape().rank() == 4 ? boxes.dim(2) : 1;
+  const int64_t box_classes = kRank == 4 ? boxes.dim(2) : 1;
   // A logit and a threshold are compared as logits.
   const double least = !op.score_activation        ? static_cast<double>(op.score_threshold)
                        : op.score_threshold == 0   ? -INFINITY
@@ -109,7 +110,8 @@ Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(EfficientNms, EfficientNmsF32, EfficientNmsReference);
+POLYOP_REFERENCE_KERNEL(EfficientNms, EfficientNmsF32R3, EfficientNmsReference<3>);
+POLYOP_REFERENCE_KERNEL(EfficientNms, EfficientNmsF32R4, EfficientNmsReference<4>);
 
 }  // namespace
 }  // namespace polyop

@@ -165,8 +165,8 @@ TEST(EfficientNms, NothingToDetect) {
 TEST(EfficientNmsErrors, SayWhatIsWrong) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
   const EfficientNms op = Make(0.1f, 0.5f, 3);
-  ExpectError(op, {f32({1, 5, 5}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 5], wanted [N, B, 4]"});
-  ExpectError(op, {f32({1, 5, 2, 4}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 2, 4], wanted"});
+  ExpectError(op, {f32({1, 5, 5}), f32({1, 5, 3})}, {"'boxes'", "dimension 2 is 5, wanted 4"});
+  ExpectError(op, {f32({1, 5, 2, 4}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 2, 4], wanted 1 or C = 3"});
   ExpectError(op, {f32({1, 5, 4}), f32({1, 6, 3})}, {"'scores'", "dimension 1 is 6, wanted B = 5"});
   ExpectError(op, {f32({3, 5, 4}), f32({3, 5, 3}), f32({2, 5, 4})},
               {"'anchors' has shape [2, 5, 4], wanted 1 or N = 3"});
