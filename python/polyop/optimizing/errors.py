@@ -1,0 +1,2 @@
+class OptimizeError(RuntimeError):
+    """The model cannot be read, cannot run, or cannot be written."""
