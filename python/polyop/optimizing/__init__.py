@@ -4,8 +4,8 @@ Patterns say what there is to find (patterns/), a scope what the model's tensors
 with what it replaces (checking.py), and the model with the original (optimizer.py).
 """
 
-from polyop.optimizing.errors import OptimizeError
+from polyop.optimizing.errors import FileError, OptimizeError
 from polyop.optimizing.optimizer import optimize
 from polyop.optimizing.report import Finding, Report
 
-__all__ = ["Finding", "OptimizeError", "Report", "optimize"]
+__all__ = ["FileError", "Finding", "OptimizeError", "Report", "optimize"]

@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 from onnx import helper
 
+from polyop.optimizing.errors import said
 from polyop.optimizing.graph import cone, constant
 from polyop.optimizing.matching import Builder, Match
 from polyop.optimizing.running import Feeds, largest_difference, time_in_turns
@@ -51,7 +52,7 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
             verdict.before, verdict.after = _times(sessions, arrays[0])
         return verdict
     except Exception as error:  # ONNX Runtime's own types are not public
-        return Verdict(f"it could not be compared: {str(error).strip().splitlines()[0][:200]}")
+        return Verdict(f"it could not be compared: {said(error)}")
     finally:
         match.nodes = []
 

@@ -14,7 +14,7 @@ import onnx_ir as ir
 from polyop.optimizing import files
 from polyop.optimizing.checking import allowed, check, needed
 from polyop.optimizing.cost import pays
-from polyop.optimizing.errors import OptimizeError
+from polyop.optimizing.errors import OptimizeError, said
 from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
@@ -51,10 +51,10 @@ def optimize(
     threads: int = 0,
     libraries: Sequence[str] = (),
     progress: Step = lambda phase, done, steps: None,
-) -> tuple[onnx.ModelProto | None, Report]:
+) -> Report:
     """Replaces what polyop computes faster by polyop's nodes, each checked against what it replaces.
 
-    output: where the model goes; without it the model is returned, its tensors where they were.
+    output: where the model goes; without it the report has it, as `model`, its tensors outside of it where they were.
     inputs, shapes: what the model is run with; made up where nothing is given.
     all: also replaces what is too small to gain. allow_fix: also replaces where ONNX Runtime departs from the standard.
     measure: also times each replacement and the model, by turns.
@@ -67,14 +67,16 @@ def optimize(
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
         made, report = work.run()
         if output is None:
-            return (ir.to_proto(made) if report.replaced else ir.to_proto(work.source.load())), report
+            ir.external_data.load_to_model(made)
+            report.model = ir.to_proto(made)
+            return report
         output = Path(output)
         if report.replaced or work.source.path is None:
             files.save(made, output, work.source, progress)
         else:
             files.copy(work.source, output)
         report.bytes_after = output.stat().st_size
-        return None, report
+        return report
 
 
 class _Work:
@@ -123,7 +125,7 @@ class _Work:
         try:
             session = self.runner.session(self._proto(self.original))
         except Exception as error:  # ONNX Runtime's own types are not public
-            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {_line(error)}") from error
+            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {said(error)}") from error
         graph, names = self.original.graph, [o.name for o in session.get_outputs()]
         feeds, expected = [], []
         for seed in (0, 1):
@@ -139,8 +141,10 @@ class _Work:
                 break
             else:
                 if seed == 0:
-                    how = "-i NAME=FILE and --shape NAME=1x3x224x224 say what it takes"
-                    raise OptimizeError(f"{self.source.name} takes no input that was made up: {_line(first)}\n  {how}")
+                    raise OptimizeError(
+                        f"{self.source.name} takes none of the inputs that were tried: {said(first)}",
+                        "say what it takes: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
+                    )
             self.step("running the model as it is", seed + 1, 2)
         return feeds, expected
 
@@ -174,7 +178,7 @@ class _Work:
             if isinstance(child, Scope):
                 yield from self._scopes(f"{where}{name}/", child, report)
             else:
-                report.notes.append(f"{where}{name} was not looked into, for it does not run alone: {_line(child)}")
+                report.notes.append(f"{where}{name} was not looked into, for it does not run alone: {said(child)}")
 
     def _apply(
         self, pattern: Pattern, where: str, scope: Scope, report: Report, step: Callable[[int, int], None]
@@ -220,7 +224,7 @@ class _Work:
                             return f"then output '{name}' of the model differs by {difference:.3g} {way}"
                 report.differences[way] = largest
             except Exception as error:  # ONNX Runtime's own types are not public
-                return f"then the model does not run {way}: {_line(error)}"
+                return f"then the model does not run {way}: {said(error)}"
         return ""
 
     def _proto(self, model: ir.Model) -> onnx.ModelProto:
@@ -240,7 +244,3 @@ def _allowed(want: object, tolerance: float) -> float:
     if isinstance(want, list):
         return max((_allowed(w, tolerance) for w in want), default=0.0)
     return allowed(want, tolerance) if isinstance(want, np.ndarray) else 0.0
-
-
-def _line(error: Exception | None) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import onnx
+
 _COLUMNS = ("found", "where", "replaced", "largest difference")
 
 
@@ -31,6 +33,7 @@ class Report:
     after: float | None = None
     bytes_before: int = 0
     bytes_after: int = 0
+    model: onnx.ModelProto | None = None  # where it was not written to a file
 
     @property
     def replaced(self) -> Counter[str]:
