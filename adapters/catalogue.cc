@@ -32,12 +32,22 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
 }
 
 Json NodeJson(const NodeName& node) {
-  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
+  Json json = {{"name", node.name},
+               {"renames", Json::object()},
+               {"presets", Json::object()},
+               {"spellings", Json::object()},
+               {"opsets", Json::array()}};
   for (const NodeName::Pair& pair : node.renames) {
     if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
   }
   for (const NodeName::Pair& pair : node.presets) {
     if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
+  }
+  for (const NodeName::Pair& pair : node.spellings) {
+    if (pair.first != nullptr) json["spellings"][pair.first] = pair.second;
+  }
+  for (const NodeName::Standard& standard : node.standards) {
+    if (standard.since != 0) json["opsets"].push_back(standard.since);
   }
   return json;
 }
