@@ -36,7 +36,7 @@ Json NodeJson(const NodeName& node) {
                {"renames", Json::object()},
                {"presets", Json::object()},
                {"spellings", Json::object()},
-               {"opsets", Json::array()}};
+               {"standards", Json::array()}};
   for (const NodeName::Pair& pair : node.renames) {
     if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
   }
@@ -47,7 +47,10 @@ Json NodeJson(const NodeName& node) {
     if (pair.first != nullptr) json["spellings"][pair.first] = pair.second;
   }
   for (const NodeName::Standard& standard : node.standards) {
-    if (standard.since != 0) json["opsets"].push_back(standard.since);
+    if (standard.since == 0) continue;
+    Json preset = Json::object();
+    if (standard.preset.first != nullptr) preset[standard.preset.first] = standard.preset.second;
+    json["standards"].push_back({{"since", standard.since}, {"preset", preset}});
   }
   return json;
 }

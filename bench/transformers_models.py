@@ -170,13 +170,21 @@ MODELS: dict[str, Callable[[bool], Example]] = {
 }
 
 
-def enliven(module: nn.Module) -> None:
-    """Random weights of a size that keeps signals alive: the initial ones leave half of a detector out, by zeros."""
-    for layer in module.modules():
+def enliven(example: Example) -> None:
+    """Random weights of a size that keeps signals alive, and normalisation that fits them: the initial ones leave half of
+    a detector out, by zeros."""
+    norms = [layer for layer in example.module.modules() if isinstance(layer, nn.BatchNorm2d)]
+    for layer in example.module.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight)
         elif isinstance(layer, nn.Linear):
             nn.init.xavier_normal_(layer.weight)
+    for layer in norms:
+        layer.reset_parameters()
+        layer.momentum = None  # running figures are plain averages
+        layer.train()
+    example.module(*example.inputs.values())
+    example.module.eval()
 
 
 def _all_true(x: object) -> object:
@@ -192,7 +200,7 @@ def export(name: str, path: Path, exporter: str = "dynamo", full: bool = False, 
         warnings.simplefilter("ignore")
         example = MODELS[name](full)
         example.module.eval()
-        enliven(example.module)
+        enliven(example)
         more = {"custom_translation_table": {torch.ops.aten._is_all_true.default: _all_true}}
         torch.onnx.export(
             example.module, tuple(example.inputs.values()), str(path), input_names=list(example.inputs),

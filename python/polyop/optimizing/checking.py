@@ -40,7 +40,7 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
         after = _part(scope, match, builder.nodes, [], made, arrays[0])
         sessions = [scope.runner.session(before), scope.runner.session(after)]
         largest = 0.0
-        for feeds in _all_feeds(match, read, arrays):
+        for feeds in _all_feeds(match, arrays):
             want, got = (s.run(None, {i.name: feeds[i.name] for i in s.get_inputs()}) for s in sessions)
             for value, w, g in zip(match.outputs, want, got, strict=True):
                 difference = largest_difference(w, g)
@@ -53,8 +53,6 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
         return verdict
     except Exception as error:  # ONNX Runtime's own types are not public
         return Verdict(f"it could not be compared: {said(error)}")
-    finally:
-        match.nodes = []
 
 
 def allowed(want: np.ndarray, tolerance: float | None = None) -> float:
@@ -106,15 +104,14 @@ def _part(
     return made
 
 
-def _all_feeds(match: Match, read: list[ir.Value], arrays: list[Feeds]) -> list[Feeds]:
+def _all_feeds(match: Match, arrays: list[Feeds]) -> list[Feeds]:
     """The model's own values, and values made from them: by the pattern, and by drawing and mixing."""
     rng = np.random.default_rng(0)
-    names = [v.name for v in match.inputs if constant(v) is None]
     feeds = list(arrays)
     for of_run in arrays:
-        own = [of_run[name] for name in names]
+        own = [of_run[v.name] if constant(v) is None else constant(v) for v in match.inputs]
         for vary in [match.feeds] if match.feeds else [_drawn, _mixed]:
-            feeds.append({**of_run, **dict(zip(names, vary(rng, own), strict=True))})
+            feeds.append({**of_run, **{v.name: a for v, a in zip(match.inputs, vary(rng, own), strict=True)}})
     return feeds
 
 

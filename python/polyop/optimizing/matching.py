@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class Match:
     inputs: every tensor that the place computes with, but for constants and sizes of tensors.
     outputs: what other nodes read of it.
     build: gets a Builder and the inputs, and returns as many values as there are outputs.
-    work: how much the kernel does, in the unit of the pattern's `cost.LEAST_WORK`.
+    work: how much the kernel does, in the unit of `cost.LEAST_WORK`.
+    what: its name there and in the report, where it is not the pattern's.
     refused: why it cannot be replaced; then only the report has it.
     feeds: further values of inputs to compare with, by position, made from those that the model gave.
     """
@@ -55,9 +56,9 @@ class Match:
     build: Callable[[Builder, list[ir.Value]], list[ir.Value]]
     work: float
     refused: str = ""
+    what: str = ""
     is_fix: bool = False  # ONNX Runtime's result is not what the standard says, and polyop's is
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
-    nodes: list[ir.Node] = field(default_factory=list)  # that go; found by who takes the match
 
 
 def name_of(node: ir.Node) -> str:

@@ -16,6 +16,7 @@ from polyop.optimizing.checking import allowed, check, needed
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError, said
 from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs
+from polyop.optimizing.matching import Match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
@@ -90,26 +91,13 @@ class _Work:
         self.feeds, self.expected = self._first_runs()
 
     def run(self) -> tuple[ir.Model, Report]:
-        """The model and the report. If the whole model departs, the patterns that make it depart are left out."""
-        patterns = all_patterns()
-        model, report = self._replace_all(patterns)
-        if report.replaced and (depart := self._compare(model, report)):
-            blamed = {}
-            for pattern in [p for p in patterns if report.replaced[p.NAME]]:
-                alone, of_one = self._replace_all([pattern])
-                if why := self._compare(alone, of_one):
-                    blamed[pattern.NAME] = why
-            kept = [p for p in patterns if p.NAME not in blamed] if blamed else []
-            before = report
-            model, report = self._replace_all(kept)
-            if report.replaced and self._compare(model, report):
-                model, report = self._replace_all([])
-            done = {(f.pattern, f.where) for f in report.findings}
-            for finding in before.findings:
-                if (finding.pattern, finding.where) not in done:
-                    if finding.replaced:
-                        finding.replaced, finding.why = False, blamed.get(finding.pattern, depart)
-                    report.findings.append(finding)
+        """The model and the report. What makes the whole model depart is left out."""
+        left_out: dict[str, str] = {}
+        model, report = self._replace_all(left_out)
+        while report.replaced and (why := self._compare(model, report)):
+            kinds = list(report.replaced)
+            left_out |= dict.fromkeys([k for k in kinds if self._departs_alone(k, kinds, left_out)] or kinds, why)
+            model, report = self._replace_all(left_out)
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
             self.step("measuring", 0, 1)
@@ -150,25 +138,27 @@ class _Work:
 
     # ---- Replacing ----
 
-    def _replace_all(self, patterns: list[Pattern]) -> tuple[ir.Model, Report]:
+    def _departs_alone(self, kind: str, kinds: list[str], left_out: dict[str, str]) -> bool:
+        if kinds == [kind]:
+            return True
+        model, report = self._replace_all({**left_out, **dict.fromkeys(set(kinds) - {kind}, "another is tried")})
+        return bool(self._compare(model, report))
+
+    def _replace_all(self, left_out: Mapping[str, str]) -> tuple[ir.Model, Report]:
+        """left_out: what is not replaced, and why not."""
         model, report = self.source.load(), Report()
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
             report.notes.append("it was run with one set of inputs: it takes no other that was made up")
         if model.functions:
             report.notes.append(f"its {len(model.functions)} functions were not looked into")
-        if not patterns:
-            return model, report
         self.step("looking at tensors", 0, 1)
         names = {v.name for v in model_inputs(model.graph)}
         feeds = [{k: v for k, v in f.items() if k in names} for f in self.feeds]
         scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
-        for i, pattern in enumerate(patterns):
+        for pattern in all_patterns():
             for where, scope in scopes:
-                self._apply(
-                    pattern, where, scope, report, lambda done, of, name=pattern.NAME: self.step(name, done, of)
-                )
-            self.step("patterns", i + 1, len(patterns))
+                self._apply(pattern, where, scope, report, left_out)
         clean(model)
         return model, report
 
@@ -180,19 +170,16 @@ class _Work:
             else:
                 report.notes.append(f"{where}{name} was not looked into, for it does not run alone: {said(child)}")
 
-    def _apply(
-        self, pattern: Pattern, where: str, scope: Scope, report: Report, step: Callable[[int, int], None]
-    ) -> None:
+    def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, left_out: Mapping[str, str]) -> None:
         matches = list(pattern.find(scope))
         for match in matches:
-            if not match.refused and match.is_fix and not self.options.allow_fix:
-                match.refused = "ONNX Runtime computes something else; --allow-fix replaces it"
-            if not match.refused and not self.options.all and not pays(pattern.NAME, match.work):
-                match.refused = "too small to gain; --all replaces it"
+            match.what = match.what or pattern.NAME
+            match.refused = match.refused or left_out.get(match.what, "") or self._unwanted(match)
         wanted = [m for m in matches if not m.refused]
         arrays = scope.arrays(v for m in wanted for v in needed(m)) if wanted else []
         for i, match in enumerate(matches):
-            finding = Finding(pattern.NAME, where + match.where, why=match.refused)
+            self.step(pattern.NAME, i, len(matches))
+            finding = Finding(match.what, where + match.where, why=match.refused)
             report.findings.append(finding)
             if match.refused:
                 continue
@@ -202,7 +189,15 @@ class _Work:
             if not finding.why:
                 finding.replaced = replace(match, scope)
                 finding.why = "" if finding.replaced else "another replacement has taken its nodes"
-            step(i + 1, len(matches))
+        self.step(pattern.NAME, len(matches), len(matches))
+
+    def _unwanted(self, match: Match) -> str:
+        """Why the options do not want it, or ""."""
+        if match.is_fix and not self.options.allow_fix:
+            return "ONNX Runtime computes something else; --allow-fix replaces it"
+        if not self.options.all and not pays(match.what, match.work):
+            return "too small to gain; --all replaces it"
+        return ""
 
     # ---- The whole model ----
 

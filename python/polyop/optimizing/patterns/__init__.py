@@ -10,7 +10,7 @@ A pattern is a module with
 
 A pattern may guess: every match is compared with the nodes that it replaces, on the model's own values and on others,
 before anything changes. It shall not be quiet about what it recognises and cannot replace: such a match has `refused`.
-The least work that pays is in polyop/optimizing/cost.py, under the pattern's name.
+The least work that pays is in polyop/optimizing/cost.py, under the pattern's name or the match's `what`.
 """
 
 from __future__ import annotations
