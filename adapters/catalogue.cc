@@ -26,6 +26,10 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
   const AttrSpec& spec = info.spec;
   Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
   json["default"] = ToJson(info.get(spec, params));
+  json["aliases"] = Json::array();
+  for (const char* alias : spec.aliases) {
+    if (alias != nullptr) json["aliases"].push_back(alias);
+  }
   json["choices"] = Json::array();
   for (int i = 0; i < spec.num_choices(); ++i) json["choices"].push_back(spec.choices[static_cast<size_t>(i)]);
   return json;
