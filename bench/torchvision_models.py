@@ -3,6 +3,7 @@ roi_align) are polyop's here. In the files they are ONNX's: torchvision's own ex
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from functools import cache
@@ -72,7 +73,9 @@ def mask_rcnn(full: bool) -> nn.Module:
 
 
 def _rcnn(name: str, full: bool) -> nn.Module:
-    sizes = {} if full else {"min_size": 64, "max_size": 128, "rpn_pre_nms_top_n_test": 50, "rpn_post_nms_top_n_test": 30}
+    sizes = (
+        {} if full else {"min_size": 64, "max_size": 128, "rpn_pre_nms_top_n_test": 50, "rpn_post_nms_top_n_test": 30}
+    )
     make = getattr(torchvision().models.detection, name)
     return Detector(make(weights=None, weights_backbone=None, box_score_thresh=0.012, **sizes).eval())
 
@@ -88,5 +91,20 @@ def export(name: str, path: Path, full: bool = False, seed: int = 0) -> dict[str
     image = torch.rand(3, *size)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        torch.onnx.export(model, (image,), str(path), input_names=["image"], opset_version=16, dynamo=False, verbose=False)
+        torch.onnx.export(
+            model, (image,), str(path), input_names=["image"], opset_version=16, dynamo=False, verbose=False
+        )
     return {"image": image}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=list(MODELS))
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--full", action="store_true", help="of the size that people run")
+    options = parser.parse_args()
+    export(options.name, options.path, full=options.full)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import warnings
 from collections.abc import Callable
@@ -208,3 +209,17 @@ def export(name: str, path: Path, exporter: str = "dynamo", full: bool = False, 
             **(more if exporter == "dynamo" else {}),
         )  # fmt: skip
     return example
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=list(MODELS))
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--exporter", default="dynamo", choices=["dynamo", "torchscript"])
+    parser.add_argument("--full", action="store_true", help="of the size that people run")
+    options = parser.parse_args()
+    export(options.name, options.path, exporter=options.exporter, full=options.full)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
 from polyop.optimizing.running import Feeds, Runner, largest_difference, time_in_turns
 from polyop.optimizing.scope import Scope
+from polyop.portable import add_functions
 
 Step = Callable[[str, int, int], None]
 
@@ -160,7 +161,24 @@ class _Work:
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, left_out)
         clean(model)
-        return model, report
+        return (self._with_functions(model, report) if report.replaced else model), report
+
+    def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:
+        """The model with functions of standard operators for polyop's nodes: so it runs where polyop is not, too."""
+        proto = ir.to_proto(model)
+        try:
+            records = add_functions(proto)
+        except ValueError as error:
+            report.needs_polyop = True
+            report.notes.append(f"the file needs polyop, there are no functions in it: {said(error)}")
+            return model
+        lacking = {record.name: record.why for record in records if not record.given}
+        report.notes += [f"the file needs polyop: {name} has no function ({why})" for name, why in lacking.items()]
+        report.needs_polyop = bool(lacking)
+        made = ir.from_proto(proto)
+        for tensor in files.external_tensors(made):
+            tensor.base_dir = self.source.data_folder
+        return made
 
     def _scopes(self, where: str, scope: Scope, report: Report) -> Iterator[tuple[str, Scope]]:
         yield where, scope
@@ -204,7 +222,7 @@ class _Work:
     def _compare(self, model: ir.Model, report: Report) -> str:
         """Why the model departs from the original, or ""."""
         proto = self._proto(model)
-        ways = {"with polyop": True}
+        ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
             try:

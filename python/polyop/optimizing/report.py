@@ -33,6 +33,7 @@ class Report:
     after: float | None = None
     bytes_before: int = 0
     bytes_after: int = 0
+    needs_polyop: bool = False  # what replaced has no function of standard operators in the file
     model: onnx.ModelProto | None = None  # where it was not written to a file
 
     @property
@@ -78,6 +79,7 @@ class Report:
             "after": self.after,
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
+            "needs_polyop": self.needs_polyop,
             "notes": self.notes,
             "table": {"header": header, "rows": rows},
             "lines": self.lines(),
