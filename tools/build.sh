@@ -15,6 +15,7 @@ link_into_venv() {
   mkdir -p python/polyop/lib
   local library
   for library in "$ROOT"/build/release/lib/libpolyop_*.so; do ln -sfn "$library" python/polyop/lib/; done
+  ln -sfn "$ROOT/build/release/lib/formulas" python/polyop/lib/formulas
   ln -sfn "$ROOT/build/release/bin/polyop" "$VENV/bin/polyop"
   ln -sfn build/release/compile_commands.json compile_commands.json
 }

@@ -11,8 +11,13 @@ struct InstanceNorm {
   static constexpr const char* kName = "instance_norm";
   static constexpr Signature kSignature = "input: T[N, C, L, ...S], scale: T[C], B: T[C] -> output: T[N, C, L, ...S]";
   static constexpr NodeName kNodes[] = {
-      "mmcv::MMCVInstanceNormalization", "mmdeploy::MMCVInstanceNormalization", "custom::MMCVInstanceNormalization",
-      "mmcv::TRTInstanceNormalization",  "mmdeploy::TRTInstanceNormalization",  "custom::TRTInstanceNormalization",
+      "mmcv::MMCVInstanceNormalization",
+      "mmdeploy::MMCVInstanceNormalization",
+      "custom::MMCVInstanceNormalization",
+      "mmcv::TRTInstanceNormalization",
+      "mmdeploy::TRTInstanceNormalization",
+      "custom::TRTInstanceNormalization",
+      NodeName("polyop::InstanceNormalization").Mirror(6).Mirror(22),
   };
   static constexpr std::tuple kAttributes = {
       Attr("epsilon", &InstanceNorm::epsilon, "added to the variance").AtLeast(0),
