@@ -8,7 +8,7 @@ options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
 session = ort.InferenceSession("model.onnx", options)
 
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
-polyop.modules (polyop.RoIAlign, …) and polyop.export are there too: at once if torch was imported before polyop, else
+polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported before polyop, else
 when the first of them is asked for.
 """
 
@@ -53,6 +53,8 @@ def get_library_path() -> str:
 
 def __getattr__(name: str) -> Any:
     """What needs PyTorch, which ONNX Runtime's users need not have."""
+    if name == "accelerate":
+        return import_module("polyop.accelerating").accelerate
     if name in ("ExportError", "Exported", "export"):
         return getattr(import_module("polyop.exporting"), name)
     if not name.startswith("_"):
