@@ -12,7 +12,7 @@ or, for a model of standard operators, which `polyop.optimize` makes faster:
 session = polyop.session("model.onnx", optimize=True)
 
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
-polyop.modules (polyop.RoIAlign, …) and polyop.export are there too: at once if torch was imported before polyop, else
+polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported before polyop, else
 when the first of them is asked for.
 """
 
@@ -75,6 +75,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("polyop.optimizing"), name)
     if name == "session":
         return import_module("polyop._session").session
+    if name == "accelerate":
+        return import_module("polyop.accelerating").accelerate
     if name in ("ExportError", "Exported", "export"):
         return getattr(import_module("polyop.exporting"), name)
     if not name.startswith("_"):
