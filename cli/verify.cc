@@ -40,8 +40,7 @@ struct Checked {
 };
 
 std::string NodeText(const onnx::NodeProto& node) {
-  const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
-  return node.name().empty() ? type : type + " '" + node.name() + "'";
+  return node.name().empty() ? TypeOf(node) : TypeOf(node) + " '" + node.name() + "'";
 }
 
 // The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::string> NodesOf(const Op& op) {
   std::vector<std::string> names;
-  for (const NodeName& node : op.nodes) names.emplace_back(node.name);
+  for (const NodeName& node : op.nodes) names.emplace_back(node.label());
   return names;
 }
 
@@ -133,7 +133,8 @@ std::string PageText(const Op& op, bool markdown) {
                                              : Table(columns, rows));
   std::string nodes;
   for (const NodeName& node : op.nodes) {
-    nodes += (markdown ? "- `" + std::string(node.name) + "`" : "  " + std::string(node.name)) + NodeNote(node) + "\n";
+    nodes +=
+        (markdown ? "- `" + std::string(node.label()) + "`" : "  " + std::string(node.label())) + NodeNote(node) + "\n";
   }
   page += section("Node names", nodes);
   page += markdown ? section("Types", TypesOf(op) + "\n")
