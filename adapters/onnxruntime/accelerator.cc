@@ -20,6 +20,16 @@ NodeName::Standard VersionFor(const NodeName& node, int opset) {
   return found;
 }
 
+// ONNX Runtime's optimisers look for its own kernels by a node's version, and fail the session where they find one
+// whose types have names that a library's schema does not have. There is none of version 1.
+int StartOf(const Op& op, const NodeName& node, const NodeName::Standard& version, int opset) {
+  const bool all_versions = opset != 0 || node.standards[0].since == version.since;
+  const Signature& signature = *op.signatures[0].signature;
+  bool types_vary = false;
+  for (int i = 0; i < signature.num_inputs(); ++i) types_vary |= signature.input(i).type_variable >= 0;
+  return types_vary && all_versions ? 1 : version.since;
+}
+
 // A kernel of the runtime alone: `first` for the first type that may vary and for what follows it, `rest` for others.
 Kernel RuntimesOwn(const Signature& signature, const Kernel& kernel, DType first, DType rest) {
   Kernel made = kernel;
@@ -37,7 +47,7 @@ Kernel RuntimesOwn(const Signature& signature, const Kernel& kernel, DType first
 }
 
 // Types that the runtime takes and polyop does not: f64, and inputs of f16 beside others of f32.
-void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, int since, CustomOps* made) {
+void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made) {
   const auto kernel =
       std::find_if(op.kernels.begin(), op.kernels.end(), [](const Kernel& k) { return k.device == Device::kCpu; });
   if (kernel == op.kernels.end()) return;
@@ -45,7 +55,8 @@ void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, int si
   for (const auto& [first, rest] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF32),
                                     std::pair(DType::kF32, DType::kF16)}) {
     const Kernel own = RuntimesOwn(signature, *kernel, first, rest);
-    if (own.inputs != kernel->inputs) made->push_back(std::make_unique<CustomOp>(op, node, own, nullptr, host, since));
+    if (own.inputs != kernel->inputs)
+      made->push_back(std::make_unique<CustomOp>(op, node, own, nullptr, host, standard));
   }
 }
 
@@ -72,8 +83,9 @@ CustomOps MakeStandardOps(int opset, const Host& host) {
       if (version.since == 0) continue;
       NodeName standing = node;
       if (version.preset.first != nullptr) standing = node.Preset(version.preset.first, version.preset.second);
-      AddCustomOps(*op, standing, host, version.since, &made);
-      AddRuntimesOwn(*op, standing, host, version.since, &made);
+      const StandsFor standard{version.since, StartOf(*op, node, version, opset)};
+      AddCustomOps(*op, standing, host, standard, &made);
+      AddRuntimesOwn(*op, standing, host, standard, &made);
     }
   }
   return made;
