@@ -69,20 +69,26 @@ def session(model: bytes | str, accelerated: bool, threads: int = 1, opset: int 
 def newest_opset() -> int:
     """The newest that this ONNX Runtime and these tests know."""
     minor = int(ort.__version__.split(".")[1])
-    return 20 if minor < 18 else 21 if minor < 20 else 22
+    return 20 if minor < 18 else 21 if minor < 21 else 22
 
 
 def random_cases(seed: int) -> Iterator[Case]:
     """Every mode, type and opset of the operators."""
     rng = np.random.default_rng(seed)
-    opsets = [v for v in (10, 11, 16, 18, 20, 22) if v <= newest_opset()]
+    opsets = [v for v in (10, 11, 16, 18, 20, 21, 22) if v <= newest_opset()]
 
     def f(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape).astype(np.float32)
 
     for opset, dtype, mode, ratio in product(opsets, DTYPES, ("avg", "max"), (0, 2)):
         rois = np.sort(rng.uniform(-2, 14, (6, 2, 2)), 1).reshape(6, 4)
-        attributes = {"mode": mode, "sampling_ratio": ratio, "output_height": 3, "output_width": 2, "spatial_scale": 0.5}
+        attributes = {
+            "mode": mode,
+            "sampling_ratio": ratio,
+            "output_height": 3,
+            "output_width": 2,
+            "spatial_scale": 0.5,
+        }
         inputs = [f(2, 3, 8, 9).astype(DTYPES[dtype]), rois.astype(DTYPES[dtype]), rng.integers(0, 2, 6)]
         yield Case("RoiAlign", opset, inputs, attributes)
         if opset < 16:

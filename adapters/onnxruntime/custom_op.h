@@ -13,7 +13,7 @@ namespace polyop::onnxruntime {
 
 /// Which operator of ONNX's default domain a custom operator stands for.
 struct StandsFor {
-  int version = 0;  // the opset that it exists since; 0: for none
+  int version = 0;  // the opset that it exists since, the newest of equal meaning; 0: for none
   int start = 1;    // the opset from which on it does so
 };
 
