@@ -120,6 +120,8 @@ def random_cases(seed: int) -> Iterator[Case]:
                 [None, thresholds[0]]][given]  # fmt: skip
         attributes = {} if centre is None else {"center_point_box": centre}
         yield Case("NonMaxSuppression", opset, [boxes, scores, *rest], attributes)
-    for opset, dtype, shape in product(opsets, ("f32", "f16"), ((2, 4, 9), (2, 4, 5, 6), (1, 2, 3, 4, 5))):
+    for opset, dtype, shape in product(
+        opsets, ("f32", "f16"), ((2, 4, 9), (2, 4, 5, 6), (1, 2, 3, 4, 5), (4, 32, 5, 5))
+    ):
         inputs = [(f(*shape) * 3 + 1).astype(DTYPES[dtype]), *(f(shape[1]).astype(DTYPES[dtype]) for _ in range(2))]
         yield Case("InstanceNormalization", opset, inputs, {"epsilon": 1e-3} if opset % 4 else {})
