@@ -16,7 +16,7 @@ import pytest
 import standard_nodes
 from onnx import TensorProto, helper, numpy_helper
 from single_node import run as run_polyops_node
-from standard_nodes import Case, newest_opset, random_cases, session
+from standard_nodes import Case, newest_opset, odd_cases, random_cases, session
 
 import polyop
 
@@ -57,6 +57,30 @@ def test_random_nodes_equal_the_built_in(capfd: pytest.CaptureFixture[str]) -> N
     compare_random_nodes()
     equal, _ = capfd.readouterr().out.split()[-2:]
     assert int(equal) > 600
+
+
+def test_odd_nodes_are_taken_and_refused_as_before() -> None:
+    for case in odd_cases():
+        want, got = outcome(case, False, True), outcome(case, True, True)
+        assert isinstance(got, str) == isinstance(want, str), (str(case), want, got)
+        if not isinstance(want, str):
+            assert got.shape == want.shape, str(case)
+            np.testing.assert_allclose(got, want, 1e-5, 1e-5, err_msg=str(case))
+
+
+@pytest.mark.parametrize("opset", [11, 16])
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_the_program_accelerates(program: str, tmp_path: Path, command: str, opset: int) -> None:
+    """It tells the opset itself. An error of polyop's words shows who answers."""
+    wrong = Case("RoiAlign", opset, [f(1, 2, 4, 4), np.zeros((1, 4), np.float32), np.array([7])])
+    path = tmp_path / "m.onnx"
+    model = wrong.model()
+    model.graph.initializer.append(numpy_helper.from_array(wrong.inputs[2], "in2"))
+    onnx.save(model, path)
+    words = [program, command, path, "--accelerate", "-i", "in0=random", "-i", "in1=random"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert said.returncode != 0
+    assert "polyop::RoiAlign (node 'node'): 'batch_indices'[0] is 7" in said.stderr
 
 
 # ---- ONNX's own tests ------------------------------------------------------------------------------

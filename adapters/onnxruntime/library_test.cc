@@ -157,6 +157,10 @@ TEST(Registration, EachRuntimeIsServedByItsOwnApi) {
       const OrtCustomOp* of_first = first.domains[d]->ops[i];
       const OrtCustomOp* of_second = second.domains[d]->ops.at(i);
       EXPECT_NE(of_first, of_second);
+      if (of_first->InferOutputShapeFn == nullptr) {  // inputs may be left out between others
+        EXPECT_EQ(of_second->InferOutputShapeFn, nullptr);
+        continue;
+      }
       EXPECT_EQ(Message(of_first->InferOutputShapeFn(of_first, nullptr), First::record()), "runtime 1");
       EXPECT_EQ(Message(of_second->InferOutputShapeFn(of_second, nullptr), Second::record()), "runtime 2");
     }
