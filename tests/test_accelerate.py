@@ -15,13 +15,12 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.common_methods_invocations import op_db
+from with_and_without import check, message, polyop_ran, same
 
 import polyop
 from polyop import _stand_ins
 
 pytestmark = pytest.mark.filterwarnings("error:.*autograd kernel was not registered")
-
-TOLERANCES = {torch.float32: (1e-4, 1e-4), torch.float16: (2e-3, 2e-3), torch.bfloat16: (2e-2, 2e-2)}
 
 
 @pytest.fixture(autouse=True)
@@ -36,37 +35,6 @@ def small_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in (_stand_ins.LEAST, _stand_ins.LEAST_CHANNELS):
         for key in table:
             monkeypatch.setitem(table, key, 1)
-
-
-def polyop_ran(function: Callable[[], Any]) -> set[str]:
-    """The operators of polyop's that a call runs, as the profiler sees them."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        function()
-    return {event.key for event in profile.key_averages() if event.key.startswith("polyop")}
-
-
-def same(got: Any, want: Any) -> None:
-    """Values, types, shapes and strides; integers and f64 exactly."""
-    if want is None:
-        assert got is None
-        return
-    if not isinstance(want, Tensor):
-        assert len(got) == len(want)
-        for g, w in zip(got, want, strict=True):
-            same(g, w)
-        return
-    rtol, atol = TOLERANCES.get(want.dtype, (0, 0))
-    assert got.stride() == want.stride()
-    assert got.requires_grad == want.requires_grad
-    torch.testing.assert_close(got, want, rtol=rtol, atol=atol, equal_nan=True)
-
-
-def check(function: Callable[[], Any], *ran: str) -> None:
-    """The same with and without, and that polyop's kernels `ran`."""
-    want = function()
-    with polyop.accelerate():
-        same(function(), want)
-        assert polyop_ran(function) == set(ran)
 
 
 # ---- PyTorch's own samples -------------------------------------------------------------------------
@@ -263,12 +231,6 @@ def test_instance_norm(dtype: torch.dtype) -> None:
 
 
 # ---- what stays as it is ---------------------------------------------------------------------------
-
-
-def message(function: Callable[[], Any]) -> tuple[type, str]:
-    with pytest.raises((RuntimeError, IndexError, ValueError)) as caught:
-        function()
-    return caught.type, str(caught.value)
 
 
 def test_errors_are_pytorchs(small_too: None) -> None:
