@@ -15,7 +15,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from polyop import formulas
+import polyop.formulas as formulas  # not `from polyop import`, for which polyop would look at PyTorch's part first
 from polyop._catalogue import find_node
 from polyop._function_bodies import Body, Variant, name_nodes
 from polyop._signatures import Argument, parse
