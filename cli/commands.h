@@ -65,6 +65,13 @@ struct ConvertOptions {
 };
 int Convert(const ConvertOptions& options);
 
+struct PortableOptions {
+  std::string model, output;
+  std::vector<std::string> only;
+  bool inlined = false, json = false;
+};
+int Portable(const PortableOptions& options);
+
 struct OpsOptions {
   std::string name;
   bool markdown = false, json = false;

@@ -148,7 +148,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
-    Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
+    if (!options.functions_alone) Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
     for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
     onnxruntime::UseReferenceKernels(options.reference_kernels);
     if (options.model.empty()) {
