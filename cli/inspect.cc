@@ -55,7 +55,9 @@ std::string AttributesText(const Needed& needed) {
 }
 
 std::string ProviderText(const Needed& needed) {
-  if (needed.op != nullptr) return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")";
+  if (needed.op != nullptr) {
+    return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")" + (needed.by_function ? ", or its function" : "");
+  }
   if (needed.by_function) return "a function of the model";
   return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
 }
@@ -99,7 +101,11 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
     report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
   report["operators"] = Json::array();
   for (const auto& [name, n] : needed) {
-    Json entry = {{"name", name}, {"count", n.count}, {"provided", n.provided()}, {"provider", ProviderText(n)}};
+    Json entry = {{"name", name},
+                  {"count", n.count},
+                  {"provided", n.provided()},
+                  {"provider", ProviderText(n)},
+                  {"function", n.by_function}};
     entry["attributes"] = Json::object();
     for (const auto& [attribute, values] : n.attributes) entry["attributes"][attribute] = values;
     if (!n.provided()) entry["advice"] = Advice(n);
@@ -119,13 +125,17 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
     elements += static_cast<double>(ElementCount(tensor));
     initializers.insert(tensor.name());
   }
+  const int functions = model.functions_size();
   std::cout << Bold(options.model) << "\n"
             << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
             << (model.producer_name().empty() ? ""
                                               : ", made by " + model.producer_name() + " " + model.producer_version())
             << "\n"
-            << "  " << nodes << " nodes, " << model.graph().initializer_size() << " initializers with "
-            << elements / 1e6 << " million elements\n\n";
+            << "  " << nodes << " nodes"
+            << (functions ? Concat(", those of ", functions, functions > 1 ? " functions" : " function", " among them")
+                          : "")
+            << ", " << model.graph().initializer_size() << " initializers with " << elements / 1e6
+            << " million elements\n\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& input : model.graph().input()) {
     if (!initializers.contains(input.name())) rows.push_back({"in", input.name(), TypeText(input.type())});

@@ -44,6 +44,7 @@ Json AsJson(const Op& op) {
   entry["semantics"] = op.doc.semantics;
   entry["source"] = op.doc.source;
   entry["differences"] = op.doc.differences;
+  entry["not_portable"] = op.doc.not_portable;
   return entry;
 }
 

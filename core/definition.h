@@ -22,10 +22,11 @@ enum class Device : uint8_t {
 
 /// What a reader of the documentation wants to know beyond signature and attributes. Markdown.
 struct Doc {
-  const char* summary = "";      // one sentence
-  const char* semantics = "";    // what the signature does not say: edge cases, NaN, empty inputs
-  const char* source = "";       // the paper, or the torch function whose semantics hold
-  const char* differences = "";  // from MMCV, MMDeploy, torch
+  const char* summary = "";       // one sentence
+  const char* semantics = "";     // what the signature does not say: edge cases, NaN, empty inputs
+  const char* source = "";        // the paper, or the torch function whose semantics hold
+  const char* differences = "";   // from MMCV, MMDeploy, torch
+  const char* not_portable = "";  // why standard operators cannot say it, where the folder has no formula
 };
 
 /// A node name that the operator answers to: "domain::OpType", or "::OpType" in ONNX's default domain, as files for

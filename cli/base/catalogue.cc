@@ -107,8 +107,15 @@ std::string CatalogueText(bool markdown) {
                       first ? Join(RuntimesOf(*op), ", ") : ""});
     }
   }
-  return markdown ? MarkdownTable({"operator", "node names", "types", "what it does"}, rows)
-                  : Table({"operator", "node names", "types", "runs on"}, rows);
+  if (markdown) return MarkdownTable({"operator", "node names", "types", "what it does"}, rows);
+  std::vector<std::string> without;
+  for (const Op* op : AllOps()) {
+    if (*op->doc.not_portable != '\0') without.emplace_back(op->name);
+  }
+  const std::string note = without.empty() ? ""
+                                           : "\n  `polyop portable` has no function for " + Join(without, ", ") +
+                                                 "; `polyop ops NAME` says why.\n";
+  return Table({"operator", "node names", "types", "runs on"}, rows) + note;
 }
 
 std::string PageText(const Op& op, bool markdown) {
@@ -142,6 +149,7 @@ std::string PageText(const Op& op, bool markdown) {
   page += paragraph("Semantics", op.doc.semantics);
   page += paragraph("Source", op.doc.source);
   page += paragraph("Differences", op.doc.differences);
+  page += paragraph("No function in portable files", op.doc.not_portable);
   return page;
 }
 
