@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/gather_topk/gather_topk.h"
+#include "ops/gather_topk/gather_topk_values.h"
 
 namespace polyop {
 namespace {
@@ -58,8 +59,7 @@ Status Check(const Context& context, const Gather<I>& gather, int64_t picks) {
   });
   for (int64_t task = 0; task < wrong.size(); ++task) {
     if (wrong[task] == kNone) continue;
-    return InvalidArgument("'indices': element ", wrong[task], " is ", int64_t{gather.indices[wrong[task]]},
-                           ", wanted a value in [0, ", gather.num_rows, "), a row of 'data'");
+    return CheckRow(wrong[task], gather.indices[wrong[task]], gather.num_rows);
   }
   return Status::Ok();
 }

@@ -1,4 +1,5 @@
 #include "ops/gather_topk/gather_topk.h"
+#include "ops/gather_topk/gather_topk_values.h"
 
 namespace polyop {
 namespace {
@@ -6,6 +7,9 @@ namespace {
 template <class T, class I, int kRank>
 Status GatherTopkReference(const GatherTopk&, const Context&, Tensor<const T, kAnyRank> data,
                            Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    POLYOP_RETURN_IF_ERROR(CheckRow(i, indices[i], data.dim(kRank - 1)));
+  }
   int64_t row = 1;
   for (int d = kRank; d < data.rank(); ++d) row *= data.dim(d);
   for (int64_t i = 0; i < gathered.size(); ++i) {
@@ -20,8 +24,9 @@ POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R2, GatherTopkReference<doub
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R2, GatherTopkReference<double, int64_t, 2>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R3, GatherTopkReference<double, int32_t, 3>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R3, GatherTopkReference<double, int64_t, 3>);
+POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R1, GatherTopkReference<int64_t, int64_t, 1>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R2, GatherTopkReference<int64_t, int64_t, 2>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI32I32R2, GatherTopkReference<int32_t, int32_t, 2>);
+POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R3, GatherTopkReference<int64_t, int64_t, 3>);
 
 }  // namespace
 }  // namespace polyop

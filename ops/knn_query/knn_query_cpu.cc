@@ -8,6 +8,7 @@
 #include "families/points/point_tree-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/knn_query/knn_query.h"
+#include "ops/knn_query/knn_query_values.h"
 
 #ifndef POLYOP_OPS_KNN_QUERY_ONCE_
 #define POLYOP_OPS_KNN_QUERY_ONCE_
@@ -18,29 +19,6 @@ constexpr float kNoDistance = 1e5f;  // where there is no neighbour, as in point
 
 template <int kIsWide>
 using IntOf = std::conditional_t<kIsWide != 0, int64_t, int32_t>;
-
-// The ends as 64-bit integers, checked.
-template <class I>
-Status ReadEnds(const char* name, const Tensor<const I, 1>& offset, const char* total_name, int64_t total,
-                int64_t* ends) {
-  const int64_t count = offset.dim(0);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t before = i == 0 ? 0 : ends[i - 1];
-    ends[i] = offset[i];
-    if (ends[i] < before) {
-      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at least ", before,
-                             i == 0 ? "" : ", the end before it");
-    }
-    if (ends[i] > total) {
-      return InvalidArgument("'", name, "'[", i, "] is ", ends[i], ", wanted at most ", total_name, " = ", total);
-    }
-  }
-  const int64_t last = count == 0 ? 0 : ends[count - 1];
-  if (last != total) {
-    return InvalidArgument("'", name, "' ends at ", last, ", wanted ", total_name, " = ", total);
-  }
-  return Status::Ok();
-}
 
 }  // namespace
 }  // namespace polyop
