@@ -42,6 +42,15 @@ const Kernel* Search(const Op& op, Device device, std::span<const Input> inputs,
   return nullptr;
 }
 
+// The choice's own name for what such nodes write.
+void Respell(const NodeName& node, AttrValue* value) {
+  for (const NodeName::Pair& p : node.spellings) {
+    if (p.first == nullptr || value->type != AttrType::kString || value->text != p.second) continue;
+    value->text = p.first;
+    return;
+  }
+}
+
 const char* PresetFor(const NodeName& node, const char* name) {
   for (const NodeName::Pair& p : node.presets) {
     if (p.first != nullptr && std::strcmp(p.first, name) == 0) return p.second;
@@ -114,6 +123,7 @@ Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) 
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), PresetValue(info, preset)));
     }
     if (Find(info, node, source, &value)) {
+      Respell(node, &value);
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), value));
     } else if (info.spec.required) {
       return InvalidArgument("attribute '", node.NameOf(info.spec.name), "' is missing (", NameOf(info.type), ": ",

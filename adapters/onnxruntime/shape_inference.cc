@@ -66,6 +66,13 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
   return Status::Ok();
 }
 
+// In the place of a standard operator a type that may vary is that of the first input.
+DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const KnownInput> inputs) {
+  const Signature& signature = *custom_op.op().signatures[kernel.signature].signature;
+  const bool varies = custom_op.standard() != 0 && signature.output(output).type_variable >= 0;
+  return varies ? inputs[0].dtype.value_or(kernel.outputs[output]) : kernel.outputs[output];
+}
+
 }  // namespace
 
 Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
@@ -79,6 +86,11 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   }
   // ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
   const Kernel* kernel = op.FindKernel(custom_op.kernel().device, inputs);
+  if (kernel == nullptr && custom_op.standard() != 0) {  // a type of the runtime's own kernels
+    std::vector<KnownInput> of_any_type = inputs;
+    for (KnownInput& input : of_any_type) input.dtype.reset();
+    kernel = op.FindKernel(custom_op.kernel().device, of_any_type);
+  }
   if (kernel == nullptr) return Status::Ok();
   InferenceAttributes attributes(context);
   Params params;
@@ -98,7 +110,8 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
     if (resolved.signature->output(o).optional && TheHost().version < kChecksOutputIndex) continue;
     Dims<SymbolicDim> output;
     if (!evaluator.Output(o, &output).ok()) continue;
-    const Status status = SetShape(context, static_cast<size_t>(o), kernel->outputs[o], output);
+    const DType type = OutputType(custom_op, *kernel, o, inputs);
+    const Status status = SetShape(context, static_cast<size_t>(o), type, output);
     if (!status.ok() && !resolved.signature->output(o).optional) return status;
   }
   return Status::Ok();

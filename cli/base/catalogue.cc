@@ -32,7 +32,7 @@ std::vector<std::vector<std::string>> AttributeRows(const Op& op, bool markdown)
   return rows;
 }
 
-// What a node name implies: preset and renamed attributes.
+// What a node name implies: preset and renamed attributes, the standard operator that it is equal to.
 std::string NodeNote(const NodeName& node) {
   std::vector<std::string> parts;
   for (const auto& p : node.presets) {
@@ -41,6 +41,10 @@ std::string NodeNote(const NodeName& node) {
   for (const auto& p : node.renames) {
     if (p.first != nullptr) parts.push_back(std::string(p.first) + " is written " + p.second);
   }
+  for (const auto& p : node.spellings) {
+    if (p.first != nullptr) parts.push_back(std::string(p.first) + " is written \"" + p.second + "\"");
+  }
+  if (node.standards[0].since != 0) parts.push_back("equal to ONNX's " + std::string(node.op_type()));
   return parts.empty() ? "" : " (" + Join(parts, "; ") + ")";
 }
 

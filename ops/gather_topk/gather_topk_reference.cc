@@ -1,15 +1,14 @@
+#include "kernels/cpu/check_indices.h"
 #include "ops/gather_topk/gather_topk.h"
-#include "ops/gather_topk/gather_topk_values.h"
 
 namespace polyop {
 namespace {
 
 template <class T, class I, int kRank>
-Status GatherTopkReference(const GatherTopk&, const Context&, Tensor<const T, kAnyRank> data,
+Status GatherTopkReference(const GatherTopk&, const Context& context, Tensor<const T, kAnyRank> data,
                            Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    POLYOP_RETURN_IF_ERROR(CheckRow(i, indices[i], data.dim(kRank - 1)));
-  }
+  POLYOP_RETURN_IF_ERROR(
+      CheckIndices(context, "indices", indices.data(), indices.size(), data.dim(kRank - 1), "a row of 'data'"));
   int64_t row = 1;
   for (int d = kRank; d < data.rank(); ++d) row *= data.dim(d);
   for (int64_t i = 0; i < gathered.size(); ++i) {

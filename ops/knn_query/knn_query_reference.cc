@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "families/points/segments.h"
 #include "ops/knn_query/knn_query.h"
-#include "ops/knn_query/knn_query_values.h"
 
 namespace polyop {
 namespace {
