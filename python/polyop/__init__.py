@@ -7,9 +7,13 @@ options = ort.SessionOptions()
 options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
 session = ort.InferenceSession("model.onnx", options)
 
+or, for a model of standard operators, which `polyop.optimize` makes faster:
+
+session = polyop.session("model.onnx", optimize=True)
+
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
-polyop.modules (polyop.RoIAlign, …) and polyop.export are there too: at once if torch was imported before polyop, else
-when the first of them is asked for.
+polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported
+before polyop, else when the first of them is asked for.
 """
 
 from __future__ import annotations
@@ -66,7 +70,13 @@ def get_library_path() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """What needs PyTorch, which ONNX Runtime's users need not have."""
+    """What needs packages that not every user has: PyTorch, or those that read and rewrite models."""
+    if name in ("OptimizeError", "optimize"):
+        return getattr(import_module("polyop.optimizing"), name)
+    if name == "session":
+        return import_module("polyop._session").session
+    if name == "accelerate":
+        return import_module("polyop.accelerating").accelerate
     if name in ("ExportError", "Exported", "export"):
         return getattr(import_module("polyop.exporting"), name)
     if not name.startswith("_"):
