@@ -22,11 +22,10 @@ from torch import Tensor, nn
 
 @dataclass
 class Example:
-    """A model, its inputs, and what there is to find in it."""
+    """A model, its inputs, and the names of its outputs."""
 
     module: nn.Module
     inputs: dict[str, Tensor]
-    deformable: int  # layers of multi-scale deformable attention
     opset: int = 18
     outputs: list[str] = field(default_factory=lambda: ["y"])
 
@@ -61,9 +60,9 @@ def _picture(full: bool, small: int, large: int = 640) -> dict[str, Tensor]:
     return {"pixel_values": torch.rand(1, 3, size, size)}
 
 
-def _detector(model: nn.Module, inputs: dict[str, Tensor], deformable: int) -> Example:
+def _detector(model: nn.Module, inputs: dict[str, Tensor]) -> Example:
     outputs = ["logits", "pred_boxes"]
-    return Example(Wrapped(model, list(inputs), outputs), inputs, deformable, outputs=outputs)
+    return Example(Wrapped(model, list(inputs), outputs), inputs, outputs=outputs)
 
 
 def deformable_detr(full: bool) -> Example:
@@ -71,8 +70,7 @@ def deformable_detr(full: bool) -> Example:
     config = transformers.DeformableDetrConfig(
         backbone_config=_resnet(full), use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, **sizes
     )
-    layers = config.encoder_layers + config.decoder_layers
-    return _detector(transformers.DeformableDetrForObjectDetection(config), _picture(full, 96), layers)
+    return _detector(transformers.DeformableDetrForObjectDetection(config), _picture(full, 96))
 
 
 def _rt_detr(full: bool, family: str, **more: object) -> Example:
@@ -86,7 +84,7 @@ def _rt_detr(full: bool, family: str, **more: object) -> Example:
         use_pretrained_backbone=False, backbone=None, **sizes, **more,
     )  # fmt: skip
     model = getattr(transformers, family + "ForObjectDetection")(config)
-    return _detector(model, _picture(full, 96), config.decoder_layers)
+    return _detector(model, _picture(full, 96))
 
 
 def rt_detr(full: bool) -> Example:
@@ -106,7 +104,7 @@ def mask2former(full: bool) -> Example:
     config = transformers.Mask2FormerConfig(backbone_config=_swin(full), use_pretrained_backbone=False, **sizes)
     inputs, outputs = _picture(full, 64, 384), ["class_queries_logits", "masks_queries_logits"]
     model = transformers.Mask2FormerForUniversalSegmentation(config)
-    return Example(Wrapped(model, list(inputs), outputs), inputs, config.encoder_layers, outputs=outputs)
+    return Example(Wrapped(model, list(inputs), outputs), inputs, outputs=outputs)
 
 
 def oneformer(full: bool) -> Example:
@@ -117,7 +115,7 @@ def oneformer(full: bool) -> Example:
     inputs = {**_picture(full, 64, 384), "task_inputs": torch.randint(0, 100, (1, config.task_seq_len))}
     outputs = ["class_queries_logits", "masks_queries_logits"]
     model = transformers.OneFormerForUniversalSegmentation(config)
-    return Example(Wrapped(model, list(inputs), outputs), inputs, config.encoder_layers, outputs=outputs)
+    return Example(Wrapped(model, list(inputs), outputs), inputs, outputs=outputs)
 
 
 def grounding_dino(full: bool) -> Example:
@@ -134,7 +132,7 @@ def grounding_dino(full: bool) -> Example:
     ids = torch.tensor([[101, 4937, 1012, 3899, 1012, 102]])
     inputs = {**_picture(full, 128), "input_ids": ids, "attention_mask": torch.ones_like(ids)}
     model = transformers.GroundingDinoForObjectDetection(config)
-    return _detector(model, inputs, config.encoder_layers + config.decoder_layers)
+    return _detector(model, inputs)
 
 
 def deimv2(full: bool) -> Example:
@@ -146,7 +144,7 @@ def segformer(full: bool) -> Example:
     config = transformers.SegformerConfig(**sizes)
     inputs = _picture(full, 64, 512)
     model = transformers.SegformerForSemanticSegmentation(config)
-    return Example(Wrapped(model, list(inputs), ["logits"]), inputs, 0)
+    return Example(Wrapped(model, list(inputs), ["logits"]), inputs)
 
 
 def swin(full: bool) -> Example:
@@ -154,7 +152,7 @@ def swin(full: bool) -> Example:
     config = transformers.SwinConfig(**sizes)
     inputs = _picture(full, 64, 224)
     model = transformers.SwinForImageClassification(config)
-    return Example(Wrapped(model, list(inputs), ["logits"]), inputs, 0)
+    return Example(Wrapped(model, list(inputs), ["logits"]), inputs)
 
 
 MODELS: dict[str, Callable[[bool], Example]] = {

@@ -8,16 +8,36 @@
 namespace polyop::onnxruntime {
 namespace {
 
-// The version that stands for models of this opset; none has `since` 0.
+// The version that stands for models of this opset, the newest of those that mean the same; none has `since` 0. Of an
+// unknown opset that is the newest of all, if models of older ones can be left alone.
 NodeName::Standard VersionFor(const NodeName& node, int opset) {
   NodeName::Standard found;
   for (const NodeName::Standard& version : node.standards) {
-    if (version.since == 0) continue;
-    const bool fits = opset == 0 ? found.since == 0 || version.preset.first != nullptr || found.preset.first != nullptr
-                                 : version.since <= opset;
-    if (fits) found = version;
+    if (version.since != 0 && (opset == 0 || version.since <= opset)) found = version;
   }
   return found;
+}
+
+// The first opset whose models mean the same.
+int FirstEqual(const NodeName& node, const NodeName::Standard& version) {
+  int first = version.since;
+  for (auto older = node.standards.rbegin(); older != node.standards.rend(); ++older) {
+    if (older->since == 0 || older->since >= version.since) continue;
+    if (older->preset.first != nullptr) break;
+    first = older->since;
+  }
+  return version.preset.first == nullptr ? first : version.since;
+}
+
+// ONNX Runtime's optimisers look for its own kernels by a node's version, and fail the session where they find one
+// whose types have names that a library's schema does not have. There is none of version 1.
+int StartOf(const Op& op, const NodeName& node, const NodeName::Standard& version, int opset) {
+  const int first = FirstEqual(node, version);
+  const bool all_versions = opset != 0 || first == node.standards[0].since;
+  const Signature& signature = *op.signatures[0].signature;
+  bool types_vary = false;
+  for (int i = 0; i < signature.num_inputs(); ++i) types_vary |= signature.input(i).type_variable >= 0;
+  return types_vary && all_versions ? 1 : opset != 0 ? version.since : first;
 }
 
 // A kernel of the runtime alone: `first` for the first type that may vary and for what follows it, `rest` for others.
@@ -37,7 +57,7 @@ Kernel RuntimesOwn(const Signature& signature, const Kernel& kernel, DType first
 }
 
 // Types that the runtime takes and polyop does not: f64, and inputs of f16 beside others of f32.
-void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, int since, CustomOps* made) {
+void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made) {
   const auto kernel =
       std::find_if(op.kernels.begin(), op.kernels.end(), [](const Kernel& k) { return k.device == Device::kCpu; });
   if (kernel == op.kernels.end()) return;
@@ -45,7 +65,8 @@ void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, int si
   for (const auto& [first, rest] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF32),
                                     std::pair(DType::kF32, DType::kF16)}) {
     const Kernel own = RuntimesOwn(signature, *kernel, first, rest);
-    if (own.inputs != kernel->inputs) made->push_back(std::make_unique<CustomOp>(op, node, own, nullptr, host, since));
+    if (own.inputs != kernel->inputs)
+      made->push_back(std::make_unique<CustomOp>(op, node, own, nullptr, host, standard));
   }
 }
 
@@ -72,8 +93,9 @@ CustomOps MakeStandardOps(int opset, const Host& host) {
       if (version.since == 0) continue;
       NodeName standing = node;
       if (version.preset.first != nullptr) standing = node.Preset(version.preset.first, version.preset.second);
-      AddCustomOps(*op, standing, host, version.since, &made);
-      AddRuntimesOwn(*op, standing, host, version.since, &made);
+      const StandsFor standard{version.since, StartOf(*op, node, version, opset)};
+      AddCustomOps(*op, standing, host, standard, &made);
+      AddRuntimesOwn(*op, standing, host, standard, &made);
     }
   }
   return made;

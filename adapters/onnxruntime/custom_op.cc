@@ -91,7 +91,7 @@ bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const K
 }  // namespace
 
 CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host,
-                   int standard)
+                   const StandsFor& standard)
     : OrtCustomOp{},
       op_(op),
       node_(node),
@@ -132,7 +132,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.CreateKernelV2 = CreateNode;
   self.KernelComputeV2 = ComputeNode;
   if (host.release >= kInfersBesideMissing || !MayMissBetween(signature())) self.InferOutputShapeFn = Infer;
-  self.GetStartVersion = [](const OrtCustomOp* o) { return std::max(Self(o).standard(), 1); };
+  self.GetStartVersion = [](const OrtCustomOp* o) { return Self(o).standard_.start; };
   self.GetEndVersion = [](const OrtCustomOp*) { return INT32_MAX; };
   // No input may be overwritten: said with null arrays, for the runtime calls these without asking.
   self.GetMayInplace = [](int**, int**) -> size_t { return 0; };
@@ -141,7 +141,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.ReleaseAliasMap = [](int*, int*) {};
 }
 
-void AddCustomOps(const Op& op, const NodeName& node, const Host& host, int standard, CustomOps* made) {
+void AddCustomOps(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made) {
   const auto first = static_cast<std::ptrdiff_t>(made->size());
   for (const Kernel& kernel : op.kernels) {
     const std::span<const char* const> providers = ProvidersOf(kernel.device);
@@ -166,7 +166,7 @@ CustomOps MakeCustomOps(std::string_view domain, const Host& host) {
   CustomOps made;
   for (const Op* op : AllOps()) {
     for (const NodeName& node : op->nodes) {
-      if (node.domain() == domain) AddCustomOps(*op, node, host, 0, &made);
+      if (node.domain() == domain) AddCustomOps(*op, node, host, {}, &made);
     }
   }
   return made;

@@ -11,21 +11,28 @@
 
 namespace polyop::onnxruntime {
 
+/// Which operator of ONNX's default domain a custom operator stands for.
+struct StandsFor {
+  int version = 0;  // the opset that it exists since, the newest of equal meaning; 0: for none
+  int start = 1;    // the opset from which on it does so
+};
+
 class CustomOp : public OrtCustomOp {
  public:
   /// `kernel` is any of the operator's kernels for the types; the others of the same types and of
   /// other ranks are found when a node runs. `provider` names the execution provider, null is the CPU's. `host`
-  /// outlives the operator. With `standard` it stands in the place of the operator that ONNX's default domain has since
-  /// this opset; a kernel without a launch function is one that only the runtime has.
+  /// outlives the operator. Where it stands for a standard operator, a kernel without a launch function is one that
+  /// only the runtime has.
   CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host,
-           int standard = 0);
+           const StandsFor& standard);
 
   const Host& host() const { return host_; }
   const Op& op() const { return op_; }
   const NodeName& node() const { return node_; }
   const Kernel& kernel() const { return kernel_; }
   const char* provider() const { return provider_; }
-  int standard() const { return standard_; }
+  /// The version of the standard operator that it stands for, or 0.
+  int standard() const { return standard_.version; }
   const Signature& signature() const { return *op_.signatures[kernel_.signature].signature; }
   /// Whether kernels for the same types of inputs, of other ranks, give output `index` another type: shape inference
   /// then decides which of the overloads runs.
@@ -37,7 +44,7 @@ class CustomOp : public OrtCustomOp {
   const Kernel kernel_;
   const char* provider_;
   const Host& host_;
-  int standard_;
+  const StandsFor standard_;
   std::string op_type_;
   std::array<bool, kMaxTensors> output_type_varies_{};
 };
@@ -45,7 +52,7 @@ class CustomOp : public OrtCustomOp {
 using CustomOps = std::vector<std::unique_ptr<CustomOp>>;
 
 /// Adds one operator for each provider and combination of types that kernels of `node` are for.
-void AddCustomOps(const Op& op, const NodeName& node, const Host& host, int standard, CustomOps* made);
+void AddCustomOps(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made);
 
 /// All custom operators of a domain: for the CPU, and for the CUDA providers where polyop is built with CUDA.
 CustomOps MakeCustomOps(std::string_view domain, const Host& host);

@@ -14,7 +14,7 @@ import onnx_ir as ir
 from polyop.optimizing.errors import FileError, said
 
 # Larger models' tensors are put beside the working copy, and larger results' beside the file: a protobuf ends at 2 GiB.
-_KEEP_IN_MEMORY = 256 << 20
+_KEEP_IN_MEMORY = 16 << 20
 _KEEP_IN_FILE = 1800 << 20
 _DATA = "weights.data"
 

@@ -58,12 +58,11 @@ def _values(
         dtype = value.dtype.numpy()
     rng = np.random.default_rng([zlib.crc32((value.name or "").encode()), seed])
     if dtype.kind == "b":
-        return rng.random(shape) < 0.5
+        return np.asarray(rng.random(shape) < 0.5)
     if dtype.kind in "iu":
-        least = 0 if dtype.itemsize == 1 else below
-        return rng.integers(0, least or 256 >> (dtype.kind == "i"), shape).astype(dtype)
+        return np.asarray(rng.integers(0, below if dtype.itemsize > 1 else np.iinfo(dtype).max + 1, shape), dtype)
     if dtype.kind in "fV" or dtype.name == "bfloat16":
-        return rng.random(shape).astype(dtype)
+        return np.asarray(rng.random(shape), dtype)
     raise OptimizeError(f"input '{value.name}' is of type {dtype}: give it with -i {value.name}=FILE.npy")
 
 

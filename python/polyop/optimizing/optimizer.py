@@ -160,7 +160,7 @@ class _Work:
         for pattern in all_patterns():
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, left_out)
-        clean(model)
+            clean(model)  # what a replacement has left over is not for others to find
         return (self._with_functions(model, report) if report.replaced else model), report
 
     def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:

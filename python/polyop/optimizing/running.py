@@ -39,10 +39,11 @@ class Runner:
             options.register_custom_ops_library(library)
         return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
-    def run(self, model: onnx.ModelProto, feeds: Feeds, **how: bool) -> Feeds:
+    def run(self, model: onnx.ModelProto, feeds: Sequence[Feeds], **how: bool) -> list[Feeds]:
+        """The outputs by their names, for each of the feeds."""
         session = self.session(model, **how)
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, feeds), strict=True))
+        return [dict(zip(names, session.run(names, feed), strict=True)) for feed in feeds]
 
 
 def time_in_turns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,8 +83,7 @@ class Scope:
 
     def arrays(self, values: Iterable[ir.Value]) -> list[Feeds]:
         """The values of tensors, by name, in each of the runs."""
-        names = list(dict.fromkeys(v.name for v in values if v.name))
-        return [self._run(seen, names) for seen in self._seen]
+        return self._run(list(dict.fromkeys(v.name for v in values if v.name)))
 
     def children(self) -> Iterator[tuple[str, Scope | Exception]]:
         """The graphs of If and Loop nodes, with where they are; or why one cannot run alone."""
@@ -117,18 +116,18 @@ class Scope:
 
     def _look(self) -> None:
         """Learns every tensor's shape, and the small ones' values."""
-        tensors = self._tensors()
-        for seen in self._seen:
+        for seen, sizes in zip(self._seen, self._run([], self._tensors()), strict=True):
             seen.shapes = {name: array.shape for name, array in seen.feeds.items()}
-            sizes = self._run(seen, [], tensors)
             seen.shapes |= {name.removeprefix(_PREFIX): tuple(array.tolist()) for name, array in sizes.items()}
-            small = [name for name, shape in seen.shapes.items() if np.prod(shape) <= _SMALL]
-            seen.numbers = self._run(seen, small)
+        shapes = [seen.shapes for seen in self._seen]
+        small = [name for name in shapes[0] if all(np.prod(s[name]) <= _SMALL for s in shapes)]
+        for seen, numbers in zip(self._seen, self._run(small), strict=True):
+            seen.numbers = numbers
 
     def _tensors(self) -> list[str]:
         """Names of what the nodes make, but for sequences and the like, which have no shape."""
         try:
-            inferred = onnx.shape_inference.infer_shapes(self._proto([], [], self._seen[0].feeds))
+            inferred = onnx.shape_inference.infer_shapes(self._proto([], []))
             other = {
                 i.name for i in inferred.graph.value_info if i.type.WhichOneof("value") not in ("tensor_type", None)
             }
@@ -136,18 +135,20 @@ class Scope:
             other = set()
         return [v.name for node in self.graph for v in node.outputs if v.name and v.name not in other]
 
-    def _run(self, seen: _Seen, names: list[str], sizes_of: list[str] | None = None) -> Feeds:
-        known = {name: seen.feeds[name] for name in names if name in seen.feeds}
-        initial = {n: self.graph.initializers[n] for n in names if n in self.graph.initializers}
-        known |= {n: v.const_value.numpy() for n, v in initial.items() if n not in known and v.const_value is not None}
-        wanted = [name for name in names if name not in known]
-        if not wanted and not sizes_of:
-            return known
-        return known | self.runner.run(self._proto(wanted, sizes_of or [], seen.feeds), seen.feeds, as_written=True)
+    def _run(self, names: list[str], sizes_of: Sequence[str] = ()) -> list[Feeds]:
+        """Tensors by name, and the shapes of others, in each of the runs."""
+        fed, initial = self._seen[0].feeds, self.graph.initializers
+        known = {n: initial[n].const_value.numpy() for n in names if n in initial and n not in fed}
+        wanted = [name for name in names if name not in fed and name not in known]
+        results: list[Feeds] = [{} for _ in self._seen]
+        if wanted or sizes_of:
+            results = self.runner.run(self._proto(wanted, sizes_of), [s.feeds for s in self._seen], as_written=True)
+        given = [{n: seen.feeds[n] for n in names if n in seen.feeds} for seen in self._seen]
+        return [{**known, **fed, **made} for fed, made in zip(given, results, strict=True)]
 
-    def _proto(self, outputs: list[str], sizes_of: list[str], feeds: Feeds) -> onnx.ModelProto:
+    def _proto(self, outputs: Sequence[str], sizes_of: Sequence[str]) -> onnx.ModelProto:
         """The graph as a model, with these outputs and the shapes of these tensors."""
-        graph = ir.serde.serialize_graph(self.graph)
+        graph, feeds = ir.serde.serialize_graph(self.graph), self._seen[0].feeds
         del graph.output[:]
         del graph.value_info[:]
         stated = {i.name for i in graph.input}

@@ -67,12 +67,17 @@ def _elements(shapes: list[Shape]) -> float:
     return prod(shapes[-1])
 
 
-def _boxes(shapes: list[Shape]) -> float:
-    """Of all classes of NonMaxSuppression."""
-    return prod(shapes[1])
+def _pairs(shapes: list[Shape]) -> float:
+    """Of boxes in all classes of NonMaxSuppression."""
+    return prod(shapes[1]) * shapes[1][-1]
 
 
-_WORK: dict[str, Callable[[list[Shape]], float]] = {"NonMaxSuppression": _boxes}
+def _share(shapes: list[Shape]) -> float:
+    """Of the result in the picture."""
+    return prod(shapes[-1]) / max(prod(shapes[0]), 1)
+
+
+_WORK: dict[str, Callable[[list[Shape]], float]] = {"NonMaxSuppression": _pairs, "RoiAlign": _share}
 
 
 # ---- Values to compare with, where any numbers would not do ----
