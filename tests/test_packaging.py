@@ -130,6 +130,8 @@ def test_wheel_holds_what_it_should_and_no_more(wheel):
         "polyop/__init__.py",
         "polyop/py.typed",
         "polyop/lib/libpolyop_onnxruntime.so",
+        "polyop/lib/formulas/bilinear_formula.py",
+        "polyop/lib/formulas/roi_align_formula.py",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",
         f"{folder}.dist-info/licenses/THIRD_PARTY_LICENSES",
