@@ -189,7 +189,9 @@ def test_the_program_says_what_is_wrong(polyop_program: Program, tmp_path: Path)
     assert (code, "did you mean 'mmdeploy::NMSRotated'?" in err) == (2, True), err
     code, _, err = polyop_program("portable", "rotated.onnx", "-o", "no_such_folder/new.onnx")
     assert (code, "no_such_folder" in err) == (1, True), err
-    code, _, err = polyop_program("verify", "rotated.onnx", "--reference", "onnx=no_such.onnx")
+    code, _, err = polyop_program(
+        "verify", "rotated.onnx", "--shape", "b=5x5", "--shape", "s=5", "--reference", "onnx=no_such.onnx"
+    )
     assert (code, "no_such.onnx" in err) == (3, True), err
     code, out, _ = polyop_program("ops", "nms_rotated")
     assert "No function in portable files" in out
