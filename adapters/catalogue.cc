@@ -36,12 +36,25 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
 }
 
 Json NodeJson(const NodeName& node) {
-  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
+  Json json = {{"name", node.name},
+               {"renames", Json::object()},
+               {"presets", Json::object()},
+               {"spellings", Json::object()},
+               {"standards", Json::array()}};
   for (const NodeName::Pair& pair : node.renames) {
     if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
   }
   for (const NodeName::Pair& pair : node.presets) {
     if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
+  }
+  for (const NodeName::Pair& pair : node.spellings) {
+    if (pair.first != nullptr) json["spellings"][pair.first] = pair.second;
+  }
+  for (const NodeName::Standard& standard : node.standards) {
+    if (standard.since == 0) continue;
+    Json preset = Json::object();
+    if (standard.preset.first != nullptr) preset[standard.preset.first] = standard.preset.second;
+    json["standards"].push_back({{"since", standard.since}, {"preset", preset}});
   }
   return json;
 }

@@ -28,7 +28,7 @@ constexpr Style kNobody{"#b91c1c", "#ffffff", "nobody provides it"};
 constexpr Style kTensor{"#fef3c7", "#111827", "input or output"};
 
 const Style& StyleOf(const onnx::ModelProto& model, const onnx::NodeProto& node) {
-  if (IsStandardDomain(node.domain())) return kStandard;
+  if (IsStandard(node)) return kStandard;
   if (FindOpByNode(node.domain(), node.op_type(), nullptr) != nullptr) return kPolyop;
   if (IsLocalFunction(model, node)) return kFunction;
   return IsRuntimeDomain(node.domain()) ? kRuntime : kNobody;
@@ -86,7 +86,7 @@ class Drawing {
       : model_(model), graph_(graph), links_(links) {
     for (const auto& tensor : graph_.initializer()) constants_[tensor.name()] = TypeText(tensor);
     for (const auto& node : graph_.node()) {
-      if (node.op_type() != "Constant" || !IsStandardDomain(node.domain()) || node.output().empty()) continue;
+      if (node.op_type() != "Constant" || !IsStandard(node) || node.output().empty()) continue;
       constants_[node.output(0)] = node.attribute().empty() ? "" : AttributeText(node.attribute(0));
     }
     for (const auto* infos : {&graph_.input(), &graph_.output(), &graph_.value_info()}) {
@@ -142,8 +142,7 @@ class Drawing {
 
   void AddNode(const onnx::NodeProto& node, const std::string& id) {
     const Style& style = StyleOf(model_, node);
-    const bool custom = !IsStandardDomain(node.domain());
-    const std::string type = custom ? node.domain() + "::" + node.op_type() : node.op_type();
+    const std::string type = IsStandard(node) ? node.op_type() : TypeOf(node);
     std::string tooltip = type + (node.name().empty() ? "" : "  " + node.name()) + "\n" + style.meaning;
     for (const auto& attribute : node.attribute()) {
       tooltip += "\n" + attribute.name() + " = " + Shortened(AttributeText(attribute), 120);

@@ -18,21 +18,21 @@ namespace {
 
 // One kind of non-standard node in the model.
 struct Needed {
-  std::string domain, op_type;
+  std::string name, domain, op_type;
   int count = 0;
   std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
   bool by_runtime = false, by_function = false;
   const Op* op = nullptr;
 
-  std::string name() const { return domain + "::" + op_type; }
   bool provided() const { return op != nullptr || by_runtime || by_function; }
 };
 
 std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   std::map<std::string, Needed> found;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
-    if (IsStandardDomain(node.domain())) return;
-    Needed& needed = found[node.domain() + "::" + node.op_type()];
+    if (IsStandard(node)) return;
+    Needed& needed = found[TypeOf(node)];
+    needed.name = TypeOf(node);
     needed.domain = node.domain();
     needed.op_type = node.op_type();
     ++needed.count;
@@ -74,7 +74,7 @@ std::string Advice(const Needed& needed) {
       names.emplace_back(node.name);
     }
   }
-  const std::string near = Nearest(needed.name(), names);
+  const std::string near = Nearest(needed.name, names);
   const std::string other = "run with --ops LIB, or write it: CONTRIBUTING.md, \"Add an operator\"";
   return near.empty() ? other : "the nearest is " + near + "; else " + other;
 }
@@ -173,11 +173,11 @@ int Inspect(const InspectOptions& options) {
   if (options.verbose) {
     std::cout << "\n";
     ForEachNode(model, [&](const onnx::NodeProto& node) {
-      if (IsStandardDomain(node.domain())) return;
+      if (IsStandard(node)) return;
       std::vector<std::string> attributes;
       for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
-      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << node.domain()
-                << "::" << node.op_type() << "(" << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
+      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << TypeOf(node) << "("
+                << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
                 << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
     });
   }

@@ -40,8 +40,7 @@ struct Checked {
 };
 
 std::string NodeText(const onnx::NodeProto& node) {
-  const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
-  return node.name().empty() ? type : type + " '" + node.name() + "'";
+  return node.name().empty() ? TypeOf(node) : TypeOf(node) + " '" + node.name() + "'";
 }
 
 // The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.
@@ -97,6 +96,7 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
   std::vector<std::string> words = {fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", inputs, "-o",
                                     folder.File("outputs.npz"),         "--onnxruntime", runtime};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
+  if (options.session.accelerate) words.emplace_back("--accelerate");
   RunProgram(words, "is it an ONNX Runtime? Its message stands above", "");
   return Load(folder.File("outputs.npz"));
 }

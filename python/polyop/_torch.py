@@ -98,7 +98,9 @@ class Operator:
             name, value = attribute["name"], values[attribute["name"]]
             if name in node["presets"] or value is None or value == []:
                 continue
-            if self._coded(attribute):
+            if node["spellings"]:
+                value = node["spellings"].get(value, value)
+            elif self._coded(attribute):
                 value = attribute["choices"].index(value)
             attributes[node["renames"].get(name, name)] = float(value) if attribute["type"] == "float" else value
         return node["name"], attributes

@@ -18,7 +18,7 @@ from pathlib import Path
 import onnx
 from onnx import helper
 
-from polyop import formulas
+import polyop.formulas as formulas  # not `from polyop import`, for which polyop would look at PyTorch's part first
 from polyop._catalogue import find_node
 from polyop._function_bodies import Body, name_nodes
 from polyop._node_groups import interface, ranks, variants
