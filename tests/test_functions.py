@@ -10,7 +10,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from portable_calls import (
-    EMPTY,
     F32,
     OLDER,
     WITH_BODIES,
@@ -156,7 +155,6 @@ MIRRORS = {
     "GridSample": ({"x": f(2, 3, 8, 9), "g": f(2, 4, 5, 2)}, [{}, {"padding_mode": "border", "align_corners": 1}]),
     "InstanceNormalization": ({"x": f(2, 3, 8, 9), "s": f(3), "b": f(3)}, [{}, {"epsilon": 0.5}]),
     "NonMaxSuppression": ({"b": boxes(1, 9), "s": f(1, 2, 9), "most": np.array(4)}, [{}, {"center_point_box": 1}]),
-    "Resize": ({"x": f(2, 3, 8, 9), "r": EMPTY(0, F32), "s": np.array([1, 1, 2, 1.5], F32)}, [{}, {"mode": "cubic", "cubic_coeff_a": -0.5}]),
 }  # fmt: skip
 
 
