@@ -182,6 +182,16 @@ def _ms_deform_attn(value: Tensor, shapes: Tensor, starts: Tensor, locations: Te
     return out.view(n, heads * size, queries).transpose(1, 2)
 
 
+def _gather_columns(features: Tensor, idx: Tensor) -> Tensor:
+    """features [B, C, N], idx [B, ...] -> [B, C, ...]."""
+    columns = idx.flatten(1).long()[:, None].expand(-1, features.shape[1], -1)
+    return features.gather(2, columns).unflatten(2, idx.shape[1:])
+
+
+def _three_interpolate(features: Tensor, idx: Tensor, weight: Tensor) -> Tensor:
+    return (_gather_columns(features, idx) * weight[:, None]).sum(-1)
+
+
 # The formula, and which inputs it is differentiated by.
 _FORMULAS: dict[str, tuple[Callable[..., Tensor], tuple[int, ...]]] = {
     "roi_align": (_roi_align, (0,)),
@@ -192,6 +202,9 @@ _FORMULAS: dict[str, tuple[Callable[..., Tensor], tuple[int, ...]]] = {
     "corner_pool": (_corner_pool, (0,)),
     "cummax": (_cummax, (0,)),
     "ms_deform_attn": (_ms_deform_attn, (0, 3, 4)),
+    "group_points": (_gather_columns, (0,)),
+    "gather_points": (_gather_columns, (0,)),
+    "three_interpolate": (_three_interpolate, (0, 2)),
 }
 
 
