@@ -26,18 +26,35 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
   const AttrSpec& spec = info.spec;
   Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
   json["default"] = ToJson(info.get(spec, params));
+  json["aliases"] = Json::array();
+  for (const char* alias : spec.aliases) {
+    if (alias != nullptr) json["aliases"].push_back(alias);
+  }
   json["choices"] = Json::array();
   for (int i = 0; i < spec.num_choices(); ++i) json["choices"].push_back(spec.choices[static_cast<size_t>(i)]);
   return json;
 }
 
 Json NodeJson(const NodeName& node) {
-  Json json = {{"name", node.name}, {"renames", Json::object()}, {"presets", Json::object()}};
+  Json json = {{"name", node.name},
+               {"renames", Json::object()},
+               {"presets", Json::object()},
+               {"spellings", Json::object()},
+               {"standards", Json::array()}};
   for (const NodeName::Pair& pair : node.renames) {
     if (pair.first != nullptr) json["renames"][pair.first] = pair.second;
   }
   for (const NodeName::Pair& pair : node.presets) {
     if (pair.first != nullptr) json["presets"][pair.first] = pair.second;
+  }
+  for (const NodeName::Pair& pair : node.spellings) {
+    if (pair.first != nullptr) json["spellings"][pair.first] = pair.second;
+  }
+  for (const NodeName::Standard& standard : node.standards) {
+    if (standard.since == 0) continue;
+    Json preset = Json::object();
+    if (standard.preset.first != nullptr) preset[standard.preset.first] = standard.preset.second;
+    json["standards"].push_back({{"since", standard.since}, {"preset", preset}});
   }
   return json;
 }
@@ -98,6 +115,7 @@ std::string CatalogueJson() {
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
     json["inputs"] = InputsJson(*op);
+    json["not_portable"] = op->doc.not_portable;
     json["outputs"] = OutputsJson(*op);
     json["found_sizes"] = FoundSizesJson(*op);
     json["half"] = std::any_of(op->kernels.begin(), op->kernels.end(),

@@ -297,6 +297,110 @@ def batched_nms() -> Case:
     return Case("batched_nms", "8,400 boxes x 80 classes, 100 detections", make)
 
 
+def efficient_nms() -> Case:
+    """The same head, with the detections of all classes in one walk."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(5)
+        boxes, _ = boxes_of("spread", 8400)
+        scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
+        attributes = {
+            "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 100, "background_class": -1,
+            "score_activation": 0, "box_coding": 0,
+        }  # fmt: skip
+        names = ["num", "boxes", "scores", "classes"]
+        ours = session("TRT::EfficientNMS_TRT", {"b": boxes[None], "s": scores}, threads, names, attributes=attributes)
+        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
+        feeds = {"b": boxes[None], "s": by_class, "n": np.array([100]), "iou": np.array([0.5], np.float32),
+                 "t": np.array([0.25], np.float32)}  # fmt: skip
+        suppress = session("NonMaxSuppression", feeds, threads, opset=11)
+
+        def standard() -> list[np.ndarray]:
+            rows = suppress()[0].numpy()
+            score = by_class[0, rows[:, 1], rows[:, 2]]
+            return [boxes[rows[np.argsort(-score, kind="stable")[:100], 2]]]
+
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression + top k": standard}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[1][0], b[0]))  # fmt: skip
+
+    return Case("efficient_nms", "8,400 boxes x 80 classes, 100 detections", make)
+
+
+# ---- bird's eye views ------------------------------------------------------------------------------
+
+
+def bev_ranks(points: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A cell for each of `points` points, cell by cell, and where each cell's points begin and how many they are."""
+    rng = np.random.default_rng(7)
+    cell = np.sort(rng.integers(0, cells, points)).astype(np.int32)
+    starts = np.flatnonzero(np.diff(cell, prepend=-1)).astype(np.int32)
+    return cell, starts, np.diff(starts, append=points).astype(np.int32)
+
+
+def bev_pool() -> Case:
+    """BEVDet: six cameras of 16 x 44 pixels, 59 depths, 80 channels, a view of 128 x 128."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(8)
+        depth = rng.random((6, 59, 16, 44), dtype=np.float32)
+        feat = normal(9, 6, 16, 44, 80)
+        cell, starts, lengths = bev_ranks(180_000, 128 * 128)
+        of_depth = rng.permutation(depth.size)[: len(cell)].astype(np.int32)
+        pixel = (of_depth // (59 * 16 * 44) * (16 * 44) + of_depth % (16 * 44)).astype(np.int32)
+        feeds = {"depth": depth, "feat": feat, "d": of_depth, "f": pixel, "b": cell, "s": starts, "l": lengths}
+        size = {"out_height": 128, "out_width": 128}
+        ours = session("mmdeploy::bev_pool_v2", feeds, threads, attributes=size)
+        td, tf, di, fi, bi = (torch.from_numpy(t) for t in (depth.ravel(), feat.reshape(-1, 80), of_depth, pixel, cell))
+
+        def formulation() -> torch.Tensor:
+            return torch.zeros(128 * 128, 80).index_add_(0, bi, td[di, None] * tf[fi]).view(1, 128, 128, 80)
+
+        moved = megabytes(depth, feat, of_depth, pixel) + 128 * 128 * 80 * 4
+        return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("bev_pool", "6 cameras, 180,000 points, 80 channels, 128x128", make)
+
+
+def quick_cumsum() -> Case:
+    def make(threads: int) -> Contest:
+        cell, starts, lengths = bev_ranks(300_000, 360 * 360)
+        x = normal(10, len(cell), 80)
+        place = np.stack([cell // 360, cell % 360, cell * 0, cell * 0], 1).astype(np.int32)
+        size = {"batch_size": 1, "dimension": 1, "height": 360, "width": 360}
+        ours = session(
+            "autoware::QuickCumsumCuda", {"x": x, "g": place, "l": lengths, "s": starts}, threads, attributes=size
+        )
+        tx, tc = torch.from_numpy(x), torch.from_numpy(cell)
+
+        def formulation() -> torch.Tensor:
+            return torch.zeros(360 * 360, 80).index_add_(0, tc, tx).view(1, 1, 360, 360, 80)
+
+        moved = megabytes(x) + 360 * 360 * 80 * 4
+        return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("quick_cumsum", "300,000 points, 80 channels, 360x360", make)
+
+
+def pillar_scatter() -> Case:
+    def make(threads: int) -> Contest:
+        features = normal(11, 12_000, 64)
+        cell = np.random.default_rng(12).permutation(496 * 432)[:12_000].astype(np.int32)
+        coords = np.stack([cell * 0, cell * 0, cell // 432, cell % 432], 1).astype(np.int32)
+        feeds = {"features": features, "coords": coords}
+        ours = session("polyop::PillarScatter", feeds, threads, attributes={"dense_shape": [496, 432]})
+        tf, tc = torch.from_numpy(features), torch.from_numpy(cell).long()
+
+        def formulation() -> torch.Tensor:
+            canvas = torch.zeros(64, 496 * 432)
+            canvas[:, tc] = tf.T
+            return canvas.view(1, 64, 496, 432)
+
+        moved = megabytes(features) + 64 * 496 * 432 * 4
+        return Contest(ours, {"torch index_put": with_torch(formulation)}, moved)
+
+    return Case("pillar_scatter", "12,000 pillars, 64 channels, 496x432", make)
+
+
 # ---- deformable ------------------------------------------------------------------------------------
 
 
@@ -650,6 +754,52 @@ def output_off_line(case: Case) -> Case:
     return Case(case.operator, f"{case.title}, output 16 bytes off", make)
 
 
+# ---- the accelerator: the same file, with it and without it ----------------------------------------
+
+
+def accelerated(
+    title: str, node: str, feeds: dict[str, np.ndarray], opset: int = 16, tolerance: float = 1e-3, **attributes: object
+) -> Case:
+    def make(threads: int) -> Contest:
+        built_in, ours = (
+            session(node, feeds, threads, opset=opset, attributes=attributes, accelerate=a) for a in (False, True)
+        )
+        return Contest(ours, {f"ONNX Runtime {node}": built_in}, megabytes(*feeds.values()), tolerance=tolerance)
+
+    return Case("accelerator", f"{node}, {title}", make)
+
+
+def accelerated_roi_align(channels: int, size: int, count: int) -> Case:
+    rng = np.random.default_rng(1)
+    low = rng.uniform(0, 0.7 * size * 4, (count, 2))
+    rois = np.concatenate([low, low + rng.uniform(8, size, (count, 2))], 1).astype(np.float32)
+    feeds = {"x": normal(0, 1, channels, size, size), "rois": rois, "of": np.zeros(count, np.int64)}
+    return accelerated(f"{channels}x{size}x{size}, {count} rois", "RoiAlign", feeds,
+                       output_height=7, output_width=7, sampling_ratio=2, spatial_scale=0.25)  # fmt: skip
+
+
+def accelerated_grid_sample(shape: tuple[int, ...], mode: str, opset: int = 16) -> Case:
+    axes = len(shape) - 1
+    grid = np.random.default_rng(1).uniform(-1, 1, (1, *shape[1:], axes)).astype(np.float32)
+    title = f"{mode}, {'x'.join(map(str, shape))}"
+    return accelerated(title, "GridSample", {"x": normal(0, 1, *shape), "grid": grid}, opset, mode=mode)
+
+
+def accelerated_nms(classes: int, count: int, most: int, score: float) -> Case:
+    rng = np.random.default_rng(1)
+    corner = rng.uniform(0, 640, (1, count, 2))
+    boxes = np.concatenate([corner, corner + rng.uniform(10, 120, (1, count, 2))], 2).astype(np.float32)
+    scores = (rng.uniform(0, 1, (1, classes, count)) ** 4).astype(np.float32)
+    given = {"n": np.array([most]), "iou": np.array([0.5], np.float32), "score": np.array([score], np.float32)}
+    title = f"{classes} classes, {count} boxes, {most} of each"
+    return accelerated(title, "NonMaxSuppression", {"b": boxes, "s": scores, **given}, 11, tolerance=0)
+
+
+def accelerated_instance_norm(*shape: int) -> Case:
+    feeds = {"x": normal(0, *shape), "scale": normal(1, shape[1]), "B": normal(2, shape[1])}
+    return accelerated("x".join(map(str, shape)), "InstanceNormalization", feeds)
+
+
 # ---- small -----------------------------------------------------------------------------------------
 
 
@@ -700,7 +850,20 @@ def small_add() -> Case:
     return Case("my_add", "small: 3x32, the overhead of a call", make)
 
 
+ACCELERATED = [
+    accelerated_roi_align(256, 100, 300),
+    accelerated_roi_align(3, 16, 2),
+    *(accelerated_grid_sample((64, 128, 128), mode) for mode in ("bilinear", "nearest", "bicubic")),
+    accelerated_grid_sample((16, 32, 32, 32), "linear", 20),
+    accelerated_grid_sample((1, 8, 8), "bilinear"),
+    accelerated_nms(1, 8400, 300, 0.25),
+    accelerated_nms(80, 8400, 100, 0.25),
+    accelerated_nms(1, 100, 10, 0.25),
+    accelerated_instance_norm(1, 64, 256, 256),
+    accelerated_instance_norm(4, 256, 16, 16),
+]
 CASES = [
+    *ACCELERATED,
     roi_align(256, 200, 304, 1000, 7),
     roi_align(256, 50, 76, 300, 14),
     roi_align_rotated(),
@@ -719,6 +882,10 @@ CASES = [
     nms_match("clustered", 4.1),
     nms_match("spread", 16.7),
     batched_nms(),
+    efficient_nms(),
+    bev_pool(),
+    quick_cumsum(),
+    pillar_scatter(),
     deform_conv(modulated=True),
     deform_conv(modulated=False),
     ms_deform_attn(900),
@@ -748,8 +915,7 @@ CASES = [
             roi_align(256, 200, 304, 1000, 7),
             grid_sampler(0, True),
             grid_sampler(0, False),
-            cumulative("cummax", 1),
-            cumulative("cummax", 2),
+            *(cumulative("cummax", dim) for dim in range(3)),
             corner_pool(0),
             corner_pool(3),
             instance_norm(),

@@ -65,6 +65,22 @@ struct ConvertOptions {
 };
 int Convert(const ConvertOptions& options);
 
+struct OptimizeOptions {
+  std::string model, output;
+  InputOptions input;
+  SessionOptions session;
+  double tolerance = 1e-3;
+  bool all = false, allow_fix = false, measure = false, json = false;
+};
+int Optimize(const OptimizeOptions& options);
+
+struct PortableOptions {
+  std::string model, output;
+  std::vector<std::string> only;
+  bool inlined = false, json = false;
+};
+int Portable(const PortableOptions& options);
+
 struct OpsOptions {
   std::string name;
   bool markdown = false, json = false;

@@ -32,7 +32,9 @@ constexpr const char* kFooter =
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
     "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
     "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
+    "  polyop optimize model.onnx -o fast.onnx        what polyop does faster becomes its nodes\n"
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
+    "  polyop portable old.onnx -o new.onnx           a file that runs where polyop is not, too\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "  polyop new my_op                               the folder of a new operator, ready to build\n"
     "\n"
@@ -95,6 +97,8 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("--ops", options.libraries, "a further library of custom operators")->take_all()->expected(1);
   command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  command.add_flag("--accelerate", options.accelerate,
+                   "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
 }
 
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {
@@ -153,10 +157,12 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
   CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
   verify->add_option("model", options->model, "the ONNX file")->required();
   AddInputOptions(*verify, options->input);
-  verify->add_option("--reference", options->reference,
-                     "kernels: the operators' naive double-precision kernels (default); isa=NAME or threads=N: the "
-                     "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
-                     "torch=FILE: a program saved by torch.export or torch.jit");
+  verify->add_option(
+      "--reference", options->reference,
+      "kernels: the operators' naive double-precision kernels (default); functions: the model's own, by which "
+      "it runs where polyop is not; isa=NAME or threads=N: the same kernels run otherwise; npz=FILE: "
+      "saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX Runtime; engine=FILE: "
+      "a TensorRT engine; torch=FILE: a program saved by torch.export or torch.jit");
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
@@ -167,7 +173,8 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                  "Examples:\n"
                  "  polyop verify head.onnx -i inputs.npz --layers\n"
                  "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
-                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
+                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz\n"
+                 "  polyop verify new.onnx --reference onnx=old.onnx");
   verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
@@ -194,6 +201,35 @@ void AddBenchCommand(CLI::App& app, Action& action) {
                 "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
                 "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
+}
+
+void AddOptimizeCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<OptimizeOptions>();
+  options->input.random = true;
+  CLI::App* optimize = app.add_subcommand("optimize", "Replace what polyop computes faster in a model");
+  optimize->add_option("model", options->model, "the ONNX file, of standard operators")->required();
+  optimize->add_option("-o,--output", options->output, "where the faster model goes")->required();
+  AddInputOptions(*optimize, options->input);
+  optimize->add_flag("--measure", options->measure, "also time every replacement, and the model before and after");
+  optimize->add_flag("--all", options->all, "also replace what is too small to gain");
+  optimize->add_flag("--allow-fix", options->allow_fix,
+                     "also replace where ONNX Runtime computes something else than the standard says");
+  optimize
+      ->add_option("--tolerance", options->tolerance,
+                   "how far an output may depart, in proportion to its largest value (default 1e-3)")
+      ->check(RealNumber(0, kNoLimit));
+  AddThreadsOption(*optimize, options->session);
+  AddLibraryOptions(*optimize, options->session);
+  optimize->add_flag("--json", options->json, "a report for machines");
+  optimize->footer(
+      "Every replacement is compared with the nodes that it replaces, and the model with the original; what differs\n"
+      "stays as it was. Inputs are made up unless -i, --set or --shape say otherwise. A model in which nothing is\n"
+      "replaced is copied as it is. It needs a python3 on the PATH that has polyop, onnx, onnx-ir and onnxruntime.\n\n"
+      "Examples:\n"
+      "  polyop optimize detr.onnx -o fast.onnx --measure\n"
+      "  polyop optimize net.onnx -o fast.onnx --shape x=1x3x640x640 --threads 2\n"
+      "  polyop bench net.onnx --against fast.onnx");
+  optimize->callback([options, &action] { action = [options] { return Optimize(*options); }; });
 }
 
 void AddConvertCommand(CLI::App& app, Action& action) {
@@ -227,6 +263,28 @@ void AddConvertCommand(CLI::App& app, Action& action) {
       "  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes "
       "input=1x3x64x64:1x3x256x256:1x3x512x512");
   convert->callback([options, &action] { action = [options] { return Convert(*options); }; });
+}
+
+void AddPortableCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<PortableOptions>();
+  CLI::App* portable = app.add_subcommand("portable", "Give polyop's nodes functions of standard operators");
+  portable->add_option("model", options->model, "an ONNX file, of whichever exporter")->required();
+  portable->add_option("-o,--output", options->output, "where the portable file goes")->required();
+  portable->add_flag("--inline", options->inlined,
+                     "put the functions' nodes in the place of polyop's: for runtimes that know no functions");
+  portable->add_option("--only", options->only, "DOMAIN::TYPE: of these nodes alone, separated by commas")
+      ->delimiter(',');
+  portable->add_flag("--json", options->json, "a report for machines");
+  portable->footer(
+      "A node that has a function runs in any ONNX Runtime, by the function where polyop's library is not\n"
+      "registered and by polyop's kernel where it is. Making functions needs a python3 on the PATH that has polyop,\n"
+      "onnx, onnx_ir and torch. `polyop ops NAME` says which operators have none, and why. The exit code is 4 where a\n"
+      "node got none; the file is written all the same.\n\n"
+      "Examples:\n"
+      "  polyop portable old.onnx -o new.onnx\n"
+      "  polyop portable old.onnx -o plain.onnx --inline\n"
+      "  polyop verify new.onnx --reference functions");
+  portable->callback([options, &action] { action = [options] { return Portable(*options); }; });
 }
 
 void AddOpsCommand(CLI::App& app, Action& action) {
@@ -305,7 +363,9 @@ int main(int argc, char** argv) {
   AddInspectCommand(app, action);
   AddVerifyCommand(app, action);
   AddBenchCommand(app, action);
+  AddOptimizeCommand(app, action);
   AddConvertCommand(app, action);
+  AddPortableCommand(app, action);
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
   if (argc == 1) {

@@ -22,27 +22,37 @@ enum class Device : uint8_t {
 
 /// What a reader of the documentation wants to know beyond signature and attributes. Markdown.
 struct Doc {
-  const char* summary = "";      // one sentence
-  const char* semantics = "";    // what the signature does not say: edge cases, NaN, empty inputs
-  const char* source = "";       // the paper, or the torch function whose semantics hold
-  const char* differences = "";  // from MMCV, MMDeploy, torch
+  const char* summary = "";       // one sentence
+  const char* semantics = "";     // what the signature does not say: edge cases, NaN, empty inputs
+  const char* source = "";        // the paper, or the torch function whose semantics hold
+  const char* differences = "";   // from MMCV, MMDeploy, torch
+  const char* not_portable = "";  // why standard operators cannot say it, where the folder has no formula
 };
 
-/// A node name that the operator answers to: "domain::OpType".
+/// A node name that the operator answers to: "domain::OpType", or "::OpType" in ONNX's default domain, as files for
+/// TensorRT's plugins write it. In the default domain a name of ONNX's own would take that operator's place: never one
+/// of those.
 struct NodeName {
   struct Pair {
     const char* first = nullptr;
     const char* second = nullptr;
   };
+  /// A version of an operator of ONNX's default domain.
+  struct Standard {
+    int since = 0;  // its first opset; 0: none
+    Pair preset;    // attribute name -> value: a default that newer versions changed
+  };
   const char* name = "";
-  std::array<Pair, 4> renames{};  // the operator's attribute name -> the name in such nodes
-  std::array<Pair, 4> presets{};  // attribute name -> value (as text) that this node name implies
+  std::array<Pair, 4> renames{};        // the operator's attribute name -> the name in such nodes
+  std::array<Pair, 4> presets{};        // attribute name -> value (as text) that this node name implies
+  std::array<Pair, 4> spellings{};      // a choice's name -> the name in such nodes, which write choices as strings
+  std::array<Standard, 4> standards{};  // what such nodes are equal to, oldest first
 
   constexpr NodeName() = default;  // of a call without a node: attributes have the operator's own names
-  /// A name without a domain or without a type fails to compile.
+  /// A name without colons or without a type fails to compile.
   constexpr NodeName(const char* n) : name(n) {  // NOLINT: a plain string is the usual case
     const size_t colons = std::string_view(n).find("::");
-    if (colons == 0 || colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
+    if (colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
       throw "a node name is \"domain::OpType\"";
     }
   }
@@ -68,6 +78,31 @@ struct NodeName {
     }
     throw "too many presets";
   }
+  /// Such nodes write choices as strings, and `ours` as `theirs`; both are read.
+  constexpr NodeName Spell(const char* ours, const char* theirs) const {
+    NodeName copy = *this;
+    for (Pair& p : copy.spellings) {
+      if (p.first == nullptr) {
+        p = {ours, theirs};
+        return copy;
+      }
+    }
+    throw "too many spellings";
+  }
+  /// Such nodes have the inputs, outputs, attributes and meaning of the operator of this type that ONNX's default
+  /// domain has since opset `since`, until the next that is named here.
+  constexpr NodeName Mirror(int since, const char* attribute = nullptr, const char* value = nullptr) const {
+    NodeName copy = *this;
+    int last = 0;
+    for (Standard& s : copy.standards) {
+      if (s.since == 0 && since > last) {
+        s = {since, {attribute, value}};
+        return copy;
+      }
+      last = s.since;
+    }
+    throw "too many standards, or not the oldest first";
+  }
 
   /// How such nodes call an attribute.
   const char* NameOf(const char* attribute) const {
@@ -77,6 +112,8 @@ struct NodeName {
     return attribute;
   }
 
+  /// For people: the type alone in the default domain.
+  std::string_view label() const { return domain().empty() ? op_type() : std::string_view(name); }
   std::string_view domain() const {
     const std::string_view s = name;
     return s.substr(0, s.find("::"));
@@ -118,6 +155,9 @@ struct Definition {
   // The struct's CheckInputs(), if it has one: what inputs that fit the signature must satisfy beyond it. Of data it
   // may read values that decide shapes, where they are not null: a runtime may keep them to itself.
   Status (*check_inputs)(const void*, std::span<const AnyTensor>) = nullptr;
+  // The struct's LeaveToStandard(), if it has one: whether, where a node stands in the place of a standard operator,
+  // the runtime's own kernel is to answer this call, since it means something else or is faster. Data is not read.
+  bool (*leave_to_standard)(const void*, std::span<const AnyTensor>) = nullptr;
 };
 
 /// Input `i` of a call, or null where it was left out.

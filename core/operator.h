@@ -173,6 +173,11 @@ const Definition& DefinitionOf() {
         return Status::Ok();
       }
     };
+    if constexpr (requires(const P& params, std::span<const AnyTensor> inputs) { params.LeaveToStandard(inputs); }) {
+      d.leave_to_standard = [](const void* p, std::span<const AnyTensor> inputs) {
+        return static_cast<const P*>(p)->LeaveToStandard(inputs);
+      };
+    }
     return d;
   }();
   return kDefinition;

@@ -18,15 +18,14 @@ T Pick(const T (&items)[n], const Draw& draw) {
   return items[draw(n)];
 }
 
-// Special value number `turn` of a kind. Extreme ones are far from 1, and still numbers of the type. (Boxes of some
-// thousand pixels would keep reference kernels busy, which take every sample; those of 1e20 have none.)
+// Special value number `turn` of a kind. Extreme ones are far from 1, and still numbers of the type.
 double Special(CallKind::Values kind, DType dtype, uint32_t turn) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNonFinite[] = {kInf, NAN, -kInf};
-  constexpr double kWide[] = {1e30, 1e-40, -1e30, -1e-40, 3e38, -3e38, 1e20, -1e20};
+  constexpr double kWide[] = {1e30, 1e-40, -1e30, -1e-40, 3e38, -3e38, 1e20, -1e20, 3e4, -3e9, 5e9, 1e13};
   constexpr double kNarrow[] = {200, 6e-8, -200, -6e-8};
   if (kind == CallKind::Values::kNonFinite) return kNonFinite[turn % 3];
-  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 8];
+  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 12];
 }
 
 double HostileInteger(const Draw& draw) {

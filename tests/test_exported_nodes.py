@@ -57,6 +57,13 @@ pooled = [(F32, (5, 4, 3, 2))]
 same = [(F32, x.shape)]
 convolved = [(F32, (2, 6, 12, 10))]
 points, ends = f(30, 3), np.array([10, 30], np.int32)
+efficient = {
+    "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 4, "background_class": -1, "score_activation": 0,
+    "box_coding": 0,
+}  # fmt: skip
+detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
+ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
+pillars = np.array([[0, 0, 2, 1], [1, 0, 0, 3], [0, 0, 1, 1]], I32)
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -71,6 +78,16 @@ NODES = [
            {"interpolation_mode": 2, "padding_mode": 1, "align_corners": 1}) for d in ("mmcv", "mmdeploy")),
     Node("mmcv::grid_sampler", [f(1, 2, 4, 5, 6), f(1, 3, 4, 5, 3)], [(F32, (1, 2, 3, 4, 5))],
          {"interpolation_mode": 0, "padding_mode": 2, "align_corners": 0}),
+    Node("polyop::GridSample", [x, f(2, 5, 6, 2)], [(F32, (2, 4, 5, 6))],
+         {"mode": "cubic", "padding_mode": "border", "align_corners": 1}),
+    Node("polyop::GridSample", [x, f(2, 5, 6, 2)], [(F32, (2, 4, 5, 6))], {"mode": "nearest"}),
+    Node("polyop::RoiAlign", [x, rois(5)[:, 1:], np.array([0, 1, 1, 0, 1])], pooled,
+         {"coordinate_transformation_mode": "output_half_pixel", "mode": "avg", "output_height": 3, "output_width": 2,
+          "sampling_ratio": 2, "spatial_scale": 0.5}),
+    Node("polyop::NonMaxSuppression", [boxes(2, 9), f(2, 3, 9)], [(I64, None)]),
+    Node("polyop::NonMaxSuppression", [boxes(2, 9), f(2, 3, 9), np.array(4, I64), np.array([0.5], F32), None],
+         [(I64, None)], {"center_point_box": 1}),
+    Node("polyop::InstanceNormalization", [x, f(4), f(4)], same, {"epsilon": 1e-5}),
     *(Node("mmcv::MMCVCornerPool", [x], same, {"mode": mode}) for mode in range(4)),
     *(Node(f"mmcv::{name}", [x], [(F32, x.shape), (I64, x.shape)], {"dim": -2}) for name in ("cummax", "cummin")),
     *(Node(f"{d}::MMCVModulatedDeformConv2d", [x, offset, mask, weight], convolved, deform) for d in ("mmcv", "mmdeploy")),
@@ -128,6 +145,20 @@ NODES = [
     Node("mmdeploy::ScaledDotProductAttentionTRT", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 8), f(5, 6)],
          [(F32, (2, 5, 8)), (F32, (2, 5, 6))]),
     Node("mmdeploy::GatherTopk", [f(2, 9, 4), np.array([[8, 0], [3, 3]], I32)], [(F32, (2, 2, 4))]),
+    *(Node(f"{d}::EfficientNMS_TRT", [boxes(2, 9), f(2, 9, 3)], detected, efficient) for d in ("", "TRT", "polyop")),
+    Node("polyop::EfficientNMS_TRT", [boxes(2, 9, 1), f(2, 9, 3)], detected, efficient),
+    Node("TRT::EfficientNMS_TRT", [boxes(2, 9), f(2, 9, 1), boxes(1, 9)], detected,
+         {**efficient, "box_coding": 1, "score_activation": 1, "class_agnostic": 1}),
+    *(Node(f"{d}::EfficientNMSX_TRT", [boxes(2, 9, 3), f(2, 9, 3)], [*detected, (I32, (2, 4))], efficient)
+      for d in ("", "TRT", "polyop")),
+    *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 4, 5))], {"out_height": 3, "out_width": 4})
+      for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "custom::BEVPoolV2TRT2")),
+    Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
+         [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
+    Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
+    Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
+    Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
+         {"dense_shape": [3, 4]}),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

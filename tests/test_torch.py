@@ -36,6 +36,7 @@ def call_of(node: Node) -> tuple[Operator, list[Any], dict[str, Any]]:
         written = record["renames"].get(attribute["name"], attribute["name"])
         if written in node.attributes:
             value = node.attributes[written]
+            value = next((ours for ours, theirs in record["spellings"].items() if theirs == value), value)
             coded = attribute["choices"] and isinstance(value, int)
             given[attribute["name"]] = attribute["choices"][value] if coded else value
     tensors = [None if array is None else torch.from_numpy(array) for array in node.inputs]

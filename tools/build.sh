@@ -15,6 +15,7 @@ link_into_venv() {
   mkdir -p python/polyop/lib
   local library
   for library in "$ROOT"/build/release/lib/libpolyop_*.so; do ln -sfn "$library" python/polyop/lib/; done
+  ln -sfn "$ROOT/build/release/lib/formulas" python/polyop/lib/formulas
   ln -sfn "$ROOT/build/release/bin/polyop" "$VENV/bin/polyop"
   ln -sfn build/release/compile_commands.json compile_commands.json
 }
@@ -29,7 +30,7 @@ fi
 step "Building build/$preset" compile "$@"
 if [ "$preset" = release ]; then link_into_venv; fi
 # TensorRT's plugins are CUDA kernels: only the build with CUDA has them.
-if [ "$preset" = cuda ] && [ -f build/cuda/lib/libpolyop_tensorrt.so ]; then
+if [[ "$preset" = cuda* ]] && [ -f "build/$preset/lib/libpolyop_tensorrt.so" ]; then
   mkdir -p python/polyop/lib
-  ln -sfn "$ROOT/build/cuda/lib/libpolyop_tensorrt.so" python/polyop/lib/
+  ln -sfn "$ROOT/build/$preset/lib/libpolyop_tensorrt.so" python/polyop/lib/
 fi

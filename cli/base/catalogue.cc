@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::string> NodesOf(const Op& op) {
   std::vector<std::string> names;
-  for (const NodeName& node : op.nodes) names.emplace_back(node.name);
+  for (const NodeName& node : op.nodes) names.emplace_back(node.label());
   return names;
 }
 
@@ -32,7 +32,7 @@ std::vector<std::vector<std::string>> AttributeRows(const Op& op, bool markdown)
   return rows;
 }
 
-// What a node name implies: preset and renamed attributes.
+// What a node name implies: preset and renamed attributes, the standard operator that it is equal to.
 std::string NodeNote(const NodeName& node) {
   std::vector<std::string> parts;
   for (const auto& p : node.presets) {
@@ -41,6 +41,10 @@ std::string NodeNote(const NodeName& node) {
   for (const auto& p : node.renames) {
     if (p.first != nullptr) parts.push_back(std::string(p.first) + " is written " + p.second);
   }
+  for (const auto& p : node.spellings) {
+    if (p.first != nullptr) parts.push_back(std::string(p.first) + " is written \"" + p.second + "\"");
+  }
+  if (node.standards[0].since != 0) parts.push_back("equal to ONNX's " + std::string(node.op_type()));
   return parts.empty() ? "" : " (" + Join(parts, "; ") + ")";
 }
 
@@ -103,8 +107,15 @@ std::string CatalogueText(bool markdown) {
                       first ? Join(RuntimesOf(*op), ", ") : ""});
     }
   }
-  return markdown ? MarkdownTable({"operator", "node names", "types", "what it does"}, rows)
-                  : Table({"operator", "node names", "types", "runs on"}, rows);
+  if (markdown) return MarkdownTable({"operator", "node names", "types", "what it does"}, rows);
+  std::vector<std::string> without;
+  for (const Op* op : AllOps()) {
+    if (*op->doc.not_portable != '\0') without.emplace_back(op->name);
+  }
+  const std::string note = without.empty() ? ""
+                                           : "\n  `polyop portable` has no function for " + Join(without, ", ") +
+                                                 "; `polyop ops NAME` says why.\n";
+  return Table({"operator", "node names", "types", "runs on"}, rows) + note;
 }
 
 std::string PageText(const Op& op, bool markdown) {
@@ -129,7 +140,8 @@ std::string PageText(const Op& op, bool markdown) {
                                              : Table(columns, rows));
   std::string nodes;
   for (const NodeName& node : op.nodes) {
-    nodes += (markdown ? "- `" + std::string(node.name) + "`" : "  " + std::string(node.name)) + NodeNote(node) + "\n";
+    nodes +=
+        (markdown ? "- `" + std::string(node.label()) + "`" : "  " + std::string(node.label())) + NodeNote(node) + "\n";
   }
   page += section("Node names", nodes);
   page += markdown ? section("Types", TypesOf(op) + "\n")
@@ -137,6 +149,7 @@ std::string PageText(const Op& op, bool markdown) {
   page += paragraph("Semantics", op.doc.semantics);
   page += paragraph("Source", op.doc.source);
   page += paragraph("Differences", op.doc.differences);
+  page += paragraph("No function in portable files", op.doc.not_portable);
   return page;
 }
 

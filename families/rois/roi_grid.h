@@ -47,19 +47,21 @@ void PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, 
   }
 }
 
-/// Rows (picture, x1, y1, x2, y2), read as floats.
+/// Rows (picture, x1, y1, x2, y2), read as floats; or the pictures apart, and rows (x1, y1, x2, y2).
 template <class T>
 struct UprightRois {
   const T* rows;
   float grow = 0;           // boxes grow about their centres by this factor; 0 or less: not at all
   double finest_scale = 1;  // how levels are chosen
   int32_t levels = 1;
+  const int64_t* pictures = nullptr;
 
-  static constexpr int64_t kWidth = 5;
-
-  POLYOP_HD float Picture(int64_t r) const { return ToFloat(rows[kWidth * r]); }
+  POLYOP_HD const T* Corners(int64_t r) const { return pictures != nullptr ? rows + 4 * r : rows + 5 * r + 1; }
+  POLYOP_HD float Picture(int64_t r) const {
+    return pictures != nullptr ? static_cast<float>(pictures[r]) : ToFloat(rows[5 * r]);
+  }
   POLYOP_HD void Box(int64_t r, float box[4]) const {
-    for (int k = 0; k < 4; ++k) box[k] = ToFloat(rows[kWidth * r + 1 + k]);
+    for (int k = 0; k < 4; ++k) box[k] = ToFloat(Corners(r)[k]);
     if (!(grow > 0)) return;
     for (int k = 0; k < 2; ++k) {
       const float centre = (box[k] + box[k + 2]) * 0.5f, half = (box[k + 2] - box[k]) * grow * 0.5f;
@@ -68,10 +70,10 @@ struct UprightRois {
     }
   }
   POLYOP_HD int32_t Level(int64_t r) const {
-    const T* const roi = rows + kWidth * r;
+    const T* const box = Corners(r);
     return levels == 1 ? 0
-                       : RoiLevelOf(static_cast<double>(ToFloat(roi[3])) - ToFloat(roi[1]),
-                                    static_cast<double>(ToFloat(roi[4])) - ToFloat(roi[2]), finest_scale, levels);
+                       : RoiLevelOf(static_cast<double>(ToFloat(box[2])) - ToFloat(box[0]),
+                                    static_cast<double>(ToFloat(box[3])) - ToFloat(box[1]), finest_scale, levels);
   }
 };
 

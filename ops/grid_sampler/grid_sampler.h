@@ -17,7 +17,17 @@ struct GridSampler {
       "input: T[N, C, H, W], grid: T[N, OH, OW, 2] -> output: T[N, C, OH, OW]",
       "input: T[N, C, D, H, W], grid: T[N, OD, OH, OW, 3] -> output: T[N, C, OD, OH, OW]",
   };
-  static constexpr NodeName kNodes[] = {"mmcv::grid_sampler", "mmdeploy::grid_sampler"};
+  static constexpr NodeName kNodes[] = {
+      "mmcv::grid_sampler",
+      "mmdeploy::grid_sampler",
+      NodeName("polyop::GridSample")
+          .Rename("interpolation_mode", "mode")
+          .Spell("bilinear", "linear")
+          .Spell("bicubic", "cubic")
+          .Mirror(16)
+          .Mirror(20)
+          .Mirror(22),
+  };
   static constexpr std::tuple kAttributes = {
       Attr("interpolation_mode", &GridSampler::interpolation_mode, "how values between pixels are made")
           .Codes("bilinear", "nearest", "bicubic"),
@@ -39,6 +49,11 @@ struct GridSampler {
       .source = "`torch.nn.functional.grid_sample`",
       .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",
   };
+
+  /// ONNX rounds a coordinate before it is reflected, torch afterwards: halves differ.
+  bool LeaveToStandard(std::span<const AnyTensor>) const {
+    return interpolation_mode == Interpolation::kNearest && padding_mode == Padding::kReflection;
+  }
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape &input = inputs[0].shape, &grid = inputs[1].shape;

@@ -11,8 +11,13 @@ struct InstanceNorm {
   static constexpr const char* kName = "instance_norm";
   static constexpr Signature kSignature = "input: T[N, C, L, ...S], scale: T[C], B: T[C] -> output: T[N, C, L, ...S]";
   static constexpr NodeName kNodes[] = {
-      "mmcv::MMCVInstanceNormalization", "mmdeploy::MMCVInstanceNormalization", "custom::MMCVInstanceNormalization",
-      "mmcv::TRTInstanceNormalization",  "mmdeploy::TRTInstanceNormalization",  "custom::TRTInstanceNormalization",
+      "mmcv::MMCVInstanceNormalization",
+      "mmdeploy::MMCVInstanceNormalization",
+      "custom::MMCVInstanceNormalization",
+      "mmcv::TRTInstanceNormalization",
+      "mmdeploy::TRTInstanceNormalization",
+      "custom::TRTInstanceNormalization",
+      NodeName("polyop::InstanceNormalization").Mirror(6).Mirror(22),
   };
   static constexpr std::tuple kAttributes = {
       Attr("epsilon", &InstanceNorm::epsilon, "added to the variance").AtLeast(0),
@@ -29,6 +34,14 @@ struct InstanceNorm {
           "Stylization, 2016; `torch.nn.functional.instance_norm`",
       .differences = "torch refuses channels of a single element in training mode; ONNX does not, nor does this.",
   };
+
+  /// ONNX Runtime, which sums in float, is faster where channels are small and many.
+  bool LeaveToStandard(std::span<const AnyTensor> inputs) const {
+    constexpr int64_t kSmall = 1024, kMany = 64;
+    const Shape& shape = inputs[0].shape;
+    const int64_t all = shape.NumElements().value_or(0), channels = shape[0] * shape[1];
+    return inputs[0].dtype == DType::kF32 && channels >= kMany && all / channels < kSmall;
+  }
 };
 
 }  // namespace polyop

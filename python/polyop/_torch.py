@@ -80,6 +80,15 @@ class Operator:
         given = {name: value for name, value in given.items() if value is not None}
         return self._library.outputs(self.name, [i.name for i, _ in named], [t for _, t in named], given, new_size)
 
+    def through(self, formula: Callable[..., Any]) -> Callable[..., Any]:
+        """The formula as a function that is called as the operator is."""
+
+        def call(*args: Any, **given: Any) -> Any:
+            left_out = [None] * (len(self.inputs) - len(args))
+            return formula(*self.flatten(args), *left_out, **self.values(given))
+
+        return call
+
     def node(self, values: dict[str, Any], domain: str) -> tuple[str, dict[str, Any]]:
         """The ONNX node's name and attributes. Of several names the one of `domain`, else the first that fits."""
         fitting = [n for n in self.nodes if all(str(values[k]) == v for k, v in n["presets"].items())]
@@ -89,7 +98,9 @@ class Operator:
             name, value = attribute["name"], values[attribute["name"]]
             if name in node["presets"] or value is None or value == []:
                 continue
-            if self._coded(attribute):
+            if node["spellings"]:
+                value = node["spellings"].get(value, value)
+            elif self._coded(attribute):
                 value = attribute["choices"].index(value)
             attributes[node["renames"].get(name, name)] = float(value) if attribute["type"] == "float" else value
         return node["name"], attributes

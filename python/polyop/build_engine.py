@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from polyop import __version__
+from polyop.progress import bars
 
 LINK = "libtensorrt_rtx.so"
 
@@ -61,25 +62,6 @@ def _remove_link(folder: Path) -> None:
         folder.rmdir()
 
 
-def show_progress(stack: ExitStack) -> Any:
-    """A callback for onnx2trt that draws bars where stderr is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    if not sys.stderr.isatty():
-        return None
-    bars = stack.enter_context(Progress(console=Console(stderr=True), transient=True))
-    tasks: dict[str, Any] = {}
-
-    def step(phase: str, done: int, steps: int) -> bool:
-        if phase not in tasks:
-            tasks[phase] = bars.add_task(phase, total=steps)
-        bars.update(tasks[phase], completed=done)
-        return True
-
-    return step
-
-
 def _common(shapes: list[list[int]]) -> list[int]:
     """-1 where they differ."""
     return [low if low == high else -1 for low, _, high in zip(*shapes, strict=True)]
@@ -97,7 +79,7 @@ def build(request: dict[str, Any]) -> dict[str, Any]:
             constants=request["constants"],
             plugins=request["plugins"],
             timing_cache=request["timing_cache"] or None,
-            progress=show_progress(stack),
+            progress=bars(stack),
             verbose=request["verbose"],
         )
     save_trt_engine(engine, request["engine"])

@@ -1,0 +1,109 @@
+"""`polyop optimize` on models that no one here wrote, at the size that people run: what is found, and times side by side.
+
+python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--output bench/results/optimize.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+import polyop
+from polyop.optimizing import optimize
+from polyop.optimizing.running import time_in_turns
+
+BENCH = Path(__file__).resolve().parent
+# Each in a process of its own: torchvision's Python part is not for transformers to find.
+PROGRAMS = {
+    "transformers_models.py": [
+        "Deformable DETR", "Mask2Former", "OneFormer", "Grounding DINO", "RT-DETR", "RT-DETRv2", "D-FINE", "DEIMv2",
+        "SegFormer", "Swin",
+    ],
+    "torchvision_models.py": ["Faster R-CNN", "Mask R-CNN"],
+}  # fmt: skip
+
+
+@dataclass
+class Row:
+    name: str
+    replaced: str
+    difference: float
+    without: float
+    seconds: tuple[float, float]
+
+    def text(self) -> str:
+        before, after = self.seconds
+        cells = [self.name, self.replaced or "nothing", f"{self.difference:.1e}", f"{self.without:.1e}"]
+        return " | ".join([*cells, f"{before * 1e3:.0f}", f"{after * 1e3:.0f}", f"{before / after:.2f}x"])
+
+
+def export(program: str, name: str, folder: Path) -> Path:
+    path = folder / f"{name.lower().replace(' ', '_')}.onnx"
+    if not path.exists():
+        subprocess.run([sys.executable, str(BENCH / program), name, str(path), "--full"], check=True)
+    return path
+
+
+def session(path: Path, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    return polyop.session(path, options=options)
+
+
+def feeds_of(session: ort.InferenceSession) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    kinds = {"tensor(float)": lambda s: rng.random(s, np.float32), "tensor(int64)": lambda s: np.ones(s, np.int64)}
+    return {i.name: kinds[i.type](i.shape) for i in session.get_inputs()}
+
+
+def measure(path: Path, threads: int, seconds: float) -> Row:
+    after = path.with_name(f"{path.stem}_fast.onnx")
+    report = optimize(path, after, threads=threads)
+    print(report, flush=True)
+    sessions = [session(p, threads) for p in (path, after)]
+    times = time_in_turns(sessions, feeds_of(sessions[0]), seconds)
+    found = ", ".join(f"{n} {what}" for what, n in sorted(report.replaced.items()))
+    with_it, without = (report.differences.get(f"{way} polyop", 0.0) for way in ("with", "without"))
+    return Row(path.stem, found, with_it, without, (times[0], times[1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="a model's name")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=10, help="how long each file is run at least")
+    parser.add_argument("--keep", type=Path, help="where the files stay, to be used again")
+    parser.add_argument("--output", type=Path, help="a Markdown file of the results")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for program, names in PROGRAMS.items():
+            for name in names:
+                if options.only and name not in options.only:
+                    continue
+                rows.append(measure(export(program, name, folder), options.threads, options.seconds))
+                rows[-1].name = name
+                print(rows[-1].text(), flush=True)
+    head = f"model | replaced | largest difference | without polyop | before, ms ({options.threads} threads) | after, ms | gain"
+    lines = [head, " | ".join("---" for _ in head.split("|")), *(row.text() for row in rows)]
+    text = f"ONNX Runtime {ort.__version__}, onnx {onnx.__version__}; medians, in turns.\n\n" + "".join(
+        f"| {line} |\n" for line in lines
+    )
+    print(text)
+    if options.output:
+        options.output.write_text("# `polyop optimize` on whole models\n\n" + text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Bilinear samples of pictures, in torch: what formulas of operators share.
+
+Sizes are read from shapes and never written as -1, so that an exported formula holds for pictures and points of any
+number, none too.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def bilinear(pictures: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool) -> Tensor:
+    """Samples of pictures [N, C, H, W] at y, x [...] of picture index [...] -> [..., C].
+
+    With `clamp` a sample up to one pixel outside is the border's (RoIAlign); else pixels outside are 0.
+    """
+    number, channels, height, width = pictures.shape
+    rows = pictures.permute(0, 2, 3, 1).reshape(number * height * width, channels)
+    if clamp:
+        inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+        y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
+    else:
+        inside = (y > -1) & (y < height) & (x > -1) & (x < width)
+    return gather_corners(rows, index * (height * width), y, x, inside, height, width)
+
+
+def gather_corners(
+    rows: Tensor, start: Tensor, y: Tensor, x: Tensor, inside: Tensor, height: Tensor | int, width: Tensor | int
+) -> Tensor:
+    """Samples of a table of pixels [P, C] in which a picture of `height` times `width` begins at row `start` -> [..., C].
+
+    Samples that are not `inside`, and corners outside of the picture, are 0.
+    """
+    y, x = torch.where(inside, y, 0), torch.where(inside, x, 0)
+    top, left = y.floor(), x.floor()
+    total: Tensor | int = 0
+    for row, row_weight in ((top, top + 1 - y), (top + 1, y - top)):
+        for column, column_weight in ((left, left + 1 - x), (left + 1, x - left)):
+            there = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            place = torch.where(there, start + row.long() * width + column.long(), 0)
+            pixels = rows.index_select(0, place.flatten()).reshape(*place.shape, rows.shape[1])
+            total = total + torch.where(there[..., None], pixels * (row_weight * column_weight)[..., None], 0)
+    return total

@@ -1,0 +1,90 @@
+#include "ops/onnx_nms/onnx_nms.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+HostTensor Most(double most) { return HostTensor::Of(DType::kI64, {}, {most}); }
+HostTensor Threshold(double value) { return HostTensor::Of(DType::kF32, {}, {value}); }
+
+// Boxes with integer corners in any order: IoUs fall exactly on thresholds now and then.
+std::vector<HostTensor> RandomInputs(const Shape& batch_classes_boxes, int extent, std::mt19937& rng) {
+  const int64_t b = batch_classes_boxes[0], c = batch_classes_boxes[1], n = batch_classes_boxes[2];
+  std::uniform_int_distribution<int> corner(0, extent), size(-12, 12), score(0, 40);
+  HostTensor boxes(DType::kF32, {b, n, 4}), scores(DType::kF32, {b, c, n});
+  for (int64_t i = 0; i < b * n; ++i) {
+    const int y = corner(rng), x = corner(rng);
+    const double values[4] = {1.0 * y, 1.0 * x, 1.0 * y + size(rng), 1.0 * x + size(rng)};
+    for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, values[k]);
+  }
+  for (int64_t i = 0; i < scores.size(); ++i) scores.set(i, score(rng) / 40.0);
+  return {boxes, scores};
+}
+
+TEST(OnnxNms, MatchesReference) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 17}, Shape{1, 4, 100}, Shape{1, 1, 300}, Shape{0, 2, 9}}) {
+    for (int extent : {5, 100}) {
+      for (float threshold : {0.0f, 0.7f}) {
+        for (double most : {1.0, 7.0, 1e9}) {
+          for (bool centre : {false, true}) {
+            SCOPED_TRACE(ToString(shape) + " extent " + std::to_string(extent));
+            std::vector<HostTensor> inputs = RandomInputs(shape, extent, rng);
+            inputs.push_back(Most(most));
+            inputs.push_back(Threshold(threshold));
+            ExpectMatchesReference(OnnxNms{centre}, inputs);
+            inputs.push_back(Threshold(0.5));
+            ExpectMatchesReference(OnnxNms{centre}, inputs);
+          }
+        }
+      }
+    }
+  }
+}
+
+std::vector<double> Selected(const OnnxNms& op, const std::vector<HostTensor>& inputs) {
+  std::vector<HostTensor> out;
+  const Status status = testing::Run(op, inputs, &out);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return status.ok() ? out[0].ToDoubles() : std::vector<double>{-1};
+}
+
+// 7 shared pixels of 10: the quotient in float is 0.7f, which is not more than 0.7f, though 0.7 is.
+TEST(OnnxNms, AThresholdIsComparedInFloat) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 2, 4}, {0, 0, 1, 10, 0, 0, 1, 7});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 2}, {0.9, 0.8});
+  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0.7)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0.69)}), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(OnnxNms, WhatIsLeftOut) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 3, 4}, {0, 0, 1, 1, 5, 5, 6, 6, 0, 0.5, 1, 2});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 3}, {-1, NAN, -2});
+  EXPECT_EQ(Selected({}, {boxes, scores}), std::vector<double>());  // none of a class
+  // Without thresholds every box takes part, NaN last, and any overlap suppresses.
+  EXPECT_EQ(Selected({}, {boxes, scores, Most(9)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), HostTensor::Absent(), Threshold(-1.5)}),
+            (std::vector<double>{0, 0, 0}));
+}
+
+TEST(OnnxNms, BoxesWithoutAreaOrWithNan) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 4, 4}, {0, 0, 4, 4, 1, 1, 1, 3, NAN, 0, 4, 4, 0, 0, 4, 4});
+  const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 4}, {4, 3, 2, 1});
+  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0)}), (std::vector<double>{0, 0, 0, 0, 0, 1, 0, 0, 2}));
+}
+
+TEST(OnnxNms, RefusesBadInput) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  for (double threshold : {-0.1, 1.1, std::nan("")}) {
+    ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 2}), Most(1), Threshold(threshold)},
+                {"'iou_threshold' is ", "wanted a number in [0, 1]"});
+  }
+  ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 3})}, {"'scores'", "dimension 2 is 3, wanted N = 2"});
+  ExpectError(OnnxNms{}, {f32({1, 2, 5}), f32({1, 1, 2})}, {"'boxes'", "dimension 2 is 5, wanted 4"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

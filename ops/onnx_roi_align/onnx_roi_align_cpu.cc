@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/onnx_roi_align/onnx_roi_align_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/rois/rois.h"
+#include "families/rois/upright_pool-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/onnx_roi_align/onnx_roi_align.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status OnnxRoiAlignCpu(const OnnxRoiAlign& op, const Context& context, Tensor<const T, 4> x, Tensor<const T, 2> rois,
+                       Tensor<const int64_t, 1> batch_indices, Tensor<T, 4> y) {
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(batch_indices, x.dim(0)));
+  const RoiLevel<T> level{x.data(), x.dim(2), x.dim(3), op.spatial_scale};
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(),
+                       op.mode == OnnxRoiAlign::Mode::kAvg};
+  const UprightRois<T> boxes{.rows = rois.data(), .pictures = batch_indices.data()};
+  return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF32, OnnxRoiAlignCpu<float>);
+POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF16, OnnxRoiAlignCpu<Half>);
+POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignBF16, OnnxRoiAlignCpu<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,72 @@
+#include "ops/onnx_roi_align/onnx_roi_align.h"
+
+#include "testing/alignment.h"
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+using Mode = OnnxRoiAlign::Mode;
+using Transformation = OnnxRoiAlign::Transformation;
+
+// A picture, boxes inside, partly and wholly outside of it, some reversed, and the boxes' pictures.
+std::vector<HostTensor> RandomInputs(DType dtype, const Shape& shape, int64_t count, std::mt19937& rng) {
+  std::uniform_int_distribution<int64_t> picture(0, shape[0] - 1);
+  HostTensor rois = HostTensor::Uniform(dtype, {count, 4}, rng, -15, 60), indices(DType::kI64, {count});
+  for (int64_t r = 0; r < count; ++r) indices.set(r, static_cast<double>(picture(rng)));
+  return {HostTensor::Uniform(dtype, shape, rng), rois, indices};
+}
+
+class OnnxRoiAlignTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(OnnxRoiAlignTest, MatchesReference) {
+  std::mt19937 rng(1);
+  for (auto mode : {Mode::kAvg, Mode::kMax}) {
+    for (auto transformation : {Transformation::kHalfPixel, Transformation::kOutputHalfPixel}) {
+      for (int64_t ratio : {-1, 0, 1, 2, 3}) {
+        for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 33, 7}, Shape{3, 1, 20, 20}}) {
+          SCOPED_TRACE(ToString(shape) + " ratio " + std::to_string(ratio));
+          const OnnxRoiAlign op{.coordinate_transformation_mode = transformation,
+                                .mode = mode,
+                                .output_height = 3,
+                                .output_width = 4,
+                                .sampling_ratio = ratio,
+                                .spatial_scale = 0.5f};
+          ExpectMatchesReference(op, RandomInputs(GetParam(), shape, 11, rng), ToleranceFor(GetParam()));
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, OnnxRoiAlignTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(OnnxRoiAlign, EmptyAndBadInput) {
+  std::mt19937 rng(2);
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  const auto i64 = [](const std::vector<double>& values) {
+    return HostTensor::Of(DType::kI64, {static_cast<int64_t>(values.size())}, values);
+  };
+  ExpectMatchesReference(OnnxRoiAlign{}, {f32({1, 3, 4, 4}), f32({0, 4}), i64({})});
+  ExpectMatchesReference(OnnxRoiAlign{}, {f32({1, 3, 0, 4}), f32({1, 4}), i64({0})});
+  for (double index : {2.0, -1.0, 1e18}) {
+    ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i64({0, index})},
+                {"'batch_indices'[1] is ", "wanted a number in [0, 2)"});
+  }
+  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 5}), i64({0, 0})}, {"'rois'", "dimension 1 is 5, wanted 4"});
+  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i64({0})},
+              {"'batch_indices'", "dimension 0 is 1, wanted R = 2"});
+  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4})}, {"2 inputs came"});
+  ExpectAttributeError(*FindOp("onnx_roi_align"), {{"coordinate_transformation_mode", AttrValue::String("pixel")}},
+                       {"is pixel, wanted one of {half_pixel, output_half_pixel}"});
+}
+
+TEST(OnnxRoiAlign, SameAtAnyAlignment) {
+  std::mt19937 rng(5);
+  const OnnxRoiAlign op{.output_height = 7, .output_width = 5, .sampling_ratio = 1};
+  ExpectSameAtAnyAlignment(op, RandomInputs(DType::kF32, {1, 40, 20, 20}, 900, rng));
+}
+
+}  // namespace
+}  // namespace polyop::testing

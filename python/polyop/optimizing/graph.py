@@ -1,0 +1,143 @@
+"""Walks through a graph, for patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import onnx_ir as ir
+
+# Operators that move elements of their first input, and compute nothing. Concat moves too, but has many first inputs.
+MOVEMENT = frozenset(
+    {"Flatten", "Gather", "GatherND", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+)
+
+
+def is_standard(node: ir.Node | None, *op_types: str) -> bool:
+    """True for a node of ONNX's own operators, of one of these types."""
+    return node is not None and node.domain in ("", "ai.onnx") and node.op_type in op_types
+
+
+def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
+    """The node of one of these standard types that makes the value, or None."""
+    node = value.producer() if value is not None else None
+    return node if is_standard(node, *op_types) else None
+
+
+def constant(value: ir.Value | None) -> np.ndarray | None:
+    """The value of an initializer or a Constant node."""
+    if value is None:
+        return None
+    if value.is_initializer() and not value.is_graph_input():
+        return value.const_value.numpy() if value.const_value is not None else None
+    node = made_by(value, "Constant")
+    if node is None:
+        return None
+    (attribute,) = node.attributes.values()
+    return attribute.value.numpy() if attribute.name == "value" else np.asarray(attribute.value)
+
+
+def scalar(value: ir.Value | None) -> float | None:
+    """The value of a constant of one element."""
+    array = constant(value)
+    return array.item() if array is not None and array.size == 1 and array.dtype.kind in "fiu" else None
+
+
+def trail(value: ir.Value) -> list[ir.Value]:
+    """The value, what it was moved from, what that was moved from, …: the last is made by a computation."""
+    values = [value]
+    while (node := made_by(values[-1], *MOVEMENT)) is not None and node.inputs[0] is not None:
+        values.append(node.inputs[0])
+    return values
+
+
+def moved_on(value: ir.Value, steps: int) -> Iterator[ir.Value]:
+    """What becomes of the value in up to so many movements, where each is the only one that computes with it."""
+    for _ in range(steps):
+        readers = [node for node, _ in value.uses() if not is_standard(node, "Shape", "Size")]
+        if len(readers) != 1 or not is_standard(readers[0], *MOVEMENT) or value.is_graph_output():
+            return
+        value = readers[0].outputs[0]
+        yield value
+
+
+def operands(node: ir.Node) -> tuple[ir.Value, float] | None:
+    """The value and the number of a node of two inputs, in either order."""
+    for value, other in (node.inputs, reversed(node.inputs)):
+        if (number := scalar(other)) is not None and value is not None:
+            return value, number
+    return None
+
+
+def outer_values(node: ir.Node) -> Iterator[ir.Value]:
+    """What a node reads, its subgraphs' reads from outside of them included."""
+    yield from (value for value in node.inputs if value is not None)
+    for attribute in node.attributes.values():
+        for graph in subgraphs_of(attribute):
+            inside = set(graph.inputs) | set(graph.initializers.values())
+            inside |= {output for inner in graph for output in inner.outputs}
+            for inner in graph:
+                yield from (value for value in outer_values(inner) if value not in inside)
+            yield from (value for value in graph.outputs if value not in inside)
+
+
+def subgraphs_of(attribute: ir.Attr) -> Iterable[ir.Graph]:
+    if attribute.is_ref():
+        return ()
+    if attribute.type == ir.AttributeType.GRAPH:
+        return (attribute.value,)
+    return attribute.value if attribute.type == ir.AttributeType.GRAPHS else ()
+
+
+def cone(
+    outputs: Iterable[ir.Value], inputs: Iterable[ir.Value], most: int = 1000
+) -> tuple[list[ir.Node], list[ir.Value]]:
+    """The nodes between inputs and outputs, in no order, and what else they read: constants, and sizes of tensors that
+    are not computed of the inputs alone.
+
+    Raises ValueError if there are more than `most`: the inputs do not cut the graph.
+    """
+    nodes: dict[ir.Node, None] = {}
+    read: dict[ir.Value, None] = {}
+    ends, open_ = set(inputs), list(outputs)
+    while open_:
+        value = open_.pop()
+        node = value.producer()
+        if value in ends or node in nodes:
+            continue
+        if (
+            node is None
+            or node.graph is not _graph_of(outputs)
+            or (_is_size(node) and not _is_made_of(node, ends, most))
+        ):
+            read[value] = None
+            continue
+        nodes[node] = None
+        if len(nodes) > most:
+            raise ValueError("it reads more than its inputs")
+        open_ += outer_values(node)
+    return list(nodes), list(read)
+
+
+def _is_size(node: ir.Node) -> bool:
+    return is_standard(node, "Shape", "Size")
+
+
+def _is_made_of(size: ir.Node, ends: set[ir.Value], most: int) -> bool:
+    """True if the tensor is computed of `ends` and constants alone: then its size may follow their values."""
+    open_: list[ir.Value] = [v for v in size.inputs if v is not None]
+    seen: set[ir.Value] = set()
+    while open_:
+        value = open_.pop()
+        node = value.producer()
+        if value in ends or value in seen or constant(value) is not None or (node is not None and _is_size(node)):
+            continue
+        seen.add(value)
+        if node is None or len(seen) > most:
+            return False
+        open_ += outer_values(node)
+    return True
+
+
+def _graph_of(values: Iterable[ir.Value]) -> ir.Graph | None:
+    return next(iter(values)).graph

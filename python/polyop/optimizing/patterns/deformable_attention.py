@@ -1,0 +1,224 @@
+"""Multi-scale deformable attention (Zhu et al., 2021) as transformers, MMCV and the DETR repositories write it in torch:
+
+    grids = 2 * locations - 1
+    for each level: grid_sample(value of the level as [N * M, D, height, width], grids of the level)
+    output = (samples of all levels * weights).sum(-1)
+
+value is [N, S, M, D], locations [N, Q, M, L, P, 2] and weights [N, Q, M, L, P] (first variant), or [N, Q, M, sum of P, 2]
+and [N, Q, M, sum of P] (second variant, where levels may have different numbers of points).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from polyop.optimizing.graph import is_standard, made_by, moved_on, operands, scalar, trail
+from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.scope import Scope
+
+NAME = "deformable attention"
+ORDER = 10
+NODE = "mmdeploy::MMCVMultiScaleDeformableAttention"
+
+
+@dataclass
+class _Attention:
+    """The nodes of one, before their shapes are looked at."""
+
+    sum: ir.Node
+    samplers: list[ir.Node]  # a GridSample for each level
+    weights: ir.Value  # as multiplied
+
+
+def find(scope: Scope) -> Iterator[Match]:
+    for node in scope.graph:
+        if is_standard(node, "ReduceSum") and (found := _recognise(node)):
+            yield _match(scope, found)
+
+
+def _recognise(node: ir.Node) -> _Attention | None:
+    product = made_by(node.inputs[0], "Mul")
+    if product is None:
+        return None
+    for samples, weights in (product.inputs, reversed(product.inputs)):
+        samplers = _samplers(samples)
+        if samplers:
+            return _Attention(node, samplers, weights)
+    return None
+
+
+def _samplers(samples: ir.Value) -> list[ir.Node]:
+    """The GridSample nodes of the levels that the samples were gathered from."""
+    source = trail(samples)[-1]
+    joined = made_by(source, "Concat")
+    levels = [trail(v)[-1] for v in joined.inputs] if joined else [source]
+    nodes = [made_by(level, "GridSample") for level in levels]
+    plain = {"mode": ("bilinear", "linear"), "padding_mode": ("zeros",), "align_corners": (0,)}
+    defaults = {"mode": "bilinear", "padding_mode": "zeros", "align_corners": 0}
+    for sampler in nodes:
+        if sampler is None:
+            return []
+        given = {name: attribute.value for name, attribute in sampler.attributes.items()}
+        if any({**defaults, **given}[name] not in values for name, values in plain.items()):
+            return []
+    return nodes
+
+
+def _match(scope: Scope, found: _Attention) -> Match:
+    where = name_of(found.sum)
+
+    def refused(why: str) -> Match:
+        return Match(where, [], [found.sum.outputs[0]], lambda b, i: [], 0, why)
+
+    pictures = [scope.shape(s.inputs[0]) for s in found.samplers]
+    grids = [scope.shape(s.inputs[1]) for s in found.samplers]
+    if (
+        None in pictures
+        or None in grids
+        or any(len(p) != 4 or len(g) != 4 for p, g in zip(pictures, grids, strict=True))
+    ):
+        return refused("the shapes of its levels are not known")
+    points = [g[2] for g in grids]
+    levels, queries, depth = len(points), grids[0][1], pictures[0][1]
+    sizes = [p[2:] for p in pictures]
+    pixels = sum(h * w for h, w in sizes)
+    value = _common(
+        scope, [s.inputs[0] for s in found.samplers], lambda s: len(s) == 4 and s[1] == pixels and s[3] == depth
+    )
+    if value is None:
+        return refused("no tensor [batch, pixels, heads, depth] holds the values of all levels")
+    batch, _, heads, _ = scope.shape(value)
+    grid = _common(
+        scope, [s.inputs[1] for s in found.samplers], lambda s: s[:3] == (batch, queries, heads) and s[-1] == 2
+    )
+    locations = _locations(grid) if grid is not None else None
+    if locations is None:
+        return refused("no tensor [batch, queries, heads, …, 2] holds the locations of all levels, as 2 * it - 1")
+    flat = (batch, queries, heads, sum(points))
+    weights = _last(scope, found.weights, lambda s: s == flat or (s[:3] == flat[:3] and s[3:] == (levels, points[0])))
+    if weights is None:
+        return refused("no tensor [batch, queries, heads, …] holds the weights of all levels")
+    output = next(
+        (v for v in moved_on(found.sum.outputs[0], 4) if scope.shape(v) == (batch, queries, heads * depth)), None
+    )
+    if output is None:
+        return refused("its result is not brought to [batch, queries, heads * depth]")
+    targets = [_level_size(scope, s.inputs[0]) for s in found.samplers]
+    if None in targets:
+        return refused("the sizes of its levels cannot be told from the graph")
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        value, locations, weights, *computed = inputs
+        spatial, start = _levels(b, targets, computed)
+        locations, weights = _by_level(b, locations, weights, scope.shape(locations), scope.shape(weights), points)
+        return [b(NODE, value, spatial, start, locations, weights)]
+
+    def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Locations inside, at the border and beyond it."""
+        value, locations, weights, *rest = arrays
+        drawn = rng.uniform(-0.3, 1.3, locations.shape)
+        drawn = np.where(rng.random(locations.shape) < 0.1, rng.choice([0.0, 0.5, 1.0], locations.shape), drawn)
+        values = [rng.standard_normal(value.shape), drawn, rng.standard_normal(weights.shape)]
+        return [*(v.astype(a.dtype) for v, a in zip(values, arrays, strict=False)), *rest]
+
+    inputs = [value, locations, weights, *(t for t in targets if isinstance(t, ir.Value))]
+    work = batch * queries * heads * sum(points) * depth
+    return Match(where, inputs, [output], build, work, feeds=feeds)
+
+
+def _common(scope: Scope, ends: list[ir.Value], fits: Callable[[tuple[int, ...]], bool]) -> ir.Value | None:
+    """Of the tensors that all ends were moved from, the last that fits."""
+    trails = [trail(end) for end in ends]
+    for value in trails[0]:
+        shape = scope.shape(value)
+        if shape is not None and fits(shape) and all(value in t for t in trails[1:]):
+            return value
+    return None
+
+
+def _last(scope: Scope, end: ir.Value, fits: Callable[[tuple[int, ...]], bool]) -> ir.Value | None:
+    """Of the tensors that `end` was moved from, the first to exist that fits: those after it may be transposed."""
+    return next((v for v in reversed(trail(end)) if (s := scope.shape(v)) is not None and fits(s)), None)
+
+
+def _locations(grid: ir.Value) -> ir.Value | None:
+    """x of 2 * x - 1."""
+    for value in trail(grid):
+        shifted = made_by(value, "Sub", "Add")
+        if shifted is None:
+            continue
+        if shifted.op_type == "Sub":
+            by = scalar(shifted.inputs[1])
+            scaled = shifted.inputs[0]
+            by = -by if by is not None else None
+        else:
+            scaled, by = operands(shifted) or (None, None)
+        product = made_by(scaled, "Mul") if by == -1 else None
+        found = operands(product) if product is not None else None
+        if found is not None and found[1] == 2:
+            return found[0]
+    return None
+
+
+def _level_size(scope: Scope, picture: ir.Value) -> tuple[int, int] | ir.Value | None:
+    """(height, width) if they are always these; else the target of the Reshape that makes the picture, which holds them."""
+    for value in trail(picture):
+        reshape = made_by(value, "Reshape")
+        if reshape is None or len(scope.shape(value) or ()) != 4:
+            continue
+        target = scope.numbers(reshape.inputs[1])
+        if scope.sizes_are_fixed or scope.fixed(reshape.inputs[1]) is not None:
+            return tuple(scope.shape(value)[2:])
+        if target is None or len(target) != 4 or min(target[2:]) <= 0:
+            return None
+        return reshape.inputs[1]
+    return None
+
+
+def _levels(
+    b: Builder, targets: list[tuple[int, int] | ir.Value], computed: list[ir.Value]
+) -> tuple[ir.Value, ir.Value]:
+    """spatial_shapes [L, 2] and level_start_index [L]."""
+    if not computed:
+        sizes = np.array(targets, np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes.prod(1))[:-1]])
+        return b.constant(sizes), b.constant(starts)
+    left = iter(computed)
+    rows = [
+        b("Slice", next(left), b.constant([2]), b.constant([4])) if isinstance(t, ir.Value) else b.constant(t)
+        for t in targets
+    ]
+    spatial = b("Reshape", b("Concat", *rows, axis=0), b.constant([len(rows), 2]))
+    height, width = (b("Gather", spatial, b.constant(i), axis=1) for i in range(2))
+    return spatial, b("CumSum", b("Mul", height, width), b.constant(0), exclusive=1)
+
+
+def _by_level(
+    b: Builder,
+    locations: ir.Value,
+    weights: ir.Value,
+    location_shape: tuple[int, ...],
+    weight_shape: tuple[int, ...],
+    points: list[int],
+) -> tuple[ir.Value, ir.Value]:
+    """Locations [N, Q, M, L, P, 2] and weights [N, Q, M, L, P]; levels of fewer points get some of weight 0."""
+    levels, most = len(points), max(points)
+    if len(set(points)) > 1:
+        first = np.concatenate([[0], np.cumsum(points)[:-1]])
+        places = np.array([[f + min(p, n - 1) for p in range(most)] for f, n in zip(first, points, strict=True)])
+        counts = np.array([[float(p < n) for p in range(most)] for n in points])
+        index = b.constant(places)
+        taken = b("Gather", weights, index, axis=3)
+        real = (
+            b("CastLike", b.constant(counts, np.float32), weights) if b.opset >= 15 else b.constant(counts, np.float32)
+        )
+        return b("Gather", locations, index, axis=3), b("Mul", taken, real)
+    if len(location_shape) == 5:
+        locations = b("Reshape", locations, b.constant([0, 0, 0, levels, most, 2]))
+    if len(weight_shape) == 4:
+        weights = b("Reshape", weights, b.constant([0, 0, 0, levels, most]))
+    return locations, weights

@@ -1,0 +1,112 @@
+"""Nodes of ONNX's own operators that polyop has too, with the same inputs, attributes and meaning: its definitions say of
+which operator, since which opset, a node is equal to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import prod
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from polyop._catalogue import operators
+from polyop.optimizing.graph import is_standard
+from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.scope import Scope
+
+NAME = "standard nodes"
+ORDER = 90
+
+Shape = tuple[int, ...]
+
+
+@cache
+def _mirrors() -> dict[str, dict[int, dict[str, str]]]:
+    """By operator: the opsets in which it got the meanings that polyop has, and attributes that then have to be written."""
+    nodes = [node for operator in operators() for node in operator["nodes"] if node["standards"]]
+    return {n["name"].partition("::")[2]: {s["since"]: s["preset"] for s in n["standards"]} for n in nodes}
+
+
+def find(scope: Scope) -> Iterator[Match]:
+    for node in scope.graph:
+        if not is_standard(node, *_mirrors()):
+            continue
+        since = onnx.defs.get_schema(node.op_type, max_inclusive_version=scope.opset).since_version
+        presets = _mirrors()[node.op_type].get(since)
+        yield _match(scope, node, presets)
+
+
+def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match:
+    shapes = [scope.shape(v) for v in [*node.inputs, *node.outputs]]
+    inputs = list(dict.fromkeys(v for v in node.inputs if v is not None))
+
+    def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
+        now = dict(zip(inputs, given, strict=True))
+        operands = [now[v] if v is not None else None for v in node.inputs]
+        return b.node(f"polyop::{node.op_type}", operands, {**(presets or {}), **node.attributes})
+
+    refused = "" if presets is not None else f"polyop has no {node.op_type} as of opset {scope.opset}"
+    known = None not in [s for s, v in zip(shapes, [*node.inputs, *node.outputs], strict=True) if v is not None]
+    work = _WORK.get(node.op_type, _elements)(shapes) if known else float("inf")
+    match = Match(name_of(node), inputs, list(node.outputs[:1]), build, work, refused)
+    match.what = node.op_type
+    match.is_fix = node.op_type == "RoiAlign" and _text(node, "mode", "avg") == "max"
+    match.feeds = _FEEDS.get(node.op_type)
+    return match
+
+
+def _text(node: ir.Node, name: str, default: str) -> str:
+    attribute = node.attributes.get(name)
+    return attribute.value if attribute is not None else default
+
+
+def _elements(shapes: list[Shape]) -> float:
+    """Of the result."""
+    return prod(shapes[-1])
+
+
+def _pairs(shapes: list[Shape]) -> float:
+    """Of boxes in all classes of NonMaxSuppression."""
+    return prod(shapes[1]) * shapes[1][-1]
+
+
+def _share(shapes: list[Shape]) -> float:
+    """Of the result in the picture."""
+    return prod(shapes[-1]) / max(prod(shapes[0]), 1)
+
+
+_WORK: dict[str, Callable[[list[Shape]], float]] = {"NonMaxSuppression": _pairs, "RoiAlign": _share}
+
+
+# ---- Values to compare with, where any numbers would not do ----
+
+
+def _grids(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Coordinates inside, at the border and beyond it."""
+    picture, grid = arrays
+    return [
+        rng.standard_normal(picture.shape).astype(picture.dtype),
+        rng.uniform(-1.5, 1.5, grid.shape).astype(grid.dtype),
+    ]
+
+
+def _rois(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Boxes of the size of those that the model has, at places around theirs."""
+    picture, rois, indices = arrays
+    finite = np.where(np.isfinite(rois), rois, 0)
+    moved = finite + rng.uniform(-1, 1, rois.shape) * (1 + np.abs(finite) / 4)
+    return [rng.standard_normal(picture.shape).astype(picture.dtype), moved.astype(rois.dtype), indices]
+
+
+def _candidates(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Boxes of which many overlap, and scores that differ."""
+    boxes, scores, *rest = arrays
+    corner = rng.uniform(0, 10, (*boxes.shape[:-1], 2))
+    drawn = np.concatenate([corner, corner + rng.uniform(1, 10, corner.shape)], -1)
+    order = rng.permuted(np.broadcast_to(np.arange(scores.shape[-1]), scores.shape), axis=-1)
+    return [drawn.astype(boxes.dtype), ((order + 0.5) / max(scores.shape[-1], 1)).astype(scores.dtype), *rest]
+
+
+_FEEDS = {"GridSample": _grids, "RoiAlign": _rois, "NonMaxSuppression": _candidates}

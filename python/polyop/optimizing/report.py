@@ -1,0 +1,96 @@
+"""What was found in a model, and what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+
+_COLUMNS = ("found", "where", "replaced", "largest difference")
+
+
+@dataclass
+class Finding:
+    """One match of a pattern."""
+
+    pattern: str
+    where: str
+    replaced: bool = False
+    why: str = ""  # it stayed as it was
+    difference: float | None = None  # of the node alone, from what it replaces
+    before: float | None = None  # seconds, with measure=True
+    after: float | None = None
+
+
+@dataclass
+class Report:
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was not looked at, and why
+    differences: dict[str, float] = field(default_factory=dict)  # of the model's outputs, by how it was run
+    before: float | None = None  # seconds of a run of the model, with measure=True
+    after: float | None = None
+    bytes_before: int = 0
+    bytes_after: int = 0
+    needs_polyop: bool = False  # what replaced has no function of standard operators in the file
+    model: onnx.ModelProto | None = None  # where it was not written to a file
+
+    @property
+    def replaced(self) -> Counter[str]:
+        """How many of each pattern."""
+        return Counter(f.pattern for f in self.findings if f.replaced)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows."""
+        measured = any(f.before is not None for f in self.findings)
+        header = [*_COLUMNS, *(("before", "after") if measured else ())]
+        return header, [self._row(f, measured) for f in self.findings]
+
+    def _row(self, f: Finding, measured: bool) -> list[str]:
+        difference = "-" if f.difference is None else f"{f.difference:.3g}"
+        row = [f.pattern, _shorten(f.where), "yes" if f.replaced else f"no: {f.why}", difference]
+        return [*row, *(_time(t) for t in (f.before, f.after))] if measured else row
+
+    def lines(self) -> list[str]:
+        """What stands below the table."""
+        done, found = sum(self.replaced.values()), len(self.findings)
+        lines = [f"replaced {done} of {found} found" if found else "nothing that polyop does faster was found"]
+        lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]
+        if self.before and self.after:
+            lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {self.before / self.after:.2f}x")
+        return lines + self.notes
+
+    def __str__(self) -> str:
+        header, rows = self.table()
+        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+        table = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [header, *rows]
+        ]
+        return "\n".join([*(table if rows else []), *self.lines()])
+
+    def as_json(self) -> dict[str, Any]:
+        header, rows = self.table()
+        return {
+            "findings": [vars(f) for f in self.findings],
+            "replaced": dict(self.replaced),
+            "differences": self.differences,
+            "before": self.before,
+            "after": self.after,
+            "bytes_before": self.bytes_before,
+            "bytes_after": self.bytes_after,
+            "needs_polyop": self.needs_polyop,
+            "notes": self.notes,
+            "table": {"header": header, "rows": rows},
+            "lines": self.lines(),
+        }
+
+
+def _shorten(where: str, most: int = 50) -> str:
+    return where if len(where) <= most else f"…{where[1 - most :]}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -1,0 +1,76 @@
+"""Runs models and parts of them in ONNX Runtime."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from polyop import get_onnxruntime_op_path
+
+Feeds = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """data_folder: where tensors outside of the model's file lie; libraries: of custom operators, beside polyop's."""
+
+    threads: int = 0  # 0: as many as ONNX Runtime likes
+    libraries: tuple[str, ...] = ()
+    data_folder: Path | None = None
+
+    def session(self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False) -> ort.InferenceSession:
+        """A CPU session. polyop: with its library; as_written: without ONNX Runtime's own optimisation."""
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = self.threads
+        if as_written:
+            options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if self.data_folder is not None:
+            options.add_session_config_entry(
+                "session.model_external_initializers_file_folder_path", str(self.data_folder)
+            )
+        for library in ((get_onnxruntime_op_path(),) if polyop else ()) + self.libraries:
+            options.register_custom_ops_library(library)
+        return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def run(self, model: onnx.ModelProto, feeds: Sequence[Feeds], **how: bool) -> list[Feeds]:
+        """The outputs by their names, for each of the feeds."""
+        session = self.session(model, **how)
+        names = [output.name for output in session.get_outputs()]
+        return [dict(zip(names, session.run(names, feed), strict=True)) for feed in feeds]
+
+
+def time_in_turns(
+    sessions: Sequence[ort.InferenceSession], feeds: Mapping[str, np.ndarray], seconds: float = 2.0, least: int = 5
+) -> list[float]:
+    """The median seconds of each session's runs, taken in turns after a warm-up."""
+    for session in sessions:
+        session.run(None, feeds)
+    times: list[list[float]] = [[] for _ in sessions]
+    end = time.perf_counter() + seconds * len(sessions)
+    while len(times[0]) < least or time.perf_counter() < end:
+        for of_session, session in zip(times, sessions, strict=True):
+            start = time.perf_counter()
+            session.run(None, feeds)
+            of_session.append(time.perf_counter() - start)
+    return [float(np.median(t)) for t in times]
+
+
+def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
+    """Absolute; NaN equals NaN; infinite where shapes or types differ."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float("inf")
+    if a.dtype.kind not in "fiub":
+        return 0.0 if np.array_equal(a, b) else float("inf")
+    if a.size == 0:
+        return 0.0
+    with np.errstate(all="ignore"):
+        same = (a == b) | ((a != a) & (b != b))
+        difference = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
+    return float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max())

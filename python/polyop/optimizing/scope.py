@@ -1,0 +1,186 @@
+"""One graph of a model, and what its tensors were when the model ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx import helper
+
+from polyop.optimizing.graph import constant, is_standard, outer_values, subgraphs_of
+from polyop.optimizing.running import Feeds, Runner
+
+# Tensors of up to so many elements are looked at: they may be shapes, sizes of levels, or axes.
+_SMALL = 64
+_PREFIX = "polyop_shape_of:"
+
+
+@dataclass
+class _Seen:
+    """What one run showed."""
+
+    feeds: Feeds
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Scope:
+    """A graph as a model of its own: the file's graph, or a branch or body within, fed with what it reads from outside."""
+
+    def __init__(
+        self, model: ir.Model, graph: ir.Graph, runner: Runner, feeds: list[Feeds], sizes_are_fixed: bool
+    ) -> None:
+        self.model, self.graph, self.runner, self.sizes_are_fixed = model, graph, runner, sizes_are_fixed
+        self.opset = model.opset_imports.get("", 0)
+        self._seen = [_Seen(f) for f in feeds]
+        self._look()
+
+    # ---- What patterns ask ----
+
+    def shape(self, value: ir.Value | None) -> tuple[int, ...] | None:
+        """The shape that the tensor had in the first run; None if it is not known."""
+        if value is None or value.name is None:
+            return None
+        if (array := constant(value)) is not None:
+            return array.shape
+        return self._seen[0].shapes.get(value.name)
+
+    def numbers(self, value: ir.Value | None) -> np.ndarray | None:
+        """What a small tensor was in the first run; None if it is not known."""
+        if value is None or value.name is None:
+            return None
+        array = constant(value)
+        return self._seen[0].numbers.get(value.name) if array is None else array
+
+    def fixed(self, value: ir.Value | None) -> np.ndarray | None:
+        """The values of a small tensor that no input of the model changes; None if one may."""
+        array = self.numbers(value)
+        if array is None or not self._is_derived(value):
+            return None
+        same = all(value.name in s.numbers and np.array_equal(s.numbers[value.name], array) for s in self._seen)
+        return array if same or constant(value) is not None else None
+
+    def _is_derived(self, value: ir.Value) -> bool:
+        """True if it is computed of constants and, where sizes are fixed, of sizes."""
+        open_, seen = [value], set()
+        while open_:
+            value = open_.pop()
+            if value in seen or constant(value) is not None:
+                continue
+            seen.add(value)
+            node = value.producer()
+            if is_standard(node, "Shape", "Size") and self.sizes_are_fixed:
+                continue
+            if node is None or is_standard(node, "Shape", "Size"):
+                return False
+            open_ += outer_values(node)
+        return True
+
+    # ---- What checks ask ----
+
+    def arrays(self, values: Iterable[ir.Value]) -> list[Feeds]:
+        """The values of tensors, by name, in each of the runs."""
+        return self._run(list(dict.fromkeys(v.name for v in values if v.name)))
+
+    def children(self) -> Iterator[tuple[str, Scope | Exception]]:
+        """The graphs of If and Loop nodes, with where they are; or why one cannot run alone."""
+        for node in list(self.graph):
+            if not is_standard(node, "If", "Loop"):
+                continue
+            for attribute in node.attributes.values():
+                for graph in subgraphs_of(attribute):
+                    where = f"{node.name or node.op_type}.{attribute.name}"
+                    try:
+                        yield where, self._child(node, graph)
+                    except Exception as error:  # ONNX Runtime's own types are not public
+                        yield where, error
+
+    def _child(self, node: ir.Node, graph: ir.Graph) -> Scope:
+        inside = {v for inner in graph for v in inner.outputs} | set(graph.inputs) | set(graph.initializers.values())
+        captured = [v for inner in graph for v in outer_values(inner)] + list(graph.outputs)
+        captured = [v for v in dict.fromkeys(captured) if v not in inside]
+        carried = list(node.inputs[2:]) if node.op_type == "Loop" else []
+        feeds = []
+        for arrays in self.arrays([*captured, *(v for v in carried if v is not None)]):
+            feed = {v.name: arrays[v.name] for v in captured}
+            if node.op_type == "Loop":
+                first = [np.array(0, np.int64), np.array(True), *(arrays[v.name] for v in carried)]
+                feed |= {i.name: array for i, array in zip(graph.inputs, first, strict=True)}
+            feeds.append(feed)
+        return Scope(self.model, graph, self.runner, feeds, self.sizes_are_fixed)
+
+    # ---- Running ----
+
+    def _look(self) -> None:
+        """Learns every tensor's shape, and the small ones' values."""
+        for seen, sizes in zip(self._seen, self._run([], self._tensors()), strict=True):
+            seen.shapes = {name: array.shape for name, array in seen.feeds.items()}
+            seen.shapes |= {name.removeprefix(_PREFIX): tuple(array.tolist()) for name, array in sizes.items()}
+        shapes = [seen.shapes for seen in self._seen]
+        small = [name for name in shapes[0] if all(np.prod(s[name]) <= _SMALL for s in shapes)]
+        for seen, numbers in zip(self._seen, self._run(small), strict=True):
+            seen.numbers = numbers
+
+    def _tensors(self) -> list[str]:
+        """Names of what the nodes make, but for sequences and the like, which have no shape."""
+        try:
+            inferred = onnx.shape_inference.infer_shapes(self._proto([], []))
+            other = {
+                i.name for i in inferred.graph.value_info if i.type.WhichOneof("value") not in ("tensor_type", None)
+            }
+        except Exception:  # inference gives up on models that run
+            other = set()
+        return [v.name for node in self.graph for v in node.outputs if v.name and v.name not in other]
+
+    def _run(self, names: list[str], sizes_of: Sequence[str] = ()) -> list[Feeds]:
+        """Tensors by name, and the shapes of others, in each of the runs."""
+        fed, initial = self._seen[0].feeds, self.graph.initializers
+        known = {n: initial[n].const_value.numpy() for n in names if n in initial and n not in fed}
+        wanted = [name for name in names if name not in fed and name not in known]
+        results: list[Feeds] = [{} for _ in self._seen]
+        if wanted or sizes_of:
+            results = self.runner.run(self._proto(wanted, sizes_of), [s.feeds for s in self._seen], as_written=True)
+        given = [{n: seen.feeds[n] for n in names if n in seen.feeds} for seen in self._seen]
+        return [{**known, **fed, **made} for fed, made in zip(given, results, strict=True)]
+
+    def _proto(self, outputs: Sequence[str], sizes_of: Sequence[str]) -> onnx.ModelProto:
+        """The graph as a model, with these outputs and the shapes of these tensors."""
+        graph, feeds = ir.serde.serialize_graph(self.graph), self._seen[0].feeds
+        del graph.output[:]
+        del graph.value_info[:]
+        stated = {i.name for i in graph.input}
+        graph.input.extend(input_like(name, array) for name, array in feeds.items() if name not in stated)
+        if self.graph is not self.model.graph:
+            for i in graph.input:
+                i.CopyFrom(input_like(i.name, feeds[i.name]))
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+        for name in sizes_of:
+            graph.node.append(helper.make_node("Shape", [name], [_PREFIX + name]))
+            graph.output.append(onnx.ValueInfoProto(name=_PREFIX + name))
+        return as_model(self.model, graph)
+
+
+def input_like(name: str, *arrays: np.ndarray) -> onnx.ValueInfoProto:
+    """An input of these arrays' type and rank; of lists the length, too, if they all have one: inference for Resize asks
+    how many sizes there are."""
+    first = arrays[0]
+    is_list = first.ndim == 1 and len({len(array) for array in arrays}) == 1
+    shape = [len(first)] if is_list else [None] * first.ndim
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(first.dtype), shape)
+
+
+def as_model(like: ir.Model, graph: onnx.GraphProto) -> onnx.ModelProto:
+    """A model of that graph, with the operator sets and functions of `like`, and polyop's."""
+    imports = {
+        **like.opset_imports,
+        **{f.domain: 1 for f in like.functions.values() if f.domain not in like.opset_imports},
+    }
+    for node in graph.node:
+        imports.setdefault(node.domain, 1)
+    opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=like.ir_version)
+    made.functions.extend(ir.serde.serialize_function(f) for f in like.functions.values())
+    return made

@@ -1,0 +1,200 @@
+"""polyop optimize and files: damaged, hostile, large ones, and polyop.session, which keeps what was made."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import polyop
+from polyop.optimizing import OptimizeError, optimize
+
+Change = Callable[[onnx.ModelProto], None]
+
+
+def matmul(path: Path, size: int = 8, external: bool = False) -> Path:
+    """x @ weight."""
+    weight = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size]) for name in "xy")
+    node = helper.make_node("MatMul", ["x", "weight"], ["y"], name="product")
+    graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(weight, "weight")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=external, location=f"{path.name}.data", size_threshold=0)
+    return path
+
+
+def reroute(path: Path, key: str, value: str) -> None:
+    """Changes where the file says that its tensor lies."""
+    model = onnx.load(path, load_external_data=False)
+    (entry,) = [e for e in model.graph.initializer[0].external_data if e.key == key]
+    entry.value = value
+    path.write_bytes(model.SerializeToString())
+
+
+DAMAGED = {
+    "empty": b"",
+    "text": b"this is no model",
+    "half": None,
+    "no graph": onnx.ModelProto(ir_version=8).SerializeToString(),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_files(kind: str, tmp_path: Path) -> None:
+    path = matmul(tmp_path / "m.onnx")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if DAMAGED[kind] is None else DAMAGED[kind])
+    with pytest.raises(OptimizeError, match=r"m.onnx is no ONNX model, or damaged: "):
+        optimize(path, tmp_path / "out.onnx")
+    assert os.listdir(tmp_path) == ["m.onnx"]
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(OptimizeError, match=r"none.onnx does not exist"):
+        optimize(tmp_path / "none.onnx", tmp_path / "out.onnx")
+    with pytest.raises(OptimizeError, match=r"nowhere/out.onnx cannot be written: No such file"):
+        optimize(matmul(tmp_path / "m.onnx"), tmp_path / "nowhere" / "out.onnx")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("location", "../secret.data", "lies outside of the model's folder: ../secret.data"),
+        ("location", "none.data", "is missing: .*none.data"),
+        ("length", str(1 << 60), "ends at byte 1152921504606846976 of .*m.onnx.data, which has 256"),
+        ("offset", "1000", "ends at byte 1256 of .*m.onnx.data, which has 256"),
+    ],
+    ids=["escapes", "missing", "too long", "behind the end"],
+)
+def test_hostile_external_data(key: str, value: str, said: str, tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (tmp_path / "secret.data").write_bytes(bytes(256))
+    path = matmul(folder / "m.onnx", external=True)
+    reroute(path, key, value)
+    with pytest.raises(OptimizeError, match=f"m.onnx: the data of tensor 'weight' {said}"):
+        optimize(path, folder / "out.onnx")
+    assert sorted(os.listdir(folder)) == ["m.onnx", "m.onnx.data"]
+
+
+def test_models_that_do_not_run(tmp_path: Path) -> None:
+    path = matmul(tmp_path / "m.onnx")
+    model = onnx.load(path)
+    model.graph.node[0].op_type = "NoSuchOperator"
+    onnx.save(model, path)
+    with pytest.raises(OptimizeError, match=r"ONNX Runtime cannot run .*m.onnx: .*NoSuchOperator"):
+        optimize(path)
+    with pytest.raises(OptimizeError, match=r"the model has no input 'z'; it has x"):
+        optimize(matmul(path), shapes={"z": [1, 2]})
+    with pytest.raises(OptimizeError, match=r"takes none of the inputs that were tried: .*Got: 3 Expected: 8"):
+        optimize(path, inputs={"x": np.zeros((2, 3), np.float32)})
+
+
+def test_inputs_of_absurd_sizes(tmp_path: Path) -> None:
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1 << 40]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    with pytest.raises(OptimizeError, match=r"input 'x' would be of shape \[1099511627776\]"):
+        optimize(path)
+
+
+def sampling(path: Path) -> Path:
+    """x, sampled at places that lie outside of the file."""
+    grid = np.random.default_rng(0).uniform(-1, 1, (1, 40, 50, 2)).astype(np.float32)
+    x, y = (
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+        for n, s in (("x", [1, 4, 20, 30]), ("y", [1, 4, 40, 50]))
+    )
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sampling")
+    graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(grid, "grid")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=True, location=f"{path.name}.data", size_threshold=0)
+    return path
+
+
+@pytest.mark.parametrize("place", ["m.onnx", "other.onnx", "folder/other.onnx"])
+def test_external_data_of_what_changes(place: str, tmp_path: Path) -> None:
+    """It stays outside; the file may be replaced by its better, and what it was is not needed."""
+    (tmp_path / "folder").mkdir()
+    path, out = sampling(tmp_path / "m.onnx"), tmp_path / place
+    x = {"x": np.random.default_rng(1).random((1, 4, 20, 30), np.float32)}
+    want = polyop.session(path).run(None, x)[0]
+    assert optimize(path, out).replaced == {"GridSample": 1}
+    assert out.with_name(f"{out.name}.data").stat().st_size == 40 * 50 * 2 * 4
+    if out != path:
+        path.unlink()
+        (tmp_path / "m.onnx.data").unlink()
+    np.testing.assert_allclose(polyop.session(out).run(None, x)[0], want, atol=1e-5)
+
+
+def test_external_data_follows(tmp_path: Path) -> None:
+    """A file that is copied brings its tensors along."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    path = matmul(tmp_path / "a" / "m.onnx", external=True)
+    optimize(path, tmp_path / "b" / "out.onnx")
+    x = {"x": np.ones((1, 8), np.float32)}
+    want, got = (polyop.session(p).run(None, x)[0] for p in (path, tmp_path / "b" / "out.onnx"))
+    np.testing.assert_array_equal(got, want)
+
+
+def test_large_models_stay_out_of_memory(tmp_path: Path) -> None:
+    """A file of 600 MB takes less than twice that, and what it becomes has its tensors where they were."""
+    path, out = matmul(tmp_path / "m.onnx", size=12_400), tmp_path / "out.onnx"
+    program = f"import polyop; polyop.optimize({str(path)!r}, {str(out)!r}, threads=1); print(open('/proc/self/status').read())"
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    most = int(re.search(r"VmHWM:\s+(\d+) kB", said)[1]) << 10
+    assert path.stat().st_size < most < 2 * path.stat().st_size + (150 << 20)
+    assert sorted(os.listdir(tmp_path)) == ["m.onnx", "out.onnx"]
+
+
+def test_a_session_keeps_what_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = matmul(tmp_path / "m.onnx")
+    x = {"x": np.ones((1, 8), np.float32)}
+    want = polyop.session(path).run(None, x)[0]
+    np.testing.assert_array_equal(polyop.session(path, optimize=True).run(None, x)[0], want)
+    (kept,) = tmp_path.glob("m.polyop-*.onnx")
+    monkeypatch.setattr("polyop.optimizing.optimize", None)  # a second time nothing is made
+    np.testing.assert_array_equal(polyop.session(path, optimize=True).run(None, x)[0], want)
+    monkeypatch.undo()
+    model = onnx.load(path)
+    model.producer_name = "another"
+    onnx.save(model, path)
+    polyop.session(path, optimize=True)
+    assert len(set(tmp_path.glob("m.polyop-*.onnx")) - {kept}) == 1
+
+
+def test_a_session_of_what_cannot_be_optimised(tmp_path: Path) -> None:
+    """Its input is of a rank that nothing tells."""
+    path = matmul(tmp_path / "m.onnx")
+    model = onnx.load(path)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, path)
+    with pytest.warns(UserWarning, match=r"m.onnx is run as it is: the rank of input 'x' is unknown"):
+        made = polyop.session(path, optimize=True)
+    assert made.run(None, {"x": np.ones((2, 8), np.float32)})[0].shape == (2, 8)
+
+
+def test_an_accelerated_session(tmp_path: Path) -> None:
+    """The file stays as it is: polyop's GridSample runs in the place of ONNX Runtime's, and names itself in errors."""
+    x, grid = (helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("x", "grid"))
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sampling")
+    graph = helper.make_graph([node], "g", [x, grid], [onnx.ValueInfoProto(name="y")])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8), path)
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.random((1, 3, 5, 7), np.float32), "grid": rng.random((1, 4, 6, 2), np.float32)}
+    want, got = (polyop.session(path, accelerate=fast).run(None, feeds)[0] for fast in (False, True))
+    np.testing.assert_allclose(got, want, atol=1e-6)
+    wrong = {**feeds, "grid": feeds["grid"][..., :1]}
+    with pytest.raises(Exception, match="grid_sampler"):
+        polyop.session(path, accelerate=True).run(None, wrong)
