@@ -218,8 +218,8 @@ def test_instance_norm(dtype: torch.dtype) -> None:
     weight, bias = torch.randn(8).to(dtype), torch.randn(8).to(dtype)
     check(lambda: F.instance_norm(x), "polyop::instance_norm")
     check(lambda: F.instance_norm(x, weight=weight, bias=bias, eps=0.1), "polyop::instance_norm")
-    with torch.inference_mode():
-        check(lambda: F.instance_norm(x, weight=weight), "polyop::instance_norm")
+    with torch.inference_mode():  # the key at which it is replaced is passed over
+        check(lambda: F.instance_norm(x, weight=weight))
     check(lambda: F.instance_norm(changed(x, "channels last"), weight=weight))
     mean, variance = torch.randn(8).to(dtype), torch.rand(8).to(dtype)
     check(lambda: F.instance_norm(x, mean, variance, use_input_stats=False))
@@ -322,11 +322,8 @@ def test_transforms(call: Callable[[Tensor], Tensor]) -> None:
 
 
 def test_tensors_without_data(call: Callable[[Tensor], Tensor]) -> None:
-    x = torch.empty(2, 16, 40, 40, device="meta")
-    with polyop.accelerate():
-        assert call(x[:, :, :40]).device.type == "meta" if call is calls()["cummax"] else True
-        with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
-            made = call(torch.empty(2, 16, 40, 40))
+    with polyop.accelerate(), torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
+        made = call(torch.empty(2, 16, 40, 40))
     want = call(torch.empty(2, 16, 40, 40))
     assert (made.shape, made.stride(), made.dtype) == (want.shape, want.stride(), want.dtype)
 
@@ -336,6 +333,18 @@ def test_tracing_sees_pytorchs_operators(call: Callable[[Tensor], Tensor]) -> No
     want = make_fx(call)(x).code
     with polyop.accelerate():
         assert make_fx(call)(x).code == want
+
+
+def test_export_sees_pytorchs_operators() -> None:
+    layer, x = torch.nn.InstanceNorm2d(8, affine=True).eval(), torch.randn(2, 8, 20, 20)
+
+    def code() -> str:
+        with torch.no_grad():
+            return torch.export.export(layer, (x,)).run_decompositions().graph_module.code
+
+    want = code()
+    with polyop.accelerate():
+        assert code() == want
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])

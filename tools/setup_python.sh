@@ -78,6 +78,14 @@ unpack_runtime() {
 unpack_runtime onnxruntime-old
 unpack_runtime onnxruntime-library
 
+TORCHVISION="$DEPS/torchvision"
+if ! stamp_is "$TORCHVISION/.stamp" requirements/torchvision.txt; then
+  rm -rf "$TORCHVISION"
+  step "Unpacking torchvision's models for tests into ${TORCHVISION#"$ROOT"/}" \
+    pip_install --no-deps --target "$TORCHVISION" -r requirements/torchvision.txt
+  stamp_write "$TORCHVISION/.stamp" requirements/torchvision.txt
+fi
+
 # Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
 if has_cuda; then
   HEADERS="$DEPS/tensorrt" RUNTIME="$DEPS/tensorrt-rtx"

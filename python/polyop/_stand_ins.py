@@ -57,11 +57,11 @@ _polyop = torch.ops.polyop
 
 @dataclass(frozen=True)
 class StandIn:
-    """A kernel for an operator at dispatch keys."""
+    """A kernel for an operator at a dispatch key."""
 
     name: str
     kernel: Callable[..., Any]
-    keys: tuple[str, ...] = ("CPU",)
+    key: str = "CPU"
 
 
 def _all_within(values: Tensor, bound: float) -> bool:
@@ -157,7 +157,10 @@ def _instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
     running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
-    """Not below autograd, but in the place of a composite of other operators, which derivatives and tracers need."""
+    """Not below autograd, but in the place of a composite of other operators, which derivatives and tracers need.
+
+    With a kernel at the key CPU it would be no composite any more, for torch.export too.
+    """
     if input.dtype not in _FLOATS or input.numel() < LEAST["instance_norm"] or input.dim() < 3:
         return OWN
     if not use_input_stats or running_mean is not None or running_var is not None or not input.is_contiguous():
@@ -243,7 +246,7 @@ STAND_INS = [
     StandIn("aten::upsample_bicubic2d", _upsample_bicubic2d),
     StandIn("aten::_cummax_helper", partial(_cumulative_helper, "max")),
     StandIn("aten::_cummin_helper", partial(_cumulative_helper, "min")),
-    StandIn("aten::instance_norm", _instance_norm, ("CPU", "AutogradCPU")),
+    StandIn("aten::instance_norm", _instance_norm, "AutogradCPU"),
     StandIn("torchvision::roi_align", _roi_align),
     StandIn("torchvision::nms", _nms),
     StandIn("torchvision::deform_conv2d", _deform_conv2d),

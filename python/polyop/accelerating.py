@@ -52,8 +52,7 @@ class Accelerated:
 
 
 _lock = threading.Lock()
-# What is registered, by operator and dispatch key.
-_replaced: dict[tuple[str, str], torch.library.Library] = {}
+_replaced: dict[str, torch.library.Library] = {}  # by operator
 
 
 def _switch(on: bool) -> None:
@@ -61,30 +60,21 @@ def _switch(on: bool) -> None:
         while _replaced:
             _replaced.popitem()[1]._destroy()
         return
-    # All kernels are looked up before one is replaced: that of a key may follow from another key's.
-    found = [
-        (stand_in, key, torch.library.get_kernel(stand_in.name, key))
-        for stand_in in STAND_INS
-        for key in stand_in.keys
-        if (stand_in.name, key) not in _replaced and _has_kernel(stand_in.name, key)
-    ]
-    for stand_in, key, own in found:
-        _replaced[stand_in.name, key] = _replace(stand_in, key, own)
+    for stand_in in STAND_INS:
+        # torchvision's operators may not be there.
+        if stand_in.name not in _replaced and torch._C._dispatch_has_kernel(stand_in.name):
+            _replaced[stand_in.name] = _replace(stand_in)
 
 
-def _has_kernel(name: str, key: str) -> bool:
-    """False for torchvision's operators if torchvision is not there."""
-    return torch._C._dispatch_has_kernel(name) and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, key)
-
-
-def _replace(stand_in: StandIn, key: str, own: Any) -> torch.library.Library:
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
+def _replace(stand_in: StandIn) -> torch.library.Library:
+    own = torch.library.get_kernel(stand_in.name, stand_in.key)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[stand_in.key])
     kernel = _first_polyop(stand_in.kernel, partial(own.call_boxed, keys))
     namespace, _, operator = stand_in.name.partition("::")
     library = torch.library.Library(namespace, "IMPL")
     with catch_warnings():
         simplefilter("ignore")  # of the override, which is what was asked for
-        library.impl(operator, kernel, key, allow_override=True)
+        library.impl(operator, kernel, stand_in.key, allow_override=True)
     return library
 
 

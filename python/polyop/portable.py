@@ -49,13 +49,13 @@ class Record:
 def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> list[Record]:
     """Gives polyop's nodes of `model` their functions, in place; of those in `only` ("domain::Type") if it is there.
 
-    A model of an older opset than 16 is raised to that first, for its sake see `raise_opset`. Tensors may be external.
+    A model of an older opset than 16 is raised to that first (`raise_opset`). Tensors may be external.
     """
     wanted = None if only is None else set(only)
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in _nodes(model):
         name = f"{node.domain}::{node.op_type}"
-        if (wanted is None or name in wanted) and (_mirrored(node) or find_node(node.domain, node.op_type)):
+        if (wanted is None or name in wanted) and find_node(node.domain, node.op_type) is not None:
             groups.setdefault(name, []).append(node)
     if not groups:
         return []
@@ -77,7 +77,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
             except NoBodyError as error:
                 why = str(error)
         given = name in have or not why
-        records += [Record(node.name or node.output[0], name, given, why) for node in nodes]
+        records += [Record(node.name or next(iter(node.output), ""), name, given, why) for node in nodes]
     if any(record.given for record in records):
         model.ir_version = max(model.ir_version, LEAST_IR_VERSION)
     return records
@@ -92,7 +92,7 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
     chosen = [
         (f.domain, f.name)
         for f in model.functions
-        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else _is_ours(f.domain, f.name))
+        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else find_node(f.domain, f.name) is not None)
     ]
     made = inline_selected_functions(model, chosen) if chosen else onnx.ModelProto.FromString(model.SerializeToString())
     used = {node.domain for node in _nodes(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
@@ -134,20 +134,13 @@ def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from walk(function.node)
 
 
-def _is_ours(domain: str, op_type: str) -> bool:
-    return find_node(domain, op_type) is not None or _mirrors(domain, op_type) is not None
-
-
 # ---- nodes that mirror a standard operator -------------------------------------------------------------------
 
 
-def _mirrors(domain: str, op_type: str) -> str | None:
-    standard = {"RoiAlign", "GridSample", "NonMaxSuppression", "InstanceNormalization", "Resize"}
-    return op_type if domain == "polyop" and op_type in standard else None
-
-
 def _mirrored(node: onnx.NodeProto) -> str | None:
-    return _mirrors(node.domain, node.op_type)
+    """The type of ONNX's own operator that such nodes are equal to, if there is one."""
+    found = find_node(node.domain, node.op_type)
+    return node.op_type if found is not None and found[1]["standards"] else None
 
 
 def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> tuple[list[str], list[str], list]:

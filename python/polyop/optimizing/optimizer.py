@@ -64,6 +64,8 @@ def optimize(
     threads: of ONNX Runtime; 0: all cores. libraries: of other custom operators that the model needs.
     Raises OptimizeError if the model cannot be read, run or written; then nothing has been written.
     """
+    if output is not None:
+        files.check_writable(Path(output))
     options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {})
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
