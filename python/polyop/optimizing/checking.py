@@ -31,13 +31,13 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
     """arrays: the values of the match's inputs and of what else its nodes read, in each of the scope's runs."""
     try:
         nodes, read = cone(match.outputs, match.inputs)
-        before = _part(scope, match, [n for n in scope.graph if n in set(nodes)], read, match.outputs, arrays[0])
+        before = _part(scope, match, [n for n in scope.graph if n in set(nodes)], read, match.outputs, arrays)
         builder = Builder(scope.opset)
         made = match.build(builder, match.inputs)
         for i, node in enumerate(builder.nodes):
             for j, value in enumerate(node.outputs):
                 value.name = f"polyop:{i}.{j}"
-        after = _part(scope, match, builder.nodes, [], made, arrays[0])
+        after = _part(scope, match, builder.nodes, [], made, arrays)
         sessions = [scope.runner.session(before), scope.runner.session(after)]
         largest = 0.0
         for feeds in _all_feeds(match, arrays):
@@ -79,7 +79,7 @@ def needed(match: Match) -> list[ir.Value]:
 
 
 def _part(
-    scope: Scope, match: Match, nodes: list[ir.Node], read: list[ir.Value], outputs: list[ir.Value], arrays: Feeds
+    scope: Scope, match: Match, nodes: list[ir.Node], read: list[ir.Value], outputs: list[ir.Value], arrays: list[Feeds]
 ) -> onnx.ModelProto:
     """Nodes as a model."""
     values = list(dict.fromkeys([*match.inputs, *read]))
@@ -96,7 +96,7 @@ def _part(
     if not outputs[0].name:
         raise ValueError("it has an output without a name")
     graph = helper.make_graph(
-        protos, "part", [input_like(v.name, arrays[v.name]) for v in inputs],
+        protos, "part", [input_like(v.name, *(a[v.name] for a in arrays)) for v in inputs],
         [onnx.ValueInfoProto(name=v.name) for v in outputs], tensors,
     )  # fmt: skip
     return as_model(scope.model, graph)

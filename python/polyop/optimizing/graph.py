@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 # Operators that move elements of their first input, and compute nothing. Concat moves too, but has many first inputs.
 MOVEMENT = frozenset(
-    {"Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+    {"Flatten", "Gather", "GatherND", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 )
 
 
@@ -92,7 +92,8 @@ def subgraphs_of(attribute: ir.Attr) -> Iterable[ir.Graph]:
 def cone(
     outputs: Iterable[ir.Value], inputs: Iterable[ir.Value], most: int = 1000
 ) -> tuple[list[ir.Node], list[ir.Value]]:
-    """The nodes between inputs and outputs, in no order, and what else they read: constants, and results of Shape.
+    """The nodes between inputs and outputs, in no order, and what else they read: constants, and sizes of tensors that
+    are not computed of the inputs alone.
 
     Raises ValueError if there are more than `most`: the inputs do not cut the graph.
     """
@@ -104,7 +105,11 @@ def cone(
         node = value.producer()
         if value in ends or node in nodes:
             continue
-        if node is None or is_standard(node, "Shape", "Size") or node.graph is not _graph_of(outputs):
+        if (
+            node is None
+            or node.graph is not _graph_of(outputs)
+            or (_is_size(node) and not _is_made_of(node, ends, most))
+        ):
             read[value] = None
             continue
         nodes[node] = None
@@ -112,6 +117,26 @@ def cone(
             raise ValueError("it reads more than its inputs")
         open_ += outer_values(node)
     return list(nodes), list(read)
+
+
+def _is_size(node: ir.Node) -> bool:
+    return is_standard(node, "Shape", "Size")
+
+
+def _is_made_of(size: ir.Node, ends: set[ir.Value], most: int) -> bool:
+    """True if the tensor is computed of `ends` and constants alone: then its size may follow their values."""
+    open_: list[ir.Value] = [v for v in size.inputs if v is not None]
+    seen: set[ir.Value] = set()
+    while open_:
+        value = open_.pop()
+        node = value.producer()
+        if value in ends or value in seen or constant(value) is not None or (node is not None and _is_size(node)):
+            continue
+        seen.add(value)
+        if node is None or len(seen) > most:
+            return False
+        open_ += outer_values(node)
+    return True
 
 
 def _graph_of(values: Iterable[ir.Value]) -> ir.Graph | None:

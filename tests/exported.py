@@ -1,0 +1,74 @@
+"""For tests of polyop optimize: modules as both of PyTorch's exporters write them, before and after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+
+import polyop
+from polyop.optimizing import Report, optimize
+
+EXPORTERS = ["dynamo", "torchscript"]
+Tensors = Mapping[str, torch.Tensor]
+
+
+def write(
+    module: torch.nn.Module,
+    given: Tensors,
+    path: Path,
+    exporter: str,
+    dynamic: Mapping[str, Any] | None = None,
+    opset: int = 18,
+    **more: Any,
+) -> Path:
+    """dynamic: dynamic_shapes of the dynamo exporter, dynamic_axes of the other; more: of the dynamo exporter alone."""
+    if exporter == "dynamo":
+        how = {"dynamo": True, "dynamic_shapes": dynamic, "external_data": False, **more}
+    else:
+        how = {"dynamo": False, "dynamic_axes": dynamic}
+    torch.onnx.export(
+        module.eval(), tuple(given.values()), str(path), input_names=list(given), opset_version=opset, verbose=False, **how
+    )  # fmt: skip
+    return path
+
+
+def nodes(path: Path) -> Counter[str]:
+    """How many of each, in subgraphs too; those of functions are not counted."""
+    counted: Counter[str] = Counter()
+
+    def count(graph: onnx.GraphProto) -> None:
+        for node in graph.node:
+            counted[f"{node.domain}::{node.op_type}" if node.domain else node.op_type] += 1
+            for attribute in node.attribute:
+                for inner in [attribute.g, *attribute.graphs]:
+                    count(inner)
+
+    count(onnx.load(path, load_external_data=False).graph)
+    return counted
+
+
+def run(path: Path, given: Tensors, with_polyop: bool = True) -> list[np.ndarray]:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    if with_polyop:
+        options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = {i.name for i in session.get_inputs()}
+    return session.run(None, {name: tensor.numpy() for name, tensor in given.items() if name in names})
+
+
+def optimized(before: Path, given: Sequence[Tensors], tolerance: float = 1e-4, **options: Any) -> tuple[Path, Report]:
+    """The file after it; it is run by the first of the inputs, and compared by all of them."""
+    after = before.with_name("after.onnx")
+    report = optimize(before, after, inputs={n: t.numpy() for n, t in given[0].items()}, **{"all": True, **options})
+    for feeds in given:
+        for want, got in zip(run(before, feeds), run(after, feeds), strict=True):
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+    return after, report
