@@ -97,8 +97,9 @@ def session(
     outputs: Sequence[str] = ("y",),
     opset: int = 20,
     attributes: Mapping[str, object] | None = None,
+    accelerate: bool = False,
 ) -> OnnxRun:
-    """A run of one node in ONNX Runtime. "domain::Type" is a custom node, "Type" a built-in."""
+    """A run of one node in ONNX Runtime. "domain::Type" is a custom node, "Type" a built-in, or polyop's accelerator."""
     domain, _, op_type = node.rpartition("::")
     names = [name if array is not None else "" for name, array in inputs.items()]
     while names and not names[-1]:
@@ -109,7 +110,7 @@ def session(
     graph = helper.make_graph([proto], "g", infos, [onnx.ValueInfoProto(name=o) for o in outputs])
     opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    return model_run(model, feeds, threads)
+    return model_run(model, feeds, threads, accelerate)
 
 
 class OnnxRun:
@@ -154,13 +155,22 @@ def _off_a_line(array: np.ndarray, off: int) -> np.ndarray:
     return copy
 
 
-def model_run(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int) -> OnnxRun:
+def opset_of(model: onnx.ModelProto) -> int:
+    return next(opset.version for opset in model.opset_import if not opset.domain)
+
+
+def model_run(
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int, accelerate: bool = False
+) -> OnnxRun:
     """A run of a whole model."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    if accelerate:
+        options.add_session_config_entry("polyop.opset", str(opset_of(model)))
+        options.register_custom_ops_library(polyop.get_accelerator_path())
     made = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return OnnxRun(made, feeds)
 

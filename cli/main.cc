@@ -96,6 +96,8 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("--ops", options.libraries, "a further library of custom operators")->take_all()->expected(1);
   command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  command.add_flag("--accelerate", options.accelerate,
+                   "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
 }
 
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {

@@ -97,6 +97,7 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
   std::vector<std::string> words = {fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", inputs, "-o",
                                     folder.File("outputs.npz"),         "--onnxruntime", runtime};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
+  if (options.session.accelerate) words.emplace_back("--accelerate");
   RunProgram(words, "is it an ONNX Runtime? Its message stands above", "");
   return Load(folder.File("outputs.npz"));
 }

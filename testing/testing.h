@@ -16,6 +16,16 @@
 
 namespace polyop::testing {
 
+/// How many of `rounds` rounds of random calls a test makes: under AddressSanitizer, where each takes ten times as long,
+/// the first quarter.
+constexpr int Rounds(int rounds) {
+#ifdef __SANITIZE_ADDRESS__
+  return (rounds + 3) / 4;
+#else
+  return rounds;
+#endif
+}
+
 /// A tensor that owns its memory. The memory ends exactly behind the last element, so that sanitizers
 /// see a read beyond it.
 class HostTensor {

@@ -255,3 +255,27 @@ def test_measuring(tmp_path: Path) -> None:
     assert header[-2:] == ["before", "after"]
     assert len(rows) == len(report.findings)
     assert f"{report.before / report.after:.2f}x" in str(report)
+
+
+def test_one_after_the_other(tmp_path: Path) -> None:
+    """A node that reads what another one that is replaced makes."""
+    info = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+        for n, s in (("x", [1, 3, 40, 50]), ("grid", [1, 40, 50, 2]))
+    ]
+    chain = [
+        helper.make_node("GridSample", [a, "grid"], [b], name=f"to_{b}")
+        for a, b in (("x", "a"), ("a", "b"), ("b", "y"))
+    ]
+    graph = helper.make_graph(chain, "g", info, [onnx.ValueInfoProto(name="y")])
+    before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8), before)
+    assert dict(optimize(before, after).replaced) == {"GridSample": 3}
+    assert nodes(after) == {"polyop::GridSample": 3}
+    rng = np.random.default_rng(0)
+    feeds = {
+        "x": rng.random((1, 3, 40, 50), np.float32),
+        "grid": rng.uniform(-1.2, 1.2, (1, 40, 50, 2)).astype(np.float32),
+    }
+    for with_polyop in (True, False):
+        np.testing.assert_allclose(run(after, feeds, with_polyop)[0], run(before, feeds, False)[0], atol=1e-5)

@@ -98,6 +98,44 @@ def test_models_that_do_not_run(tmp_path: Path) -> None:
         optimize(path, inputs={"x": np.zeros((2, 3), np.float32)})
 
 
+def test_inputs_of_absurd_sizes(tmp_path: Path) -> None:
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1 << 40]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    with pytest.raises(OptimizeError, match=r"input 'x' would be of shape \[1099511627776\]"):
+        optimize(path)
+
+
+def sampling(path: Path) -> Path:
+    """x, sampled at places that lie outside of the file."""
+    grid = np.random.default_rng(0).uniform(-1, 1, (1, 40, 50, 2)).astype(np.float32)
+    x, y = (
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+        for n, s in (("x", [1, 4, 20, 30]), ("y", [1, 4, 40, 50]))
+    )
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sampling")
+    graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(grid, "grid")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=True, location=f"{path.name}.data", size_threshold=0)
+    return path
+
+
+@pytest.mark.parametrize("place", ["m.onnx", "other.onnx", "folder/other.onnx"])
+def test_external_data_of_what_changes(place: str, tmp_path: Path) -> None:
+    """It stays outside; the file may be replaced by its better, and what it was is not needed."""
+    (tmp_path / "folder").mkdir()
+    path, out = sampling(tmp_path / "m.onnx"), tmp_path / place
+    x = {"x": np.random.default_rng(1).random((1, 4, 20, 30), np.float32)}
+    want = polyop.session(path).run(None, x)[0]
+    assert optimize(path, out).replaced == {"GridSample": 1}
+    assert out.with_name(f"{out.name}.data").stat().st_size == 40 * 50 * 2 * 4
+    if out != path:
+        path.unlink()
+        (tmp_path / "m.onnx.data").unlink()
+    np.testing.assert_allclose(polyop.session(out).run(None, x)[0], want, atol=1e-5)
+
+
 def test_external_data_follows(tmp_path: Path) -> None:
     """A file that is copied brings its tensors along."""
     (tmp_path / "a").mkdir()
@@ -144,3 +182,19 @@ def test_a_session_of_what_cannot_be_optimised(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"m.onnx is run as it is: the rank of input 'x' is unknown"):
         made = polyop.session(path, optimize=True)
     assert made.run(None, {"x": np.ones((2, 8), np.float32)})[0].shape == (2, 8)
+
+
+def test_an_accelerated_session(tmp_path: Path) -> None:
+    """The file stays as it is: polyop's GridSample runs in the place of ONNX Runtime's, and names itself in errors."""
+    x, grid = (helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("x", "grid"))
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sampling")
+    graph = helper.make_graph([node], "g", [x, grid], [onnx.ValueInfoProto(name="y")])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8), path)
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.random((1, 3, 5, 7), np.float32), "grid": rng.random((1, 4, 6, 2), np.float32)}
+    want, got = (polyop.session(path, accelerate=fast).run(None, feeds)[0] for fast in (False, True))
+    np.testing.assert_allclose(got, want, atol=1e-6)
+    wrong = {**feeds, "grid": feeds["grid"][..., :1]}
+    with pytest.raises(Exception, match="grid_sampler"):
+        polyop.session(path, accelerate=True).run(None, wrong)

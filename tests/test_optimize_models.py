@@ -35,7 +35,7 @@ TRANSFORMERS = {
 }
 # Whose TorchScript export ONNX Runtime does not run: the grids are double there.
 DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer", "Grounding DINO"}
-QUICK = {("RT-DETRv2", "torchscript"), ("D-FINE", "torchscript"), ("Swin", "torchscript")}
+QUICK = {("D-FINE", "torchscript"), ("Swin", "torchscript")}
 
 RUN_ELSEWHERE = """
 import json, sys

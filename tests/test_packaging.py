@@ -34,7 +34,14 @@ def exports(library: str) -> list[str]:
 
 
 def test_the_library_exports_what_callers_look_for(library):
-    assert exports(library) == ["RegisterCustomOps", "polyop_catalogue"]
+    assert exports(library) == ["RegisterCustomOps", "polyop_catalogue", "polyop_register_accelerator"]
+
+
+def test_the_accelerator_is_a_door_to_the_library(library):
+    accelerator = polyop.get_accelerator_path()
+    assert exports(accelerator) == ["RegisterCustomOps"]
+    assert Path(library).name in linked_libraries(accelerator)
+    assert "[$ORIGIN]" in run("readelf", "--dynamic", "--wide", accelerator)
 
 
 def test_the_torch_library_exports_what_python_looks_for(library):
@@ -129,6 +136,7 @@ def test_wheel_holds_what_it_should_and_no_more(wheel):
     assert {
         "polyop/__init__.py",
         "polyop/py.typed",
+        "polyop/lib/libpolyop_accelerator.so",
         "polyop/lib/libpolyop_onnxruntime.so",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",

@@ -30,7 +30,7 @@ def test_a_file_of_an_operator_touches_that_operator_alone(said, file: str) -> N
     lines = said(f"ops/nms/{file}")
     assert lines["cxx"] == "nms_test"
     assert lines["python"] == "nms or test_docs."
-    assert lines["build"].split() == ["polyop", "polyop_onnxruntime", "polyop_torch"]
+    assert lines["build"].split() == ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
 
 
 def test_a_familys_header_touches_the_operators_that_include_it_around_corners(said) -> None:

@@ -30,7 +30,7 @@ fi
 step "Building build/$preset" compile "$@"
 if [ "$preset" = release ]; then link_into_venv; fi
 # TensorRT's plugins are CUDA kernels: only the build with CUDA has them.
-if [ "$preset" = cuda ] && [ -f build/cuda/lib/libpolyop_tensorrt.so ]; then
+if [[ "$preset" = cuda* ]] && [ -f "build/$preset/lib/libpolyop_tensorrt.so" ]; then
   mkdir -p python/polyop/lib
-  ln -sfn "$ROOT/build/cuda/lib/libpolyop_tensorrt.so" python/polyop/lib/
+  ln -sfn "$ROOT/build/$preset/lib/libpolyop_tensorrt.so" python/polyop/lib/
 fi

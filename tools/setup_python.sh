@@ -8,10 +8,11 @@ PIP=("$VENV/bin/python" -m pip --disable-pip-version-check)
 
 has_venv() { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
 
-# Runs pip and shows one line a package; the whole log is kept, and shown if pip fails.
+# Runs pip and shows one line a package; the whole log is kept, and shown if pip fails. What is imported is compiled
+# then: all of PyTorch and transformers at once takes longer than their download.
 pip_install() {
   local log="$VENV/pip.log"
-  "${PIP[@]}" install --progress-bar off "$@" 2>&1 | tee "$log" | show_packages && return
+  "${PIP[@]}" install --progress-bar off --no-compile "$@" 2>&1 | tee "$log" | show_packages && return
   grep -v '^WARNING' "$log" | tail -n 30 >&2
   return 1
 }
@@ -76,6 +77,14 @@ unpack_runtime() {
 }
 unpack_runtime onnxruntime-old
 unpack_runtime onnxruntime-library
+
+TORCHVISION="$DEPS/torchvision"
+if ! stamp_is "$TORCHVISION/.stamp" requirements/torchvision.txt; then
+  rm -rf "$TORCHVISION"
+  step "Unpacking torchvision's models for tests into ${TORCHVISION#"$ROOT"/}" \
+    pip_install --no-deps --target "$TORCHVISION" -r requirements/torchvision.txt
+  stamp_write "$TORCHVISION/.stamp" requirements/torchvision.txt
+fi
 
 # Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
 if has_cuda; then

@@ -19,10 +19,12 @@ stage() {
 }
 
 tools/build.sh release
-# The CUDA kernels are compiled for one GPU, to see that they compile, and for TensorRT's parser and builder; a C++ test
-# with them, as `make gpu` builds all.
+# The CUDA kernels are compiled to see that they compile, and for TensorRT's parser and builder; a C++ test with them, as
+# `make gpu` builds all. Whoever has a build for GPUs keeps it.
 if has_cuda; then
-  CUDAARCHS=75-real tools/build.sh cuda polyop_tensorrt polyop_onnxruntime polyop_torch nms_test
+  preset=cuda-check
+  [ ! -d build/cuda ] || preset=cuda
+  tools/build.sh "$preset" polyop_tensorrt polyop_onnxruntime polyop_torch nms_test
 else
   say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"
 fi

@@ -98,7 +98,7 @@ def main(since: str | None = None) -> None:
     touched = closure(changed, files)
     python = python_tests(changed, touched)
     print("cxx", *cxx_tests(touched, files))
-    print("build", *(["polyop", "polyop_onnxruntime", "polyop_torch"] if python else []))
+    print("build", *(["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"] if python else []))
     print("python", " or ".join(dict.fromkeys(python)))
 
 

@@ -77,14 +77,29 @@ std::span<const char* const> ProvidersOf(Device device) {
   return {};
 }
 
+// Whether a node may leave out an input and have a later one.
+bool MayMissBetween(const Signature& signature) {
+  int optional = 0;
+  for (int i = 0; i < signature.num_inputs(); ++i) optional += signature.input(i).optional;
+  return optional > 1;
+}
+
 bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const Kernel& kb) {
   return SameInputs(a, ka, b, kb) && ka.outputs == kb.outputs;
 }
 
 }  // namespace
 
-CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host)
-    : OrtCustomOp{}, op_(op), node_(node), kernel_(kernel), provider_(provider), host_(host), op_type_(node.op_type()) {
+CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host,
+                   const StandsFor& standard)
+    : OrtCustomOp{},
+      op_(op),
+      node_(node),
+      kernel_(kernel),
+      provider_(provider),
+      host_(host),
+      standard_(standard),
+      op_type_(node.op_type()) {
   for (const Kernel& other : op.kernels) {
     const Signature& theirs = *op.signatures[other.signature].signature;
     if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
@@ -109,11 +124,15 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 1; };
   self.GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
   self.GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
-  self.KernelDestroy = [](void* k) { delete static_cast<NodeKernel*>(k); };
+  self.KernelDestroy = [](void* k) {
+    std::unique_ptr<NodeKernel> node_kernel(static_cast<NodeKernel*>(k));
+    const HostScope scope(node_kernel->custom_op().host());
+    node_kernel.reset();
+  };
   self.CreateKernelV2 = CreateNode;
   self.KernelComputeV2 = ComputeNode;
-  self.InferOutputShapeFn = Infer;
-  self.GetStartVersion = [](const OrtCustomOp*) { return 1; };
+  if (host.release >= kInfersBesideMissing || !MayMissBetween(signature())) self.InferOutputShapeFn = Infer;
+  self.GetStartVersion = [](const OrtCustomOp* o) { return Self(o).standard_.start; };
   self.GetEndVersion = [](const OrtCustomOp*) { return INT32_MAX; };
   // No input may be overwritten: said with null arrays, for the runtime calls these without asking.
   self.GetMayInplace = [](int**, int**) -> size_t { return 0; };
@@ -122,30 +141,32 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.ReleaseAliasMap = [](int*, int*) {};
 }
 
-std::vector<std::unique_ptr<CustomOp>> MakeCustomOps(std::string_view domain, const Host& host) {
-  std::vector<std::unique_ptr<CustomOp>> made;
+void AddCustomOps(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made) {
+  const auto first = static_cast<std::ptrdiff_t>(made->size());
+  for (const Kernel& kernel : op.kernels) {
+    const std::span<const char* const> providers = ProvidersOf(kernel.device);
+    if (providers.empty()) continue;
+    const Signature& signature = *op.signatures[kernel.signature].signature;
+    const bool known = std::any_of(made->begin() + first, made->end(), [&](const auto& other) {
+      return kernel.device == other->kernel().device &&
+             SameTypes(signature, kernel, other->signature(), other->kernel());
+    });
+    if (known) continue;
+    if (signature.variadic() && host.version < kTypesOfVariadic && made->begin() + first != made->end() &&
+        made->back()->kernel().device == kernel.device) {
+      continue;
+    }
+    for (const char* provider : providers) {
+      made->push_back(std::make_unique<CustomOp>(op, node, kernel, provider, host, standard));
+    }
+  }
+}
+
+CustomOps MakeCustomOps(std::string_view domain, const Host& host) {
+  CustomOps made;
   for (const Op* op : AllOps()) {
     for (const NodeName& node : op->nodes) {
-      if (node.domain() != domain) continue;
-      const size_t first = made.size();
-      for (const Kernel& kernel : op->kernels) {
-        const std::span<const char* const> providers = ProvidersOf(kernel.device);
-        if (providers.empty()) continue;
-        const Signature& signature = *op->signatures[kernel.signature].signature;
-        const bool known =
-            std::any_of(made.begin() + static_cast<std::ptrdiff_t>(first), made.end(), [&](const auto& other) {
-              return kernel.device == other->kernel().device &&
-                     SameTypes(signature, kernel, other->signature(), other->kernel());
-            });
-        if (known) continue;
-        if (signature.variadic() && host.version < kTypesOfVariadic && made.size() > first &&
-            made.back()->kernel().device == kernel.device) {
-          continue;
-        }
-        for (const char* provider : providers) {
-          made.push_back(std::make_unique<CustomOp>(*op, node, kernel, provider, host));
-        }
-      }
+      if (node.domain() == domain) AddCustomOps(*op, node, host, {}, &made);
     }
   }
   return made;

@@ -1,124 +1,17 @@
-// libpolyop_onnxruntime.so: its only export is RegisterCustomOps, which ONNX Runtime calls when a session's
-// options register the library. It does not link ONNX Runtime: the API comes from the caller.
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <map>
-#include <mutex>
-
-#include "adapters/onnxruntime/custom_op.h"
-#include "core/unload.h"
-
-// libstdc++'s own: frees the 72 kB that it keeps for exceptions when memory has run out.
-namespace __gnu_cxx {
-__attribute__((weak)) void __freeres() noexcept;
-}
+// What libpolyop_onnxruntime.so exports: RegisterCustomOps, which ONNX Runtime calls when a session's options register
+// the library, and what libpolyop_accelerator.so calls. It does not link ONNX Runtime: the API comes from the caller.
+#include "adapters/onnxruntime/accelerator.h"
+#include "adapters/onnxruntime/registration.h"
 
 namespace polyop::onnxruntime {
 namespace {
 
-struct CloseLibrary {
-  void operator()(void* library) const { dlclose(library); }
-};
+constexpr int kTable = -1;  // the accelerator's tables have opsets as numbers
 
-struct ReleaseDomain {
-  const OrtApi* api = nullptr;
-  void operator()(OrtCustomOpDomain* domain) const { api->ReleaseCustomOpDomain(domain); }
-};
-
-// A domain and what is in it; the domain goes first.
-struct Domain {
-  std::vector<std::unique_ptr<CustomOp>> ops;
-  std::unique_ptr<OrtCustomOpDomain, ReleaseDomain> handle;
-};
-
-// What one ONNX Runtime got: its sessions keep pointers to all of it.
-struct Registered {
-  // The runtime itself, whose code releases the domains; null where it is no shared library.
-  std::unique_ptr<void, CloseLibrary> runtime;
-  Host host;
-  std::vector<Domain> domains;
-};
-using Tables = std::map<const OrtApiBase*, std::unique_ptr<Registered>>;
-
-Tables* tables = nullptr;  // core/unload.h says how long they live
-
-// Whether the C++ library is a part of this one, so that nobody else uses it.
-bool HasOwnRuntime() {
-  Dl_info here, there;
-  return __gnu_cxx::__freeres != nullptr && dladdr(reinterpret_cast<const void*>(&tables), &here) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&__gnu_cxx::__freeres), &there) != 0 && here.dli_fbase == there.dli_fbase;
-}
-
-__attribute__((destructor)) void FreeTables() {
-  if (ProcessEnds()) return;
-  delete tables;
-  if (HasOwnRuntime()) __gnu_cxx::__freeres();
-}
-
-// ONNX Runtime 1.N has the APIs up to N. Asking for a newer one is answered, but prints a complaint.
-uint32_t NewestApi(const OrtApiBase* base) {
-  unsigned major = 0, minor = 0;
-  if (std::sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1) return ORT_API_VERSION;
-  return std::min<uint32_t>(ORT_API_VERSION, minor);
-}
-
-Status Negotiate(const OrtApiBase* base, Host* host) {
-  for (uint32_t version = NewestApi(base); version >= kOldestApi; --version) {
-    if (const OrtApi* api = base->GetApi(version)) {
-      *host = {api, version};
-      return Status::Ok();
-    }
-  }
-  return Unsupported("polyop needs ONNX Runtime 1.", kOldestApi, " or newer, this is ", base->GetVersionString());
-}
-
-// While it is held, the shared library that `base` lies in stays where it is.
-void* HoldLibraryOf(const OrtApiBase* base) {
-  Dl_info info;
-  if (dladdr(base, &info) == 0 || info.dli_fname == nullptr) return nullptr;
-  return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-}
-
-Status MakeDomains(const Host& host, std::vector<Domain>* domains) {
-  for (const std::string& name : AllDomains()) {
-    Domain domain;
-    OrtCustomOpDomain* handle = nullptr;
-    domain.ops = MakeCustomOps(name, host);
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateCustomOpDomain(name.c_str(), &handle)));
-    domain.handle = {handle, ReleaseDomain{host.api}};
-    for (const auto& op : domain.ops) {
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().CustomOpDomain_Add(handle, op.get())));
-    }
-    domains->push_back(std::move(domain));
-  }
-  return Status::Ok();
-}
-
-// The whole table of a runtime, or an error and nothing.
-Status MakeTable(const OrtApiBase* base, std::unique_ptr<Registered>* table) {
-  POLYOP_RETURN_IF_ERROR(CheckRegistry());
-  auto made = std::make_unique<Registered>();
-  POLYOP_RETURN_IF_ERROR(Negotiate(base, &made->host));
-  const HostScope scope(made->host);
-  made->runtime.reset(HoldLibraryOf(base));
-  POLYOP_RETURN_IF_ERROR(MakeDomains(made->host, &made->domains));
-  *table = std::move(made);
-  return Status::Ok();
-}
-
-Status RegisterAll(OrtSessionOptions* options, const OrtApiBase* base) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (tables == nullptr) tables = new Tables();
-  std::unique_ptr<Registered>& table = (*tables)[base];
-  if (table == nullptr) POLYOP_RETURN_IF_ERROR(MakeTable(base, &table));
-  const HostScope scope(table->host);
-  for (const Domain& domain : table->domains) {
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddCustomOpDomain(options, domain.handle.get())));
-  }
-  return Status::Ok();
+std::vector<OpsOfDomain> AllOperators(const Host& host) {
+  std::vector<OpsOfDomain> all;
+  for (const std::string& domain : AllDomains()) all.push_back({domain, MakeCustomOps(domain, host)});
+  return all;
 }
 
 }  // namespace
@@ -127,12 +20,10 @@ Status RegisterAll(OrtSessionOptions* options, const OrtApiBase* base) {
 extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                                const OrtApiBase* base) {
   using namespace polyop::onnxruntime;
-  // What makes an error is the oldest function of all: its place has never changed.
-  const Host oldest{base->GetApi(1), 1};
-  const HostScope scope(oldest);
-  try {
-    return ToOrt(RegisterAll(options, base));
-  } catch (const std::exception& e) {
-    return Api().CreateStatus(ORT_FAIL, e.what());
-  }
+  return Register(options, base, kTable, AllOperators);
+}
+
+extern "C" __attribute__((visibility("default"))) OrtStatus* polyop_register_accelerator(OrtSessionOptions* options,
+                                                                                         const OrtApiBase* base) {
+  return polyop::onnxruntime::RegisterAccelerator(options, base);
 }

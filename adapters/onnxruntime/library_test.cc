@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/onnxruntime/accelerator.h"
 #include "adapters/onnxruntime/custom_op.h"
 
 struct OrtStatus {
@@ -23,6 +24,7 @@ struct OrtCustomOpDomain {
 };
 struct OrtSessionOptions {
   std::vector<const OrtCustomOpDomain*> domains;
+  std::string opset;  // of the configuration; empty: it does not say
 };
 
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
@@ -95,6 +97,19 @@ class Runtime {
         options->domains.push_back(domain);
         return nullptr;
       };
+      a.HasSessionConfigEntry = [](const OrtSessionOptions* options, const char* key, int* has) noexcept -> OrtStatus* {
+        EXPECT_STREQ(key, "polyop.opset");
+        *has = options->opset.empty() ? 0 : 1;
+        return nullptr;
+      };
+      a.GetSessionConfigEntry = [](const OrtSessionOptions* options, const char*, char* value,
+                                   size_t* size) noexcept -> OrtStatus* {
+        const size_t wanted = options->opset.size() + 1;
+        if (*size < wanted) return Make(ORT_INVALID_ARGUMENT, "the buffer is too small");
+        options->opset.copy(value, wanted);
+        *size = wanted;
+        return nullptr;
+      };
       // A question that a custom operator asks in each shape inference: the answer is an error of this runtime.
       a.ShapeInferContext_GetInputCount = [](const OrtShapeInferContext*, size_t*) noexcept -> OrtStatus* {
         return Make(ORT_INVALID_ARGUMENT, ("runtime " + std::to_string(kHost)).c_str());
@@ -142,6 +157,10 @@ TEST(Registration, EachRuntimeIsServedByItsOwnApi) {
       const OrtCustomOp* of_first = first.domains[d]->ops[i];
       const OrtCustomOp* of_second = second.domains[d]->ops.at(i);
       EXPECT_NE(of_first, of_second);
+      if (of_first->InferOutputShapeFn == nullptr) {  // inputs may be left out between others
+        EXPECT_EQ(of_second->InferOutputShapeFn, nullptr);
+        continue;
+      }
       EXPECT_EQ(Message(of_first->InferOutputShapeFn(of_first, nullptr), First::record()), "runtime 1");
       EXPECT_EQ(Message(of_second->InferOutputShapeFn(of_second, nullptr), Second::record()), "runtime 2");
     }
@@ -185,6 +204,50 @@ TEST(Registration, ARuntimeThatIsTooOldIsToldOf) {
   EXPECT_EQ(Message(RegisterCustomOps(&options, Old::base()), Old::record()),
             "polyop needs ONNX Runtime 1.17 or newer, this is 1.16.3");
   EXPECT_TRUE(options.domains.empty());
+}
+
+// From which opset on the accelerator answers to nodes of this name; 0: it does not.
+int AnsweredSince(const OrtSessionOptions& options, const std::string& op_type) {
+  int since = 0;
+  for (const OrtCustomOpDomain* domain : options.domains) {
+    EXPECT_EQ(domain->name, "");
+    for (const OrtCustomOp* op : domain->ops) {
+      if (op->GetName(op) != op_type) continue;
+      EXPECT_TRUE(since == 0 || since == op->GetStartVersion(op)) << "one version of an operator is possible";
+      since = op->GetStartVersion(op);
+    }
+  }
+  return since;
+}
+
+TEST(Accelerator, AnswersFromTheFirstOpsetOfEqualMeaning) {
+  using Only = Runtime<6>;
+  if (FindOpByNode("polyop", "RoiAlign", nullptr) == nullptr) GTEST_FAIL() << "this build lacks onnx_roi_align";
+  const auto since = [](const char* opset, const char* op_type) {
+    OrtSessionOptions options;
+    options.opset = opset;
+    EXPECT_EQ(Message(RegisterAccelerator(&options, Only::base()), Only::record()), "");
+    return AnsweredSince(options, op_type);
+  };
+  EXPECT_EQ(since("", "RoiAlign"), 16);   // 10 had another default
+  EXPECT_EQ(since("11", "RoiAlign"), 1);  // no version of a kernel of the runtime's own
+  EXPECT_EQ(since("22", "RoiAlign"), 1);
+  EXPECT_EQ(since("9", "RoiAlign"), 0);  // there was none
+  EXPECT_EQ(since("", "NonMaxSuppression"), 10);
+  EXPECT_EQ(since("17", "NonMaxSuppression"), 11);
+  EXPECT_EQ(since("", "GridSample"), 1);
+}
+
+TEST(Accelerator, AWrongOpsetIsTold) {
+  using Only = Runtime<7>;
+  for (const char* wrong : {"x", "0", "-3", "12 ", "11111111111111111111"}) {
+    OrtSessionOptions options;
+    options.opset = wrong;
+    const std::string message = Message(RegisterAccelerator(&options, Only::base()), Only::record());
+    EXPECT_EQ(message, "session configuration 'polyop.opset' is not the number of an opset") << wrong;
+    EXPECT_TRUE(options.domains.empty());
+    EXPECT_TRUE(Only::record().statuses.empty());
+  }
 }
 
 }  // namespace

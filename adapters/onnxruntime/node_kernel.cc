@@ -223,6 +223,11 @@ Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, 
   for (int o = 0; o < custom_op.signature().num_outputs(); ++o) {
     made->wanted_.push_back(OutputIsNamed(info, static_cast<size_t>(o)));
   }
+  const bool own = custom_op.kernel().launch != nullptr;
+  if (custom_op.standard() != 0 && (!own || custom_op.op().leave_to_standard != nullptr)) {
+    const Status status = RuntimeKernel::Create(custom_op, info, made->params_.get(), &made->runtime_kernel_);
+    if (!status.ok() && !own) return status.WithPrefix(made->prefix_);
+  }
   *kernel = std::move(made);
   return Status::Ok();
 }
@@ -236,6 +241,7 @@ Status NodeKernel::Run(OrtKernelContext* context) const {
   for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &inputs[i]));
   NodeOutputs outputs(context, custom_op_, wanted_);
   const Op& op = custom_op_.op();
+  if (LeaveToRuntime(inputs)) return RunRuntimeKernel(context, inputs, outputs);
 #if POLYOP_CUDA
   if (custom_op_.kernel().device == Device::kCuda) {
     StreamBackend device(context);
@@ -247,6 +253,33 @@ Status NodeKernel::Run(OrtKernelContext* context) const {
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
   return Call(op, Device::kCpu, params_.get(), inputs, outputs, &kernel_context);
+}
+
+bool NodeKernel::LeaveToRuntime(std::span<const AnyTensor> inputs) const {
+  if (runtime_kernel_ == nullptr) return false;
+  return custom_op_.kernel().launch == nullptr || custom_op_.op().leave_to_standard(params_.get(), inputs);
+}
+
+// The call is checked as any other, and its outputs' shapes are found: as the reference kernel's, which is in f64.
+Status NodeKernel::RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs,
+                                    OutputSource& wanted) const {
+  const Signature& signature = custom_op_.signature();
+  std::vector<AnyTensor> in_double(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (signature.input(static_cast<int>(i)).type_variable < 0) continue;
+    in_double[i].dtype = DType::kF64;
+    in_double[i].data = nullptr;
+  }
+  PreparedCall call;
+  POLYOP_RETURN_IF_ERROR(Prepare(custom_op_.op(), Device::kReference, params_.get(), in_double, wanted, &call));
+  std::vector<AnyTensor> outputs(call.output_span().begin(), call.output_span().end());
+  for (size_t o = 0; o < outputs.size(); ++o) outputs[o].dtype = custom_op_.kernel().outputs[o];
+  if (!call.empty) return runtime_kernel_->Run(context, inputs, outputs);
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    void* data = nullptr;
+    POLYOP_RETURN_IF_ERROR(wanted.Allocate(static_cast<int>(o), outputs[o].dtype, outputs[o].shape, &data));
+  }
+  return Status::Ok();
 }
 
 }  // namespace polyop::onnxruntime

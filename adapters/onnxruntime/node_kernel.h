@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "adapters/onnxruntime/custom_op.h"
+#include "adapters/onnxruntime/runtime_kernel.h"
 
 namespace polyop::onnxruntime {
 
@@ -24,12 +25,16 @@ class NodeKernel {
  private:
   explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}
   Status Run(OrtKernelContext* context) const;
+  bool LeaveToRuntime(std::span<const AnyTensor> inputs) const;
+  Status RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs, OutputSource& wanted) const;
 
   const CustomOp& custom_op_;
   bool reference_ = false;
   Params params_;
   std::string prefix_;        // "mmcv::MMCVRoiAlign (node 'roi'): "
   std::vector<bool> wanted_;  // per output of the signature
+  // In the place of a standard operator: the runtime's own kernel, if it may be called.
+  std::unique_ptr<RuntimeKernel> runtime_kernel_;
 };
 
 }  // namespace polyop::onnxruntime

@@ -13,16 +13,20 @@ namespace polyop::onnxruntime {
 /// The oldest API that has everything used here (shape inference, ParallelFor): ONNX Runtime 1.17.
 inline constexpr uint32_t kOldestApi = 17;
 
-/// An ONNX Runtime that registered the library: its API and the version of it.
+/// An ONNX Runtime that registered the library: its API and the version of it, and its own release, 1.N.
 struct Host {
   const OrtApi* api = nullptr;
   uint32_t version = 0;
+  uint32_t release = 0;
 };
 
 /// What ONNX Runtimes before these versions lack: a type for the outputs of variadic operators that come in several
 /// types; a type of outputs that shape inference says; a check of the index there, so that an output which the node
 /// left out is written past the end of a list.
 inline constexpr uint32_t kTypesOfVariadic = 18, kTypesByInference = 19, kChecksOutputIndex = 29;
+
+/// The first release that was seen to infer shapes where a node leaves out an input before another; 1.20 crashes.
+inline constexpr uint32_t kInfersBesideMissing = 31;
 
 /// The host that this thread works for. A process may hold several ONNX Runtimes, and what one of them made none but
 /// its own API may touch.

@@ -93,6 +93,13 @@ const Kernel* FindKernel(const Op& op, Device device, std::span<const InferredIn
   return nullptr;
 }
 
+// In the place of a standard operator a type that may vary is that of the first input.
+DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const InferredInput> inputs) {
+  const Signature& signature = *custom_op.op().signatures[kernel.signature].signature;
+  const bool varies = custom_op.standard() != 0 && signature.output(output).type_variable >= 0;
+  return varies && inputs[0].has_type ? inputs[0].dtype : kernel.outputs[output];
+}
+
 }  // namespace
 
 Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
@@ -106,6 +113,10 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
     shapes[i].present = false;
   }
   const Kernel* kernel = FindKernel(op, custom_op.kernel().device, inputs, shapes);
+  if (kernel == nullptr && custom_op.standard() != 0) {  // a type of the runtime's own kernels
+    std::vector<InferredInput> of_any_type(count);
+    kernel = FindKernel(op, custom_op.kernel().device, of_any_type, shapes);
+  }
   if (kernel == nullptr) return Status::Ok();
   InferenceAttributes attributes(context);
   Params params;
@@ -126,7 +137,8 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
     if (resolved.signature->output(o).optional && TheHost().version < kChecksOutputIndex) continue;
     Dims<SymbolicDim> output;
     if (!evaluator.Output(o, &output).ok()) continue;
-    const Status status = SetShape(context, static_cast<size_t>(o), kernel->outputs[o], output);
+    const DType type = OutputType(custom_op, *kernel, o, inputs);
+    const Status status = SetShape(context, static_cast<size_t>(o), type, output);
     if (!status.ok() && !resolved.signature->output(o).optional) return status;
   }
   return Status::Ok();

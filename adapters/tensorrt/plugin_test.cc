@@ -311,7 +311,7 @@ TEST_P(TensorRTPlugin, DoesWhatADirectCallDoes) {
   if (!testing::HasGpuKernels(op)) return;
   int played = 0;
   const Signature& signature = *op.signatures[0].signature;
-  for (uint32_t seed = 0; seed < 3000 && played < 40; ++seed) {
+  for (uint32_t seed = 0; seed < 3000 && played < testing::Rounds(40); ++seed) {
     std::mt19937 rng(seed);
     RandomCall call = testing::MakeRandomCall(op, [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); });
     // Outputs that an attribute asks for.

@@ -5,6 +5,7 @@
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adapters/torch/arguments.h"
@@ -97,6 +99,38 @@ class TorchOutputs : public OutputSource {
  private:
   std::optional<torch::stable::Device> device_;
   std::vector<std::optional<Tensor>> made_;
+};
+
+// Tensors of the caller's.
+class GivenOutputs : public OutputSource {
+ public:
+  GivenOutputs(const Op& op, std::vector<Tensor> given, std::optional<torch::stable::Device> device)
+      : signature_(*op.signatures[0].signature), given_(std::move(given)), device_(device) {}
+  bool Wanted(int) override { return true; }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    const Tensor& t = given_[static_cast<size_t>(index)];
+    const std::string name = "output '" + std::string(signature_.output(index).name) + "'";
+    const bool there = device_ ? t.is_cuda() && t.device().index() == device_->index() : t.is_cpu();
+    if (!there) return InvalidArgument(name, " is on another device than the inputs");
+    const std::optional<DType> type = FromTorch(t.scalar_type());
+    if (type != dtype) {
+      return InvalidArgument(name, " has type ", type ? NameOf(*type) : "that polyop lacks", ", wanted ",
+                             NameOf(dtype));
+    }
+    const auto sizes = t.sizes();
+    const Shape got(std::span<const int64_t>(sizes.data(), sizes.size()));
+    if (!std::ranges::equal(got.span(), shape.span())) {
+      return InvalidArgument(name, " has shape ", ToString(got), ", wanted ", ToString(shape));
+    }
+    if (!t.is_contiguous()) return InvalidArgument(name, " is not contiguous");
+    *data = t.mutable_data_ptr();
+    return Status::Ok();
+  }
+
+ private:
+  const Signature& signature_;
+  std::vector<Tensor> given_;
+  std::optional<torch::stable::Device> device_;
 };
 
 #if POLYOP_CUDA
@@ -195,7 +229,7 @@ void Return(TorchOutputs& outputs, StableIValue* stack) {
   for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
 }
 
-Status CallWith(const Op& op, const void* params, const InputReader& inputs, TorchOutputs& outputs) {
+Status CallWith(const Op& op, const void* params, const InputReader& inputs, OutputSource& outputs) {
 #if POLYOP_CUDA
   if (inputs.device()) {
     const CurrentStream stream(*inputs.device());
@@ -206,23 +240,39 @@ Status CallWith(const Op& op, const void* params, const InputReader& inputs, Tor
   return Call(op, HostDeviceFor(op, inputs.views()), params, inputs.views(), outputs, &context);
 }
 
-void CallTaken(const Op& op, StableIValue* stack) {
-  const Arguments arguments = TakeArguments(op, stack);
-  const InputReader inputs(op, arguments.inputs);
+// Attributes are made and checked, then the operator runs.
+void Run(const Op& op, const Arguments& arguments, const InputReader& inputs, OutputSource& outputs) {
   CallAttributes attributes(op, arguments.attributes);
   Params params;
-  TorchOutputs outputs(inputs.device());
   Status status = op.MakeParams(NodeName(), attributes, &params);
   if (status.ok()) status = CallWith(op, params.get(), inputs, outputs);
   if (!status.ok()) Fail(op, status.message());
+}
+
+void CallTaken(const Op& op, StableIValue* stack) {
+  const Arguments arguments = TakeArguments(op, stack);
+  const InputReader inputs(op, arguments.inputs);
+  TorchOutputs outputs(inputs.device());
+  Run(op, arguments, inputs, outputs);
   Return(outputs, stack);
 }
 
+void CallTakenInto(const Op& op, StableIValue* stack) {
+  const Arguments arguments = TakeArguments(op, stack);
+  const Signature& signature = *op.signatures[0].signature;
+  std::vector<Tensor> given;
+  const StableIValue* const rest = stack + signature.num_inputs() + op.attributes.size();
+  for (int o = 0; o < signature.num_outputs(); ++o) given.push_back(torch::stable::detail::to<Tensor>(rest[o]));
+  const InputReader inputs(op, arguments.inputs);
+  GivenOutputs outputs(op, std::move(given), inputs.device());
+  Run(op, arguments, inputs, outputs);
+}
+
 // What went wrong, or null. The text lives until the thread's next call.
-const char* TryCall(const Op& op, StableIValue* stack) {
+const char* Try(void (*call)(const Op&, StableIValue*), const Op& op, StableIValue* stack) {
   static thread_local std::string message;
   try {
-    CallTaken(op, stack);
+    call(op, stack);
     return nullptr;
   } catch (const std::exception& error) {
     message = error.what();
@@ -235,8 +285,13 @@ const char* TryCall(const Op& op, StableIValue* stack) {
 // PyTorch throws, not this library, so it need not share a C++ runtime with PyTorch. Nothing here has a destructor that
 // the throw would have to run.
 void CallOperator(const Op& op, StableIValue* stack) {
-  const char* message = TryCall(op, stack);
+  const char* message = Try(&CallTaken, op, stack);
   if (message != nullptr) aoti_torch_check(false, "CallOperator", __FILE__, __LINE__, message);
+}
+
+void CallOperatorInto(const Op& op, StableIValue* stack) {
+  const char* message = Try(&CallTakenInto, op, stack);
+  if (message != nullptr) aoti_torch_check(false, "CallOperatorInto", __FILE__, __LINE__, message);
 }
 
 }  // namespace polyop::torch_adapter

@@ -11,4 +11,8 @@ namespace polyop::torch_adapter {
 /// An error is reported to PyTorch, which throws it through this frame and hands it on to Python.
 void CallOperator(const Op& op, StableIValue* stack);
 
+/// The same for a call whose outputs are there: contiguous tensors behind the attributes, of the types and shapes that
+/// the operator makes. Nothing is left on the stack.
+void CallOperatorInto(const Op& op, StableIValue* stack);
+
 }  // namespace polyop::torch_adapter

@@ -20,30 +20,64 @@ void Boxed(StableIValue* stack, uint64_t, uint64_t) {
   CallOperator(*AllOps()[kNumber], stack);
 }
 
-using BoxedKernel = void (*)(StableIValue*, uint64_t, uint64_t);
+template <size_t kNumber>
+void BoxedInto(StableIValue* stack, uint64_t, uint64_t) {
+  CallOperatorInto(*AllOps()[kNumber], stack);
+}
+
+struct BoxedKernels {
+  void (*call)(StableIValue*, uint64_t, uint64_t);
+  void (*call_into)(StableIValue*, uint64_t, uint64_t);
+};
 
 template <size_t... kNumbers>
-constexpr std::array<BoxedKernel, sizeof...(kNumbers)> MakeKernels(std::index_sequence<kNumbers...>) {
-  return {&Boxed<kNumbers>...};
+constexpr std::array<BoxedKernels, sizeof...(kNumbers)> MakeKernels(std::index_sequence<kNumbers...>) {
+  return {BoxedKernels{&Boxed<kNumbers>, &BoxedInto<kNumbers>}...};
 }
 constexpr auto kKernels = MakeKernels(std::make_index_sequence<kMostOperators>());
 
+// A namespace of PyTorch's. It unregisters when it goes.
+class Operators {
+ public:
+  explicit Operators(const char* name)
+      : schemas_(StableLibrary::Kind::DEF, name, nullptr, __FILE__, __LINE__),
+        cpu_(StableLibrary::Kind::IMPL, name, "CPU", __FILE__, __LINE__)
+#if POLYOP_CUDA
+        ,
+        cuda_(StableLibrary::Kind::IMPL, name, "CUDA", __FILE__, __LINE__)
+#endif
+  {
+  }
+
+  void Add(const char* name, const std::string& schema, void (*kernel)(StableIValue*, uint64_t, uint64_t)) {
+    schemas_.def(schema.c_str());
+    cpu_.impl(name, kernel);
+#if POLYOP_CUDA
+    cuda_.impl(name, kernel);
+#endif
+  }
+
+ private:
+  StableLibrary schemas_, cpu_;
+#if POLYOP_CUDA
+  StableLibrary cuda_;
+#endif
+};
+
+// torch.ops.polyop.<name>; and torch.ops.polyop_into.<name>, which writes outputs that the caller has, without fake
+// kernels and gradients.
 void Register() {
-  static std::unique_ptr<StableLibrary> schemas, kernels,
-      cuda_kernels;  // they unregister when they go: at the program's end
-  if (schemas) return;
+  static std::unique_ptr<Operators> operators, into;  // until the program's end
+  if (operators) return;
   if (const Status names = CheckRegistry(); !names.ok()) throw std::runtime_error("polyop: " + names.message());
   const auto ops = AllOps();
   if (ops.size() > kMostOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
-  schemas = std::make_unique<StableLibrary>(StableLibrary::Kind::DEF, "polyop", nullptr, __FILE__, __LINE__);
-  kernels = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "polyop", "CPU", __FILE__, __LINE__);
-#if POLYOP_CUDA
-  cuda_kernels = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "polyop", "CUDA", __FILE__, __LINE__);
-#endif
+  operators = std::make_unique<Operators>("polyop");
+  into = std::make_unique<Operators>("polyop_into");
   for (size_t i = 0; i < ops.size(); ++i) {
-    schemas->def(SchemaOf(*ops[i]).c_str());
-    kernels->impl(std::string(ops[i]->name).c_str(), kKernels[i]);
-    if (cuda_kernels) cuda_kernels->impl(std::string(ops[i]->name).c_str(), kKernels[i]);
+    const std::string name(ops[i]->name);
+    operators->Add(name.c_str(), SchemaOf(*ops[i]), kKernels[i].call);
+    if (OutputsCanBeGiven(*ops[i])) into->Add(name.c_str(), SchemaInto(*ops[i]), kKernels[i].call_into);
   }
 }
 

@@ -42,9 +42,8 @@ std::string AttributeSchema(const AttrInfo& info, const void* params) {
   return with_default("str", "\"" + value.text + "\"");
 }
 
-}  // namespace
-
-std::string SchemaOf(const Op& op) {
+// "roi_align(Tensor input, Tensor rois, *, int output_height=1, …": all arguments of a call.
+std::string Arguments(const Op& op) {
   const Signature& signature = *op.signatures[0].signature;
   std::string text = std::string(op.name) + "(";
   for (int i = 0; i < signature.num_inputs(); ++i) {
@@ -59,12 +58,38 @@ std::string SchemaOf(const Op& op) {
   for (size_t a = 0; a < op.attributes.size(); ++a) {
     text += std::string(a == 0 ? ", *" : "") + ", " + AttributeSchema(op.attributes[a], params.get());
   }
-  text += ") -> ";
+  return text;
+}
+
+}  // namespace
+
+std::string SchemaOf(const Op& op) {
+  const Signature& signature = *op.signatures[0].signature;
+  std::string text = Arguments(op) + ") -> ";
   const int outputs = signature.num_outputs();
   if (outputs == 1) return text + "Tensor";
   text += "(";
   for (int o = 0; o < outputs; ++o) text += o ? ", Tensor" : "Tensor";
   return text + ")";
+}
+
+std::string SchemaInto(const Op& op) {
+  const Signature& signature = *op.signatures[0].signature;
+  std::string text = Arguments(op) + (op.attributes.empty() ? ", *" : "");
+  for (int o = 0; o < signature.num_outputs(); ++o) {
+    text += ", Tensor(o" + std::to_string(o) + "!) " + std::string(signature.output(o).name);
+  }
+  return text + ") -> ()";
+}
+
+bool OutputsCanBeGiven(const Op& op) {
+  for (const OpSignature& form : op.signatures) {
+    for (int o = 0; o < form.signature->num_outputs(); ++o) {
+      const TensorSpec& spec = form.signature->output(o);
+      if (spec.optional || spec.pending()) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace polyop::torch_adapter

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <thread>
 
+#include "adapters/onnxruntime/accelerator.h"
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/ort_api.h"
 #include "cli/base/failure.h"
+#include "cli/base/model.h"
 
 // The adapter is linked in; ONNX Runtime calls it as it would call the library's.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
@@ -131,6 +133,20 @@ std::string TensorInfo::Text() const {
   return text + "]";
 }
 
+// The version of the default domain that the model is written in.
+int64_t OpsetOf(const std::string& path, const SessionOptions& options) {
+  onnx::ModelProto model;
+  if (options.model.empty()) {
+    model = LoadModel(path);
+  } else if (!model.ParseFromString(options.model)) {
+    throw Failure(kBadFile, "'" + path + "' is not an ONNX model");
+  }
+  for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
+    if (opset.domain().empty() || opset.domain() == "ai.onnx") return opset.version();
+  }
+  return 1;
+}
+
 struct Session::Impl {
   Ort::Env env{nullptr};
   Ort::Session session{nullptr};
@@ -149,6 +165,10 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
     Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
+    if (options.accelerate) {
+      session_options.AddConfigEntry(onnxruntime::kOpsetKey, std::to_string(OpsetOf(path, options)).c_str());
+      Ort::ThrowOnError(onnxruntime::RegisterAccelerator(session_options, loaded.base));
+    }
     for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
     onnxruntime::UseReferenceKernels(options.reference_kernels);
     if (options.model.empty()) {

@@ -16,6 +16,7 @@ inline constexpr int kMaxThreads = 1024;
 struct SessionOptions {
   std::string onnxruntime;             // path of libonnxruntime.so; "" looks for it
   std::vector<std::string> libraries;  // further custom-op libraries
+  bool accelerate = false;             // polyop's kernels in the place of ONNX Runtime's own
   int threads = 0;                     // 0: as many as the machine has cores
   bool reference_kernels = false;      // polyop's operators by their naive kernels
   std::string model;                   // the model's bytes; "" reads the file

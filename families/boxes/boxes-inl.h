@@ -123,12 +123,13 @@ inline bool OverlapsAny(const BoxArrays& candidates, int64_t i, const BoxArrays&
 /// Greedy suppression of `count` boxes that come by falling score: a box stays unless it overlaps one that stayed
 /// before. Boxes: `bool Overlaps(candidate, begin, end) const`, whether a candidate overlaps any of the boxes kept as
 /// numbers [begin, end); `void Keep(candidate, number) const`; `kNanosecondsPerPair`. Stops at `most` boxes; returns
-/// how many stay. With a context, blocks of candidates are tested in parallel against what was kept before them.
+/// how many stay. With a context, blocks of candidates are tested in parallel against what was kept before them. A call
+/// may go on from candidate `first`, of those before which `kept` were kept.
 template <class Boxes>
-int64_t SuppressGreedily(const Boxes& boxes, int64_t count, int64_t most, const Context* context = nullptr) {
+int64_t SuppressGreedily(const Boxes& boxes, int64_t count, int64_t most, const Context* context = nullptr,
+                         int64_t first = 0, int64_t kept = 0) {
   constexpr int64_t kBlock = 256;
-  int64_t kept = 0;
-  for (int64_t block = 0; block < count && kept < most; block += kBlock) {
+  for (int64_t block = first; block < count && kept < most; block += kBlock) {
     const int64_t size = std::min(kBlock, count - block), before = context != nullptr ? kept : 0;
     bool suppressed[kBlock] = {};
     const auto test = [&](int64_t begin, int64_t end) {

@@ -24,6 +24,8 @@ struct BoxOverlap {
     return overlap;
   }
   POLYOP_HD bool More(double threshold) const { return intersection > threshold * united; }
+  /// Boxes that share nothing have no IoU of 0 or more.
+  POLYOP_HD bool AtLeast(double threshold) const { return intersection > 0 && intersection >= threshold * united; }
 
  private:
   POLYOP_HD static double Length(float low, float high, double offset) {

@@ -33,7 +33,7 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(
-      SortedSets::Sort(cuda, pictures * classes, count, score_of, false, rule.score_threshold, most, &sorted));
+      SortedSets::Sort(cuda, pictures * classes, count, score_of, BoxesAbove{rule.score_threshold}, most, &sorted));
   const auto overlaps_in_set = [=] POLYOP_HD(int64_t set, int32_t a, int32_t b) {
     int64_t label;
     const int64_t picture = by_classes.Split(set, &label);
@@ -55,8 +55,8 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
     const bool stays = (bits[set * words + rank / 64] >> (rank % 64) & 1) != 0;
     return stays ? score_of(set, sorted.order[set * count + rank]) : NAN;
   };
-  POLYOP_RETURN_IF_ERROR(
-      SortedSets::Sort(cuda, pictures, per_picture, kept_score, false, rule.score_threshold, per_picture, &detections));
+  POLYOP_RETURN_IF_ERROR(SortedSets::Sort(cuda, pictures, per_picture, kept_score, BoxesAbove{rule.score_threshold},
+                                          per_picture, &detections));
   float* const to_dets = dets.data();
   int32_t *const to_labels = labels.data(), *const to_index = index ? index->data() : nullptr;
   const bool clip = rule.clip_boxes;

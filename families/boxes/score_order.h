@@ -25,10 +25,11 @@ inline uint64_t Key(float score, int64_t index) {
   return static_cast<uint64_t>(FallingKey(score)) << 32 | static_cast<uint64_t>(index);
 }
 
+inline bool Before(int64_t a, int64_t b) { return static_cast<uint64_t>(a) < static_cast<uint64_t>(b); }
+
 // Sorts keys, and leaves their indices in their place.
 inline void SortKeys(int64_t* keys, int64_t count) {
-  std::sort(keys, keys + count,
-            [](int64_t a, int64_t b) { return static_cast<uint64_t>(a) < static_cast<uint64_t>(b); });
+  std::sort(keys, keys + count, Before);
   for (int64_t i = 0; i < count; ++i) keys[i] &= 0xFFFFFFFF;
 }
 
@@ -37,23 +38,38 @@ inline void SortKeys(int64_t* keys, int64_t count) {
 /// Boxes that one call can order: their indices have 32 bits.
 inline constexpr int64_t kMaxOrdered = int64_t{1} << 32;
 
-/// Fills `order` with 0, 1, … sorted by falling score: equal scores keep the lower index first, NaN comes last.
-inline void SortByFallingScore(const float* scores, std::span<int64_t> order) {
-  const auto count = static_cast<int64_t>(order.size());
-  for (int64_t i = 0; i < count; ++i)
-    order[static_cast<size_t>(i)] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
-  score_order_internal::SortKeys(order.data(), count);
+/// Sorted by falling score, equal scores have the lower index first, and NaN comes last. A sequence of places is found
+/// in two steps: their keys, unsorted, of all scores or of those above a threshold, which NaN is not; and then their
+/// order, as far as it is needed.
+inline int64_t ScoreKeys(const float* scores, int64_t count, int64_t* keys) {
+  for (int64_t i = 0; i < count; ++i) keys[i] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
+  return count;
 }
-
-/// Fills `order` with the places of the scores above `threshold`, sorted in the same way; returns how many they are.
-/// NaN is not above anything. `order` has room for `count`.
-inline int64_t SortAbove(const float* scores, int64_t count, float threshold, int64_t* order) {
+inline int64_t ScoreKeysAbove(const float* scores, int64_t count, float threshold, int64_t* keys) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    order[found] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
+    keys[found] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
     found += scores[i] > threshold;
   }
-  score_order_internal::SortKeys(order, found);
+  return found;
+}
+/// Makes the `first` best of the keys places, in their order; the rest stay keys.
+inline void SortFirst(int64_t* keys, int64_t count, int64_t first) {
+  if (first < count) std::nth_element(keys, keys + first, keys + count, score_order_internal::Before);
+  score_order_internal::SortKeys(keys, first);
+}
+
+/// Fills `order` with the places of all scores, sorted.
+inline void SortByFallingScore(const float* scores, std::span<int64_t> order) {
+  const auto count = static_cast<int64_t>(order.size());
+  SortFirst(order.data(), ScoreKeys(scores, count, order.data()), count);
+}
+
+/// Fills `order` with the places of the scores above `threshold`, sorted; returns how many they are. `order` has room
+/// for `count`.
+inline int64_t SortAbove(const float* scores, int64_t count, float threshold, int64_t* order) {
+  const int64_t found = ScoreKeysAbove(scores, count, threshold, order);
+  SortFirst(order, found, found);
   return found;
 }
 

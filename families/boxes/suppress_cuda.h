@@ -9,6 +9,13 @@
 
 namespace polyop {
 
+/// The boxes above a score, which NaN is not, or all.
+struct BoxesAbove {
+  float threshold;
+  bool all = false;
+  POLYOP_HD bool operator()(float score, int64_t) const { return all || score > threshold; }
+};
+
 /// Boxes of several sets of the same size, each set by falling score.
 struct SortedSets {
   int64_t sets = 0, size = 0;
@@ -17,10 +24,10 @@ struct SortedSets {
 
   POLYOP_HD int64_t words() const { return (size + 63) / 64; }
 
-  /// score(set, box). All boxes take part, NaN last, or only those above `threshold`, at most `most` of a set.
-  template <class Score>
-  static Status Sort(const CudaContext& cuda, int64_t sets, int64_t size, const Score& score, bool all, float threshold,
-                     int64_t most, SortedSets* sorted) {
+  /// score(set, box); takes_part(score, box). At most `most` of a set take part; NaN comes last.
+  template <class Score, class TakesPart>
+  static Status Sort(const CudaContext& cuda, int64_t sets, int64_t size, const Score& score,
+                     const TakesPart& takes_part, int64_t most, SortedSets* sorted) {
     if (size > 0 && sets > INT32_MAX / size) {
       return InvalidArgument("'scores': ", sets, " sets of ", size, " boxes, wanted fewer than 2^31 boxes");
     }
@@ -30,7 +37,7 @@ struct SortedSets {
       int64_t box;
       const int64_t set = by_size.Split(i, &box);
       const float value = score(set, box);
-      const uint64_t left_out = all || value > threshold ? 0 : 1;
+      const uint64_t left_out = takes_part(value, box) ? 0 : 1;
       pairs.keys[i] = static_cast<uint64_t>(set) << 33 | left_out << 32 | FallingKey(value);
       pairs.values[i] = static_cast<int32_t>(box);
     }));
@@ -44,8 +51,8 @@ struct SortedSets {
       int64_t begin = 0, end = size;
       while (begin < end) {
         const int64_t middle = (begin + end) / 2;
-        const bool takes_part = (pairs.keys[set * size + middle] >> 32 & 1) == 0;
-        (takes_part ? begin : end) = takes_part ? middle + 1 : middle;
+        const bool in = (pairs.keys[set * size + middle] >> 32 & 1) == 0;
+        (in ? begin : end) = in ? middle + 1 : middle;
       }
       count[set] = static_cast<int32_t>(begin < limit ? begin : limit);
     });

@@ -1,15 +1,17 @@
-"""Pooling of rois by samples, in torch: what the formulas of RoIAlign's kinds share."""
+"""Pooling of upright and of turned boxes by bilinear samples, in torch: what the formulas of RoIAlign's kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from polyop.formulas.bilinear_formula import bilinear
 
-def by_samples(
+
+def _by_samples(
     sizes: Tensor, bins: tuple[int, int], ratio: int, pool: Callable[[Any, Any, Any, Tensor], Tensor]
 ) -> Tensor:
     """Pools rois whose `sizes` [R, 2] are (height, width) in pixels.
@@ -25,7 +27,7 @@ def by_samples(
     if sizes.is_meta or len(sizes) == 0:  # no sizes to look at, and the shape is the same
         return pool(slice(None), 1, 1, counts)
     if torch.jit.is_tracing() or torch.compiler.is_compiling():
-        most = counts.amax(0)
+        most = torch.cat([counts, counts.new_ones(1, 2)]).amax(0)  # of no rois, too
         return pool(slice(None), most[0], most[1], counts)
     pieces, places = [], []
     for ny, nx in counts.unique(dim=0).tolist():
@@ -35,7 +37,7 @@ def by_samples(
     return torch.cat(pieces)[torch.cat(places).argsort()]
 
 
-def bin_samples(start: Tensor, size: Tensor, bins: int, samples: Any, counts: Tensor) -> Tensor:
+def _bin_samples(start: Tensor, size: Tensor, bins: int, samples: Any, counts: Tensor) -> Tensor:
     """Where the samples of an axis lie: [R, bins, samples]."""
     at = torch.arange(samples, dtype=start.dtype, device=start.device) + 0.5
     bin_of = torch.arange(bins, device=start.device).reshape(bins, 1)
@@ -43,7 +45,7 @@ def bin_samples(start: Tensor, size: Tensor, bins: int, samples: Any, counts: Te
     return start[:, None, None] + size[:, None, None] / bins * (bin_of + part)
 
 
-def pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
+def _pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
     """[R, oh, ow, ny, nx, C], of which the first counts [R, 2] of ny and nx are a roi's -> [R, C, oh, ow]."""
     ny, nx = samples.shape[3:5]
     rows = torch.arange(ny, device=samples.device).reshape(ny, 1) < counts[:, :1, None]
@@ -58,3 +60,68 @@ def pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
         pooled = torch.cat([samples.flatten(3, 4), lowest.flatten(3, 4)], 3).amax(3)  # ny or nx may be 0
         pooled = torch.where(pooled > -torch.inf, pooled, 0)
     return pooled.permute(0, 3, 1, 2)
+
+
+def pool_upright(
+    input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str, aligned: int
+) -> Tensor:
+    """Boxes (x1, y1, x2, y2) [R, 4] in pixels of `input` [N, C, H, W], of the pictures [R] -> [R, C, oh, ow]."""
+    corners = corners - (0.5 if aligned else 0.0)
+    size = corners[:, 2:] - corners[:, :2]
+    size = size if aligned else size.clamp(min=1)
+
+    def pool(which: Any, ny: Any, nx: Any, counts: Tensor) -> Tensor:
+        start, extent = corners[which], size[which]
+        y = _bin_samples(start[:, 1], extent[:, 1], bins[0], ny, counts[:, 0])[:, :, None, :, None]
+        x = _bin_samples(start[:, 0], extent[:, 0], bins[1], nx, counts[:, 1])[:, None, :, None, :]
+        y, x = torch.broadcast_tensors(y, x)
+        index = picture[which].long()[:, None, None, None, None].expand_as(y)
+        return _pool_bins(bilinear(input, index, y, x, clamp=True), counts, mode)
+
+    return _by_samples(size.flip(1), bins, sampling_ratio, pool)
+
+
+def pool_turned(
+    input: Tensor,
+    picture: Tensor,
+    boxes: Tensor,
+    bins: tuple[int, int],
+    sampling_ratio: int,
+    aligned: int,
+    clockwise: int,
+) -> Tensor:
+    """The same of boxes (centre x, centre y, width, height, angle) [R, 5], averaged."""
+    centre = boxes[:, :2] - (0.5 if aligned else 0.0)
+    size = boxes[:, 2:4] if aligned else boxes[:, 2:4].clamp(min=1)
+    angle = -boxes[:, 4] if clockwise else boxes[:, 4]
+
+    def pool(which: Any, ny: Any, nx: Any, counts: Tensor) -> Tensor:
+        extent = size[which]
+        v = _bin_samples(-extent[:, 1] / 2, extent[:, 1], bins[0], ny, counts[:, 0])[:, :, None, :, None]
+        u = _bin_samples(-extent[:, 0] / 2, extent[:, 0], bins[1], nx, counts[:, 1])[:, None, :, None, :]
+        turn, middle = angle[which][:, None, None, None, None], centre[which][:, :, None, None, None, None]
+        cosine, sine = torch.cos(turn), torch.sin(turn)
+        x = v * sine + u * cosine + middle[:, 0]
+        y = v * cosine - u * sine + middle[:, 1]
+        index = picture[which].long()[:, None, None, None, None].expand_as(y)
+        return _pool_bins(bilinear(input, index, y, x, clamp=True), counts, "avg")
+
+    return _by_samples(size.flip(1), bins, sampling_ratio, pool)
+
+
+def pool_from_levels(
+    boxes: Tensor, size: Tensor, feats: Sequence[Tensor], strides: Sequence[float], finest_scale: int,
+    pool: Callable[[Tensor, Tensor, float], Tensor],
+) -> Tensor:  # fmt: skip
+    """Each box from the level of its `size` [R, 2]; `pool(feature map, boxes, scale)` pools boxes of one.
+
+    Every level pools all boxes, those of others without an extent: how many a level has is no fixed size.
+    """
+    area = (size[:, 0] * size[:, 1]).sqrt() / finest_scale
+    level = torch.where(area > 0, torch.log2(area + 1e-6).floor(), 0).clamp(0, len(feats) - 1)
+    total: Tensor | int = 0
+    for i, (feat, stride) in enumerate(zip(feats, strides, strict=True)):
+        mine = level == i
+        pooled = pool(feat, torch.where(mine[:, None], boxes, 0), 1 / stride)
+        total = total + torch.where(mine[:, None, None, None], pooled, 0)
+    return total

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 
 def scan(values: str, indices: str, *, rank: int, axis: int, backwards: bool, greatest: bool) -> str:
-    """Statements that make `values` and `indices` (i64) of `input`; NaN is beyond every number, of equals the last counts."""
+    """Statements that make `values` and `indices` (i64) of `input`; NaN is beyond every number, of equals the last counts.
+
+    A Scan must name the type that it runs in: double, which holds all elements but integers beyond 2^53.
+    """
+    shape = f"[{', '.join(f'extent_{d}' for d in range(rank) if d != axis % rank)}]" if rank > 1 else ""
     others = [d for d in range(rank) if d != axis % rank]
     beats = "GreaterOrEqual" if greatest else "LessOrEqual"
     way = int(backwards)
-    shape = f"[{', '.join(f'extent_{d}' for d in others)}]" if others else ""
     return f"""
         extents = Shape (input)
         axis = Constant <value = int64 {{{axis % rank}}}> ()
@@ -18,23 +21,26 @@ def scan(values: str, indices: str, *, rank: int, axis: int, backwards: bool, gr
         places = Range (zero, length, step)
         others = Constant <value = int64[{len(others)}] {{{", ".join(map(str, others))}}}> ()
         slice = Gather (extents, others)
-        infinity = Constant <value_float = 3.4e38> ()
-        beyond = Mul (infinity, infinity)
-        worst = {"Neg" if greatest else "Identity"} (beyond)
-        first = Expand (worst, slice)
-        first_place = Expand (zero, slice)
-        last, last_place, {values}, {indices} = Scan <num_scan_inputs = 2, scan_input_axes = [{axis % rank}, 0],
+        wide = Cast <to = 11> (input)
+        nothing = Constant <value = double {{0}}> ()
+        first = Expand (nothing, slice)
+        nowhere = Constant <value = int64 {{-1}}> ()
+        first_place = Expand (nowhere, slice)
+        last, last_place, extremes, {indices} = Scan <num_scan_inputs = 2, scan_input_axes = [{axis % rank}, 0],
             scan_input_directions = [{way}, 0], scan_output_axes = [{axis % rank}, {axis % rank}],
             scan_output_directions = [{way}, {way}],
-            body = running (float{shape} best, int64{shape} best_place, float{shape} value, int64 place)
-                => (float{shape} next, int64{shape} next_place, float{shape} next_value, int64{shape} next_index) {{
+            body = running (double{shape} best, int64{shape} best_place, double{shape} value, int64 place)
+                => (double{shape} next, int64{shape} next_place, double{shape} next_value, int64{shape} next_index) {{
                 beats = {beats} (value, best)
                 is_nan = IsNaN (value)
-                takes = Or (beats, is_nan)
+                is_first = Equal (best_place, nowhere)
+                beats_or_nan = Or (beats, is_nan)
+                takes = Or (beats_or_nan, is_first)
                 next = Where (takes, value, best)
                 next_place = Where (takes, place, best_place)
                 next_value = Identity (next)
                 next_index = Identity (next_place)
             }}>
-            (first, first_place, input, places)
+            (first, first_place, wide, places)
+        {values} = CastLike (extremes, input)
     """

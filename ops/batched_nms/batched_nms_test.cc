@@ -26,7 +26,7 @@ BatchedNms Make(int64_t topk, int64_t keep_topk, float score_threshold, float io
 
 TEST(BatchedNms, MatchesReference) {
   std::mt19937 rng(1);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const int64_t pictures = rng() % 4, count = rng() % 80, classes = rng() % 40;
     BatchedNms op = Make(static_cast<int64_t>(rng() % 30) - 3, static_cast<int64_t>(rng() % 50), 0.3f);
     op.background_label_id = static_cast<int64_t>(rng() % 4) - 1;

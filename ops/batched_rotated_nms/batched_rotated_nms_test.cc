@@ -18,7 +18,7 @@ HostTensor RandomBoxes(const Shape& shape, std::mt19937& rng) {
 
 TEST(BatchedRotatedNms, MatchesReference) {
   std::mt19937 rng(1);
-  for (int round = 0; round < 80; ++round) {
+  for (int round = 0; round < Rounds(80); ++round) {
     const int64_t pictures = rng() % 4, count = rng() % 60, classes = rng() % 20;
     BatchedRotatedNms op;
     op.topk = static_cast<int64_t>(rng() % 30) - 3;

@@ -45,7 +45,7 @@ TEST_P(CornerPoolTypes, MatchesReference) {
 TEST_P(CornerPoolTypes, NanAndInfinityAtRandomPlaces) {
   std::mt19937 rng(2);
   const double kOdd[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0, -0.0};
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const Shape shape{1, 2, 1 + static_cast<int64_t>(rng() % 20), 1 + static_cast<int64_t>(rng() % 90)};
     HostTensor input = HostTensor::Uniform(GetParam(), shape, rng, -3, 3);
     const uint32_t rarity = 1 + rng() % 100;

@@ -76,7 +76,7 @@ TEST_P(CumMaxTypes, MatchesReference) {
 TEST_P(CumMaxTypes, RandomRowsOfEveryKind) {
   std::mt19937 rng(2);
   const bool real = GetParam() != DType::kI32 && GetParam() != DType::kI64;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const Shape shape{1 + static_cast<int64_t>(rng() % 9), 1 + static_cast<int64_t>(rng() % 80)};
     HostTensor input = HostTensor::Uniform(GetParam(), shape, rng, -3, 3);
     const int kind = static_cast<int>(rng() % 5);

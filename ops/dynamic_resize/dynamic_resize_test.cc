@@ -29,7 +29,7 @@ TEST_P(DynamicResizeTest, RandomShapes) {
   std::mt19937 rng(2);
   std::uniform_int_distribution<int64_t> extent(1, 40);
   std::uniform_real_distribution<double> scale(0.3, 4);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < Rounds(60); ++i) {
     const Shape shape = {1 + i % 2, 1 + i % 3, extent(rng), extent(rng)};
     ExpectMatchesReference(DynamicResize{},
                            {HostTensor::Uniform(GetParam(), shape, rng), Scales(scale(rng), scale(rng))},

@@ -1,14 +1,12 @@
 #include <cstring>
-#include <limits>
 
+#include "kernels/cpu/check_indices.h"
 #include "ops/gather_topk/gather_topk.h"
 
 namespace polyop {
 namespace {
 
 // Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
-
-constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
 // The call with its element type erased.
 template <class I>
@@ -39,31 +37,6 @@ struct Gather {
   }
 };
 
-// The first index out of [0, num_rows), or kNone.
-template <class I>
-int64_t FirstWrong(const I* indices, int64_t begin, int64_t end, int64_t num_rows) {
-  for (int64_t i = begin; i < end; ++i) {
-    if (indices[i] < 0 || indices[i] >= num_rows) return i;
-  }
-  return kNone;
-}
-
-template <class I>
-Status Check(const Context& context, const Gather<I>& gather, int64_t picks) {
-  const int64_t grain = GrainFor(1.0);
-  const Scratch<int64_t> wrong = context.Allocate<int64_t>(Context::NumTasks(picks, grain));
-  if (!wrong) return Internal("out of memory: ", wrong.size(), " tasks");
-  context.ParallelFor(picks, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    wrong[task] = FirstWrong(gather.indices, begin, end, gather.num_rows);
-  });
-  for (int64_t task = 0; task < wrong.size(); ++task) {
-    if (wrong[task] == kNone) continue;
-    return InvalidArgument("'indices': element ", wrong[task], " is ", int64_t{gather.indices[wrong[task]]},
-                           ", wanted a value in [0, ", gather.num_rows, "), a row of 'data'");
-  }
-  return Status::Ok();
-}
-
 template <class T, class I, int kRank>
 Status GatherTopkCpu(const GatherTopk&, const Context& context, Tensor<const T, kAnyRank> data,
                      Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
@@ -75,7 +48,8 @@ Status GatherTopkCpu(const GatherTopk&, const Context& context, Tensor<const T, 
   gather.num_picks = indices.dim(kRank - 1);
   gather.row_bytes = sizeof(T);
   for (int d = kRank; d < data.rank(); ++d) gather.row_bytes *= data.dim(d);
-  POLYOP_RETURN_IF_ERROR(Check(context, gather, indices.size()));
+  POLYOP_RETURN_IF_ERROR(
+      CheckIndices(context, "indices", indices.data(), indices.size(), gather.num_rows, "a row of 'data'"));
   const double nanoseconds = 2.0 + static_cast<double>(gather.row_bytes) * 0.1;
   context.ParallelFor(indices.size(), GrainFor(nanoseconds),
                       [&](int64_t begin, int64_t end) { gather.Copy(begin, end); });

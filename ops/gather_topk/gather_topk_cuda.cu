@@ -1,5 +1,5 @@
+#include "core/words.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/words.h"
 #include "ops/gather_topk/gather_topk.h"
 
 namespace polyop {

@@ -20,7 +20,7 @@ TEST(GatherTopk, GathersRowsOfEachBatchEntry) {
 TEST(GatherTopk, MatchesReference) {
   std::mt19937 rng(1);
   const DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < Rounds(120); ++round) {
     Shape data, indices;
     for (uint32_t d = rng() % 3; d > 0; --d) {
       data.push_back(static_cast<int64_t>(rng() % 4));

@@ -23,7 +23,7 @@ class GridPriorsTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(GridPriorsTypes, MatchesReference) {
   std::mt19937 rng(1);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const int64_t anchors = static_cast<int64_t>(rng() % 10), height = static_cast<int64_t>(rng() % 40);
     const int64_t width = static_cast<int64_t>(rng() % 40);
     const GridPriors op{.stride_h = 1 + static_cast<int64_t>(rng() % 64),

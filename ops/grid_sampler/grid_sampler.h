@@ -50,6 +50,11 @@ struct GridSampler {
       .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",
   };
 
+  /// ONNX rounds a coordinate before it is reflected, torch afterwards: halves differ.
+  bool LeaveToStandard(std::span<const AnyTensor>) const {
+    return interpolation_mode == Interpolation::kNearest && padding_mode == Padding::kReflection;
+  }
+
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape &input = inputs[0].shape, &grid = inputs[1].shape;
     if (input.rank() == 5 && interpolation_mode == Interpolation::kBicubic) {

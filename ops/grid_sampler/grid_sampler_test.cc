@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Types, GridSamplerTest, ::testing::Values(DType::kF32, 
 TEST(GridSampler, RandomConfigurations) {
   std::mt19937 rng(3);
   std::uniform_int_distribution<int64_t> extent(1, 30), outputs(0, 70);
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < Rounds(80); ++i) {
     const Shape shape = {1 + i % 2, 1 + i % 5, extent(rng), extent(rng)};
     const GridSampler op{i % 2 ? Interpolation::kBilinear : Interpolation::kBicubic, static_cast<Padding>(i % 3),
                          i % 4 < 2};

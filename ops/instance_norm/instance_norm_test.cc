@@ -34,7 +34,7 @@ TEST_P(InstanceNormTypes, MatchesReference) {
 
 TEST_P(InstanceNormTypes, RandomShapes) {
   std::mt19937 rng(2);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     Shape shape{static_cast<int64_t>(rng() % 4), 1 + static_cast<int64_t>(rng() % 9)};
     for (uint32_t d = 0, dims = 1 + rng() % 3; d < dims; ++d) shape.push_back(1 + static_cast<int64_t>(rng() % 20));
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(shape)));

@@ -83,7 +83,7 @@ HostTensor OddCloud(int kind, int64_t count, std::mt19937& rng) {
 
 TEST(KnnQuery, RandomCloudsOfEveryKind) {
   std::mt19937 rng(3);
-  for (int round = 0; round < 240; ++round) {
+  for (int round = 0; round < Rounds(240); ++round) {
     const int kind = round % 12;
     const int64_t segments = 1 + rng() % 4;
     std::vector<double> ends, query_ends;

@@ -58,12 +58,12 @@ class ModulatedDeformConv2dTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(ModulatedDeformConv2dTest, MatchesReference) {
   std::mt19937 rng(1);
+  bool bias = false;
   for (const Case& c : kCases) {
-    for (bool bias : {false, true}) {
-      SCOPED_TRACE(std::to_string(c.channels) + " channels, groups " + std::to_string(c.op.groups) +
-                   ", deform groups " + std::to_string(c.op.deform_groups));
-      ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, bias), SumTolerance(GetParam(), c));
-    }
+    bias = !bias;
+    SCOPED_TRACE(std::to_string(c.channels) + " channels, groups " + std::to_string(c.op.groups) + ", deform groups " +
+                 std::to_string(c.op.deform_groups));
+    ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, bias), SumTolerance(GetParam(), c));
   }
 }
 
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Types, ModulatedDeformConv2dTest, ::testing::Values(DTy
 TEST(ModulatedDeformConv2d, RandomConfigurations) {
   std::mt19937 rng(2);
   const auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < Rounds(60); ++i) {
     Case c;
     c.op.groups = draw(1, 3);
     c.op.deform_groups = draw(1, 3);

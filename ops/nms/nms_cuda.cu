@@ -45,7 +45,7 @@ Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> bo
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
       cuda, 1, count, [=] POLYOP_HD(int64_t, int64_t box) { return from[box]; },
-      !(op.score_threshold > -std::numeric_limits<float>::infinity()), op.score_threshold, count, &sorted));
+      BoxesAbove{op.score_threshold, !(op.score_threshold > -std::numeric_limits<float>::infinity())}, count, &sorted));
   POLYOP_RETURN_IF_ERROR(Suppress(cuda, sorted, count, OverlapsOf(op, boxes.data(), count, 1), &kept));
   int64_t* const to = result.data();
   return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t place, int64_t, int64_t box) { to[place] = box; });
@@ -59,8 +59,8 @@ Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const flo
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; }, false,
-      op.score_threshold, count, &sorted));
+      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; },
+      BoxesAbove{op.score_threshold}, count, &sorted));
   POLYOP_RETURN_IF_ERROR(
       Suppress(cuda, sorted, selected.dim(0) / sets, OverlapsOf(op, boxes.data(), count, classes), &kept));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, selected.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = -1; }));

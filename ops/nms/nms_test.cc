@@ -99,7 +99,7 @@ TEST(Nms, NanInfinityAndReversedBoxes) {
 
 TEST(Nms, OfClassesMatchesReference) {
   std::mt19937 rng(2);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 70;
     HostTensor boxes = RandomBoxes(pictures * count, 30, rng, false)[0];
     HostTensor batched(DType::kF32, {pictures, count, 4});

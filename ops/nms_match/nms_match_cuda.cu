@@ -17,8 +17,8 @@ Status NmsMatchCuda(const NmsMatch&, const CudaContext& cuda, Tensor<const float
               *least = score_threshold.data();
   SortedSets sorted;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; }, true, 0, count,
-      &sorted));
+      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; },
+      BoxesAbove{0, true}, count, &sorted));
   // taker[set][rank]: the rank of the box that took this one, or -1; taken[set][rank]: how many it took that count.
   int32_t* const taker = cuda.Allocate<int32_t>(sets * count);
   int64_t* const taken = cuda.Allocate<int64_t>(sets * count);

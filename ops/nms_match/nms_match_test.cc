@@ -71,7 +71,7 @@ TEST(NmsMatch, TheThresholdItselfSuppresses) {
 
 TEST(NmsMatch, MatchesReference) {
   std::mt19937 rng(1);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < Rounds(150); ++round) {
     const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 120;
     HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1);
     for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 5 / 5.0);

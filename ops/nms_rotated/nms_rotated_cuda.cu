@@ -12,7 +12,7 @@ Status SuppressRotated(const NmsRotated& op, const CudaContext& cuda, const floa
   POLYOP_RETURN_IF_ERROR(RotatedOverlaps::Prepare(cuda, boxes, pictures * count, op.iou_threshold, &rule));
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
       cuda, pictures * classes, count, [=] POLYOP_HD(int64_t set, int64_t box) { return scores[set * count + box]; },
-      false, op.score_threshold, count, sorted));
+      BoxesAbove{op.score_threshold}, count, sorted));
   const Divider by_classes(classes);
   return Suppress(
       cuda, *sorted, count,

@@ -69,7 +69,7 @@ TEST(NmsRotated, MatchesReference) {
 
 TEST(NmsRotated, ClassesAndPicturesDoNotMix) {
   std::mt19937 rng(2);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < Rounds(20); ++round) {
     const int64_t pictures = rng() % 4, classes = rng() % 4, count = rng() % 60;
     SCOPED_TRACE(Concat(pictures, " pictures, ", classes, " classes, ", count, " boxes"));
     ExpectMatchesReference(NmsRotated{0.2f, 0.1f},

@@ -45,18 +45,21 @@ class ClassSuppressor {
 
   /// Writes the boxes that stay to `kept`; returns how many.
   int64_t Run(const float* boxes, const float* scores, const Context* context, int64_t* kept) const {
-    int64_t candidates = count_;
-    if (rule_.all) {
-      SortByFallingScore(scores, {order_, static_cast<size_t>(count_)});
-    } else {
-      candidates = SortAbove(scores, count_, rule_.score_threshold, order_);
+    const int64_t candidates =
+        rule_.all ? ScoreKeys(scores, count_, order_) : ScoreKeysAbove(scores, count_, rule_.score_threshold, order_);
+    // Few boxes may be wanted of many: they are put in order as they are needed.
+    int64_t stayed = 0;
+    for (int64_t begin = 0, some = std::max<int64_t>(2 * rule_.most, 64); begin < candidates && stayed < rule_.most;
+         begin += some, some *= 2) {
+      const int64_t end = std::min(candidates, begin + some);
+      SortFirst(order_ + begin, candidates - begin, end - begin);
+      for (int64_t i = begin; i < end; ++i) {
+        float corners[4];
+        OrderedCorners(boxes + 4 * order_[i], center_point_box_, corners);
+        boxes_.Set(i, corners);
+      }
+      stayed = SuppressGreedily(boxes_, end, rule_.most, context, begin, stayed);
     }
-    for (int64_t i = 0; i < candidates; ++i) {
-      float corners[4];
-      OrderedCorners(boxes + 4 * order_[i], center_point_box_, corners);
-      boxes_.Set(i, corners);
-    }
-    const int64_t stayed = SuppressGreedily(boxes_, candidates, rule_.most, context);
     for (int64_t k = 0; k < stayed; ++k) kept[k] = order_[boxes_.kept_index[k]];
     return stayed;
   }

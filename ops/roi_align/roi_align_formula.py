@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.bilinear_formula import bilinear
-from polyop.formulas.roi_bins_formula import bin_samples, by_samples, pool_bins
+from polyop.formulas.roi_bins_formula import pool_upright
 
 DIFFERENTIABLE = (0,)
 
@@ -18,19 +17,8 @@ def formula(
     input: Tensor, rois: Tensor, *, output_height: int, output_width: int, spatial_scale: float, sampling_ratio: int,
     mode: str, aligned: int,
 ) -> Tensor:  # fmt: skip
-    corners = rois[:, 1:] * spatial_scale - (0.5 if aligned else 0.0)
-    size = corners[:, 2:] - corners[:, :2]
-    size = size if aligned else size.clamp(min=1)
-
-    def pool(which: Any, ny: Any, nx: Any, counts: Tensor) -> Tensor:
-        start, extent = corners[which], size[which]
-        y = bin_samples(start[:, 1], extent[:, 1], output_height, ny, counts[:, 0])[:, :, None, :, None]
-        x = bin_samples(start[:, 0], extent[:, 0], output_width, nx, counts[:, 1])[:, None, :, None, :]
-        y, x = torch.broadcast_tensors(y, x)
-        picture = rois[which, 0].long()[:, None, None, None, None].expand_as(y)
-        return pool_bins(bilinear(input, picture, y, x, clamp=True), counts, mode)
-
-    return by_samples(size.flip(1), (output_height, output_width), sampling_ratio, pool)
+    bins = (output_height, output_width)
+    return pool_upright(input, rois[:, 0], rois[:, 1:] * spatial_scale, bins, sampling_ratio, mode, aligned)
 
 
 def example(call: Call, **_: Any) -> list[Tensor]:

@@ -51,7 +51,7 @@ TEST_P(RoiAlignTest, MatchesReference) {
 TEST_P(RoiAlignTest, RandomConfigurations) {
   std::mt19937 rng(2);
   std::uniform_int_distribution<int64_t> extent(1, 24), channels(1, 40), bins(1, 8);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < Rounds(60); ++i) {
     const Shape shape = {1 + i % 3, channels(rng), extent(rng), extent(rng)};
     const RoiAlign op{.output_height = bins(rng),
                       .output_width = bins(rng),

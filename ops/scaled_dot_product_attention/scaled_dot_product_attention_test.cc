@@ -42,7 +42,7 @@ class AttentionTypes : public ::testing::TestWithParam<DType> {};
 TEST_P(AttentionTypes, RandomShapesAndMasks) {
   std::mt19937 rng(1);
   const int64_t kSizes[] = {1, 2, 3, 7, 16, 17, 33, 64, 100};
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const int64_t b = 1 + rng() % 3, l = kSizes[rng() % 9], s = kSizes[rng() % 9], e = kSizes[rng() % 8],
                   v = kSizes[rng() % 8];
     std::vector<HostTensor> inputs = Inputs(GetParam(), b, l, s, e, v, rng);

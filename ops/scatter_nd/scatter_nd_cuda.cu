@@ -1,5 +1,5 @@
+#include "core/words.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/words.h"
 #include "ops/scatter_nd/scatter_nd.h"
 
 namespace polyop {

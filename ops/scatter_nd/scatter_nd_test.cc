@@ -51,7 +51,7 @@ TEST(ScatterND, IndexesNothing) {
 TEST(ScatterND, RandomShapesTypesAndOrders) {
   std::mt19937 rng(2);
   const DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64};
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < Rounds(150); ++round) {
     Shape data, updates, indices;
     const int rank = 1 + static_cast<int>(rng() % 4), depth = static_cast<int>(rng() % static_cast<uint32_t>(rank + 1));
     for (int d = 0; d < rank; ++d) data.push_back(1 + static_cast<int64_t>(rng() % 9));

@@ -103,7 +103,7 @@ TEST(SoftNms, EveryKindOfScoreAndBox) {
   };
   std::mt19937 rng(5);
   const auto pick = [&](const auto& items) -> const auto& { return items[rng() % std::size(items)]; };
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < Rounds(400); ++round) {
     const int64_t count = static_cast<int64_t>(rng() % 70);
     const bool all_alike = rng() % 4 == 0;  // equal scores, equal boxes
     HostTensor boxes(DType::kF32, {count, 4}), scores(DType::kF32, {count});

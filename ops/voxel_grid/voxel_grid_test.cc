@@ -65,7 +65,7 @@ class VoxelGridRandom : public ::testing::TestWithParam<DType> {};
 
 TEST_P(VoxelGridRandom, MatchesReference) {
   std::mt19937 rng(7);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < Rounds(100); ++round) {
     const int64_t points = rng() % 5 == 0 ? rng() % 3000 : rng() % 70, dims = 1 + rng() % 6;
     HostTensor pos = HostTensor::Uniform(GetParam(), {points, dims}, rng, -20, 20);
     const HostTensor size = HostTensor::Uniform(GetParam(), {dims}, rng, 0.1, 6);

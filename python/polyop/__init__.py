@@ -12,7 +12,7 @@ or, for a model of standard operators, which `polyop.optimize` makes faster:
 session = polyop.session("model.onnx", optimize=True)
 
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
-polyop.modules (polyop.RoIAlign, …) and polyop.export are there too: at once if torch was imported before polyop, else
+polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported before polyop, else
 when the first of them is asked for.
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "get_library_path", "get_onnxruntime_op_path"]
+__all__ = ["__version__", "get_accelerator_path", "get_library_path", "get_onnxruntime_op_path"]
 
 
 def _library(name: str) -> Path:
@@ -35,19 +35,33 @@ def _library(name: str) -> Path:
     return Path(folder).absolute() / name
 
 
-def get_onnxruntime_op_path() -> str:
-    """Path of polyop's custom-op library, for `SessionOptions.register_custom_ops_library`.
-
-    Raises FileNotFoundError if the library is not there, which means that the package was neither
-    installed nor built, or that the environment variable POLYOP_LIBRARY_DIR names a folder without it.
-    """
-    library = _library("libpolyop_onnxruntime.so")
+def _existing(name: str) -> str:
+    library = _library(name)
     if not library.is_file():
         raise FileNotFoundError(
             f"polyop's ONNX Runtime library is missing: {library}. "
             "In a checkout run `make build`; otherwise reinstall the package with `pip install .`."
         )
     return str(library)
+
+
+def get_onnxruntime_op_path() -> str:
+    """Path of polyop's custom-op library, for `SessionOptions.register_custom_ops_library`.
+
+    Raises FileNotFoundError if the library is not there, which means that the package was neither
+    installed nor built, or that the environment variable POLYOP_LIBRARY_DIR names a folder without it.
+    """
+    return _existing("libpolyop_onnxruntime.so")
+
+
+def get_accelerator_path() -> str:
+    """Path of a library for `register_custom_ops_library` that puts polyop's kernels in the place of ONNX Runtime's own
+    RoiAlign, GridSample, NonMaxSuppression and InstanceNormalization, for models of standard operators on the CPU.
+
+    Where the session's configuration says the model's opset under "polyop.opset", versions of operators whose defaults
+    are not the newest's are replaced, too. Raises FileNotFoundError as `get_onnxruntime_op_path` does.
+    """
+    return _existing("libpolyop_accelerator.so")
 
 
 def get_library_path() -> str:
@@ -61,6 +75,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("polyop.optimizing"), name)
     if name == "session":
         return import_module("polyop._session").session
+    if name == "accelerate":
+        return import_module("polyop.accelerating").accelerate
     if name in ("ExportError", "Exported", "export"):
         return getattr(import_module("polyop.exporting"), name)
     if not name.startswith("_"):

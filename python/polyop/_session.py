@@ -20,6 +20,7 @@ def session(
     path: str | Path,
     *,
     optimize: bool = False,
+    accelerate: bool = False,
     options: ort.SessionOptions | None = None,
     providers: Sequence[Any] | None = None,
 ) -> ort.InferenceSession:
@@ -28,6 +29,8 @@ def session(
     optimize: runs the model as `polyop.optimize` makes it. The result is kept beside the file, as
     NAME.polyop-HASH.onnx, or in the user's cache if that folder cannot be written, and made anew when the model, polyop or
     ONNX Runtime changes. A model that cannot be optimised is run as it is, with a warning that says why.
+    accelerate: also puts polyop's kernels in the place of ONNX Runtime's own operators (`get_accelerator_path`); the file
+    stays as it is.
     options: of the session; polyop's library is added to them. They serve one session.
     providers: as in `InferenceSession`; the CPU if not given.
     """
@@ -36,6 +39,9 @@ def session(
         path = _optimised(path)
     options = options or ort.SessionOptions()
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    if accelerate:
+        options.add_session_config_entry("polyop.opset", str(_opset(path)))
+        options.register_custom_ops_library(polyop.get_accelerator_path())
     return ort.InferenceSession(str(path), options, providers=list(providers or ["CPUExecutionProvider"]))
 
 
@@ -57,6 +63,13 @@ def _optimised(path: Path) -> Path:
     except (OptimizeError, OSError) as error:
         warnings.warn(f"{path} is run as it is: {error}", stacklevel=3)
         return path
+
+
+def _opset(path: Path) -> int:
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
 def _cache() -> Path:

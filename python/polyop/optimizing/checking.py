@@ -82,9 +82,9 @@ def _part(
     scope: Scope, match: Match, nodes: list[ir.Node], read: list[ir.Value], outputs: list[ir.Value], arrays: list[Feeds]
 ) -> onnx.ModelProto:
     """Nodes as a model."""
-    inputs = [v for v in [*match.inputs, *read] if constant(v) is None]
-    inputs = list(dict.fromkeys(inputs))
-    constants = [v for v in dict.fromkeys([*match.inputs, *read]) if v not in inputs]
+    values = list(dict.fromkeys([*match.inputs, *read]))
+    inputs = [v for v in values if constant(v) is None]
+    constants = [v for v in values if constant(v) is not None]
     protos = [ir.serde.serialize_node(node) for node in nodes]
     tensors = []
     for value in constants:
@@ -99,9 +99,7 @@ def _part(
         protos, "part", [input_like(v.name, *(a[v.name] for a in arrays)) for v in inputs],
         [onnx.ValueInfoProto(name=v.name) for v in outputs], tensors,
     )  # fmt: skip
-    made = as_model(scope.model, graph)
-    del made.functions[:]
-    return made
+    return as_model(scope.model, graph)
 
 
 def _all_feeds(match: Match, arrays: list[Feeds]) -> list[Feeds]:

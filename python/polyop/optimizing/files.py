@@ -88,6 +88,17 @@ def size_of(model: ir.Model) -> int:
     )
 
 
+def check_writable(path: Path) -> None:
+    """Raises FileError if nothing can be written there: before the work, and not after it."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".polyop-", dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}") from error
+    if path.is_dir():
+        raise FileError(f"{path} cannot be written: it is a folder")
+
+
 def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, int], None]) -> None:
     """Writes PATH, and PATH.data where the tensors lay outside of the model or are too large to lie within: first under
     another name, in the same folder, so that nothing is half-written."""

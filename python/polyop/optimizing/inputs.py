@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import onnx_ir as ir
@@ -14,6 +15,7 @@ from polyop.optimizing.running import Feeds
 # Extents that are tried where a dimension may be anything, and integers below which values are drawn.
 _EXTENTS = (64, 32, 224, 16, 640, 8, 4, 1)
 _INTEGERS_BELOW = (4, 2, 1)
+_MOST_ELEMENTS = 1 << 30
 
 
 def model_inputs(graph: ir.Graph) -> list[ir.Value]:
@@ -56,6 +58,9 @@ def _values(
         if value.dtype is None:
             raise OptimizeError(f"the type of input '{value.name}' is unknown: give it with -i {value.name}=FILE.npy")
         dtype = value.dtype.numpy()
+    if prod(shape) > _MOST_ELEMENTS or min(shape, default=0) < 0:
+        what = f"input '{value.name}' would be of shape {list(shape)}: nothing is made up that large"
+        raise OptimizeError(what, "give it with -i NAME=FILE.npy, or other sizes with --shape NAME=1x3x224x224")
     rng = np.random.default_rng([zlib.crc32((value.name or "").encode()), seed])
     if dtype.kind == "b":
         return np.asarray(rng.random(shape) < 0.5)

@@ -64,6 +64,8 @@ def optimize(
     threads: of ONNX Runtime; 0: all cores. libraries: of other custom operators that the model needs.
     Raises OptimizeError if the model cannot be read, run or written; then nothing has been written.
     """
+    if output is not None:
+        files.check_writable(Path(output))
     options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {})
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
@@ -88,6 +90,7 @@ class _Work:
         self.source, self.options, self.step = source, options, step
         step("reading", 0, 1)
         self.original = source.load()
+        step("reading", 1, 1)
         self.runner = Runner(threads, libraries, source.data_folder)
         self.feeds, self.expected = self._first_runs()
 
@@ -102,22 +105,25 @@ class _Work:
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
             self.step("measuring", 0, 1)
-            sessions = [self.runner.session(self._proto(m)) for m in (self.original, model)]
+            sessions = [self.runner.session(ir.to_proto(m)) for m in (self.original, model)]
             report.before, report.after = time_in_turns(sessions, self.feeds[0])
+            self.step("measuring", 1, 1)
         return model, report
 
     # ---- Running the original ----
 
     def _first_runs(self) -> tuple[list[Feeds], list[Feeds]]:
-        """Two sets of inputs that the model takes, and its outputs. The second is of other sizes where it takes them."""
+        """Sets of inputs that the model takes, and its outputs: what is given, if that is all, or else two, of which the
+        second is of other sizes where the model takes them."""
         self.step("running the model as it is", 0, 2)
         try:
-            session = self.runner.session(self._proto(self.original))
+            session = self.runner.session(ir.to_proto(self.original))
         except Exception as error:  # ONNX Runtime's own types are not public
             raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {said(error)}") from error
         graph, names = self.original.graph, [o.name for o in session.get_outputs()]
         feeds, expected = [], []
-        for seed in (0, 1):
+        all_given = {v.name for v in model_inputs(graph)} <= set(self.options.inputs)
+        for seed in (0,) if all_given else (0, 1):
             first: Exception | None = None
             for made in candidates(graph, self.options.inputs, self.options.shapes, seed):
                 try:
@@ -150,13 +156,14 @@ class _Work:
         model, report = self.source.load(), Report()
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
-            report.notes.append("it was run with one set of inputs: it takes no other that was made up")
+            report.notes.append("it was run with one set of inputs")
         if model.functions:
             report.notes.append(f"its {len(model.functions)} functions were not looked into")
         self.step("looking at tensors", 0, 1)
         names = {v.name for v in model_inputs(model.graph)}
         feeds = [{k: v for k, v in f.items() if k in names} for f in self.feeds]
         scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
+        self.step("looking at tensors", 1, 1)
         for pattern in all_patterns():
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, left_out)
@@ -195,17 +202,20 @@ class _Work:
             match.refused = match.refused or left_out.get(match.what, "") or self._unwanted(match)
         wanted = [m for m in matches if not m.refused]
         arrays = scope.arrays(v for m in wanted for v in needed(m)) if wanted else []
+        verdicts = []  # of all, before anything changes
         for i, match in enumerate(matches):
             self.step(pattern.NAME, i, len(matches))
+            verdicts.append(check(match, scope, arrays, self.options.measure) if not match.refused else None)
+        now: dict[ir.Value, ir.Value] = {}
+        for match, verdict in zip(matches, verdicts, strict=True):
             finding = Finding(match.what, where + match.where, why=match.refused)
             report.findings.append(finding)
-            if match.refused:
+            if verdict is None:
                 continue
-            verdict = check(match, scope, arrays, self.options.measure)
             finding.why, finding.difference = verdict.why, verdict.difference
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
-                finding.replaced = replace(match, scope)
+                finding.replaced = replace(match, scope, now)
                 finding.why = "" if finding.replaced else "another replacement has taken its nodes"
         self.step(pattern.NAME, len(matches), len(matches))
 
@@ -221,7 +231,7 @@ class _Work:
 
     def _compare(self, model: ir.Model, report: Report) -> str:
         """Why the model departs from the original, or ""."""
-        proto = self._proto(model)
+        proto = ir.to_proto(model)
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
@@ -229,19 +239,17 @@ class _Work:
                 session = self.runner.session(proto, polyop=polyop)
                 largest = 0.0
                 for feeds, expected in zip(self.feeds, self.expected, strict=True):
-                    for name, want in expected.items():
-                        (got,) = session.run([name], feeds)
+                    results = session.run(list(expected), feeds)
+                    for (name, want), got in zip(expected.items(), results, strict=True):
                         difference = _largest(want, got)
                         largest = max(largest, difference)
                         if difference > _allowed(want, self.options.tolerance):
                             return f"then output '{name}' of the model differs by {difference:.3g} {way}"
                 report.differences[way] = largest
+                self.step("comparing the whole model", i + 1, len(ways))
             except Exception as error:  # ONNX Runtime's own types are not public
                 return f"then the model does not run {way}: {said(error)}"
         return ""
-
-    def _proto(self, model: ir.Model) -> onnx.ModelProto:
-        return ir.to_proto(model)
 
 
 def _largest(want: object, got: object) -> float:

@@ -5,29 +5,28 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from polyop.optimizing.graph import cone
 from polyop.optimizing.matching import Builder, Match
 from polyop.optimizing.scope import Scope
 
 
-def replace(match: Match, scope: Scope) -> bool:
-    """False if another match has taken one of its nodes. What is no longer read stays until `clean`."""
-    if any(v.producer() is None or v.graph is not scope.graph for v in match.outputs):
+def replace(match: Match, scope: Scope, now: dict[ir.Value, ir.Value]) -> bool:
+    """now: what has come in the place of values; this adds to it. False if another match has taken an output. What is no
+    longer read stays until `clean`."""
+    if any(v in now for v in match.outputs):
         return False
-    nodes, _ = cone(match.outputs, match.inputs)
     builder = Builder(scope.opset)
-    made = match.build(builder, match.inputs)
+    made = match.build(builder, [now.get(v, v) for v in match.inputs])
     name = match.outputs[0].name
     for i, node in enumerate(builder.nodes):
         node.name = f"{name}/polyop_{i}"
         for j, value in enumerate(node.outputs):
             value.name = f"{name}/polyop_{i}_{j}"
+    scope.graph.insert_before(match.outputs[0].producer(), builder.nodes)
     for old, new in zip(match.outputs, made, strict=True):
         new.shape, new.type = old.shape, old.type
         new.name, old.name = old.name, f"{old.name}/replaced"
         old.replace_all_uses_with(new, replace_graph_outputs=True)
-    first = next(node for node in scope.graph if node in set(nodes))
-    scope.graph.insert_before(first, builder.nodes)
+        now[old] = new
     scope.graph.sort()
     for node in builder.nodes:
         scope.model.opset_imports.setdefault(node.domain, 1)

@@ -40,11 +40,12 @@ def find(scope: Scope) -> Iterator[Match]:
 
 def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match:
     shapes = [scope.shape(v) for v in [*node.inputs, *node.outputs]]
-    inputs = list(dict.fromkeys(v for v in node.inputs if v is not None))
+    read = list(node.inputs)  # as it is now: another replacement may change what the node reads
+    inputs = list(dict.fromkeys(v for v in read if v is not None))
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
         now = dict(zip(inputs, given, strict=True))
-        operands = [now[v] if v is not None else None for v in node.inputs]
+        operands = [now[v] if v is not None else None for v in read]
         return b.node(f"polyop::{node.op_type}", operands, {**(presets or {}), **node.attributes})
 
     refused = "" if presets is not None else f"polyop has no {node.op_type} as of opset {scope.opset}"

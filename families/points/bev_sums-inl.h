@@ -1,0 +1,102 @@
+// Sums of points' features by the cells of a bird's eye view, whose ranks or points stand cell by cell. Compiled once
+// per instruction set; include it from a kernel file.
+
+// Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "kernels/cpu/simd.h"
+
+#ifndef POLYOP_FAMILIES_POINTS_BEV_SUMS_INL_H_
+#define POLYOP_FAMILIES_POINTS_BEV_SUMS_INL_H_
+
+#include <algorithm>
+
+#include "families/points/bev_intervals.h"
+
+namespace polyop {
+
+inline constexpr int32_t kNoInterval = -1;
+
+/// For each cell the last interval that writes it. cell_of(interval, &cell): an error if there is no such cell.
+template <class I, class CellOf>
+Status FindOwners(const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of, int32_t* owner) {
+  POLYOP_RETURN_IF_ERROR(intervals.Check());
+  std::fill_n(owner, cells, kNoInterval);
+  for (int64_t j = 0; j < intervals.count; ++j) {
+    if (intervals.lengths[j] == 0) continue;
+    int64_t cell = 0;
+    POLYOP_RETURN_IF_ERROR(cell_of(j, &cell));
+    owner[cell] = static_cast<int32_t>(j);
+  }
+  return Status::Ok();
+}
+
+}  // namespace polyop
+#endif  // POLYOP_FAMILIES_POINTS_BEV_SUMS_INL_H_
+
+#if defined(POLYOP_FAMILIES_POINTS_BEV_SUMS_TARGET_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_POINTS_BEV_SUMS_TARGET_H_
+#undef POLYOP_FAMILIES_POINTS_BEV_SUMS_TARGET_H_
+#else
+#define POLYOP_FAMILIES_POINTS_BEV_SUMS_TARGET_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Sums the rows of `channels` that `rows` gives for [begin, end) into `cell`: four vectors of channels at a time, so
+/// that the sums stay in registers. Products and sums are rounded apart: all instruction sets sum alike.
+template <class Rows, class T>
+void SumRows(const Rows& rows, int64_t begin, int64_t end, int64_t channels, T* cell) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + 4 * lanes <= channels; c += 4 * lanes) {
+    auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    for (int64_t r = begin; r < end; ++r) {
+      const T* const row = rows.Row(r) + c;
+      sum0 = hn::Add(sum0, rows.Weigh(d, r, LoadFloat(d, row)));
+      sum1 = hn::Add(sum1, rows.Weigh(d, r, LoadFloat(d, row + lanes)));
+      sum2 = hn::Add(sum2, rows.Weigh(d, r, LoadFloat(d, row + 2 * lanes)));
+      sum3 = hn::Add(sum3, rows.Weigh(d, r, LoadFloat(d, row + 3 * lanes)));
+    }
+    StoreFloat(sum0, d, cell + c);
+    StoreFloat(sum1, d, cell + c + lanes);
+    StoreFloat(sum2, d, cell + c + 2 * lanes);
+    StoreFloat(sum3, d, cell + c + 3 * lanes);
+  }
+  for (; c < channels; c += lanes) {
+    const size_t width = static_cast<size_t>(std::min(lanes, channels - c));
+    auto sum = hn::Zero(d);
+    for (int64_t r = begin; r < end; ++r) {
+      sum = hn::Add(sum, rows.Weigh(d, r, LoadFloatN(d, rows.Row(r) + c, width)));
+    }
+    StoreFloatN(sum, d, cell + c, width);
+  }
+}
+
+/// Rows: `const T* Row(r) const`, the features of rank r, and `Vec Weigh(d, r, features) const`. `owner` of each of the
+/// `cells` cells is FindOwners'. Cells of no interval become 0.
+template <class Rows, class I, class T>
+void SumIntervals(const Context& context, const Rows& rows, const BevIntervals<I>& intervals, const int32_t* owner,
+                  int64_t cells, int64_t channels, T* to) {
+  const double rows_of_a_cell = static_cast<double>(intervals.ranks) / static_cast<double>(cells);
+  const double nanoseconds = 2 + 0.2 * static_cast<double>(channels) * (1 + rows_of_a_cell);
+  context.ParallelFor(cells, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t cell = begin; cell < end; ++cell) {
+      const int32_t j = owner[cell];
+      if (j == kNoInterval) {
+        std::fill_n(to + cell * channels, channels, FromFloat<T>(0.0f));
+        continue;
+      }
+      const int64_t start = intervals.starts[j];
+      SumRows(rows, start, start + int64_t{intervals.lengths[j]}, channels, to + cell * channels);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,68 @@
+#include "families/points/nearest_cuda.h"
+#include "ops/knn/knn.h"
+
+namespace polyop {
+namespace {
+
+// Transposed points as rows (x, y, z).
+template <class T>
+Status Rows(const CudaContext& cuda, const Tensor<const T, 3>& points, T* rows) {
+  const Divider count(points.dim(2));
+  return ForEach(cuda, points.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t point;
+    const int64_t line = count.Split(i, &point);  // batch * 3 + axis
+    rows[(line / 3 * count.divisor() + point) * 3 + line % 3] = points[i];
+  });
+}
+
+template <class T>
+struct Search {
+  using State = NearestState;
+
+  const T* centres;
+  BatchRanges batches;
+  NearestLists lists;
+  int32_t* idx;
+
+  POLYOP_HD PointRange Start(int64_t q, State& state) const {
+    const PointRange range = batches.Of(q);
+    state.Start(lists, q, centres + 3 * q, range.begin);
+    return range;
+  }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.most); }
+  POLYOP_HD void Finish(State& state, int64_t q) const {
+    int64_t centre;
+    const int64_t batch = batches.queries.Split(q, &centre);
+    const NearestHeap& nearest = state.nearest;
+    nearest.Sort();
+    for (int64_t k = 0; k < lists.most; ++k) {
+      idx[(batch * lists.most + k) * batches.queries.divisor() + centre] =
+          k < nearest.size ? nearest.index[k * nearest.stride] : 0;
+    }
+  }
+};
+
+template <class T>
+Status KnnCuda(const Knn& op, const CudaContext& cuda, Tensor<const T, 3> xyz, std::optional<Tensor<const T, 3>> center,
+               Tensor<int32_t, 3> idx) {
+  const int64_t batches = xyz.dim(0), points = xyz.dim(op.transposed ? 2 : 1), centres = idx.dim(2);
+  const T *from = xyz.data(), *queries = center ? center->data() : from;
+  T* const rows = op.transposed ? cuda.Allocate<T>(xyz.size()) : nullptr;
+  T* const query_rows = op.transposed && center ? cuda.Allocate<T>(center->size()) : nullptr;
+  const NearestLists lists = NearestLists::Allocate(cuda, batches * centres, idx.dim(1));
+  if (op.transposed) {
+    POLYOP_RETURN_IF_ERROR(Rows(cuda, xyz, rows));
+    if (center) POLYOP_RETURN_IF_ERROR(Rows(cuda, *center, query_rows));
+    from = rows;
+    queries = center ? query_rows : rows;
+  }
+  return ForTiles(cuda, from, batches * points, batches * centres,
+                  Search<T>{queries, BatchRanges(points, centres), lists, idx.data()});
+}
+
+POLYOP_CUDA_KERNEL(Knn, KnnF32, KnnCuda<float>);
+POLYOP_CUDA_KERNEL(Knn, KnnF16, KnnCuda<Half>);
+POLYOP_CUDA_KERNEL(Knn, KnnBF16, KnnCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "ops/pillar_scatter/pillar_scatter.h"
+
+namespace polyop {
+namespace {
+
+// Puts pillar `p`, whose row is `place`, into `picture`.
+template <class I>
+Status Put(const double* pillar, const I* place, int64_t picture, const Tensor<double, 4>& canvas) {
+  const int64_t y = place[2], x = place[3];
+  if (picture < 0 || picture >= canvas.dim(0) || y < 0 || y >= canvas.dim(2) || x < 0 || x >= canvas.dim(3)) {
+    return InvalidArgument("'coords' leave the canvas");
+  }
+  for (int64_t c = 0; c < canvas.dim(1); ++c) {
+    canvas[((picture * canvas.dim(1) + c) * canvas.dim(2) + y) * canvas.dim(3) + x] = pillar[c];
+  }
+  return Status::Ok();
+}
+
+template <class I>
+Status PillarScatterReference(const PillarScatter&, const Context&, Tensor<const double, 2> features,
+                              Tensor<const I, 2> coords, std::optional<Tensor<const I, 1>> num,
+                              Tensor<double, 4> canvas) {
+  std::fill_n(canvas.data(), canvas.size(), 0.0);
+  const int64_t used = num ? int64_t{(*num)[0]} : features.dim(0);
+  if (used < 0 || used > features.dim(0)) return InvalidArgument("'num' is out of range");
+  for (int64_t p = 0; p < used; ++p) {
+    const I* const place = coords.data() + 4 * p;
+    POLYOP_RETURN_IF_ERROR(Put(features.data() + p * features.dim(1), place, num ? 0 : int64_t{place[0]}, canvas));
+  }
+  return Status::Ok();
+}
+
+template <class I>
+Status PillarScatterOfPictures(const PillarScatter&, const Context&, Tensor<const double, 3> features,
+                               Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<double, 4> canvas) {
+  std::fill_n(canvas.data(), canvas.size(), 0.0);
+  const int64_t count = features.dim(1), channels = features.dim(2);
+  for (int64_t n = 0; n < features.dim(0); ++n) {
+    if (num[n] < 0 || num[n] > count) return InvalidArgument("'num' is out of range");
+    for (int64_t p = 0; p < num[n]; ++p) {
+      POLYOP_RETURN_IF_ERROR(
+          Put(features.data() + (n * count + p) * channels, coords.data() + 4 * (n * count + p), n, canvas));
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterF64I32, PillarScatterReference<int32_t>);
+POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterF64I64, PillarScatterReference<int64_t>);
+POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterOfPicturesF64I32, PillarScatterOfPictures<int32_t>);
+POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterOfPicturesF64I64, PillarScatterOfPictures<int64_t>);
+
+}  // namespace
+}  // namespace polyop

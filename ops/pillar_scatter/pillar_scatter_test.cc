@@ -1,0 +1,82 @@
+#include "ops/pillar_scatter/pillar_scatter.h"
+
+#include "testing/alignment.h"
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+PillarScatter Canvas(int64_t height, int64_t width, int64_t pictures = 1) {
+  PillarScatter op;
+  op.dense_shape = {height, width};
+  op.batch_size = pictures;
+  return op;
+}
+
+HostTensor Places(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
+  HostTensor coords(index, shape);
+  const int64_t limits[4] = {op.batch_size, 1, op.dense_shape[0], op.dense_shape[1]};
+  for (int64_t i = 0; i < coords.size(); ++i) {
+    coords.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
+  }
+  return coords;
+}
+
+class PillarScatterRandom : public ::testing::TestWithParam<DType> {};
+
+TEST_P(PillarScatterRandom, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < Rounds(60); ++round) {
+    const DType index = rng() % 2 ? DType::kI32 : DType::kI64;
+    const int64_t pillars = rng() % 60, channels = rng() % 40;
+    const PillarScatter op = Canvas(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
+    SCOPED_TRACE(Concat("round ", round, ": ", pillars, " pillars of ", channels, " channels"));
+    ExpectMatchesReference(
+        op, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Places(op, {pillars, 4}, index, rng)});
+    const PillarScatter one = Canvas(op.dense_shape[0], op.dense_shape[1]);
+    ExpectMatchesReference(
+        one, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Places(op, {pillars, 4}, index, rng),
+              HostTensor::Full(index, {1}, static_cast<double>(rng() % (pillars + 1)))});
+    const int64_t pictures = rng() % 4;
+    HostTensor num(index, {pictures});
+    for (int64_t n = 0; n < pictures; ++n) num.set(n, static_cast<double>(rng() % (pillars + 1)));
+    ExpectMatchesReference(one, {HostTensor::Uniform(GetParam(), {pictures, pillars, channels}, rng),
+                                 Places(op, {pictures, pillars, 4}, index, rng), num});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, PillarScatterRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(PillarScatter, TheLastPillarOfAPlaceWins) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Canvas(2, 2, 2),
+                           {HostTensor::Of(DType::kF32, {3, 1}, {1, 2, 3}),
+                            HostTensor::Of(DType::kI32, {3, 4}, {1, 9, 0, 1, 0, 9, 1, 0, 1, 9, 0, 1})},
+                           &out)
+                  .ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 2, 0, 0, 3, 0, 0}));
+}
+
+TEST(PillarScatter, SameAtAnyAlignment) {
+  std::mt19937 rng(2);
+  const PillarScatter op = Canvas(100, 90);
+  ExpectSameAtAnyAlignment(op,
+                           {HostTensor::Uniform(DType::kF32, {700, 64}, rng), Places(op, {700, 4}, DType::kI32, rng)});
+}
+
+TEST(PillarScatterErrors, SayWhatIsWrong) {
+  const HostTensor one = HostTensor::Full(DType::kF32, {1, 2}, 1);
+  const auto at = [](const std::vector<double>& place) { return HostTensor::Of(DType::kI32, {1, 4}, place); };
+  const auto num = [](double n) { return HostTensor::Full(DType::kI32, {1}, n); };
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 3, 0})}, {"pillar 0 is at (0, 3, 0)", "canvas of shape [1, 2, 3, 4]"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, -1})}, {"pillar 0 is at (0, 0, -1)"});
+  ExpectError(Canvas(3, 4, 2), {one, at({2, 0, 0, 0})}, {"pillar 0 is at (2, 0, 0)"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(2)}, {"'num' is 2, wanted a value in [0, 1]"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(-1)}, {"'num' is -1"});
+  ExpectError(Canvas(3, 4, 2), {one, at({0, 0, 0, 0}), num(1)}, {"'batch_size' is 2, wanted 1 where 'num' is given"});
+  ExpectAttributeError(*FindOp("pillar_scatter"), {}, {"'dense_shape'"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

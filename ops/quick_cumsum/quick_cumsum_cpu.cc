@@ -1,0 +1,80 @@
+#include "ops/quick_cumsum/quick_cumsum.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/quick_cumsum/quick_cumsum_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/points/bev_sums-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+struct PointRows {
+  const T* x;
+  int64_t channels;
+
+  const T* Row(int64_t r) const { return x + r * channels; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Weigh(D, int64_t, hn::Vec<D> features) const {
+    return features;
+  }
+};
+
+template <class T, class I>
+Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom_feats, Tensor<const I, 1> lengths,
+           Tensor<const I, 1> starts, Tensor<T, 5> bev) {
+  const int64_t cells = bev.dim(0) * bev.dim(1) * bev.dim(2) * bev.dim(3), channels = bev.dim(4);
+  const BevIntervals<I> intervals{starts.data(), lengths.data(), starts.dim(0), x.dim(0)};
+  const Scratch<int32_t> owner = context.Allocate<int32_t>(cells);
+  if (!owner) return Internal("out of memory: ", cells, " cells");
+  const auto cell_of = [&](int64_t j, int64_t* cell) {
+    const int64_t last = int64_t{starts[j]} + lengths[j] - 1;
+    // (row, column, layer, picture) -> [picture, layer, row, column]
+    constexpr int kDimension[] = {2, 3, 1, 0};
+    int64_t at[4];
+    for (int k = 0; k < 4; ++k) {
+      at[kDimension[k]] = geom_feats[4 * last + k];
+      if (at[kDimension[k]] >= 0 && at[kDimension[k]] < bev.dim(kDimension[k])) continue;
+      return InvalidArgument("'geom_feats'[", last, ", ", k, "] is ", at[kDimension[k]], ", wanted a value in [0, ",
+                             bev.dim(kDimension[k]), ")");
+    }
+    *cell = ((at[0] * bev.dim(1) + at[1]) * bev.dim(2) + at[2]) * bev.dim(3) + at[3];
+    return Status::Ok();
+  };
+  POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
+  SumIntervals(context, PointRows<T>{x.data(), channels}, intervals, owner.data(), cells, channels, bev.data());
+  return Status::Ok();
+}
+
+// Of indices of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+template <class T>
+Status QuickCumsumI32(const QuickCumsum&, const Context& context, Tensor<const T, 2> x,
+                      Tensor<const int32_t, 2> geom_feats, Tensor<const int32_t, 1> interval_lengths,
+                      Tensor<const int32_t, 1> interval_starts, Tensor<T, 5> bev) {
+  return Sum(context, x, geom_feats, interval_lengths, interval_starts, bev);
+}
+template <class T>
+Status QuickCumsumI64(const QuickCumsum&, const Context& context, Tensor<const T, 2> x,
+                      Tensor<const int64_t, 2> geom_feats, Tensor<const int64_t, 1> interval_lengths,
+                      Tensor<const int64_t, 1> interval_starts, Tensor<T, 5> bev) {
+  return Sum(context, x, geom_feats, interval_lengths, interval_starts, bev);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF32I32, QuickCumsumI32<float>);
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF16I32, QuickCumsumI32<Half>);
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumBF16I32, QuickCumsumI32<BFloat16>);
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF32I64, QuickCumsumI64<float>);
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF16I64, QuickCumsumI64<Half>);
+POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumBF16I64, QuickCumsumI64<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/three_interpolate/three_interpolate_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/points/type_pairs.h"
+#include "kernels/cpu/check_indices.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/widen-inl.h"
+#include "ops/three_interpolate/three_interpolate.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The three indices and weights of each point, a column for each.
+struct Corners {
+  int32_t* index[3];
+  float* weight[3];
+};
+
+// out[n] = the sum of weight * row[index], for a row of a channel.
+template <class T>
+void InterpolateRow(const float* row, const Corners& corners, int64_t first, int64_t count, T* out) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t n = 0; n < count; n += lanes) {
+    const size_t left = static_cast<size_t>(std::min(lanes, count - n));
+    auto sum = hn::Zero(d);
+    for (int k = 0; k < 3; ++k) {
+      const int64_t at = first + n;
+      const auto index = hn::LoadN(di, corners.index[k] + at, left);  // 0 in what fills up
+      const auto weight = hn::LoadN(d, corners.weight[k] + at, left);
+      sum = hn::Add(sum, hn::Mul(weight, hn::GatherIndex(d, row, index)));
+    }
+    if (left == static_cast<size_t>(lanes)) {
+      StoreFloat(sum, d, out + n);
+    } else {
+      StoreFloatN(sum, d, out + n, left);
+    }
+  }
+}
+
+template <class Types, class T = typename Types::Real>
+Status ThreeInterpolateCpu(const ThreeInterpolate&, const Context& context, Tensor<const T, 3> features,
+                           Tensor<const typename Types::Int, 3> idx, Tensor<const T, 3> weight,
+                           Tensor<T, 3> interpolated) {
+  const int64_t channels = features.dim(1), columns = features.dim(2), count = idx.dim(1);
+  POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx", idx.data(), idx.size(), columns, "a column of 'features'"));
+  const int64_t points = idx.dim(0) * count, rows = idx.dim(0) * channels;
+  const Scratch<int32_t> indices = context.Allocate<int32_t>(3 * points);
+  const Scratch<float> weights = context.Allocate<float>(3 * points);
+  const int64_t grain = GrainFor(2.0 * static_cast<double>(count) + 0.2 * static_cast<double>(columns));
+  constexpr bool kWidens = !std::is_same_v<T, float>;
+  const Scratch<float> widened = context.Allocate<float>(kWidens ? Context::NumTasks(rows, grain) * columns : 0);
+  if (!indices || !weights || !widened) return Internal("out of memory: ", points, " points");
+  Corners corners;
+  for (int k = 0; k < 3; ++k) {
+    corners.index[k] = indices.data() + k * points;
+    corners.weight[k] = weights.data() + k * points;
+  }
+  context.ParallelFor(points, GrainFor(3.0), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t n = begin; n < end; ++n) {
+      for (int k = 0; k < 3; ++k) {
+        corners.index[k][n] = static_cast<int32_t>(idx[3 * n + k]);
+        corners.weight[k][n] = ToFloat(weight[3 * n + k]);
+      }
+    }
+  });
+  context.ParallelFor(rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t r = begin; r < end; ++r) {
+      const float* const row =
+          AsFloats(features.data() + r * columns, columns, kWidens ? widened.data() + task * columns : nullptr);
+      InterpolateRow(row, corners, r / channels * count, count, interpolated.data() + r * count);
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF32I32, ThreeInterpolateCpu<F32I32>);
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF32I64, ThreeInterpolateCpu<F32I64>);
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF16I32, ThreeInterpolateCpu<F16I32>);
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF16I64, ThreeInterpolateCpu<F16I64>);
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I32, ThreeInterpolateCpu<BF16I32>);
+POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I64, ThreeInterpolateCpu<BF16I64>);
+}  // namespace polyop
+#endif
