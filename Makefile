@@ -30,7 +30,7 @@ gpu: ## on a machine with a GPU: every GPU test, compute-sanitizer, benchmarks; 
 	@tools/setup.sh
 	@tools/gpu.sh
 
-fuzz: ## fuzz the readers of files for SECONDS_EACH= (60); needs clang
+fuzz: ## random calls of every operator and libFuzzer, SECONDS_EACH= (60) for each; needs clang
 	@SECONDS_EACH=$(SECONDS_EACH) tools/fuzz.sh
 
 lint: ## clang-format, clang-tidy and ruff, without changing anything

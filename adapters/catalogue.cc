@@ -115,6 +115,7 @@ std::string CatalogueJson() {
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
     json["inputs"] = InputsJson(*op);
+    json["not_portable"] = op->doc.not_portable;
     json["outputs"] = OutputsJson(*op);
     json["found_sizes"] = FoundSizesJson(*op);
     json["half"] = std::any_of(op->kernels.begin(), op->kernels.end(),

@@ -297,6 +297,110 @@ def batched_nms() -> Case:
     return Case("batched_nms", "8,400 boxes x 80 classes, 100 detections", make)
 
 
+def efficient_nms() -> Case:
+    """The same head, with the detections of all classes in one walk."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(5)
+        boxes, _ = boxes_of("spread", 8400)
+        scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
+        attributes = {
+            "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 100, "background_class": -1,
+            "score_activation": 0, "box_coding": 0,
+        }  # fmt: skip
+        names = ["num", "boxes", "scores", "classes"]
+        ours = session("TRT::EfficientNMS_TRT", {"b": boxes[None], "s": scores}, threads, names, attributes=attributes)
+        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
+        feeds = {"b": boxes[None], "s": by_class, "n": np.array([100]), "iou": np.array([0.5], np.float32),
+                 "t": np.array([0.25], np.float32)}  # fmt: skip
+        suppress = session("NonMaxSuppression", feeds, threads, opset=11)
+
+        def standard() -> list[np.ndarray]:
+            rows = suppress()[0].numpy()
+            score = by_class[0, rows[:, 1], rows[:, 2]]
+            return [boxes[rows[np.argsort(-score, kind="stable")[:100], 2]]]
+
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression + top k": standard}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[1][0], b[0]))  # fmt: skip
+
+    return Case("efficient_nms", "8,400 boxes x 80 classes, 100 detections", make)
+
+
+# ---- bird's eye views ------------------------------------------------------------------------------
+
+
+def bev_ranks(points: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A cell for each of `points` points, cell by cell, and where each cell's points begin and how many they are."""
+    rng = np.random.default_rng(7)
+    cell = np.sort(rng.integers(0, cells, points)).astype(np.int32)
+    starts = np.flatnonzero(np.diff(cell, prepend=-1)).astype(np.int32)
+    return cell, starts, np.diff(starts, append=points).astype(np.int32)
+
+
+def bev_pool() -> Case:
+    """BEVDet: six cameras of 16 x 44 pixels, 59 depths, 80 channels, a view of 128 x 128."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(8)
+        depth = rng.random((6, 59, 16, 44), dtype=np.float32)
+        feat = normal(9, 6, 16, 44, 80)
+        cell, starts, lengths = bev_ranks(180_000, 128 * 128)
+        of_depth = rng.permutation(depth.size)[: len(cell)].astype(np.int32)
+        pixel = (of_depth // (59 * 16 * 44) * (16 * 44) + of_depth % (16 * 44)).astype(np.int32)
+        feeds = {"depth": depth, "feat": feat, "d": of_depth, "f": pixel, "b": cell, "s": starts, "l": lengths}
+        size = {"out_height": 128, "out_width": 128}
+        ours = session("mmdeploy::bev_pool_v2", feeds, threads, attributes=size)
+        td, tf, di, fi, bi = (torch.from_numpy(t) for t in (depth.ravel(), feat.reshape(-1, 80), of_depth, pixel, cell))
+
+        def formulation() -> torch.Tensor:
+            return torch.zeros(128 * 128, 80).index_add_(0, bi, td[di, None] * tf[fi]).view(1, 128, 128, 80)
+
+        moved = megabytes(depth, feat, of_depth, pixel) + 128 * 128 * 80 * 4
+        return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("bev_pool", "6 cameras, 180,000 points, 80 channels, 128x128", make)
+
+
+def quick_cumsum() -> Case:
+    def make(threads: int) -> Contest:
+        cell, starts, lengths = bev_ranks(300_000, 360 * 360)
+        x = normal(10, len(cell), 80)
+        place = np.stack([cell // 360, cell % 360, cell * 0, cell * 0], 1).astype(np.int32)
+        size = {"batch_size": 1, "dimension": 1, "height": 360, "width": 360}
+        ours = session(
+            "autoware::QuickCumsumCuda", {"x": x, "g": place, "l": lengths, "s": starts}, threads, attributes=size
+        )
+        tx, tc = torch.from_numpy(x), torch.from_numpy(cell)
+
+        def formulation() -> torch.Tensor:
+            return torch.zeros(360 * 360, 80).index_add_(0, tc, tx).view(1, 1, 360, 360, 80)
+
+        moved = megabytes(x) + 360 * 360 * 80 * 4
+        return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("quick_cumsum", "300,000 points, 80 channels, 360x360", make)
+
+
+def pillar_scatter() -> Case:
+    def make(threads: int) -> Contest:
+        features = normal(11, 12_000, 64)
+        cell = np.random.default_rng(12).permutation(496 * 432)[:12_000].astype(np.int32)
+        coords = np.stack([cell * 0, cell * 0, cell // 432, cell % 432], 1).astype(np.int32)
+        feeds = {"features": features, "coords": coords}
+        ours = session("polyop::PillarScatter", feeds, threads, attributes={"dense_shape": [496, 432]})
+        tf, tc = torch.from_numpy(features), torch.from_numpy(cell).long()
+
+        def formulation() -> torch.Tensor:
+            canvas = torch.zeros(64, 496 * 432)
+            canvas[:, tc] = tf.T
+            return canvas.view(1, 64, 496, 432)
+
+        moved = megabytes(features) + 64 * 496 * 432 * 4
+        return Contest(ours, {"torch index_put": with_torch(formulation)}, moved)
+
+    return Case("pillar_scatter", "12,000 pillars, 64 channels, 496x432", make)
+
+
 # ---- deformable ------------------------------------------------------------------------------------
 
 
@@ -519,6 +623,124 @@ def knn() -> Case:
     return Case("knn_query", "100k points, 25k queries, 16 neighbours, 4 segments", make)
 
 
+def cloud(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).random((*shape, 3)).astype(np.float32)
+
+
+def furthest_point_sampling(points: int, chosen: int) -> Case:
+    def make(threads: int) -> Contest:
+        xyz = cloud(13, 1, points)
+        ours = session("polyop::FurthestPointSampling", {"xyz": xyz}, threads, attributes={"num_points": chosen})
+        t = torch.from_numpy(xyz[0])
+
+        def formulation() -> torch.Tensor:
+            nearest, index = torch.full((points,), torch.inf), torch.zeros(1, chosen, dtype=torch.int32)
+            last = 0
+            for k in range(1, chosen):
+                nearest = torch.minimum(nearest, (t - t[last]).square().sum(1))
+                last = int(nearest.argmax())
+                index[0, k] = last
+            return index
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(xyz),
+                       same=lambda a, b: (a[0] == b[0]).mean() > 0.9)  # fmt: skip
+
+    return Case("furthest_point_sampling", f"{points:,} points, {chosen:,} chosen", make)
+
+
+def ball_query(radius: float) -> Case:
+    def make(threads: int) -> Contest:
+        xyz, centres = cloud(14, 1, 16384), cloud(15, 1, 4096)
+        feeds = {"xyz": xyz, "center": centres}
+        ours = session("polyop::BallQuery", feeds, threads, attributes={"max_radius": radius, "sample_num": 32})
+        tx, tc = torch.from_numpy(xyz), torch.from_numpy(centres)
+
+        def formulation() -> torch.Tensor:
+            index = torch.arange(16384).expand(1, 4096, -1).clone()
+            index[torch.cdist(tc, tx, compute_mode="donot_use_mm_for_euclid_dist") >= radius] = 16384
+            index = index.topk(32, largest=False, sorted=True).values
+            first = index[..., :1]
+            return torch.where(index == 16384, torch.where(first == 16384, 0, first), index).int()
+
+        return Contest(ours, {"torch cdist + topk": with_torch(formulation)}, megabytes(xyz, centres) + 4096 * 32 * 4,
+                       same=lambda a, b: (a[0] == b[0]).mean() > 0.999)  # fmt: skip
+
+    return Case("ball_query", f"16,384 points, 4,096 centres, radius {radius}, 32 samples", make)
+
+
+def three_nn() -> Case:
+    def make(threads: int) -> Contest:
+        target, source = cloud(16, 1, 16384), cloud(17, 1, 4096)
+        ours = session("polyop::ThreeNN", {"target": target, "source": source}, threads, ["dist", "idx"])
+        tt, ts = torch.from_numpy(target), torch.from_numpy(source)
+        theirs = with_torch(lambda: torch.cdist(tt, ts).topk(3, largest=False).values)
+
+        def tree() -> list[np.ndarray]:
+            return [cKDTree(source[0]).query(target[0], 3, workers=threads)[0].astype(np.float32)[None]]
+
+        return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
+                       megabytes(target, source) + 16384 * 24,
+                       same=lambda a, b: np.allclose(a[0], b[0], atol=2e-3))  # fmt: skip
+
+    return Case("three_nn", "16,384 points, 4,096 sources", make)
+
+
+def three_interpolate() -> Case:
+    def make(threads: int) -> Contest:
+        features, weight = normal(18, 1, 128, 4096), np.random.default_rng(19).random((1, 16384, 3)).astype(np.float32)
+        index = np.random.default_rng(20).integers(0, 4096, (1, 16384, 3)).astype(np.int32)
+        ours = session("polyop::ThreeInterpolate", {"features": features, "idx": index, "weight": weight}, threads)
+        tf, tw = torch.from_numpy(features), torch.from_numpy(weight)
+        ti = torch.from_numpy(index.astype(np.int64)).flatten(1)[:, None].expand(-1, 128, -1)
+        theirs = with_torch(lambda: (tf.gather(2, ti).view(1, 128, 16384, 3) * tw[:, None]).sum(-1))
+        return Contest(ours, {"torch gather + sum": theirs}, megabytes(features, weight, index) + 128 * 16384 * 4)
+
+    return Case("three_interpolate", "128 channels, 4,096 to 16,384 points", make)
+
+
+def group_points() -> Case:
+    def make(threads: int) -> Contest:
+        features = normal(21, 1, 64, 16384)
+        index = np.random.default_rng(22).integers(0, 16384, (1, 4096, 32)).astype(np.int32)
+        ours = session("polyop::GroupPoints", {"features": features, "idx": index}, threads)
+        tf = torch.from_numpy(features)
+        ti = torch.from_numpy(index.astype(np.int64)).flatten(1)[:, None].expand(-1, 64, -1)
+        built_in = session("GatherElements", {"features": features, "idx": ti.contiguous().numpy()}, threads,
+                           attributes={"axis": 2})  # fmt: skip
+        return Contest(ours, {"torch gather": with_torch(lambda: tf.gather(2, ti)), "ONNX Runtime GatherElements": built_in},
+                       megabytes(features, index) + 64 * 4096 * 32 * 4,
+                       same=lambda a, b: np.array_equal(a[0].ravel(), b[0].ravel()))  # fmt: skip
+
+    return Case("group_points", "64 channels, 16,384 points, 4,096 groups of 32", make)
+
+
+def gather_points() -> Case:
+    def make(threads: int) -> Contest:
+        features = normal(23, 4, 64, 16384)
+        index = np.random.default_rng(24).integers(0, 16384, (4, 4096)).astype(np.int32)
+        ours = session("polyop::GatherPoints", {"features": features, "idx": index}, threads)
+        tf, ti = torch.from_numpy(features), torch.from_numpy(index.astype(np.int64))[:, None].expand(-1, 64, -1)
+        return Contest(ours, {"torch gather": with_torch(lambda: tf.gather(2, ti))}, 2 * 4 * 64 * 4096 * 4)
+
+    return Case("gather_points", "4 x 64 channels, 4,096 of 16,384 points", make)
+
+
+def knn_of_batches() -> Case:
+    def make(threads: int) -> Contest:
+        xyz, centres = cloud(25, 1, 16384), cloud(26, 1, 4096)
+        ours = session("polyop::KNN", {"xyz": xyz, "center": centres}, threads, attributes={"k": 16})
+        tx, tc = torch.from_numpy(xyz), torch.from_numpy(centres)
+        theirs = with_torch(lambda: torch.cdist(tc, tx).topk(16, largest=False).indices.transpose(1, 2).int())
+
+        def tree() -> list[np.ndarray]:
+            return [cKDTree(xyz[0]).query(centres[0], 16, workers=threads)[1].T.astype(np.int32)[None]]
+
+        return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
+                       megabytes(xyz, centres) + 4096 * 16 * 4, same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
+
+    return Case("knn", "16,384 points, 4,096 centres, 16 neighbours", make)
+
+
 # ---- memory that begins anywhere -----------------------------------------------------------------------
 
 
@@ -660,6 +882,10 @@ CASES = [
     nms_match("clustered", 4.1),
     nms_match("spread", 16.7),
     batched_nms(),
+    efficient_nms(),
+    bev_pool(),
+    quick_cumsum(),
+    pillar_scatter(),
     deform_conv(modulated=True),
     deform_conv(modulated=False),
     ms_deform_attn(900),
@@ -674,6 +900,15 @@ CASES = [
     rotated_feature_align(),
     voxel_grid(),
     knn(),
+    knn_of_batches(),
+    furthest_point_sampling(16384, 4096),
+    furthest_point_sampling(100_000, 2048),
+    ball_query(0.05),
+    ball_query(0.2),
+    three_nn(),
+    three_interpolate(),
+    group_points(),
+    gather_points(),
     *(
         output_off_line(case)
         for case in (

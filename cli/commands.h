@@ -74,6 +74,13 @@ struct OptimizeOptions {
 };
 int Optimize(const OptimizeOptions& options);
 
+struct PortableOptions {
+  std::string model, output;
+  std::vector<std::string> only;
+  bool inlined = false, json = false;
+};
+int Portable(const PortableOptions& options);
+
 struct OpsOptions {
   std::string name;
   bool markdown = false, json = false;

@@ -1,5 +1,6 @@
 #include "cli/drawing.h"
 
+#include <cctype>
 #include <map>
 #include <set>
 #include <vector>
@@ -27,7 +28,7 @@ constexpr Style kNobody{"#b91c1c", "#ffffff", "nobody provides it"};
 constexpr Style kTensor{"#fef3c7", "#111827", "input or output"};
 
 const Style& StyleOf(const onnx::ModelProto& model, const onnx::NodeProto& node) {
-  if (IsStandardDomain(node.domain())) return kStandard;
+  if (IsStandard(node)) return kStandard;
   if (FindOpByNode(node.domain(), node.op_type(), nullptr) != nullptr) return kPolyop;
   if (IsLocalFunction(model, node)) return kFunction;
   return IsRuntimeDomain(node.domain()) ? kRuntime : kNobody;
@@ -70,13 +71,22 @@ std::string Shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : text.substr(0, most / 2) + "…" + text.substr(text.size() - most / 2);
 }
 
+// Where an HTML page has a function. Only letters and digits stay: the name is whatever a file says.
+std::string AnchorOf(const std::string& domain, const std::string& name) {
+  std::string anchor = "function";
+  for (const char c : "-" + domain + "-" + name) anchor += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  return anchor;
+}
+
 // A graph in Graphviz's language.
 class Drawing {
  public:
-  explicit Drawing(const onnx::ModelProto& model) : model_(model), graph_(model.graph()) {
+  // `graph` is the model's own or a function's; with `links` nodes that have functions lead to them.
+  Drawing(const onnx::ModelProto& model, const onnx::GraphProto& graph, bool links)
+      : model_(model), graph_(graph), links_(links) {
     for (const auto& tensor : graph_.initializer()) constants_[tensor.name()] = TypeText(tensor);
     for (const auto& node : graph_.node()) {
-      if (node.op_type() != "Constant" || !IsStandardDomain(node.domain()) || node.output().empty()) continue;
+      if (node.op_type() != "Constant" || !IsStandard(node) || node.output().empty()) continue;
       constants_[node.output(0)] = node.attribute().empty() ? "" : AttributeText(node.attribute(0));
     }
     for (const auto* infos : {&graph_.input(), &graph_.output(), &graph_.value_info()}) {
@@ -120,9 +130,10 @@ class Drawing {
   void Line(const std::string& line) { text_ += line + "\n"; }
   std::string NewId() { return "n" + std::to_string(next_id_++); }
 
-  void AddBox(const std::string& id, const Style& style, const std::string& label, const std::string& tooltip) {
+  void AddBox(const std::string& id, const Style& style, const std::string& label, const std::string& tooltip,
+              const std::string& link = "") {
     Line(id + " [fillcolor=\"" + style.fill + "\", fontcolor=\"" + style.text + "\", label=" + Quoted(label) +
-         ", tooltip=" + Quoted(tooltip) + "]");
+         ", tooltip=" + Quoted(tooltip) + (link.empty() ? "" : ", URL=" + Quoted("#" + link)) + "]");
   }
 
   void AddTensor(const onnx::ValueInfoProto& info, const std::string& id) {
@@ -131,8 +142,7 @@ class Drawing {
 
   void AddNode(const onnx::NodeProto& node, const std::string& id) {
     const Style& style = StyleOf(model_, node);
-    const bool custom = !IsStandardDomain(node.domain());
-    const std::string type = custom ? node.domain() + "::" + node.op_type() : node.op_type();
+    const std::string type = IsStandard(node) ? node.op_type() : TypeOf(node);
     std::string tooltip = type + (node.name().empty() ? "" : "  " + node.name()) + "\n" + style.meaning;
     for (const auto& attribute : node.attribute()) {
       tooltip += "\n" + attribute.name() + " = " + Shortened(AttributeText(attribute), 120);
@@ -143,7 +153,9 @@ class Drawing {
     for (const std::string& output : node.output()) {
       if (!output.empty()) tooltip += "\nout " + Described(output);
     }
-    AddBox(id, style, Shortened(type, 60), tooltip);
+    const bool function = custom && IsLocalFunction(model_, node);
+    if (function) tooltip += "\nhas a function of the model";
+    AddBox(id, style, Shortened(type, 60), tooltip, links_ && function ? AnchorOf(node.domain(), node.op_type()) : "");
     for (const std::string& input : std::set<std::string>(node.input().begin(), node.input().end())) {
       AddEdge(input, id);
     }
@@ -163,14 +175,24 @@ class Drawing {
 
   const onnx::ModelProto& model_;
   const onnx::GraphProto& graph_;
+  const bool links_;
   std::map<std::string, std::string> constants_, types_, maker_;  // by tensor
   int next_id_ = 0;
   std::string text_;
 };
 
-std::string SvgOf(const onnx::ModelProto& model, const std::string& title) {
+// A function's nodes as a graph, to be drawn.
+onnx::GraphProto GraphOf(const onnx::FunctionProto& function) {
+  onnx::GraphProto graph;
+  *graph.mutable_node() = function.node();
+  for (const std::string& input : function.input()) graph.add_input()->set_name(input);
+  for (const std::string& output : function.output()) graph.add_output()->set_name(output);
+  return graph;
+}
+
+std::string SvgOf(const onnx::ModelProto& model, const onnx::GraphProto& graph, const std::string& title, bool links) {
   const TemporaryFolder folder;
-  const std::string dot = Drawing(model).Text(title);
+  const std::string dot = Drawing(model, graph, links).Text(title);
   WriteFile(folder.File("graph.dot"), dot.data(), dot.size());
   RunProgram({"dot", "-Tsvg", "-o", folder.File("graph.svg"), folder.File("graph.dot")},
              "Graphviz's message stands above", "install Graphviz: its package is called graphviz");
@@ -191,11 +213,19 @@ header b { margin-right: 16px }
 header span { margin-right: 12px; padding: 2px 8px; border-radius: 6px }
 input { padding: 3px 8px; border: 1px solid #9ca3af; border-radius: 6px }
 svg { display: block; margin: 16px auto }
+details { margin: 8px 16px }
 .found path { stroke: #f59e0b; stroke-width: 4 }
 )";
 
-// Marks the nodes whose label or tooltip has the words, and brings the next one into view on Enter.
+// Opens the function that a node leads to, and marks the nodes whose label or tooltip has the words, and brings the
+// next one into view on Enter.
 constexpr const char* kPageScript = R"(
+const open = () => {
+  const function_ = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (function_) function_.open = true;
+};
+addEventListener('hashchange', open);
+open();
 const field = document.querySelector('input');
 let found = [], next = 0;
 field.addEventListener('input', () => {
@@ -218,12 +248,12 @@ field.addEventListener('keydown', event => {
 }  // namespace
 
 void DrawSvg(const onnx::ModelProto& model, const std::string& title, const std::string& path) {
-  const std::string svg = SvgOf(model, title);
+  const std::string svg = SvgOf(model, model.graph(), title, false);
   WriteFile(path, svg.data(), svg.size());
 }
 
 void DrawHtml(const onnx::ModelProto& model, const std::string& title, const std::string& path) {
-  const std::string svg = SvgOf(model, "");
+  const std::string svg = SvgOf(model, model.graph(), "", true);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>" + Escaped(title) +
                      "</title>\n<style>" + kPageStyle + "</style>\n</head>\n<body>\n<header><b>" + Escaped(title) +
                      "</b>";
@@ -231,8 +261,15 @@ void DrawHtml(const onnx::ModelProto& model, const std::string& title, const std
     page += std::string("<span style=\"background: ") + style.fill + "; color: " + style.text + "\">" + style.meaning +
             "</span>";
   }
-  page += "<input placeholder=\"find, then Enter\" aria-label=\"find\"></header>\n" + svg.substr(svg.find("<svg")) +
-          "<script>" + kPageScript + "</script>\n</body>\n</html>\n";
+  page += "<input placeholder=\"find, then Enter\" aria-label=\"find\"></header>\n" + svg.substr(svg.find("<svg"));
+  for (const onnx::FunctionProto& function : model.functions()) {
+    const std::string body = SvgOf(model, GraphOf(function), "", true);
+    page += "<details id=\"" + AnchorOf(function.domain(), function.name()) + "\"><summary>" +
+            Escaped(function.domain() + "::" + function.name()) + ", a function of " +
+            std::to_string(function.node_size()) + " nodes</summary>\n" + body.substr(body.find("<svg")) +
+            "</details>\n";
+  }
+  page += std::string("<script>") + +kPageScript + "</script>\n</body>\n</html>\n";
   WriteFile(path, page.data(), page.size());
 }
 

@@ -18,21 +18,21 @@ namespace {
 
 // One kind of non-standard node in the model.
 struct Needed {
-  std::string domain, op_type;
+  std::string name, domain, op_type;
   int count = 0;
   std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
   bool by_runtime = false, by_function = false;
   const Op* op = nullptr;
 
-  std::string name() const { return domain + "::" + op_type; }
   bool provided() const { return op != nullptr || by_runtime || by_function; }
 };
 
 std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   std::map<std::string, Needed> found;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
-    if (IsStandardDomain(node.domain())) return;
-    Needed& needed = found[node.domain() + "::" + node.op_type()];
+    if (IsStandard(node)) return;
+    Needed& needed = found[TypeOf(node)];
+    needed.name = TypeOf(node);
     needed.domain = node.domain();
     needed.op_type = node.op_type();
     ++needed.count;
@@ -55,7 +55,9 @@ std::string AttributesText(const Needed& needed) {
 }
 
 std::string ProviderText(const Needed& needed) {
-  if (needed.op != nullptr) return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")";
+  if (needed.op != nullptr) {
+    return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")" + (needed.by_function ? ", or its function" : "");
+  }
   if (needed.by_function) return "a function of the model";
   return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
 }
@@ -72,7 +74,7 @@ std::string Advice(const Needed& needed) {
       names.emplace_back(node.name);
     }
   }
-  const std::string near = Nearest(needed.name(), names);
+  const std::string near = Nearest(needed.name, names);
   const std::string other = "run with --ops LIB, or write it: CONTRIBUTING.md, \"Add an operator\"";
   return near.empty() ? other : "the nearest is " + near + "; else " + other;
 }
@@ -99,7 +101,11 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
     report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
   report["operators"] = Json::array();
   for (const auto& [name, n] : needed) {
-    Json entry = {{"name", name}, {"count", n.count}, {"provided", n.provided()}, {"provider", ProviderText(n)}};
+    Json entry = {{"name", name},
+                  {"count", n.count},
+                  {"provided", n.provided()},
+                  {"provider", ProviderText(n)},
+                  {"function", n.by_function}};
     entry["attributes"] = Json::object();
     for (const auto& [attribute, values] : n.attributes) entry["attributes"][attribute] = values;
     if (!n.provided()) entry["advice"] = Advice(n);
@@ -119,13 +125,17 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
     elements += static_cast<double>(ElementCount(tensor));
     initializers.insert(tensor.name());
   }
+  const int functions = model.functions_size();
   std::cout << Bold(options.model) << "\n"
             << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
             << (model.producer_name().empty() ? ""
                                               : ", made by " + model.producer_name() + " " + model.producer_version())
             << "\n"
-            << "  " << nodes << " nodes, " << model.graph().initializer_size() << " initializers with "
-            << elements / 1e6 << " million elements\n\n";
+            << "  " << nodes << " nodes"
+            << (functions ? Concat(", those of ", functions, functions > 1 ? " functions" : " function", " among them")
+                          : "")
+            << ", " << model.graph().initializer_size() << " initializers with " << elements / 1e6
+            << " million elements\n\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& input : model.graph().input()) {
     if (!initializers.contains(input.name())) rows.push_back({"in", input.name(), TypeText(input.type())});
@@ -163,11 +173,11 @@ int Inspect(const InspectOptions& options) {
   if (options.verbose) {
     std::cout << "\n";
     ForEachNode(model, [&](const onnx::NodeProto& node) {
-      if (IsStandardDomain(node.domain())) return;
+      if (IsStandard(node)) return;
       std::vector<std::string> attributes;
       for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
-      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << node.domain()
-                << "::" << node.op_type() << "(" << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
+      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << TypeOf(node) << "("
+                << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
                 << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
     });
   }

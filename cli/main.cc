@@ -34,6 +34,7 @@ constexpr const char* kFooter =
     "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
     "  polyop optimize model.onnx -o fast.onnx        what polyop does faster becomes its nodes\n"
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
+    "  polyop portable old.onnx -o new.onnx           a file that runs where polyop is not, too\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "  polyop new my_op                               the folder of a new operator, ready to build\n"
     "\n"
@@ -156,10 +157,12 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
   CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
   verify->add_option("model", options->model, "the ONNX file")->required();
   AddInputOptions(*verify, options->input);
-  verify->add_option("--reference", options->reference,
-                     "kernels: the operators' naive double-precision kernels (default); isa=NAME or threads=N: the "
-                     "same kernels run otherwise; npz=FILE: saved outputs; onnxruntime=LIBRARY: another ONNX Runtime; "
-                     "torch=FILE: a program saved by torch.export or torch.jit");
+  verify->add_option(
+      "--reference", options->reference,
+      "kernels: the operators' naive double-precision kernels (default); functions: the model's own, by which "
+      "it runs where polyop is not; isa=NAME or threads=N: the same kernels run otherwise; npz=FILE: "
+      "saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX Runtime; engine=FILE: "
+      "a TensorRT engine; torch=FILE: a program saved by torch.export or torch.jit");
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
@@ -170,7 +173,8 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                  "Examples:\n"
                  "  polyop verify head.onnx -i inputs.npz --layers\n"
                  "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
-                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz");
+                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz\n"
+                 "  polyop verify new.onnx --reference onnx=old.onnx");
   verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
@@ -261,6 +265,28 @@ void AddConvertCommand(CLI::App& app, Action& action) {
   convert->callback([options, &action] { action = [options] { return Convert(*options); }; });
 }
 
+void AddPortableCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<PortableOptions>();
+  CLI::App* portable = app.add_subcommand("portable", "Give polyop's nodes functions of standard operators");
+  portable->add_option("model", options->model, "an ONNX file, of whichever exporter")->required();
+  portable->add_option("-o,--output", options->output, "where the portable file goes")->required();
+  portable->add_flag("--inline", options->inlined,
+                     "put the functions' nodes in the place of polyop's: for runtimes that know no functions");
+  portable->add_option("--only", options->only, "DOMAIN::TYPE: of these nodes alone, separated by commas")
+      ->delimiter(',');
+  portable->add_flag("--json", options->json, "a report for machines");
+  portable->footer(
+      "A node that has a function runs in any ONNX Runtime, by the function where polyop's library is not\n"
+      "registered and by polyop's kernel where it is. Making functions needs a python3 on the PATH that has polyop,\n"
+      "onnx, onnx_ir and torch. `polyop ops NAME` says which operators have none, and why. The exit code is 4 where a\n"
+      "node got none; the file is written all the same.\n\n"
+      "Examples:\n"
+      "  polyop portable old.onnx -o new.onnx\n"
+      "  polyop portable old.onnx -o plain.onnx --inline\n"
+      "  polyop verify new.onnx --reference functions");
+  portable->callback([options, &action] { action = [options] { return Portable(*options); }; });
+}
+
 void AddOpsCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand("ops", "List polyop's operators, or explain one");
@@ -339,6 +365,7 @@ int main(int argc, char** argv) {
   AddBenchCommand(app, action);
   AddOptimizeCommand(app, action);
   AddConvertCommand(app, action);
+  AddPortableCommand(app, action);
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
   if (argc == 1) {

@@ -18,7 +18,7 @@ const Op& Find(const std::string& name) {
     names.emplace_back(op->name);
     for (const NodeName& node : op->nodes) {
       if (name == node.name || name == node.op_type()) return *op;
-      names.emplace_back(node.name);
+      names.emplace_back(node.label());
       names.emplace_back(node.op_type());
     }
   }
@@ -29,7 +29,7 @@ const Op& Find(const std::string& name) {
 
 Json AsJson(const Op& op) {
   Json entry = {{"name", op.name}, {"summary", op.doc.summary}, {"types", TypesOf(op)}, {"runtimes", RuntimesOf(op)}};
-  for (const NodeName& node : op.nodes) entry["nodes"].push_back(node.name);
+  for (const NodeName& node : op.nodes) entry["nodes"].push_back(node.label());
   for (const OpSignature& s : op.signatures) entry["signatures"].push_back(s.signature->text());
   entry["attributes"] = Json::array();
   const Params defaults = op.DefaultParams();
@@ -44,6 +44,7 @@ Json AsJson(const Op& op) {
   entry["semantics"] = op.doc.semantics;
   entry["source"] = op.doc.source;
   entry["differences"] = op.doc.differences;
+  entry["not_portable"] = op.doc.not_portable;
   return entry;
 }
 

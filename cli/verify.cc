@@ -40,8 +40,7 @@ struct Checked {
 };
 
 std::string NodeText(const onnx::NodeProto& node) {
-  const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
-  return node.name().empty() ? type : type + " '" + node.name() + "'";
+  return node.name().empty() ? TypeOf(node) : TypeOf(node) + " '" + node.name() + "'";
 }
 
 // The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.
@@ -115,6 +114,19 @@ Outputs RunEngine(const VerifyOptions& options, const std::string& path, const F
   return outputs;
 }
 
+// Another model, with outputs of the same names; its inputs are among the first one's.
+Outputs RunOther(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
+                 const std::vector<TensorInfo>& inputs) {
+  if (options.layers) throw Failure(kUsage, "--layers and --reference onnx=FILE: the models' nodes may differ");
+  if (options.session.libraries.empty()) CheckProvided(LoadModel(path), path);
+  Session session(path, options.session);
+  std::vector<Array> arrays;
+  for (const TensorInfo& input : session.inputs()) {
+    arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
+  }
+  return ByName(session, session.Run(arrays));
+}
+
 Outputs RunTorch(const VerifyOptions& options, const std::string& program, const std::string& saved,
                  const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors,
                  const TemporaryFolder& folder) {
@@ -137,6 +149,10 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     session.reference_kernels = true;
     return RunHere(options, session, feeds.arrays);
   }
+  if (kind.name == "functions") {
+    session.functions_alone = true;
+    return RunHere(options, session, feeds.arrays);
+  }
   if (kind.name == "isa") {
     Check(ForceIsa(kind.value), kUsage);
     Outputs outputs = RunHere(options, session, feeds.arrays);
@@ -152,6 +168,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     return RunHere(options, session, feeds.arrays);
   }
   if (kind.name == "npz") return Load(kind.value);
+  if (kind.name == "onnx") return RunOther(options, kind.value, feeds, inputs);
   if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
   const TemporaryFolder folder;
   std::map<std::string, Array> named;
@@ -161,7 +178,8 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, saved, folder);
   if (kind.name == "torch") return RunTorch(options, kind.value, saved, inputs, tensors, folder);
   throw Failure(kUsage, "--reference: '" + options.reference + "' is unknown",
-                "wanted kernels, isa=NAME, threads=N, npz=FILE, onnxruntime=LIBRARY, engine=FILE or torch=FILE");
+                "wanted kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE "
+                "or torch=FILE");
 }
 
 std::string Scientific(double value) { return value == 0 ? "0" : NumberText(value, "%.2e"); }

@@ -1,7 +1,5 @@
 #include "core/call.h"
 
-#include <vector>
-
 #include "core/int_domain.h"
 
 namespace polyop {
@@ -100,14 +98,14 @@ Status Prepare(const Op& op, Device device, const void* params, std::span<const 
   call->params = params;
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs, &call->kernel));
   const Signature& signature = call->signature();
-  std::vector<Dims<int64_t>> extents(inputs.size());
+  std::array<Dims<int64_t>, kMaxInputs> extents;
   for (size_t i = 0; i < inputs.size(); ++i) {
     extents[i].present = inputs[i].present;
     for (int64_t d : inputs[i].shape.span()) extents[i].push_back(d);
   }
   IntDomain domain(inputs);
   ShapeEvaluator<IntDomain> evaluator(op.signatures[static_cast<size_t>(call->kernel->signature)], op, params, domain);
-  POLYOP_RETURN_IF_ERROR(evaluator.Bind(extents));
+  POLYOP_RETURN_IF_ERROR(evaluator.Bind({extents.data(), inputs.size()}));
   if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
   POLYOP_RETURN_IF_ERROR(op.check_inputs(params, inputs));
 

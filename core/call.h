@@ -16,6 +16,9 @@
 
 namespace polyop {
 
+/// Inputs of any call that FindChecked takes.
+inline constexpr int kMaxInputs = kMaxTensors - 1 + kMaxVariadic;
+
 /// A call whose inputs were checked. Op and params must outlive it.
 struct PreparedCall {
   const Op* op = nullptr;

@@ -22,13 +22,16 @@ enum class Device : uint8_t {
 
 /// What a reader of the documentation wants to know beyond signature and attributes. Markdown.
 struct Doc {
-  const char* summary = "";      // one sentence
-  const char* semantics = "";    // what the signature does not say: edge cases, NaN, empty inputs
-  const char* source = "";       // the paper, or the torch function whose semantics hold
-  const char* differences = "";  // from MMCV, MMDeploy, torch
+  const char* summary = "";       // one sentence
+  const char* semantics = "";     // what the signature does not say: edge cases, NaN, empty inputs
+  const char* source = "";        // the paper, or the torch function whose semantics hold
+  const char* differences = "";   // from MMCV, MMDeploy, torch
+  const char* not_portable = "";  // why standard operators cannot say it, where the folder has no formula
 };
 
-/// A node name that the operator answers to: "domain::OpType".
+/// A node name that the operator answers to: "domain::OpType", or "::OpType" in ONNX's default domain, as files for
+/// TensorRT's plugins write it. In the default domain a name of ONNX's own would take that operator's place: never one
+/// of those.
 struct NodeName {
   struct Pair {
     const char* first = nullptr;
@@ -46,10 +49,10 @@ struct NodeName {
   std::array<Standard, 4> standards{};  // what such nodes are equal to, oldest first
 
   constexpr NodeName() = default;  // of a call without a node: attributes have the operator's own names
-  /// A name without a domain or without a type fails to compile.
+  /// A name without colons or without a type fails to compile.
   constexpr NodeName(const char* n) : name(n) {  // NOLINT: a plain string is the usual case
     const size_t colons = std::string_view(n).find("::");
-    if (colons == 0 || colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
+    if (colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
       throw "a node name is \"domain::OpType\"";
     }
   }
@@ -109,6 +112,8 @@ struct NodeName {
     return attribute;
   }
 
+  /// For people: the type alone in the default domain.
+  std::string_view label() const { return domain().empty() ? op_type() : std::string_view(name); }
   std::string_view domain() const {
     const std::string_view s = name;
     return s.substr(0, s.find("::"));

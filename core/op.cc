@@ -17,13 +17,29 @@ std::string RanksAndTypes(std::span<const AnyTensor> inputs) {
   return text;
 }
 
-bool TypesMatch(const Signature& s, const Kernel& kernel, std::span<const AnyTensor> inputs) {
+bool HasType(const AnyTensor& input, DType dtype) { return input.dtype == dtype; }
+bool HasType(const KnownInput& input, DType dtype) { return input.dtype.value_or(dtype) == dtype; }
+
+template <class Input>
+bool TypesMatch(const Signature& s, const Kernel& kernel, std::span<const Input> inputs) {
   if (inputs.size() > static_cast<size_t>(s.num_inputs()) && !s.variadic()) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].present || SpecOf(s, i).any_dtype) continue;
-    if (inputs[i].dtype != kernel.inputs[std::min<size_t>(i, s.num_inputs() - 1)]) return false;
+    if (!HasType(inputs[i], kernel.inputs[static_cast<size_t>(SpecIndex(s, i))])) return false;
   }
   return true;
+}
+
+// The kernel for these types and ranks, or null. `by_type` is the first for the types alone.
+template <class Input>
+const Kernel* Search(const Op& op, Device device, std::span<const Input> inputs, const Kernel** by_type) {
+  for (const Kernel& k : op.kernels) {
+    const Signature& signature = *op.signatures[static_cast<size_t>(k.signature)].signature;
+    if (k.device != device || !TypesMatch(signature, k, inputs)) continue;
+    if (*by_type == nullptr) *by_type = &k;
+    if (RanksMatch(signature, inputs)) return &k;
+  }
+  return nullptr;
 }
 
 // The choice's own name for what such nodes write.
@@ -121,18 +137,9 @@ Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) 
 
 Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) const {
   const Kernel* by_type = nullptr;
-  for (const Kernel& k : kernels) {
-    if (k.device != device || !TypesMatch(*signatures[k.signature].signature, k, inputs)) continue;
-    if (by_type == nullptr) by_type = &k;
-    if (RanksMatch(*signatures[k.signature].signature, inputs)) {
-      *kernel = &k;
-      return Status::Ok();
-    }
-  }
-  if (by_type != nullptr) {  // its checks will say what is wrong with the shapes
-    *kernel = by_type;
-    return Status::Ok();
-  }
+  *kernel = Search(*this, device, inputs, &by_type);
+  if (*kernel == nullptr) *kernel = by_type;  // its checks will say what is wrong with the shapes
+  if (*kernel != nullptr) return Status::Ok();
   std::string have;
   for (const Kernel& k : kernels) {
     if (k.device != device) continue;
@@ -145,6 +152,11 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
   }
   return Unsupported("no kernel takes inputs (", RanksAndTypes(inputs), "); there is ",
                      have.empty() ? "none for this device" : have);
+}
+
+const Kernel* Op::FindKernel(Device device, std::span<const KnownInput> inputs) const {
+  const Kernel* by_type = nullptr;
+  return Search(*this, device, inputs, &by_type);
 }
 
 }  // namespace polyop

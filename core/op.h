@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ class AttrSource {
   virtual bool Get(const char* name, AttrValue* value) = 0;
 };
 
+/// An input before there is a tensor, as shape inference sees it. What is not known fits every kernel.
+struct KnownInput {
+  bool present = false;
+  std::optional<DType> dtype;
+  std::optional<int> rank;
+};
+
 struct Op : Definition {
   std::vector<OpSignature> signatures;
   std::vector<Kernel> kernels;
@@ -51,6 +59,8 @@ struct Op : Definition {
 
   /// The kernel for a device and inputs of these types and ranks, or an error that says what there is.
   Status FindKernel(Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) const;
+  /// The same before there are tensors; null where none fits.
+  const Kernel* FindKernel(Device device, std::span<const KnownInput> inputs) const;
 };
 
 /// All registered operators, by name.

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
 
 #include "core/call.h"
 #include "core/context.h"
@@ -11,28 +14,41 @@
 namespace polyop {
 namespace {
 
-// The reference kernel of the same signature whose input types are those of `kernel`, or wider real ones.
+// Whether a reference of type `has` can stand for one of type `wanted`: real types are widened, and integers if need
+// be.
+bool StandsFor(DType has, DType wanted, bool widen_integers) {
+  if (has == wanted) return true;
+  if (IsReal(has) != IsReal(wanted)) return false;
+  return IsReal(has) || (widen_integers && SizeOf(wanted) < SizeOf(has));
+}
+
+// The reference kernel of the same signature whose input types are those of `kernel`, or wider ones.
 const Kernel* FindReference(const Op& op, const Kernel& kernel) {
-  const Signature& signature = *op.signatures[kernel.signature].signature;
-  for (const Kernel& candidate : op.kernels) {
-    if (candidate.device != Device::kReference || candidate.signature != kernel.signature) continue;
-    bool fits = true;
-    for (int i = 0; i < signature.num_inputs(); ++i) {
-      const DType wanted = kernel.inputs[i], has = candidate.inputs[i];
-      fits &= signature.input(i).any_dtype || wanted == has || (IsReal(wanted) && IsReal(has));
+  const Signature& signature = *op.signatures[static_cast<size_t>(kernel.signature)].signature;
+  for (const bool widen_integers : {false, true}) {
+    for (const Kernel& candidate : op.kernels) {
+      if (candidate.device != Device::kReference || candidate.signature != kernel.signature) continue;
+      bool fits = true;
+      for (int i = 0; i < signature.num_inputs(); ++i) {
+        const size_t at = static_cast<size_t>(i);
+        fits &= signature.input(i).any_dtype || StandsFor(candidate.inputs[at], kernel.inputs[at], widen_integers);
+      }
+      if (fits) return &candidate;
     }
-    if (fits) return &candidate;
   }
   return nullptr;
 }
 
 struct Owned {
   AnyTensor view;
-  std::vector<char> bytes;
+  std::unique_ptr<char[]> bytes;
 
-  Owned(DType dtype, const Shape& shape) {
-    bytes.resize(static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(dtype));
-    view = {bytes.data(), dtype, true, shape};
+  static Status Make(DType dtype, const Shape& shape, Owned* owned) {
+    const size_t count = static_cast<size_t>(shape.NumElements().value_or(0));
+    owned->bytes.reset(new (std::nothrow) char[count * SizeOf(dtype)]());
+    owned->view = {owned->bytes.get(), dtype, true, shape};
+    if (owned->bytes == nullptr) return Internal("out of memory: a copy of ", NameOf(dtype), ToString(shape));
+    return Status::Ok();
   }
 };
 
@@ -50,8 +66,10 @@ class WideOutputs : public OutputSource {
     if (dtype == wanted) return narrow_.Allocate(index, dtype, shape, data);
     AnyTensor target{nullptr, wanted, true, shape};
     POLYOP_RETURN_IF_ERROR(narrow_.Allocate(index, wanted, shape, &target.data));
-    pairs_.push_back({Owned(dtype, shape), target});
-    *data = pairs_.back().wide.view.data;
+    Owned wide;
+    POLYOP_RETURN_IF_ERROR(Owned::Make(dtype, shape, &wide));
+    *data = wide.view.data;
+    pairs_.push_back({std::move(wide), target});
     return Status::Ok();
   }
   void Round() const {
@@ -65,7 +83,7 @@ class WideOutputs : public OutputSource {
   };
   OutputSource& narrow_;
   const Kernel& kernel_;
-  std::deque<Pair> pairs_;
+  std::vector<Pair> pairs_;
 };
 
 // Reference kernels run on one thread.
@@ -87,17 +105,16 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
   const Kernel* reference = FindReference(op, *call.kernel);
   if (reference == nullptr) return Unsupported("operator ", op.name, " has no reference kernel for these types");
   const Signature& signature = call.signature();
-  std::deque<Owned> wide;
+  std::vector<Owned> wide;
   std::vector<AnyTensor> views(inputs.begin(), inputs.end());
   for (size_t i = 0; i < views.size(); ++i) {
     const int index = SpecIndex(signature, i);
     const DType wanted = reference->inputs[static_cast<size_t>(index)];
-    if (!views[i].present || signature.input(index).any_dtype || views[i].dtype == wanted || !IsReal(views[i].dtype)) {
-      continue;
-    }
-    const AnyTensor& widened = wide.emplace_back(wanted, views[i].shape).view;
-    Convert(views[i], widened);
-    views[i] = widened;
+    if (!views[i].present || signature.input(index).any_dtype || views[i].dtype == wanted) continue;
+    Owned& owned = wide.emplace_back();
+    POLYOP_RETURN_IF_ERROR(Owned::Make(wanted, views[i].shape, &owned));
+    Convert(views[i], owned.view);
+    views[i] = owned.view;
   }
   const ContextBackend backend = SerialBackend();
   const Context context(backend);

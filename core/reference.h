@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Does what Call does on the CPU by the operator's reference kernel: real inputs are widened to its types, its outputs
+/// Does what Call does on the CPU by the operator's reference kernel: inputs are widened to its types, its outputs
 /// rounded to those that the CPU's kernel has. Inputs and outputs are in host memory.
 Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs);
 

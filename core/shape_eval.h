@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -30,14 +31,18 @@ namespace polyop {
 /// Whether a call may have this number of inputs. Trailing optional ones may be missing.
 Status CheckCount(const Signature& signature, size_t got);
 
+inline std::optional<int> RankOf(const AnyTensor& input) { return input.shape.rank(); }
+inline std::optional<int> RankOf(const KnownInput& input) { return input.rank; }
+
 /// Whether the inputs' ranks are those of the signature. A scalar may come as a tensor of one dimension.
-inline bool RanksMatch(const Signature& s, std::span<const AnyTensor> inputs) {
+template <class Input>
+bool RanksMatch(const Signature& s, std::span<const Input> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorSpec& spec = SpecOf(s, i);
-    if (!inputs[i].present) continue;
-    const int rank = inputs[i].shape.rank();
-    const bool scalar = spec.rank == 0 && rank <= 1;
-    if (!scalar && (spec.has_rest ? rank < spec.rank - 1 : rank != spec.rank)) return false;
+    const std::optional<int> rank = RankOf(inputs[i]);
+    if (!inputs[i].present || !rank) continue;
+    const bool scalar = spec.rank == 0 && *rank <= 1;
+    if (!scalar && (spec.has_rest ? *rank < spec.rank - 1 : *rank != spec.rank)) return false;
   }
   return true;
 }
@@ -47,7 +52,7 @@ template <class Dim>
 struct Dims {
   bool present = true;
   int rank = 0;
-  std::array<Dim, kMaxRank> dim{};
+  std::array<Dim, kMaxRank> dim;  // those beyond rank have no meaning
   void push_back(const Dim& d) { dim[rank++] = d; }
 };
 

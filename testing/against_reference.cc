@@ -79,7 +79,11 @@ void AgainstReference::MakeVariations() {
   std::mt19937 rng(1);
   std::uniform_real_distribution<double> move(-1, 1);
   for (int v = 0; v < kVariations; ++v) {
-    auto outputs = OutputsWith([&](DType dtype, double x) { return x * (1 + move(rng) * MoveOf(dtype)); });
+    const auto moved = [&](DType dtype, double x) { return x * (1 + move(rng) * MoveOf(dtype)); };
+    auto outputs = OutputsWith(moved);
+    // Whole numbers may be indices, which are refused elsewhere.
+    if (!outputs)
+      outputs = OutputsWith([&](DType dtype, double x) { return x == std::trunc(x) ? x : moved(dtype, x); });
     if (outputs) variations_.push_back(std::move(*outputs));
   }
   for (const double number : {0.0, 1.0, -2.0}) {

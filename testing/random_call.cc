@@ -18,15 +18,14 @@ T Pick(const T (&items)[n], const Draw& draw) {
   return items[draw(n)];
 }
 
-// Special value number `turn` of a kind. Extreme ones are far from 1, and still numbers of the type. (Boxes of some
-// thousand pixels would keep reference kernels busy, which take every sample; those of 1e20 have none.)
+// Special value number `turn` of a kind. Extreme ones are far from 1, and still numbers of the type.
 double Special(CallKind::Values kind, DType dtype, uint32_t turn) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNonFinite[] = {kInf, NAN, -kInf};
-  constexpr double kWide[] = {1e30, 1e-40, -1e30, -1e-40, 3e38, -3e38, 1e20, -1e20};
+  constexpr double kWide[] = {1e30, 1e-40, -1e30, -1e-40, 3e38, -3e38, 1e20, -1e20, 3e4, -3e9, 5e9, 1e13};
   constexpr double kNarrow[] = {200, 6e-8, -200, -6e-8};
   if (kind == CallKind::Values::kNonFinite) return kNonFinite[turn % 3];
-  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 8];
+  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 12];
 }
 
 double HostileInteger(const Draw& draw) {
@@ -89,6 +88,7 @@ class CallMaker {
     params_ = call.params.get();
     call.optional_outputs = draw_(2) == 0;
     ends_ = draw_(4) == 0;
+    counts_ = draw_(2) == 0;
     alike_ = draw_(3) == 0;
     parts_ = 1 + draw_(3);
     for (int n = 0; n < s_.num_names(); ++n) {
@@ -226,7 +226,7 @@ class CallMaker {
     for (int64_t i = 0; columns > 0 && i < t.size(); i += columns) t.set(i, draw_(4) == 0);
   }
 
-  // Rising, up to the length of the tensor before it: the ends of that tensor's parts.
+  // Rising, up to the length of the tensor before it: the ends of that tensor's parts, or how long each is.
   void FillEnds(HostTensor& t, const HostTensor& parts) {
     const int64_t total = parts.present() && parts.shape().rank() > 0 ? parts.shape()[0] : 0;
     int64_t end = 0;
@@ -235,6 +235,7 @@ class CallMaker {
       end += i + 1 == t.size() ? total - end : draw_(left + 1);
       t.set(i, static_cast<double>(end));
     }
+    for (int64_t i = t.size() - 1; counts_ && i > 0; --i) t.set(i, t.at(i) - t.at(i - 1));
   }
 
   Shape FittingShape(const TensorSpec& spec) {
@@ -288,9 +289,10 @@ class CallMaker {
   std::array<Shape, kMaxNames> rest_{};
   Shape anonymous_{2, 3};
   bool extreme_ = false, extreme_attribute_ = false;
-  bool ends_ = false;   // vectors of integers are the ends of parts
-  bool alike_ = false;  // groups of extents are the same, integers are 0 or 1
-  uint32_t parts_ = 1;  // the usual length of a list and of a variadic input, which belong together in some operators
+  bool ends_ = false;    // vectors of integers are the ends of parts, …
+  bool counts_ = false;  // … or their lengths
+  bool alike_ = false;   // groups of extents are the same, integers are 0 or 1
+  uint32_t parts_ = 1;   // the usual length of a list and of a variadic input, which belong together in some operators
 };
 
 }  // namespace

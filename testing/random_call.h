@@ -68,7 +68,8 @@ struct Outcome {
 
 /// Runs the call on every instruction set, with one thread and with several, and the CUDA kernel's source. Empty if
 /// nothing is wrong; else what: an outcome that depends on the threads or is not the reference's (AgainstReference), an
-/// output that was promised and not made, an error without a message. Reads out of bounds are the sanitizers' to see.
+/// output that was promised and not made, an error without a message, or one that is not the reference's. Reads out of
+/// bounds are the sanitizers' to see.
 std::string RunRandomCall(const RandomCall& call, Outcome* outcome);
 
 }  // namespace polyop::testing

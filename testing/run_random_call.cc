@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -5,6 +6,7 @@
 
 #include "core/call.h"
 #include "core/cuda_context.h"
+#include "core/reference.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/thread_pool.h"
 #include "testing/against_reference.h"
@@ -107,6 +109,18 @@ std::string DifferenceOfThreads(const RandomCall& call, const Kernel& kernel, co
   return "";
 }
 
+// What the reference makes of a call that the CPU's kernel refuses: it must refuse it by the same words.
+std::string RefusedByReference(const RandomCall& call, const std::vector<AnyTensor>& views, const Status& refusal) {
+  const bool has_reference = std::any_of(call.op->kernels.begin(), call.op->kernels.end(),
+                                         [](const Kernel& k) { return k.device == Device::kReference; });
+  if (!has_reference) return "";
+  BoundedOutputs outputs(call);
+  const Status status = CallReference(*call.op, call.params.get(), views, outputs);
+  if (status.message() == refusal.message()) return "";
+  return Concat("the reference ", status.ok() ? "takes it" : "says '" + status.message() + "'", ", the kernel says '",
+                refusal.message(), "'");
+}
+
 // The CUDA kernel, or its source on the CPU: it takes what the CPU's kernel takes. Values that the latter refuses, such
 // as an index out of range, are not looked at before a launch; they read and write nothing out of bounds. `reference`
 // is null for a call that the CPU's kernel refuses.
@@ -169,6 +183,8 @@ std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
     }
   }
   (void)ForceIsa("");
+  if (!wrong.empty()) return wrong;
+  if (!first.ok()) wrong = RefusedByReference(call, views, first);
   if (!wrong.empty()) return wrong;
   wrong = RunOnGpu(call, reference ? &*reference : nullptr);
   outcome->compared = reference && reference->compares();

@@ -16,8 +16,8 @@
 
 namespace polyop::testing {
 
-/// How many of `rounds` rounds of random calls a test makes: under AddressSanitizer, where each takes ten times as long,
-/// the first quarter.
+/// How many of `rounds` rounds of random calls a test makes: under AddressSanitizer, where each takes ten times as
+/// long, the first quarter.
 constexpr int Rounds(int rounds) {
 #ifdef __SANITIZE_ADDRESS__
   return (rounds + 3) / 4;

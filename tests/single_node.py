@@ -46,7 +46,7 @@ def model(
     ]
     proto = helper.make_node(op_type, names, list(outputs), name="node", domain=domain, **(attributes or {}))
     graph = helper.make_graph([proto], "g", infos, [onnx.ValueInfoProto(name=o) for o in outputs if o])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    opsets = [helper.make_opsetid("", 17)] + [helper.make_opsetid(domain, 1)] * bool(domain)
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 

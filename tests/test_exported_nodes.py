@@ -57,6 +57,13 @@ pooled = [(F32, (5, 4, 3, 2))]
 same = [(F32, x.shape)]
 convolved = [(F32, (2, 6, 12, 10))]
 points, ends = f(30, 3), np.array([10, 30], np.int32)
+efficient = {
+    "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 4, "background_class": -1, "score_activation": 0,
+    "box_coding": 0,
+}  # fmt: skip
+detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
+ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
+pillars = np.array([[0, 0, 2, 1], [1, 0, 0, 3], [0, 0, 1, 1]], I32)
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -98,6 +105,22 @@ NODES = [
     Node("custom::knnquery", [np.array(4, I64), points, ends], [(I32, (30, 4)), (F32, (30, 4))]),
     Node("custom::knnquery", [np.array(4, I32), points, ends.astype(I64), f(7, 3), np.array([3, 7], I64)],
          [(I32, (7, 4)), (F32, (7, 4))]),
+    Node("polyop::KNN", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 4, 7))], {"k": 4, "transposed": 0}),
+    Node("polyop::KNN", [f(2, 3, 20)], [(I32, (2, 4, 20))], {"k": 4, "transposed": 1}),
+    Node("polyop::ThreeNN", [f(2, 7, 3), f(2, 20, 3)], [(F32, (2, 7, 3)), (I32, (2, 7, 3))]),
+    *(Node("polyop::ThreeInterpolate", [f(2, 4, 20), np.full((2, 7, 3), 19, t), f(2, 7, 3)], [(F32, (2, 4, 7))])
+      for t in (I64, I32)),
+    *(Node("polyop::GroupPoints", [f(2, 4, 20), np.full((2, 7, 3), 19, t)], [(F32, (2, 4, 7, 3))]) for t in (I64, I32)),
+    *(Node("polyop::GatherPoints", [f(2, 4, 20), np.full((2, 7), 19, t)], [(F32, (2, 4, 7))]) for t in (I64, I32)),
+    *(Node(f"polyop::{name}", [f(2, 20, 3)], [(I32, (2, 5))], {attribute: 5})
+      for name in ("FPSampling", "FurthestPointSampling") for attribute in ("sample_num", "npoint", "num_points")),
+    Node("polyop::FurthestPointSamplingWithDist", [f(2, 20, 20)], [(I32, (2, 5))], {"num_points": 5}),
+    Node("polyop::BallQuery", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7, 5))],
+         {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}),
+    *(Node("polyop::StackedBallQuery", [f(20, 3), np.array([12, 8], t), f(7, 3), np.array([3, 4], t)], [(I32, (7, 5))],
+           {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}) for t in (I64, I32)),
+    Node("polyop::GridBallQuery", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))],
+         {"radius": 0.5, "nsample": 5}),
     Node("custom::my_add", [x, f(1, 10)], same),
     *(Node(f"{d}::DynamicTRTResize", [x, np.array([1, 1, 2, 2.5], F32)], [(F32, (2, 4, 24, 25))])
       for d in ("Just_A_Scope_Name", "custom")),
@@ -120,6 +143,20 @@ NODES = [
     Node("mmdeploy::ScaledDotProductAttentionTRT", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 8), f(5, 6)],
          [(F32, (2, 5, 8)), (F32, (2, 5, 6))]),
     Node("mmdeploy::GatherTopk", [f(2, 9, 4), np.array([[8, 0], [3, 3]], I32)], [(F32, (2, 2, 4))]),
+    *(Node(f"{d}::EfficientNMS_TRT", [boxes(2, 9), f(2, 9, 3)], detected, efficient) for d in ("", "TRT", "polyop")),
+    Node("polyop::EfficientNMS_TRT", [boxes(2, 9, 1), f(2, 9, 3)], detected, efficient),
+    Node("TRT::EfficientNMS_TRT", [boxes(2, 9), f(2, 9, 1), boxes(1, 9)], detected,
+         {**efficient, "box_coding": 1, "score_activation": 1, "class_agnostic": 1}),
+    *(Node(f"{d}::EfficientNMSX_TRT", [boxes(2, 9, 3), f(2, 9, 3)], [*detected, (I32, (2, 4))], efficient)
+      for d in ("", "TRT", "polyop")),
+    *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 4, 5))], {"out_height": 3, "out_width": 4})
+      for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "custom::BEVPoolV2TRT2")),
+    Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
+         [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
+    Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
+    Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
+    Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
+         {"dense_shape": [3, 4]}),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

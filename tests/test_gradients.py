@@ -105,6 +105,13 @@ def test_ms_deform_attn() -> None:
     )
 
 
+def test_gathers_of_points() -> None:
+    features, idx = rand(2, 3, 5), torch.randint(0, 5, (2, 4, 3))
+    assert torch.autograd.gradcheck(lambda f: polyop.grouping_operation(f, idx), features)
+    assert torch.autograd.gradcheck(lambda f: polyop.gather_points(f, idx[:, :, 0].contiguous().int()), features)
+    assert torch.autograd.gradcheck(lambda f, w: polyop.three_interpolate(f, idx, w), (features, rand(2, 4, 3)))
+
+
 # ---- every formula: wherever the tensors are, whichever gradients are wanted -----------------------
 
 
@@ -134,6 +141,9 @@ CASES: dict[str, Case] = {
         [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),
          plain(2, 3, 2, 2, 2)],
     ),
+    "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
+    "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
 }  # fmt: skip
 
 

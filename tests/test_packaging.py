@@ -138,6 +138,8 @@ def test_wheel_holds_what_it_should_and_no_more(wheel):
         "polyop/py.typed",
         "polyop/lib/libpolyop_accelerator.so",
         "polyop/lib/libpolyop_onnxruntime.so",
+        "polyop/lib/formulas/bilinear_formula.py",
+        "polyop/lib/formulas/roi_align_formula.py",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",
         f"{folder}.dist-info/licenses/THIRD_PARTY_LICENSES",

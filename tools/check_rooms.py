@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "testing": {"core", "kernels"},
     "adapters": {"core"},
     "cli": {"core", "kernels", "adapters"},
-    "fuzz": {"core", "kernels", "testing", "cli"},
+    "fuzz": {"core", "kernels", "testing"},
 }
 # Tests, and what several of them include, stand above what they test.
 TESTS = ("_test.cc", "_test.h")

@@ -1,7 +1,10 @@
 #include "adapters/onnxruntime/node_kernel.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 
 #include "adapters/onnxruntime/node_attributes.h"
@@ -176,9 +179,11 @@ Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tenso
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorElementType(info.get(), &type)));
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensionsCount(info.get(), &rank)));
   if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, " has an element type that polyop lacks");
-  std::vector<int64_t> dims(rank);
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims.data(), rank)));
-  tensor->shape = Shape(dims);
+  std::array<int64_t, kMaxRank> dims{};
+  const size_t kept = std::min<size_t>(rank, kMaxRank);
+  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims.data(), kept)));
+  tensor->shape = Shape(std::span<const int64_t>(dims.data(), kept));
+  for (size_t d = kept; d < rank; ++d) tensor->shape.push_back(0);  // too many, as the call will say
   tensor->present = true;
   // The C API has one accessor for reading and writing; inputs are only read.
   return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));

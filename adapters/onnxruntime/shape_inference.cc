@@ -8,26 +8,17 @@
 namespace polyop::onnxruntime {
 namespace {
 
-struct SymbolicDims : Dims<SymbolicDim> {
-  bool rank_known = true;
-};
-
-// An input as inference sees it.
-struct InferredInput {
-  bool has_type = false;
-  DType dtype = DType::kF32;
-};
-
 // False when the input was left out.
-bool ReadInput(const OrtShapeInferContext* context, size_t index, InferredInput* input, SymbolicDims* dims) {
+bool ReadInput(const OrtShapeInferContext* context, size_t index, KnownInput* input, Dims<SymbolicDim>* dims) {
   const OrtApi& api = Api();
   OrtTensorTypeAndShapeInfo* info = nullptr;  // owned by the context
   if (!FromOrt(api.ShapeInferContext_GetInputTypeShape(context, index, &info)).ok() || info == nullptr) return false;
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-  input->has_type = FromOrt(api.GetTensorElementType(info, &type)).ok() && FromOrt(type, &input->dtype);
+  DType dtype = DType::kF32;
+  if (FromOrt(api.GetTensorElementType(info, &type)).ok() && FromOrt(type, &dtype)) input->dtype = dtype;
   size_t rank = 0;
   if (!FromOrt(api.GetDimensionsCount(info, &rank)).ok() || rank > kMaxRank) return false;
-  dims->rank_known = rank > 0;  // a tensor of unknown rank is shown as one of rank 0
+  if (rank > 0) input->rank = static_cast<int>(rank);  // a tensor of unknown rank is shown as one of rank 0
   int64_t values[kMaxRank] = {};
   const char* symbols[kMaxRank] = {};
   if (!FromOrt(api.GetDimensions(info, values, rank)).ok()) return false;
@@ -75,29 +66,11 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
   return Status::Ok();
 }
 
-// ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
-const Kernel* FindKernel(const Op& op, Device device, std::span<const InferredInput> inputs,
-                         std::span<const SymbolicDims> shapes) {
-  for (const Kernel& kernel : op.kernels) {
-    const Signature& signature = *op.signatures[kernel.signature].signature;
-    bool fits = kernel.device == device;
-    for (size_t i = 0; fits && i < inputs.size(); ++i) {
-      const int index = std::min(static_cast<int>(i), signature.num_inputs() - 1);
-      const TensorSpec& spec = signature.input(index);
-      if (!shapes[i].present) continue;
-      const bool rank = !shapes[i].rank_known || spec.has_rest || spec.rank == 0 || shapes[i].rank == spec.rank;
-      fits = rank && (spec.any_dtype || !inputs[i].has_type || inputs[i].dtype == kernel.inputs[index]);
-    }
-    if (fits) return &kernel;
-  }
-  return nullptr;
-}
-
 // In the place of a standard operator a type that may vary is that of the first input.
-DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const InferredInput> inputs) {
+DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const KnownInput> inputs) {
   const Signature& signature = *custom_op.op().signatures[kernel.signature].signature;
   const bool varies = custom_op.standard() != 0 && signature.output(output).type_variable >= 0;
-  return varies && inputs[0].has_type ? inputs[0].dtype : kernel.outputs[output];
+  return varies ? inputs[0].dtype.value_or(kernel.outputs[output]) : kernel.outputs[output];
 }
 
 }  // namespace
@@ -105,17 +78,18 @@ DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, st
 Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().ShapeInferContext_GetInputCount(context, &count)));
-  std::vector<SymbolicDims> shapes(count);
-  std::vector<InferredInput> inputs(count);
+  std::vector<Dims<SymbolicDim>> shapes(count);
+  std::vector<KnownInput> inputs(count);
   const Op& op = custom_op.op();
   for (size_t i = 0; i < count; ++i) {
-    if (ReadInput(context, i, &inputs[i], &shapes[i])) continue;
-    shapes[i].present = false;
+    inputs[i].present = shapes[i].present = ReadInput(context, i, &inputs[i], &shapes[i]);
   }
-  const Kernel* kernel = FindKernel(op, custom_op.kernel().device, inputs, shapes);
+  // ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
+  const Kernel* kernel = op.FindKernel(custom_op.kernel().device, inputs);
   if (kernel == nullptr && custom_op.standard() != 0) {  // a type of the runtime's own kernels
-    std::vector<InferredInput> of_any_type(count);
-    kernel = FindKernel(op, custom_op.kernel().device, of_any_type, shapes);
+    std::vector<KnownInput> of_any_type = inputs;
+    for (KnownInput& input : of_any_type) input.dtype.reset();
+    kernel = op.FindKernel(custom_op.kernel().device, of_any_type);
   }
   if (kernel == nullptr) return Status::Ok();
   InferenceAttributes attributes(context);
@@ -124,14 +98,13 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   const OpSignature& resolved = op.signatures[kernel->signature];
   SymbolicDomain domain;
   ShapeEvaluator<SymbolicDomain> evaluator(resolved, op, params.get(), domain);
-  std::vector<Dims<SymbolicDim>> dims(shapes.begin(), shapes.end());
   for (size_t i = 0; i < count; ++i) {
     const Signature& s = *resolved.signature;
-    const TensorSpec& spec = s.input(std::min(static_cast<int>(i), s.num_inputs() - 1));
+    const TensorSpec& spec = SpecOf(s, i);
     const bool scalar = spec.rank == 0 && !spec.has_rest;
-    if (!shapes[i].rank_known && !scalar) return SetVaryingTypes(custom_op, *kernel, s, context);
+    if (shapes[i].present && !inputs[i].rank && !scalar) return SetVaryingTypes(custom_op, *kernel, s, context);
   }
-  if (!evaluator.Bind(dims).ok()) return Status::Ok();
+  if (!evaluator.Bind(shapes).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
     // Nothing tells which of the optional outputs the node has.
     if (resolved.signature->output(o).optional && TheHost().version < kChecksOutputIndex) continue;

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::string> NodesOf(const Op& op) {
   std::vector<std::string> names;
-  for (const NodeName& node : op.nodes) names.emplace_back(node.name);
+  for (const NodeName& node : op.nodes) names.emplace_back(node.label());
   return names;
 }
 
@@ -107,8 +107,15 @@ std::string CatalogueText(bool markdown) {
                       first ? Join(RuntimesOf(*op), ", ") : ""});
     }
   }
-  return markdown ? MarkdownTable({"operator", "node names", "types", "what it does"}, rows)
-                  : Table({"operator", "node names", "types", "runs on"}, rows);
+  if (markdown) return MarkdownTable({"operator", "node names", "types", "what it does"}, rows);
+  std::vector<std::string> without;
+  for (const Op* op : AllOps()) {
+    if (*op->doc.not_portable != '\0') without.emplace_back(op->name);
+  }
+  const std::string note = without.empty() ? ""
+                                           : "\n  `polyop portable` has no function for " + Join(without, ", ") +
+                                                 "; `polyop ops NAME` says why.\n";
+  return Table({"operator", "node names", "types", "runs on"}, rows) + note;
 }
 
 std::string PageText(const Op& op, bool markdown) {
@@ -133,7 +140,8 @@ std::string PageText(const Op& op, bool markdown) {
                                              : Table(columns, rows));
   std::string nodes;
   for (const NodeName& node : op.nodes) {
-    nodes += (markdown ? "- `" + std::string(node.name) + "`" : "  " + std::string(node.name)) + NodeNote(node) + "\n";
+    nodes +=
+        (markdown ? "- `" + std::string(node.label()) + "`" : "  " + std::string(node.label())) + NodeNote(node) + "\n";
   }
   page += section("Node names", nodes);
   page += markdown ? section("Types", TypesOf(op) + "\n")
@@ -141,6 +149,7 @@ std::string PageText(const Op& op, bool markdown) {
   page += paragraph("Semantics", op.doc.semantics);
   page += paragraph("Source", op.doc.source);
   page += paragraph("Differences", op.doc.differences);
+  page += paragraph("No function in portable files", op.doc.not_portable);
   return page;
 }
 

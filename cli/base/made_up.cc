@@ -54,7 +54,7 @@ constexpr Deciding kDeciding[] = {
 
 // The value for an input that decides a shape, where a node that reads it says so.
 std::optional<double> DecidingValue(const onnx::NodeProto& node, int input) {
-  if (IsStandardDomain(node.domain())) {
+  if (IsStandard(node)) {
     for (const Deciding& d : kDeciding) {
       if (d.input == input && node.op_type() == d.type) return d.value;
     }

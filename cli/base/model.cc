@@ -122,6 +122,14 @@ bool IsStandardDomain(const std::string& domain) {
          domain == "ai.onnx.preview.training";
 }
 
+bool IsStandard(const onnx::NodeProto& node) {
+  return IsStandardDomain(node.domain()) && FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr;
+}
+
+std::string TypeOf(const onnx::NodeProto& node) {
+  return node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
+}
+
 bool IsRuntimeDomain(const std::string& domain) { return domain.rfind("com.microsoft", 0) == 0; }
 
 bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node) {
@@ -134,9 +142,8 @@ bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node)
 void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
   std::set<std::string> missing;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
-    if (IsStandardDomain(node.domain()) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
-    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr)
-      missing.insert(node.domain() + "::" + node.op_type());
+    if (IsStandard(node) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
+    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr) missing.insert(TypeOf(node));
   });
   if (missing.empty()) return;
   throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),

@@ -28,6 +28,10 @@ std::string Metadata(const onnx::ModelProto& model, const std::string& key);
 
 /// True for the domains whose operators ONNX itself defines.
 bool IsStandardDomain(const std::string& domain);
+/// True for nodes of ONNX's own operators: of those domains, but for names in them that polyop answers to.
+bool IsStandard(const onnx::NodeProto& node);
+/// "domain::Type", or the type alone in the default domain.
+std::string TypeOf(const onnx::NodeProto& node);
 /// True for domains that ONNX Runtime brings along (com.microsoft…).
 bool IsRuntimeDomain(const std::string& domain);
 /// True if the model defines the operator by a function of its own.

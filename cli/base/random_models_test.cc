@@ -80,9 +80,11 @@ onnx::ModelProto MakeModel(const RandomCall& call, const NodeName& name, uint32_
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
-  onnx::OperatorSetIdProto* opset = model.add_opset_import();
-  opset->set_domain(std::string(name.domain()));
-  opset->set_version(1);
+  if (!name.domain().empty()) {
+    onnx::OperatorSetIdProto* opset = model.add_opset_import();
+    opset->set_domain(std::string(name.domain()));
+    opset->set_version(1);
+  }
   onnx::GraphProto* graph = model.mutable_graph();
   graph->set_name("random");
   onnx::NodeProto* node = graph->add_node();

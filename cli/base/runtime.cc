@@ -164,7 +164,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
-    Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
+    if (!options.functions_alone) Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
     if (options.accelerate) {
       session_options.AddConfigEntry(onnxruntime::kOpsetKey, std::to_string(OpsetOf(path, options)).c_str());
       Ort::ThrowOnError(onnxruntime::RegisterAccelerator(session_options, loaded.base));

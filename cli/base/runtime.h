@@ -19,6 +19,7 @@ struct SessionOptions {
   bool accelerate = false;             // polyop's kernels in the place of ONNX Runtime's own
   int threads = 0;                     // 0: as many as the machine has cores
   bool reference_kernels = false;      // polyop's operators by their naive kernels
+  bool functions_alone = false;        // polyop's operators by the model's own functions
   std::string model;                   // the model's bytes; "" reads the file
   std::string profile;                 // where ONNX Runtime's profile goes, a path's beginning; "": none
 };

@@ -1,4 +1,4 @@
-// Indices of points are i32 in outputs.
+// Indices of points and boxes are i32 in outputs.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace polyop {
 
-/// Dimension `axis` of the input holds points that an i32 can number.
-inline Status CheckPointCount(const char* name, const AnyTensor& points, int axis) {
-  const int64_t count = points.shape[axis];
+/// Dimension `axis` of the input has places that an i32 can number.
+inline Status CheckPointCount(const char* name, const AnyTensor& input, int axis) {
+  const int64_t count = input.shape[axis];
   if (count <= INT32_MAX) return Status::Ok();
-  return InvalidArgument("'", name, "' has ", count, " points, wanted at most 2147483647: their indices are i32");
+  return InvalidArgument("'", name, "' has ", count, " of dimension ", axis,
+                         ", wanted at most 2147483647: their indices are i32");
 }
 
 /// All clouds of a call have rows that an i32 can number, where they lie one behind the other.

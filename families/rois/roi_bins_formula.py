@@ -33,7 +33,7 @@ def _by_samples(
     for ny, nx in counts.unique(dim=0).tolist():
         mine = (counts == counts.new_tensor([ny, nx])).all(1).nonzero()[:, 0]
         places.append(mine)
-        pieces.append(pool(mine, int(ny), int(nx), counts[mine]))
+        pieces.append(pool(mine, max(int(ny), 1), max(int(nx), 1), counts[mine]))
     return torch.cat(pieces)[torch.cat(places).argsort()]
 
 
@@ -56,9 +56,8 @@ def _pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
         pooled = torch.where(some, samples, 0).sum((3, 4)) / number.clamp(min=1)[:, None, None, None]
     else:
         samples = torch.where(some & (samples == samples), samples, -torch.inf)
-        lowest = samples.new_full((), -torch.inf).expand(*samples.shape[:3], 1, 1, samples.shape[5])
-        pooled = torch.cat([samples.flatten(3, 4), lowest.flatten(3, 4)], 3).amax(3)  # ny or nx may be 0
-        pooled = torch.where(pooled > -torch.inf, pooled, 0)
+        pooled = samples.amax((3, 4))
+        pooled = torch.where(pooled > -torch.inf, pooled, 0)  # a bin without samples
     return pooled.permute(0, 3, 1, 2)
 
 

@@ -1,6 +1,7 @@
 // Pooling by RoIAlign's rule in double precision, sample by sample: for reference kernels only.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -43,6 +44,20 @@ struct PooledBins {
   bool average;
 };
 
+/// Samples [begin, end) of a bin, `step` apart, the first half a step behind `start`: all that lie in [low, high], and
+/// some more. Those left out of a giant box are 0.
+struct SampleRange {
+  int64_t begin, end;
+
+  static SampleRange Within(double start, double step, int64_t samples, double low, double high) {
+    if (!(std::fabs(step) > 0)) return {0, samples};
+    const double first = (low - start) / step, last = (high - start) / step, most = static_cast<double>(samples);
+    const auto clamp = [most](double sample) { return static_cast<int64_t>(std::fmin(std::fmax(sample, 0), most)); };
+    return {clamp(std::floor(std::fmin(first, last)) - 2), clamp(std::ceil(std::fmax(first, last)) + 2)};
+  }
+  int64_t size() const { return std::max<int64_t>(end - begin, 0); }
+};
+
 /// Pools a box from planes of height x width to `channels` x rows x columns. The maximum passes NaN over; bins without
 /// samples are 0.
 inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* planes, int64_t channels,
@@ -55,24 +70,39 @@ inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* 
     return bins.samples > 0 ? bins.samples : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
   };
   const int64_t rows = samples(bin_height), columns = samples(bin_width);
+  const double row_step = bin_height / static_cast<double>(rows),
+               column_step = bin_width / static_cast<double>(columns),
+               all = static_cast<double>(rows) * static_cast<double>(columns);
+  const double sine = std::sin(box.angle), cosine = std::cos(box.angle);
+  // The box's axes at the corners of what samples may see.
+  double least_v = std::numeric_limits<double>::infinity(), most_v = -least_v, least_u = least_v, most_u = -least_v;
+  for (const double y : {-1 - box.y, static_cast<double>(height) - box.y}) {
+    for (const double x : {-1 - box.x, static_cast<double>(width) - box.x}) {
+      least_v = std::fmin(least_v, x * sine + y * cosine);
+      most_v = std::fmax(most_v, x * sine + y * cosine);
+      least_u = std::fmin(least_u, x * cosine - y * sine);
+      most_u = std::fmax(most_u, x * cosine - y * sine);
+    }
+  }
   for (int64_t bin = 0; bin < channels * bins.rows * bins.columns; ++bin) {
     const double by = static_cast<double>(bin / bins.columns % bins.rows), bx = static_cast<double>(bin % bins.columns);
     const double* plane = planes + bin / (bins.rows * bins.columns) * height * width;
-    double sum = 0, largest = -std::numeric_limits<double>::infinity();
-    for (int64_t iy = 0; iy < rows; ++iy) {
-      for (int64_t ix = 0; ix < columns; ++ix) {
-        const double v =
-            box.top + by * bin_height + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
-        const double u =
-            box.left + bx * bin_width + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
+    const double top = box.top + by * bin_height, left = box.left + bx * bin_width;
+    const SampleRange ys = SampleRange::Within(top, row_step, rows, least_v, most_v),
+                      xs = SampleRange::Within(left, column_step, columns, least_u, most_u);
+    const double seen = static_cast<double>(ys.size()) * static_cast<double>(xs.size());
+    double sum = 0, largest = seen < all ? 0 : -std::numeric_limits<double>::infinity();
+    for (int64_t iy = ys.begin; iy < ys.end; ++iy) {
+      for (int64_t ix = xs.begin; ix < xs.end; ++ix) {
+        const double v = top + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
+        const double u = left + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
         const double value =
-            SampleClamped(plane, height, width, v * std::cos(box.angle) - u * std::sin(box.angle) + box.y,
-                          v * std::sin(box.angle) + u * std::cos(box.angle) + box.x);
+            SampleClamped(plane, height, width, v * cosine - u * sine + box.y, v * sine + u * cosine + box.x);
         sum += value;
         largest = value > largest ? value : largest;
       }
     }
-    const double average = rows * columns > 0 ? sum / static_cast<double>(rows * columns) : 0;
+    const double average = all > 0 ? sum / all : 0;
     to[bin] = bins.average ? average : std::isinf(largest) && largest < 0 ? 0 : largest;
   }
 }

@@ -19,6 +19,9 @@ struct BatchedRotatedNms : DetectionRule {
       .semantics = kDetectionSemantics,
       .source = "MMDeploy's TRTBatchedRotatedNMS, after TensorRT's batchedNMSPlugin",
       .differences = "MMDeploy clips the angle too, and writes nothing when keep_topk is more than topk.",
+      .not_portable =
+          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would "
+          "take hundreds of nodes, and the suppression a Loop of a turn for each box.",
   };
 };
 

@@ -14,8 +14,9 @@ struct BevPool {
   static constexpr Signature kSignature =
       "depth: T[N, D, H, W], feat: T[N, H, W, C], ranks_depth: I[R], ranks_feat: I[R], ranks_bev: I[R], "
       "interval_starts: I[S], interval_lengths: I[S] -> bev: T[1, out_height, out_width, C]";
-  static constexpr NodeName kNodes[] = {"mmdeploy::bev_pool_v2", "polyop::BEVPoolV2TRT", "polyop::BEVPoolV2TRT2",
-                                        "custom::BEVPoolV2TRT", "custom::BEVPoolV2TRT2"};
+  static constexpr NodeName kNodes[] = {"mmdeploy::bev_pool_v2", "polyop::BEVPoolV2TRT",  "polyop::BEVPoolV2TRT2",
+                                        "custom::BEVPoolV2TRT",  "custom::BEVPoolV2TRT2", "::BEVPoolV2TRT",
+                                        "::BEVPoolV2TRT2"};
   static constexpr std::tuple kAttributes = {
       Attr("out_height", &BevPool::out_height, "rows of the bird's eye view").AtLeast(1).Also("output_height"),
       Attr("out_width", &BevPool::out_width, "columns of the bird's eye view").AtLeast(1).Also("output_width"),

@@ -7,26 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/points/bev_sums-inl.h"
 #include "kernels/cpu/simd.h"
-
-#ifndef POLYOP_OPS_BEV_POOL_ONCE_
-#define POLYOP_OPS_BEV_POOL_ONCE_
-namespace polyop {
-namespace {
-
-template <class I>
-Status CheckRanks(const char* name, const BevIntervals<I>& intervals, Tensor<const I, 1> ranks, int64_t limit) {
-  for (int64_t j = 0; j < intervals.count; ++j) {
-    for (int64_t r = intervals.starts[j]; r < intervals.starts[j] + intervals.lengths[j]; ++r) {
-      if (ranks[r] >= 0 && ranks[r] < limit) continue;
-      return InvalidArgument("'", name, "'[", r, "] is ", int64_t{ranks[r]}, ", wanted a value in [0, ", limit, ")");
-    }
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-}  // namespace polyop
-#endif  // POLYOP_OPS_BEV_POOL_ONCE_
+#include "ops/bev_pool/bev_pool_values.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -59,9 +40,7 @@ Status Pool(const Context& context, Tensor<const T, 4> depth, Tensor<const T, 4>
   if (!owner) return Internal("out of memory: ", cells, " cells");
   const auto cell_of = [&](int64_t j, int64_t* cell) {
     *cell = ranks_bev[intervals.starts[j]];
-    if (*cell >= 0 && *cell < cells) return Status::Ok();
-    return InvalidArgument("'ranks_bev'[", int64_t{intervals.starts[j]}, "] is ", *cell, ", wanted a cell in [0, ",
-                           cells, ")");
+    return CheckCell(intervals.starts[j], *cell, cells);
   };
   POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
   const int64_t pixels = feat.dim(0) * feat.dim(1) * feat.dim(2);

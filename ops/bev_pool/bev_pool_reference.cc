@@ -1,14 +1,10 @@
 #include <algorithm>
 
 #include "ops/bev_pool/bev_pool.h"
+#include "ops/bev_pool/bev_pool_values.h"
 
 namespace polyop {
 namespace {
-
-template <class I>
-bool IsRank(I rank, int64_t limit) {
-  return rank >= 0 && rank < limit;
-}
 
 template <class I>
 Status BevPoolReference(const BevPool&, const Context&, Tensor<const double, 4> depth, Tensor<const double, 4> feat,
@@ -16,19 +12,23 @@ Status BevPoolReference(const BevPool&, const Context&, Tensor<const double, 4> 
                         Tensor<const I, 1> interval_starts, Tensor<const I, 1> interval_lengths,
                         Tensor<double, 4> bev) {
   const int64_t channels = bev.dim(3), pixels = feat.dim(0) * feat.dim(1) * feat.dim(2);
+  const BevIntervals<I> intervals{interval_starts.data(), interval_lengths.data(), interval_starts.dim(0),
+                                  ranks_bev.dim(0)};
+  POLYOP_RETURN_IF_ERROR(intervals.Check());
+  for (int64_t j = 0; j < intervals.count; ++j) {
+    const int64_t first = interval_starts[j];
+    if (interval_lengths[j] == 0) continue;
+    POLYOP_RETURN_IF_ERROR(CheckCell(first, ranks_bev[first], bev.dim(1) * bev.dim(2)));
+  }
+  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_depth", intervals, ranks_depth, depth.size()));
+  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_feat", intervals, ranks_feat, pixels));
   std::fill_n(bev.data(), bev.size(), 0.0);
   for (int64_t j = 0; j < interval_starts.dim(0); ++j) {
     const int64_t start = interval_starts[j], length = interval_lengths[j];
-    if (start < 0 || length < 0 || start > ranks_bev.dim(0) || length > ranks_bev.dim(0) - start) {
-      return InvalidArgument("interval ", j, " does not lie within the ranks");
-    }
     if (length == 0) continue;
-    if (!IsRank(ranks_bev[start], bev.dim(1) * bev.dim(2))) return InvalidArgument("'ranks_bev' leaves the view");
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (int64_t r = start; r < start + length; ++r) {
-        if (!IsRank(ranks_depth[r], depth.size())) return InvalidArgument("'ranks_depth' leaves 'depth'");
-        if (!IsRank(ranks_feat[r], pixels)) return InvalidArgument("'ranks_feat' leaves 'feat'");
         sum += depth[ranks_depth[r]] * feat[ranks_feat[r] * channels + c];
       }
       bev[ranks_bev[start] * channels + c] = sum;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "ops/bicubic_interpolate/bicubic_interpolate.h"
@@ -14,17 +15,21 @@ double Kernel(double x) {
   return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
 }
 
-// The matrix that maps a column of `from` pixels to one of `to` pixels, row by row.
-std::vector<double> ResizeMatrix(int64_t from, int64_t to, double scale, bool align_corners) {
-  std::vector<double> matrix(static_cast<size_t>(from * to), 0.0);
+// The matrix that maps a column of `from` pixels to one of `to` pixels: the elements of each row that are not 0.
+using Matrix = std::vector<std::map<int64_t, double>>;
+
+Matrix ResizeMatrix(int64_t from, int64_t to, double scale, bool align_corners) {
+  Matrix matrix(static_cast<size_t>(to));
   for (int64_t i = 0; i < to; ++i) {
     double at = (static_cast<double>(i) + 0.5) / scale - 0.5;
     if (align_corners) at = to > 1 ? static_cast<double>(i * (from - 1)) / static_cast<double>(to - 1) : 0;
+    std::map<int64_t, double>& row = matrix[static_cast<size_t>(i)];
     for (int tap = -1; tap <= 2; ++tap) {
       const double pixel = std::floor(at) + tap;
       const auto clamped = static_cast<int64_t>(std::clamp<double>(pixel, 0, static_cast<double>(from - 1)));
-      matrix[static_cast<size_t>(i * from + clamped)] += Kernel(at - pixel);
+      row[clamped] += Kernel(at - pixel);
     }
+    std::erase_if(row, [](const auto& element) { return element.second == 0; });
   }
   return matrix;
 }
@@ -33,17 +38,15 @@ std::vector<double> ResizeMatrix(int64_t from, int64_t to, double scale, bool al
 Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&, Tensor<const double, 4> input,
                                    Tensor<double, 4> output) {
   const int64_t height = input.dim(2), width = input.dim(3), rows = output.dim(2), columns = output.dim(3);
-  const std::vector<double> vertical = ResizeMatrix(height, rows, op.scale_factor[0], op.align_corners);
-  const std::vector<double> horizontal = ResizeMatrix(width, columns, op.scale_factor[1], op.align_corners);
+  const Matrix vertical = ResizeMatrix(height, rows, op.scale_factor[0], op.align_corners);
+  const Matrix horizontal = ResizeMatrix(width, columns, op.scale_factor[1], op.align_corners);
   for (int64_t plane = 0; plane < input.dim(0) * input.dim(1); ++plane) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) {
         double sum = 0;
-        for (int64_t y = 0; y < height; ++y) {
-          for (int64_t x = 0; x < width; ++x) {
-            const double weight =
-                vertical[static_cast<size_t>(r * height + y)] * horizontal[static_cast<size_t>(c * width + x)];
-            if (weight != 0) sum += weight * input[(plane * height + y) * width + x];
+        for (const auto& [y, down] : vertical[static_cast<size_t>(r)]) {
+          for (const auto& [x, across] : horizontal[static_cast<size_t>(c)]) {
+            sum += down * across * input[(plane * height + y) * width + x];
           }
         }
         output[(plane * rows + r) * columns + c] = sum;

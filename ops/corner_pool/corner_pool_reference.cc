@@ -17,15 +17,13 @@ Status CornerPoolReference(const CornerPool& op, const Context&, Tensor<const do
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
   const bool to_start = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
   for (int64_t p = 0; p < planes; ++p) {
-    for (int64_t y = 0; y < height; ++y) {
-      for (int64_t x = 0; x < width; ++x) {
-        const int64_t last = vertical ? height - 1 : width - 1, here = vertical ? y : x;
-        double best = -INFINITY;
-        for (int64_t k = to_start ? here : 0; k <= (to_start ? last : here); ++k) {
-          best = Greater(best, input[(p * height + (vertical ? k : y)) * width + (vertical ? x : k)]);
-        }
-        output[(p * height + y) * width + x] = best;
-      }
+    for (int64_t i = 0; i < height * width; ++i) {
+      // Rows and columns from the side that the maximum begins at; each pixel is the greater of itself and the one
+      // before it.
+      const int64_t y = to_start ? height - 1 - i / width : i / width, x = to_start ? width - 1 - i % width : i % width;
+      const int64_t here = (p * height + y) * width + x, step = (vertical ? width : 1) * (to_start ? 1 : -1);
+      const int64_t line = vertical ? y : x, begin = to_start ? (vertical ? height : width) - 1 : 0;
+      output[here] = line == begin ? input[here] : Greater(input[here], output[here + step]);
     }
   }
   return Status::Ok();

@@ -31,8 +31,10 @@ struct EfficientNms {
   static constexpr NodeName kNodes[] = {
       NodeName("polyop::EfficientNMS_TRT"),
       NodeName("TRT::EfficientNMS_TRT"),
+      NodeName("::EfficientNMS_TRT"),
       NodeName("polyop::EfficientNMSX_TRT").Preset("return_detection_indices", "1"),
       NodeName("TRT::EfficientNMSX_TRT").Preset("return_detection_indices", "1"),
+      NodeName("::EfficientNMSX_TRT").Preset("return_detection_indices", "1"),
   };
   static constexpr std::tuple kAttributes = {
       Attr("score_threshold", &EfficientNms::score_threshold, "only scores of at least this take part")

@@ -1,11 +1,14 @@
+#include "kernels/cpu/check_indices.h"
 #include "ops/gather_topk/gather_topk.h"
 
 namespace polyop {
 namespace {
 
 template <class T, class I, int kRank>
-Status GatherTopkReference(const GatherTopk&, const Context&, Tensor<const T, kAnyRank> data,
+Status GatherTopkReference(const GatherTopk&, const Context& context, Tensor<const T, kAnyRank> data,
                            Tensor<const I, kRank> indices, Tensor<T, kAnyRank> gathered) {
+  POLYOP_RETURN_IF_ERROR(
+      CheckIndices(context, "indices", indices.data(), indices.size(), data.dim(kRank - 1), "a row of 'data'"));
   int64_t row = 1;
   for (int d = kRank; d < data.rank(); ++d) row *= data.dim(d);
   for (int64_t i = 0; i < gathered.size(); ++i) {
@@ -20,8 +23,9 @@ POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R2, GatherTopkReference<doub
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R2, GatherTopkReference<double, int64_t, 2>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R3, GatherTopkReference<double, int32_t, 3>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R3, GatherTopkReference<double, int64_t, 3>);
+POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R1, GatherTopkReference<int64_t, int64_t, 1>);
 POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R2, GatherTopkReference<int64_t, int64_t, 2>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI32I32R2, GatherTopkReference<int32_t, int32_t, 2>);
+POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R3, GatherTopkReference<int64_t, int64_t, 3>);
 
 }  // namespace
 }  // namespace polyop

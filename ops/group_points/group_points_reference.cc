@@ -1,16 +1,14 @@
+#include "kernels/cpu/check_indices.h"
 #include "ops/group_points/group_points.h"
 
 namespace polyop {
 namespace {
 
 template <class I>
-Status GroupPointsReference(const GroupPoints&, const Context&, Tensor<const double, 3> features,
+Status GroupPointsReference(const GroupPoints&, const Context& context, Tensor<const double, 3> features,
                             Tensor<const I, 3> idx, Tensor<double, 4> grouped) {
   const int64_t channels = features.dim(1), points = features.dim(2), groups = idx.dim(1), size = idx.dim(2);
-  for (int64_t i = 0; i < idx.size(); ++i) {
-    if (idx[i] >= 0 && idx[i] < points) continue;
-    return InvalidArgument("'idx' has ", int64_t{idx[i]}, " among ", points, " points");
-  }
+  POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx", idx.data(), idx.size(), points, "a column of 'features'"));
   for (int64_t b = 0; b < idx.dim(0); ++b) {
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t g = 0; g < groups; ++g) {

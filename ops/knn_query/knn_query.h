@@ -2,6 +2,7 @@
 
 #include "core/elements.h"
 #include "core/operator.h"
+#include "families/points/point_count.h"
 
 namespace polyop {
 
@@ -41,9 +42,7 @@ struct KnnQuery {
           has_queries ? "'new_xyz' came without 'new_offset'" : "'new_offset' came without 'new_xyz'",
           ", wanted both or neither");
     }
-    const int64_t points = inputs[1].shape[0];
-    if (points <= INT32_MAX) return Status::Ok();
-    return InvalidArgument("'xyz' has ", points, " points, wanted at most 2147483647: 'idx' is i32");
+    return CheckPointCount("xyz", inputs[1], 0);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "families/points/segments.h"
 #include "ops/knn_query/knn_query.h"
 
 namespace polyop {
@@ -25,12 +26,18 @@ Status KnnQueryReference(const KnnQuery&, const Context&, Tensor<const K, 0>, Te
                          std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx, Tensor<float, 2> dist) {
   const Tensor<const float, 2>& queries = new_xyz ? *new_xyz : xyz;
   const int64_t samples = idx.dim(1);
-  int64_t segment = 0;
+  std::vector<int64_t> ends(static_cast<size_t>(offset.dim(0))), query_ends(ends);
+  POLYOP_RETURN_IF_ERROR(ReadEnds("offset", offset, "n", xyz.dim(0), ends.data()));
+  if (new_offset) {
+    POLYOP_RETURN_IF_ERROR(ReadEnds("new_offset", *new_offset, "m", queries.dim(0), query_ends.data()));
+  } else {
+    query_ends = ends;
+  }
+  size_t segment = 0;
   for (int64_t q = 0; q < queries.dim(0); ++q) {
-    const auto end_of_queries = [&] { return new_offset ? int64_t{(*new_offset)[segment]} : int64_t{offset[segment]}; };
-    while (q >= end_of_queries()) ++segment;
+    while (q >= query_ends[segment]) ++segment;
     std::vector<std::pair<double, int64_t>> found;
-    for (int64_t p = segment == 0 ? 0 : int64_t{offset[segment - 1]}; p < offset[segment]; ++p) {
+    for (int64_t p = segment == 0 ? 0 : ends[segment - 1]; p < ends[segment]; ++p) {
       const double squared = Squared(queries.data() + q * 3, xyz.data() + p * 3);
       if (std::isfinite(squared)) found.emplace_back(squared, p);
     }

@@ -8,6 +8,7 @@
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
+#include "ops/ms_deform_attn/ms_deform_attn_values.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -20,15 +21,10 @@ struct Tap {
   float weight;
 };
 
-// The level's extents and where it begins.
-struct Level {
-  int64_t height, width, start;
-};
-
 // Adds the pixels of one sample. They lie anywhere in `value`, so they are called to the cache here, before the sums
 // ask for them.
 template <class T>
-HWY_INLINE Tap* AddSample(const Level& level, float location_x, float location_y, float weight, const T* value,
+HWY_INLINE Tap* AddSample(const AttnLevel& level, float location_x, float location_y, float weight, const T* value,
                           int64_t stride, Tap* tap) {
   const float x = location_x * static_cast<float>(level.width) - 0.5f;
   const float y = location_y * static_cast<float>(level.height) - 0.5f;
@@ -72,31 +68,13 @@ void SumTaps(const T* value, const Tap* begin, const Tap* end, int64_t depth, T*
   StoreFloatN(sum, d, to + at, rest);
 }
 
-template <class I>
-Status ReadLevels(Tensor<const I, 2> shapes, Tensor<const I, 1> starts, int64_t spatial, Level* levels) {
-  for (int64_t l = 0; l < starts.dim(0); ++l) {
-    const Level level{shapes[2 * l], shapes[2 * l + 1], starts[l]};
-    int64_t pixels = 0, end = 0;
-    const bool fits = level.height >= 0 && level.width >= 0 && level.start >= 0 &&
-                      !__builtin_mul_overflow(level.height, level.width, &pixels) &&
-                      !__builtin_add_overflow(level.start, pixels, &end) && end <= spatial;
-    if (!fits) {
-      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width,
-                             ") and 'level_start_index'[", l, "] is ", level.start, ", wanted a level inside the ",
-                             spatial, " pixels of 'value'");
-    }
-    levels[l] = level;
-  }
-  return Status::Ok();
-}
-
 template <class T, class I>
 Status MsDeformAttnCpu(const MsDeformAttn&, const Context& context, Tensor<const T, 4> value, Tensor<const I, 2> shapes,
                        Tensor<const I, 1> starts, Tensor<const T, 6> locations, Tensor<const T, 5> weights,
                        Tensor<T, 3> output) {
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), queries = locations.dim(1);
   const int64_t num_levels = locations.dim(3), points = locations.dim(4), samples = num_levels * points;
-  const Scratch<Level> levels = context.Allocate<Level>(num_levels);
+  const Scratch<AttnLevel> levels = context.Allocate<AttnLevel>(num_levels);
   const int64_t items = value.dim(0) * queries;
   const int64_t grain = GrainFor(static_cast<double>(heads * samples) * (8 + 0.2 * static_cast<double>(depth)));
   const Scratch<Tap> taps = context.Allocate<Tap>(Context::NumTasks(items, grain) * samples * 4);

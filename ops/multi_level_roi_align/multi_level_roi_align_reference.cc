@@ -1,4 +1,5 @@
 #include "families/rois/roi_pool_reference.h"
+#include "families/rois/rois.h"
 #include "ops/multi_level_roi_align/multi_level_roi_align.h"
 
 namespace polyop {
@@ -6,6 +7,7 @@ namespace {
 
 Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&, Tensor<const double, 2> rois,
                                    TensorList<const double, 4> feats, Tensor<double, 4> output) {
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 5 * r;
     const double width = roi[3] - roi[1], height = roi[4] - roi[2];

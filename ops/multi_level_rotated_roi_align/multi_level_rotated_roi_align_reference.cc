@@ -1,4 +1,5 @@
 #include "families/rois/roi_pool_reference.h"
+#include "families/rois/rois.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 
 namespace polyop {
@@ -7,6 +8,7 @@ namespace {
 Status MultiLevelRotatedRoiAlignReference(const MultiLevelRotatedRoiAlign& op, const Context&,
                                           Tensor<const double, 2> rois, TensorList<const double, 4> feats,
                                           Tensor<double, 4> output) {
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
     const double factor = op.roi_scale_factor > 0 ? op.roi_scale_factor : 1.0, angle = op.clockwise ? -roi[5] : roi[5];

@@ -31,10 +31,11 @@ bool Overlap(const Box& a, const Box& b, const Nms& op) {
 std::vector<int64_t> Suppress(const Nms& op, const float* boxes, const std::vector<int64_t>& order, int64_t most) {
   std::vector<int64_t> kept;
   for (int64_t i : order) {
+    if (static_cast<int64_t>(kept.size()) == most) break;
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
       return Overlap(ReadBox(boxes + 4 * k, op), ReadBox(boxes + 4 * i, op), op);
     });
-    if (!suppressed && static_cast<int64_t>(kept.size()) < most) kept.push_back(i);
+    if (!suppressed) kept.push_back(i);
   }
   return kept;
 }

@@ -24,6 +24,7 @@ struct NmsMatch {
           "NaN is an error.",
       .source = "`mmcv.ops.nms_match`; MMDeploy's NMSMatch",
       .differences = "none known; the IoU is found in double precision and rounded to float",
+      .not_portable = "ONNX's NonMaxSuppression says which boxes stay, not which of them each other one fell to.",
   };
 };
 

@@ -8,6 +8,7 @@
 #include "families/boxes/score_order.h"
 #include "kernels/cpu/simd.h"
 #include "ops/nms_match/nms_match.h"
+#include "ops/nms_match/nms_match_values.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -69,8 +70,7 @@ Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 
                    Tensor<const float, 0> iou_threshold, Tensor<const float, 0> score_threshold,
                    Pending<int64_t, 2> matches) {
   const Thresholds thresholds{iou_threshold[0], score_threshold[0]};
-  if (std::isnan(thresholds.iou)) return InvalidArgument("'iou_threshold' is NaN, wanted a number");
-  if (std::isnan(thresholds.score)) return InvalidArgument("'score_threshold' is NaN, wanted a number");
+  POLYOP_RETURN_IF_ERROR(CheckThresholds(thresholds.iou, thresholds.score));
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number

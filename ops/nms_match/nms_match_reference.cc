@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/nms_match/nms_match.h"
+#include "ops/nms_match/nms_match_values.h"
 
 namespace polyop {
 namespace {
@@ -25,6 +26,7 @@ float Iou(const float* a, const float* b) {
 Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                          Tensor<const float, 0> iou_threshold, Tensor<const float, 0> score_threshold,
                          Pending<int64_t, 2> matches) {
+  POLYOP_RETURN_IF_ERROR(CheckThresholds(iou_threshold[0], score_threshold[0]));
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   std::vector<int64_t> rows;
   for (int64_t b = 0; b < boxes.dim(0); ++b) {

@@ -35,6 +35,9 @@ struct NmsRotated {
       .differences =
           "MMDeploy's kernel looks its marks up by place in one loop and by index in another, so it suppresses distant "
           "boxes, and a box of no area suppresses others.",
+      .not_portable =
+          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would "
+          "take hundreds of nodes, and the suppression a Loop of a turn for each box.",
   };
 };
 

@@ -41,6 +41,11 @@ struct OnnxNmsRule {
   float iou_threshold = 0;
   bool all = true;  // else only scores above score_threshold
   float score_threshold = 0;
+
+  Status Check() const {
+    if (iou_threshold >= 0 && iou_threshold <= 1) return Status::Ok();
+    return InvalidArgument("'iou_threshold' is ", iou_threshold, ", wanted a number in [0, 1]");
+  }
 };
 
 /// The corners (low, low, high, high) of a box.

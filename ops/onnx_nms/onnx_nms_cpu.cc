@@ -81,9 +81,7 @@ Status OnnxNmsCpu(const OnnxNms& op, const Context& context, Tensor<const float,
   if (iou_threshold) rule.iou_threshold = (*iou_threshold)[0];
   if (score_threshold) rule.score_threshold = (*score_threshold)[0];
   rule.all = !score_threshold;
-  if (!(rule.iou_threshold >= 0 && rule.iou_threshold <= 1)) {
-    return InvalidArgument("'iou_threshold' is ", rule.iou_threshold, ", wanted a number in [0, 1]");
-  }
+  POLYOP_RETURN_IF_ERROR(rule.Check());
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 || rule.most == 0 ? 0 : scores.dim(0) * classes;

@@ -32,7 +32,7 @@ Status OnnxNmsCuda(const OnnxNms& op, const CudaContext& cuda, Tensor<const floa
         const float score = from[set * count + box];
         return least == nullptr || score > *least ? score : NAN;
       },
-      true, 0, count, &sorted));
+      BoxesAbove{0, true}, count, &sorted));
   const Divider by_classes(classes);
   POLYOP_RETURN_IF_ERROR(Suppress(
       cuda, sorted, count,

@@ -41,11 +41,12 @@ std::vector<int64_t> Suppress(const OnnxNms& op, const OnnxNmsRule& rule, const 
   const auto end = std::stable_partition(order.begin(), order.end(), [&](int64_t i) { return !std::isnan(scores[i]); });
   std::stable_sort(order.begin(), end, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
+    if (static_cast<int64_t>(kept.size()) >= rule.most) break;
     const Box mine = Corners(boxes + 4 * i, op.center_point_box);
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
       return Iou(Corners(boxes + 4 * k, op.center_point_box), mine) > rule.iou_threshold;
     });
-    if (!suppressed && static_cast<int64_t>(kept.size()) < rule.most) kept.push_back(i);
+    if (!suppressed) kept.push_back(i);
   }
   return kept;
 }
@@ -56,7 +57,7 @@ Status OnnxNmsReference(const OnnxNms& op, const Context&, Tensor<const float, 3
                         std::optional<Tensor<const float, 0>> score_threshold, Pending<int64_t, 2> selected) {
   const OnnxNmsRule rule{most ? (*most)[0] : 0, iou_threshold ? (*iou_threshold)[0] : 0.0f, !score_threshold,
                          score_threshold ? (*score_threshold)[0] : 0.0f};
-  if (!(rule.iou_threshold >= 0 && rule.iou_threshold <= 1)) return InvalidArgument("a threshold outside of [0, 1]");
+  POLYOP_RETURN_IF_ERROR(rule.Check());
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   std::vector<int64_t> rows;
   for (int64_t set = 0; count > 0 && set < scores.dim(0) * classes; ++set) {

@@ -16,8 +16,9 @@ struct PillarScatter {
       "features: T[P, C], coords: I[P, 4], num?: I[1] -> canvas: T[batch_size, C, dense_shape[0], dense_shape[1]]",
       "features: T[N, P, C], coords: I[N, P, 4], num: I[N] -> canvas: T[N, C, dense_shape[0], dense_shape[1]]",
   };
-  static constexpr NodeName kNodes[] = {"polyop::PillarScatter", "polyop::PPScatterPlugin",
-                                        "polyop::PillarScatterPlugin", "TRT::PillarScatterPlugin"};
+  static constexpr NodeName kNodes[] = {"polyop::PillarScatter",       "polyop::PPScatterPlugin",
+                                        "polyop::PillarScatterPlugin", "TRT::PillarScatterPlugin",
+                                        "::PPScatterPlugin",           "::PillarScatterPlugin"};
   static constexpr std::tuple kAttributes = {
       Attr("dense_shape", &PillarScatter::dense_shape, "height and width of the canvas")
           .AtLeast(1)

@@ -2,6 +2,7 @@
 
 #include "core/words.h"
 #include "ops/pillar_scatter/pillar_scatter.h"
+#include "ops/pillar_scatter/pillar_scatter_values.h"
 
 namespace polyop {
 namespace {
@@ -18,16 +19,13 @@ struct Place {
 template <class I>
 Status FindPlaces(const I* coords, int64_t first, int64_t count, int64_t used, int64_t picture, const Shape& canvas,
                   Place* places) {
-  if (used < 0 || used > count) return InvalidArgument("'num' is ", used, ", wanted a value in [0, ", count, "]");
+  POLYOP_RETURN_IF_ERROR(CheckUsed(used, count));
   for (int64_t p = 0; p < count; ++p) {
     places[p] = {};
     if (p >= used) continue;
     const I* const row = coords + 4 * p;
     const int64_t of = picture >= 0 ? picture : int64_t{row[0]}, y = row[2], x = row[3];
-    if (of < 0 || of >= canvas[0] || y < 0 || y >= canvas[2] || x < 0 || x >= canvas[3]) {
-      return InvalidArgument("'coords': pillar ", first + p, " is at (", of, ", ", y, ", ", x,
-                             "), wanted a picture, row and column of a canvas of shape ", ToString(canvas));
-    }
+    POLYOP_RETURN_IF_ERROR(CheckPlace(first + p, of, y, x, canvas));
     places[p] = {of, y * canvas[3] + x};
   }
   return Status::Ok();

@@ -1,17 +1,16 @@
 #include <algorithm>
 
 #include "ops/pillar_scatter/pillar_scatter.h"
+#include "ops/pillar_scatter/pillar_scatter_values.h"
 
 namespace polyop {
 namespace {
 
-// Puts pillar `p`, whose row is `place`, into `picture`.
+// Puts pillar number `p`, whose row is `place`, into `picture`.
 template <class I>
-Status Put(const double* pillar, const I* place, int64_t picture, const Tensor<double, 4>& canvas) {
+Status Put(int64_t p, const double* pillar, const I* place, int64_t picture, const Tensor<double, 4>& canvas) {
   const int64_t y = place[2], x = place[3];
-  if (picture < 0 || picture >= canvas.dim(0) || y < 0 || y >= canvas.dim(2) || x < 0 || x >= canvas.dim(3)) {
-    return InvalidArgument("'coords' leave the canvas");
-  }
+  POLYOP_RETURN_IF_ERROR(CheckPlace(p, picture, y, x, canvas.shape()));
   for (int64_t c = 0; c < canvas.dim(1); ++c) {
     canvas[((picture * canvas.dim(1) + c) * canvas.dim(2) + y) * canvas.dim(3) + x] = pillar[c];
   }
@@ -24,10 +23,10 @@ Status PillarScatterReference(const PillarScatter&, const Context&, Tensor<const
                               Tensor<double, 4> canvas) {
   std::fill_n(canvas.data(), canvas.size(), 0.0);
   const int64_t used = num ? int64_t{(*num)[0]} : features.dim(0);
-  if (used < 0 || used > features.dim(0)) return InvalidArgument("'num' is out of range");
+  POLYOP_RETURN_IF_ERROR(CheckUsed(used, features.dim(0)));
   for (int64_t p = 0; p < used; ++p) {
     const I* const place = coords.data() + 4 * p;
-    POLYOP_RETURN_IF_ERROR(Put(features.data() + p * features.dim(1), place, num ? 0 : int64_t{place[0]}, canvas));
+    POLYOP_RETURN_IF_ERROR(Put(p, features.data() + p * features.dim(1), place, num ? 0 : int64_t{place[0]}, canvas));
   }
   return Status::Ok();
 }
@@ -38,10 +37,10 @@ Status PillarScatterOfPictures(const PillarScatter&, const Context&, Tensor<cons
   std::fill_n(canvas.data(), canvas.size(), 0.0);
   const int64_t count = features.dim(1), channels = features.dim(2);
   for (int64_t n = 0; n < features.dim(0); ++n) {
-    if (num[n] < 0 || num[n] > count) return InvalidArgument("'num' is out of range");
+    POLYOP_RETURN_IF_ERROR(CheckUsed(num[n], count));
     for (int64_t p = 0; p < num[n]; ++p) {
-      POLYOP_RETURN_IF_ERROR(
-          Put(features.data() + (n * count + p) * channels, coords.data() + 4 * (n * count + p), n, canvas));
+      POLYOP_RETURN_IF_ERROR(Put(n * count + p, features.data() + (n * count + p) * channels,
+                                 coords.data() + 4 * (n * count + p), n, canvas));
     }
   }
   return Status::Ok();

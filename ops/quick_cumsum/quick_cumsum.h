@@ -15,7 +15,7 @@ struct QuickCumsum {
   static constexpr Signature kSignature =
       "x: T[P, C], geom_feats: I[P, 4], interval_lengths: I[S], interval_starts: I[S] -> "
       "bev: T[batch_size, dimension, height, width, C]";
-  static constexpr NodeName kNodes[] = {"autoware::QuickCumsumCuda", "polyop::QuickCumsumCuda"};
+  static constexpr NodeName kNodes[] = {"autoware::QuickCumsumCuda", "polyop::QuickCumsumCuda", "::QuickCumsumCuda"};
   static constexpr std::tuple kAttributes = {
       Attr("batch_size", &QuickCumsum::batch_size, "pictures").AtLeast(1).Required(),
       Attr("dimension", &QuickCumsum::dimension, "layers of the volume").AtLeast(1).Required(),

@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/points/bev_sums-inl.h"
 #include "kernels/cpu/simd.h"
+#include "ops/quick_cumsum/quick_cumsum_values.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -32,15 +33,10 @@ Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom
   if (!owner) return Internal("out of memory: ", cells, " cells");
   const auto cell_of = [&](int64_t j, int64_t* cell) {
     const int64_t last = int64_t{starts[j]} + lengths[j] - 1;
-    // (row, column, layer, picture) -> [picture, layer, row, column]
-    constexpr int kDimension[] = {2, 3, 1, 0};
+    const I* const place = geom_feats.data() + 4 * last;
+    POLYOP_RETURN_IF_ERROR(CheckPlace(last, place, bev.shape()));
     int64_t at[4];
-    for (int k = 0; k < 4; ++k) {
-      at[kDimension[k]] = geom_feats[4 * last + k];
-      if (at[kDimension[k]] >= 0 && at[kDimension[k]] < bev.dim(kDimension[k])) continue;
-      return InvalidArgument("'geom_feats'[", last, ", ", k, "] is ", at[kDimension[k]], ", wanted a value in [0, ",
-                             bev.dim(kDimension[k]), ")");
-    }
+    for (int k = 0; k < 4; ++k) at[kPlaceDimensions[k]] = place[k];
     *cell = ((at[0] * bev.dim(1) + at[1]) * bev.dim(2) + at[2]) * bev.dim(3) + at[3];
     return Status::Ok();
   };

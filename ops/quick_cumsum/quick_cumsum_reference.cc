@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "families/points/bev_intervals.h"
 #include "ops/quick_cumsum/quick_cumsum.h"
+#include "ops/quick_cumsum/quick_cumsum_values.h"
 
 namespace polyop {
 namespace {
@@ -10,18 +12,14 @@ Status QuickCumsumReference(const QuickCumsum& op, const Context&, Tensor<const 
                             Tensor<const I, 2> geom_feats, Tensor<const I, 1> interval_lengths,
                             Tensor<const I, 1> interval_starts, Tensor<double, 5> bev) {
   const int64_t channels = x.dim(1);
+  const BevIntervals<I> intervals{interval_starts.data(), interval_lengths.data(), interval_starts.dim(0), x.dim(0)};
+  POLYOP_RETURN_IF_ERROR(intervals.Check());
   std::fill_n(bev.data(), bev.size(), 0.0);
   for (int64_t j = 0; j < interval_starts.dim(0); ++j) {
     const int64_t start = interval_starts[j], length = interval_lengths[j];
-    if (start < 0 || length < 0 || start > x.dim(0) || length > x.dim(0) - start) {
-      return InvalidArgument("interval ", j, " does not lie within the points");
-    }
     if (length == 0) continue;
     const I* const place = geom_feats.data() + 4 * (start + length - 1);
-    const int64_t limits[4] = {op.height, op.width, op.dimension, op.batch_size};
-    for (int k = 0; k < 4; ++k) {
-      if (place[k] < 0 || place[k] >= limits[k]) return InvalidArgument("'geom_feats' leaves the volume");
-    }
+    POLYOP_RETURN_IF_ERROR(CheckPlace(start + length - 1, place, bev.shape()));
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (int64_t p = start; p < start + length; ++p) sum += x[p * channels + c];

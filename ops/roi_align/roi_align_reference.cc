@@ -1,4 +1,5 @@
 #include "families/rois/roi_pool_reference.h"
+#include "families/rois/rois.h"
 #include "ops/roi_align/roi_align.h"
 
 namespace polyop {
@@ -7,6 +8,7 @@ namespace {
 Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double, 4> input,
                          Tensor<const double, 2> rois, Tensor<double, 4> output) {
   const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3);
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 5 * r;
     const auto box = reference::PooledBox::Upright(roi[1], roi[2], roi[3], roi[4], op.spatial_scale, op.aligned);

@@ -7,6 +7,7 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
 #include "ops/scatter_nd/scatter_nd.h"
+#include "ops/scatter_nd/scatter_nd_values.h"
 
 #ifndef POLYOP_OPS_SCATTER_ND_ONCE_
 #define POLYOP_OPS_SCATTER_ND_ONCE_
@@ -94,17 +95,6 @@ Survey SurveyOf(const Scatter<I>& scatter, int64_t begin, int64_t end) {
   return survey;
 }
 
-template <class I>
-Status OutOfRange(const Scatter<I>& scatter, int64_t tuple) {
-  for (int d = 0; d < scatter.depth; ++d) {
-    const int64_t index = scatter.indices[tuple * scatter.depth + d], extent = scatter.extent[d];
-    if (index >= -extent && index < extent) continue;
-    return InvalidArgument("'indices': element ", d, " of tuple ", tuple, " is ", index, ", wanted a value in [",
-                           -extent, ", ", extent, "), dimension ", d, " of 'data'");
-  }
-  return Internal("'indices': tuple ", tuple, " is wrong");
-}
-
 }  // namespace
 }  // namespace polyop
 #endif  // POLYOP_OPS_SCATTER_ND_ONCE_
@@ -137,7 +127,11 @@ Status Run(const Context& context, const Scatter<I>& scatter) {
                       [&](int64_t task, int64_t begin, int64_t end) { surveys[task] = SurveyOf(scatter, begin, end); });
   bool rising = true;
   for (int64_t i = 0; i < surveys.size(); ++i) {
-    if (surveys[i].wrong != kNone) return OutOfRange(scatter, surveys[i].wrong);
+    const int64_t wrong = surveys[i].wrong;
+    if (wrong != kNone) {
+      return CheckTuple(scatter.indices + wrong * scatter.depth, wrong,
+                        {scatter.extent.data(), static_cast<size_t>(scatter.depth)});
+    }
     rising = rising && surveys[i].rising && (i == 0 || surveys[i].first > surveys[i - 1].last);
   }
 

@@ -1,4 +1,5 @@
 #include "ops/scatter_nd/scatter_nd.h"
+#include "ops/scatter_nd/scatter_nd_values.h"
 
 namespace polyop {
 namespace {
@@ -13,6 +14,8 @@ Status ScatterNDReference(const ScatterND&, const Context&, Tensor<const T, kAny
   for (int d = static_cast<int>(depth); d < data.rank(); ++d) slice *= data.dim(d);
   for (int d = 0; d + 1 < indices.rank(); ++d) tuples *= indices.dim(d);
   for (int64_t t = 0; t < tuples; ++t) {
+    POLYOP_RETURN_IF_ERROR(
+        CheckTuple(indices.data() + t * depth, t, data.shape().span().first(static_cast<size_t>(depth))));
     int64_t at = 0;
     for (int d = 0; d < depth; ++d) {
       const int64_t index = indices[t * depth + d];

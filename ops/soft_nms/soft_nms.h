@@ -39,6 +39,9 @@ struct SoftNms {
       .differences =
           "MMCV swaps boxes while it works, so that equal scores come in an order that depends on the "
           "other boxes; here the lower index always comes first.",
+      .not_portable =
+          "Every turn rounds all scores and takes one box: standard operators say it only as a Loop of a "
+          "turn for each box, each of which writes all scores anew.",
   };
 };
 

@@ -8,19 +8,12 @@
 #include "kernels/cpu/stream-inl.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/voxel_grid/voxel_grid.h"
+#include "ops/voxel_grid/voxel_grid_values.h"
 
 #ifndef POLYOP_OPS_VOXEL_GRID_ONCE_
 #define POLYOP_OPS_VOXEL_GRID_ONCE_
 namespace polyop {
 namespace {
-
-constexpr int64_t kNoVoxel = std::numeric_limits<int64_t>::min();
-
-/// One dimension of the grid.
-struct VoxelAxis {
-  float start, size;
-  int64_t voxels, stride;
-};
 
 // The voxel of one point, whatever its coordinates are.
 template <class T>
@@ -34,31 +27,6 @@ int64_t VoxelOf(const T* point, const VoxelAxis* axes, int64_t dims) {
     if (__builtin_add_overflow(sum, step, &sum)) return kNoVoxel;
   }
   return sum;
-}
-
-// Voxels and strides of the axes, whose start and size are set, or what is wrong.
-Status CountVoxels(VoxelAxis* axes, const float* ends, int64_t dims) {
-  int64_t stride = 1;
-  for (int64_t d = 0; d < dims; ++d) {
-    VoxelAxis& a = axes[d];
-    if (!(a.size > 0) || !std::isfinite(a.size)) {
-      return InvalidArgument("'size'[", d, "] is ", a.size, ", wanted a positive number");
-    }
-    if (!std::isfinite(a.start)) return InvalidArgument("'start'[", d, "] is ", a.start, ", wanted a finite number");
-    if (!std::isfinite(ends[d])) return InvalidArgument("'end'[", d, "] is ", ends[d], ", wanted a finite number");
-    if (ends[d] < a.start) {
-      return InvalidArgument("'end'[", d, "] is ", ends[d], ", wanted at least start = ", a.start);
-    }
-    const float quotient = (ends[d] - a.start) / a.size;
-    a.stride = stride;
-    a.voxels = quotient < 0x1p63f ? static_cast<int64_t>(quotient) : kNoVoxel;
-    if (a.voxels == kNoVoxel || __builtin_add_overflow(a.voxels, int64_t{1}, &a.voxels) ||
-        __builtin_mul_overflow(stride, a.voxels, &stride)) {
-      return InvalidArgument("'size'[", d, "] is ", a.size, ": from ", a.start, " to ", ends[d],
-                             " the number of voxels does not fit in 64 bits");
-    }
-  }
-  return Status::Ok();
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ops/voxel_grid/voxel_grid.h"
+#include "ops/voxel_grid/voxel_grid_values.h"
 
 namespace polyop {
 namespace {
-
-constexpr int64_t kNoVoxel = std::numeric_limits<int64_t>::min();
 
 // In fp32 and not in double: whether a quotient rounds up to a whole number decides the voxel.
 Status VoxelGridReference(const VoxelGrid&, const Context&, Tensor<const float, 2> pos, Tensor<const float, 1> size,
                           std::optional<Tensor<const float, 1>> start, std::optional<Tensor<const float, 1>> end,
                           Tensor<int64_t, 1> cluster) {
   const int64_t points = pos.dim(0), dims = pos.dim(1);
-  for (int64_t n = 0; n < points; ++n) cluster[n] = 0;
-  __int128 stride = 1;
+  std::vector<VoxelAxis> axes;
+  std::vector<float> ends;
   for (int64_t d = 0; d < dims; ++d) {
     float low = INFINITY, high = -INFINITY;
     for (int64_t n = 0; n < points; ++n) {
@@ -26,6 +26,15 @@ Status VoxelGridReference(const VoxelGrid&, const Context&, Tensor<const float, 
     if (!start && !end && low > high) low = high = 0;  // no finite coordinate
     if (!start) low = std::min(low, high);
     if (!end) high = std::max(low, high);
+    axes.push_back({low, size[d], 0, 0});
+    ends.push_back(high);
+  }
+  POLYOP_RETURN_IF_ERROR(CountVoxels(axes.data(), ends.data(), dims));
+
+  for (int64_t n = 0; n < points; ++n) cluster[n] = 0;
+  __int128 stride = 1;
+  for (int64_t d = 0; d < dims; ++d) {
+    const float low = axes[static_cast<size_t>(d)].start, high = ends[static_cast<size_t>(d)];
     for (int64_t n = 0; n < points; ++n) {
       if (cluster[n] == kNoVoxel) continue;
       const float p = pos[n * dims + d];

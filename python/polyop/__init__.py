@@ -12,8 +12,8 @@ or, for a model of standard operators, which `polyop.optimize` makes faster:
 session = polyop.session("model.onnx", optimize=True)
 
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
-polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported before polyop, else
-when the first of them is asked for.
+polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported
+before polyop, else when the first of them is asked for.
 """
 
 from __future__ import annotations

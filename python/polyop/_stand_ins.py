@@ -23,23 +23,27 @@ from polyop import _gradients  # noqa: F401 - the operators with all that belong
 OWN = object()
 """Says that the call is PyTorch's own kernel's."""
 
-# The least number of elements of the result with which polyop's kernels gain, for one thread: below it the call costs more
-# than the kernel. Measured by bench/accelerated.py.
+# With fewer elements in the result, or channels, a call is PyTorch's own kernel's: there polyop's kernels gain nothing, or
+# less than a call from Python costs. Measured for one thread, by bench/accelerated.py.
 LEAST = {
-    "grid_sampler_2d bilinear": 1 << 14,
-    "grid_sampler_2d nearest": 1 << 15,
+    "grid_sampler_2d bilinear": 1 << 16,
+    "grid_sampler_2d nearest": 1 << 21,
     "grid_sampler_2d bicubic": 1 << 13,
     "grid_sampler_3d": 1 << 11,
     "upsample_bicubic2d": 1 << 10,
     "cummax, cummin along the last dimension": 1 << 14,
-    "cummax, cummin along another": 1 << 13,
-    "instance_norm": 1 << 13,
+    "cummax, cummin along another": 1 << 12,
+    "instance_norm": 1 << 8,
     "roi_align": 1 << 12,
     "nms": 1 << 6,
     "deform_conv2d": 1 << 10,
 }
-# Fewer channels than this have nothing to share: PyTorch's sampling of planes is as fast.
-LEAST_CHANNELS_SAMPLED = 4
+LEAST_CHANNELS = {
+    "grid_sampler_2d bilinear": 16,
+    "grid_sampler_2d nearest": 32,
+    "grid_sampler_2d bicubic": 8,
+    "grid_sampler_3d": 1,
+}
 
 _FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
 _SCANNED = _FLOATS | {torch.int32, torch.int64}
@@ -53,11 +57,11 @@ _polyop = torch.ops.polyop
 
 @dataclass(frozen=True)
 class StandIn:
-    """A kernel for an operator at dispatch keys."""
+    """A kernel for an operator at a dispatch key."""
 
     name: str
     kernel: Callable[..., Any]
-    keys: tuple[str, ...] = ("CPU",)
+    key: str = "CPU"
 
 
 def _all_within(values: Tensor, bound: float) -> bool:
@@ -69,15 +73,16 @@ def _all_within(values: Tensor, bound: float) -> bool:
 
 
 def _grid_sampler(
-    least: Sequence[int], axes: int, least_channels: int,
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool,
-) -> Any:  # fmt: skip
-    if input.dtype not in _FLOATS or grid.dtype != input.dtype or input.dim() != axes + 2:
+    axes: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    # Half types: PyTorch rounds coordinates to them, polyop does not.
+    if input.dtype != torch.float32 or grid.dtype != torch.float32 or input.dim() != axes + 2:
         return OWN
     if not (0 <= interpolation_mode < 3 and 0 <= padding_mode < 3):
         return OWN
+    size = f"grid_sampler_2d {_INTERPOLATION[interpolation_mode]}" if axes == 2 else "grid_sampler_3d"
     channels = input.size(1)
-    if channels < least_channels or grid.numel() // axes * channels < least[interpolation_mode]:
+    if channels < LEAST_CHANNELS[size] or grid.numel() // axes * channels < LEAST[size]:
         return OWN
     if not _all_within(grid, _FAR):
         return OWN
@@ -111,7 +116,9 @@ def _upsample_bicubic2d(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Any:
-    if self.dtype not in _FLOATS or self.dim() != 4 or self.numel() == 0 or min(output_size) <= 0:
+    if self.dtype not in _FLOATS or self.dim() != 4 or self.numel() == 0:
+        return OWN
+    if len(output_size) != 2 or min(output_size) <= 0:
         return OWN
     pictures, channels, height, width = self.shape
     if pictures * channels * output_size[0] * output_size[1] < LEAST["upsample_bicubic2d"]:
@@ -150,7 +157,10 @@ def _instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
     running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
-    """Not below autograd, but in the place of a composite of other operators, which derivatives and tracers need."""
+    """Not below autograd, but in the place of a composite of other operators, which derivatives and tracers need.
+
+    With a kernel at the key CPU it would be no composite any more, for torch.export too.
+    """
     if input.dtype not in _FLOATS or input.numel() < LEAST["instance_norm"] or input.dim() < 3:
         return OWN
     if not use_input_stats or running_mean is not None or running_var is not None or not input.is_contiguous():
@@ -187,8 +197,7 @@ def _roi_align(
         return OWN
     if rois.size(0) * input.size(1) * pooled_height * pooled_width < LEAST["roi_align"]:
         return OWN
-    if not _all_within(rois, 2.0**24):
-        return OWN
+    # Of boxes that are not finite polyop makes zeros; torchvision's kernel reads anywhere.
     return _polyop.roi_align.default(
         input, rois, output_height=pooled_height, output_width=pooled_width, spatial_scale=spatial_scale,
         sampling_ratio=sampling_ratio, mode="avg", aligned=int(aligned),
@@ -231,16 +240,13 @@ def _deform_conv2d(
     return _polyop.deform_conv2d.default(input, offset, weight, **shared).add_(bias[:, None, None])
 
 
-_PLANES = [LEAST[f"grid_sampler_2d {mode}"] for mode in _INTERPOLATION]
-_VOLUMES = [LEAST["grid_sampler_3d"]] * 3
-
 STAND_INS = [
-    StandIn("aten::grid_sampler_2d", partial(_grid_sampler, _PLANES, 2, LEAST_CHANNELS_SAMPLED)),
-    StandIn("aten::grid_sampler_3d", partial(_grid_sampler, _VOLUMES, 3, 1)),
+    StandIn("aten::grid_sampler_2d", partial(_grid_sampler, 2)),
+    StandIn("aten::grid_sampler_3d", partial(_grid_sampler, 3)),
     StandIn("aten::upsample_bicubic2d", _upsample_bicubic2d),
     StandIn("aten::_cummax_helper", partial(_cumulative_helper, "max")),
     StandIn("aten::_cummin_helper", partial(_cumulative_helper, "min")),
-    StandIn("aten::instance_norm", _instance_norm, ("CPU", "AutogradCPU")),
+    StandIn("aten::instance_norm", _instance_norm, "AutogradCPU"),
     StandIn("torchvision::roi_align", _roi_align),
     StandIn("torchvision::nms", _nms),
     StandIn("torchvision::deform_conv2d", _deform_conv2d),

@@ -29,6 +29,7 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
     - Inputs whose values decide shapes are marked as TensorRT's shape inputs, and get a dimension if they are scalars.
     - A node whose outputs' sizes the kernel finds gets an output for each size.
     - An input that was left out before another, which the parser refuses, becomes an empty constant.
+    - Functions of polyop's nodes go: the parser would take them before the plugins.
     - `DynamicTRTResize`, whose real scales no plugin can have as shapes, becomes ONNX's own Resize.
 
     Inputs named in `constants` get these values for good: TensorRT knows no scales that are inputs, for one.
@@ -36,6 +37,9 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
     model = onnx.ModelProto()
     model.CopyFrom(onnx_model)
     _fix_inputs(model, constants or {})
+    kept = [f for f in model.functions if find_node(f.domain, f.name) is None]
+    del model.functions[:]
+    model.functions.extend(kept)
     ranks = {info.name: len(info.type.tensor_type.shape.dim) for info in [*model.graph.input, *model.graph.value_info]}
     added: list[tuple[int, onnx.NodeProto]] = []
     own = {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}

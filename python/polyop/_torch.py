@@ -84,8 +84,8 @@ class Operator:
         """The formula as a function that is called as the operator is."""
 
         def call(*args: Any, **given: Any) -> Any:
-            tensors = self.flatten(args)
-            return formula(*tensors, *[None] * (len(self.inputs) - len(args)), **self.values(given))
+            left_out = [None] * (len(self.inputs) - len(args))
+            return formula(*self.flatten(args), *left_out, **self.values(given))
 
         return call
 

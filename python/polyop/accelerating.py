@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -52,48 +51,31 @@ class Accelerated:
             _switch(self._before)
 
 
-@dataclass
-class _Replaced:
-    """One operator at one dispatch key; `library` holds the registration."""
-
-    library: torch.library.Library
-
-
 _lock = threading.Lock()
-_replaced: dict[tuple[str, str], _Replaced] = {}
+_replaced: dict[str, torch.library.Library] = {}  # by operator
 
 
 def _switch(on: bool) -> None:
-    if on:
-        for stand_in in STAND_INS:
-            for key in stand_in.keys:
-                if (stand_in.name, key) not in _replaced and _has_kernel(stand_in.name, key):
-                    _replaced[stand_in.name, key] = _replace(stand_in, key)
-    else:
+    if not on:
         while _replaced:
-            _replaced.popitem()[1].library._destroy()
+            _replaced.popitem()[1]._destroy()
+        return
+    for stand_in in STAND_INS:
+        # torchvision's operators may not be there.
+        if stand_in.name not in _replaced and torch._C._dispatch_has_kernel(stand_in.name):
+            _replaced[stand_in.name] = _replace(stand_in)
 
 
-def _has_kernel(name: str, key: str) -> bool:
-    """False for torchvision's operators if torchvision is not there."""
-    return torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, key) if _exists(name) else False
-
-
-def _exists(name: str) -> bool:
-    namespace, _, operator = name.partition("::")
-    return hasattr(getattr(torch.ops, namespace), operator)
-
-
-def _replace(stand_in: StandIn, key: str) -> _Replaced:
-    own = torch.library.get_kernel(name := stand_in.name, key)
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
-    namespace, _, operator = name.partition("::")
+def _replace(stand_in: StandIn) -> torch.library.Library:
+    own = torch.library.get_kernel(stand_in.name, stand_in.key)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[stand_in.key])
+    kernel = _first_polyop(stand_in.kernel, partial(own.call_boxed, keys))
+    namespace, _, operator = stand_in.name.partition("::")
     library = torch.library.Library(namespace, "IMPL")
     with catch_warnings():
-        simplefilter("ignore")  # the override is what was asked for
-        kernel = _first_polyop(stand_in.kernel, partial(own.call_boxed, keys))
-        library.impl(operator, kernel, key, allow_override=True)
-    return _Replaced(library)
+        simplefilter("ignore")  # of the override, which is what was asked for
+        library.impl(operator, kernel, stand_in.key, allow_override=True)
+    return library
 
 
 def _first_polyop(kernel: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from polyop import get_onnxruntime_op_path
 from polyop._export import node_domain
+from polyop.portable import convert_file
 
 __all__ = ["ExportError", "Exported", "export"]
 
@@ -91,6 +92,7 @@ def export(
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
     domain: str = "mmcv",
     opset_version: int | None = None,
+    portable: bool = False,
     rtol: float = 1e-3,
     atol: float = 1e-4,
     verbose: bool = True,
@@ -101,6 +103,8 @@ def export(
     input_names: of the tensors among `args`, as forward() names them if not given.
     dynamic: which dimensions of which inputs may change: {"x": {0: "batch", 2: "height"}}.
     domain: of the custom nodes, where an operator has several names: "mmcv", "mmdeploy" or "custom".
+    portable: nodes of polyop's get functions of standard operators, by which the file runs where polyop is not; that
+        is run and compared, too.
     verbose: prints the report as a table.
     Raises ExportError if nothing could write the model, if the file is not valid ONNX, if ONNX Runtime cannot run it,
     or if an output departs: |ours - theirs| > atol + rtol * |theirs|, or another shape or type.
@@ -122,7 +126,9 @@ def export(
             used = _write(model, inputs, path, exporter, names, output_names, dynamic, domain, opset_version)
     finally:
         model.train(was_training)
-    proto = onnx.load(path)
+    if portable:
+        _add_functions(path)
+    proto = onnx.load(path, load_external_data=False)
     try:
         onnx.checker.check_model(str(path))
     except onnx.checker.ValidationError as error:
@@ -130,7 +136,12 @@ def export(
     nodes = Counter(
         f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
     )
-    outputs = _compare(path, dict(zip(names, tensors, strict=True)), _flat(expected), rtol, atol)
+    feeds, flat = dict(zip(names, tensors, strict=True)), _flat(expected)
+    outputs = _compare(path, feeds, flat, rtol, atol)
+    if portable:
+        alone = _compare(path, feeds, flat, rtol, atol, functions_alone=True)
+        if wrong := [o.name for o in alone if not o.agrees]:
+            raise ExportError(f"{path} departs from PyTorch where its functions run: {', '.join(wrong)}")
     report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
     if verbose:
         console = Console()
@@ -193,12 +204,25 @@ def _flat(result: Any) -> list[Tensor]:
     return [t for part in result if part is not None for t in _flat(part)]
 
 
+def _add_functions(path: Path) -> None:
+    refused = {r["name"]: r["why"] for r in convert_file(path, path)["nodes"] if not r["given"]}
+    if refused:
+        said = "; ".join(f"{name}: {why}" for name, why in refused.items())
+        raise ExportError(f"{path} cannot be made portable: {said}")
+
+
 def _compare(
-    path: Path, inputs: Mapping[str, Tensor], expected: list[Tensor], rtol: float, atol: float
+    path: Path,
+    inputs: Mapping[str, Tensor],
+    expected: list[Tensor],
+    rtol: float,
+    atol: float,
+    functions_alone: bool = False,
 ) -> list[OutputReport]:
     options = ort.SessionOptions()
     options.log_severity_level = 3
-    options.register_custom_ops_library(get_onnxruntime_op_path())
+    if not functions_alone:
+        options.register_custom_ops_library(get_onnxruntime_op_path())
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         # Exporters leave out inputs that decide nothing.

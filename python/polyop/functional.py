@@ -15,11 +15,17 @@ from polyop import _gradients  # noqa: F401 - registers them
 from polyop._export import node_domain
 
 __all__ = [
+    "ball_query",
     "corner_pool",
     "cummax",
     "cummin",
     "deform_conv2d",
+    "furthest_point_sample",
+    "furthest_point_sample_with_dist",
+    "gather_points",
     "grid_sample",
+    "grouping_operation",
+    "knn",
     "knn_query",
     "modulated_deform_conv2d",
     "ms_deform_attn",
@@ -29,6 +35,8 @@ __all__ = [
     "roi_align",
     "roi_align_rotated",
     "soft_nms",
+    "three_interpolate",
+    "three_nn",
     "voxel_grid",
 ]
 
@@ -149,7 +157,7 @@ def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return _ops.cummax(input, dim=dim, mode="min")
 
 
-# ---- boxes and points ------------------------------------------------------------------------------
+# ---- boxes -----------------------------------------------------------------------------------------
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int = 0) -> Tensor:
@@ -177,6 +185,9 @@ def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
 
 
+# ---- point clouds ----------------------------------------------------------------------------------
+
+
 def knn_query(
     nsample: int | Tensor,
     xyz: Tensor,
@@ -195,3 +206,62 @@ def knn_query(
 def voxel_grid(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
     """`torch_cluster.grid_cluster`: the number of each point's voxel; pos [N, D], size [D] -> [N]."""
     return _ops.voxel_grid(pos, size, start, end)
+
+
+def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
+    """`mmcv.ops.knn`: the k nearest of the points [B, N, 3] to each centre [B, M, 3], or to each point -> [B, k, M].
+
+    With `transposed` the tensors are [B, 3, N] and [B, 3, M].
+    """
+    return _ops.knn(xyz, center_xyz, k=k, transposed=int(transposed))
+
+
+def three_nn(target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.three_nn`: distances [B, N, 3] and indices of the points [B, M, 3] nearest to the targets [B, N, 3]."""
+    return _ops.three_nn(target, source)
+
+
+def three_interpolate(features: Tensor, indices: Tensor, weight: Tensor) -> Tensor:
+    """`mmcv.ops.three_interpolate`: weighted sums of three columns of features [B, C, M] for each point -> [B, C, N]."""
+    return _ops.three_interpolate(features, indices, weight)
+
+
+def grouping_operation(features: Tensor, indices: Tensor) -> Tensor:
+    """`mmcv.ops.grouping_operation`: the columns of features [B, C, N] that indices [B, M, K] name -> [B, C, M, K]."""
+    return _ops.group_points(features, indices)
+
+
+def gather_points(features: Tensor, indices: Tensor) -> Tensor:
+    """`mmcv.ops.gather_points`: the columns of features [B, C, N] that indices [B, M] name -> [B, C, M]."""
+    return _ops.gather_points(features, indices)
+
+
+def furthest_point_sample(points_xyz: Tensor, num_points: int) -> Tensor:
+    """`mmcv.ops.furthest_point_sample`: indices [B, num_points] of points [B, N, 3] far from each other."""
+    return _ops.furthest_point_sampling(points_xyz, num_points=num_points)
+
+
+def furthest_point_sample_with_dist(points_dist: Tensor, num_points: int) -> Tensor:
+    """`mmcv.ops.furthest_point_sample_with_dist`: the same by the points' distances from each other [B, N, N]."""
+    return _ops.furthest_point_sampling_with_dist(points_dist, num_points=num_points)
+
+
+def ball_query(
+    min_radius: float,
+    max_radius: float,
+    sample_num: int,
+    xyz: Tensor,
+    center_xyz: Tensor,
+    xyz_batch_cnt: Tensor | None = None,
+    center_xyz_batch_cnt: Tensor | None = None,
+) -> Tensor:
+    """`mmcv.ops.ball_query`: the first points [B, N, 3] within a distance of each centre [B, M, 3] -> [B, M, sample_num].
+
+    With counts clouds of different sizes lie one behind the other: [N, 3], [M, 3] -> [M, sample_num].
+    """
+    radii = {"min_radius": min_radius, "max_radius": max_radius, "sample_num": sample_num}
+    if (xyz_batch_cnt is None) != (center_xyz_batch_cnt is None):
+        raise ValueError("ball_query takes both xyz_batch_cnt and center_xyz_batch_cnt, or neither")
+    if xyz_batch_cnt is None:
+        return _ops.ball_query(xyz, center_xyz, **radii)
+    return _ops.stacked_ball_query(xyz, xyz_batch_cnt, center_xyz, center_xyz_batch_cnt, **radii)

@@ -7,18 +7,21 @@ docs/portable-files.md has the details.
 from __future__ import annotations
 
 import argparse
-import math
+import json
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import onnx
 from onnx import helper
 
 import polyop.formulas as formulas  # not `from polyop import`, for which polyop would look at PyTorch's part first
 from polyop._catalogue import find_node
-from polyop._function_bodies import Body, Variant, name_nodes
-from polyop._signatures import Argument, parse
+from polyop._function_bodies import Body, name_nodes
+from polyop._node_groups import interface, ranks, variants
 from polyop.formulas import Call, NoBodyError
 
 __all__ = ["Record", "add_functions", "inline"]
@@ -46,13 +49,13 @@ class Record:
 def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> list[Record]:
     """Gives polyop's nodes of `model` their functions, in place; of those in `only` ("domain::Type") if it is there.
 
-    A model of an older opset than 16 is raised to that first, for its sake see `raise_opset`. Tensors may be external.
+    A model of an older opset than 16 is raised to that first (`raise_opset`). Tensors may be external.
     """
     wanted = None if only is None else set(only)
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in _nodes(model):
         name = f"{node.domain}::{node.op_type}"
-        if (wanted is None or name in wanted) and (_mirrored(node) or find_node(node.domain, node.op_type)):
+        if (wanted is None or name in wanted) and find_node(node.domain, node.op_type) is not None:
             groups.setdefault(name, []).append(node)
     if not groups:
         return []
@@ -74,7 +77,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
             except NoBodyError as error:
                 why = str(error)
         given = name in have or not why
-        records += [Record(node.name or node.output[0], name, given, why) for node in nodes]
+        records += [Record(node.name or next(iter(node.output), ""), name, given, why) for node in nodes]
     if any(record.given for record in records):
         model.ir_version = max(model.ir_version, LEAST_IR_VERSION)
     return records
@@ -89,7 +92,7 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
     chosen = [
         (f.domain, f.name)
         for f in model.functions
-        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else _is_ours(f.domain, f.name))
+        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else find_node(f.domain, f.name) is not None)
     ]
     made = inline_selected_functions(model, chosen) if chosen else onnx.ModelProto.FromString(model.SerializeToString())
     used = {node.domain for node in _nodes(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
@@ -131,20 +134,13 @@ def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from walk(function.node)
 
 
-def _is_ours(domain: str, op_type: str) -> bool:
-    return find_node(domain, op_type) is not None or _mirrors(domain, op_type) is not None
-
-
 # ---- nodes that mirror a standard operator -------------------------------------------------------------------
 
 
-def _mirrors(domain: str, op_type: str) -> str | None:
-    standard = {"RoiAlign", "GridSample", "NonMaxSuppression", "InstanceNormalization", "Resize"}
-    return op_type if domain == "polyop" and op_type in standard else None
-
-
 def _mirrored(node: onnx.NodeProto) -> str | None:
-    return _mirrors(node.domain, node.op_type)
+    """The type of ONNX's own operator that such nodes are equal to, if there is one."""
+    found = find_node(node.domain, node.op_type)
+    return node.op_type if found is not None and found[1]["standards"] else None
 
 
 def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> tuple[list[str], list[str], list]:
@@ -188,161 +184,86 @@ def _formula_body(
     except ImportError as error:
         raise NoBodyError(f"a formula cannot be read without torch: {error}") from error
     if module is None:
-        raise NoBodyError("the operator has no formula")
-    inputs, outputs, types = _interface(operator, nodes)
+        raise NoBodyError(operator["not_portable"] or "the operator has no formula")
+    inputs, outputs, types = interface(operator, nodes)
     present = tuple(argument.name for i, argument in enumerate(inputs) if len(nodes[0].input) > i and nodes[0].input[i])
-    call = Call(opset, present, _ranks(model, inputs, nodes))
-    variants, references = _variants(operator, names, nodes)
-    body = Body(module, inputs, outputs, types, call, references).nodes(variants)
+    call = Call(opset, present, ranks(model, inputs, nodes))
+    chosen, references = variants(operator, names, nodes)
+    body = Body(module, inputs, outputs, types, call, references).nodes(chosen)
     return [i.name for i in inputs], [o.name for o in outputs], body
-
-
-def _interface(
-    operator: dict[str, Any], nodes: Sequence[onnx.NodeProto]
-) -> tuple[list[Argument], list[Argument], dict[str, list[str]]]:
-    """Inputs, one by one, and outputs that all of the nodes have, and the inputs' types by their names."""
-    given = {tuple(bool(name) for name in node.input) for node in nodes}
-    given = {presence[: max((i + 1 for i, here in enumerate(presence) if here), default=0)] for presence in given}
-    if len(given) > 1:
-        raise NoBodyError("its nodes differ in which inputs they have")
-    number = len(given.pop())
-    forms = [parse(text) for text in operator["signatures"]]
-    inputs, types = [], {}
-    for i, (argument, spec) in enumerate(zip(forms[0][0], operator["inputs"], strict=True)):
-        ranks = {form[0][i].rank for form in forms}
-        rank = ranks.pop() if len(ranks) == 1 else None
-        own = range(number - i) if argument.variadic else [None]
-        for k in own:
-            name = argument.name if k is None else f"{argument.name}_{k}"
-            inputs.append(replace(argument, name=name, rank=rank))
-            types[name] = spec["types"]
-    asked = max(len(node.output) for node in nodes)
-    outputs = [o for i, o in enumerate(forms[0][1]) if i < asked or not o.optional]
-    return inputs, outputs, types
-
-
-def _ranks(
-    model: onnx.ModelProto, inputs: Sequence[Argument], nodes: Sequence[onnx.NodeProto]
-) -> tuple[int | None, ...]:
-    """Of the inputs: what the signature says, or what is inferred of the model."""
-    inferred: dict[str, int] = {}
-    if any(argument.rank is None for argument in inputs):
-        graph = onnx.shape_inference.infer_shapes(_without_data(model)).graph
-        infos = [info for info in (*graph.input, *graph.value_info) if info.type.tensor_type.HasField("shape")]
-        inferred = {info.name: len(info.type.tensor_type.shape.dim) for info in infos}
-        inferred |= {tensor.name: len(tensor.dims) for tensor in graph.initializer}
-    ranks = []
-    for i, argument in enumerate(inputs):
-        names = [node.input[i] if i < len(node.input) else "" for node in nodes]
-        found = {inferred.get(name, argument.rank) if name else None for name in names}
-        ranks.append(found.pop() if len(found) == 1 else None)
-    return tuple(ranks)
-
-
-def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy whose large tensors are said to be elsewhere: shapes need them not, and a message holds 2 GB."""
-    copy = onnx.ModelProto()
-    for name, value in model.ListFields():
-        if name.name != "graph":
-            _copy_field(copy, name.name, value)
-    for name, value in model.graph.ListFields():
-        if name.name != "initializer":
-            _copy_field(copy.graph, name.name, value)
-    for tensor in model.graph.initializer:
-        small = copy.graph.initializer.add()
-        if helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims) < 1024:
-            small.CopyFrom(tensor)
-        else:
-            small.name, small.data_type = tensor.name, tensor.data_type
-            small.dims.extend(tensor.dims)
-            small.data_location = onnx.TensorProto.EXTERNAL
-            small.external_data.add(key="location", value="left_out")
-    return copy
-
-
-def _copy_field(message: Any, name: str, value: Any) -> None:
-    target = getattr(message, name)
-    if hasattr(target, "MergeFrom"):
-        target.MergeFrom(value)
-    elif hasattr(target, "CopyFrom"):
-        target.CopyFrom(value)
-    else:
-        setattr(message, name, value)
-
-
-# ---- attributes ----------------------------------------------------------------------------------------------
-
-
-def _variants(
-    operator: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]
-) -> tuple[list[Variant], dict[str, str]]:
-    """The sets of attributes that the nodes have, but for numbers; and those that differ, by their names and the nodes'."""
-    values = [_values(operator, names, node) for node in nodes]
-    differing = [a for a in operator["attributes"] if len({_hashable(v[a["name"]]) for v in values}) > 1]
-    written = {a["name"]: _write_in_all(a, names, nodes) for a in differing}
-    references = {a["name"]: written[a["name"]] for a in differing if a["type"] == "float" and not a["choices"]}
-    chosen: dict[tuple, Variant] = {}
-    for node, value in zip(nodes, values, strict=True):
-        own = {a["name"]: value[a["name"]] for a in differing if a["name"] not in references}
-        raw = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
-        key = tuple(_hashable(v) for v in own.values())
-        chosen.setdefault(key, Variant(value, {written[name]: raw[written[name]] for name in own}))
-    return list(chosen.values()), references
-
-
-def _values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto) -> dict[str, Any]:
-    """All of the definition's attributes, by its names."""
-    raw = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
-    values = {}
-    for attribute in operator["attributes"]:
-        name, choices = attribute["name"], attribute["choices"]
-        value = next((raw[n] for n in _spellings(attribute, names) if n in raw), attribute["default"])
-        value = names["presets"].get(name, value)
-        if choices and isinstance(value, int):
-            if not 0 <= value < len(choices):
-                raise NoBodyError(f"its attribute '{name}' is {value}, wanted 0 to {len(choices) - 1}")
-            value = choices[value]
-        if attribute["type"] in ("ints", "floats") and not isinstance(value, list):
-            value = [value]
-        values[name] = value
-    return values
-
-
-def _spellings(attribute: dict[str, Any], names: dict[str, Any]) -> list[str]:
-    return [names["renames"].get(attribute["name"], attribute["name"]), *attribute["aliases"]]
-
-
-def _write_in_all(attribute: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]) -> str:
-    """The attribute's name on the nodes. Those that lack it get its default: references to nothing have no value."""
-    spellings = _spellings(attribute, names)
-    used = {a.name for node in nodes for a in node.attribute if a.name in spellings}
-    if len(used) > 1:
-        raise NoBodyError(
-            f"its nodes write the attribute '{attribute['name']}' in several ways: {', '.join(sorted(used))}"
-        )
-    name = used.pop()
-    for node in nodes:
-        if not any(a.name == name for a in node.attribute):
-            node.attribute.append(helper.make_attribute(name, attribute["default"]))
-    return name
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode()
-    return list(value) if isinstance(value, (list, tuple)) else value
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 # ---- files ---------------------------------------------------------------------------------------------------
 
 
+def convert_file(
+    path: str | Path, output: str | Path, *, inlined: bool = False, only: Iterable[str] | None = None
+) -> dict[str, object]:
+    """Writes the portable form of a file; returns what became of each node, and the opsets before and after.
+
+    Tensors in files beside the model stay there; they are copied if `output` lies in another folder. Nothing is left
+    half-written.
+    """
+    path, output = Path(path), Path(output)
+    only = None if only is None else list(only)
+    model = onnx.load(path, load_external_data=False)
+    before = _opset(model)
+    records = add_functions(model, only)
+    if inlined:
+        model = inline(model, only)
+    if output.resolve().parent != path.resolve().parent:
+        _copy_external_data(model, path.resolve().parent, output.resolve().parent)
+    _write_whole(model.SerializeToString(), output)
+    return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": _opset(model)}
+
+
+def _write_whole(data: bytes, path: Path) -> None:
+    """All of it or nothing: beside, then by a rename."""
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)  # mkstemp's files are the user's alone
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _copy_external_data(model: onnx.ModelProto, source: Path, target: Path) -> None:
+    tensors = [*model.graph.initializer, *(a.t for node in _nodes(model) for a in node.attribute)]
+    locations = {entry.value for t in tensors for entry in t.external_data if entry.key == "location"}
+    for location in sorted(locations):
+        to = (target / location).resolve()
+        if target not in to.parents:
+            raise ValueError(
+                f"tensors lie in '{location}', outside of the model's folder: write the file beside the model"
+            )
+        if to.exists():
+            raise ValueError(f"{to} is there already: tensors of the model would overwrite it")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / location, to)
+
+
 def main(words: Sequence[str] | None = None) -> None:
+    """For `polyop portable`, which reads the report; errors of the model are in it."""
     parser = argparse.ArgumentParser(prog="python -m polyop.portable", description=__doc__)
-    parser.parse_args(words)
+    parser.add_argument("model")
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--inline", action="store_true", help="nodes of functions in the place of polyop's")
+    parser.add_argument("--only", action="append", help="DOMAIN::TYPE")
+    parser.add_argument("--report", help="where a report in JSON goes")
+    given = parser.parse_args(words)
+    try:
+        report = convert_file(given.model, given.output, inlined=given.inline, only=given.only)
+    except (OSError, ValueError, ImportError) as error:
+        if given.report is None:
+            raise SystemExit(str(error)) from error
+        report = {"error": str(error)}
+    if given.report is not None:
+        Path(given.report).write_text(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,19 @@ import torch
 from torch import Tensor
 
 from polyop import functional, get_onnxruntime_op_path, modules
-from polyop.functional import corner_pool, modulated_deform_conv2d, roi_align_rotated
+from polyop.functional import (
+    ball_query,
+    corner_pool,
+    furthest_point_sample,
+    furthest_point_sample_with_dist,
+    gather_points,
+    grouping_operation,
+    knn,
+    modulated_deform_conv2d,
+    roi_align_rotated,
+    three_interpolate,
+    three_nn,
+)
 from polyop.modules import CornerPool, ModulatedDeformConv2d, ModulatedDeformConv2dPack, RoIAlignRotated
 
 __all__ = [
@@ -28,10 +40,16 @@ __all__ = [
     "MultiScaleDeformableAttention",
     "RoIAlign",
     "RoIAlignRotated",
+    "ball_query",
     "batched_nms",
     "corner_pool",
     "deform_conv2d",
+    "furthest_point_sample",
+    "furthest_point_sample_with_dist",
+    "gather_points",
     "get_onnxruntime_op_path",
+    "grouping_operation",
+    "knn",
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
@@ -41,6 +59,8 @@ __all__ = [
     "roi_align_rotated",
     "rotated_feature_align",
     "soft_nms",
+    "three_interpolate",
+    "three_nn",
 ]
 
 

@@ -1,0 +1,57 @@
+// The points within balls on a GPU.
+#pragma once
+
+#include "families/points/ball_rule.h"
+#include "families/points/tiles_cuda.h"
+
+namespace polyop {
+
+/// What a search (families/points/tiles_cuda.h) of the first points within a ball does with a point.
+struct BallState {
+  float at[3];
+  float reach;  // no point at a greater squared distance in float is inside
+  int64_t begin, count;
+  int32_t* found;  // rows, counted from the query's first
+
+  template <class T>
+  POLYOP_HD void Start(const BallRule& rule, const T* centre, int64_t first_row) {
+    for (int a = 0; a < 3; ++a) at[a] = ToFloat(centre[a]);
+    reach = rule.beyond < 1e38 ? static_cast<float>(rule.beyond * (1 + 1e-6)) : INFINITY;
+    begin = first_row;
+    count = 0;
+  }
+  /// Writes the point's row behind those found before; at most `most` of them.
+  POLYOP_HD void Offer(const BallRule& rule, const float* point, int64_t row, int64_t most) {
+    if (count == most || SurelyBeyond(at, point, reach) || !rule.Holds(SquaredDistance(at, point))) return;
+    found[count++] = static_cast<int32_t>(row - begin);
+  }
+};
+
+/// Indices as MMCV gives them: the first one repeats where fewer than `samples` are found. `clouds.Of(q)` is the range
+/// of a query's points.
+template <class T, class Clouds>
+struct RepeatingFirstSearch {
+  using State = BallState;
+
+  const T* centres;
+  Clouds clouds;
+  BallRule rule;
+  int64_t samples;
+  int32_t none;  // the first index where no point is inside
+  int32_t* idx;
+
+  POLYOP_HD PointRange Start(int64_t q, State& state) const {
+    const PointRange range = clouds.Of(q);
+    state.Start(rule, centres + 3 * q, range.begin);
+    state.found = idx + q * samples;
+    return range;
+  }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(rule, point, row, samples); }
+  POLYOP_HD void Finish(State& state, int64_t) const {
+    const int32_t first = state.count > 0 ? state.found[0] : 0;
+    for (int64_t k = state.count; k < samples; ++k) state.found[k] = first;
+    if (state.count == 0) state.found[0] = none;
+  }
+};
+
+}  // namespace polyop

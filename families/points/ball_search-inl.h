@@ -1,0 +1,235 @@
+// The points within balls, those with the lowest indices. Compiled once per instruction set; include it from a kernel
+// file.
+
+// Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "families/points/nearest_of_queries-inl.h"
+#include "kernels/cpu/simd.h"
+
+#if defined(POLYOP_FAMILIES_POINTS_BALL_SEARCH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_POINTS_BALL_SEARCH_INL_H_
+#undef POLYOP_FAMILIES_POINTS_BALL_SEARCH_INL_H_
+#else
+#define POLYOP_FAMILIES_POINTS_BALL_SEARCH_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "families/points/ball_rule.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// The search for the points of one ball after the other. A segment's first rows are looked at one by one: a dense ball
+/// is full by then. The others are found in the tree.
+class BallSearch {
+ public:
+  static constexpr int64_t kFirstRows = 512;  // without a tree
+
+  /// So many rows does a search for `wanted` points note.
+  static int64_t Capacity(int64_t wanted) { return 2 * wanted + kLeafSize; }
+
+  /// `forest` is not looked at if no segment has more than kFirstRows.
+  BallSearch(const BallRule& rule, const PointForest* forest, const float* xyz, int64_t wanted, int32_t* found)
+      : rule_(rule),
+        limit_(rule.beyond < kOverflow ? static_cast<float>(rule.beyond * (1 + kSlack)) + kUnderflow : INFINITY),
+        forest_(forest),
+        xyz_(xyz),
+        wanted_(wanted),
+        found_(found) {}
+
+  /// Puts the lowest rows of [begin, end) that the ball around `centre` holds in front of `found`, in order; returns
+  /// how many, at most `wanted`. `segment` is the tree of these rows.
+  int64_t Run(const float* centre, int64_t begin, int64_t end, const TreeSegment* segment) {
+    centre_ = centre;
+    count_ = 0;
+    last_row_ = std::numeric_limits<int32_t>::max();
+    if (!std::isfinite(centre[0]) || !std::isfinite(centre[1]) || !std::isfinite(centre[2])) return 0;
+    first_row_ = static_cast<int32_t>(std::min(end, begin + kFirstRows));
+    ScanRows(begin, first_row_);
+    if (count_ >= wanted_ || first_row_ == end) return std::min(count_, wanted_);
+    const int32_t num_leaves = segment->NumLeaves();
+    if (num_leaves == 0) return count_;
+    in_order_ = count_;
+    int level = 0;
+    int32_t children = num_leaves;
+    for (; children > kBlockSize; ++level) children = (children + kBlockSize - 1) / kBlockSize;
+    segment_ = segment;
+    Visit(level, 0, children);
+    Forget();
+    std::sort(found_ + in_order_, found_ + count_);
+    return count_;
+  }
+
+ private:
+  bool IsInside(float x, float y, float z) const {
+    const double dx = static_cast<double>(x) - static_cast<double>(centre_[0]);
+    const double dy = static_cast<double>(y) - static_cast<double>(centre_[1]);
+    const double dz = static_cast<double>(z) - static_cast<double>(centre_[2]);
+    return rule_.Holds((Square(dx) + Square(dy)) + Square(dz));
+  }
+
+  // Squared distances in fp32 that may be those of points inside.
+  template <class D>
+  HWY_INLINE hn::Mask<D> MayBeInside(D d, hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> z) const {
+    const auto dx = hn::Sub(x, hn::Set(d, centre_[0])), dy = hn::Sub(y, hn::Set(d, centre_[1]));
+    const auto dz = hn::Sub(z, hn::Set(d, centre_[2]));
+    return hn::Le(hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx))), hn::Set(d, limit_));
+  }
+
+  template <class D>
+  static HWY_INLINE uint32_t BitsOf(D d, hn::Mask<D> mask) {
+    uint8_t bytes[8] = {};
+    hn::StoreMaskBits(d, mask, bytes);
+    return bytes[0] | (static_cast<uint32_t>(bytes[1]) << 8);
+  }
+
+  void ScanRows(int64_t row, int64_t end) {
+    const hn::CappedTag<float, 16> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; row + lanes <= end && count_ < wanted_; row += lanes) {
+      hn::Vec<decltype(d)> x, y, z;
+      hn::LoadInterleaved3(d, xyz_ + 3 * row, x, y, z);
+      for (uint32_t bits = BitsOf(d, MayBeInside(d, x, y, z)); bits != 0 && count_ < wanted_; bits &= bits - 1) {
+        NoteRow(row + std::countr_zero(bits));
+      }
+    }
+    for (; row < end && count_ < wanted_; ++row) NoteRow(row);
+  }
+
+  void NoteRow(int64_t row) {
+    const float* p = xyz_ + 3 * row;
+    found_[count_] = static_cast<int32_t>(row);
+    count_ += IsInside(p[0], p[1], p[2]);
+  }
+
+  void Visit(int level, int32_t number, int32_t children) {
+    const TreeBoxes& block = forest_->blocks()[segment_->block_begin[level] + number];
+    for (uint32_t bits = Reached(block) & ((2u << (children - 1)) - 1); bits != 0; bits &= bits - 1) {
+      const int lane = std::countr_zero(bits);
+      if (block.least_index[lane] > last_row_) continue;
+      const int32_t child = number * kBlockSize + lane;
+      if (level == 0) {
+        ScanLeaf(forest_->leaves()[segment_->leaf_begin + child]);
+      } else {
+        Visit(level - 1, child, std::min(kBlockSize, ChildrenAt(level - 1) - child * kBlockSize));
+      }
+    }
+  }
+
+  // How many leaves or blocks the blocks of a level hold in all.
+  int32_t ChildrenAt(int level) const {
+    int32_t count = segment_->NumLeaves();
+    for (; level > 0; --level) count = (count + kBlockSize - 1) / kBlockSize;
+    return count;
+  }
+
+  // The children that the ball may touch, a bit each.
+  uint32_t Reached(const TreeBoxes& block) const {
+    const hn::CappedTag<float, kBlockSize> d;
+    uint32_t reached = 0;
+    for (size_t lane = 0; lane < kBlockSize; lane += hn::Lanes(d)) {
+      auto sum = hn::Zero(d);
+      for (int a = 0; a < 3; ++a) {
+        const auto q = hn::Set(d, centre_[a]);
+        const auto below = hn::Sub(hn::Load(d, block.low[a] + lane), q);
+        const auto above = hn::Sub(q, hn::Load(d, block.high[a] + lane));
+        const auto outside = hn::Max(hn::Max(below, above), hn::Zero(d));
+        sum = hn::MulAdd(outside, outside, sum);
+      }
+      reached |= BitsOf(d, hn::Le(sum, hn::Set(d, limit_))) << lane;
+    }
+    return reached;
+  }
+
+  void ScanLeaf(const TreeLeaf& leaf) {
+    const hn::CappedTag<float, 16> d;
+    for (size_t i = 0; i < kLeafSize; i += hn::Lanes(d)) {
+      const auto inside = MayBeInside(d, hn::Load(d, leaf.column.x + i), hn::Load(d, leaf.column.y + i),
+                                      hn::Load(d, leaf.column.z + i));  // false where NaN fills the leaf up
+      for (uint32_t bits = BitsOf(d, inside); bits != 0; bits &= bits - 1) {
+        const size_t at = i + static_cast<size_t>(std::countr_zero(bits));
+        const int32_t row = leaf.column.index[at];
+        if (row < first_row_ || row > last_row_) continue;
+        found_[count_] = row;
+        count_ += IsInside(leaf.column.x[at], leaf.column.y[at], leaf.column.z[at]);
+      }
+    }
+    if (count_ >= 2 * wanted_) Forget();
+  }
+
+  // All but the `wanted` lowest rows.
+  void Forget() {
+    if (count_ <= wanted_) return;
+    std::nth_element(found_ + in_order_, found_ + wanted_ - 1, found_ + count_);
+    count_ = wanted_;
+    last_row_ = found_[wanted_ - 1];
+  }
+
+  const BallRule rule_;
+  const float limit_;  // no point beyond this squared distance in fp32 is inside
+  const PointForest* const forest_;
+  const float* const xyz_;
+  const int64_t wanted_;
+  int32_t* const found_;
+  const float* centre_ = nullptr;
+  const TreeSegment* segment_ = nullptr;
+  int64_t count_ = 0;
+  int64_t in_order_ = 0;   // those from the first rows, which are lower than all others
+  int32_t first_row_ = 0;  // those before were looked at
+  int32_t last_row_ = 0;   // those behind are not wanted any more
+};
+
+/// Calls emit(query, segment, rows, count) for every query: the lowest rows, at most `wanted`, that the ball around it
+/// holds, in order.
+template <class Emit>
+Status ForBalls(const Context& context, const QueriesOfPoints& call, const BallRule& rule, int64_t wanted,
+                const Emit& emit) {
+  POLYOP_RETURN_IF_ERROR(CheckRowsOfClouds(call.num_segments, call.NumPoints()));
+  int64_t longest = 0;
+  for (int64_t s = 0, begin = 0; s < call.num_segments; begin = call.ends[s++]) {
+    longest = std::max(longest, call.ends[s] - begin);
+  }
+  const bool wants_trees = longest > BallSearch::kFirstRows;
+  const PointForest forest(context, call.ends, wants_trees ? call.num_segments : 0);
+  POLYOP_RETURN_IF_ERROR(forest.Build(call.xyz));
+  const int64_t most = std::min(wanted, longest), queries = call.NumQueries();
+  const int64_t grain = GrainFor(400.0 + 5.0 * static_cast<double>(most)), capacity = BallSearch::Capacity(most);
+  const Scratch<int32_t> found = context.Allocate<int32_t>(Context::NumTasks(queries, grain) * capacity);
+  if (!found) return Internal("out of memory: ", most, " points of a ball");
+  context.ParallelFor(queries, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    int32_t* const rows = found.data() + task * capacity;
+    BallSearch search(rule, &forest, call.xyz, most, rows);
+    int64_t s = call.SegmentOf(begin);
+    for (int64_t q = begin; q < end; ++q) {
+      while (q >= call.query_ends[s]) ++s;
+      const int64_t first = s == 0 ? 0 : call.ends[s - 1];
+      const TreeSegment* const segment = wants_trees ? &forest.segment(s) : nullptr;
+      emit(q, s, rows, most == 0 ? 0 : search.Run(call.queries + 3 * q, first, call.ends[s], segment));
+    }
+  });
+  return Status::Ok();
+}
+
+/// Indices as MMCV gives them, counted from the segment's first row: the first one repeats where fewer than `samples`
+/// are found; where there is none they are 0, but the first is `none`.
+inline Status RepeatingFirst(const Context& context, const QueriesOfPoints& call, const BallRule& rule, int64_t samples,
+                             int32_t none, int32_t* idx) {
+  return ForBalls(context, call, rule, samples, [&](int64_t q, int64_t s, const int32_t* rows, int64_t found) {
+    const int32_t first = static_cast<int32_t>(s == 0 ? 0 : call.ends[s - 1]);
+    int32_t* const to = idx + q * samples;
+    for (int64_t k = 0; k < found; ++k) to[k] = rows[k] - first;
+    std::fill(to + found, to + samples, found > 0 ? to[0] : 0);
+    if (found == 0) to[0] = none;
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif  // per-target part

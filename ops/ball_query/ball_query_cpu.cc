@@ -1,0 +1,34 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/ball_query/ball_query_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/points/ball_search-inl.h"
+#include "families/points/cloud_batches-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/ball_query/ball_query.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status BallQueryCpu(const BallQuery& op, const Context& context, Tensor<const T, 3> xyz, Tensor<const T, 3> centres,
+                    Tensor<int32_t, 3> idx) {
+  const CloudBatches<T> batches(context, xyz, centres);
+  QueriesOfPoints call;
+  POLYOP_RETURN_IF_ERROR(batches.Read(&call));
+  return RepeatingFirst(context, call, op.Rule(), op.sample_num, 0, idx.data());
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(BallQuery, BallQueryF32, BallQueryCpu<float>);
+POLYOP_CPU_KERNEL(BallQuery, BallQueryF16, BallQueryCpu<Half>);
+POLYOP_CPU_KERNEL(BallQuery, BallQueryBF16, BallQueryCpu<BFloat16>);
+}  // namespace polyop
+#endif

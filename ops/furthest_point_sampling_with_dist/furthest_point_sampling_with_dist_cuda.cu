@@ -1,0 +1,30 @@
+#include "families/points/farthest_cuda.h"
+#include "ops/furthest_point_sampling_with_dist/furthest_point_sampling_with_dist.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+struct Cloud {
+  const T* dist;
+  int64_t points;
+
+  POLYOP_HD float Initial(int64_t, int64_t) const { return INFINITY; }
+  POLYOP_HD float Distance(int64_t cloud, int64_t last, int64_t i) const {
+    return ToFloat(dist[(cloud * points + last) * points + i]);
+  }
+};
+
+template <class T>
+Status FurthestPointSamplingWithDistCuda(const FurthestPointSamplingWithDist&, const CudaContext& cuda,
+                                         Tensor<const T, 3> dist, Tensor<int32_t, 2> idx) {
+  const int64_t points = dist.dim(1);
+  return SampleFarthest(cuda, dist.dim(0), points, idx.dim(1), Cloud<T>{dist.data(), points}, idx.data());
+}
+
+POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF32, FurthestPointSamplingWithDistCuda<float>);
+POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF16, FurthestPointSamplingWithDistCuda<Half>);
+POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistBF16, FurthestPointSamplingWithDistCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,34 @@
+// What the levels' values must satisfy: the CPU's kernel and the reference refuse the same.
+#pragma once
+
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace polyop {
+
+/// A level's extents and where it begins among the pixels of 'value'.
+struct AttnLevel {
+  int64_t height, width, start;
+};
+
+/// Reads the levels, which lie inside of `spatial` pixels.
+template <class I>
+Status ReadLevels(const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& starts, int64_t spatial,
+                  AttnLevel* levels) {
+  for (int64_t l = 0; l < starts.dim(0); ++l) {
+    const AttnLevel level{shapes[2 * l], shapes[2 * l + 1], starts[l]};
+    int64_t pixels = 0, end = 0;
+    const bool fits = level.height >= 0 && level.width >= 0 && level.start >= 0 &&
+                      !__builtin_mul_overflow(level.height, level.width, &pixels) &&
+                      !__builtin_add_overflow(level.start, pixels, &end) && end <= spatial;
+    if (!fits) {
+      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width,
+                             ") and 'level_start_index'[", l, "] is ", level.start, ", wanted a level inside the ",
+                             spatial, " pixels of 'value'");
+    }
+    levels[l] = level;
+  }
+  return Status::Ok();
+}
+
+}  // namespace polyop

@@ -1,0 +1,62 @@
+"""Non-maximum suppression: ONNX's own, which is greedy too."""
+
+from __future__ import annotations
+
+from polyop.formulas import Call
+
+
+def body(
+    call: Call, *, iou_threshold: float, offset: int, score_threshold: float | None, max_output_boxes_per_class: int,
+    center_point_box: int,
+) -> str:  # fmt: skip
+    many = call.rank(0) == 3
+    threshold = "" if score_threshold is None else f"least = Constant <value_float: float = {score_threshold!r}> ()"
+    return f"""
+        first = Constant <value = int64[1] {{0}}> ()
+        pair = Constant <value = int64[2] {{0, 1}}> ()
+        many_boxes = {"Identity (boxes)" if many else "Unsqueeze (boxes, first)"}
+        many_scores = {"Identity (scores)" if many else "Unsqueeze (scores, pair)"}
+        pixel = Constant <value = float[4] {{0, 0, {offset}, {offset}}}> ()
+        areas = Add (many_boxes, pixel)
+        extents = Shape (many_scores)
+        last = Constant <value = int64[1] {{2}}> ()
+        count = Gather (extents, last)
+        {_most(max_output_boxes_per_class)}
+        overlap = Constant <value_float: float = {iou_threshold!r}> ()
+        {threshold}
+        selected = NonMaxSuppression <center_point_box = {int(center_point_box)}>
+            (areas, many_scores, most, overlap{", least" if threshold else ""})
+        {_FILLED if many else _INDICES}
+    """
+
+
+def _most(limit: int) -> str:
+    if limit == 0:
+        return "most = Identity (count)"
+    return f"""
+        limit = Constant <value = int64[1] {{{limit}}}> ()
+        most = Min (count, limit)
+    """
+
+
+_INDICES = """
+        boxes_at = Constant <value = int64 {2}> ()
+        keep = Gather <axis = 1> (selected, boxes_at)
+"""
+
+# Rows of -1 fill what suppression left.
+_FILLED = """
+        two = Constant <value = int64[2] {0, 1}> ()
+        sets = Gather (extents, two)
+        number_of_sets = ReduceProd <keepdims = 1> (sets)
+        rows = Mul (number_of_sets, most)
+        made = Shape (selected)
+        kept = Gather (made, first)
+        missing = Sub (rows, kept)
+        three = Constant <value = int64[1] {3}> ()
+        shape = Concat <axis = 0> (missing, three)
+        none = Constant <value = int64 {-1}> ()
+        fill = Expand (none, shape)
+        filled = Concat <axis = 0> (selected, fill)
+        keep = Cast <to = 6> (filled)
+"""

@@ -1,0 +1,19 @@
+"""The weighted sum of three points' features."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop.formulas import Call
+from polyop.formulas.gathered_columns_formula import gather_columns
+
+DIFFERENTIABLE = (0, 2)
+
+
+def formula(features: Tensor, idx: Tensor, weight: Tensor) -> Tensor:
+    return (gather_columns(features, idx) * weight[:, None]).sum(-1)
+
+
+def example(call: Call) -> list[Tensor]:
+    return [torch.rand(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), torch.rand(2, 4, 3)]

@@ -1,0 +1,49 @@
+#include "families/points/nearest_cuda.h"
+#include "ops/three_nn/three_nn.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+struct Search {
+  using State = NearestState;
+
+  const T* target;
+  BatchRanges batches;
+  NearestLists lists;
+  T* dist;
+  int32_t* idx;
+
+  POLYOP_HD PointRange Start(int64_t q, State& state) const {
+    const PointRange range = batches.Of(q);
+    state.Start(lists, q, target + 3 * q, range.begin);
+    return range;
+  }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, 3); }
+  POLYOP_HD void Finish(State& state, int64_t q) const {
+    const NearestHeap& nearest = state.nearest;
+    nearest.Sort();
+    for (int64_t k = 0; k < 3; ++k) {
+      const bool has = k < nearest.size;
+      dist[3 * q + k] =
+          FromFloat<T>(has ? static_cast<float>(std::sqrt(nearest.squared[k * nearest.stride])) : INFINITY);
+      idx[3 * q + k] = has ? nearest.index[k * nearest.stride] : 0;
+    }
+  }
+};
+
+template <class T>
+Status ThreeNNCuda(const ThreeNN&, const CudaContext& cuda, Tensor<const T, 3> target, Tensor<const T, 3> source,
+                   Tensor<T, 3> dist, Tensor<int32_t, 3> idx) {
+  const int64_t queries = target.dim(0) * target.dim(1);
+  return ForTiles(cuda, source.data(), source.dim(0) * source.dim(1), queries,
+                  Search<T>{target.data(), BatchRanges(source.dim(1), target.dim(1)),
+                            NearestLists::Allocate(cuda, queries, 3), dist.data(), idx.data()});
+}
+
+POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNF32, ThreeNNCuda<float>);
+POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNF16, ThreeNNCuda<Half>);
+POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNBF16, ThreeNNCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop
