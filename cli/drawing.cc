@@ -153,7 +153,7 @@ class Drawing {
     for (const std::string& output : node.output()) {
       if (!output.empty()) tooltip += "\nout " + Described(output);
     }
-    const bool function = custom && IsLocalFunction(model_, node);
+    const bool function = !IsStandard(node) && IsLocalFunction(model_, node);
     if (function) tooltip += "\nhas a function of the model";
     AddBox(id, style, Shortened(type, 60), tooltip, links_ && function ? AnchorOf(node.domain(), node.op_type()) : "");
     for (const std::string& input : std::set<std::string>(node.input().begin(), node.input().end())) {

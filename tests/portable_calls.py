@@ -79,8 +79,8 @@ def name_of(node: Node) -> str:
 
 
 def opset_of(node: Node) -> int:
-    """ONNX samples volumes from opset 20 on."""
-    return 20 if node.inputs[0].ndim == 5 else OPSET
+    """ONNX samples volumes, and calls its modes linear and cubic, from opset 20 on."""
+    return 20 if node.inputs[0].ndim == 5 or node.name == "polyop::GridSample" else OPSET
 
 
 def typed(

@@ -121,6 +121,8 @@ NODES = [
            {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}) for t in (I64, I32)),
     Node("polyop::GridBallQuery", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))],
          {"radius": 0.5, "nsample": 5}),
+    Node("polyop::PointsInBoxesPart", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20))]),
+    Node("polyop::PointsInBoxesAll", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20, 5))]),
     Node("custom::my_add", [x, f(1, 10)], same),
     *(Node(f"{d}::DynamicTRTResize", [x, np.array([1, 1, 2, 2.5], F32)], [(F32, (2, 4, 24, 25))])
       for d in ("Just_A_Scope_Name", "custom")),

@@ -81,3 +81,21 @@ def test_ball_query(clouds: tuple[Tensor, Tensor], stacked: bool) -> None:
             mmcv_ops.ball_query(0.1, 0.25, 8, points, queries, counts[0])
     else:
         assert torch.equal(mmcv_ops.ball_query(0.1, 0.25, 8, points, queries), want)
+
+
+def test_points_in_boxes(clouds: tuple[Tensor, Tensor]) -> None:
+    points, _ = clouds
+    boxes = torch.rand(BATCHES, 9, 7)
+    place = points.double()[:, :, None] - boxes[:, None, :, :3].double()
+    cosine, sine = boxes[:, None, :, 6].double().cos(), boxes[:, None, :, 6].double().sin()
+    along = place[..., 0] * cosine + place[..., 1] * sine
+    across = place[..., 1] * cosine - place[..., 0] * sine
+    half = boxes[:, None, :, 3:6].double() / 2
+    want = (
+        (along.abs() < half[..., 0])
+        & (across.abs() < half[..., 1])
+        & ((place[..., 2] - half[..., 2]).abs() <= half[..., 2])
+    )
+    assert torch.equal(mmcv_ops.points_in_boxes_all(points, boxes), want.int())
+    first = torch.where(want.any(-1), want.int().argmax(-1), -1)
+    assert torch.equal(mmcv_ops.points_in_boxes_part(points, boxes), first.int())

@@ -1,7 +1,6 @@
 #include "adapters/onnxruntime/accelerator.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "adapters/onnxruntime/registration.h"
 
@@ -70,19 +69,6 @@ void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, const 
   }
 }
 
-// What the session's configuration says, or 0.
-Status ReadOpset(const OrtSessionOptions* options, int* opset) {
-  int has = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().HasSessionConfigEntry(options, kOpsetKey, &has)));
-  if (has == 0) return Status::Ok();
-  char text[16] = {};
-  size_t size = sizeof text;
-  Status status = FromOrt(Api().GetSessionConfigEntry(options, kOpsetKey, text, &size));
-  const char* const end = text + (size > 0 && size <= sizeof text ? size - 1 : 0);
-  if (status.ok() && std::from_chars(text, end, *opset).ptr == end && *opset > 0) return status;
-  return InvalidArgument("session configuration '", kOpsetKey, "' is not the number of an opset");
-}
-
 }  // namespace
 
 CustomOps MakeStandardOps(int opset, const Host& host) {
@@ -107,7 +93,7 @@ OrtStatus* RegisterAccelerator(OrtSessionOptions* options, const OrtApiBase* bas
     const Host host{base->GetApi(kOldestApi), kOldestApi, kOldestApi};
     if (host.api != nullptr) {  // else registering says what is wanted
       const HostScope scope(host);
-      if (const Status status = ReadOpset(options, &opset); !status.ok()) return ToOrt(status);
+      if (const Status status = ReadNumber(options, kOpsetKey, &opset); !status.ok()) return ToOrt(status);
     }
   }
   return Register(options, base, opset, [&](const Host& host) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -26,10 +27,12 @@ struct ReleaseDomain {
   void operator()(OrtCustomOpDomain* domain) const { api->ReleaseCustomOpDomain(domain); }
 };
 
-// A domain and what is in it; the domain goes first.
+using DomainHandle = std::unique_ptr<OrtCustomOpDomain, ReleaseDomain>;
+
+// A domain and what is in it; the domain goes first. ONNX's default domain has no handle here.
 struct Domain {
-  std::vector<std::unique_ptr<CustomOp>> ops;
-  std::unique_ptr<OrtCustomOpDomain, ReleaseDomain> handle;
+  CustomOps ops;
+  DomainHandle handle;
 };
 
 // What one ONNX Runtime got: its sessions keep pointers to all of it.
@@ -39,7 +42,13 @@ struct Registered {
   Host host;
   std::vector<Domain> domains;
 };
-using Tables = std::map<std::pair<const OrtApiBase*, int>, std::unique_ptr<Registered>>;
+struct Tables {
+  std::map<std::pair<const OrtApiBase*, int>, std::unique_ptr<Registered>> of_runtime;
+  // ONNX Runtime takes a domain once for a session, and several tables may have operators for the default one: so each
+  // options have a default domain of their own, whose number stands in their configuration.
+  std::map<const OrtApiBase*, std::vector<DomainHandle>> default_domains;
+};
+constexpr const char* kDefaultDomainKey = "polyop.default_domain";
 
 Tables* tables = nullptr;  // core/unload.h says how long they live
 
@@ -82,18 +91,38 @@ void* HoldLibraryOf(const OrtApiBase* base) {
   return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 }
 
+Status MakeDomain(const std::string& name, const CustomOps& ops, DomainHandle* made) {
+  OrtCustomOpDomain* handle = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateCustomOpDomain(name.c_str(), &handle)));
+  *made = {handle, ReleaseDomain{&Api()}};
+  for (const auto& op : ops) POLYOP_RETURN_IF_ERROR(FromOrt(Api().CustomOpDomain_Add(handle, op.get())));
+  return Status::Ok();
+}
+
 Status MakeDomains(const Host& host, const MakeOps& make_ops, std::vector<Domain>* domains) {
   for (OpsOfDomain& made : make_ops(host)) {
-    Domain domain;
-    OrtCustomOpDomain* handle = nullptr;
+    Domain& domain = domains->emplace_back();
     domain.ops = std::move(made.ops);
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateCustomOpDomain(made.domain.c_str(), &handle)));
-    domain.handle = {handle, ReleaseDomain{host.api}};
-    for (const auto& op : domain.ops) {
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().CustomOpDomain_Add(handle, op.get())));
-    }
-    domains->push_back(std::move(domain));
+    if (!made.domain.empty()) POLYOP_RETURN_IF_ERROR(MakeDomain(made.domain, domain.ops, &domain.handle));
   }
+  return Status::Ok();
+}
+
+// Adds to the default domain of these options, or makes one.
+Status AddToDefaultDomain(OrtSessionOptions* options, const CustomOps& ops, std::vector<DomainHandle>* known) {
+  int number = 0;
+  POLYOP_RETURN_IF_ERROR(ReadNumber(options, kDefaultDomainKey, &number));
+  if (number > 0 && static_cast<size_t>(number) <= known->size()) {
+    OrtCustomOpDomain* const domain = (*known)[static_cast<size_t>(number) - 1].get();
+    for (const auto& op : ops) POLYOP_RETURN_IF_ERROR(FromOrt(Api().CustomOpDomain_Add(domain, op.get())));
+    return Status::Ok();
+  }
+  DomainHandle made;
+  POLYOP_RETURN_IF_ERROR(MakeDomain("", ops, &made));
+  const std::string text = std::to_string(known->size() + 1);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddSessionConfigEntry(options, kDefaultDomainKey, text.c_str())));
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddCustomOpDomain(options, made.get())));
+  known->push_back(std::move(made));
   return Status::Ok();
 }
 
@@ -109,20 +138,43 @@ Status MakeTable(const OrtApiBase* base, const MakeOps& make_ops, std::unique_pt
   return Status::Ok();
 }
 
-Status RegisterAll(OrtSessionOptions* options, const OrtApiBase* base, int table_number, const MakeOps& make_ops) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (tables == nullptr) tables = new Tables();
-  std::unique_ptr<Registered>& table = (*tables)[{base, table_number}];
-  if (table == nullptr) POLYOP_RETURN_IF_ERROR(MakeTable(base, make_ops, &table));
-  const HostScope scope(table->host);
-  for (const Domain& domain : table->domains) {
+Status AddAll(OrtSessionOptions* options, const Registered& table, std::vector<DomainHandle>* default_domains) {
+  for (const Domain& domain : table.domains) {  // what can fail comes first
+    if (domain.handle == nullptr) POLYOP_RETURN_IF_ERROR(AddToDefaultDomain(options, domain.ops, default_domains));
+  }
+  for (const Domain& domain : table.domains) {
+    if (domain.handle == nullptr) continue;
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddCustomOpDomain(options, domain.handle.get())));
   }
   return Status::Ok();
 }
 
+Status RegisterAll(OrtSessionOptions* options, const OrtApiBase* base, int table_number, const MakeOps& make_ops) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (tables == nullptr) tables = new Tables();
+  std::unique_ptr<Registered>& table = tables->of_runtime[{base, table_number}];
+  const bool is_new = table == nullptr;
+  if (is_new) POLYOP_RETURN_IF_ERROR(MakeTable(base, make_ops, &table));
+  const HostScope scope(table->host);
+  const Status status = AddAll(options, *table, &tables->default_domains[base]);
+  if (!status.ok() && is_new) table.reset();
+  return status;
+}
+
 }  // namespace
+
+Status ReadNumber(const OrtSessionOptions* options, const char* key, int* number) {
+  int has = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().HasSessionConfigEntry(options, key, &has)));
+  if (has == 0) return Status::Ok();
+  char text[16] = {};
+  size_t size = sizeof text;
+  const Status status = FromOrt(Api().GetSessionConfigEntry(options, key, text, &size));
+  const char* const end = text + (size > 0 && size <= sizeof text ? size - 1 : 0);
+  if (status.ok() && std::from_chars(text, end, *number).ptr == end && *number > 0) return status;
+  return InvalidArgument("session configuration '", key, "' is not a number, 1 or greater");
+}
 
 OrtStatus* Register(OrtSessionOptions* options, const OrtApiBase* base, int table, const MakeOps& make_ops) {
   // What makes an error is the oldest function of all: its place has never changed.

@@ -116,6 +116,7 @@ def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto
         name, choices = attribute["name"], attribute["choices"]
         value = next((raw[n] for n in _spellings(attribute, names) if n in raw), attribute["default"])
         value = names["presets"].get(name, value)
+        value = next((ours for ours, theirs in names["spellings"].items() if value == theirs), value)
         if choices and isinstance(value, int):
             if not 0 <= value < len(choices):
                 raise NoBodyError(f"its attribute '{name}' is {value}, wanted 0 to {len(choices) - 1}")

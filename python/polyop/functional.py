@@ -32,6 +32,8 @@ __all__ = [
     "nms",
     "nms_rotated",
     "node_domain",
+    "points_in_boxes_all",
+    "points_in_boxes_part",
     "roi_align",
     "roi_align_rotated",
     "soft_nms",
@@ -265,3 +267,13 @@ def ball_query(
     if xyz_batch_cnt is None:
         return _ops.ball_query(xyz, center_xyz, **radii)
     return _ops.stacked_ball_query(xyz, xyz_batch_cnt, center_xyz, center_xyz_batch_cnt, **radii)
+
+
+def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
+    """`mmcv.ops.points_in_boxes_part`: the first of the boxes [B, K, 7] that holds each of the points [B, M, 3], or -1."""
+    return _ops.points_in_boxes_part(points, boxes)
+
+
+def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
+    """`mmcv.ops.points_in_boxes_all`: 1 where a box [B, K, 7] holds a point [B, M, 3], else 0 -> [B, M, K]."""
+    return _ops.points_in_boxes_all(points, boxes)

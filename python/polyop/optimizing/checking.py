@@ -96,10 +96,16 @@ def _part(
     if not outputs[0].name:
         raise ValueError("it has an output without a name")
     graph = helper.make_graph(
-        protos, "part", [input_like(v.name, *(a[v.name] for a in arrays)) for v in inputs],
+        protos, "part", [_input(v.name, arrays) for v in inputs],
         [onnx.ValueInfoProto(name=v.name) for v in outputs], tensors,
     )  # fmt: skip
     return as_model(scope.model, graph)
+
+
+def _input(name: str, arrays: list[Feeds]) -> onnx.ValueInfoProto:
+    """Inference for Resize asks how many sizes there are: what has one length in all runs has it here."""
+    lengths = {len(of_run[name]) for of_run in arrays if of_run[name].ndim == 1}
+    return input_like(name, arrays[0][name], lengths.pop() if len(lengths) == 1 else None)
 
 
 def _all_feeds(match: Match, arrays: list[Feeds]) -> list[Feeds]:

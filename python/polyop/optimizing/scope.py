@@ -163,13 +163,10 @@ class Scope:
         return as_model(self.model, graph)
 
 
-def input_like(name: str, *arrays: np.ndarray) -> onnx.ValueInfoProto:
-    """An input of these arrays' type and rank; of lists the length, too, if they all have one: inference for Resize asks
-    how many sizes there are."""
-    first = arrays[0]
-    is_list = first.ndim == 1 and len({len(array) for array in arrays}) == 1
-    shape = [len(first)] if is_list else [None] * first.ndim
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(first.dtype), shape)
+def input_like(name: str, array: np.ndarray, length: int | None = None) -> onnx.ValueInfoProto:
+    """An input of this array's type and rank; of a list its length, too, if it is given."""
+    shape = [length] if array.ndim == 1 else [None] * array.ndim
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
 
 def as_model(like: ir.Model, graph: onnx.GraphProto) -> onnx.ModelProto:
