@@ -196,5 +196,5 @@ def test_an_accelerated_session(tmp_path: Path) -> None:
     want, got = (polyop.session(path, accelerate=fast).run(None, feeds)[0] for fast in (False, True))
     np.testing.assert_allclose(got, want, atol=1e-6)
     wrong = {**feeds, "grid": feeds["grid"][..., :1]}
-    with pytest.raises(Exception, match="grid_sampler"):
+    with pytest.raises(Exception, match="polyop::GridSample"):
         polyop.session(path, accelerate=True).run(None, wrong)
