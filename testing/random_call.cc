@@ -22,10 +22,11 @@ T Pick(const T (&items)[n], const Draw& draw) {
 double Special(CallKind::Values kind, DType dtype, uint32_t turn) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNonFinite[] = {kInf, NAN, -kInf};
-  constexpr double kWide[] = {1e30, 1e-40, -1e30, -1e-40, 3e38, -3e38, 1e20, -1e20, 3e4, -3e9, 5e9, 1e13};
+  constexpr double kWide[] = {1e30, 1e-40, 3e4,    -1e30, -1e-40, -3e9,  3e38, 1e-40,
+                              5e9,  -3e38, -1e-40, 1e13,  1e20,   1e-40, -1e20};
   constexpr double kNarrow[] = {200, 6e-8, -200, -6e-8};
   if (kind == CallKind::Values::kNonFinite) return kNonFinite[turn % 3];
-  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 12];
+  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 15];
 }
 
 double HostileInteger(const Draw& draw) {
@@ -209,10 +210,11 @@ class CallMaker {
       if (t.present() && IsReal(t.dtype()) && t.size() > 0) real.push_back(&t);
     }
     if (real.empty()) return;
-    HostTensor& t = *real[draw_(static_cast<uint32_t>(real.size()))];
+    // Inputs that may be left out come last, and are there half the time.
+    HostTensor& t = draw_(3) == 0 ? *real.back() : *real[draw_(static_cast<uint32_t>(real.size()))];
     const bool many = draw_(4) == 0;
     const int64_t count = many ? (t.size() + 3) / 4 : 1 + draw_(3);
-    const uint32_t first = draw_(24);
+    const uint32_t first = draw_(30);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = draw_(static_cast<uint32_t>(t.size()));
       t.set(at, Special(kind_.values, t.dtype(), first + static_cast<uint32_t>(i)));

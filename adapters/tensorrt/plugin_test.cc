@@ -97,9 +97,19 @@ nvinfer1::DynamicPluginTensorDesc DescOf(DType dtype, const Shape& shape) {
   return desc;
 }
 
+// TensorRT looks at the type alone: of operators of one type the first has it, and the others the name of their own.
 Creator* FindCreator(const NodeName& node) {
+  const Op *first = nullptr, *mine = nullptr;
+  for (const Op* op : AllOps()) {
+    for (const NodeName& name : op->nodes) {
+      if (name.op_type() != node.op_type()) continue;
+      if (first == nullptr) first = op;
+      if (std::string_view(name.name) == node.name) mine = op;
+    }
+  }
+  const std::string type = mine == first ? std::string(node.op_type()) : "polyop_" + std::string(mine->name);
   for (const auto& creator : Creators()) {
-    if (creator->getPluginName() == node.op_type()) return creator.get();
+    if (creator->getPluginName() == type) return creator.get();
   }
   return nullptr;
 }

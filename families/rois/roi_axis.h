@@ -54,7 +54,7 @@ struct RoiAxis {
     RoiAxis axis;
     axis.start = low;
     double length = high - low;
-    if (least > 0) length = std::max(length, least);
+    if (least > 0 && std::isfinite(length)) length = std::max(length, least);
     axis.bin = length / static_cast<double>(bins);
     const double adaptive = std::ceil(axis.bin);
     if (!std::isfinite(axis.start) || !std::isfinite(length)) return axis;

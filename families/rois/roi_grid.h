@@ -117,7 +117,7 @@ struct TurnedGrid {
     // Extents are scaled here; an axis of its own centre has neither scale nor shift.
     const auto axis = [&](double extent, int64_t bins) {
       double length = extent * scale;
-      if (!how.aligned) length = std::max(length, 1.0);
+      if (!how.aligned && std::isfinite(length)) length = std::max(length, 1.0);
       return RoiAxis::Between(-length / 2, length / 2, 0.0, bins, how.sampling_ratio);
     };
     grid.u = axis(box.width, how.columns);
