@@ -210,8 +210,7 @@ class CallMaker {
       if (t.present() && IsReal(t.dtype()) && t.size() > 0) real.push_back(&t);
     }
     if (real.empty()) return;
-    // Inputs that may be left out come last, and are there half the time.
-    HostTensor& t = draw_(3) == 0 ? *real.back() : *real[draw_(static_cast<uint32_t>(real.size()))];
+    HostTensor& t = *real[draw_(static_cast<uint32_t>(real.size()))];
     const bool many = draw_(4) == 0;
     const int64_t count = many ? (t.size() + 3) / 4 : 1 + draw_(3);
     const uint32_t first = draw_(30);

@@ -19,7 +19,7 @@
 namespace polyop::testing {
 namespace {
 
-constexpr uint32_t kCalls = 240;
+constexpr uint32_t kCalls = 256;
 constexpr unsigned kSecondsForOneCall = 120;
 
 // Ends the program when a call takes forever, and says which.

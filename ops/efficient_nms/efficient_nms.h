@@ -43,8 +43,8 @@ struct EfficientNms {
       Attr("iou_threshold", &EfficientNms::iou_threshold, "a box goes when its IoU with a kept one is at least this")
           .GreaterThan(0)
           .Required(),
-      Attr("max_output_boxes", &EfficientNms::max_output_boxes, "detections of a picture").AtLeast(1).Required(),
       Attr("background_class", &EfficientNms::background_class, "a class that is left out; -1: none").Required(),
+      Attr("max_output_boxes", &EfficientNms::max_output_boxes, "detections of a picture").AtLeast(1).Required(),
       Attr("score_activation", &EfficientNms::score_activation, "scores are logits: their sigmoid is what is meant")
           .Required(),
       Attr("box_coding", &EfficientNms::box_coding, "boxes and anchors are (x1, y1, x2, y2), or (x, y, width, height)")
