@@ -1,11 +1,11 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test bench gpu fuzz lint format docs wheel clean
+.PHONY: help setup build demo quick test test-all bench gpu fuzz lint format docs wheel clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## system packages, .venv, and dependencies that stable distributions lack
 	@tools/setup.sh
@@ -20,8 +20,11 @@ demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and 
 quick: ## build and test what changed since the last commit, or on this branch, or SINCE=commit
 	@tools/quick.sh $(SINCE)
 
-test: ## every test: C++ (also under sanitizers), Python, packaging
+test: ## C++ and Python tests; one operator of each kind under AddressSanitizer, too
 	@tools/test.sh
+
+test-all: ## the same, every operator under the sanitizers, and the tests that take long: models, wheels
+	@tools/test.sh all
 
 bench: ## every operator beside its rivals; ARGS='--only nms'
 	@tools/bench.sh $(ARGS)

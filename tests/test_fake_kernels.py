@@ -28,6 +28,8 @@ DOOR = re.compile(
     r"has rank|: dimension \d+ is|wanted a scalar| as in '|no kernel takes|do not broadcast|element type|dimensions, at most"
 )
 
+YES_OR_NO = {"onnx_nms"}  # operators whose attributes are no more than that: any number will do
+
 Args = list[Any]
 
 
@@ -167,7 +169,7 @@ def test_wrong_attributes(operator: Operator) -> None:
                 refused += f"attribute '{attribute['name']}'" in real
             else:
                 assert not isinstance(fake, str)
-    assert refused >= 1
+    assert refused >= 1 or operator.name in YES_OR_NO
 
 
 def test_every_operator_takes_part() -> None:

@@ -19,19 +19,28 @@ import polyop
 from polyop._export import node_domain
 from polyop._torch import OPERATORS, Operator
 
-ALIASES = {"group", "deformable_groups"}  # other names of attributes: files have them, the functions do not
-CALLS = [node for node in NODES if not ALIASES & node.attributes.keys()]
-
 
 def operator_of(node: Node) -> Operator:
     return next(o for o in OPERATORS.values() if any(n["name"] == node.name for n in o.nodes))
+
+
+def has_aliases(node: Node) -> bool:
+    """Whether it writes attributes by other names than the operator's: files do, the functions do not."""
+    operator = operator_of(node)
+    renames = next(n["renames"] for n in operator.nodes if n["name"] == node.name)
+    others = [alias for a in operator.attributes if a["name"] not in renames for alias in a["aliases"]]
+    return any(alias in node.attributes for alias in others)
+
+
+CALLS = [node for node in NODES if not has_aliases(node)]
 
 
 def call_of(node: Node) -> tuple[Operator, list[Any], dict[str, Any]]:
     """The operator, its arguments and its attributes."""
     operator = operator_of(node)
     record = next(n for n in operator.nodes if n["name"] == node.name)
-    given: dict[str, Any] = dict(record["presets"])
+    types = {attribute["name"]: attribute["type"] for attribute in operator.attributes}
+    given: dict[str, Any] = {k: int(v) if types[k] == "int" else v for k, v in record["presets"].items()}
     for attribute in operator.attributes:
         written = record["renames"].get(attribute["name"], attribute["name"])
         if written in node.attributes:

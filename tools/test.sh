@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Every test. A test that did not run fails, here and in cmake/testing.cmake and tests/conftest.py.
+# test.sh [all] [pytest options…]   the tests; `all`: also those that take too long for each change: every operator under
+# AddressSanitizer and ThreadSanitizer, whole models, wheels from source. A test that did not run fails, here and in
+# cmake/testing.cmake and tests/conftest.py.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
@@ -9,6 +11,12 @@ rm -rf "$RESULTS"
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
 # Two at a time: most wait for one thread of a program or a compiler. In the order of tests/conftest.py: the slowest first.
 run_pytest() { python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml="$RESULTS/python/pytest.xml" "$@"; }
+
+all=no
+if [ "${1:-}" = all ]; then
+  all=yes
+  shift
+fi
 
 # A stage that fails does not keep the others from running.
 failed=()
@@ -28,12 +36,21 @@ if has_cuda; then
 else
   say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"
 fi
-tools/build.sh asan
-tools/build.sh tsan
+stages=(release)
 stage "C++ tests" run_ctest release
-stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
-stage "C++ tests under ThreadSanitizer" run_ctest tsan
-stage "Python tests" run_pytest "$@"
+if [ "$all" = yes ]; then
+  stages+=(asan tsan)
+  tools/build.sh asan
+  tools/build.sh tsan
+  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
+  stage "C++ tests under ThreadSanitizer" run_ctest tsan
+  stage "Python tests" run_pytest "$@"
+else
+  stages+=(asan-some)
+  tools/build.sh asan-some
+  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, one operator of each kind" run_ctest asan-some
+  stage "Python tests but the slow ones" run_pytest -m 'not slow' "$@"
+fi
 
 for title in "${failed[@]}"; do say "${RED}failed:${PLAIN} $title"; done
-python tools/test_summary.py "$RESULTS" release asan tsan python && [ ${#failed[@]} -eq 0 ]
+python tools/test_summary.py "$RESULTS" "${stages[@]}" python && [ ${#failed[@]} -eq 0 ]

@@ -26,7 +26,7 @@ def main(folder: str, *stages: str) -> int:
     for stage in stages:
         counts = [count(file) for file in Path(folder, stage).glob("*.xml")] or [(0, 0, 1)]
         passed, failed, not_run = (sum(column) for column in zip(*counts, strict=True))
-        print(f"  {stage:<8} {passed:>6} passed  {failed:>3} failed  {not_run:>3} not run")
+        print(f"  {stage:<9} {passed:>6} passed  {failed:>3} failed  {not_run:>3} not run")
         total = [a + b for a, b in zip(total, (passed, failed, not_run), strict=True)]
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} not run")
     return int(total[1] > 0 or total[2] > 0)

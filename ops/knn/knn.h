@@ -40,9 +40,8 @@ struct Knn {
     for (size_t i = 0; i < 2; ++i) {
       const AnyTensor* points = GivenInput(inputs, i);
       if (points == nullptr || points->shape[axis] == 3) continue;
-      return InvalidArgument("'", i == 0 ? "xyz" : "center", "' has shape ", ToString(points->shape), ": dimension ",
-                             axis, " is ", points->shape[axis], ", wanted 3 coordinates",
-                             transposed ? " (transposed)" : "");
+      return InvalidArgument("'", i == 0 ? "xyz" : "center", "' has shape ", ToString(points->shape),
+                             ", wanted 3 coordinates in dimension ", axis, transposed ? " (transposed)" : "");
     }
     return CheckPointCount("xyz", inputs[0], 3 - axis);
   }

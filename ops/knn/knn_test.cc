@@ -67,9 +67,9 @@ TEST(Knn, FewPointsAndNumbersThatAreNone) {
 
 TEST(KnnErrors, SayWhatIsWrong) {
   const HostTensor xyz = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
-  ExpectError(Nearest(1, true), {xyz}, {"'xyz' has shape [2, 5, 3]: dimension 1 is 5, wanted 3 coordinates"});
+  ExpectError(Nearest(1, true), {xyz}, {"'xyz' has shape [2, 5, 3], wanted 3 coordinates in dimension 1"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF32, {2, 3, 4}, 1)},
-              {"'center' has shape [2, 3, 4]: dimension 2 is 4, wanted 3 coordinates"});
+              {"'center' has shape [2, 3, 4], wanted 3 coordinates in dimension 2"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF32, {1, 3, 3}, 1)},
               {"'center' has shape [1, 3, 3]", "B = 2"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF16, {2, 3, 3}, 1)}, {"no kernel takes inputs"});

@@ -116,10 +116,13 @@ def _add_outputs(node: onnx.NodeProto, operator: dict, ranks: Mapping[str, int])
 
 def _rename(node: onnx.NodeProto, operator: dict, names: dict) -> None:
     ours = {theirs: ours for ours, theirs in names["renames"].items()}
+    words = {theirs.encode(): ours.encode() for ours, theirs in names["spellings"].items()}
     for attribute in node.attribute:
         attribute.name = ours.get(attribute.name, attribute.name)
+        if attribute.type == onnx.AttributeProto.STRING:
+            attribute.s = words.get(attribute.s, attribute.s)
     for name, value in names["presets"].items():
-        node.attribute.append(helper.make_attribute(name, value))
+        node.attribute.append(helper.make_attribute(name, int(value) if value.isdigit() else value))
     node.op_type = f"polyop_{operator['name']}"
 
 
