@@ -10,10 +10,10 @@
 #include "cli/base/file.h"
 #include "cli/base/model.h"
 #include "cli/base/number.h"
-#include "cli/base/process.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/python.h"
 
 namespace polyop::cli {
 namespace {
@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 Json ParseShapes(const std::vector<std::string>& texts) {
   Json shapes = Json::object();
   for (const std::string& text : texts) {
-    const Named named = Split(text);
-    if (named.name.empty()) throw Failure(kUsage, "--shapes " + text + ": NAME= is missing");
+    const Named named = SplitNamed("--shapes", text);
     Json three = Json::array();
     for (const std::string& one : SplitAt(':', named.value)) {
       const std::vector<int64_t> shape = ParseShape(one, "--shapes " + text);
@@ -46,8 +45,7 @@ Json ParseShapes(const std::vector<std::string>& texts) {
 Json ParseConstants(const std::vector<std::string>& texts) {
   Json constants = Json::object();
   for (const std::string& text : texts) {
-    const Named named = Split(text);
-    if (named.name.empty()) throw Failure(kUsage, "--set " + text + ": NAME= is missing");
+    const Named named = SplitNamed("--set", text);
     Json values = Json::array();
     for (const std::string& part : SplitAt(',', named.value)) {
       const std::optional<int64_t> integer = ParseInteger(part);
@@ -102,13 +100,9 @@ int Convert(const ConvertOptions& options) {
       {"plugins", plugins},
       {"timing_cache", options.timing_cache.empty() ? "" : fs::absolute(options.timing_cache).string()},
       {"verbose", options.verbose}};
-  const TemporaryFolder folder;
-  const std::string text = ToText(request);
-  WriteFile(folder.File("request.json"), text.data(), text.size());
-  RunProgram({"python3", "-m", "polyop.build_engine", folder.File("request.json"), folder.File("report.json")},
-             "python3 needs polyop and tensorrt or tensorrt-rtx; its message stands above",
-             "building an engine needs a python3 on the PATH that has polyop and tensorrt or tensorrt-rtx");
-  const Json report = Json::parse(ReadFile(folder.File("report.json")));
+  const Json report = AskPython(
+      "polyop.build_engine", request, "python3 needs polyop and tensorrt or tensorrt-rtx; its message stands above",
+      "building an engine needs a python3 on the PATH that has polyop and tensorrt or tensorrt-rtx");
   if (report.contains("error")) throw Failure(kFailed, options.model + ": " + report.at("error").get<std::string>());
   if (options.json) {
     std::cout << ToText(report) << "\n";

@@ -23,6 +23,12 @@ Named Split(const std::string& text) {
   return equals == std::string::npos ? Named{"", text} : Named{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+Named SplitNamed(const char* option, const std::string& text) {
+  const Named given = Split(text);
+  if (given.name.empty()) throw Failure(kUsage, Concat(option, " ", text, ": NAME= is missing"));
+  return given;
+}
+
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what) {
   std::vector<std::string> names, texts;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -186,10 +192,10 @@ class FeedReader {
       : inputs_(inputs), model_(model), options_(options), integers_below_(integers_below) {
     feeds_.arrays.resize(inputs_.size());
     feeds_.sources.resize(inputs_.size());
-    for (const std::string& text : options.shapes) (void)IndexOf(inputs_, NameIn("--shape", text).name, "input");
+    for (const std::string& text : options.shapes) (void)IndexOf(inputs_, SplitNamed("--shape", text).name, "input");
     for (const std::string& text : options.inputs) AddInput(Split(text));
     for (const std::string& text : options.sets) {
-      const Named given = NameIn("--set", text);
+      const Named given = SplitNamed("--set", text);
       const size_t index = IndexOf(inputs_, given.name, "input");
       Put(index, SetInput(inputs_[index], given.value), "--set");
     }
@@ -202,12 +208,6 @@ class FeedReader {
   Feeds feeds() && { return std::move(feeds_); }
 
  private:
-  static Named NameIn(const char* option, const std::string& text) {
-    const Named given = Split(text);
-    if (given.name.empty()) throw Failure(kUsage, Concat(option, " ", text, ": NAME= is missing"));
-    return given;
-  }
-
   void CheckComplete() const {
     std::vector<std::string> missing;
     std::vector<std::vector<std::string>> rows;

@@ -24,6 +24,8 @@ struct Named {
   std::string name, value;
 };
 Named Split(const std::string& text);
+/// The same where the name must be there. Throws Failure (kUsage) that names the option.
+Named SplitNamed(const char* option, const std::string& text);
 
 /// The tensor of that name. Throws Failure that lists what there is; `what` is "input" or "output".
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what);

@@ -18,7 +18,7 @@ namespace {
 
 // One kind of non-standard node in the model.
 struct Needed {
-  std::string name, domain, op_type;
+  std::string domain, op_type;
   int count = 0;
   std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
   bool by_runtime = false, by_function = false;
@@ -32,7 +32,6 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   ForEachNode(model, [&](const onnx::NodeProto& node) {
     if (IsStandard(node)) return;
     Needed& needed = found[TypeOf(node)];
-    needed.name = TypeOf(node);
     needed.domain = node.domain();
     needed.op_type = node.op_type();
     ++needed.count;
@@ -63,7 +62,7 @@ std::string ProviderText(const Needed& needed) {
 }
 
 // The same type in another domain is the likeliest cause; then a misspelling.
-std::string Advice(const Needed& needed) {
+std::string Advice(const std::string& name, const Needed& needed) {
   std::vector<std::string> names;
   for (const Op* op : AllOps()) {
     for (const NodeName& node : op->nodes) {
@@ -74,7 +73,7 @@ std::string Advice(const Needed& needed) {
       names.emplace_back(node.name);
     }
   }
-  const std::string near = Nearest(needed.name, names);
+  const std::string near = Nearest(name, names);
   const std::string other = "run with --ops LIB, or write it: CONTRIBUTING.md, \"Add an operator\"";
   return near.empty() ? other : "the nearest is " + near + "; else " + other;
 }
@@ -108,7 +107,7 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
                   {"function", n.by_function}};
     entry["attributes"] = Json::object();
     for (const auto& [attribute, values] : n.attributes) entry["attributes"][attribute] = values;
-    if (!n.provided()) entry["advice"] = Advice(n);
+    if (!n.provided()) entry["advice"] = Advice(name, n);
     report["operators"].push_back(entry);
   }
   return report;
@@ -184,7 +183,7 @@ int Inspect(const InspectOptions& options) {
   if (missing == 0) return kOk;
   std::cout << "\n";
   for (const auto& [name, n] : needed) {
-    if (!n.provided()) std::cout << "  " << Red(name) << ": " << Advice(n) << "\n";
+    if (!n.provided()) std::cout << "  " << Red(name) << ": " << Advice(name, n) << "\n";
   }
   return kNotProvided;
 }

@@ -13,6 +13,7 @@
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/python.h"
 
 namespace polyop::cli {
 namespace {
@@ -22,8 +23,7 @@ namespace fs = std::filesystem;
 Json ParseShapes(const std::vector<std::string>& texts) {
   Json shapes = Json::object();
   for (const std::string& text : texts) {
-    const Named named = Split(text);
-    if (named.name.empty()) throw Failure(kUsage, "--shape " + text + ": NAME= is missing");
+    const Named named = SplitNamed("--shape", text);
     shapes[named.name] = ParseShape(named.value, "--shape " + text);
   }
   return shapes;
@@ -68,13 +68,10 @@ int Optimize(const OptimizeOptions& options) {
                         {"tolerance", options.tolerance},
                         {"threads", options.session.threads},
                         {"libraries", libraries}};
-  const std::string text = ToText(request);
-  WriteFile(folder.File("request.json"), text.data(), text.size());
-  RunProgram(
-      {"python3", "-m", "polyop.optimizing", folder.File("request.json"), folder.File("report.json")},
+  const Json report = AskPython(
+      "polyop.optimizing", request,
       "python3 needs polyop, onnx, onnx-ir and onnxruntime (pip install 'polyop[optimize]'); its message stands above",
       "optimising needs a python3 on the PATH that has polyop, onnx, onnx-ir and onnxruntime");
-  const Json report = Json::parse(ReadFile(folder.File("report.json")));
   if (report.contains("error")) {
     throw Failure(report.at("of_file").get<bool>() ? kBadFile : kFailed, report.at("error").get<std::string>(),
                   report.at("hint").get<std::string>());

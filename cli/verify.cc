@@ -40,7 +40,7 @@ struct Checked {
 };
 
 std::string NodeText(const onnx::NodeProto& node) {
-  return node.name().empty() ? TypeOf(node) : TypeOf(node) + " '" + node.name() + "'";
+  return TypeOf(node) + (node.name().empty() ? "" : " '" + node.name() + "'");
 }
 
 // The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.

@@ -39,8 +39,9 @@ def write(
     return path
 
 
-def nodes(path: Path) -> Counter[str]:
+def nodes(model: Path | onnx.ModelProto) -> Counter[str]:
     """How many of each, in subgraphs too; those of functions are not counted."""
+    model = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
     counted: Counter[str] = Counter()
 
     def count(graph: onnx.GraphProto) -> None:
@@ -50,7 +51,7 @@ def nodes(path: Path) -> Counter[str]:
                 for inner in [attribute.g, *attribute.graphs]:
                     count(inner)
 
-    count(onnx.load(path, load_external_data=False).graph)
+    count(model.graph)
     return counted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 import torch
+from exported import nodes
 from onnx import TensorProto, helper, numpy_helper
 from transformers.models.mask2former.modeling_mask2former import multi_scale_deformable_attention as first_variant
 from transformers.models.rt_detr_v2.modeling_rt_detr_v2 import multi_scale_deformable_attention_v2 as second_variant
@@ -87,22 +87,6 @@ def write(
         dynamo=exporter == "dynamo", verbose=False, **(more if dynamic else {}), **({"external_data": False} if exporter == "dynamo" else {}),
     )  # fmt: skip
     return path
-
-
-def nodes(path: Path | onnx.ModelProto) -> Counter[str]:
-    """How many of each, in subgraphs too."""
-    model = path if isinstance(path, onnx.ModelProto) else onnx.load(path, load_external_data=False)
-    counted: Counter[str] = Counter()
-
-    def count(graph: onnx.GraphProto) -> None:
-        for node in graph.node:
-            counted[f"{node.domain}::{node.op_type}" if node.domain else node.op_type] += 1
-            for attribute in node.attribute:
-                for inner in [attribute.g, *attribute.graphs]:
-                    count(inner)
-
-    count(model.graph)
-    return counted
 
 
 def run(path: Path | onnx.ModelProto, feeds: dict[str, np.ndarray], with_polyop: bool = True) -> list[np.ndarray]:

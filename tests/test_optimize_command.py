@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from test_optimize import First, inputs, nodes, write
+from exported import nodes
+from test_optimize import First, inputs, write
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "optimize.md"

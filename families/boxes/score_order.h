@@ -18,12 +18,12 @@ POLYOP_HD inline uint32_t FallingKey(float score) {
   return bits >> 31 ? bits : ~bits & 0x7FFFFFFFu;
 }
 
-namespace score_order_internal {
-
-// As FallingKey, and with equal scores it rises where the index does. The index has 32 bits.
-inline uint64_t Key(float score, int64_t index) {
+/// As FallingKey, and with equal scores it rises where the index does. The index is the lower 32 bits.
+inline uint64_t FallingKeyOf(float score, int64_t index) {
   return static_cast<uint64_t>(FallingKey(score)) << 32 | static_cast<uint64_t>(index);
 }
+
+namespace score_order_internal {
 
 inline bool Before(int64_t a, int64_t b) { return static_cast<uint64_t>(a) < static_cast<uint64_t>(b); }
 
@@ -42,13 +42,13 @@ inline constexpr int64_t kMaxOrdered = int64_t{1} << 32;
 /// in two steps: their keys, unsorted, of all scores or of those above a threshold, which NaN is not; and then their
 /// order, as far as it is needed.
 inline int64_t ScoreKeys(const float* scores, int64_t count, int64_t* keys) {
-  for (int64_t i = 0; i < count; ++i) keys[i] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
+  for (int64_t i = 0; i < count; ++i) keys[i] = static_cast<int64_t>(FallingKeyOf(scores[i], i));
   return count;
 }
 inline int64_t ScoreKeysAbove(const float* scores, int64_t count, float threshold, int64_t* keys) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    keys[found] = static_cast<int64_t>(score_order_internal::Key(scores[i], i));
+    keys[found] = static_cast<int64_t>(FallingKeyOf(scores[i], i));
     found += scores[i] > threshold;
   }
   return found;

@@ -52,14 +52,11 @@ class BallSearch {
     first_row_ = static_cast<int32_t>(std::min(end, begin + kFirstRows));
     ScanRows(begin, first_row_);
     if (count_ >= wanted_ || first_row_ == end) return std::min(count_, wanted_);
-    const int32_t num_leaves = segment->NumLeaves();
-    if (num_leaves == 0) return count_;
+    if (segment->NumLeaves() == 0) return count_;
     in_order_ = count_;
-    int level = 0;
-    int32_t children = num_leaves;
-    for (; children > kBlockSize; ++level) children = (children + kBlockSize - 1) / kBlockSize;
     segment_ = segment;
-    Visit(level, 0, children);
+    const int top = segment->TopLevel();
+    Visit(top, 0, segment->ChildrenAt(top));
     Forget();
     std::sort(found_ + in_order_, found_ + count_);
     return count_;
@@ -79,13 +76,6 @@ class BallSearch {
     const auto dx = hn::Sub(x, hn::Set(d, centre_[0])), dy = hn::Sub(y, hn::Set(d, centre_[1]));
     const auto dz = hn::Sub(z, hn::Set(d, centre_[2]));
     return hn::Le(hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx))), hn::Set(d, limit_));
-  }
-
-  template <class D>
-  static HWY_INLINE uint32_t BitsOf(D d, hn::Mask<D> mask) {
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(d, mask, bytes);
-    return bytes[0] | (static_cast<uint32_t>(bytes[1]) << 8);
   }
 
   void ScanRows(int64_t row, int64_t end) {
@@ -116,16 +106,9 @@ class BallSearch {
       if (level == 0) {
         ScanLeaf(forest_->leaves()[segment_->leaf_begin + child]);
       } else {
-        Visit(level - 1, child, std::min(kBlockSize, ChildrenAt(level - 1) - child * kBlockSize));
+        Visit(level - 1, child, std::min(kBlockSize, segment_->ChildrenAt(level - 1) - child * kBlockSize));
       }
     }
-  }
-
-  // How many leaves or blocks the blocks of a level hold in all.
-  int32_t ChildrenAt(int level) const {
-    int32_t count = segment_->NumLeaves();
-    for (; level > 0; --level) count = (count + kBlockSize - 1) / kBlockSize;
-    return count;
   }
 
   // The children that the ball may touch, a bit each.
@@ -133,15 +116,8 @@ class BallSearch {
     const hn::CappedTag<float, kBlockSize> d;
     uint32_t reached = 0;
     for (size_t lane = 0; lane < kBlockSize; lane += hn::Lanes(d)) {
-      auto sum = hn::Zero(d);
-      for (int a = 0; a < 3; ++a) {
-        const auto q = hn::Set(d, centre_[a]);
-        const auto below = hn::Sub(hn::Load(d, block.low[a] + lane), q);
-        const auto above = hn::Sub(q, hn::Load(d, block.high[a] + lane));
-        const auto outside = hn::Max(hn::Max(below, above), hn::Zero(d));
-        sum = hn::MulAdd(outside, outside, sum);
-      }
-      reached |= BitsOf(d, hn::Le(sum, hn::Set(d, limit_))) << lane;
+      const auto distances = SquaredDistances(d, block, lane, centre_);
+      reached |= BitsOf(d, hn::Le(distances, hn::Set(d, limit_))) << lane;
     }
     return reached;
   }

@@ -135,17 +135,9 @@ class TreeSampler {
     const TreeBoxes& boxes = forest_.blocks()[block];
     uint32_t touched = 0;
     for (size_t lane = 0; lane < kBlockSize; lane += hn::Lanes(d)) {
-      hn::Vec<D> outside[3];
-      for (int a = 0; a < 3; ++a) {
-        const auto q = hn::Set(d, from[a]);
-        const auto below = hn::Sub(hn::Load(d, boxes.low[a] + lane), q);
-        const auto above = hn::Sub(q, hn::Load(d, boxes.high[a] + lane));
-        outside[a] = hn::Max(hn::Max(below, above), hn::Zero(d));
-      }
-      const auto bound = SumOfSquares(d, outside[0], outside[1], outside[2]);
-      uint8_t bits[8] = {};
-      hn::StoreMaskBits(d, hn::Lt(bound, hn::LoadU(d, Distances(block) + lane)), bits);
-      touched |= (bits[0] | (static_cast<uint32_t>(bits[1]) << 8)) << lane;
+      const auto bound = SumOfSquares(d, Outside(d, boxes, lane, 0, from[0]), Outside(d, boxes, lane, 1, from[1]),
+                                      Outside(d, boxes, lane, 2, from[2]));
+      touched |= BitsOf(d, hn::Lt(bound, hn::LoadU(d, Distances(block) + lane))) << lane;
     }
     return touched;
   }

@@ -81,14 +81,11 @@ class NearestSearch {
     trigger_ = wanted_;
     worst_ = kNobody;
     limit_ = INFINITY;
-    const int32_t num_leaves = segment.NumLeaves();
-    if (num_leaves == 0 || !std::isfinite(query[0]) || !std::isfinite(query[1]) || !std::isfinite(query[2])) {
+    if (segment.NumLeaves() == 0 || !std::isfinite(query[0]) || !std::isfinite(query[1]) || !std::isfinite(query[2])) {
       return 0;
     }
-    int level = 0;
-    int32_t children = num_leaves;
-    for (; children > kBlockSize; ++level) children = (children + kBlockSize - 1) / kBlockSize;
-    Visit(level, 0, children);
+    const int top = segment.TopLevel();
+    Visit(top, 0, segment.ChildrenAt(top));
     return Finish();
   }
 
@@ -104,7 +101,7 @@ class NearestSearch {
     const hn::CappedTag<float, kBlockSize> d;
     constexpr size_t kLanes = hn::MaxLanes(d), kVectors = kBlockSize / kLanes;
     hn::Vec<decltype(d)> bounds[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) bounds[v] = Bounds(d, block, v * kLanes);
+    for (size_t v = 0; v < kVectors; ++v) bounds[v] = SquaredDistances(d, block, v * kLanes, query_);
     uint32_t alive = (2u << (children - 1)) - 1;
     while (alive != 0) {
       auto least = bounds[0];
@@ -125,37 +122,9 @@ class NearestSearch {
       if (level == 0) {
         ScanLeaf(segment_->leaf_begin + child);
       } else {
-        Visit(level - 1, child, std::min(kBlockSize, ChildrenAt(level - 1) - child * kBlockSize));
+        Visit(level - 1, child, std::min(kBlockSize, segment_->ChildrenAt(level - 1) - child * kBlockSize));
       }
     }
-  }
-
-  // How many leaves or blocks the blocks of a level hold in all.
-  int32_t ChildrenAt(int level) const {
-    int32_t count = segment_->NumLeaves();
-    for (; level > 0; --level) count = (count + kBlockSize - 1) / kBlockSize;
-    return count;
-  }
-
-  // Squared distances of the query from boxes.
-  template <class D>
-  HWY_INLINE hn::Vec<D> Bounds(D d, const TreeBoxes& block, size_t lane) const {
-    auto sum = hn::Zero(d);
-    for (int a = 0; a < 3; ++a) {
-      const auto q = hn::Set(d, query_[a]);
-      const auto below = hn::Sub(hn::Load(d, block.low[a] + lane), q);
-      const auto above = hn::Sub(q, hn::Load(d, block.high[a] + lane));
-      const auto outside = hn::Max(hn::Max(below, above), hn::Zero(d));
-      sum = hn::MulAdd(outside, outside, sum);
-    }
-    return sum;
-  }
-
-  template <class D, class M>
-  static HWY_INLINE uint32_t BitsOf(D d, M mask) {
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(d, mask, bytes);
-    return bytes[0] | (static_cast<uint32_t>(bytes[1]) << 8);
   }
 
   template <class D>

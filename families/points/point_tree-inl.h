@@ -49,6 +49,18 @@ struct TreeSegment {
   int32_t block_begin[kMostLevels];
 
   int32_t NumLeaves() const { return leaf_end - leaf_begin; }
+  /// How many leaves or blocks the blocks of a level hold in all.
+  int32_t ChildrenAt(int level) const {
+    int32_t count = NumLeaves();
+    for (; level > 0; --level) count = (count + kBlockSize - 1) / kBlockSize;
+    return count;
+  }
+  /// The level of the single block.
+  int TopLevel() const {
+    int level = 0;
+    while (ChildrenAt(level) > kBlockSize) ++level;
+    return level;
+  }
 };
 
 // Leaves [begin, end) of a tree to be built, of which the last may be filled in part.
@@ -109,6 +121,34 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
+
+/// Up to 16 lanes, a bit each.
+template <class D, class M>
+HWY_INLINE uint32_t BitsOf(D d, M mask) {
+  uint8_t bytes[8] = {};
+  hn::StoreMaskBits(d, mask, bytes);
+  return bytes[0] | (static_cast<uint32_t>(bytes[1]) << 8);
+}
+
+/// How far a coordinate lies outside of the boxes from `lane` on, along its axis; 0 within.
+template <class D>
+HWY_INLINE hn::Vec<D> Outside(D d, const TreeBoxes& boxes, size_t lane, int axis, float coordinate) {
+  const auto q = hn::Set(d, coordinate);
+  const auto below = hn::Sub(hn::Load(d, boxes.low[axis] + lane), q);
+  const auto above = hn::Sub(q, hn::Load(d, boxes.high[axis] + lane));
+  return hn::Max(hn::Max(below, above), hn::Zero(d));
+}
+
+/// Squared distances of a point from those boxes.
+template <class D>
+HWY_INLINE hn::Vec<D> SquaredDistances(D d, const TreeBoxes& boxes, size_t lane, const float* point) {
+  auto sum = hn::Zero(d);
+  for (int a = 0; a < 3; ++a) {
+    const auto outside = Outside(d, boxes, lane, a, point[a]);
+    sum = hn::MulAdd(outside, outside, sum);
+  }
+  return sum;
+}
 
 // Moves points below `pivot` to the front, without a branch that could be mispredicted; returns how many.
 template <int kAxis>

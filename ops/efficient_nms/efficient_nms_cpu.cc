@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 14;  // elements whose scores a task looks at
 
-// Elements as score_order_internal::Key orders them: a key's low half is box * classes + class.
+// FallingKeyOf an element, whose number is box * classes + class.
 using Key = uint64_t;
 
 // Writes the keys of scores[begin, end) that pass, but for the background; returns how many they are.
@@ -34,7 +34,7 @@ int64_t CollectKeys(const T* scores, int64_t begin, int64_t end, int64_t classes
     VisitLanes(d, hn::Ge(score, bound), width, [&](int64_t lane) {
       const int64_t element = i + lane;
       if (background < 0 || element % classes != background) {
-        keys[found++] = static_cast<Key>(FallingKey(ToFloat(scores[element]))) << 32 | static_cast<Key>(element);
+        keys[found++] = FallingKeyOf(ToFloat(scores[element]), element);
       }
       return false;
     });

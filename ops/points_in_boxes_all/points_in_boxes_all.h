@@ -2,7 +2,6 @@
 
 #include "core/operator.h"
 #include "families/points/box3d.h"
-#include "families/points/point_count.h"
 
 namespace polyop {
 

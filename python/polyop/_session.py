@@ -40,7 +40,12 @@ def session(
     options = options or ort.SessionOptions()
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
     if accelerate:
-        options.add_session_config_entry("polyop.opset", str(_opset(path)))
+        import onnx
+
+        from polyop.portable import opset_of
+
+        model = onnx.load(path, load_external_data=False)
+        options.add_session_config_entry("polyop.opset", str(opset_of(model)))
         options.register_custom_ops_library(polyop.get_accelerator_path())
     return ort.InferenceSession(str(path), options, providers=list(providers or ["CPUExecutionProvider"]))
 
@@ -63,13 +68,6 @@ def _optimised(path: Path) -> Path:
     except (OptimizeError, OSError) as error:
         warnings.warn(f"{path} is run as it is: {error}", stacklevel=3)
         return path
-
-
-def _opset(path: Path) -> int:
-    import onnx
-
-    model = onnx.load(path, load_external_data=False)
-    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
 def _cache() -> Path:

@@ -103,18 +103,19 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
 
 def raise_opset(model: onnx.ModelProto, least: int = LEAST_OPSET) -> None:
     """Rewrites ONNX's own nodes for opset `least`, in place, if the model's is older: functions share the model's opset."""
-    if _opset(model) >= least:
+    if opset_of(model) >= least:
         return
     from onnx.version_converter import convert_version
 
-    before = _opset(model)
+    before = opset_of(model)
     try:
         model.CopyFrom(convert_version(model, least))
     except Exception as error:  # the converter raises whatever its C++ part does
         raise ValueError(f"the model's opset is {before}, wanted {least}; ONNX cannot convert it: {error}") from error
 
 
-def _opset(model: onnx.ModelProto) -> int:
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of ONNX's own operators."""
     return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
@@ -164,7 +165,7 @@ def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> 
 
 def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.FunctionProto:
     """One for all nodes of a name. Raises NoBodyError."""
-    domain, op_type, opset = nodes[0].domain, nodes[0].op_type, _opset(model)
+    domain, op_type, opset = nodes[0].domain, nodes[0].op_type, opset_of(model)
     if standard := _mirrored(nodes[0]):
         inputs, outputs, body = _mirror_body(standard, nodes, opset)
     else:
@@ -207,14 +208,14 @@ def convert_file(
     path, output = Path(path), Path(output)
     only = None if only is None else list(only)
     model = onnx.load(path, load_external_data=False)
-    before = _opset(model)
+    before = opset_of(model)
     records = add_functions(model, only)
     if inlined:
         model = inline(model, only)
     if output.resolve().parent != path.resolve().parent:
         _copy_external_data(model, path.resolve().parent, output.resolve().parent)
     _write_whole(model.SerializeToString(), output)
-    return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": _opset(model)}
+    return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": opset_of(model)}
 
 
 def _write_whole(data: bytes, path: Path) -> None:

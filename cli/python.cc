@@ -1,0 +1,16 @@
+#include "cli/python.h"
+
+#include "cli/base/file.h"
+#include "cli/base/process.h"
+
+namespace polyop::cli {
+
+Json AskPython(const std::string& module, const Json& request, const std::string& hint, const std::string& missing) {
+  const TemporaryFolder folder;
+  const std::string text = ToText(request);
+  WriteFile(folder.File("request.json"), text.data(), text.size());
+  RunProgram({"python3", "-m", module, folder.File("request.json"), folder.File("report.json")}, hint, missing);
+  return Json::parse(ReadFile(folder.File("report.json")));
+}
+
+}  // namespace polyop::cli
