@@ -64,6 +64,10 @@ efficient = {
 detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
 ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
 pillars = np.array([[0, 0, 2, 1], [1, 0, 0, 3], [0, 0, 1, 1]], I32)
+grid = {"voxel_size": [0.25, 0.25, 0.5], "point_cloud_range": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]}
+voxels = {**grid, "max_num_points": 3, "max_voxels": 8, "deterministic": 1}
+generator = {**grid, "max_num_points_per_voxel": 3, "max_voxels": 8, "voxel_feature_num": 10, "plugin_version": "1"}
+coors = np.array([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0]], I32)
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -159,6 +163,20 @@ NODES = [
     Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
     Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
          {"dense_shape": [3, 4]}),
+    Node("polyop::HardVoxelize", [f(30, 4)], [(F32, None), (I32, None), (I32, None)], voxels),
+    Node("polyop::HardVoxelize", [f(2, 30, 4)], [(F32, (2, 8, 3, 4)), (I32, (2, 8, 3)), (I32, (2, 8)), (I32, (2,))], voxels),
+    Node("polyop::DynamicVoxelize", [f(30, 5) * 1.2 - 0.1], [(I32, (30, 3))], grid),
+    *(Node(f"{d}::VoxelGeneratorPlugin", [f(2, 30, 4), np.array([30, 7], I32)],
+           [(F32, (2, 8, 3, 10)), (I32, (2, 8, 4)), (I32, (2,))], generator) for d in ("", "TRT", "polyop")),
+    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, (2, 5)), (t, (2, 3)), (I32, (4,)), (I32, (2,))],
+           {"reduce_type": reduce}) for reduce, t in (("max", I32), ("mean", I64), ("sum", I32))),
+    *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
+      for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
+    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
+      for d, t in (("autoware", I64), ("", I32))),
+    *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
+    *(Node("::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
+      for rows, t in ((3, I32), (7, I64))),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

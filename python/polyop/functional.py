@@ -20,6 +20,7 @@ __all__ = [
     "cummax",
     "cummin",
     "deform_conv2d",
+    "dynamic_scatter",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
     "gather_points",
@@ -36,10 +37,12 @@ __all__ = [
     "points_in_boxes_part",
     "roi_align",
     "roi_align_rotated",
+    "segment_csr",
     "soft_nms",
     "three_interpolate",
     "three_nn",
     "voxel_grid",
+    "voxelization",
 ]
 
 _ops = torch.ops.polyop
@@ -208,6 +211,38 @@ def knn_query(
 def voxel_grid(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
     """`torch_cluster.grid_cluster`: the number of each point's voxel; pos [N, D], size [D] -> [N]."""
     return _ops.voxel_grid(pos, size, start, end)
+
+
+def voxelization(
+    points: Tensor,
+    voxel_size: Sequence[float],
+    coors_range: Sequence[float],
+    max_points: int = 35,
+    max_voxels: int = 20000,
+    deterministic: bool = True,
+) -> tuple[Tensor, Tensor, Tensor] | Tensor:
+    """`mmcv.ops.voxelization`: points [N, F] -> (voxels [V, max_points, F], coors [V, 3] as z, y, x, num_points [V]).
+
+    With max_points or max_voxels -1 the voxel of each point, coors [N, 3], alone.
+    """
+    del deterministic  # it always is
+    grid = {"voxel_size": list(voxel_size), "point_cloud_range": list(coors_range)}
+    if max_points == -1 or max_voxels == -1:
+        return _ops.dynamic_voxelize(points, **grid)
+    voxels, coors, num_points, _ = _ops.hard_voxelize(points, **grid, max_num_points=max_points, max_voxels=max_voxels)
+    return voxels, coors, num_points
+
+
+def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`mmcv.ops.dynamic_scatter`, with what it keeps to itself: features [N, C] reduced by the voxels that coors [N, 3]
+    name -> ([M, C], the voxels' coors [M, 3], each point's voxel [N], points of each voxel [M]).
+    """
+    return _ops.dynamic_scatter(feats, coors, reduce_type=reduce_type)
+
+
+def segment_csr(src: Tensor, indptr: Tensor, reduce: str = "sum") -> Tensor:
+    """`torch_scatter.segment_csr`: rows indptr[m] to indptr[m + 1] - 1 of src [E, F] reduced, for each m -> [M, F]."""
+    return _ops.segment_csr(src, indptr, reduce=reduce)
 
 
 def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
