@@ -77,6 +77,19 @@ struct ExtremeOfNumbers : SumOfRows {
   }
 };
 
+/// Rows as they lie in memory.
+template <class T>
+struct PlainRows {
+  const T* rows;
+  int64_t channels;
+
+  const T* Row(int64_t r) const { return rows + r * channels; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Weigh(D, int64_t, hn::Vec<D> row) const {
+    return row;
+  }
+};
+
 /// Rows: `const T* Row(r) const`, and `Vec Weigh(d, r, row) const`, what is added. Reduces the rows [begin, end) of
 /// `channels` to `to`: four vectors of channels at a time, so that results stay in registers. Rounded after each step:
 /// all instruction sets give the same.

@@ -1,15 +1,12 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/voxels/cell_grid.h"
+#include "families/voxels/voxel_range.h"
 
 namespace polyop {
 
 /// The cell of a regular grid that each point lies in, as coordinates.
-struct DynamicVoxelize {
-  std::array<float, 3> voxel_size{1, 1, 1};
-  std::array<float, 6> point_cloud_range{-4, -4, -4, 4, 4, 4};
-
+struct DynamicVoxelize : VoxelRange {
   static constexpr const char* kName = "dynamic_voxelize";
   static constexpr Signature kSignature = "points: T[N, F] -> coors: i32[N, 3]";
   static constexpr NodeName kNodes[] = {"polyop::DynamicVoxelize"};
@@ -30,17 +27,6 @@ struct DynamicVoxelize {
       .source = "Zhou et al., End-to-End Multi-View Fusion, 2019; `mmcv.ops.voxelization` with max_points = -1",
       .differences = "MMCV's kernel for GPUs leaves 0 in some of the coordinates of points outside.",
   };
-
-  CellGrid grid() const {
-    CellGrid made{};
-    (void)MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);  // Check() saw to it
-    return made;
-  }
-  Status Check() const {
-    CellGrid made{};
-    return MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);
-  }
-  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckVoxelPoints(inputs[0]); }
 };
 
 }  // namespace polyop

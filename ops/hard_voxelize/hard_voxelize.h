@@ -1,17 +1,16 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/voxels/cell_grid.h"
+#include "families/voxels/voxel_range.h"
 
 namespace polyop {
 
 /// Points put into voxels of a limited number and size.
-struct HardVoxelize {
-  std::array<float, 3> voxel_size{1, 1, 1};
-  std::array<float, 6> point_cloud_range{-4, -4, -4, 4, 4, 4};
+struct HardVoxelize : VoxelRange {
   int64_t max_num_points = 35;
   int64_t max_voxels = 20000;
   bool deterministic = true;
+  bool return_voxel_num = false;
 
   static constexpr const char* kName = "hard_voxelize";
   static constexpr Signature kSignatures[] = {
@@ -31,6 +30,8 @@ struct HardVoxelize {
       Attr("max_num_points", &HardVoxelize::max_num_points, "points that a voxel holds").AtLeast(1).Also("max_points"),
       Attr("max_voxels", &HardVoxelize::max_voxels, "voxels of a cloud").AtLeast(1),
       Attr("deterministic", &HardVoxelize::deterministic, "without effect: the result is always the same"),
+      Attr("return_voxel_num", &HardVoxelize::return_voxel_num,
+           "for TensorRT: whether voxel_num is there; elsewhere it is made when it is asked for"),
   };
   static constexpr Doc kDoc = {
       .summary = "Puts points into the voxels of a regular grid: so many voxels, so many points in each.",
@@ -49,17 +50,6 @@ struct HardVoxelize {
           "deterministic kernel for GPUs compares every point with all before it.",
       .not_portable = "Standard operators have no numbering of groups in the order in which they first come.",
   };
-
-  CellGrid grid() const {
-    CellGrid made{};
-    (void)MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);  // Check() saw to it
-    return made;
-  }
-  Status Check() const {
-    CellGrid made{};
-    return MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);
-  }
-  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckVoxelPoints(inputs[0]); }
 };
 
 }  // namespace polyop

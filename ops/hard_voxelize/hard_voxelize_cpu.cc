@@ -1,14 +1,13 @@
 #include <algorithm>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/hard_voxelize/hard_voxelize_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "core/words.h"
 #include "families/voxels/cells-inl.h"
+#include "families/voxels/padded_rows-inl.h"
 #include "families/voxels/voxel_members.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/cpu/stream-inl.h"
 #include "ops/hard_voxelize/hard_voxelize.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,37 +15,18 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kMostStreamedBytes = 1 << 15;  // of a voxel, which is put together in the L1 cache
-
-// Copies the members' points to `voxels`, whose rows hold `row` words, and zeros behind them.
+// Copies the members' points to `voxels`, of which there are `count`, each of `row` words; the rest is 0.
 template <class Word>
-Status CopyPoints(const Context& context, const Word* points, int64_t columns, const VoxelMembers& members, int64_t row,
-                  Word* voxels) {
-  const int64_t count = members.count(), bytes = row * static_cast<int64_t>(sizeof(Word));
-  const int64_t grain = GrainFor(20 + 0.1 * static_cast<double>(bytes));
-  const bool stream = bytes <= kMostStreamedBytes && ShouldStream(bytes, count);
-  const Scratch<Word> rows = context.Allocate<Word>(stream ? Context::NumTasks(count, grain) * row : 0);
-  if (!rows) return Internal("out of memory: a voxel of ", row, " elements");
-  context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    Word* const whole = rows.data() + task * row;
-    if (stream) std::fill_n(whole, row, Word{0});
-    for (int64_t v = begin; v < end; ++v) {
-      Word* const to = voxels + v * row;
-      Word* at = stream ? whole : to;
-      for (int64_t i = members.starts()[v]; i < members.starts()[v + 1]; ++i) {
-        const Word* const from = points + members.points()[i] * columns;
-        for (int64_t c = 0; c < columns; ++c) *at++ = from[c];
-      }
-      if (stream) {
-        StreamRun(whole, row, to);
-        std::fill(whole, at, Word{0});
-      } else {
-        std::fill(at, to + row, Word{0});
-      }
+Status CopyPoints(const Context& context, const Word* points, int64_t columns, const VoxelMembers& members,
+                  int64_t count, int64_t row, Word* voxels) {
+  return WritePaddedRows(context, count, row, voxels, [&](int64_t v, Word* at) {
+    if (v >= members.count()) return at;
+    for (int64_t i = members.starts()[v]; i < members.starts()[v + 1]; ++i) {
+      const Word* const from = points + members.points()[i] * columns;
+      for (int64_t c = 0; c < columns; ++c) *at++ = from[c];
     }
-    if (stream) hwy::FlushStream();
+    return at;
   });
-  return Status::Ok();
 }
 
 // Cells and sizes of the members' voxels.
@@ -89,7 +69,7 @@ Status VoxelizeCloud(const HardVoxelize& op, const Context& context, Tensor<cons
   POLYOP_RETURN_IF_ERROR(num_points.Allocate(members.count(), &sizes));
   if (voxel_num) (*voxel_num)[0] = static_cast<int32_t>(members.count());
   Describe(op.grid(), points.data(), columns, members, at.data(), sizes.data());
-  return CopyPoints(context, reinterpret_cast<const Word*>(points.data()), columns, members,
+  return CopyPoints(context, reinterpret_cast<const Word*>(points.data()), columns, members, members.count(),
                     op.max_num_points * columns, reinterpret_cast<Word*>(made.data()));
 }
 
@@ -111,10 +91,8 @@ Status VoxelizeClouds(const HardVoxelize& op, const Context& context, Tensor<con
     int32_t* const sizes = num_points.data() + b * op.max_voxels;
     if (voxel_num) (*voxel_num)[b] = static_cast<int32_t>(opened);
     Describe(op.grid(), from, columns, members, at, sizes);
-    POLYOP_RETURN_IF_ERROR(CopyPoints(context, reinterpret_cast<const Word*>(from), columns, members, row, to));
-    context.ParallelFor(left, GrainFor(0.1 * static_cast<double>(row)), [&](int64_t begin, int64_t end) {
-      std::fill(to + (opened + begin) * row, to + (opened + end) * row, Word{0});
-    });
+    POLYOP_RETURN_IF_ERROR(
+        CopyPoints(context, reinterpret_cast<const Word*>(from), columns, members, op.max_voxels, row, to));
     std::fill_n(at + 3 * opened, 3 * left, -1);
     std::fill_n(sizes + opened, left, 0);
   }

@@ -13,23 +13,11 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-struct SourceRows {
-  const T* src;
-  int64_t channels;
-
-  const T* Row(int64_t r) const { return src + r * channels; }
-  template <class D>
-  HWY_INLINE hn::Vec<D> Weigh(D, int64_t, hn::Vec<D> row) const {
-    return row;
-  }
-};
-
 template <class Reduction, class T, class I>
 void ReduceSegments(const Context& context, const Tensor<const T, 2>& src, const Tensor<const I, 1>& indptr,
                     const Tensor<T, 2>& out) {
   const int64_t segments = out.dim(0), channels = out.dim(1);
-  const SourceRows<T> rows{src.data(), channels};
+  const PlainRows<T> rows{src.data(), channels};
   const double of_segment = 1 + static_cast<double>(src.dim(0)) / static_cast<double>(segments);
   context.ParallelFor(segments, GrainFor(2 + 0.2 * static_cast<double>(channels) * of_segment),
                       [&](int64_t begin, int64_t end) HWY_ATTR {

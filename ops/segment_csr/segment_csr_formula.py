@@ -63,8 +63,10 @@ def body(call: Call, *, reduce: str) -> str | None:
         stops = Slice (ends, one, number_of_ends, first)
         flat_sizes = Sub (stops, begins)
         sizes = Unsqueeze (flat_sizes, one)
-        {_REDUCED[reduce]}
-    """
+        {
+  _REDUCED[reduce]
+}
+"""
 
 
 def _scattered(values: str, start: str, reduction: str, result: str) -> str:
@@ -81,8 +83,10 @@ def _extreme(reduction: str, start: str) -> str:
         given = Where (is_nan, {start}, src)
         is_number = Not (is_nan)
         number = Cast <to = 1> (is_number)
-        {_scattered("number", "null", "add", "numbers")}
-        {_scattered("given", start, reduction, "extreme")}
+        {
+  _scattered("number", "null", "add", "numbers")
+}
+{_scattered("given", start, reduction, "extreme")}
         no_number = Equal (numbers, null)
         nan = Sub (greatest, greatest)
         or_nan = Where (no_number, nan, extreme)

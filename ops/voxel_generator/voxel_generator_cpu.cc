@@ -3,7 +3,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/voxel_generator/voxel_generator_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "core/words.h"
 #include "families/voxels/cells-inl.h"
+#include "families/voxels/padded_rows-inl.h"
 #include "families/voxels/voxel_members.h"
 #include "kernels/cpu/simd.h"
 #include "ops/voxel_generator/pillar_features.h"
@@ -17,24 +19,24 @@ namespace {
 
 // The pillars of one cloud, and zeros behind them.
 template <class T>
-void Describe(const VoxelGenerator& op, const Context& context, const T* points, int64_t numbers,
-              const VoxelMembers& members, T* voxels, int32_t* coords) {
+Status Describe(const VoxelGenerator& op, const Context& context, const T* points, int64_t numbers,
+                const VoxelMembers& members, T* voxels, int32_t* coords) {
+  using Word = WordOf<T>;
   const CellGrid grid = op.grid();
   const int64_t features = op.voxel_feature_num, row = op.max_num_points_per_voxel * features;
-  context.ParallelFor(op.max_voxels, GrainFor(20 + 0.2 * static_cast<double>(row)), [&](int64_t begin, int64_t end) {
-    for (int64_t v = begin; v < end; ++v) {
-      T* const to = voxels + v * row;
-      const int64_t size = v < members.count() ? members.SizeOf(v) : 0;
-      std::fill_n(coords + 4 * v, 4, 0);
-      std::fill_n(to + size * features, row - size * features, FromFloat<T>(0.0f));
-      if (size == 0) continue;
-      const int32_t* const mine = members.points() + members.starts()[v];
-      const auto point_of = [&](int64_t k) { return points + mine[k] * numbers; };
-      const Pillar pillar = Pillar::Of(grid, op.voxel_size[2], size, point_of);
-      for (int64_t k = 0; k < size; ++k) pillar.Describe(point_of(k), numbers, features, to + k * features);
-      coords[4 * v + 2] = pillar.cell[1];
-      coords[4 * v + 3] = pillar.cell[0];
+  return WritePaddedRows(context, op.max_voxels, row, reinterpret_cast<Word*>(voxels), [&](int64_t v, Word* at) {
+    std::fill_n(coords + 4 * v, 4, 0);
+    if (v >= members.count()) return at;
+    const int64_t size = members.SizeOf(v);
+    const int32_t* const mine = members.points() + members.starts()[v];
+    const auto point_of = [&](int64_t k) { return points + mine[k] * numbers; };
+    const Pillar pillar = Pillar::Of(grid, op.voxel_size[2], size, point_of);
+    for (int64_t k = 0; k < size; ++k, at += features) {
+      pillar.Describe(point_of(k), numbers, features, reinterpret_cast<T*>(at));
     }
+    coords[4 * v + 2] = pillar.cell[1];
+    coords[4 * v + 3] = pillar.cell[0];
+    return at;
   });
 }
 
@@ -54,8 +56,8 @@ Status Generate(const VoxelGenerator& op, const Context& context, Tensor<const T
     NumberCells(context, grid, from, int64_t{num_points[n]}, numbers, cells.data());
     POLYOP_RETURN_IF_ERROR(
         members.Find(cells.data(), int64_t{num_points[n]}, grid.total(), op.max_voxels, op.max_num_points_per_voxel));
-    Describe(op, context, from, numbers, members, voxels.data() + n * op.max_voxels * row,
-             coords.data() + n * op.max_voxels * 4);
+    POLYOP_RETURN_IF_ERROR(Describe(op, context, from, numbers, members, voxels.data() + n * op.max_voxels * row,
+                                    coords.data() + n * op.max_voxels * 4));
     num_pillar[n] = static_cast<int32_t>(members.count());
   }
   return Status::Ok();
