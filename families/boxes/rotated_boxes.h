@@ -15,9 +15,6 @@ struct RotatedBox {
   double cosine = 1, sine = 0;
   double area = 0;  // width * height: negative or NaN for boxes that are none
 
-  /// A box of less area than this overlaps nothing.
-  static constexpr double kLeastArea = 1e-14;
-
   POLYOP_HD static RotatedBox Of(const float* box) {
     const double width = box[2], height = box[3], angle = box[4];
     return {box[0],          box[1],          std::fabs(width) / 2, std::fabs(height) / 2,
@@ -84,11 +81,31 @@ POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& 
   return polygon.Area();
 }
 
-/// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
-POLYOP_HD inline bool OverlapsMore(const RotatedBox& a, const RotatedBox& b, double threshold) {
-  if (!(a.area >= RotatedBox::kLeastArea) || !(b.area >= RotatedBox::kLeastArea)) return false;
-  const double intersection = std::min(IntersectionArea(a, b), std::min(a.area, b.area));
-  return intersection > threshold * (a.area + b.area - intersection);
+/// The same, at most the area of either box, whatever was rounded.
+POLYOP_HD inline double SharedArea(const RotatedBox& a, const RotatedBox& b) {
+  return std::min(IntersectionArea(a, b), std::min(a.area, b.area));
 }
+
+/// Whether two boxes are surely apart: the circles around them do not touch. Most pairs are.
+POLYOP_HD inline bool SurelyApart(const RotatedBox& a, const RotatedBox& b) {
+  const double dx = a.x - b.x, dy = a.y - b.y;
+  const double reach = std::sqrt(a.half_width * a.half_width + a.half_height * a.half_height) +
+                       std::sqrt(b.half_width * b.half_width + b.half_height * b.half_height);
+  return dx * dx + dy * dy > reach * reach * (1 + 1e-9);
+}
+
+/// When two boxes overlap too much.
+struct RotatedOverlapRule {
+  float threshold;
+  double least_area = 1e-14;  // a box of less overlaps nothing
+  double least_united = 0;    // what the area of both together counts at least
+
+  /// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
+  POLYOP_HD bool Overlaps(const RotatedBox& a, const RotatedBox& b) const {
+    if (!(a.area >= least_area) || !(b.area >= least_area)) return false;
+    const double intersection = SharedArea(a, b);
+    return intersection > threshold * std::max(a.area + b.area - intersection, least_united);
+  }
+};
 
 }  // namespace polyop

@@ -24,7 +24,8 @@ inline std::vector<Point> Corners(const double* box) {
 
 /// By the boundary of the intersection: corners of one inside the other and crossings of sides, sorted by angle about
 /// their middle.
-inline double RotatedIntersection(const float* first, const float* second) {
+template <class T>
+double RotatedIntersection(const T* first, const T* second) {
   // About the middle of the first, wherever both are: far out the corners would lie on each other.
   const double a[5] = {0, 0, first[2], first[3], first[4]};
   const double b[5] = {static_cast<double>(second[0]) - first[0], static_cast<double>(second[1]) - first[1], second[2],
