@@ -105,15 +105,18 @@ def nms3d(extent: float) -> Case:
         seen = np.ascontiguousarray(boxes[:, [0, 1, 3, 4, 6]])
         flat = session("mmdeploy::NMSRotated", {"boxes": seen, "scores": scores}, threads,
                        attributes={"iou_threshold": 0.2, "score_threshold": -1.0})  # fmt: skip
-        t, area = torch.from_numpy(seen), torch.from_numpy(seen[:, 2] * seen[:, 3])
+        t, area, reach = (torch.from_numpy(a) for a in (seen, seen[:, 2] * seen[:, 3], np.hypot(*seen[:, 2:4].T) / 2))
 
         def formulation() -> torch.Tensor:
             left, kept = torch.from_numpy(np.argsort(-scores)), []
             while len(left):
                 best, left = left[0], left[1:]
                 kept.append(best)
-                shared = areas_shared(t[best], t[left])
-                left = left[shared <= 0.2 * (area[best] + area[left] - shared)]
+                stays = (t[left, :2] - t[best, :2]).square().sum(1) > (reach[left] + reach[best]).square()
+                near = (~stays).nonzero()[:, 0]
+                shared = areas_shared(t[best], t[left[near]])
+                stays[near] = shared <= 0.2 * (area[best] + area[left[near]] - shared)
+                left = left[stays]
             return torch.stack(kept)
 
         return Contest(ours, {"torch formulation": with_torch(formulation)}, same=lambda a, b: np.array_equal(a[0], b[0]),
