@@ -174,12 +174,12 @@ struct UprightBoxes {
 inline void SetBounds(const BoxArrays& arrays, int64_t i, const RotatedBox& r) {
   // Rounding to float may cut an edge: the bounds grow by more than that, also among denormal numbers.
   constexpr double kLeastGrowth = 1e-37;
-  const double grow_x = 1e-6 * (std::fabs(r.x) + r.ReachX()) + kLeastGrowth;
-  const double grow_y = 1e-6 * (std::fabs(r.y) + r.ReachY()) + kLeastGrowth;
-  arrays.x1[i] = static_cast<float>(r.x - r.ReachX() - grow_x);
-  arrays.y1[i] = static_cast<float>(r.y - r.ReachY() - grow_y);
-  arrays.x2[i] = static_cast<float>(r.x + r.ReachX() + grow_x);
-  arrays.y2[i] = static_cast<float>(r.y + r.ReachY() + grow_y);
+  const double grow_x = 1e-6 * (std::fabs(r.x) + r.reach_x) + kLeastGrowth;
+  const double grow_y = 1e-6 * (std::fabs(r.y) + r.reach_y) + kLeastGrowth;
+  arrays.x1[i] = static_cast<float>(r.x - r.reach_x - grow_x);
+  arrays.y1[i] = static_cast<float>(r.y - r.reach_y - grow_y);
+  arrays.x2[i] = static_cast<float>(r.x + r.reach_x + grow_x);
+  arrays.y2[i] = static_cast<float>(r.y + r.reach_y + grow_y);
   arrays.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
 }
 
@@ -215,7 +215,7 @@ struct RotatedBoxes {
   }
   bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
     return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, rule.threshold,
-                            [&](int64_t k) { return rule.Overlaps(sorted_exact[candidate], kept_exact[k]); });
+                            [&](int64_t k) { return rule.Overlaps(kept_exact[k], sorted_exact[candidate]); });
   }
   void Keep(int64_t candidate, int64_t number) const {
     kept.Copy(number, sorted, candidate);

@@ -42,7 +42,7 @@ struct BoxOfSpace {
 
 /// The area that two boxes share seen from above.
 POLYOP_HD inline double SharedFromAbove(const RotatedBox& a, const RotatedBox& b) {
-  return a.area > 0 && b.area > 0 && !SurelyApart(a, b) ? SharedArea(a, b) : 0;
+  return a.area > 0 && b.area > 0 ? SharedArea(a, b) : 0;
 }
 
 /// The same by the area of both together.

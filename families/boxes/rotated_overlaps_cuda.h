@@ -26,9 +26,7 @@ struct RotatedOverlaps {
         cuda, count, [=] POLYOP_HD(int64_t i) { return RotatedBox::Of(rows + 5 * i); }, {threshold}, overlaps);
   }
 
-  POLYOP_HD bool operator()(int64_t a, int64_t b) const {
-    return !SurelyApart(boxes[a], boxes[b]) && rule.Overlaps(boxes[a], boxes[b]);
-  }
+  POLYOP_HD bool operator()(int64_t a, int64_t b) const { return rule.Overlaps(boxes[a], boxes[b]); }
 };
 
 }  // namespace polyop

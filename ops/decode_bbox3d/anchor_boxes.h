@@ -28,7 +28,7 @@ class AnchorBoxes {
  public:
   AnchorBoxes(const DecodeBbox3d& op, int64_t height, int64_t width)
       : op_(op),
-        width_(width),
+        width_(static_cast<uint32_t>(width)),
         step_x_(width > 1 ? (op.point_cloud_range[3] - double{op.point_cloud_range[0]}) / (width - 1) : 0),
         step_y_(height > 1 ? (op.point_cloud_range[4] - double{op.point_cloud_range[1]}) / (height - 1) : 0),
         period_(2 * 3.14159265358979323846 / static_cast<double>(op.num_dir_bins)) {}
@@ -36,7 +36,9 @@ class AnchorBoxes {
   /// Writes the nine numbers of an anchor. `box` and `dir` are its offsets and direction logits.
   template <class T>
   POLYOP_HD void Decode(int64_t number, const T* box, const T* dir, int32_t label, float logit, T* to) const {
-    const int64_t anchors = op_.anchors.count / 4, a = number % anchors, cell = number / anchors;
+    // All of them have 32 bits, whose divisions are quicker.
+    const auto place = static_cast<uint32_t>(number), anchors = static_cast<uint32_t>(op_.anchors.count / 4);
+    const uint32_t cell = place / anchors, a = place % anchors;
     const float* const anchor = op_.anchors.items.data() + 4 * a;
     const double dx = anchor[0], dy = anchor[1], dz = anchor[2], diagonal = std::sqrt(dx * dx + dy * dy);
     const double x = op_.point_cloud_range[0] + static_cast<double>(cell % width_) * step_x_;
@@ -61,7 +63,7 @@ class AnchorBoxes {
 
  private:
   DecodeBbox3d op_;
-  int64_t width_;
+  uint32_t width_;
   double step_x_, step_y_, period_;
 };
 

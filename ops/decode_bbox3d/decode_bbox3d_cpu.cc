@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/boxes/boxes-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -64,8 +65,9 @@ Status DecodeBbox3dCpu(const DecodeBbox3d& op, const Context& context, Tensor<co
     num[picture] = static_cast<int32_t>(rows);
   }
   const AnchorBoxes anchors(op, cls.dim(1), cls.dim(2));
+  const bool stream = ShouldStream(9 * kBlock * static_cast<int64_t>(sizeof(T)), pictures * blocks);
   // A block writes the rows of what it kept, and as many rows of 0 as it did not keep.
-  context.ParallelFor(pictures * blocks, 2, [&](int64_t first, int64_t last) {
+  context.ParallelFor(pictures * blocks, 2, [&](int64_t first, int64_t last) HWY_ATTR {
     for (int64_t i = first; i < last; ++i) {
       const int64_t picture = i / blocks, begin = i % blocks * kBlock, end = std::min(count, begin + kBlock);
       T* const rows = boxes.data() + picture * count * 9;
@@ -77,8 +79,9 @@ Status DecodeBbox3dCpu(const DecodeBbox3d& op, const Context& context, Tensor<co
                        rows + 9 * (before[i] + k));
       }
       const int64_t left_out = begin - before[i];
-      std::fill_n(rows + 9 * (num[picture] + left_out), 9 * (end - begin - found[i]), FromFloat<T>(0));
+      FillWithZeros(rows + 9 * (num[picture] + left_out), 9 * (end - begin - found[i]), stream);
     }
+    if (stream) hwy::FlushStream();
   });
   return Status::Ok();
 }

@@ -7,6 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/points/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,12 +56,13 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
       std::max((rois.dim(0) + 15) / 16, GrainFor(0.7 * static_cast<double>(count) + 0.1 * static_cast<double>(row)));
   const Scratch<Key> memory = context.Allocate<Key>(Context::NumTasks(rois.dim(0), grain) * count);
   if (!memory) return Internal("out of memory: scratch for ", count, " points");
+  const bool stream = ShouldStream(row * static_cast<int64_t>(sizeof(T)), rois.dim(0));
   const int64_t most = op.max_pts_per_voxel - 1;
   context.ParallelFor(rois.dim(0), grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     Key* const keys = memory.data() + task * count;
     for (int64_t r = begin; r < end; ++r) {
       T* const to = pooled.data() + r * row;
-      std::fill_n(to, row, FromFloat<T>(0));
+      FillWithZeros(to, row, stream);
       const BoxCells cells = BoxCells::Of(rois.data() + 7 * r, op.out_size[0], op.out_size[1], op.out_size[2]);
       int64_t inside = 0;
       columns.ForInside(cells.box, 0, [&](int64_t i) {
@@ -75,6 +77,7 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
         PoolCell(features.data(), channels, std::span<const Key>(keys + first, taken), op.mode, to + cell * channels);
       }
     }
+    if (stream) hwy::FlushStream();
   });
   return Status::Ok();
 }
