@@ -48,7 +48,7 @@ POLYOP_HD inline double SharedFromAbove(const RotatedBox& a, const RotatedBox& b
 /// The same by the area of both together.
 POLYOP_HD inline double IouFromAbove(const RotatedBox& a, const RotatedBox& b) {
   const double shared = SharedFromAbove(a, b);
-  return shared / std::max(a.area + b.area - shared, kLeastUnitedArea);
+  return shared / std::max(a.area + b.area - shared, double{kLeastUnitedArea});
 }
 
 /// The volume that two boxes share by that of both together, at least 1e-6.
