@@ -93,9 +93,7 @@ struct EfficientNms {
   }
 
   /// What 'scores' are compared with: NaN if no score passes.
-  float LeastScore() const {
-    return score_activation ? LeastLogit(score_threshold) : score_threshold;
-  }
+  float LeastScore() const { return score_activation ? LeastLogit(score_threshold) : score_threshold; }
 };
 
 }  // namespace polyop
