@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+import boxes3d
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, session, with_torch
+from harness import Case, Contest, megabytes, normal, session, with_torch
 from scipy.spatial import cKDTree
-
-
-def normal(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def megabytes(*arrays: np.ndarray) -> float:
-    return float(sum(a.nbytes for a in arrays))
-
 
 # ---- regions ---------------------------------------------------------------------------------------
 
@@ -1081,6 +1073,7 @@ CASES = [
     argsort(100_000),
     argsort(2**62),
     select_and_pad(),
+    *boxes3d.CASES,
     *(
         output_off_line(case)
         for case in (

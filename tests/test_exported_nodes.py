@@ -28,6 +28,10 @@ def rotated(*shape: int) -> np.ndarray:
     return np.concatenate([f(*shape, 2) * 10, 1 + f(*shape, 2) * 5, f(*shape, 1) * 6 - 3], -1)
 
 
+def boxes_of_space(*shape: int) -> np.ndarray:
+    return np.concatenate([f(*shape, 3) * 4, 1 + f(*shape, 3) * 5, f(*shape, 1) * 6 - 3], -1)
+
+
 def rotated_rois(count: int) -> np.ndarray:
     return np.concatenate([RNG.integers(0, 2, (count, 1)).astype(np.float32), rotated(count)], 1)
 
@@ -60,6 +64,10 @@ points, ends = f(30, 3), np.array([10, 30], np.int32)
 efficient = {
     "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 4, "background_class": -1, "score_activation": 0,
     "box_coding": 0,
+}  # fmt: skip
+decoded = {
+    "point_cloud_range": [0.0, -40.0, -3.0, 70.4, 40.0, 1.0], "anchors": [3.9, 1.6, 1.56, 0.0, 3.9, 1.6, 1.56, 1.57],
+    "anchor_bottom_height": [-1.78], "dir_offset": 0.78539, "dir_limit_offset": 0.0, "num_dir_bins": 2, "score_thresh": 0.6,
 }  # fmt: skip
 detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
 ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
@@ -178,6 +186,15 @@ NODES = [
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
     *(Node("::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
       for rows, t in ((3, I32), (7, I64))),
+    *(Node(f"{d}::DecodeBbox3DPlugin", [f(2, 3, 4, 6), f(2, 3, 4, 14), f(2, 3, 4, 4)], [(F32, (2, 24, 9)), (I32, (2,))], decoded)
+      for d in ("", "polyop")),
+    Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5}),
+    Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "normal": 1}),
+    *(Node("polyop::BoxesIoU3D", [boxes_of_space(9), boxes_of_space(4)], [(F32, (9, 4))], {"mode": mode}) for mode in range(3)),
+    Node("polyop::RoIPointPool3d", [f(2, 20, 3), f(2, 20, 4), boxes_of_space(2, 5)], [(F32, (2, 5, 6, 7)), (I32, (2, 5))],
+         {"num_sampled_points": 6}),
+    *(Node("polyop::RoIAwarePool3d", [boxes_of_space(5), f(60, 3) * 4, f(60, 4)], [(F32, (5, 2, 3, 2, 4))],
+           {"out_size": [2, 3, 2], "max_pts_per_voxel": 4, "mode": mode}) for mode in ("max", "avg")),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

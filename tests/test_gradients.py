@@ -132,6 +132,17 @@ def test_segment_csr(reduce: str) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.segment_csr(x, indptr, reduce), rand(7, 3, low=0.5, high=1.5))
 
 
+@pytest.mark.parametrize("mode", ["max", "avg"])
+@pytest.mark.parametrize("most", [128, 3])
+def test_roiaware_pool3d(mode: str, most: int) -> None:
+    rois, points = rand(3, 7).detach() * 2, rand(40, 3).detach() * 3 - 1
+    pooled = polyop.roiaware_pool3d(rois, points, torch.ones(40, 1, dtype=torch.float64), (2, 1, 3), most, mode)
+    assert pooled.any()
+    assert torch.autograd.gradcheck(
+        lambda f: polyop.roiaware_pool3d(rois, points, f, (2, 1, 3), most, mode), rand(40, 2, low=-1)
+    )
+
+
 # ---- every formula: wherever the tensors are, whichever gradients are wanted -----------------------
 
 
@@ -163,6 +174,7 @@ CASES: dict[str, Case] = {
     ),
     "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
     "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
     "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),
     "segment_csr": ({"reduce": "mean"}, [plain(7, 3), torch.tensor([1, 3, 3, 6])]),

@@ -16,6 +16,8 @@ from polyop._export import node_domain
 
 __all__ = [
     "ball_query",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "corner_pool",
     "cummax",
     "cummin",
@@ -31,12 +33,16 @@ __all__ = [
     "modulated_deform_conv2d",
     "ms_deform_attn",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_rotated",
     "node_domain",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "roi_align",
     "roi_align_rotated",
+    "roiaware_pool3d",
+    "roipoint_pool3d",
     "segment_csr",
     "soft_nms",
     "three_interpolate",
@@ -190,6 +196,26 @@ def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
 
 
+def nms3d(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d`: the indices of the boxes [N, 7] (x, y, z, dx, dy, dz, heading) that stay, by falling score."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold)
+
+
+def nms3d_normal(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d_normal`: `nms3d` of boxes whose headings are not looked at."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold, normal=1)
+
+
+def boxes_iou3d(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_iou3d`: the IoU of volumes of boxes [M, 7] and [N, 7], z that of the middle -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b)
+
+
+def boxes_overlap_bev(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_overlap_bev`: the area that boxes [M, 7] and [N, 7] share seen from above -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b, mode="overlap_bev")
+
+
 # ---- point clouds ----------------------------------------------------------------------------------
 
 
@@ -312,3 +338,31 @@ def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
 def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
     """`mmcv.ops.points_in_boxes_all`: 1 where a box [B, K, 7] holds a point [B, M, 3], else 0 -> [B, M, K]."""
     return _ops.points_in_boxes_all(points, boxes)
+
+
+def roipoint_pool3d(
+    points: Tensor, features: Tensor, boxes: Tensor, num_sampled_points: int = 512
+) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.RoIPointPool3d`: coordinates and features of the first points [B, N, 3] in each box [B, M, 7].
+
+    features [B, N, C] -> ([B, M, num_sampled_points, 3 + C], 1 for each box without points [B, M]).
+    """
+    return _ops.roipoint_pool3d(points, features, boxes, num_sampled_points=num_sampled_points)
+
+
+def roiaware_pool3d(
+    rois: Tensor,
+    points: Tensor,
+    features: Tensor,
+    out_size: int | Sequence[int],
+    max_pts_per_voxel: int = 128,
+    mode: str = "max",
+) -> Tensor:
+    """`mmcv.ops.RoIAwarePool3d`: features [N, C] of points [N, 3] pooled by the cells of boxes [R, 7] -> [R, x, y, z, C].
+
+    A cell takes its first max_pts_per_voxel - 1 points; mode "max" or "avg".
+    """
+    cells = [out_size] * 3 if isinstance(out_size, int) else list(out_size)
+    return _ops.roiaware_pool3d(
+        rois, points, features, out_size=cells, max_pts_per_voxel=max_pts_per_voxel, mode=mode
+    )  # fmt: skip
