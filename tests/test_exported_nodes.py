@@ -64,6 +64,7 @@ efficient = {
 detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
 ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
 pillars = np.array([[0, 0, 2, 1], [1, 0, 0, 3], [0, 0, 1, 1]], I32)
+attn_levels = [np.array([[4, 5], [2, 3]], I32), np.array([0, 20], I32)]
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -159,6 +160,31 @@ NODES = [
     Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
     Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
          {"dense_shape": [3, 4]}),
+    *(Node(f"{d}::{name}", [x, offset, mask, weight, f(6)], convolved,
+           {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "group": 1, "deformable_group": 2})
+      for d in ("", "polyop") for name in ("ModulatedDeformConv2d",)),
+    *(Node(f"::ModulatedDeformableConv2dTRT{n}", [x, offset, mask, weight], convolved, deform) for n in ("", "2")),
+    *(Node(f"{d}::MultiscaleDeformableAttnPlugin_TRT", [f(2, 26, 3, 4), *attn_levels, f(2, 7, 3, 2, 4, 2), f(2, 7, 3, 2, 4)],
+           [(F32, (2, 7, 3, 4))]) for d in ("", "TRT", "polyop")),
+    *(Node(f"{d}::MultiScaleDeformableAttentionPlugin", [f(2, 26, 3, 4), *attn_levels, f(2, 7, 3, 2, 4, 2), f(2, 7, 3, 2, 4)],
+           [(F32, (2, 7, 12))]) for d in ("", "polyop")),
+    *(Node(f"{d}::MultiScaleDeformableAttnTRT{n}",
+           [f(2, 26, 3, 4), attn_levels[0], f(2, 7, 1, 4), f(2, 7, 3, 16) * 4 - 2, f(2, 7, 3, 8)], [(F32, (2, 7, 3, 4))])
+      for d in ("", "polyop") for n in ("", "2")),
+    *(Node(name, [x[0], np.array(30, F32), np.array([5, 6.5], F32)], [(F32, (4, 12, 10))], {"interpolation": i})
+      for i, name in enumerate(["::RotateTRT", "polyop::RotateTRT2"])),
+    Node("::RotatePlugin", [x[0], np.array([-90], F32), np.array([5, 6], F32)], [(F32, (4, 12, 10))], {"interpolation": 0}),
+    *(Node(f"{d}::ROIAlign{n}_TRT", [x, rois(5)[:, 1:], np.array([0, 1, 1, 0, 1], I32)], pooled,
+           {"output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5, "mode": mode,
+            "coordinate_transformation_mode": mode})
+      for d in ("", "TRT") for n in ("", "X") for mode in (0, 1)),
+    *(Node(f"{d}::GridSampler2DTRT{n}", [x, f(2, 2, 5, 6) * 20 - 10], [(F32, (2, 4, 5, 6))],
+           {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}) for d in ("", "polyop") for n in ("", "2")),
+    *(Node(f"::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
+           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for n in ("", "2")),
+    *(Node(f"{d}::InverseTRT", [f(2, 3, 4, 4)], [(F32, (2, 3, 4, 4))]) for d in ("", "polyop")),
+    *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
+      for d in ("", "polyop") for n in ("", "2")),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -18,7 +16,16 @@ def formula(input: Tensor, grid: Tensor, *, interpolation_mode: str, padding_mod
     return F.grid_sample(input, points, interpolation_mode, padding_mode, bool(align_corners))
 
 
-def example(call: Call, **_: Any) -> list[Tensor]:
-    if call.rank(0) == 5:
-        raise NoBodyError("ONNX samples volumes from opset 20 on, and torch's exporters do not")
-    return [torch.rand(2, 3, 4, 5), torch.rand(2, 2, 2, 3)]
+def body(call: Call, *, interpolation_mode: str, padding_mode: str, align_corners: int) -> str:
+    rank = call.rank(0)
+    if rank == 5 and call.opset < 20:
+        raise NoBodyError("ONNX samples volumes from opset 20 on")
+    renamed = {"bilinear": "linear", "bicubic": "cubic"} if call.opset >= 20 else {}
+    order = [0, *range(2, rank), 1]
+    return f"""
+        points = Transpose <perm = {order}> (grid)
+        ten = Constant <value = float {{10}}> ()
+        normalized = Div (points, ten)
+        output = GridSample <mode = "{renamed.get(interpolation_mode, interpolation_mode)}", padding_mode = "{padding_mode}",
+            align_corners = {int(align_corners)}> (input, normalized)
+    """
