@@ -382,6 +382,14 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
     assert "Quux" in polyop("inspect", "m.onnx", "--verbose")[1]
 
 
+@pytest.mark.parametrize("name", ["FPSampling", "FurthestPointSampling", "BallQuery", "GridBallQuery", "RotateTRT"])
+def test_inspect_names_without_a_domain(polyop, tmp_path: Path, name: str) -> None:
+    onnx.save(model(f"::{name}", {"x": np.zeros((1, 3, 3), np.float32)}), tmp_path / "m.onnx")
+    code, out, _ = polyop("inspect", "m.onnx", "--json")
+    (needed,) = json.loads(out)["operators"]
+    assert (code, needed["name"], needed["provided"]) == (0, name, True)
+
+
 def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:
     code, out, _ = polyop("inspect", picture_model(tmp_path / "id.onnx", [1, 3, "H", "W"]))
     assert code == OK

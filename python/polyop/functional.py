@@ -16,6 +16,8 @@ from polyop._export import node_domain
 
 __all__ = [
     "ball_query",
+    "bev_pool",
+    "bev_pool_v2",
     "boxes_iou3d",
     "boxes_overlap_bev",
     "corner_pool",
@@ -32,17 +34,20 @@ __all__ = [
     "knn_query",
     "modulated_deform_conv2d",
     "ms_deform_attn",
+    "ms_deform_attn_of_offsets",
     "nms",
     "nms3d",
     "nms3d_normal",
     "nms_rotated",
     "node_domain",
+    "pillar_scatter",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "roi_align",
     "roi_align_rotated",
     "roiaware_pool3d",
     "roipoint_pool3d",
+    "rotate",
     "segment_csr",
     "soft_nms",
     "three_interpolate",
@@ -158,6 +163,25 @@ def ms_deform_attn(
     )
 
 
+def ms_deform_attn_of_offsets(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    reference_points: Tensor,
+    sampling_offsets: Tensor,
+    attention_weights: Tensor,
+) -> Tensor:
+    """The same of what BEVFormer's network makes: points [B, Q, 1, G * 2], offsets in pixels [B, Q, M, L * P * 2], logits
+    [B, Q, M, L * P] -> [B, Q, M, D]."""
+    return _ops.ms_deform_attn_of_offsets(
+        value, value_spatial_shapes, reference_points, sampling_offsets, attention_weights
+    )
+
+
+def rotate(img: Tensor, angle: Tensor, center: Tensor, interpolation: str = "bilinear") -> Tensor:
+    """`torchvision.transforms.functional.rotate` of img [C, H, W] by tensors: degrees [] and the point (x, y) [2]."""
+    return _ops.rotate(img, angle, center, interpolation=interpolation)
+
+
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummax`."""
     return _ops.cummax(input, dim=dim, mode="max")
@@ -166,6 +190,41 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummin`."""
     return _ops.cummax(input, dim=dim, mode="min")
+
+
+# ---- bird's eye view -------------------------------------------------------------------------------
+
+
+def bev_pool_v2(
+    depth: Tensor,
+    feat: Tensor,
+    ranks_depth: Tensor,
+    ranks_feat: Tensor,
+    ranks_bev: Tensor,
+    interval_starts: Tensor,
+    interval_lengths: Tensor,
+    out_height: int,
+    out_width: int,
+) -> Tensor:
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C]."""
+    return _ops.bev_pool(
+        depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths, out_height=out_height,
+        out_width=out_width,
+    )  # fmt: skip
+
+
+def bev_pool(
+    x: Tensor, geom_feats: Tensor, interval_lengths: Tensor, interval_starts: Tensor, b: int, d: int, h: int, w: int
+) -> Tensor:
+    """BEVFusion's pooling: features [P, C] of points at (row, column, layer, picture), by intervals -> [b, d, h, w, C]."""
+    return _ops.quick_cumsum(
+        x, geom_feats, interval_lengths, interval_starts, batch_size=b, dimension=d, height=h, width=w
+    )
+
+
+def pillar_scatter(features: Tensor, coors: Tensor, output_shape: int | Sequence[int], batch_size: int = 1) -> Tensor:
+    """PointPillarsScatter: features [P, C] of pillars at (picture, z, y, x) -> [batch_size, C, H, W]."""
+    return _ops.pillar_scatter(features, coors, None, dense_shape=_pair(output_shape), batch_size=batch_size)
 
 
 # ---- boxes -----------------------------------------------------------------------------------------
