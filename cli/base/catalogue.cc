@@ -97,7 +97,7 @@ std::string CatalogueText(bool markdown) {
   for (const Op* op : AllOps()) {
     std::vector<std::string> nodes = NodesOf(*op);
     if (markdown) {
-      for (std::string& node : nodes) node = "`" + node + "`";
+      for (std::string& node : nodes) node = Concat("`", node, "`");
       rows.push_back({std::string(op->name), Join(nodes, "<br>"), TypesOf(*op), op->doc.summary});
       continue;
     }
