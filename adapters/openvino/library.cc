@@ -37,8 +37,8 @@ ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::
   OnnxAttributes attributes(context);
   Params params;
   const Status status = record.op.MakeParams(name, attributes, &params);
-  if (!status.ok()) OPENVINO_THROW(name.label(), " (node '", context.get_name(), "'): ", status.message());
-  NodeForm form{std::string(name.label()), {}};
+  NodeForm form{Concat(name.label(), " (node '", context.get_name(), "')"), {}};
+  if (!status.ok()) OPENVINO_THROW(form.name, ": ", status.message());
   ov::OutputVector arguments;
   for (size_t i = 0; i < context.get_input_size(); ++i) {
     const ov::Output<ov::Node> input = context.get_input(static_cast<int>(i));
@@ -50,7 +50,6 @@ ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::
   const auto destroy = params.get_deleter();
   std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
   const auto node = std::make_shared<Node>(record, std::move(form), std::move(owned), arguments);
-  node->set_friendly_name(context.get_name());
   ov::OutputVector outputs = node->outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
   return outputs;

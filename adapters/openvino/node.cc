@@ -69,16 +69,14 @@ bool Node::visit_attributes(ov::AttributeVisitor& visitor) {
   TextAttributes source(record_.op, texts);
   Params params;
   const Status status = record_.op.MakeParams(NodeName(), source, &params);
-  if (!status.ok()) OPENVINO_THROW(Prefix(), status.message());
+  if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
   params_ = Share(std::move(params));
   return true;
 }
 
-std::string Node::Prefix() const { return Concat(form_.name, " (node '", get_friendly_name(), "'): "); }
-
 void Node::validate_and_infer_types() {
   const Status status = Infer();
-  if (!status.ok()) OPENVINO_THROW(Prefix(), status.message());
+  if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
 }
 
 Node::Known Node::ReadArguments() const {
@@ -128,8 +126,8 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
       extents[i].present = known.inputs[i].present;
       if (!extents[i].present) continue;
       if (*known.inputs[i].rank > kMaxRank) {
-        return InvalidArgument("'", SpecOf(signature, i).name, "' has ", *known.inputs[i].rank,
-                               " dimensions, at most ", kMaxRank, " are possible");
+        return InvalidArgument("'", SpecOf(signature, i).name, "' has ", *known.inputs[i].rank, " dimensions, at most ",
+                               kMaxRank, " are possible");
       }
       for (const ov::Dimension& d : known.shapes[i]) extents[i].push_back(d);
     }
@@ -154,7 +152,7 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
 
 bool Node::evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const {
   const Status status = Evaluate(outputs, inputs);
-  if (!status.ok()) OPENVINO_THROW(Prefix(), status.message());
+  if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
   return true;
 }
 

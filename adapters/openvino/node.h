@@ -14,7 +14,7 @@ namespace polyop::openvino {
 struct Record {
   explicit Record(const Op& op);
   const Op& op;
-  std::string name;          // `type` points to it
+  std::string name;  // `type` points to it
   ov::DiscreteTypeInfo type;
 };
 /// Those of all operators. They live as long as the library.
@@ -22,7 +22,7 @@ const std::vector<std::unique_ptr<Record>>& Records();
 
 /// What a node was written as, beside its arguments.
 struct NodeForm {
-  std::string name;              // the node name in the file, for messages: "mmcv::MMCVRoiAlign"
+  std::string name;              // for messages: "mmcv::MMCVRoiAlign (node 'pool')"
   std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
 };
 
@@ -43,7 +43,7 @@ class Node : public ov::op::Op {
   // What the arguments are: types and ranks, all of the shape that is known, and the values of constants.
   struct Known {
     std::vector<KnownInput> inputs;
-    std::vector<AnyTensor> tensors;          // shapes are full where `is_static`
+    std::vector<AnyTensor> tensors;  // shapes are full where `is_static`
     std::vector<ov::PartialShape> shapes;
     std::vector<std::vector<int64_t>> kept;  // widened values
     bool is_static = true;                   // all shapes are known
@@ -53,7 +53,6 @@ class Node : public ov::op::Op {
   Status Infer();
   Status SetOutputs(const Known& known, const Kernel& kernel);
   Status Evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const;
-  std::string Prefix() const;
 
   const Record& record_;
   NodeForm form_;

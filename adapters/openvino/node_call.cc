@@ -17,8 +17,7 @@ const ContextBackend& Backend() {
   static const ContextBackend backend = [] {
     ContextBackend b;
     b.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
-      tbb::parallel_for(
-          int64_t{0}, tasks, [=](int64_t i) { body(argument, i); }, tbb::simple_partitioner());
+      tbb::parallel_for(int64_t{0}, tasks, [=](int64_t i) { body(argument, i); }, tbb::simple_partitioner());
     };
     b.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
     b.release = [](void*, void* memory) { std::free(memory); };

@@ -47,7 +47,9 @@ def core() -> Any:
 def _check_version(version: str) -> None:
     release = tuple(int(part) for part in version.split("-")[0].split(".")[:2])
     if release < OLDEST:
-        raise ImportError(f"polyop.openvino needs OpenVINO 2026.0 or newer, not {version}: older ones have another C++ ABI")
+        raise ImportError(
+            f"polyop.openvino needs OpenVINO 2026.0 or newer, not {version}: older ones have another C++ ABI"
+        )
 
 
 def _share_symbols(folder: Path) -> None:
