@@ -134,7 +134,7 @@ def test_requests_at_the_same_time(core: ov.Core, config: dict[str, int]) -> Non
 
 
 def test_half_precision(core: ov.Core) -> None:
-    made, feeds = model(next(n for n in NODES if n.name == "mmcv::grid_sampler"))
+    _, feeds = model(next(n for n in NODES if n.name == "mmcv::grid_sampler"))
     halves = single_node.model("mmcv::grid_sampler", {k: v.astype(np.float16) for k, v in feeds.items()}, ["y"],
                                {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 1})  # fmt: skip
     given = {k: v.astype(np.float16) for k, v in feeds.items()}

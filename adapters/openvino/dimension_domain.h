@@ -1,4 +1,4 @@
-// The shape evaluator's domain of OpenVINO's shape inference: an extent is a number, or a range.
+// The shape evaluator's domain of OpenVINO's shape inference: an extent is a number, or unknown up to a bound.
 #pragma once
 
 #include <openvino/core/dimension.hpp>
@@ -9,9 +9,20 @@
 
 namespace polyop::openvino {
 
+/// As ov::Dimension, whose own arithmetic ends at 0, where what an expression passes through may be negative.
+struct Extent {
+  bool known = false;
+  int64_t value = 0;  // where it is not known, the most that it may be; -1: unbounded
+
+  static Extent Of(const ov::Dimension& d) {
+    return d.is_static() ? Extent{true, d.get_length()} : Extent{false, d.get_max_length()};
+  }
+  ov::Dimension ToOpenVino() const { return known ? ov::Dimension(value) : ov::Dimension(0, value); }
+};
+
 class DimensionDomain {
  public:
-  using Dim = ov::Dimension;
+  using Dim = Extent;
 
   /// Values of inputs that are constants have data; of others it is null.
   explicit DimensionDomain(std::span<const AnyTensor> inputs) : inputs_(inputs) {}
@@ -19,30 +30,28 @@ class DimensionDomain {
   /// As of IntDomain: why some extent could not be computed, or null.
   const char* problem() const { return problem_; }
 
-  // A Dimension takes a negative number for an open end.
-  Dim Const(int64_t v) { return v < 0 ? Fail("a size is negative") : Dim(v); }
-  Dim Unknown() { return Dim::dynamic(); }
-  Dim Pending(std::string_view, const Dim& bound) { return Dim(0, bound.get_max_length()); }
-  bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.is_static() && b.is_static() && a != b; }
-  std::string Text(const Dim& d) const { return d.is_static() ? std::to_string(d.get_length()) : "?"; }
+  Dim Const(int64_t v) const { return {true, v}; }
+  Dim Unknown() const { return {false, -1}; }
+  Dim Pending(std::string_view, const Dim& bound) const { return {false, bound.value}; }
+  bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.known && b.known && a.value != b.value; }
+  std::string Text(const Dim& d) const { return d.known ? std::to_string(d.value) : "?"; }
   Dim Broadcast(const Dim& a, const Dim& b) const {
-    if (a.is_static() && a.get_length() != 1) return a;
-    if (b.is_static() && b.get_length() != 1) return b;
-    if (a.is_static()) return b;  // a is 1
-    return b.is_static() ? a : Dim::dynamic();
+    if (a.known && a.value != 1) return a;
+    if (b.known && b.value != 1) return b;
+    if (a.known) return b;  // a is 1
+    return b.known ? a : Unknown();
   }
 
-  // Arithmetic of Dimension itself ends at 0: numbers are computed as in a real call.
   Dim Apply(ExprKind kind, const Dim& a, const Dim& b) {
-    if (a.is_dynamic() || b.is_dynamic()) return Unknown();
-    return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, a.get_length(), b.get_length()); });
+    if (!a.known || !b.known) return Unknown();
+    return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, a.value, b.value); });
   }
   Dim FloorScale(const Dim& d, double scale) {
-    if (d.is_dynamic()) return Unknown();
-    return Compute([&](IntDomain& numbers) { return numbers.FloorScale(d.get_length(), scale); });
+    if (!d.known) return Unknown();
+    return Compute([&](IntDomain& numbers) { return numbers.FloorScale(d.value, scale); });
   }
 
-  Dim Input(int input, int64_t index) {
+  Dim Input(int input, int64_t index) const {
     IntDomain numbers(inputs_);
     const int64_t value = numbers.Input(input, index);
     return numbers.problem() == nullptr ? Const(value) : Unknown();
@@ -56,11 +65,8 @@ class DimensionDomain {
   Dim Compute(const Computation& computation) {
     IntDomain numbers({});
     const int64_t value = computation(numbers);
-    return numbers.problem() == nullptr ? Const(value) : Fail(numbers.problem());
-  }
-  Dim Fail(const char* why) {
-    if (problem_ == nullptr) problem_ = why;
-    return Dim::dynamic();
+    if (problem_ == nullptr) problem_ = numbers.problem();
+    return numbers.problem() == nullptr ? Const(value) : Unknown();
   }
 
   std::span<const AnyTensor> inputs_;

@@ -27,6 +27,19 @@ const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs) {
   return op.FindKernel(Device::kCpu, inputs);
 }
 
+// A negative extent is an error as in a call.
+Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShape* shape) {
+  *shape = ov::PartialShape(std::vector<ov::Dimension>());
+  Shape numbers;
+  for (int d = 0; d < dims.rank; ++d) {
+    const Extent& extent = dims.dim[static_cast<size_t>(d)];
+    numbers.push_back(extent.known ? extent.value : 0);
+    POLYOP_RETURN_IF_ERROR(CheckOutput(spec, numbers));
+    shape->push_back(extent.ToOpenVino());
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Record::Record(const polyop::Op& o)
@@ -121,7 +134,7 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
   DimensionDomain domain(known.tensors);
   ShapeEvaluator<DimensionDomain> evaluator(resolved, record_.op, params_.get(), domain);
   if (known.has_ranks) {
-    std::vector<Dims<ov::Dimension>> extents(known.inputs.size());
+    std::vector<Dims<Extent>> extents(known.inputs.size());
     for (size_t i = 0; i < extents.size(); ++i) {
       extents[i].present = known.inputs[i].present;
       if (!extents[i].present) continue;
@@ -129,22 +142,20 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
         return InvalidArgument("'", SpecOf(signature, i).name, "' has ", *known.inputs[i].rank, " dimensions, at most ",
                                kMaxRank, " are possible");
       }
-      for (const ov::Dimension& d : known.shapes[i]) extents[i].push_back(d);
+      for (const ov::Dimension& d : known.shapes[i]) extents[i].push_back(Extent::Of(d));
     }
     POLYOP_RETURN_IF_ERROR(evaluator.Bind(extents));
   }
   for (int o = 0; o < signature.num_outputs(); ++o) {
     const size_t index = static_cast<size_t>(o);
     ov::PartialShape shape = ov::PartialShape::dynamic();
-    if (known.has_ranks) {
-      Dims<ov::Dimension> dims;
-      const Status status = evaluator.Output(o, &dims);
-      if (!status.ok() && !signature.output(o).optional) return status;
-      if (status.ok()) shape = std::vector<ov::Dimension>(dims.dim.begin(), dims.dim.begin() + dims.rank);
-    }
+    Dims<Extent> dims;
+    const Status status = known.has_ranks ? evaluator.Output(o, &dims) : Status::Ok();
+    if (!status.ok() && !signature.output(o).optional) return status;
     if (domain.problem() != nullptr) {
       return InvalidArgument("output '", signature.output(o).name, "': ", domain.problem());
     }
+    if (known.has_ranks && status.ok()) POLYOP_RETURN_IF_ERROR(ToShape(signature.output(o), dims, &shape));
     set_output_type(index, ToOpenVino(kernel.outputs[index]), shape);
   }
   return Status::Ok();
