@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ import single_node
 from test_exported_nodes import NODES, Node
 
 import polyop.openvino
+import polyop.portable
 
 F32, I64 = np.float32, np.int64
 EXACT = {"INFERENCE_PRECISION_HINT": "f32"}  # the default rounds other nodes to bf16 where the machine can
@@ -200,3 +202,33 @@ print(checked)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) == len(NODES)
+
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "openvino.md"
+
+
+@pytest.mark.usefixtures("library")
+def test_the_page(program: str, tmp_path: Path) -> None:
+    """Its Python and its commands, with the PATH's python3."""
+    made, _ = model(next(n for n in NODES if n.name == "mmcv::MMCVRoiAlign"))
+    onnx.save(made, tmp_path / "model.onnx")
+    blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (text,) = [text for kind, text in blocks if kind == "python"]
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
+    commands = [line for kind, text in blocks if not kind for line in text.splitlines()]
+    assert len(commands) == 5
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for command in commands:
+        done = subprocess.run([program, *command.split()[1:]], cwd=tmp_path, env=environment, capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert "OpenVINO" in done.stdout or "openvino" in done.stdout or "roi" in done.stdout.lower()
+
+
+def test_files_with_functions(core: ov.Core) -> None:
+    """OpenVINO refuses functions of its own accord, but not where polyop has the node."""
+    made, feeds = model(next(n for n in NODES if n.name == "mmcv::MMCVRoiAlign"))
+    want = single_node.session(made).run(None, feeds)
+    assert all(record.given for record in polyop.portable.add_functions(made))
+    assert len(made.functions) == 1
+    same(infer(core, made, feeds), want)

@@ -68,6 +68,7 @@ std::vector<std::string> RuntimesOf(const Op& op) {
   std::vector<std::string> runtimes;
   for (const auto& [device, name] : {std::pair{Device::kCpu, "ONNX Runtime CPU"},
                                      {Device::kCpu, "PyTorch CPU"},
+                                     {Device::kCpu, "OpenVINO CPU"},
                                      {Device::kCuda, "ONNX Runtime CUDA"},
                                      {Device::kCuda, "PyTorch CUDA"},
                                      {Device::kCuda, "TensorRT"}}) {

@@ -1,4 +1,4 @@
-"""polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT.
+"""polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.
 
 import onnxruntime as ort
 import polyop
