@@ -241,7 +241,7 @@ def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_v
     and a vertex that is none up to 9: [B, N, 9]. Fewer than three are none."""
     angle = torch.atan2(vertices[..., 1], vertices[..., 0])
     angle = torch.where(mask, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
-    order = angle.sort(-1, stable=True).indices[..., :9]
+    order = angle.sort(dim=-1, stable=True).indices[..., :9]
     count = num_valid[..., None].clamp(max=8)
     place = torch.arange(9, device=vertices.device)
     free = 8 + mask[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)

@@ -161,7 +161,7 @@ def masked_col2im_forward(
 
 @provides()
 def active_rotated_filter_forward(input: Tensor, indices: Tensor, output: Tensor) -> None:
-    output.copy_(_active_rotated_filter(input, indices).view_as(output))
+    output.copy_(_active_rotated_filter(input, indices).reshape(output.shape))
 
 
 def _active_rotated_filter(input: Tensor, indices: Tensor) -> Tensor:

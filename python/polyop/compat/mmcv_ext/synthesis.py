@@ -96,12 +96,14 @@ def bias_act(
     function, slope, curvature = _ACTIVATIONS[act]
 
     def biased(x: Tensor) -> Tensor:
-        return x + bias.view([-1 if i == dim else 1 for i in range(x.ndim)]) if bias.numel() else x
+        return x + bias.view([-1 if i == dim else 1 for i in range(x.ndim)]) if x.numel() and bias.numel() else x
 
     if grad == 0:
         made = function(biased(input), alpha) * gain
         return made.clamp(-clamp, clamp) if clamp >= 0 else made
-    x = biased(xref) if xref.numel() else input
+    if not xref.numel() and not yref.numel():  # of a straight line, what it was taken of does not matter
+        return input * gain if grad == 1 else torch.zeros_like(input)
+    x = biased(xref)
     y = yref / gain if yref.numel() else function(x, alpha)
     if grad == 1:
         made = input * slope(x, y, alpha) * gain
