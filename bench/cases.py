@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+import boxes3d
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, session, with_torch
+from harness import Case, Contest, megabytes, normal, session, with_torch
 from scipy.spatial import cKDTree
-
-
-def normal(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def megabytes(*arrays: np.ndarray) -> float:
-    return float(sum(a.nbytes for a in arrays))
-
 
 # ---- regions ---------------------------------------------------------------------------------------
 
@@ -47,6 +39,23 @@ def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> C
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, moved)
 
     return Case("roi_align", f"{channels}x{height}x{width}, {rois} rois, {bins}x{bins}", make)
+
+
+def tensorrt_roi_align() -> Case:
+    def make(threads: int) -> Contest:
+        x, boxes = normal(0, 1, 256, 200, 304), rois_of(1000, 304, 200, 0.25)[:, 1:].copy()
+        common = {"output_height": 7, "output_width": 7, "spatial_scale": 0.25, "sampling_ratio": 2}
+        feeds = {"x": x, "rois": boxes, "batch": np.zeros(1000, np.int32)}
+        ours = session(
+            "TRT::ROIAlign_TRT", feeds, threads, attributes={**common, "mode": 0, "coordinate_transformation_mode": 1}
+        )
+        built_in = session(
+            "RoiAlign", {**feeds, "batch": np.zeros(1000, np.int64)}, threads, opset=16,
+            attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
+        )  # fmt: skip
+        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, megabytes(x) + 1000 * 256 * 49 * 4)
+
+    return Case("tensorrt_roi_align", "256x200x304, 1000 rois, 7x7, maximum", make)
 
 
 def roi_align_rotated() -> Case:
@@ -435,6 +444,21 @@ def deform_conv(modulated: bool) -> Case:
     return Case("modulated_deform_conv2d" if modulated else "deform_conv2d", "256x64x64, 256 filters 3x3", make)
 
 
+def attend_by_grids(
+    value: torch.Tensor, shapes: np.ndarray, locations: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """Deformable attention of one picture by a grid_sample a level: [1, M, Q, D]."""
+    heads, size, queries = *value.shape[2:], locations.shape[1]
+    grids, samples = 2 * locations - 1, []
+    for i, part in enumerate(value.split([int(a) for a in shapes.prod(1)], 1)):
+        h, w = (int(e) for e in shapes[i])
+        image = part.flatten(2).transpose(1, 2).reshape(heads, size, h, w)
+        grid = grids[:, :, :, i].transpose(1, 2).flatten(0, 1)
+        samples.append(F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False))
+    factor = weights.transpose(1, 2).reshape(heads, 1, queries, -1)
+    return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, heads, size, queries).transpose(2, 3)
+
+
 def ms_deform_attn(queries: int | None) -> Case:
     def make(threads: int) -> Contest:
         shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
@@ -454,14 +478,7 @@ def ms_deform_attn(queries: int | None) -> Case:
         tv, tl, tw = (torch.from_numpy(t) for t in (value, locations, weights))
 
         def formulation() -> torch.Tensor:
-            grids, samples = 2 * tl - 1, []
-            for i, part in enumerate(tv.split([int(a) for a in shapes.prod(1)], 1)):
-                h, w = (int(e) for e in shapes[i])
-                image = part.flatten(2).transpose(1, 2).reshape(8, 32, h, w)
-                grid = grids[:, :, :, i].transpose(1, 2).flatten(0, 1)
-                samples.append(F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False))
-            factor = tw.transpose(1, 2).reshape(8, 1, q, 16)
-            return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, 256, q).transpose(1, 2).contiguous()
+            return attend_by_grids(tv, shapes, tl, tw).transpose(1, 2).reshape(1, q, 256)
 
         return Contest(
             ours,
@@ -471,6 +488,78 @@ def ms_deform_attn(queries: int | None) -> Case:
         )
 
     return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
+
+
+def ms_deform_attn_of_offsets() -> Case:
+    """BEVFormer's attention to one camera: four reference points of a pillar, eight points a level."""
+
+    def make(threads: int) -> Contest:
+        shapes = np.array([[58, 100], [29, 50], [15, 25], [8, 13]], np.int32)
+        total, q, rng = int(shapes.prod(1).sum()), 10_000, np.random.default_rng(8)
+        value, logits = normal(0, 1, total, 8, 32), normal(1, 1, q, 8, 32)
+        references = rng.uniform(0, 1, (1, q, 1, 8)).astype(np.float32)
+        offsets = 3 * normal(2, 1, q, 8, 64)
+        feeds = {"value": value, "shapes": shapes, "references": references, "offsets": offsets, "logits": logits}
+        ours = session("polyop::MultiScaleDeformableAttnTRT", feeds, threads)
+        tv, tr, to, tw = (torch.from_numpy(t) for t in (value, references, offsets, logits))
+        sizes = torch.from_numpy(shapes).flip(1).reshape(1, 1, 1, 4, 1, 2)
+
+        def formulation() -> torch.Tensor:
+            centre = tr.view(1, q, 1, 1, 1, 4, 2)
+            at = (centre + to.view(1, q, 8, 4, 2, 4, 2) / sizes[..., None, :]).flatten(4, 5)
+            weights = tw.softmax(-1).view(1, q, 8, 4, 8)
+            return attend_by_grids(tv, shapes, at, weights).transpose(1, 2)
+
+        moved = megabytes(value, references, offsets, logits) + q * 1024
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("ms_deform_attn_of_offsets", "4 levels, 8 heads x 32, 10,000 queries x 8 points", make)
+
+
+def rotate() -> Case:
+    """BEVFormer: the view of the frame before, turned by the car's own turn."""
+
+    def make(threads: int) -> Contest:
+        x = normal(0, 256, 200, 200)
+        feeds = {"x": x, "angle": np.array(3.5, np.float32), "center": np.array([100, 100], np.float32)}
+        ours = session("polyop::RotateTRT", feeds, threads, attributes={"interpolation": 0})
+        tx, turn = torch.from_numpy(x)[None], torch.deg2rad(torch.tensor(-3.5))
+        matrix = torch.stack([turn.cos(), turn.sin(), turn * 0, -turn.sin(), turn.cos(), turn * 0]).view(1, 2, 3)
+
+        def formulation() -> torch.Tensor:
+            grid = F.affine_grid(matrix, [1, 256, 200, 200], align_corners=False)
+            return F.grid_sample(tx, grid, "bilinear", "zeros", align_corners=False)[0]
+
+        return Contest(
+            ours, {"torch affine_grid, grid_sample": with_torch(formulation)}, 2 * megabytes(x), tolerance=1e-3
+        )
+
+    return Case("rotate", "256x200x200", make)
+
+
+def inverse() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 10_000, 4, 4) + 4 * np.eye(4, dtype=np.float32)
+        ours = session("polyop::InverseTRT", {"x": x}, threads)
+        tx = torch.from_numpy(x)
+        return Contest(
+            ours, {"torch linalg.inv": with_torch(lambda: torch.linalg.inv(tx))}, 2 * megabytes(x), tolerance=1e-2
+        )
+
+    return Case("inverse", "10,000 matrices of 4x4", make)
+
+
+def qkv_attention() -> Case:
+    def make(threads: int) -> Contest:
+        q, k, v = normal(0, 8, 900, 32), normal(1, 8, 900, 32), normal(2, 8, 900, 32)
+        ours = session("polyop::QKVTRT", {"q": q, "k": k, "v": v}, threads)
+        tq, tk, tv = (torch.from_numpy(t) for t in (q, k, v))
+        theirs = with_torch(lambda: F.scaled_dot_product_attention(tq, tk, tv))
+        return Contest(
+            ours, {"torch scaled_dot_product_attention": theirs}, megabytes(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32
+        )
+
+    return Case("qkv_attention", "8 x 900 queries, 900 keys, 32", make)
 
 
 def attention() -> Case:
@@ -1026,6 +1115,7 @@ CASES = [
     *ACCELERATED,
     roi_align(256, 200, 304, 1000, 7),
     roi_align(256, 50, 76, 300, 14),
+    tensorrt_roi_align(),
     roi_align_rotated(),
     multi_level_roi_align(),
     *(grid_sampler(mode, smooth) for mode in (0, 1, 2) for smooth in (True, False)),
@@ -1050,7 +1140,11 @@ CASES = [
     deform_conv(modulated=False),
     ms_deform_attn(900),
     ms_deform_attn(None),
+    ms_deform_attn_of_offsets(),
     attention(),
+    qkv_attention(),
+    rotate(),
+    inverse(),
     *(cumulative(name, dim) for name in ("cummax", "cummin") for dim in range(3)),
     *(corner_pool(mode) for mode in range(4)),
     instance_norm(),
@@ -1081,6 +1175,7 @@ CASES = [
     argsort(100_000),
     argsort(2**62),
     select_and_pad(),
+    *boxes3d.CASES,
     *(
         output_off_line(case)
         for case in (

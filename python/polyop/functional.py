@@ -16,6 +16,10 @@ from polyop._export import node_domain
 
 __all__ = [
     "ball_query",
+    "bev_pool",
+    "bev_pool_v2",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "corner_pool",
     "cummax",
     "cummin",
@@ -30,13 +34,20 @@ __all__ = [
     "knn_query",
     "modulated_deform_conv2d",
     "ms_deform_attn",
+    "ms_deform_attn_of_offsets",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_rotated",
     "node_domain",
+    "pillar_scatter",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "roi_align",
     "roi_align_rotated",
+    "roiaware_pool3d",
+    "roipoint_pool3d",
+    "rotate",
     "segment_csr",
     "soft_nms",
     "three_interpolate",
@@ -152,6 +163,25 @@ def ms_deform_attn(
     )
 
 
+def ms_deform_attn_of_offsets(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    reference_points: Tensor,
+    sampling_offsets: Tensor,
+    attention_weights: Tensor,
+) -> Tensor:
+    """The same of what BEVFormer's network makes: points [B, Q, 1, G * 2], offsets in pixels [B, Q, M, L * P * 2], logits
+    [B, Q, M, L * P] -> [B, Q, M, D]."""
+    return _ops.ms_deform_attn_of_offsets(
+        value, value_spatial_shapes, reference_points, sampling_offsets, attention_weights
+    )
+
+
+def rotate(img: Tensor, angle: Tensor, center: Tensor, interpolation: str = "bilinear") -> Tensor:
+    """`torchvision.transforms.functional.rotate` of img [C, H, W] by tensors: degrees [] and the point (x, y) [2]."""
+    return _ops.rotate(img, angle, center, interpolation=interpolation)
+
+
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummax`."""
     return _ops.cummax(input, dim=dim, mode="max")
@@ -160,6 +190,41 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummin`."""
     return _ops.cummax(input, dim=dim, mode="min")
+
+
+# ---- bird's eye view -------------------------------------------------------------------------------
+
+
+def bev_pool_v2(
+    depth: Tensor,
+    feat: Tensor,
+    ranks_depth: Tensor,
+    ranks_feat: Tensor,
+    ranks_bev: Tensor,
+    interval_starts: Tensor,
+    interval_lengths: Tensor,
+    out_height: int,
+    out_width: int,
+) -> Tensor:
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C]."""
+    return _ops.bev_pool(
+        depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths, out_height=out_height,
+        out_width=out_width,
+    )  # fmt: skip
+
+
+def bev_pool(
+    x: Tensor, geom_feats: Tensor, interval_lengths: Tensor, interval_starts: Tensor, b: int, d: int, h: int, w: int
+) -> Tensor:
+    """BEVFusion's pooling: features [P, C] of points at (row, column, layer, picture), by intervals -> [b, d, h, w, C]."""
+    return _ops.quick_cumsum(
+        x, geom_feats, interval_lengths, interval_starts, batch_size=b, dimension=d, height=h, width=w
+    )
+
+
+def pillar_scatter(features: Tensor, coors: Tensor, output_shape: int | Sequence[int], batch_size: int = 1) -> Tensor:
+    """PointPillarsScatter: features [P, C] of pillars at (picture, z, y, x) -> [batch_size, C, H, W]."""
+    return _ops.pillar_scatter(features, coors, None, dense_shape=_pair(output_shape), batch_size=batch_size)
 
 
 # ---- boxes -----------------------------------------------------------------------------------------
@@ -188,6 +253,26 @@ def soft_nms(
 def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The indices of the boxes [N, 5] (cx, cy, w, h, angle in radians) that stay, by falling score."""
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
+
+
+def nms3d(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d`: the indices of the boxes [N, 7] (x, y, z, dx, dy, dz, heading) that stay, by falling score."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold)
+
+
+def nms3d_normal(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d_normal`: `nms3d` of boxes whose headings are not looked at."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold, normal=1)
+
+
+def boxes_iou3d(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_iou3d`: the IoU of volumes of boxes [M, 7] and [N, 7], z that of the middle -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b)
+
+
+def boxes_overlap_bev(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_overlap_bev`: the area that boxes [M, 7] and [N, 7] share seen from above -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b, mode="overlap_bev")
 
 
 # ---- point clouds ----------------------------------------------------------------------------------
@@ -312,3 +397,31 @@ def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
 def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
     """`mmcv.ops.points_in_boxes_all`: 1 where a box [B, K, 7] holds a point [B, M, 3], else 0 -> [B, M, K]."""
     return _ops.points_in_boxes_all(points, boxes)
+
+
+def roipoint_pool3d(
+    points: Tensor, features: Tensor, boxes: Tensor, num_sampled_points: int = 512
+) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.RoIPointPool3d`: coordinates and features of the first points [B, N, 3] in each box [B, M, 7].
+
+    features [B, N, C] -> ([B, M, num_sampled_points, 3 + C], 1 for each box without points [B, M]).
+    """
+    return _ops.roipoint_pool3d(points, features, boxes, num_sampled_points=num_sampled_points)
+
+
+def roiaware_pool3d(
+    rois: Tensor,
+    points: Tensor,
+    features: Tensor,
+    out_size: int | Sequence[int],
+    max_pts_per_voxel: int = 128,
+    mode: str = "max",
+) -> Tensor:
+    """`mmcv.ops.RoIAwarePool3d`: features [N, C] of points [N, 3] pooled by the cells of boxes [R, 7] -> [R, x, y, z, C].
+
+    A cell takes its first max_pts_per_voxel - 1 points; mode "max" or "avg".
+    """
+    cells = [out_size] * 3 if isinstance(out_size, int) else list(out_size)
+    return _ops.roiaware_pool3d(
+        rois, points, features, out_size=cells, max_pts_per_voxel=max_pts_per_voxel, mode=mode
+    )  # fmt: skip

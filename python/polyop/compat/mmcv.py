@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from polyop import functional, get_onnxruntime_op_path, modules
 from polyop.functional import (
     ball_query,
+    boxes_iou3d,
+    boxes_overlap_bev,
     corner_pool,
     furthest_point_sample,
     furthest_point_sample_with_dist,
@@ -25,6 +27,8 @@ from polyop.functional import (
     grouping_operation,
     knn,
     modulated_deform_conv2d,
+    nms3d,
+    nms3d_normal,
     points_in_boxes_all,
     points_in_boxes_part,
     roi_align_rotated,
@@ -32,7 +36,14 @@ from polyop.functional import (
     three_nn,
     voxelization,
 )
-from polyop.modules import CornerPool, ModulatedDeformConv2d, ModulatedDeformConv2dPack, RoIAlignRotated
+from polyop.modules import (
+    CornerPool,
+    ModulatedDeformConv2d,
+    ModulatedDeformConv2dPack,
+    RoIAlignRotated,
+    RoIAwarePool3d,
+    RoIPointPool3d,
+)
 
 __all__ = [
     "CornerPool",
@@ -44,9 +55,13 @@ __all__ = [
     "MultiScaleDeformableAttention",
     "RoIAlign",
     "RoIAlignRotated",
+    "RoIAwarePool3d",
+    "RoIPointPool3d",
     "Voxelization",
     "ball_query",
     "batched_nms",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "corner_pool",
     "deform_conv2d",
     "dynamic_scatter",
@@ -59,6 +74,8 @@ __all__ = [
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_match",
     "nms_rotated",
     "points_in_boxes_all",
