@@ -157,9 +157,10 @@ NODES = [
     Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
          [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
     Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
-    Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
-    Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
-         {"dense_shape": [3, 4]}),
+    *(Node(f"{d}::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]})
+      for d in ("", "polyop")),
+    *(Node(f"{d}::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
+           {"dense_shape": [3, 4]}) for d in ("", "polyop")),
     *(Node(f"{d}::{name}", [x, offset, mask, weight, f(6)], convolved,
            {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "group": 1, "deformable_group": 2})
       for d in ("", "polyop") for name in ("ModulatedDeformConv2d",)),
@@ -180,8 +181,8 @@ NODES = [
       for d in ("", "TRT") for n in ("", "X") for mode in (0, 1)),
     *(Node(f"{d}::GridSampler2DTRT{n}", [x, f(2, 2, 5, 6) * 20 - 10], [(F32, (2, 4, 5, 6))],
            {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}) for d in ("", "polyop") for n in ("", "2")),
-    *(Node(f"::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
-           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for n in ("", "2")),
+    *(Node(f"{d}::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
+           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for d in ("", "polyop") for n in ("", "2")),
     *(Node(f"{d}::InverseTRT", [f(2, 3, 4, 4)], [(F32, (2, 3, 4, 4))]) for d in ("", "polyop")),
     *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
       for d in ("", "polyop") for n in ("", "2")),
