@@ -364,7 +364,7 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
     assert code == NOT_PROVIDED
     for text in (
         "float32[N, 4]",
-        "polyop (ONNX Runtime CPU, PyTorch CPU)",
+        "polyop (ONNX Runtime CPU, PyTorch CPU, OpenVINO CPU)",
         "ONNX Runtime contrib",
         "level=3",
         "deep::Hidden",

@@ -146,6 +146,37 @@ def test_gathers_of_points() -> None:
     assert torch.autograd.gradcheck(lambda f, w: polyop.three_interpolate(f, idx, w), (features, rand(2, 4, 3)))
 
 
+COORS = torch.tensor([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0], [0, 0, 2], [1, 0, 0]])
+
+
+@pytest.mark.parametrize("reduce", ["max", "mean", "sum"])
+def test_dynamic_scatter(reduce: str) -> None:
+    assert torch.autograd.gradcheck(lambda f: polyop.dynamic_scatter(f, COORS, reduce)[0], rand(6, 4))
+
+
+def test_the_first_of_equal_points_gets_the_gradient() -> None:
+    feats = torch.tensor([[1.0], [2], [1], [9], [1], [2]], requires_grad=True)
+    polyop.dynamic_scatter(feats, COORS)[0].sum().backward()
+    assert feats.grad.flatten().tolist() == [1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "mul", "div", "min", "max"])
+def test_segment_csr(reduce: str) -> None:
+    indptr = torch.tensor([1, 3, 3, 6])
+    assert torch.autograd.gradcheck(lambda x: polyop.segment_csr(x, indptr, reduce), rand(7, 3, low=0.5, high=1.5))
+
+
+@pytest.mark.parametrize("mode", ["max", "avg"])
+@pytest.mark.parametrize("most", [128, 3])
+def test_roiaware_pool3d(mode: str, most: int) -> None:
+    rois, points = rand(3, 7).detach() * 2, rand(40, 3).detach() * 3 - 1
+    pooled = polyop.roiaware_pool3d(rois, points, torch.ones(40, 1, dtype=torch.float64), (2, 1, 3), most, mode)
+    assert pooled.any()
+    assert torch.autograd.gradcheck(
+        lambda f: polyop.roiaware_pool3d(rois, points, f, (2, 1, 3), most, mode), rand(40, 2, low=-1)
+    )
+
+
 # ---- every formula: wherever the tensors are, whichever gradients are wanted -----------------------
 
 
@@ -204,8 +235,14 @@ CASES: dict[str, Case] = {
     ),
     "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
     "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
+    "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),
+    "segment_csr": ({"reduce": "mean"}, [plain(7, 3), torch.tensor([1, 3, 3, 6])]),
 }  # fmt: skip
+
+
+SIZED_BY_VALUES = {"dynamic_scatter"}  # without data there is no size of its outputs
 
 
 def operator_of(name: str) -> str:
@@ -246,7 +283,7 @@ def test_every_combination_of_wanted_gradients(name: str) -> None:
                 torch.testing.assert_close(own, all_, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SIZED_BY_VALUES])
 def test_on_meta(name: str) -> None:
     """Nothing is made on another device than the inputs'."""
     tensors = [t.to("meta") for t in CASES[name][1]]
