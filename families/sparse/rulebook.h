@@ -1,0 +1,216 @@
+// Which row of the input feeds which output at which place of the filter, by sorting and merging: no table of all
+// cells.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "core/context.h"
+#include "families/sparse/sparse_rule.h"
+#include "families/sparse/sparse_values.h"
+
+namespace polyop {
+
+/// A cell's number and the row that lies in it.
+template <class Cell>
+struct CellRow {
+  Cell cell;
+  int32_t row;
+};
+
+/// Sorts by cells below `limit`, stably (least significant digit first). The result lies in `items`.
+template <class Cell>
+void SortByCell(CellRow<Cell>* items, CellRow<Cell>* spare, int64_t count, int64_t limit) {
+  constexpr int kDigit = 11;
+  const auto rising = [](const CellRow<Cell>& a, const CellRow<Cell>& b) { return a.cell < b.cell; };
+  if (std::is_sorted(items, items + count, rising)) return;
+  const int bits = std::bit_width(static_cast<uint64_t>(limit));
+  CellRow<Cell>*from = items, *to = spare;
+  for (int shift = 0; shift < bits; shift += kDigit) {
+    int64_t places[1 << kDigit] = {};
+    const auto digit = [shift](const CellRow<Cell>& item) { return (item.cell >> shift) & ((1 << kDigit) - 1); };
+    for (int64_t n = 0; n < count; ++n) ++places[digit(from[n])];
+    int64_t before = 0;
+    for (int64_t& place : places) before += std::exchange(place, before);
+    for (int64_t n = 0; n < count; ++n) to[places[digit(from[n])]++] = from[n];
+    std::swap(from, to);
+  }
+  if (from != items) std::copy_n(from, count, items);
+}
+
+/// Cell is uint32_t where it can number all cells of the grid, else uint64_t.
+template <class Cell>
+class Rulebook {
+ public:
+  Rulebook(const Context& context, const SparseGrid& grid) : context_(context), grid_(grid) {}
+
+  /// Finds inputs and outputs. `indices` were checked.
+  template <class I>
+  Status Build(const I* indices, int64_t count) {
+    count_ = count;
+    items_.emplace(context_.Allocate<CellRow<Cell>>(count));
+    const Scratch<CellRow<Cell>> spare = context_.Allocate<CellRow<Cell>>(count);
+    cells_.emplace(context_.Allocate<Cell>(count + 1));
+    rows_.emplace(context_.Allocate<int32_t>(count));
+    if (!*items_ || !spare || !*cells_ || !*rows_) return OutOfMemory(count);
+    context_.ParallelFor(count, GrainFor(3.0), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const I* const row = indices + 4 * n;
+        const int64_t at[3] = {row[1], row[2], row[3]};
+        (*items_)[n] = {static_cast<Cell>(grid_.CellOf(row[0], at)), static_cast<int32_t>(n)};
+      }
+    });
+    SortByCell(items_->data(), spare.data(), count, grid_.cells());
+    // Of rows of one cell the first feeds.
+    for (int64_t n = 0; n < count; ++n) {
+      if (n > 0 && (*items_)[n].cell == (*items_)[n - 1].cell) continue;
+      (*cells_)[inputs_] = (*items_)[n].cell;
+      (*rows_)[inputs_++] = (*items_)[n].row;
+    }
+    (*cells_)[inputs_] = std::numeric_limits<Cell>::max();  // of no cell: the search ends there
+    return grid_.subm ? Status::Ok() : FindOutputs();
+  }
+
+  int64_t outputs() const { return grid_.subm ? count_ : num_outputs_; }
+
+  /// The cells of the outputs, unless they are the inputs' own.
+  template <class I>
+  void WriteOutputs(I* out_indices) const {
+    context_.ParallelFor(num_outputs_, GrainFor(10.0), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        int64_t at[3];
+        out_indices[4 * o] = static_cast<I>(Split((*out_cells_)[o], at));
+        for (int a = 0; a < 3; ++a) out_indices[4 * o + 1 + a] = static_cast<I>(at[a]);
+      }
+    });
+  }
+
+  /// pairs[offsets][outputs()]: the row that feeds each output, or -1.
+  void WritePairs(int32_t* pairs) const {
+    context_.ParallelFor(outputs(), kRun, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; o += kRun) WritePairsOf(o, std::min(end, o + kRun), pairs);
+    });
+  }
+
+ private:
+  static constexpr int64_t kRun = 512;  // outputs whose coordinates a task keeps
+
+  static Status OutOfMemory(int64_t rows) { return Internal("out of memory: ", rows, " cells"); }
+
+  // The coordinates in a cell's number; returns the picture.
+  int64_t Split(Cell cell, int64_t at[3]) const {
+    for (int a = 2; a >= 0; --a) {
+      const auto extent = static_cast<Cell>(grid_.extent(a));
+      at[a] = static_cast<int64_t>(cell % extent);
+      cell /= extent;
+    }
+    return static_cast<int64_t>(cell);
+  }
+
+  // A cell of the output is fed where on each axis a coordinate is: one axis after the other, the cells that each place
+  // of the filter makes of the sorted ones are sorted too, and are merged.
+  Status FindOutputs() {
+    std::optional<Scratch<Cell>> now;
+    now.emplace(context_.Allocate<Cell>(inputs_));
+    if (!*now) return OutOfMemory(inputs_);
+    std::copy_n(cells_->data(), inputs_, now->data());
+    int64_t count = inputs_;
+    for (int axis = 2; axis >= 0; --axis) {
+      const int64_t places = grid_.kernel[axis];
+      Scratch<Cell> moved = context_.Allocate<Cell>(count), merged = context_.Allocate<Cell>(count * places),
+                    next = context_.Allocate<Cell>(count * places);
+      if (!moved || !merged || !next) return OutOfMemory(count * places);
+      int64_t found = 0;
+      Cell *have = merged.data(), *free = next.data();
+      for (int64_t r = 0; r < places; ++r) {
+        const int64_t fed = Move(now->span().first(static_cast<size_t>(count)), axis, r, moved.data());
+        found = std::set_union(have, have + found, moved.data(), moved.data() + fed, free) - free;
+        std::swap(have, free);
+      }
+      now.emplace(std::move(have == merged.data() ? merged : next));
+      count = found;
+    }
+    if (count > INT32_MAX) return InvalidArgument("there are ", count, " outputs, which must fit 32 bits");
+    num_outputs_ = count;
+    out_cells_.emplace(std::move(*now));
+    return Status::Ok();
+  }
+
+  // The cells that those of the input feed at place `r` of one axis.
+  int64_t Move(std::span<const Cell> cells, int axis, int64_t r, Cell* to) const {
+    Cell step = 1;
+    for (int a = 2; a > axis; --a) step *= static_cast<Cell>(grid_.extent(a));
+    const auto extent = static_cast<Cell>(grid_.extent(axis));
+    int64_t count = 0;
+    for (const Cell cell : cells) {
+      const auto i = static_cast<int64_t>(cell / step % extent);
+      int64_t o;
+      if (grid_.OutputOf(axis, i, r, &o)) to[count++] = cell + static_cast<Cell>(o - i) * step;
+    }
+    return count;
+  }
+
+  // For rising outputs the cells that feed them at one place of the filter rise, too: both are walked along once.
+  void WritePairsOf(int64_t begin, int64_t end, int32_t* pairs) const {
+    const int64_t total = outputs();
+    int64_t picture[kRun], at[kRun][3];
+    Cell line[kRun];  // the cell of the input before the first of its line along x, or kNone
+    constexpr Cell kNone = std::numeric_limits<Cell>::max();
+    for (int64_t o = begin; o < end; ++o) {
+      picture[o - begin] = Split(grid_.subm ? (*items_)[o].cell : (*out_cells_)[o], at[o - begin]);
+    }
+    for (int64_t f = 0; f < grid_.offsets(); f += grid_.kernel[2]) {
+      const int64_t rz = f / grid_.kernel[2] / grid_.kernel[1], ry = f / grid_.kernel[2] % grid_.kernel[1];
+      for (int64_t o = 0; o < end - begin; ++o) {
+        int64_t from[3] = {};
+        const bool inside = grid_.InputOf(0, at[o][0], rz, &from[0]) && grid_.InputOf(1, at[o][1], ry, &from[1]);
+        line[o] = inside ? static_cast<Cell>(grid_.CellOf(picture[o], from)) : kNone;
+      }
+      for (int64_t rx = 0; rx < grid_.kernel[2]; ++rx) {
+        int32_t* const to = pairs + (f + rx) * total;
+        const Cell* at_cell = nullptr;
+        for (int64_t o = begin; o < end; ++o) {
+          int64_t x;
+          int32_t found = -1;
+          if (line[o - begin] != kNone && grid_.InputOf(2, at[o - begin][2], rx, &x)) {
+            const Cell cell = line[o - begin] + static_cast<Cell>(x);
+            if (at_cell == nullptr) at_cell = std::lower_bound(cells_->data(), cells_->data() + inputs_, cell);
+            while (*at_cell < cell) ++at_cell;
+            if (*at_cell == cell) found = (*rows_)[at_cell - cells_->data()];
+          }
+          to[grid_.subm ? (*items_)[o].row : o] = found;
+        }
+      }
+    }
+    if (!grid_.subm) return;
+    for (int64_t o = begin; o < end; ++o) {  // of its centre every output has its own row
+      const int32_t row = (*items_)[o].row;
+      pairs[grid_.offsets() / 2 * total + row] = row;
+    }
+  }
+
+  const Context& context_;
+  const SparseGrid grid_;
+  int64_t count_ = 0, inputs_ = 0, num_outputs_ = 0;
+  std::optional<Scratch<CellRow<Cell>>> items_;  // sorted
+  std::optional<Scratch<Cell>> cells_;           // sorted, each once; one more behind the last
+  std::optional<Scratch<int32_t>> rows_;         // of `cells_`
+  std::optional<Scratch<Cell>> out_cells_;
+};
+
+/// Checks the indices and calls then(rulebook), whose cells are as narrow as can be.
+template <class I, class Then>
+Status WithRulebook(const Context& context, const SparseGrid& grid, const I* indices, int64_t count, const Then& then) {
+  POLYOP_RETURN_IF_ERROR(CheckCells(grid, indices, count));
+  const auto build = [&](auto cell) {
+    Rulebook<decltype(cell)> rulebook(context, grid);
+    POLYOP_RETURN_IF_ERROR(rulebook.Build(indices, count));
+    return then(rulebook);
+  };
+  return grid.cells() < UINT32_MAX ? build(uint32_t{}) : build(uint64_t{});
+}
+
+}  // namespace polyop
