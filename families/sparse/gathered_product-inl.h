@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "families/sparse/activation.h"
+#include "hwy/cache_control.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
@@ -21,7 +22,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 /// Outputs whose sums a task keeps, at most: many enough that few groups of pairs are not full, few enough for L2.
-constexpr int64_t kMostSparseRows = 512;
+constexpr int64_t kMostSparseRows = 1024;
 
 /// The filter's matrices, [offset][panel][channel][width of a panel].
 struct SparseFilters {
@@ -91,6 +92,14 @@ class PairGroups {
   int64_t count() const { return count_; }
   int32_t in(int64_t i) const { return in_[i]; }
   int32_t out(int64_t i) const { return out_[i]; }
+  /// Asks for the rows of the group that begins at `i`.
+  HWY_INLINE void Prefetch(int64_t i, const float* features, int64_t channels, int64_t depth) const {
+    for (int64_t r = i; r < i + kGemmRows; ++r) {
+      if (in_[r] == kNone) return;
+      const float* const row = features + in_[r] * channels;
+      for (int64_t c = 0; c < depth; c += 16) hwy::Prefetch(row + c);
+    }
+  }
 
  private:
   int64_t count_ = 0, group_ = 0;  // groups before those that are kept
@@ -111,6 +120,7 @@ HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset,
       for (int64_t g = 0; g < groups.count(); g += kGemmRows) {
         const float* rows[kGemmRows];
         float* to[kGemmRows];
+        if (g + kGemmRows < groups.count()) groups.Prefetch(g + kGemmRows, features + first, channels, depth);
         for (int r = 0; r < kGemmRows; ++r) {
           const int32_t in = groups.in(g + r), out = groups.out(g + r);
           rows[r] = in == PairGroups::kNone ? zeros : features + in * channels + first;

@@ -90,6 +90,8 @@ class Rulebook {
 
   /// pairs[offsets][outputs()]: the row that feeds each output, or -1.
   void WritePairs(int32_t* pairs) const {
+    context_.ParallelFor(grid_.offsets() * outputs(), GrainFor(0.2),
+                         [&](int64_t begin, int64_t end) { std::fill(pairs + begin, pairs + end, -1); });
     context_.ParallelFor(outputs(), kRun, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; o += kRun) WritePairsOf(o, std::min(end, o + kRun), pairs);
     });
@@ -154,42 +156,37 @@ class Rulebook {
   }
 
   // For rising outputs the cells that feed them at one place of the filter rise, too: both are walked along once.
+  // Places that lie side by side along x are looked for together.
   void WritePairsOf(int64_t begin, int64_t end, int32_t* pairs) const {
-    const int64_t total = outputs();
-    int64_t picture[kRun], at[kRun][3];
-    Cell line[kRun];  // the cell of the input before the first of its line along x, or kNone
-    constexpr Cell kNone = std::numeric_limits<Cell>::max();
-    for (int64_t o = begin; o < end; ++o) {
-      picture[o - begin] = Split(grid_.subm ? (*items_)[o].cell : (*out_cells_)[o], at[o - begin]);
+    const int64_t total = outputs(), size = end - begin, width = grid_.dilation[2] == 1 ? grid_.kernel[2] : 1;
+    int64_t picture[kRun], at[kRun][3], row[kRun];
+    for (int64_t o = 0; o < size; ++o) {
+      const Cell cell = grid_.subm ? (*items_)[begin + o].cell : (*out_cells_)[begin + o];
+      row[o] = grid_.subm ? (*items_)[begin + o].row : begin + o;
+      picture[o] = Split(cell, at[o]);
     }
-    for (int64_t f = 0; f < grid_.offsets(); f += grid_.kernel[2]) {
-      const int64_t rz = f / grid_.kernel[2] / grid_.kernel[1], ry = f / grid_.kernel[2] % grid_.kernel[1];
-      for (int64_t o = 0; o < end - begin; ++o) {
-        int64_t from[3] = {};
-        const bool inside = grid_.InputOf(0, at[o][0], rz, &from[0]) && grid_.InputOf(1, at[o][1], ry, &from[1]);
-        line[o] = inside ? static_cast<Cell>(grid_.CellOf(picture[o], from)) : kNone;
-      }
-      for (int64_t rx = 0; rx < grid_.kernel[2]; ++rx) {
-        int32_t* const to = pairs + (f + rx) * total;
-        const Cell* at_cell = nullptr;
-        for (int64_t o = begin; o < end; ++o) {
-          int64_t x;
-          int32_t found = -1;
-          if (line[o - begin] != kNone && grid_.InputOf(2, at[o - begin][2], rx, &x)) {
-            const Cell cell = line[o - begin] + static_cast<Cell>(x);
-            if (at_cell == nullptr) at_cell = std::lower_bound(cells_->data(), cells_->data() + inputs_, cell);
-            while (*at_cell < cell) ++at_cell;
-            if (*at_cell == cell) found = (*rows_)[at_cell - cells_->data()];
-          }
-          to[grid_.subm ? (*items_)[o].row : o] = found;
+    for (int64_t f = 0; f < grid_.offsets(); f += width) {
+      int64_t r[3];
+      grid_.Split(f, r);
+      int32_t* const to = pairs + (f - r[2]) * total;  // of place 0 along x
+      const Cell* next = nullptr;
+      for (int64_t o = 0; o < size; ++o) {
+        int64_t from[3] = {}, last;
+        if (!grid_.InputOf(0, at[o][0], r[0], &from[0]) || !grid_.InputOf(1, at[o][1], r[1], &from[1])) continue;
+        const auto line = static_cast<Cell>(grid_.CellOf(picture[o], from));
+        if (!grid_.InputsOf(2, at[o][2], r[2], width, &from[2], &last)) continue;
+        const Cell low = line + static_cast<Cell>(from[2]), high = line + static_cast<Cell>(last);
+        if (next == nullptr) next = std::lower_bound(cells_->data(), cells_->data() + inputs_, low);
+        while (*next < low) ++next;
+        for (const Cell* cell = next; *cell <= high; ++cell) {
+          const int64_t k = grid_.PlaceOf(2, static_cast<int64_t>(*cell - line), at[o][2]);
+          if (k >= 0) to[k * total + row[o]] = (*rows_)[cell - cells_->data()];
         }
       }
     }
     if (!grid_.subm) return;
-    for (int64_t o = begin; o < end; ++o) {  // of its centre every output has its own row
-      const int32_t row = (*items_)[o].row;
-      pairs[grid_.offsets() / 2 * total + row] = row;
-    }
+    int32_t* const centre = pairs + grid_.offsets() / 2 * total;
+    for (int64_t o = 0; o < size; ++o) centre[row[o]] = static_cast<int32_t>(row[o]);
   }
 
   const Context& context_;

@@ -48,13 +48,6 @@ class KeyRuns {
   const int64_t* before_ = nullptr;
 };
 
-/// The place of offset `f` of the filter.
-POLYOP_HD inline void SplitOffset(const SparseGrid& grid, int64_t f, int64_t r[3]) {
-  r[2] = f % grid.kernel[2];
-  r[1] = f / grid.kernel[2] % grid.kernel[1];
-  r[0] = f / grid.kernel[2] / grid.kernel[1];
-}
-
 /// Where the outputs go. `out_indices` has room for `most` rows; `*count` will be the number of outputs, and the width
 /// of `pairs`.
 template <class I>
@@ -87,7 +80,7 @@ Status FindSubmanifold(const CudaContext& cuda, const SparseGrid& grid, const I*
   return ForEach(cuda, offsets * rows, [=] POLYOP_DEVICE(int64_t i) {
     int64_t o, r[3];
     const int64_t f = by_rows.Split(i, &o);
-    SplitOffset(grid, f, r);
+    grid.Split(f, r);
     const I* const row = indices + 4 * o;
     int64_t from[3];
     bool inside = grid.Contains(row) && f != offsets / 2;
@@ -124,7 +117,7 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
   const Divider by_rows(rows);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.count, [=] POLYOP_DEVICE(int64_t i) {
     int64_t n, r[3], to[3];
-    SplitOffset(grid, by_rows.Split(i, &n), r);
+    grid.Split(by_rows.Split(i, &n), r);
     const I* const row = indices + 4 * n;
     bool inside = grid.Contains(row);
     for (int a = 0; a < 3; ++a) inside = inside && grid.OutputOf(a, row[a + 1], r[a], &to[a]);

@@ -17,6 +17,12 @@ struct SparseGrid {
   bool subm, transpose;
 
   POLYOP_HD int64_t offsets() const { return kernel[0] * kernel[1] * kernel[2]; }
+  /// The place of offset `f` of the filter.
+  POLYOP_HD void Split(int64_t f, int64_t r[3]) const {
+    r[2] = f % kernel[2];
+    r[1] = f / kernel[2] % kernel[1];
+    r[0] = f / kernel[2] / kernel[1];
+  }
   /// The extent of an axis in which cells of input and of output have their numbers.
   POLYOP_HD int64_t extent(int axis) const { return in[axis] > out[axis] ? in[axis] : out[axis]; }
   /// Numbers of cells are below it; they rise with (picture, z, y, x).
@@ -38,6 +44,29 @@ struct SparseGrid {
   /// The coordinate of the output that coordinate `i` of the input feeds there.
   POLYOP_HD bool OutputOf(int axis, int64_t i, int64_t r, int64_t* o) const {
     return (transpose ? Widen(axis, i, r, o) : Narrow(axis, i, r, o)) && *o < out[axis];
+  }
+  /// The places [first, first + count) of the filter on an axis have their inputs within [*low, *high], which lies in
+  /// the grid; false if there are none.
+  POLYOP_HD bool InputsOf(int axis, int64_t o, int64_t first, int64_t count, int64_t* low, int64_t* high) const {
+    const int64_t near = first * dilation[axis], far = (first + count - 1) * dilation[axis];
+    if (transpose) {
+      const int64_t steps = o + padding[axis] - far;
+      if (o + padding[axis] < near) return false;
+      *low = steps > 0 ? (steps + stride[axis] - 1) / stride[axis] : 0;
+      *high = (o + padding[axis] - near) / stride[axis];
+    } else {
+      *low = o * stride[axis] - padding[axis] + near;
+      *high = *low - near + far;
+      if (*low < 0) *low = 0;
+    }
+    if (*high >= in[axis]) *high = in[axis] - 1;
+    return *low <= *high;
+  }
+  /// The place at which coordinate `i` of the input feeds coordinate `o` of the output, or -1.
+  POLYOP_HD int64_t PlaceOf(int axis, int64_t i, int64_t o) const {
+    const int64_t steps = padding[axis] + (transpose ? o - i * stride[axis] : i - o * stride[axis]);
+    const int64_t r = dilation[axis] == 1 ? steps : steps / dilation[axis];
+    return steps >= 0 && r * dilation[axis] == steps && r < kernel[axis] ? r : -1;
   }
 
  private:
