@@ -450,8 +450,9 @@ def sparse_products(operator: str) -> Case:
             feeds |= {"pairs": table, "mask": np.zeros((len(voxels), 1), np.int32), "order": order}
             ours = session("autoware::ImplicitGemm", feeds, threads, attributes={"is_subm": 1})
         else:
-            made = session("autoware::GetIndicePairs", {"indices": voxels}, threads, ["c", "p", "n", "o"],
-                           attributes=sparse_attributes(True))()  # fmt: skip
+            lists = session("autoware::GetIndicePairs", {"indices": voxels}, threads, ["c", "p", "n", "o"],
+                            attributes=sparse_attributes(True))  # fmt: skip
+            made = [value.numpy() for value in lists()]
             feeds |= {"pairs": made[1], "counts": made[2], "number": made[3]}
             ours = session("autoware::IndiceConv", feeds, threads, attributes={"is_subm": 1})
         tf, tw = torch.from_numpy(features), torch.from_numpy(filters).view(channels, 27, channels)
