@@ -107,8 +107,8 @@ class PairGroups {
   int32_t in_[kCapacity], out_[kCapacity];
 };
 
-// sums[out] += features[in] * the matrix of one offset, for all groups. Pairs of none have the row `zeros` and the sums
-// `spare`.
+// sums[out] += features[in] * the matrix of one offset, for all groups. Pairs of none have the row `zeros`, of
+// kGemmDepthBlock channels, and the sums `spare`.
 template <int kVectors>
 HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
                                    const float* features, const float* zeros, float* sums, float* spare) {
@@ -188,7 +188,7 @@ Status GatheredProduct(const Context& context, const Tensor<const T, 2>& feature
   const int64_t blocks = (rows + block_rows - 1) / block_rows, per_task = (block_rows + 1) * stride;
   const Scratch<float> weights = context.Allocate<float>(offsets * channels * stride);
   const Scratch<float> widened = context.Allocate<float>(kWiden ? features.size() : 0);
-  const Scratch<float> biases = context.Allocate<float>(stride), zeros = context.Allocate<float>(channels);
+  const Scratch<float> biases = context.Allocate<float>(stride), zeros = context.Allocate<float>(kGemmDepthBlock);
   const int64_t tasks = Context::NumTasks(blocks, 1);
   const Scratch<float> sums = context.Allocate<float>(tasks * per_task);
   const Scratch<PairGroups> groups = context.Allocate<PairGroups>(tasks);
@@ -203,7 +203,7 @@ Status GatheredProduct(const Context& context, const Tensor<const T, 2>& feature
     });
     from = widened.data();
   }
-  std::fill_n(zeros.data(), channels, 0.0f);
+  std::fill_n(zeros.data(), kGemmDepthBlock, 0.0f);
   std::fill_n(biases.data(), stride, 0.0f);
   for (int64_t k = 0; bias != nullptr && k < outputs; ++k) biases[k] = ToFloat(bias[k]);
 
