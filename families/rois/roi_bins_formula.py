@@ -62,9 +62,13 @@ def _pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
 
 
 def pool_upright(
-    input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str, aligned: int
-) -> Tensor:
-    """Boxes (x1, y1, x2, y2) [R, 4] in pixels of `input` [N, C, H, W], of the pictures [R] -> [R, C, oh, ow]."""
+    input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str, aligned: int,
+    weighted: bool = False,
+) -> Tensor:  # fmt: skip
+    """Boxes (x1, y1, x2, y2) [R, 4] in pixels of `input` [N, C, H, W], of the pictures [R] -> [R, C, oh, ow].
+
+    With `weighted` the greatest weighted pixel of a sample is pooled instead of the sample.
+    """
     corners = corners - (0.5 if aligned else 0.0)
     size = corners[:, 2:] - corners[:, :2]
     size = size if aligned else size.clamp(min=1)
@@ -75,7 +79,7 @@ def pool_upright(
         x = _bin_samples(start[:, 0], extent[:, 0], bins[1], nx, counts[:, 1])[:, None, :, None, :]
         y, x = torch.broadcast_tensors(y, x)
         index = picture[which].long()[:, None, None, None, None].expand_as(y)
-        return _pool_bins(bilinear(input, index, y, x, clamp=True), counts, mode)
+        return _pool_bins(bilinear(input, index, y, x, clamp=True, largest=weighted), counts, mode)
 
     return _by_samples(size.flip(1), bins, sampling_ratio, pool)
 

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from polyop import functional, get_onnxruntime_op_path, modules, sparse
 from polyop.functional import (
     ball_query,
+    boxes_iou3d,
+    boxes_overlap_bev,
     corner_pool,
     furthest_point_sample,
     furthest_point_sample_with_dist,
@@ -25,24 +27,37 @@ from polyop.functional import (
     grouping_operation,
     knn,
     modulated_deform_conv2d,
+    nms3d,
+    nms3d_normal,
     points_in_boxes_all,
     points_in_boxes_part,
     roi_align_rotated,
     three_interpolate,
     three_nn,
+    voxelization,
 )
-from polyop.modules import CornerPool, ModulatedDeformConv2d, ModulatedDeformConv2dPack, RoIAlignRotated
+from polyop.modules import (
+    CornerPool,
+    ModulatedDeformConv2d,
+    ModulatedDeformConv2dPack,
+    RoIAlignRotated,
+    RoIAwarePool3d,
+    RoIPointPool3d,
+)
 from polyop.sparse import SparseConvTensor, SparseMaxPool2d, SparseMaxPool3d, SparseModule, SparseSequential
 
 __all__ = [
     "CornerPool",
     "DeformConv2d",
     "DeformConv2dPack",
+    "DynamicScatter",
     "ModulatedDeformConv2d",
     "ModulatedDeformConv2dPack",
     "MultiScaleDeformableAttention",
     "RoIAlign",
     "RoIAlignRotated",
+    "RoIAwarePool3d",
+    "RoIPointPool3d",
     "SparseConv2d",
     "SparseConv3d",
     "SparseConvTensor",
@@ -54,10 +69,14 @@ __all__ = [
     "SparseSequential",
     "SubMConv2d",
     "SubMConv3d",
+    "Voxelization",
     "ball_query",
     "batched_nms",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "corner_pool",
     "deform_conv2d",
+    "dynamic_scatter",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
     "gather_points",
@@ -67,6 +86,8 @@ __all__ = [
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_match",
     "nms_rotated",
     "points_in_boxes_all",
@@ -77,6 +98,7 @@ __all__ = [
     "soft_nms",
     "three_interpolate",
     "three_nn",
+    "voxelization",
 ]
 
 
@@ -219,6 +241,50 @@ def multi_scale_deformable_attn(
     return functional.ms_deform_attn(
         value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
     )
+
+
+# ---- voxels ----------------------------------------------------------------------------------------
+
+
+def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor]:
+    """(features [M, C] of voxels, their coors [M, 3]); the coors of points [N, 3] are negative where there is none."""
+    return functional.dynamic_scatter(feats, coors, reduce_type)[:2]
+
+
+class Voxelization(nn.Module):
+    """`voxelization` as a layer; max_voxels is one number, or a pair for training and testing."""
+
+    def __init__(
+        self,
+        voxel_size: Sequence[float],
+        point_cloud_range: Sequence[float],
+        max_num_points: int,
+        max_voxels: int | tuple[int, int] = 20000,
+        deterministic: bool = True,
+    ) -> None:
+        super().__init__()
+        self.voxel_size, self.point_cloud_range, self.max_num_points = voxel_size, point_cloud_range, max_num_points
+        self.max_voxels = max_voxels if isinstance(max_voxels, tuple) else (max_voxels, max_voxels)
+        self.deterministic = deterministic
+        low, high = (torch.tensor(point_cloud_range[i : i + 3], dtype=torch.float32) for i in (0, 3))
+        self.grid_size = ((high - low) / torch.tensor(voxel_size, dtype=torch.float32)).round().long()
+        self.pcd_shape = [*self.grid_size[:2].tolist(), 1][::-1]
+
+    def forward(self, input: Tensor) -> tuple[Tensor, Tensor, Tensor] | Tensor:
+        most = self.max_voxels[0 if self.training else 1]
+        return voxelization(input, self.voxel_size, self.point_cloud_range, self.max_num_points, most)
+
+
+class DynamicScatter(nn.Module):
+    """`dynamic_scatter` as a layer, of coors [N, 3] or, with the picture first, [N, 4]."""
+
+    def __init__(self, voxel_size: Sequence[float], point_cloud_range: Sequence[float], average_points: bool) -> None:
+        super().__init__()
+        self.voxel_size, self.point_cloud_range = voxel_size, point_cloud_range
+        self.average_points = average_points
+
+    def forward(self, points: Tensor, coors: Tensor) -> tuple[Tensor, Tensor]:
+        return dynamic_scatter(points.contiguous(), coors.contiguous(), "mean" if self.average_points else "max")
 
 
 # ---- boxes -----------------------------------------------------------------------------------------
