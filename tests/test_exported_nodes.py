@@ -192,9 +192,10 @@ NODES = [
     Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
          [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
     Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
-    Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
-    Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
-         {"dense_shape": [3, 4]}),
+    *(Node(f"{d}::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]})
+      for d in ("", "polyop")),
+    *(Node(f"{d}::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
+           {"dense_shape": [3, 4]}) for d in ("", "polyop")),
     Node("polyop::HardVoxelize", [f(30, 4)], [(F32, None), (I32, None), (I32, None)], voxels),
     Node("polyop::HardVoxelize", [f(2, 30, 4)], [(F32, (2, 8, 3, 4)), (I32, (2, 8, 3)), (I32, (2, 8)), (I32, (2,))],
          {**voxels, "return_voxel_num": 1}),
@@ -208,8 +209,8 @@ NODES = [
     *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
-    *(Node("::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
-      for rows, t in ((3, I32), (7, I64))),
+    *(Node(f"{d}::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
+      for d in ("", "polyop") for rows, t in ((3, I32), (7, I64))),
     *(Node(f"{d}::DecodeBbox3DPlugin", [f(2, 3, 4, 6), f(2, 3, 4, 14), f(2, 3, 4, 4)], [(F32, (2, 24, 9)), (I32, (2,))], decoded)
       for d in ("", "polyop")),
     Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5}),
@@ -239,8 +240,8 @@ NODES = [
       for d in ("", "TRT") for n in ("", "X") for mode in (0, 1)),
     *(Node(f"{d}::GridSampler2DTRT{n}", [x, f(2, 2, 5, 6) * 20 - 10], [(F32, (2, 4, 5, 6))],
            {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}) for d in ("", "polyop") for n in ("", "2")),
-    *(Node(f"::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
-           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for n in ("", "2")),
+    *(Node(f"{d}::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
+           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for d in ("", "polyop") for n in ("", "2")),
     *(Node(f"{d}::InverseTRT", [f(2, 3, 4, 4)], [(F32, (2, 3, 4, 4))]) for d in ("", "polyop")),
     *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
       for d in ("", "polyop") for n in ("", "2")),
