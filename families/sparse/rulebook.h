@@ -3,72 +3,44 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <optional>
-#include <type_traits>
+#include <utility>
 
 #include "core/context.h"
 #include "families/sparse/sparse_rule.h"
 #include "families/sparse/sparse_values.h"
+#include "kernels/cpu/radix_sort.h"
 
 namespace polyop {
-
-/// A cell's number and the row that lies in it.
-template <class Cell>
-struct CellRow {
-  Cell cell;
-  int32_t row;
-};
-
-/// Sorts by cells below `limit`, stably (least significant digit first). The result lies in `items`.
-template <class Cell>
-void SortByCell(CellRow<Cell>* items, CellRow<Cell>* spare, int64_t count, int64_t limit) {
-  constexpr int kDigit = 11;
-  const auto rising = [](const CellRow<Cell>& a, const CellRow<Cell>& b) { return a.cell < b.cell; };
-  if (std::is_sorted(items, items + count, rising)) return;
-  const int bits = std::bit_width(static_cast<uint64_t>(limit));
-  CellRow<Cell>*from = items, *to = spare;
-  for (int shift = 0; shift < bits; shift += kDigit) {
-    int64_t places[1 << kDigit] = {};
-    const auto digit = [shift](const CellRow<Cell>& item) { return (item.cell >> shift) & ((1 << kDigit) - 1); };
-    for (int64_t n = 0; n < count; ++n) ++places[digit(from[n])];
-    int64_t before = 0;
-    for (int64_t& place : places) before += std::exchange(place, before);
-    for (int64_t n = 0; n < count; ++n) to[places[digit(from[n])]++] = from[n];
-    std::swap(from, to);
-  }
-  if (from != items) std::copy_n(from, count, items);
-}
 
 /// Cell is uint32_t where it can number all cells of the grid, else uint64_t.
 template <class Cell>
 class Rulebook {
  public:
-  Rulebook(const Context& context, const SparseGrid& grid) : context_(context), grid_(grid) {}
+  Rulebook(const Context& context, const SparseGrid& grid, int64_t count)
+      : context_(context), grid_(grid), count_(count), sorted_(context, count) {}
 
-  /// Finds inputs and outputs. `indices` were checked.
+  /// Finds inputs and outputs. The indices, one for each of `count`, were checked.
   template <class I>
-  Status Build(const I* indices, int64_t count) {
-    count_ = count;
-    items_.emplace(context_.Allocate<CellRow<Cell>>(count));
-    const Scratch<CellRow<Cell>> spare = context_.Allocate<CellRow<Cell>>(count);
-    cells_.emplace(context_.Allocate<Cell>(count + 1));
-    rows_.emplace(context_.Allocate<int32_t>(count));
-    if (!*items_ || !spare || !*cells_ || !*rows_) return OutOfMemory(count);
-    context_.ParallelFor(count, GrainFor(3.0), [&](int64_t begin, int64_t end) {
+  Status Build(const I* indices) {
+    cells_.emplace(context_.Allocate<Cell>(count_ + 1));
+    rows_.emplace(context_.Allocate<int32_t>(count_));
+    if (!sorted_ || !*cells_ || !*rows_) return OutOfMemory(count_);
+    context_.ParallelFor(count_, GrainFor(3.0), [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         const I* const row = indices + 4 * n;
         const int64_t at[3] = {row[1], row[2], row[3]};
-        (*items_)[n] = {static_cast<Cell>(grid_.CellOf(row[0], at)), static_cast<int32_t>(n)};
+        sorted_.keys()[n] = static_cast<uint64_t>(grid_.CellOf(row[0], at));
+        sorted_.values()[n] = static_cast<int32_t>(n);
       }
     });
-    SortByCell(items_->data(), spare.data(), count, grid_.cells());
+    POLYOP_RETURN_IF_ERROR(sorted_.Sort(count_));
     // Of rows of one cell the first feeds.
-    for (int64_t n = 0; n < count; ++n) {
-      if (n > 0 && (*items_)[n].cell == (*items_)[n - 1].cell) continue;
-      (*cells_)[inputs_] = (*items_)[n].cell;
-      (*rows_)[inputs_++] = (*items_)[n].row;
+    for (int64_t n = 0; n < count_; ++n) {
+      if (n > 0 && sorted_.keys()[n] == sorted_.keys()[n - 1]) continue;
+      (*cells_)[inputs_] = static_cast<Cell>(sorted_.keys()[n]);
+      (*rows_)[inputs_++] = sorted_.values()[n];
     }
     (*cells_)[inputs_] = std::numeric_limits<Cell>::max();  // of no cell: the search ends there
     return grid_.subm ? Status::Ok() : FindOutputs();
@@ -161,8 +133,8 @@ class Rulebook {
     const int64_t total = outputs(), size = end - begin, width = grid_.dilation[2] == 1 ? grid_.kernel[2] : 1;
     int64_t picture[kRun], at[kRun][3], row[kRun];
     for (int64_t o = 0; o < size; ++o) {
-      const Cell cell = grid_.subm ? (*items_)[begin + o].cell : (*out_cells_)[begin + o];
-      row[o] = grid_.subm ? (*items_)[begin + o].row : begin + o;
+      const Cell cell = grid_.subm ? static_cast<Cell>(sorted_.keys()[begin + o]) : (*out_cells_)[begin + o];
+      row[o] = grid_.subm ? sorted_.values()[begin + o] : begin + o;
       picture[o] = Split(cell, at[o]);
     }
     for (int64_t f = 0; f < grid_.offsets(); f += width) {
@@ -191,10 +163,11 @@ class Rulebook {
 
   const Context& context_;
   const SparseGrid grid_;
-  int64_t count_ = 0, inputs_ = 0, num_outputs_ = 0;
-  std::optional<Scratch<CellRow<Cell>>> items_;  // sorted
-  std::optional<Scratch<Cell>> cells_;           // sorted, each once; one more behind the last
-  std::optional<Scratch<int32_t>> rows_;         // of `cells_`
+  const int64_t count_;
+  int64_t inputs_ = 0, num_outputs_ = 0;
+  RadixSort sorted_;                      // cells and rows of all indices
+  std::optional<Scratch<Cell>> cells_;    // sorted, each once; one more behind the last
+  std::optional<Scratch<int32_t>> rows_;  // of `cells_`
   std::optional<Scratch<Cell>> out_cells_;
 };
 
@@ -203,8 +176,8 @@ template <class I, class Then>
 Status WithRulebook(const Context& context, const SparseGrid& grid, const I* indices, int64_t count, const Then& then) {
   POLYOP_RETURN_IF_ERROR(CheckCells(grid, indices, count));
   const auto build = [&](auto cell) {
-    Rulebook<decltype(cell)> rulebook(context, grid);
-    POLYOP_RETURN_IF_ERROR(rulebook.Build(indices, count));
+    Rulebook<decltype(cell)> rulebook(context, grid, count);
+    POLYOP_RETURN_IF_ERROR(rulebook.Build(indices));
     return then(rulebook);
   };
   return grid.cells() < UINT32_MAX ? build(uint32_t{}) : build(uint64_t{});

@@ -10,44 +10,6 @@
 
 namespace polyop {
 
-/// Runs of equal keys among sorted ones, numbered.
-class KeyRuns {
- public:
-  /// Keys from `none` on are in no run.
-  static Status Find(const CudaContext& cuda, const SortPairs& sorted, uint64_t none, int64_t* total, KeyRuns* runs) {
-    const int64_t count = sorted.count, words = BlocksFor(count, 64);
-    uint64_t* const firsts = cuda.Allocate<uint64_t>(words);
-    int64_t* const before = cuda.Allocate<int64_t>(words);
-    const uint64_t* const keys = sorted.keys;
-    POLYOP_RETURN_IF_ERROR(ForEach(cuda, words, [=] POLYOP_DEVICE(int64_t w) {
-      uint64_t word = 0;
-      for (int64_t i = w * 64; i < w * 64 + 64 && i < count; ++i) {
-        const bool first = keys[i] < none && (i == 0 || keys[i - 1] != keys[i]);
-        word |= static_cast<uint64_t>(first) << (i % 64);
-      }
-      firsts[w] = word;
-    }));
-    *runs = {firsts, before};
-    return PrefixSums(
-        cuda, words, [=] POLYOP_HD(int64_t w) { return static_cast<int64_t>(PopCount(firsts[w])); }, before, total);
-  }
-
-  POLYOP_HD bool IsFirst(int64_t i) const { return (firsts_[i / 64] >> (i % 64) & 1) != 0; }
-  /// The number of the run that the key at `i` belongs to.
-  POLYOP_HD int64_t RunOf(int64_t i) const {
-    const uint64_t up_to_here = firsts_[i / 64] << (63 - i % 64);
-    return before_[i / 64] + PopCount(up_to_here) - 1;
-  }
-
-  KeyRuns() = default;
-
- private:
-  KeyRuns(const uint64_t* firsts, const int64_t* before) : firsts_(firsts), before_(before) {}
-
-  const uint64_t* firsts_ = nullptr;
-  const int64_t* before_ = nullptr;
-};
-
 /// Where the outputs go. `out_indices` has room for `most` rows; `*count` will be the number of outputs, and the width
 /// of `pairs`.
 template <class I>
@@ -125,8 +87,12 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
     sorted.values[i] = static_cast<int32_t>(i);
   }));
   POLYOP_RETURN_IF_ERROR(sorted.Sort(cuda, std::bit_width(none)));
-  KeyRuns runs;
-  POLYOP_RETURN_IF_ERROR(KeyRuns::Find(cuda, sorted, none, out.count, &runs));
+  int64_t* const before = cuda.Allocate<int64_t>(sorted.count + 1);  // outputs that begin before an element
+  const auto begins = [=] POLYOP_HD(int64_t i) {
+    return int64_t{sorted.keys[i] < none && (i == 0 || sorted.keys[i - 1] != sorted.keys[i])};
+  };
+  POLYOP_RETURN_IF_ERROR(PrefixSumsOfMany(cuda, sorted.count, begins, before));
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, 1, [=] POLYOP_DEVICE(int64_t) { *out.count = before[sorted.count]; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, offsets * out.most, [=] POLYOP_DEVICE(int64_t i) {
     if (i < offsets * *out.count) out.pairs[i] = -1;
   }));
@@ -135,8 +101,8 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
   return ForEach(cuda, sorted.count, [=] POLYOP_DEVICE(int64_t i) {
     if (sorted.keys[i] >= none) return;
     int64_t n;
-    const int64_t f = by_rows.Split(sorted.values[i], &n), o = runs.RunOf(i);
-    if (runs.IsFirst(i)) {
+    const int64_t f = by_rows.Split(sorted.values[i], &n), o = before[i + 1] - 1;
+    if (before[i + 1] != before[i]) {
       uint64_t rest = sorted.keys[i];
       for (int a = 2; a >= 0; --a) {
         out.out_indices[4 * o + 1 + a] = static_cast<I>(rest % extents[a]);
