@@ -390,6 +390,102 @@ def quick_cumsum() -> Case:
     return Case("quick_cumsum", "300,000 points, 80 channels, 360x360", make)
 
 
+# ---- sparse convolution ----------------------------------------------------------------------------
+
+SPARSE_SHAPE = (41, 1440, 1440)
+
+
+def lidar_voxels(count: int) -> np.ndarray:
+    """Those nearest to the sensor of a street: ground that rises and falls, and the sides of 150 cars and walls."""
+    rng = np.random.default_rng(31)
+    radius, angle = 45 * rng.random(6 * count), 2 * np.pi * rng.random(6 * count)
+    x, y = radius * np.cos(angle), radius * np.sin(angle)
+    z = 0.3 * np.sin(x / 15) + 0.2 * np.cos(y / 11) + rng.normal(0, 0.02, 6 * count)
+    parts = [np.stack([z, y, x], 1)]
+    for _ in range(150):
+        size = rng.uniform([1.5, 0.6, 0.6], [2.2, 4.5, 2.0])
+        points, side = rng.random((600, 3)), rng.integers(0, 3, 600)
+        points[np.arange(600), side] = np.round(points[np.arange(600), side])
+        parts.append(points * size + np.concatenate([[0], rng.uniform(-60, 60, 2)]))
+    cells = ((np.concatenate(parts) + np.array([3, 72, 72])) / [0.2, 0.1, 0.1]).astype(np.int32)
+    cells = np.unique(cells[((cells >= 0) & (cells < SPARSE_SHAPE)).all(1)], axis=0)
+    nearest = np.argsort(np.hypot(cells[:, 1] - 720, cells[:, 2] - 720), kind="stable")[:count]
+    return np.concatenate([np.zeros((count, 1), np.int32), cells[rng.permutation(nearest)]], 1).astype(np.int32)
+
+
+def sparse_attributes(subm: bool) -> dict[str, object]:
+    step = {"stride": [1, 1, 1]} if subm else {"stride": [2, 2, 2], "padding": [1, 1, 1]}
+    return {"batch_size": 1, "spatial_shape": list(SPARSE_SHAPE), "ksize": [3, 3, 3], "subm": int(subm), **step}
+
+
+def submanifold_table(voxels: np.ndarray) -> np.ndarray:
+    """By torch: each of the 27 neighbours is searched for among the sorted cells."""
+    cells = torch.from_numpy(voxels[:, 1:].astype(np.int64)) + 1
+    extents = [n + 2 for n in SPARSE_SHAPE]
+    strides = torch.tensor([extents[1] * extents[2], extents[2], 1])
+    keys = (cells * strides).sum(1)
+    ordered, rows = keys.sort()
+    steps = torch.cartesian_prod(*[torch.arange(-1, 2)] * 3)
+    wanted = keys + (steps * strides).sum(1)[:, None]
+    at = torch.searchsorted(ordered, wanted).clamp_(max=len(keys) - 1)
+    return torch.where(ordered[at] == wanted, rows[at], -1).int().numpy()
+
+
+def sparse_pairs(operator: str, subm: bool) -> Case:
+    implicit = operator.endswith("implicit_gemm")
+    name, outputs = ("GetIndicePairsImplicitGemm", 5) if implicit else ("GetIndicePairs", 4)
+
+    def make(threads: int) -> Contest:
+        voxels = lidar_voxels(60_000)
+        names = [f"y{o}" for o in range(outputs)]
+        ours = session(f"autoware::{name}", {"indices": voxels}, threads, names, attributes=sparse_attributes(subm))
+        rivals = {"torch sort + searchsorted": lambda: [submanifold_table(voxels)]} if subm and implicit else {}
+        moved = megabytes(voxels) * 2 + 27 * 60_000 * (4 if implicit else 8)
+        return Contest(ours, rivals, moved, same=lambda a, b: np.array_equal(a[1], b[0]))
+
+    return Case(operator, f"60,000 voxels, 3x3x3, {'submanifold' if subm else 'stride 2'}", make)
+
+
+def sparse_products(operator: str) -> Case:
+    """SubMConv3d of 64 to 64 channels: against the same products by torch, and one matrix product of as many."""
+
+    def make(threads: int) -> Contest:
+        voxels, channels = lidar_voxels(60_000), 64
+        features, filters = normal(32, len(voxels), channels), normal(33, channels, 3, 3, 3, channels) / 20
+        table = submanifold_table(voxels)
+        feeds = {"features": features, "filters": filters}
+        if operator == "implicit_gemm":
+            order = np.arange(len(voxels), dtype=np.int32)
+            feeds |= {"pairs": table, "mask": np.zeros((len(voxels), 1), np.int32), "order": order}
+            ours = session("autoware::ImplicitGemm", feeds, threads, attributes={"is_subm": 1})
+        else:
+            lists = session("autoware::GetIndicePairs", {"indices": voxels}, threads, ["c", "p", "n", "o"],
+                            attributes=sparse_attributes(True))  # fmt: skip
+            made = [value.numpy() for value in lists()]
+            feeds |= {"pairs": made[1], "counts": made[2], "number": made[3]}
+            ours = session("autoware::IndiceConv", feeds, threads, attributes={"is_subm": 1})
+        tf, tw = torch.from_numpy(features), torch.from_numpy(filters).view(channels, 27, channels)
+        weights = [tw[:, k].T.contiguous() for k in range(27)]
+        outs = [torch.from_numpy(np.nonzero(table[k] >= 0)[0]) for k in range(27)]
+        ins = [torch.from_numpy(table[k][table[k] >= 0].astype(np.int64)) for k in range(27)]
+
+        def formulation() -> torch.Tensor:
+            out = torch.zeros(len(voxels), channels)
+            for k in range(27):
+                out.index_add_(0, outs[k], tf[ins[k]] @ weights[k])
+            return out
+
+        pairs = int((table >= 0).sum())
+        many, once = torch.randn(pairs, channels), torch.empty(pairs, channels)
+        product = with_torch(lambda: torch.mm(many, weights[0], out=once))
+        return Contest(
+            ours, {"torch index_select + mm + index_add": with_torch(formulation)}, megabytes(features, filters, features),
+            2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
+        )  # fmt: skip
+
+    return Case(operator, "60,000 voxels, 3x3x3, submanifold, 64 to 64 channels", make)
+
+
 def pillar_scatter() -> Case:
     def make(threads: int) -> Contest:
         features = normal(11, 12_000, 64)
@@ -1136,6 +1232,9 @@ CASES = [
     bev_pool(),
     quick_cumsum(),
     pillar_scatter(),
+    *(sparse_pairs("get_indice_pairs_implicit_gemm", subm) for subm in (True, False)),
+    sparse_pairs("get_indice_pairs", True),
+    *(sparse_products(operator) for operator in ("implicit_gemm", "indice_conv")),
     deform_conv(modulated=True),
     deform_conv(modulated=False),
     ms_deform_attn(900),

@@ -77,6 +77,19 @@ voxels = {**grid, "max_num_points": 3, "max_voxels": 8, "deterministic": 1}
 generator = {**grid, "max_num_points_per_voxel": 3, "max_voxels": 8, "voxel_feature_num": 10, "plugin_version": "1"}
 coors = np.array([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0]], I32)
 attn_levels = [np.array([[4, 5], [2, 3]], I32), np.array([0, 20], I32)]
+cells = np.array([[0, 0, 2, 1], [0, 1, 2, 1], [1, 3, 0, 4], [1, 3, 1, 4], [0, 0, 2, 2]], I32)
+sparse_grid = {
+    "batch_size": 2, "spatial_shape": [4, 5, 6], "algo": 1, "ksize": [3, 3, 3], "stride": [1, 1, 1], "padding": [1, 1, 1],
+    "dilation": [1, 1, 1], "out_padding": [0, 0, 0], "subm": 1, "transpose": 0,
+}  # fmt: skip
+stepped = {**sparse_grid, "stride": [2, 2, 2], "subm": 0}
+products = {
+    "is_train": 0, "is_subm": 1, "fp32_accum": 0, "act_alpha": 0.5, "act_beta": 0.0, "output_scale": 1.0,
+    "output_add_scale": 0.0,
+}  # fmt: skip
+pair_table = RNG.integers(-1, 5, (27, 4)).astype(I32)
+mask_and_order = [np.zeros((4, 1), I32), np.arange(4, dtype=I32)]
+pair_lists = [RNG.integers(0, 5, (2, 27, 5)).astype(I32), np.full(27, 2, I32), np.array(5, I32)]
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -121,6 +134,16 @@ NODES = [
     Node("polyop::KNN", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 4, 7))], {"k": 4, "transposed": 0}),
     Node("polyop::KNN", [f(2, 3, 20)], [(I32, (2, 4, 20))], {"k": 4, "transposed": 1}),
     Node("polyop::ThreeNN", [f(2, 7, 3), f(2, 20, 3)], [(F32, (2, 7, 3)), (I32, (2, 7, 3))]),
+    *(Node(f"{d}::GetIndicePairsImplicitGemm", [cells], [(I32, None), (I32, None), (I32, None), (I32, None), (I32, ())],
+           {**attributes, "is_train": 0, "do_sort": 1}) for d in ("autoware", "polyop") for attributes in (sparse_grid, stepped)),
+    *(Node(f"{d}::GetIndicePairs", [cells.astype(t)], [(t, None), (I32, (2, 27, 5)), (I32, (27,)), (I32, ())], sparse_grid)
+      for d in ("autoware", "polyop") for t in (I32, I64)),
+    *(Node(f"{d}::ImplicitGemm", [f(5, 4), f(3, 3, 3, 3, 4), pair_table, *mask_and_order], [(F32, (4, 3))], products)
+      for d in ("autoware", "polyop")),
+    *(Node("autoware::ImplicitGemm", [f(5, 4) - 0.5, f(3, 3, 3, 3, 4), pair_table, *mask_and_order, f(3)], [(F32, (4, 3))],
+           {**products, "act_type": activation}) for activation in range(4)),
+    *(Node(f"{d}::IndiceConv", [f(5, 4), f(3, 3, 3, 3, 4), *pair_lists], [(F32, None)], {"is_subm": is_subm})
+      for d in ("autoware", "polyop") for is_subm in (0, 1)),
     *(Node("polyop::ThreeInterpolate", [f(2, 4, 20), np.full((2, 7, 3), 19, t), f(2, 7, 3)], [(F32, (2, 4, 7))])
       for t in (I64, I32)),
     *(Node("polyop::GroupPoints", [f(2, 4, 20), np.full((2, 7, 3), 19, t)], [(F32, (2, 4, 7, 3))]) for t in (I64, I32)),

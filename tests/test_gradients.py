@@ -235,6 +235,11 @@ CASES: dict[str, Case] = {
     ),
     "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
     "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "implicit_gemm": (
+        {"act_type": "leaky_relu", "act_alpha": 0.5},
+        [plain(5, 2), plain(3, 1, 3, 1, 2), torch.randint(-1, 5, (3, 4)), torch.zeros(4, 1).long(), torch.arange(4),
+         plain(3)],
+    ),
     "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
     "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),

@@ -28,8 +28,12 @@ __all__ = [
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
     "gather_points",
+    "get_indice_pairs",
+    "get_indice_pairs_implicit_gemm",
     "grid_sample",
     "grouping_operation",
+    "implicit_gemm",
+    "indice_conv",
     "knn",
     "knn_query",
     "modulated_deform_conv2d",
@@ -425,3 +429,82 @@ def roiaware_pool3d(
     return _ops.roiaware_pool3d(
         rois, points, features, out_size=cells, max_pts_per_voxel=max_pts_per_voxel, mode=mode
     )  # fmt: skip
+
+
+# ---- sparse convolution: polyop.sparse has layers ----------------------------------------------------
+
+
+def get_indice_pairs_implicit_gemm(
+    indices: Tensor,
+    batch_size: int,
+    spatial_shape: Sequence[int],
+    ksize: Sequence[int],
+    stride: Sequence[int] = (1, 1, 1),
+    padding: Sequence[int] = (0, 0, 0),
+    dilation: Sequence[int] = (1, 1, 1),
+    out_padding: Sequence[int] = (0, 0, 0),
+    subm: bool = False,
+    transpose: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Outputs of a convolution of voxels [N, 4] (batch, z, y, x), and the rows that feed them.
+
+    (out_indices [O, 4], pair_fwd [offsets, O], pair_mask [O, words], mask_argsort [O], num_act_out []).
+    """
+    return _ops.get_indice_pairs_implicit_gemm(
+        indices, batch_size=batch_size, spatial_shape=list(spatial_shape), ksize=list(ksize), stride=list(stride),
+        padding=list(padding), dilation=list(dilation), out_padding=list(out_padding), subm=int(subm),
+        transpose=int(transpose),
+    )  # fmt: skip
+
+
+def implicit_gemm(
+    features: Tensor,
+    filters: Tensor,
+    pair_fwd: Tensor,
+    pair_mask: Tensor,
+    mask_argsort: Tensor,
+    bias: Tensor | None = None,
+    is_subm: bool = False,
+    act_type: str = "none",
+    act_alpha: float = 0.0,
+) -> Tensor:
+    """features [N, C], filters [K, kz, ky, kx, C], the table of `get_indice_pairs_implicit_gemm` -> [O, K].
+
+    act_type: "none", "relu", "sigmoid" or "leaky_relu", which multiplies negative numbers by act_alpha.
+    """
+    return _ops.implicit_gemm(
+        features, filters, pair_fwd, pair_mask, mask_argsort, bias, is_subm=int(is_subm), act_type=act_type,
+        act_alpha=act_alpha,
+    )  # fmt: skip
+
+
+def get_indice_pairs(
+    indices: Tensor,
+    batch_size: int,
+    spatial_shape: Sequence[int],
+    ksize: Sequence[int],
+    stride: Sequence[int] = (1, 1, 1),
+    padding: Sequence[int] = (0, 0, 0),
+    dilation: Sequence[int] = (1, 1, 1),
+    out_padding: Sequence[int] = (0, 0, 0),
+    subm: bool = False,
+    transpose: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same as lists: (out_indices [O, 4], indice_pairs [2, offsets, N], indice_num_per_loc [offsets], num_act_out)."""
+    return _ops.get_indice_pairs(
+        indices, batch_size=batch_size, spatial_shape=list(spatial_shape), ksize=list(ksize), stride=list(stride),
+        padding=list(padding), dilation=list(dilation), out_padding=list(out_padding), subm=int(subm),
+        transpose=int(transpose),
+    )  # fmt: skip
+
+
+def indice_conv(
+    features: Tensor,
+    filters: Tensor,
+    indice_pairs: Tensor,
+    indice_num_per_loc: Tensor,
+    num_act_out: Tensor,
+    is_subm: bool = False,
+) -> Tensor:
+    """features [N, C], filters [K, kz, ky, kx, C], the lists of `get_indice_pairs` -> [O, K]; it has no gradient."""
+    return _ops.indice_conv(features, filters, indice_pairs, indice_num_per_loc, num_act_out, is_subm=int(is_subm))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyop import functional, get_onnxruntime_op_path, modules
+from polyop import functional, get_onnxruntime_op_path, modules, sparse
 from polyop.functional import (
     ball_query,
     boxes_iou3d,
@@ -44,6 +44,7 @@ from polyop.modules import (
     RoIAwarePool3d,
     RoIPointPool3d,
 )
+from polyop.sparse import SparseConvTensor, SparseMaxPool2d, SparseMaxPool3d, SparseModule, SparseSequential
 
 __all__ = [
     "CornerPool",
@@ -57,6 +58,17 @@ __all__ = [
     "RoIAlignRotated",
     "RoIAwarePool3d",
     "RoIPointPool3d",
+    "SparseConv2d",
+    "SparseConv3d",
+    "SparseConvTensor",
+    "SparseConvTranspose3d",
+    "SparseInverseConv3d",
+    "SparseMaxPool2d",
+    "SparseMaxPool3d",
+    "SparseModule",
+    "SparseSequential",
+    "SubMConv2d",
+    "SubMConv3d",
     "Voxelization",
     "ball_query",
     "batched_nms",
@@ -173,6 +185,40 @@ class MultiScaleDeformableAttention(modules.MultiScaleDeformableAttention):
     ) -> None:
         del im2col_step, norm_cfg, init_cfg
         super().__init__(embed_dims, num_heads, num_levels, num_points, dropout, batch_first)
+
+
+class _MmcvWeights:
+    """Weights [*kernel_size, in_channels, out_channels], as MMCV's checkpoints have them."""
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return (*self.kernel_size, self.in_channels, self.out_channels)
+
+    def _filters(self) -> Tensor:
+        return self.weight.movedim(-1, 0).contiguous()
+
+
+class SparseConv2d(_MmcvWeights, sparse.SparseConv2d):
+    """`sparse.SparseConv2d` with MMCV's weights."""
+
+
+class SparseConv3d(_MmcvWeights, sparse.SparseConv3d):
+    """`sparse.SparseConv3d` with MMCV's weights."""
+
+
+class SparseConvTranspose3d(_MmcvWeights, sparse.SparseConvTranspose3d):
+    """`sparse.SparseConvTranspose3d` with MMCV's weights."""
+
+
+class SparseInverseConv3d(_MmcvWeights, sparse.SparseInverseConv3d):
+    """`sparse.SparseInverseConv3d` with MMCV's weights."""
+
+
+class SubMConv2d(_MmcvWeights, sparse.SubMConv2d):
+    """`sparse.SubMConv2d` with MMCV's weights."""
+
+
+class SubMConv3d(_MmcvWeights, sparse.SubMConv3d):
+    """`sparse.SubMConv3d` with MMCV's weights."""
 
 
 def rotated_feature_align(
