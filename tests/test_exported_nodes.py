@@ -112,15 +112,15 @@ NODES = [
       for t in (I64, I32)),
     *(Node("polyop::GroupPoints", [f(2, 4, 20), np.full((2, 7, 3), 19, t)], [(F32, (2, 4, 7, 3))]) for t in (I64, I32)),
     *(Node("polyop::GatherPoints", [f(2, 4, 20), np.full((2, 7), 19, t)], [(F32, (2, 4, 7))]) for t in (I64, I32)),
-    *(Node(f"polyop::{name}", [f(2, 20, 3)], [(I32, (2, 5))], {attribute: 5})
-      for name in ("FPSampling", "FurthestPointSampling") for attribute in ("sample_num", "npoint", "num_points")),
+    *(Node(f"{d}::{name}", [f(2, 20, 3)], [(I32, (2, 5))], {attribute: 5})
+      for d in ("", "polyop") for name in ("FPSampling", "FurthestPointSampling") for attribute in ("sample_num", "npoint", "num_points")),
     Node("polyop::FurthestPointSamplingWithDist", [f(2, 20, 20)], [(I32, (2, 5))], {"num_points": 5}),
     Node("polyop::BallQuery", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7, 5))],
          {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}),
     *(Node("polyop::StackedBallQuery", [f(20, 3), np.array([12, 8], t), f(7, 3), np.array([3, 4], t)], [(I32, (7, 5))],
            {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}) for t in (I64, I32)),
-    Node("polyop::GridBallQuery", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))],
-         {"radius": 0.5, "nsample": 5}),
+    *(Node(name, [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))], {"radius": 0.5, "nsample": 5})
+      for name in ("polyop::GridBallQuery", "::GridBallQuery", "::BallQuery")),
     Node("polyop::PointsInBoxesPart", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20))]),
     Node("polyop::PointsInBoxesAll", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20, 5))]),
     Node("custom::my_add", [x, f(1, 10)], same),

@@ -14,7 +14,12 @@ struct ModulatedDeformConv2d : DeformConvRule {
       "OW = (W + 2*padding[1] - dilation[1]*(KW - 1) - 1) / stride[1] + 1], "
       "mask: T[N, deform_groups*KH*KW, OH, OW], "
       "weight: T[O, C/groups, KH, KW], bias?: T[O] -> output: T[N, O, OH, OW]";
-  static constexpr NodeName kNodes[] = {"mmcv::MMCVModulatedDeformConv2d", "mmdeploy::MMCVModulatedDeformConv2d"};
+  static constexpr NodeName kNodes[] = {
+      "mmcv::MMCVModulatedDeformConv2d",       "mmdeploy::MMCVModulatedDeformConv2d",
+      "polyop::ModulatedDeformConv2d",         "::ModulatedDeformConv2d",
+      "polyop::ModulatedDeformableConv2dTRT",  "::ModulatedDeformableConv2dTRT",
+      "polyop::ModulatedDeformableConv2dTRT2", "::ModulatedDeformableConv2dTRT2",
+  };
   static constexpr auto kAttributes = kDeformConvAttributes;
   static constexpr Doc kDoc = {
       .summary = "Convolution whose samples are shifted by offsets and scaled by a mask (v2).",

@@ -11,8 +11,9 @@ struct MsDeformAttn {
       "value: T[N, S, M, D], spatial_shapes: I[L, 2], level_start_index: I[L], sampling_locations: T[N, Q, M, L, P, "
       "2], "
       "attention_weights: T[N, Q, M, L, P] -> output: T[N, Q, M*D]";
-  static constexpr NodeName kNodes[] = {"mmdeploy::MMCVMultiScaleDeformableAttention",
-                                        "mmcv::MMCVMultiScaleDeformableAttention"};
+  static constexpr NodeName kNodes[] = {
+      "mmdeploy::MMCVMultiScaleDeformableAttention", "mmcv::MMCVMultiScaleDeformableAttention",
+      "polyop::MultiScaleDeformableAttentionPlugin", "::MultiScaleDeformableAttentionPlugin"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
       .summary =

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
+from polyop.formulas.attention_formula import attend
 
 
 def formula(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    products = (q @ k.transpose(1, 2)) / torch.as_tensor(q.shape[2]).to(q.dtype).sqrt()
-    weights = torch.softmax(products if mask is None else products + mask, -1)
-    return weights @ v, weights
+    return attend(q, k, v, mask)
 
 
 def example(call: Call) -> list[Tensor | None]:

@@ -31,4 +31,23 @@ Status ReadLevels(const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& st
   return Status::Ok();
 }
 
+/// The same for levels that lie one behind the other from the first pixel on.
+template <class I>
+Status ReadLevels(const Tensor<const I, 2>& shapes, int64_t spatial, AttnLevel* levels) {
+  int64_t start = 0;
+  for (int64_t l = 0; l < shapes.dim(0); ++l) {
+    const AttnLevel level{shapes[2 * l], shapes[2 * l + 1], start};
+    int64_t pixels = 0;
+    const bool fits = level.height >= 0 && level.width >= 0 &&
+                      !__builtin_mul_overflow(level.height, level.width, &pixels) && pixels <= spatial - start;
+    if (!fits) {
+      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width, "), wanted a level of ",
+                             spatial - start, " pixels of 'value' at most, which are left behind those before");
+    }
+    levels[l] = level;
+    start += pixels;
+  }
+  return Status::Ok();
+}
+
 }  // namespace polyop

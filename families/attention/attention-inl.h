@@ -1,0 +1,159 @@
+// Attention on the CPU: softmax(q k^T / sqrt(E) + mask) v. Compiled once per instruction set; include it from a kernel
+// file.
+#if defined(POLYOP_FAMILIES_ATTENTION_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_ATTENTION_ATTENTION_INL_H_
+#undef POLYOP_FAMILIES_ATTENTION_ATTENTION_INL_H_
+#else
+#define POLYOP_FAMILIES_ATTENTION_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/cpu/gemm-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/softmax-inl.h"
+#include "kernels/cpu/widen-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kPackedFloats = int64_t{8} << 20;  // keys and values of so many batch entries are packed at a time
+
+template <class T>
+void NarrowRow(const float* x, int64_t count, T* y) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) StoreFloat(hn::LoadU(d, x + i), d, y + i);
+  if (i < count)
+    StoreFloatN(LoadFloatN(d, x + i, static_cast<size_t>(count - i)), d, y + i, static_cast<size_t>(count - i));
+}
+
+// row[i] += mask[i * step], step 0 or 1.
+template <class T>
+void AddMask(const T* mask, int64_t step, int64_t count, float* row) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + lanes <= count; i += lanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, row + i), LoadFloat(d, mask + i)), d, row + i);
+    }
+  }
+  for (; i < count; ++i) row[i] += ToFloat(mask[i * step]);
+}
+
+// softmax(q k^T / sqrt(E) + mask) v. Strides of the mask are 0 along what it broadcasts.
+template <class T>
+struct Attention {
+  Tensor<const T, 3> q, k, v;
+  const T* mask = nullptr;
+  int64_t mask_batch = 0, mask_row = 0, mask_column = 0;
+  Tensor<T, 3> out;
+  T* weights = nullptr;  // [B, L, S], where they are wanted
+
+  int64_t queries() const { return q.dim(1); }
+  int64_t size() const { return q.dim(2); }
+  int64_t keys() const { return k.dim(1); }
+  int64_t values() const { return v.dim(2); }
+  // Packed: keys as the outputs of the first product, values as those of the second.
+  int64_t KeyFloats() const { return GemmPanels(keys()) * GemmPanel() * size(); }
+  int64_t ValueFloats() const { return GemmPanels(values()) * GemmPanel() * keys(); }
+  int64_t ScoreStride() const { return GemmPanels(keys()) * GemmPanel(); }
+  int64_t OutStride() const { return GemmPanels(values()) * GemmPanel(); }
+
+  // Panel number `panel` of a batch entry; those of the values come after those of the keys.
+  void Pack(int64_t batch, int64_t panel, float* packed) const {
+    const int64_t width = GemmPanel(), key_panels = GemmPanels(keys());
+    if (panel < key_panels) {
+      const int64_t first = panel * width, count = std::min(width, keys() - first), depth = size();
+      const T* from = k.data() + (batch * keys() + first) * depth;
+      const auto fill = [&](int64_t o, float* to, int64_t stride) {
+        for (int64_t e = 0; e < depth; ++e) to[e * stride] = ToFloat(from[o * depth + e]);
+      };
+      PackPanel(0, count, depth, fill, packed + panel * width * depth);
+    } else {
+      const int64_t first = (panel - key_panels) * width, count = std::min(width, values() - first), step = values();
+      const T* from = v.data() + batch * keys() * step + first;
+      const auto fill = [&](int64_t o, float* to, int64_t stride) {
+        for (int64_t s = 0; s < keys(); ++s) to[s * stride] = ToFloat(from[s * step + o]);
+      };
+      PackPanel(0, count, keys(), fill, packed + KeyFloats() + first * keys());
+    }
+  }
+
+  // Queries [first, first + count) of a batch entry; `rows`, a multiple of kGemmRows, is at least count.
+  void Attend(int64_t batch, int64_t first, int64_t count, int64_t rows, const float* packed, const int32_t* place,
+              float* scratch) const {
+    float* query = scratch;
+    float* scores = query + rows * size();
+    float* sums = scores + rows * ScoreStride();
+    const int64_t row = batch * queries() + first;
+    // An E of 0 leaves products of 0 whatever the factor is.
+    const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
+    for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), query + r * size(), factor);
+    std::fill(query + count * size(), query + rows * size(), 0.0f);
+    GemmTile(query, rows, size(), place, size(), packed, keys(), scores, ScoreStride());
+    for (int64_t r = 0; r < count; ++r) {
+      float* score = scores + r * ScoreStride();
+      if (mask != nullptr) {
+        AddMask(mask + batch * mask_batch + (first + r) * mask_row, mask_column, keys(), score);
+      }
+      Softmax(score, keys());
+      if (weights != nullptr) NarrowRow(score, keys(), weights + (row + r) * keys());
+    }
+    GemmTile(scores, rows, ScoreStride(), place, keys(), packed + KeyFloats(), values(), sums, OutStride());
+    for (int64_t r = 0; r < count; ++r) NarrowRow(sums + r * OutStride(), values(), out.data() + (row + r) * values());
+  }
+};
+
+/// Makes the whole output.
+template <class T>
+Status Attend(const Context& context, const Attention<T>& attention) {
+  const int64_t batches = attention.q.dim(0), queries = attention.queries(), keys = attention.keys();
+  if (batches == 0 || queries == 0) return Status::Ok();
+
+  // Enough rows to use a panel of packed keys from the L1 cache, few enough that their scores stay in the L2.
+  const int64_t most_rows = std::clamp<int64_t>(65536 / std::max<int64_t>(keys, 1) / kGemmRows, 1, 4) * kGemmRows;
+  const int64_t rows = std::min(most_rows, (queries + kGemmRows - 1) / kGemmRows * kGemmRows);
+  const int64_t blocks = (queries + rows - 1) / rows;
+  const int64_t entry = attention.KeyFloats() + attention.ValueFloats();
+  const int64_t at_once = std::clamp<int64_t>(kPackedFloats / std::max<int64_t>(entry, 1), 1, batches);
+  const double flops = static_cast<double>(rows) * static_cast<double>(keys) *
+                       static_cast<double>(attention.size() + attention.values() + 10);
+  const int64_t grain = GrainFor(flops * 0.05);
+  const int64_t scratch_size = rows * (attention.size() + attention.ScoreStride() + attention.OutStride());
+  const Scratch<float> packed = context.Allocate<float>(at_once * entry);
+  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
+  const Scratch<int32_t> place = context.Allocate<int32_t>(std::max(attention.size(), keys));
+  if (!packed || !scratch || !place) return Internal("out of memory: ", at_once * entry, " packed keys and values");
+  std::iota(place.data(), place.data() + place.size(), 0);
+
+  const int64_t panels = GemmPanels(keys) + GemmPanels(attention.values());
+  const int64_t pack_grain = GrainFor(static_cast<double>(entry) / static_cast<double>(std::max<int64_t>(panels, 1)));
+  for (int64_t first = 0; first < batches; first += at_once) {
+    const int64_t count = std::min(at_once, batches - first);
+    context.ParallelFor(count * panels, pack_grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i)
+        attention.Pack(first + i / panels, i % panels, packed.data() + i / panels * entry);
+    });
+    context.ParallelFor(count * blocks, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i % blocks * rows;
+        attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows, packed.data() + i / blocks * entry,
+                         place.data(), scratch.data() + task * scratch_size);
+      }
+    });
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,118 @@
+// Attention on the GPU: softmax(q k^T / sqrt(E) + mask) v.
+#pragma once
+
+#include "families/attention/mask_strides.h"
+#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/tile_product.h"
+
+namespace polyop {
+namespace attention_internal {
+
+// scores = q k^T / sqrt(E) + mask. A block makes a tile of queries x keys.
+template <class T>
+Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k, const T* mask,
+             const MaskStrides& strides, float* scores) {
+  using Product = TileProduct<T>;
+  const int64_t queries = q.dim(1), keys = k.dim(1), size = q.dim(2);
+  const T *from_q = q.data(), *from_k = k.data();
+  const float scale = 1.0f / std::sqrt(static_cast<float>(size > 0 ? size : 1));
+  const auto score = [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
+    const int64_t first_query = tile.matrix * queries + tile.row, first_key = tile.matrix * keys + tile.column;
+    for (int64_t e = 0; e < size; e += Product::kDepth) {
+      product.template Add<Product::Order::kDeep, Product::Order::kDeep>(
+          [&](int depth, int row) {
+            const bool inside = e + depth < size && row < tile.rows;
+            return inside ? ToFloat(from_q[(first_query + row) * size + e + depth]) : 0.0f;
+          },
+          [&](int depth, int column) {
+            const bool inside = e + depth < size && column < tile.columns;
+            return inside ? ToFloat(from_k[(first_key + column) * size + e + depth]) : 0.0f;
+          });
+    }
+    product.Store([&](int row, int column, float sum) {
+      if (row >= tile.rows || column >= tile.columns) return;
+      const int64_t query = tile.row + row, key = tile.column + column;
+      sum *= scale;
+      if (mask != nullptr) {
+        sum += ToFloat(mask[tile.matrix * strides.batch + query * strides.row + key * strides.column]);
+      }
+      scores[(first_query + row) * keys + key] = sum;
+    });
+  };
+  return ForTiles<T>(cuda, q.dim(0), queries, keys, 0, score);
+}
+
+// A block for each row of scores, which become weights; rounded ones are kept where they are wanted.
+template <class T>
+Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* scores, T* weights) {
+  constexpr int kThreads = 128;
+  return ForBlocks(cuda, rows, kThreads, kThreads * 4 + 32, [=] POLYOP_DEVICE(Block& block) {
+    float* const partial = block.Shared<float>(kThreads);
+    float* const most = block.Shared<float>(1);
+    float* const row = scores + block.index * keys;
+    block.ForThreads([&](int t) {
+      float best = -INFINITY;
+      for (int64_t s = t; s < keys; s += kThreads) best = row[s] != row[s] || row[s] > best ? row[s] : best;
+      partial[t] = best;
+    });
+    ReduceBlock(block, partial, kThreads, [](float a, float b) { return a != a || a > b ? a : b; });
+    block.ForThreads([&](int t) {
+      if (t == 0) *most = partial[0];
+    });
+    block.ForThreads([&](int t) {
+      float sum = 0;
+      for (int64_t s = t; s < keys; s += kThreads) sum += row[s] = std::exp(row[s] - *most);
+      partial[t] = sum;
+    });
+    ReduceBlock(block, partial, kThreads, [](float a, float b) { return a + b; });
+    block.ForThreads([&](int t) {
+      for (int64_t s = t; s < keys; s += kThreads) {
+        row[s] /= partial[0];
+        if (weights != nullptr) weights[block.index * keys + s] = FromFloat<T>(row[s]);
+      }
+    });
+  });
+}
+
+// out = weights v. A block makes a tile of queries x components.
+template <class T>
+Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 3>& v, const Tensor<T, 3>& out) {
+  using Product = TileProduct<T>;
+  const int64_t queries = out.dim(1), keys = v.dim(1), values = v.dim(2);
+  const T* const from_v = v.data();
+  T* const to = out.data();
+  const auto mix = [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
+    const int64_t first_query = tile.matrix * queries + tile.row, first_key = tile.matrix * keys;
+    for (int64_t s = 0; s < keys; s += Product::kDepth) {
+      product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
+          [&](int depth, int row) {
+            return s + depth < keys && row < tile.rows ? weights[(first_query + row) * keys + s + depth] : 0.0f;
+          },
+          [&](int depth, int column) {
+            const bool inside = s + depth < keys && column < tile.columns;
+            return inside ? ToFloat(from_v[(first_key + s + depth) * values + tile.column + column]) : 0.0f;
+          });
+    }
+    product.Store([&](int row, int column, float sum) {
+      if (row >= tile.rows || column >= tile.columns) return;
+      to[(first_query + row) * values + tile.column + column] = FromFloat<T>(sum);
+    });
+  };
+  return ForTiles<T>(cuda, out.dim(0), queries, values, 0, mix);
+}
+
+}  // namespace attention_internal
+
+/// `mask` and `weights` may be null. The scores stay in float, in scratch, until they are weights.
+template <class T>
+Status AttendCuda(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k,
+                  const Tensor<const T, 3>& v, const T* mask, const MaskStrides& strides, const Tensor<T, 3>& out,
+                  T* weights) {
+  const int64_t rows = q.dim(0) * q.dim(1), keys = k.dim(1);
+  float* const scores = cuda.Allocate<float>(rows * keys);
+  POLYOP_RETURN_IF_ERROR(attention_internal::Score(cuda, q, k, mask, strides, scores));
+  POLYOP_RETURN_IF_ERROR(attention_internal::WeighScores(cuda, rows, keys, scores, weights));
+  return attention_internal::Mix(cuda, scores, v, out);
+}
+
+}  // namespace polyop

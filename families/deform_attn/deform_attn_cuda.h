@@ -1,0 +1,164 @@
+// Deformable attention on the GPU: for every query and head, weighted bilinear samples of several levels are summed.
+#pragma once
+
+#include "families/deform_attn/attn_levels.h"
+#include "families/sampling/zero_padded_sample.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/pack.h"
+
+namespace polyop {
+
+/// The levels as the device has them, one behind the other where `starts` is null. Pixels that the shapes promise but
+/// 'value' does not have count as outside.
+template <class I>
+struct AttnLevelsCuda {
+  const I *shapes, *starts;
+  int64_t spatial;
+
+  /// A level without pixels where it cannot lie in 'value'.
+  POLYOP_HD AttnLevel At(int64_t level) const {
+    int64_t start = 0;
+    if (starts != nullptr) {
+      start = starts[level];
+    } else {
+      for (int64_t l = 0; l < level && start <= spatial; ++l) {
+        const int64_t height = shapes[2 * l], width = shapes[2 * l + 1];
+        if (height < 0 || width < 0 || height > spatial || width > spatial) return {};
+        start += height * width;
+      }
+    }
+    const int64_t height = shapes[2 * level], width = shapes[2 * level + 1];
+    if (height > spatial || width > spatial || start < 0 || start >= spatial) return {};
+    return {height, width, start};
+  }
+  /// The sample's pixels, numbered over all levels, with `weight` in theirs.
+  POLYOP_HD ZeroPaddedSample Sample(const AttnLevel& level, float y, float x, float weight) const {
+    ZeroPaddedSample sample = ZeroPaddedSample::At(y, x, level.height, level.width, weight);
+    for (int32_t& pixel : sample.pixel) {
+      if (pixel >= 0) pixel = level.start + pixel < spatial ? static_cast<int32_t>(level.start + pixel) : -1;
+    }
+    return sample;
+  }
+};
+
+/// Samples with weights as they are, at locations that are 0 to 1 over a level.
+template <class T, class I>
+struct LocatedSamples {
+  struct Common {};
+  AttnLevelsCuda<I> levels;
+  const T *location, *weight;
+  int64_t points, samples;
+
+  POLYOP_HD Common CommonOf(int64_t) const { return {}; }
+  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common&) const {
+    const int64_t at = pair * samples + s;
+    const AttnLevel level = levels.At(s / points);
+    const float x = ToFloat(location[2 * at]) * static_cast<float>(level.width) - 0.5f;
+    const float y = ToFloat(location[2 * at + 1]) * static_cast<float>(level.height) - 0.5f;
+    return levels.Sample(level, y, x, ToFloat(weight[at]));
+  }
+};
+
+namespace deform_attn_internal {
+
+inline constexpr int kThreads = 128;
+inline constexpr int kTableSize = 256;  // samples that a block holds at a time
+
+// A block takes several (query, head) pairs: its threads find the samples of all of them, then each sums up kWide
+// components of one pair. Neighbouring threads read neighbouring components.
+template <class T, int kWide, class Samples>
+Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t queries, const Samples& found,
+              T* output) {
+  using Components = Pack<T, kWide>;
+  using Sums = Pack<float, kWide>;
+  using Common = typename Samples::Common;
+  const int64_t spatial = value.dim(1), heads = value.dim(2), parts = value.dim(3) / kWide, samples = found.samples;
+  const auto* const from = reinterpret_cast<const Components*>(value.data());
+  auto* const to = reinterpret_cast<Components*>(output);
+  const int64_t per_picture = queries * heads, pairs = value.dim(0) * per_picture;
+  // As many pairs as fill the threads, and whose samples fit the table; a pair with more of them is done in turns.
+  int64_t group = std::max<int64_t>(1, kThreads / parts);
+  if (samples > 0) group = std::max<int64_t>(1, std::min(group, kTableSize / samples));
+  const Divider by_parts(parts), per_pair(std::max<int64_t>(samples, 1));
+  constexpr int64_t kShared =
+      kTableSize * static_cast<int64_t>(sizeof(ZeroPaddedSample)) + kThreads * static_cast<int64_t>(sizeof(Common));
+  return ForBlocks(cuda, BlocksFor(pairs, group), kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+    ZeroPaddedSample* const table = block.Shared<ZeroPaddedSample>(kTableSize);
+    Common* const common = block.Shared<Common>(kThreads);
+    const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
+    block.ForThreads([&](int t) {
+      if (t < count) common[t] = found.CommonOf(first + t);
+    });
+    // Parts in turns of one a thread; for each turn the samples in turns of a table.
+    for (int64_t turn = 0; turn < count * parts; turn += kThreads) {
+      Block::Local<Sums> sums(block);
+      block.ForThreads([&](int t) {
+        for (float& sum : sums[t].of) sum = 0;
+      });
+      for (int64_t begin = 0; begin < samples; begin += kTableSize) {
+        const int64_t held = samples - begin < kTableSize ? samples - begin : kTableSize;
+        if (turn == 0 || samples > kTableSize) {
+          block.ForThreads([&](int t) {
+            for (int64_t i = t; i < count * held; i += kThreads) {
+              const int64_t pair = held == samples ? per_pair.Quotient(i) : 0;
+              table[i] = found.At(first + pair, begin + i - pair * held, common[pair]);
+            }
+          });
+        }
+        block.ForThreads([&](int t) {
+          if (turn + t >= count * parts) return;
+          int64_t part;
+          const int64_t in_group = by_parts.Split(turn + t, &part), pair = first + in_group;
+          const Components* const picture = from + (pair / per_picture * spatial * heads + pair % heads) * parts + part;
+          Sums own = sums[t];
+          for (int64_t s = 0; s < held; ++s) {
+            const ZeroPaddedSample& sample = table[in_group * held + s];
+            for (int k = 0; k < 4; ++k) {
+              if (sample.pixel[k] < 0) continue;
+              const Components read = picture[sample.pixel[k] * heads * parts];
+              for (int c = 0; c < kWide; ++c) own.of[c] = std::fma(ToFloat(read.of[c]), sample.weight[k], own.of[c]);
+            }
+          }
+          sums[t] = own;
+        });
+      }
+      block.ForThreads([&](int t) {
+        if (turn + t >= count * parts) return;
+        Components made;
+        for (int c = 0; c < kWide; ++c) made.of[c] = FromFloat<T>(sums[t].of[c]);
+        to[first * parts + turn + t] = made;
+      });
+    }
+  });
+}
+
+}  // namespace deform_attn_internal
+
+/// output[N, Q, M, D] from value[N, S, M, D]. `found` has `samples`, the number of samples of a (query, head) pair, and
+/// gives sample s of pair number (n * Q + q) * M + m, after what all samples of the pair share.
+template <class T, class Samples>
+Status DeformAttnCuda(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t queries, const Samples& found,
+                      T* output) {
+  if (value.dim(1) > INT32_MAX) {
+    return InvalidArgument("'value' has ", value.dim(1), " pixels, wanted fewer than 2^31");
+  }
+  constexpr int kWide = 4;
+  using Components = Pack<T, kWide>;
+  const bool wide = value.dim(3) % kWide == 0 && Components::IsAligned(value.data()) && Components::IsAligned(output);
+  const auto attend =
+      wide ? deform_attn_internal::Attend<T, kWide, Samples> : deform_attn_internal::Attend<T, 1, Samples>;
+  return attend(cuda, value, queries, found, output);
+}
+
+/// With weights as they are, at locations [N, Q, M, L, P, 2].
+template <class T, class I>
+Status DeformAttnAtLocationsCuda(const CudaContext& cuda, const Tensor<const T, 4>& value,
+                                 const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& starts,
+                                 const Tensor<const T, 6>& locations, const T* weights, T* output) {
+  const int64_t points = locations.dim(4);
+  const LocatedSamples<T, I> samples{
+      {shapes.data(), starts.data(), value.dim(1)}, locations.data(), weights, points, locations.dim(3) * points};
+  return DeformAttnCuda(cuda, value, locations.dim(1), samples, output);
+}
+
+}  // namespace polyop

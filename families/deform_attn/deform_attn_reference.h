@@ -1,0 +1,51 @@
+// Deformable attention in double precision, sample by sample: for reference kernels only.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "families/deform_attn/attn_levels.h"
+
+namespace polyop::reference {
+
+/// sum[d] += weight * the bilinear sample at (y, x) of a level of head m of picture n; outside are zeros.
+inline void AddAttnSample(const Tensor<const double, 4>& value, int64_t n, int64_t m, const AttnLevel& level, double y,
+                          double x, double weight, double* sum) {
+  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
+  if (!(x > -1 && x < static_cast<double>(level.width) && y > -1 && y < static_cast<double>(level.height))) return;
+  const auto pixel = [&](int64_t row, int64_t column, int64_t d) {
+    if (row < 0 || row >= level.height || column < 0 || column >= level.width) return 0.0;
+    return value[((n * spatial + level.start + row * level.width + column) * heads + m) * depth + d];
+  };
+  const auto left = static_cast<int64_t>(std::floor(x)), top = static_cast<int64_t>(std::floor(y));
+  const double dx = x - std::floor(x), dy = y - std::floor(y);
+  for (int64_t d = 0; d < depth; ++d) {
+    const double upper = (1 - dx) * pixel(top, left, d) + dx * pixel(top, left + 1, d);
+    const double lower = (1 - dx) * pixel(top + 1, left, d) + dx * pixel(top + 1, left + 1, d);
+    sum[d] += weight * ((1 - dy) * upper + dy * lower);
+  }
+}
+
+/// output[N, Q, M, D], with weights [N, Q, M, L, P] as they are, at locations that are 0 to 1 over a level.
+inline Status DeformAttnAtLocations(const Tensor<const double, 4>& value, const Tensor<const int64_t, 2>& shapes,
+                                    const Tensor<const int64_t, 1>& starts, const Tensor<const double, 6>& locations,
+                                    const Tensor<const double, 5>& weights, double* output) {
+  const int64_t heads = value.dim(2), depth = value.dim(3), queries = locations.dim(1);
+  const int64_t points = locations.dim(4), samples = locations.dim(3) * points;
+  std::vector<AttnLevel> levels(static_cast<size_t>(starts.dim(0)));
+  POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, starts, value.dim(1), levels.data()));
+  for (int64_t pair = 0; pair < value.dim(0) * queries * heads; ++pair) {
+    double* const sum = output + pair * depth;
+    for (int64_t d = 0; d < depth; ++d) sum[d] = 0;
+    for (int64_t s = 0; s < samples; ++s) {
+      const AttnLevel& level = levels[static_cast<size_t>(s / points)];
+      const int64_t at = pair * samples + s;
+      const double x = locations[2 * at] * static_cast<double>(level.width) - 0.5;
+      const double y = locations[2 * at + 1] * static_cast<double>(level.height) - 0.5;
+      AddAttnSample(value, pair / heads / queries, pair % heads, level, y, x, weights[at], sum);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace polyop::reference

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/inverse/inverse_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/simd.h"
+#include "ops/inverse/inverse.h"
+#include "ops/inverse/inverse_rule.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// row[i] -= factor * pivot[i], not fused: the same on every instruction set.
+void SubtractRow(const double* pivot, double factor, int64_t count, double* row) {
+  const hn::ScalableTag<double> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::Sub(hn::LoadU(d, row + i), hn::Mul(f, hn::LoadU(d, pivot + i))), d, row + i);
+  }
+  for (; i < count; ++i) row[i] -= factor * pivot[i];
+}
+
+// Gauss-Jordan elimination in place; false where a pivot is missing. `swapped` has room for a row's number each.
+bool InvertScaled(double* matrix, int64_t size, int64_t* swapped) {
+  for (int64_t k = 0; k < size; ++k) {
+    int64_t best = k;
+    for (int64_t i = k + 1; i < size; ++i) {
+      if (std::fabs(matrix[i * size + k]) > std::fabs(matrix[best * size + k])) best = i;
+    }
+    const double pivot = matrix[best * size + k];
+    if (!IsPivot(pivot, size)) return false;
+    swapped[k] = best;
+    double* const row = matrix + k * size;
+    if (best != k) std::swap_ranges(row, row + size, matrix + best * size);
+    row[k] = 1;
+    for (int64_t j = 0; j < size; ++j) row[j] /= pivot;
+    for (int64_t i = 0; i < size; ++i) {
+      if (i == k) continue;
+      const double factor = std::exchange(matrix[i * size + k], 0.0);
+      SubtractRow(row, factor, size, matrix + i * size);
+    }
+  }
+  for (int64_t k = size; k-- > 0;) {
+    for (int64_t i = 0; i < size && swapped[k] != k; ++i)
+      std::swap(matrix[i * size + k], matrix[i * size + swapped[k]]);
+  }
+  return true;
+}
+
+// Scratch of one task.
+struct InverseRoom {
+  double *matrix, *row_scale, *column_scale;
+  int64_t* swapped;
+};
+
+template <class T>
+void Invert(const T* from, int64_t size, const InverseRoom& room, T* to) {
+  double* const matrix = room.matrix;
+  for (int64_t i = 0; i < size; ++i) {
+    double greatest = 0;
+    for (int64_t j = 0; j < size; ++j) greatest = GreaterMagnitude(greatest, ToFloat(from[i * size + j]));
+    room.row_scale[i] = InverseScale(greatest);
+    for (int64_t j = 0; j < size; ++j) matrix[i * size + j] = ToFloat(from[i * size + j]) * room.row_scale[i];
+  }
+  for (int64_t j = 0; j < size; ++j) {
+    double greatest = 0;
+    for (int64_t i = 0; i < size; ++i) greatest = GreaterMagnitude(greatest, matrix[i * size + j]);
+    room.column_scale[j] = InverseScale(greatest);
+    for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= room.column_scale[j];
+  }
+  if (!InvertScaled(matrix, size, room.swapped)) {
+    std::fill_n(to, size * size, FromFloat<T>(NAN));
+    return;
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = 0; j < size; ++j) {
+      const double value = matrix[i * size + j] * room.column_scale[i] * room.row_scale[j];
+      to[i * size + j] = FromFloat<T>(static_cast<float>(value));
+    }
+  }
+}
+
+template <class T>
+Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
+  const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
+  const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
+  const int64_t grain = GrainFor(cubed + 20);
+  const int64_t tasks = Context::NumTasks(count, grain);
+  const Scratch<double> reals = context.Allocate<double>(tasks * (size + 2) * size);
+  const Scratch<int64_t> rows = context.Allocate<int64_t>(tasks * size);
+  if (!reals || !rows) return Internal("out of memory: a matrix of ", size, " rows");
+  context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    double* const matrix = reals.data() + task * (size + 2) * size;
+    const InverseRoom room{matrix, matrix + size * size, matrix + (size + 1) * size, rows.data() + task * size};
+    for (int64_t n = begin; n < end; ++n) {
+      Invert(input.data() + n * size * size, size, room, output.data() + n * size * size);
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(Inverse, InverseF32, InverseCpu<float>);
+POLYOP_CPU_KERNEL(Inverse, InverseF16, InverseCpu<Half>);
+POLYOP_CPU_KERNEL(Inverse, InverseBF16, InverseCpu<BFloat16>);
+}  // namespace polyop
+#endif

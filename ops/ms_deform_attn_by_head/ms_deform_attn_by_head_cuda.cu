@@ -1,0 +1,22 @@
+#include "families/deform_attn/deform_attn_cuda.h"
+#include "ops/ms_deform_attn_by_head/ms_deform_attn_by_head.h"
+
+namespace polyop {
+namespace {
+
+template <class T, class I>
+Status MsDeformAttnByHeadCuda(const MsDeformAttnByHead&, const CudaContext& cuda, Tensor<const T, 4> value,
+                              Tensor<const I, 2> shapes, Tensor<const I, 1> starts, Tensor<const T, 6> locations,
+                              Tensor<const T, 5> weights, Tensor<T, 4> output) {
+  return DeformAttnAtLocationsCuda(cuda, value, shapes, starts, locations, weights.data(), output.data());
+}
+
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I64, MsDeformAttnByHeadCuda<float, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I32, MsDeformAttnByHeadCuda<float, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I64, MsDeformAttnByHeadCuda<Half, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I32, MsDeformAttnByHeadCuda<Half, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I64, MsDeformAttnByHeadCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I32, MsDeformAttnByHeadCuda<BFloat16, int32_t>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,58 @@
+#include "families/deform_attn/deform_attn_cuda.h"
+#include "ops/ms_deform_attn_of_offsets/ms_deform_attn_of_offsets.h"
+
+namespace polyop {
+namespace {
+
+// Samples about reference points, whose weights are the softmax of logits.
+template <class T, class I>
+struct OffsetSamples {
+  struct Common {
+    float most, factor;  // a weight is exp(logit - most) * factor
+  };
+  AttnLevelsCuda<I> levels;
+  const T *reference, *offset, *logit;
+  int64_t heads, groups, points, samples;
+
+  POLYOP_HD Common CommonOf(int64_t pair) const {
+    const T* const logits = logit + pair * samples;
+    float most = -INFINITY, sum = 0;
+    for (int64_t s = 0; s < samples; ++s) most = ToFloat(logits[s]) > most ? ToFloat(logits[s]) : most;
+    for (int64_t s = 0; s < samples; ++s) sum += std::exp(ToFloat(logits[s]) - most);
+    return {most, 1.0f / sum};
+  }
+  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common& common) const {
+    const int64_t at = pair * samples + s;
+    const AttnLevel level = levels.At(s / points);
+    const T* const point = reference + (pair / heads * groups + s % points % groups) * 2;
+    const float x = ToFloat(point[0]) * static_cast<float>(level.width) + ToFloat(offset[2 * at]) - 0.5f;
+    const float y = ToFloat(point[1]) * static_cast<float>(level.height) + ToFloat(offset[2 * at + 1]) - 0.5f;
+    return levels.Sample(level, y, x, std::exp(ToFloat(logit[at]) - common.most) * common.factor);
+  }
+};
+
+template <class T, class I>
+Status MsDeformAttnOfOffsetsCuda(const MsDeformAttnOfOffsets&, const CudaContext& cuda, Tensor<const T, 4> value,
+                                 Tensor<const I, 2> shapes, Tensor<const T, 4> references, Tensor<const T, 4> offsets,
+                                 Tensor<const T, 4> logits, Tensor<T, 4> output) {
+  const int64_t samples = logits.dim(3), points = samples / std::max<int64_t>(shapes.dim(0), 1);
+  const OffsetSamples<T, I> found{{shapes.data(), nullptr, value.dim(1)},
+                                  references.data(),
+                                  offsets.data(),
+                                  logits.data(),
+                                  value.dim(2),
+                                  references.dim(3) / 2,
+                                  points,
+                                  samples};
+  return DeformAttnCuda(cuda, value, references.dim(1), found, output.data());
+}
+
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF32I32, MsDeformAttnOfOffsetsCuda<float, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF32I64, MsDeformAttnOfOffsetsCuda<float, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF16I32, MsDeformAttnOfOffsetsCuda<Half, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF16I64, MsDeformAttnOfOffsetsCuda<Half, int64_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsBF16I32, MsDeformAttnOfOffsetsCuda<BFloat16, int32_t>);
+POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsBF16I64, MsDeformAttnOfOffsetsCuda<BFloat16, int64_t>);
+
+}  // namespace
+}  // namespace polyop

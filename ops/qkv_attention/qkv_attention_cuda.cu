@@ -1,0 +1,18 @@
+#include "families/attention/attention_cuda.h"
+#include "ops/qkv_attention/qkv_attention.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status QkvAttentionCuda(const QkvAttention&, const CudaContext& cuda, Tensor<const T, 3> query, Tensor<const T, 3> key,
+                        Tensor<const T, 3> value, Tensor<T, 3> output) {
+  return AttendCuda<T>(cuda, query, key, value, nullptr, {}, output, nullptr);
+}
+
+POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionF32, QkvAttentionCuda<float>);
+POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionF16, QkvAttentionCuda<Half>);
+POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionBF16, QkvAttentionCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop
