@@ -3,7 +3,7 @@
 .PHONY: help setup build demo quick test test-all bench gpu fuzz lint format docs wheel clean
 
 help: ## show this list
-	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT"
+	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import boxes3d
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, Run, session, with_torch
+from harness import Case, Contest, Run, megabytes, normal, session, with_torch
 from scipy.spatial import cKDTree
 
 from polyop import formulas
-
-
-def normal(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def megabytes(*arrays: np.ndarray) -> float:
-    return float(sum(a.nbytes for a in arrays))
-
 
 # ---- regions ---------------------------------------------------------------------------------------
 
@@ -49,6 +41,23 @@ def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> C
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, moved)
 
     return Case("roi_align", f"{channels}x{height}x{width}, {rois} rois, {bins}x{bins}", make)
+
+
+def tensorrt_roi_align() -> Case:
+    def make(threads: int) -> Contest:
+        x, boxes = normal(0, 1, 256, 200, 304), rois_of(1000, 304, 200, 0.25)[:, 1:].copy()
+        common = {"output_height": 7, "output_width": 7, "spatial_scale": 0.25, "sampling_ratio": 2}
+        feeds = {"x": x, "rois": boxes, "batch": np.zeros(1000, np.int32)}
+        ours = session(
+            "TRT::ROIAlign_TRT", feeds, threads, attributes={**common, "mode": 0, "coordinate_transformation_mode": 1}
+        )
+        built_in = session(
+            "RoiAlign", {**feeds, "batch": np.zeros(1000, np.int64)}, threads, opset=16,
+            attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
+        )  # fmt: skip
+        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, megabytes(x) + 1000 * 256 * 49 * 4)
+
+    return Case("tensorrt_roi_align", "256x200x304, 1000 rois, 7x7, maximum", make)
 
 
 def roi_align_rotated() -> Case:
@@ -508,20 +517,19 @@ def deform_conv(modulated: bool) -> Case:
     return Case("modulated_deform_conv2d" if modulated else "deform_conv2d", "256x64x64, 256 filters 3x3", make)
 
 
-def attention_by_grid_sample(
+def attend_by_grids(
     value: torch.Tensor, shapes: np.ndarray, locations: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    """Deformable DETR's own formulation: value [1, S, M, D], locations [1, Q, M, L, P, 2] -> [1, Q, M * D]."""
-    _, q, heads, levels, points, _ = locations.shape
+    """Deformable attention of one picture by a grid_sample a level: [1, M, Q, D]."""
+    heads, size, queries = *value.shape[2:], locations.shape[1]
     grids, samples = 2 * locations - 1, []
     for i, part in enumerate(value.split([int(a) for a in shapes.prod(1)], 1)):
         h, w = (int(e) for e in shapes[i])
-        image = part.flatten(2).transpose(1, 2).reshape(heads, -1, h, w)
+        image = part.flatten(2).transpose(1, 2).reshape(heads, size, h, w)
         grid = grids[:, :, :, i].transpose(1, 2).flatten(0, 1)
         samples.append(F.grid_sample(image, grid, "bilinear", "zeros", align_corners=False))
-    factor = weights.transpose(1, 2).reshape(heads, 1, q, levels * points)
-    summed = (torch.stack(samples, -2).flatten(-2) * factor).sum(-1)
-    return summed.view(1, -1, q).transpose(1, 2).contiguous()
+    factor = weights.transpose(1, 2).reshape(heads, 1, queries, -1)
+    return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, heads, size, queries).transpose(2, 3)
 
 
 def flash_deform_attn() -> Case:
@@ -539,7 +547,8 @@ def flash_deform_attn() -> Case:
 
         def formulation() -> torch.Tensor:
             weights = tr[..., 32:].softmax(-1).view(1, 900, 8, 4, 4)
-            return attention_by_grid_sample(tv, shapes, tr[..., :32].reshape(1, 900, 8, 4, 4, 2), weights)
+            summed = attend_by_grids(tv, shapes, tr[..., :32].reshape(1, 900, 8, 4, 4, 2), weights)
+            return summed.transpose(1, 2).reshape(1, 900, 256)
 
         return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(value, rows) + 900 * 1024,
                        tolerance=1e-3)  # fmt: skip
@@ -604,14 +613,89 @@ def ms_deform_attn(queries: int | None) -> Case:
         )  # fmt: skip
         tv, tl, tw = (torch.from_numpy(t) for t in (value, locations, weights))
 
+        def formulation() -> torch.Tensor:
+            return attend_by_grids(tv, shapes, tl, tw).transpose(1, 2).reshape(1, q, 256)
+
         return Contest(
             ours,
-            {"torch formulation": with_torch(lambda: attention_by_grid_sample(tv, shapes, tl, tw))},
+            {"torch formulation": with_torch(formulation)},
             megabytes(value, locations, weights) + q * 1024,
             tolerance=1e-3,
         )
 
     return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
+
+
+def ms_deform_attn_of_offsets() -> Case:
+    """BEVFormer's attention to one camera: four reference points of a pillar, eight points a level."""
+
+    def make(threads: int) -> Contest:
+        shapes = np.array([[58, 100], [29, 50], [15, 25], [8, 13]], np.int32)
+        total, q, rng = int(shapes.prod(1).sum()), 10_000, np.random.default_rng(8)
+        value, logits = normal(0, 1, total, 8, 32), normal(1, 1, q, 8, 32)
+        references = rng.uniform(0, 1, (1, q, 1, 8)).astype(np.float32)
+        offsets = 3 * normal(2, 1, q, 8, 64)
+        feeds = {"value": value, "shapes": shapes, "references": references, "offsets": offsets, "logits": logits}
+        ours = session("polyop::MultiScaleDeformableAttnTRT", feeds, threads)
+        tv, tr, to, tw = (torch.from_numpy(t) for t in (value, references, offsets, logits))
+        sizes = torch.from_numpy(shapes).flip(1).reshape(1, 1, 1, 4, 1, 2)
+
+        def formulation() -> torch.Tensor:
+            centre = tr.view(1, q, 1, 1, 1, 4, 2)
+            at = (centre + to.view(1, q, 8, 4, 2, 4, 2) / sizes[..., None, :]).flatten(4, 5)
+            weights = tw.softmax(-1).view(1, q, 8, 4, 8)
+            return attend_by_grids(tv, shapes, at, weights).transpose(1, 2)
+
+        moved = megabytes(value, references, offsets, logits) + q * 1024
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, moved, tolerance=1e-3)
+
+    return Case("ms_deform_attn_of_offsets", "4 levels, 8 heads x 32, 10,000 queries x 8 points", make)
+
+
+def rotate() -> Case:
+    """BEVFormer: the view of the frame before, turned by the car's own turn."""
+
+    def make(threads: int) -> Contest:
+        x = normal(0, 256, 200, 200)
+        feeds = {"x": x, "angle": np.array(3.5, np.float32), "center": np.array([100, 100], np.float32)}
+        ours = session("polyop::RotateTRT", feeds, threads, attributes={"interpolation": 0})
+        tx, turn = torch.from_numpy(x)[None], torch.deg2rad(torch.tensor(-3.5))
+        matrix = torch.stack([turn.cos(), turn.sin(), turn * 0, -turn.sin(), turn.cos(), turn * 0]).view(1, 2, 3)
+
+        def formulation() -> torch.Tensor:
+            grid = F.affine_grid(matrix, [1, 256, 200, 200], align_corners=False)
+            return F.grid_sample(tx, grid, "bilinear", "zeros", align_corners=False)[0]
+
+        return Contest(
+            ours, {"torch affine_grid, grid_sample": with_torch(formulation)}, 2 * megabytes(x), tolerance=1e-3
+        )
+
+    return Case("rotate", "256x200x200", make)
+
+
+def inverse() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 10_000, 4, 4) + 4 * np.eye(4, dtype=np.float32)
+        ours = session("polyop::InverseTRT", {"x": x}, threads)
+        tx = torch.from_numpy(x)
+        return Contest(
+            ours, {"torch linalg.inv": with_torch(lambda: torch.linalg.inv(tx))}, 2 * megabytes(x), tolerance=1e-2
+        )
+
+    return Case("inverse", "10,000 matrices of 4x4", make)
+
+
+def qkv_attention() -> Case:
+    def make(threads: int) -> Contest:
+        q, k, v = normal(0, 8, 900, 32), normal(1, 8, 900, 32), normal(2, 8, 900, 32)
+        ours = session("polyop::QKVTRT", {"q": q, "k": k, "v": v}, threads)
+        tq, tk, tv = (torch.from_numpy(t) for t in (q, k, v))
+        theirs = with_torch(lambda: F.scaled_dot_product_attention(tq, tk, tv))
+        return Contest(
+            ours, {"torch scaled_dot_product_attention": theirs}, megabytes(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32
+        )
+
+    return Case("qkv_attention", "8 x 900 queries, 900 keys, 32", make)
 
 
 def attention() -> Case:
@@ -928,6 +1012,166 @@ def knn_of_batches() -> Case:
     return Case("knn", "16,384 points, 4,096 centres, 16 neighbours", make)
 
 
+# ---- voxels ----------------------------------------------------------------------------------------
+
+PILLARS = {"voxel_size": [0.16, 0.16, 4.0], "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0]}
+
+
+def sweep() -> np.ndarray:
+    """120,000 points around a car as a LiDAR sees them: many near, few far; some outside of the range."""
+    rng = np.random.default_rng(27)
+    away, angle = rng.gamma(2.0, 5.0, 120_000), rng.uniform(-1, 1, 120_000)
+    xyz = np.stack([away * np.cos(angle), away * np.sin(angle), rng.uniform(-3, 1, 120_000)], 1)
+    return np.concatenate([xyz, rng.random((120_000, 1))], 1).astype(np.float32)
+
+
+def cells_of(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(z, y, x) of each point, and whether it is inside."""
+    low, size = torch.tensor(PILLARS["point_cloud_range"][:3]), torch.tensor(PILLARS["voxel_size"])
+    cell = ((points[:, :3] - low) / size).floor().int()
+    inside = ((cell >= 0) & (cell < torch.tensor([432, 496, 1], dtype=torch.int32))).all(1)
+    return cell.flip(1), inside
+
+
+def hard_voxelize() -> Case:
+    def make(threads: int) -> Contest:
+        points = sweep()
+        ours = session("polyop::HardVoxelize", {"points": points}, threads, ["voxels", "coors", "num"],
+                       attributes={**PILLARS, "max_num_points": 32, "max_voxels": 40_000})  # fmt: skip
+        tp = torch.from_numpy(points)
+
+        def formulation() -> list[torch.Tensor]:
+            cell, inside = cells_of(tp)
+            kept = inside.nonzero().squeeze(1)
+            key = cell[kept, 1] * 432 + cell[kept, 2]
+            _, run, size = torch.unique(key, return_inverse=True, return_counts=True)
+            first = torch.full(size.shape, len(key)).scatter_reduce(0, run, torch.arange(len(key)), "amin")
+            number = torch.empty_like(size)
+            number[first.argsort()] = torch.arange(len(size))
+            order = run.argsort(stable=True)
+            place = torch.arange(len(key)) - (size.cumsum(0) - size)[run[order]]
+            order, place = order[place < 32], place[place < 32]
+            voxels = torch.zeros(len(size), 32, 4)
+            voxels[number[run[order]], place] = tp[kept[order]]
+            coors = cell[kept[first.sort().values]]
+            return [voxels, coors, torch.empty_like(size).index_put_((number,), size).clamp(max=32).int()]
+
+        written = megabytes(*[np.asarray(o.numpy()) for o in ours()])
+        return Contest(ours, {"torch unique + index_put": with_torch(formulation)}, megabytes(points) + written)
+
+    return Case("hard_voxelize", "120,000 points, 432 x 496 pillars of 32", make)
+
+
+def dynamic_voxelize() -> Case:
+    def make(threads: int) -> Contest:
+        points = sweep()
+        ours = session("polyop::DynamicVoxelize", {"points": points}, threads, attributes=PILLARS)
+        tp = torch.from_numpy(points)
+
+        def formulation() -> torch.Tensor:
+            cell, inside = cells_of(tp)
+            return torch.where(inside[:, None], cell, -1)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(points) + 120_000 * 12)
+
+    return Case("dynamic_voxelize", "120,000 points, 432 x 496 pillars", make)
+
+
+def voxel_generator() -> Case:
+    def make(threads: int) -> Contest:
+        points, num = sweep()[None], np.array([120_000], np.int32)
+        attributes = {**PILLARS, "max_num_points_per_voxel": 32, "max_voxels": 10_000, "voxel_feature_num": 10}
+        ours = session("::VoxelGeneratorPlugin", {"points": points, "num": num}, threads, ["v", "c", "n"],
+                       attributes=attributes)  # fmt: skip
+        return Contest(ours, {}, megabytes(points) + 10_000 * (32 * 10 + 4) * 4)
+
+    return Case("voxel_generator", "120,000 points, 10,000 pillars of 32", make)
+
+
+def dynamic_scatter(reduce: str) -> Case:
+    def make(threads: int) -> Contest:
+        points = torch.from_numpy(sweep())
+        cell, inside = cells_of(points)
+        coors, feats = torch.where(inside[:, None], cell, -1).numpy(), normal(28, 120_000, 64)
+        ours = session("polyop::DynamicScatter", {"feats": feats, "coors": coors}, threads, ["f", "c", "p", "n"],
+                       attributes={"reduce_type": reduce})  # fmt: skip
+        tf, tc = torch.from_numpy(feats), torch.from_numpy(coors)
+
+        def formulation() -> list[torch.Tensor]:
+            kept = (tc >= 0).all(1)
+            rows, some = tf[kept], tc[kept]
+            cells, place, counts = torch.unique(some, dim=0, return_inverse=True, return_counts=True)
+            made = torch.zeros(len(cells), 64)
+            if reduce == "max":
+                return [made.scatter_reduce(0, place[:, None].expand_as(rows), rows, "amax", include_self=False), cells]
+            return [made.index_add(0, place, rows) / counts[:, None], cells]
+
+        moved = megabytes(feats, coors, *[np.asarray(o.numpy()) for o in ours()])
+        return Contest(ours, {"torch unique(dim=0) + scatter": with_torch(formulation)}, moved)
+
+    return Case("dynamic_scatter", f"{reduce} of 120,000 points, 64 channels, 432 x 496 pillars", make)
+
+
+def segment_csr(reduce: str) -> Case:
+    def make(threads: int) -> Contest:
+        src = normal(29, 200_000, 64)
+        indptr = np.sort(np.random.default_rng(30).integers(0, 200_001, 50_001))
+        indptr[[0, -1]] = 0, 200_000
+        ours = session("autoware::SegmentCSR", {"src": src, "indptr": indptr}, threads, attributes={"reduce": reduce})
+        ts, ti = torch.from_numpy(src), torch.from_numpy(indptr)
+        rivals = {"torch segment_reduce": with_torch(
+            lambda: torch.segment_reduce(ts, reduce, offsets=ti, axis=0, initial=0 if reduce == "sum" else None).nan_to_num(0, 0, 0)
+        )}  # fmt: skip
+        return Contest(ours, rivals, megabytes(src, indptr) + 50_000 * 64 * 4)
+
+    return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
+
+
+def integers(most: int) -> np.ndarray:
+    return np.random.default_rng(31).integers(0, most, 500_000)
+
+
+def custom_unique(most: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = integers(most)
+        ours = session("autoware::CustomUnique", {"x": x}, threads, ["u", "i", "c", "n"])
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
+        built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
+        return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * megabytes(x),
+                       same=lambda a, b: all(np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
+
+    return Case("custom_unique", f"500,000 integers below {most:.0e}", make)
+
+
+def argsort(most: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = integers(most)
+        ours = session("autoware::Argsort", {"x": x}, threads)
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: torch.argsort(tx, stable=True))
+        return Contest(ours, {"torch argsort(stable)": theirs}, 2 * megabytes(x), tolerance=0)
+
+    return Case("argsort", f"500,000 integers below {most:.0e}", make)
+
+
+def select_and_pad() -> Case:
+    def make(threads: int) -> Contest:
+        feat, invalid = normal(32, 6, 40_000, 256), normal(33, 256)
+        flags = (np.random.default_rng(34).random(40_000) < 0.2).astype(np.int32)
+        ours = session("::SelectAndPadPlugin", {"feat": feat, "flags": flags, "invalid": invalid}, threads,
+                       attributes={"P": 10_000})  # fmt: skip
+        tf, tg, tv = (torch.from_numpy(t) for t in (feat, flags, invalid))
+
+        def formulation() -> torch.Tensor:
+            some = tf[:, tg.nonzero().squeeze(1)[:10_000]]
+            return torch.cat([some, tv.expand(6, 10_000 - some.shape[1], 256)], 1)
+
+        return Contest(ours, {"torch index + cat": with_torch(formulation)}, 2 * 6 * 10_000 * 256 * 4)
+
+    return Case("select_and_pad", "10,000 of 40,000 rows, 6 x 256 channels", make)
+
+
 # ---- memory that begins anywhere -----------------------------------------------------------------------
 
 
@@ -1053,6 +1297,7 @@ CASES = [
     *ACCELERATED,
     roi_align(256, 200, 304, 1000, 7),
     roi_align(256, 50, 76, 300, 14),
+    tensorrt_roi_align(),
     roi_align_rotated(),
     multi_level_roi_align(),
     deform_roi_pool(),
@@ -1083,7 +1328,11 @@ CASES = [
     flash_deform_attn(),
     dcn(3),
     dcn(4),
+    ms_deform_attn_of_offsets(),
     attention(),
+    qkv_attention(),
+    rotate(),
+    inverse(),
     *(cumulative(name, dim) for name in ("cummax", "cummin") for dim in range(3)),
     *(corner_pool(mode) for mode in range(4)),
     instance_norm(),
@@ -1106,6 +1355,19 @@ CASES = [
     three_interpolate(),
     group_points(),
     gather_points(),
+    hard_voxelize(),
+    dynamic_voxelize(),
+    voxel_generator(),
+    dynamic_scatter("max"),
+    dynamic_scatter("mean"),
+    segment_csr("sum"),
+    segment_csr("max"),
+    custom_unique(100_000),
+    custom_unique(2**62),
+    argsort(100_000),
+    argsort(2**62),
+    select_and_pad(),
+    *boxes3d.CASES,
     *(
         output_off_line(case)
         for case in (

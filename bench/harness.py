@@ -90,6 +90,14 @@ class Row:
 # ---- contenders ------------------------------------------------------------------------------------
 
 
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def megabytes(*arrays: np.ndarray) -> float:
+    return float(sum(a.nbytes for a in arrays))
+
+
 def session(
     node: str,
     inputs: Mapping[str, np.ndarray | None],

@@ -15,6 +15,7 @@
 #include "cli/compare.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/openvino.h"
 #include "cli/progress.h"
 #include "kernels/cpu/simd.h"
 
@@ -59,6 +60,12 @@ Contender Open(const std::string& model, const SessionOptions& session, const Be
   return contender;
 }
 
+// Integers are 0 and 1: the largest that any index of a tensor of two rows may be.
+std::vector<Array> FeedsOf(const OpenVinoModel& model, const std::string& path, const BenchOptions& options) {
+  const onnx::ModelProto proto = IsOpenVino(path) ? onnx::ModelProto() : LoadModel(path);
+  return ReadFeeds(model.inputs(), proto, options.input, 2).arrays;
+}
+
 void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, const BenchOptions& options) {
   bool equal = got.size() == want.size();
   for (size_t i = 0; equal && i < got.size(); ++i) equal = Compare(got[i], want[i], options.tolerance).ok();
@@ -91,10 +98,42 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   return timed;
 }
 
+// OpenVINO times itself, one model after the other.
+std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
+  SessionOptions session = options.session;
+  session.threads = threads;
+  std::vector<Timed> timed;
+  std::vector<Array> first;
+  for (const std::string& path : {options.model, options.against}) {
+    if (path.empty()) continue;
+    const OpenVinoModel model(path, session);
+    const std::vector<Array> inputs = FeedsOf(model, path, options);
+    OpenVinoModel::Runs runs = model.Time(inputs, options.seconds);
+    if (timed.empty()) {
+      first = std::move(runs.outputs);
+    } else {
+      CheckEqual(first, runs.outputs, options);
+    }
+    timed.push_back({path, threads, std::move(runs.seconds)});
+  }
+  return timed;
+}
+
 struct NodeTime {
   std::string node, type;
   double seconds = 0;  // of a run
 };
+
+std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
+  SessionOptions session = options.session;
+  session.threads = options.threads.front();
+  const OpenVinoModel model(options.model, session);
+  std::vector<NodeTime> nodes;
+  for (const Json& node : model.TimeLayers(FeedsOf(model, options.model, options))) {
+    nodes.push_back({node.at("node"), node.at("operator"), node.at("mean_seconds")});
+  }
+  return nodes;
+}
 
 // By ONNX Runtime's own profiler; the slowest node first.
 std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integers_below) {
@@ -176,10 +215,13 @@ int Bench(const BenchOptions& options) {
   int integers_below = 0;
   {
     const Progress progress("timing " + options.model);
+    const bool openvino = options.runtime == "openvino";
     for (int threads : options.threads) {
-      for (Timed& t : TimeAll(options, threads, &integers_below)) timed.push_back(std::move(t));
+      for (Timed& t : openvino ? TimeInOpenVino(options, threads) : TimeAll(options, threads, &integers_below)) {
+        timed.push_back(std::move(t));
+      }
     }
-    if (options.layers) nodes = TimeNodes(options, integers_below);
+    if (options.layers) nodes = openvino ? TimeNodesInOpenVino(options) : TimeNodes(options, integers_below);
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;

@@ -17,6 +17,7 @@ struct RunOptions {
   InputOptions input;
   std::vector<std::string> outputs;
   std::string isa;
+  std::string runtime = "onnxruntime";  // or "openvino"
   SessionOptions session;
   int repeat = 1;
   bool json = false;
@@ -44,6 +45,7 @@ int Verify(VerifyOptions options);
 
 struct BenchOptions {
   std::string model, against;
+  std::string runtime = "onnxruntime";  // or "openvino"
   InputOptions input;
   SessionOptions session;
   std::vector<int> threads = {1, 2};
@@ -56,7 +58,8 @@ struct BenchOptions {
 int Bench(const BenchOptions& options);
 
 struct ConvertOptions {
-  std::string model, engine;
+  std::string model, engine;         // `engine`: where the result goes
+  std::string runtime = "tensorrt";  // or "openvino"
   std::vector<std::string> shapes, sets, plugins;
   bool fp16 = false;
   int workspace = 0;  // MiB

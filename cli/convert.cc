@@ -13,6 +13,7 @@
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/openvino.h"
 #include "cli/python.h"
 
 namespace polyop::cli {
@@ -82,10 +83,35 @@ void PrintReport(const ConvertOptions& options, const Json& report) {
             << "     " << options.engine << ".json says what it needs: " << needs.at("plugin_libraries").dump() << "\n";
 }
 
+// Shapes and values stay as they are in the file: OpenVINO takes them when the model is compiled.
+int ConvertToOpenVino(const ConvertOptions& options) {
+  if (!IsOpenVino(options.engine)) {
+    throw Failure(kUsage, "'" + options.engine + "' is no .xml file",
+                  "OpenVINO's files are: -o model.xml --to openvino");
+  }
+  if (!options.shapes.empty() || !options.sets.empty() || options.workspace != 0 || !options.timing_cache.empty() ||
+      options.layers) {
+    throw Failure(kUsage, "--shapes, --set, --workspace, --timing-cache and --layers are for TensorRT");
+  }
+  SessionOptions session;
+  session.libraries = options.plugins;
+  const OpenVinoModel model(options.model, session);
+  model.Convert(options.engine, options.fp16);
+  const std::string weights = fs::path(options.engine).replace_extension(".bin");
+  if (options.json) {
+    std::cout << ToText({{"model", options.engine}, {"weights", weights}, {"runtime", model.runtime()}}) << "\n";
+  } else {
+    std::cout << Green("made") << " " << options.engine << " and " << weights << " for " << model.runtime()
+              << "; polyop.openvino.core() reads it\n";
+  }
+  return kOk;
+}
+
 }  // namespace
 
 int Convert(const ConvertOptions& options) {
   (void)LoadModel(options.model);  // a damaged file is told of here, by name
+  if (options.runtime == "openvino") return ConvertToOpenVino(options);
   if (options.engine.empty()) throw Failure(kUsage, "-o is missing", "where the engine goes: -o model.engine");
   std::vector<std::string> plugins;
   plugins.reserve(options.plugins.size());

@@ -6,10 +6,8 @@
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
 #include "cli/base/process.h"
-#include "cli/json.h"
 
 namespace polyop::cli {
-namespace {
 
 std::vector<TensorInfo> ReadTensors(const Json& tensors) {
   std::vector<TensorInfo> infos;
@@ -26,8 +24,6 @@ std::vector<TensorInfo> ReadTensors(const Json& tensors) {
   }
   return infos;
 }
-
-}  // namespace
 
 bool IsEngine(const std::string& path) {
   const std::string extension = Extension(path);

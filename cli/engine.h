@@ -6,8 +6,12 @@
 
 #include "cli/base/array.h"
 #include "cli/base/runtime.h"
+#include "cli/json.h"
 
 namespace polyop::cli {
+
+/// Tensors as other programs describe them: {name: {"type": "f32", "shape": [1, -1]}}.
+std::vector<TensorInfo> ReadTensors(const Json& tensors);
 
 /// True for .engine, .plan and .trt.
 bool IsEngine(const std::string& path);

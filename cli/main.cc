@@ -23,7 +23,7 @@ namespace {
 using Action = std::function<int()>;
 
 constexpr const char* kDescription =
-    "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT.";
+    "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.";
 constexpr const char* kFooter =
     "Examples:\n"
     "  polyop inspect model.onnx                      what the model needs, and who provides it\n"
@@ -101,8 +101,13 @@ void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
                    "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
 }
 
+void AddRuntimeOption(CLI::App& command, std::string& runtime) {
+  command.add_option("--runtime", runtime, "onnxruntime (default) or openvino, in the PATH's python3")
+      ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+}
+
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {
-  command.add_option("--threads", options.threads, "threads of ONNX Runtime (default: all cores)")
+  command.add_option("--threads", options.threads, "threads of the runtime (default: all cores)")
       ->transform(WholeNumber(1, kMaxThreads));
 }
 
@@ -121,6 +126,7 @@ void AddRunCommand(CLI::App& app, Action& action) {
   run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
       ->take_all()
       ->expected(1);
+  AddRuntimeOption(*run, options->runtime);
   AddThreadsOption(*run, options->session);
   run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
       ->transform(WholeNumber(1, 1000000));
@@ -162,7 +168,8 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
       "kernels: the operators' naive double-precision kernels (default); functions: the model's own, by which "
       "it runs where polyop is not; isa=NAME or threads=N: the same kernels run otherwise; npz=FILE: "
       "saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX Runtime; engine=FILE: "
-      "a TensorRT engine; torch=FILE: a program saved by torch.export or torch.jit");
+      "a TensorRT engine; openvino or openvino=FILE: the model in OpenVINO, or a file of OpenVINO's; torch=FILE: a "
+      "program saved by torch.export or torch.jit");
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
@@ -186,12 +193,13 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   bench->add_option("--against", options->against,
                     "another model of the same inputs and outputs, timed in turns with the first; they must agree");
   AddInputOptions(*bench, options->input);
+  AddRuntimeOption(*bench, options->runtime);
   bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
       ->delimiter(',')
       ->transform(WholeNumber(1, kMaxThreads));
   bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
       ->check(RealNumber(0.01, 3600));
-  bench->add_flag("--layers", options->layers, "the time of every node, by ONNX Runtime's profiler");
+  bench->add_flag("--layers", options->layers, "the time of every node, by the runtime's profiler");
   bench->add_option("--isa", options->isa, "force an instruction set");
   AddToleranceOptions(*bench, options->tolerance, " of --against");
   AddLibraryOptions(*bench, options->session);
@@ -234,9 +242,11 @@ void AddOptimizeCommand(CLI::App& app, Action& action) {
 
 void AddConvertCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* convert = app.add_subcommand("convert", "Build a TensorRT engine from a model");
+  CLI::App* convert = app.add_subcommand("convert", "Build a TensorRT engine from a model, or write it for OpenVINO");
   convert->add_option("model", options->model, "an ONNX file")->required();
-  convert->add_option("-o,--output", options->engine, "where the engine goes")->required();
+  convert->add_option("-o,--output", options->engine, "where it goes: model.engine, or model.xml")->required();
+  convert->add_option("--to", options->runtime, "tensorrt (default) or openvino: a .xml and a .bin file")
+      ->check(CLI::IsMember({"tensorrt", "openvino"}));
   convert
       ->add_option("--shapes", options->shapes,
                    "NAME=LEAST:USUAL:LARGEST, as in x=1x3x64x64:1x3x512x512:4x3x1024x1024; or one shape for all three "
@@ -246,7 +256,8 @@ void AddConvertCommand(CLI::App& app, Action& action) {
   convert->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good, such as scales")
       ->take_all()
       ->expected(1);
-  convert->add_flag("--fp16", options->fp16, "compute in half precision; inputs and outputs stay as they are");
+  convert->add_flag("--fp16", options->fp16,
+                    "compute in half precision (OpenVINO: weights); inputs and outputs stay as they are");
   convert->add_option("--workspace", options->workspace, "MiB of GPU memory that layers may use (default: no limit)")
       ->transform(WholeNumber(1, 1 << 20));
   convert->add_option("--plugins", options->plugins, "a further plugin library")->take_all()->expected(1);
@@ -261,7 +272,8 @@ void AddConvertCommand(CLI::App& app, Action& action) {
       "Examples:\n"
       "  polyop convert detector.onnx -o detector.engine --fp16\n"
       "  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes "
-      "input=1x3x64x64:1x3x256x256:1x3x512x512");
+      "input=1x3x64x64:1x3x256x256:1x3x512x512\n"
+      "  polyop convert detector.onnx -o detector.xml --to openvino");
   convert->callback([options, &action] { action = [options] { return Convert(*options); }; });
 }
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 std::vector<std::string> CustomNodes(const onnx::ModelProto& model) {
   std::map<std::string, int> names;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
-    if (!IsStandardDomain(node.domain())) ++names[node.domain() + "::" + node.op_type()];
+    if (!IsStandard(node)) ++names[TypeOf(node)];
   });
   std::vector<std::string> list;
   for (const auto& [name, count] : names) list.push_back(name);

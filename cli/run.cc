@@ -16,6 +16,7 @@
 #include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/openvino.h"
 #include "cli/progress.h"
 #include "kernels/cpu/simd.h"
 
@@ -91,20 +92,30 @@ int Run(const RunOptions& options) {
   if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
   onnx::ModelProto model;  // an engine has no metadata of pictures
   std::optional<Engine> engine;
+  std::optional<OpenVinoModel> openvino;
   std::optional<Session> session;
   Clock::time_point start = Clock::now();
   if (IsEngine(options.model)) {
     engine.emplace(options.model);
+  } else if (options.runtime == "openvino" || IsOpenVino(options.model)) {
+    if (!IsOpenVino(options.model)) model = LoadModel(options.model);
+    openvino.emplace(options.model, options.session);
   } else {
     model = LoadModel(options.model);
     if (options.session.libraries.empty()) CheckProvided(model, options.model);  // else they may provide anything
     start = Clock::now();
     session.emplace(options.model, options.session);
   }
-  const double load_seconds = Seconds(start);
-  const std::vector<TensorInfo>& input_infos = engine ? engine->inputs() : session->inputs();
-  const std::vector<TensorInfo>& output_infos = engine ? engine->outputs() : session->outputs();
-  const std::string runtime = engine ? engine->runtime() : "ONNX Runtime " + session->runtime_version();
+  double load_seconds = Seconds(start);
+  const std::vector<TensorInfo>& input_infos = engine     ? engine->inputs()
+                                               : openvino ? openvino->inputs()
+                                                          : session->inputs();
+  const std::vector<TensorInfo>& output_infos = engine     ? engine->outputs()
+                                                : openvino ? openvino->outputs()
+                                                           : session->outputs();
+  const std::string runtime = engine     ? engine->runtime()
+                              : openvino ? openvino->runtime()
+                                         : "ONNX Runtime " + session->runtime_version();
   std::vector<double> times;
   std::vector<Array> outputs;
   Feeds feeds = ReadFeeds(input_infos, model, options.input);
@@ -117,7 +128,13 @@ int Run(const RunOptions& options) {
 
   {
     const Progress progress("running " + options.model);
-    for (int i = 0; i < options.repeat; ++i) {
+    if (openvino) {
+      OpenVinoModel::Runs runs = openvino->Run(inputs, options.repeat);
+      outputs = std::move(runs.outputs);
+      times = std::move(runs.seconds);
+      load_seconds = runs.load_seconds;
+    }
+    for (int i = 0; i < options.repeat && !openvino; ++i) {
       start = Clock::now();
       outputs = engine ? engine->Run(inputs) : session->Run(inputs);
       times.push_back(Seconds(start));

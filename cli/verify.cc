@@ -17,6 +17,7 @@
 #include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/openvino.h"
 #include "cli/progress.h"
 #include "kernels/cpu/simd.h"
 
@@ -114,6 +115,19 @@ Outputs RunEngine(const VerifyOptions& options, const std::string& path, const F
   return outputs;
 }
 
+// The same model, or another file of it.
+Outputs RunOpenVino(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
+                    const std::vector<TensorInfo>& inputs) {
+  if (options.layers) throw Failure(kUsage, "--layers and --reference openvino: OpenVINO's nodes are others");
+  const OpenVinoModel model(path.empty() ? options.model : path, options.session);
+  std::vector<Array> arrays;
+  for (const TensorInfo& input : model.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
+  std::vector<Array> results = model.Run(arrays, 1).outputs;
+  Outputs outputs;
+  for (size_t i = 0; i < results.size(); ++i) outputs[model.outputs()[i].name] = std::move(results[i]);
+  return outputs;
+}
+
 // Another model, with outputs of the same names; its inputs are among the first one's.
 Outputs RunOther(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
                  const std::vector<TensorInfo>& inputs) {
@@ -170,6 +184,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   if (kind.name == "npz") return Load(kind.value);
   if (kind.name == "onnx") return RunOther(options, kind.value, feeds, inputs);
   if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
+  if (kind.name == "openvino") return RunOpenVino(options, kind.value, feeds, inputs);
   const TemporaryFolder folder;
   std::map<std::string, Array> named;
   for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
@@ -177,9 +192,10 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   WriteNpz(saved, named);
   if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, saved, folder);
   if (kind.name == "torch") return RunTorch(options, kind.value, saved, inputs, tensors, folder);
-  throw Failure(kUsage, "--reference: '" + options.reference + "' is unknown",
-                "wanted kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE "
-                "or torch=FILE");
+  throw Failure(
+      kUsage, "--reference: '" + options.reference + "' is unknown",
+      "wanted kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE, "
+      "openvino, openvino=FILE or torch=FILE");
 }
 
 std::string Scientific(double value) { return value == 0 ? "0" : NumberText(value, "%.2e"); }

@@ -149,7 +149,7 @@ struct AttrInfo {
   /// Converts (int to float, one value to a list, a choice's name or number), checks the range, stores.
   Status (*set)(const AttrSpec& spec, void* params, const AttrValue& value) = nullptr;
   AttrValue (*get)(const AttrSpec& spec, const void* params) = nullptr;
-  /// Element `index` as a number, for shapes. False if there is no such element.
+  /// Element `index` as a number, for shapes; `integer` is 0 if it is a real one. False if there is no such element.
   bool (*number)(const void* params, int64_t index, double* real, int64_t* integer) = nullptr;
 };
 
@@ -280,16 +280,16 @@ AttrValue GetMember(const AttrSpec& spec, const M& member) {
 
 template <class M>
 bool MemberNumber(const M& member, int64_t index, double* real, int64_t* integer) {
+  const auto read = [&](auto value) {
+    *real = static_cast<double>(value);
+    *integer = kIsReal<decltype(value)> ? 0 : static_cast<int64_t>(value);
+    return true;
+  };
   if constexpr (ElementOf<M>::kList) {
-    if (index < 0 || index >= static_cast<int64_t>(member.size())) return false;
-    *real = static_cast<double>(member[index]);
-    *integer = static_cast<int64_t>(member[index]);
+    return index >= 0 && index < static_cast<int64_t>(member.size()) && read(member[index]);
   } else {
-    if (index != 0) return false;
-    *real = static_cast<double>(member);
-    *integer = static_cast<int64_t>(member);
+    return index == 0 && read(member);
   }
-  return true;
 }
 
 template <class M>

@@ -553,3 +553,90 @@ def test_nms_match_keeps_what_nms_keeps(seed: int, b: int, c: int, n: int, iou: 
     everything = {(p, q, i) for p in range(b) for q in range(c) for i in range(n)}
     assert {tuple(r) for r in rows[:, [0, 1, 3]]} == everything - {tuple(r) for r in kept}
     assert {tuple(r) for r in rows[:, :3]} <= {tuple(r) for r in kept}
+
+
+# ---- operators of BEVFormer_tensorrt and TensorRT --------------------------------------------------
+
+
+@given(seeds, small, st.integers(1, 12), st.integers(1, 12), st.floats(-400, 400), st.floats(-5, 15), st.booleans())
+def test_rotate(seed: int, c: int, h: int, w: int, angle: float, shift: float, whole: bool) -> None:
+    """torchvision's rotate: affine_grid about the center, and grid_sample."""
+    x, center = tensor(np.random.default_rng(seed), c, h, w), np.array([shift, w / 2 - shift], np.float32)
+    degrees = np.array(angle if not whole else 90 * round(angle / 90), np.float32)
+    (got,) = run("::RotateTRT", {"x": x, "angle": degrees, "center": center}, interpolation=0)
+    turn = -np.deg2rad(float(degrees))
+    cosine, sine = np.cos(turn), np.sin(turn)
+    cx, cy = center[0] - w / 2, center[1] - h / 2
+    shift_x, shift_y = cx - cosine * cx - sine * cy, cy + sine * cx - cosine * cy
+    theta = torch.tensor(
+        [[[cosine, sine * h / w, shift_x * 2 / w], [-sine * w / h, cosine, shift_y * 2 / h]]], dtype=torch.float64
+    )
+    grid = F.affine_grid(theta, [1, c, h, w], align_corners=False)
+    want = F.grid_sample(torch.from_numpy(x).double()[None], grid, "bilinear", "zeros", align_corners=False)
+    close(got, want[0], 1e-4)
+
+
+@given(seeds, small, small, st.integers(1, 3), st.integers(1, 5), st.integers(1, 3))
+def test_ms_deform_attn_of_offsets(seed: int, q: int, m: int, levels: int, points: int, groups: int) -> None:
+    rng, size = np.random.default_rng(seed), 5
+    shapes = rng.integers(1, 6, (levels, 2)).astype(np.int32)
+    value = tensor(rng, 1, int(shapes.prod(1).sum()), m, size)
+    references = rng.uniform(-0.1, 1.1, (1, q, 1, groups * 2)).astype(np.float32)
+    offsets, logits = 2 * tensor(rng, 1, q, m, levels * points * 2), tensor(rng, 1, q, m, levels * points)
+    feeds = {"v": value, "s": shapes, "r": references, "o": offsets, "w": logits}
+    (got,) = run("::MultiScaleDeformableAttnTRT", feeds)
+    weights = torch.from_numpy(logits).softmax(-1).reshape(q, m, levels, points)
+    want, start = torch.zeros(q, m, size), 0
+    for level, (h, w) in enumerate(shapes.tolist()):
+        planes = torch.from_numpy(value[0, start : start + h * w]).reshape(h, w, m, size).permute(2, 3, 0, 1)
+        start += h * w
+        offset = torch.from_numpy(offsets).reshape(q, m, levels, points, 2)[:, :, level]
+        centre = torch.from_numpy(references).reshape(q, 1, groups, 2)[:, :, [p % groups for p in range(points)]]
+        grid = (centre + offset / torch.tensor([w, h])) * 2 - 1
+        samples = F.grid_sample(planes, grid.transpose(0, 1), "bilinear", "zeros", align_corners=False)
+        want += (samples.permute(2, 0, 1, 3) * weights[:, :, level, None]).sum(-1)
+    close(got[0], want, 1e-4)
+
+
+@given(seeds, small, st.integers(1, 9), st.integers(1, 9), st.integers(0, 3), st.booleans())
+def test_tensorrt_roi_align(seed: int, c: int, h: int, w: int, ratio: int, half_pixel: bool) -> None:
+    """Its maximum is ONNX Runtime's."""
+    rng = np.random.default_rng(seed)
+    corner = rng.uniform(-3, 12, (6, 2))
+    rois = np.concatenate([corner, corner + rng.uniform(0.1, 9, (6, 2))], 1).astype(np.float32)
+    x, batch = tensor(rng, 2, c, h, w), np.array([0, 1, 1, 0, 1, 0])
+    size = {"output_height": 2, "output_width": 3, "sampling_ratio": ratio, "spatial_scale": 0.75}
+    for mode, name in enumerate(("max", "avg")):
+        feeds = {"x": x, "rois": rois, "batch": batch.astype(np.int32)}
+        (got,) = run("::ROIAlign_TRT", feeds, mode=mode, coordinate_transformation_mode=int(half_pixel), **size)
+        where = "half_pixel" if half_pixel else "output_half_pixel"
+        feeds["batch"] = batch
+        want = built_in("RoiAlign", 16, feeds, mode=name, coordinate_transformation_mode=where, **size)
+        close(got, want, 1e-4)
+
+
+@given(seeds, small, st.integers(1, 8))
+def test_inverse(seed: int, n: int, size: int) -> None:
+    x = tensor(np.random.default_rng(seed), n, size, size) + 3 * np.eye(size, dtype=np.float32)
+    (got,) = run("::InverseTRT", {"x": x})
+    want = np.linalg.inv(x.astype(np.float64))
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6 * np.abs(want).max())
+
+
+@given(seeds, small, small, small, small, small)
+def test_qkv_attention(seed: int, b: int, q: int, k: int, size: int, values: int) -> None:
+    rng = np.random.default_rng(seed)
+    given_ = tensor(rng, b, q, size), tensor(rng, b, k, size), tensor(rng, b, k, values)
+    (got,) = run("::QKVTRT", dict(zip("qkv", given_, strict=True)))
+    close(got, F.scaled_dot_product_attention(*(torch.from_numpy(t) for t in given_)))
+
+
+@given(seeds, small, small, st.integers(0, 2), st.integers(0, 2), st.booleans())
+def test_planar_grid_sampler(seed: int, n: int, c: int, mode: int, padding: int, align: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x, grid = tensor(rng, n, c, 4, 8), rng.uniform(-12, 12, (n, 2, 3, 5)).astype(np.float32)
+    attributes = {"interpolation_mode": mode, "padding_mode": padding, "align_corners": int(align)}
+    (got,) = run("::GridSampler2DTRT", {"x": x, "grid": grid}, **attributes)
+    names = ("bilinear", "nearest", "bicubic")[mode], ("zeros", "border", "reflection")[padding]
+    points = torch.from_numpy(grid).permute(0, 2, 3, 1) / 10
+    close(got, F.grid_sample(torch.from_numpy(x), points, *names, align_corners=align), 1e-4)

@@ -364,7 +364,7 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
     assert code == NOT_PROVIDED
     for text in (
         "float32[N, 4]",
-        "polyop (ONNX Runtime CPU, PyTorch CPU)",
+        "polyop (ONNX Runtime CPU, PyTorch CPU, OpenVINO CPU)",
         "ONNX Runtime contrib",
         "level=3",
         "deep::Hidden",
@@ -380,6 +380,14 @@ def test_inspect_lists_what_is_needed_and_who_provides_it(polyop, tmp_path: Path
     assert not provided["else::Quux"]
     assert {o["name"]: o["count"] for o in report["operators"]}["deep::Hidden"] == 2
     assert "Quux" in polyop("inspect", "m.onnx", "--verbose")[1]
+
+
+@pytest.mark.parametrize("name", ["FPSampling", "FurthestPointSampling", "BallQuery", "GridBallQuery", "RotateTRT"])
+def test_inspect_names_without_a_domain(polyop, tmp_path: Path, name: str) -> None:
+    onnx.save(model(f"::{name}", {"x": np.zeros((1, 3, 3), np.float32)}), tmp_path / "m.onnx")
+    code, out, _ = polyop("inspect", "m.onnx", "--json")
+    (needed,) = json.loads(out)["operators"]
+    assert (code, needed["name"], needed["provided"]) == (0, name, True)
 
 
 def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:

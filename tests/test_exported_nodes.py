@@ -28,6 +28,10 @@ def rotated(*shape: int) -> np.ndarray:
     return np.concatenate([f(*shape, 2) * 10, 1 + f(*shape, 2) * 5, f(*shape, 1) * 6 - 3], -1)
 
 
+def boxes_of_space(*shape: int) -> np.ndarray:
+    return np.concatenate([f(*shape, 3) * 4, 1 + f(*shape, 3) * 5, f(*shape, 1) * 6 - 3], -1)
+
+
 def rotated_rois(count: int) -> np.ndarray:
     return np.concatenate([RNG.integers(0, 2, (count, 1)).astype(np.float32), rotated(count)], 1)
 
@@ -65,9 +69,18 @@ efficient = {
     "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 4, "background_class": -1, "score_activation": 0,
     "box_coding": 0,
 }  # fmt: skip
+decoded = {
+    "point_cloud_range": [0.0, -40.0, -3.0, 70.4, 40.0, 1.0], "anchors": [3.9, 1.6, 1.56, 0.0, 3.9, 1.6, 1.56, 1.57],
+    "anchor_bottom_height": [-1.78], "dir_offset": 0.78539, "dir_limit_offset": 0.0, "num_dir_bins": 2, "score_thresh": 0.6,
+}  # fmt: skip
 detected = [(I32, (2, 1)), (F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4))]
 ranks = [np.array(r, I32) for r in ([0, 5, 9, 30], [3, 1, 0, 2], [8, 8, 2, 2], [0, 2], [2, 2])]
 pillars = np.array([[0, 0, 2, 1], [1, 0, 0, 3], [0, 0, 1, 1]], I32)
+grid = {"voxel_size": [0.25, 0.25, 0.5], "point_cloud_range": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]}
+voxels = {**grid, "max_num_points": 3, "max_voxels": 8, "deterministic": 1}
+generator = {**grid, "max_num_points_per_voxel": 3, "max_voxels": 8, "voxel_feature_num": 10, "plugin_version": "1"}
+coors = np.array([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0]], I32)
+attn_levels = [np.array([[4, 5], [2, 3]], I32), np.array([0, 20], I32)]
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -182,6 +195,55 @@ NODES = [
     *(Node("polyop::FlashDeformAttn",
            [f(2, 26, 3, 4), np.array([[4, 5], [2, 3]], t), np.array([0, 20], t), f(2, 7, 3, 24)], [(F32, (2, 7, 12))],
            {"points": 4, "im2col_step": 64}) for t in (I64, I32)),
+    Node("polyop::HardVoxelize", [f(30, 4)], [(F32, None), (I32, None), (I32, None)], voxels),
+    Node("polyop::HardVoxelize", [f(2, 30, 4)], [(F32, (2, 8, 3, 4)), (I32, (2, 8, 3)), (I32, (2, 8)), (I32, (2,))],
+         {**voxels, "return_voxel_num": 1}),
+    Node("polyop::DynamicVoxelize", [f(30, 5) * 1.2 - 0.1], [(I32, (30, 3))], grid),
+    *(Node(f"{d}::VoxelGeneratorPlugin", [f(2, 30, 4), np.array([30, 7], I32)],
+           [(F32, (2, 8, 3, 10)), (I32, (2, 8, 4)), (I32, (2,))], generator) for d in ("", "TRT", "polyop")),
+    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, (2, 5)), (t, (2, 3)), (I32, (4,)), (I32, (2,))],
+           {"reduce_type": reduce}) for reduce, t in (("max", I32), ("mean", I64), ("sum", I32))),
+    *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
+      for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
+    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
+      for d, t in (("autoware", I64), ("", I32))),
+    *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
+    *(Node("::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
+      for rows, t in ((3, I32), (7, I64))),
+    *(Node(f"{d}::DecodeBbox3DPlugin", [f(2, 3, 4, 6), f(2, 3, 4, 14), f(2, 3, 4, 4)], [(F32, (2, 24, 9)), (I32, (2,))], decoded)
+      for d in ("", "polyop")),
+    Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5}),
+    Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "normal": 1}),
+    *(Node("polyop::BoxesIoU3D", [boxes_of_space(9), boxes_of_space(4)], [(F32, (9, 4))], {"mode": mode}) for mode in range(3)),
+    Node("polyop::RoIPointPool3d", [f(2, 20, 3), f(2, 20, 4), boxes_of_space(2, 5)], [(F32, (2, 5, 6, 7)), (I32, (2, 5))],
+         {"num_sampled_points": 6}),
+    *(Node("polyop::RoIAwarePool3d", [boxes_of_space(5), f(60, 3) * 4, f(60, 4)], [(F32, (5, 2, 3, 2, 4))],
+           {"out_size": [2, 3, 2], "max_pts_per_voxel": 4, "mode": mode}) for mode in ("max", "avg")),
+    *(Node(f"{d}::{name}", [x, offset, mask, weight, f(6)], convolved,
+           {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "group": 1, "deformable_group": 2})
+      for d in ("", "polyop") for name in ("ModulatedDeformConv2d",)),
+    *(Node(f"::ModulatedDeformableConv2dTRT{n}", [x, offset, mask, weight], convolved, deform) for n in ("", "2")),
+    *(Node(f"{d}::MultiscaleDeformableAttnPlugin_TRT", [f(2, 26, 3, 4), *attn_levels, f(2, 7, 3, 2, 4, 2), f(2, 7, 3, 2, 4)],
+           [(F32, (2, 7, 3, 4))]) for d in ("", "TRT", "polyop")),
+    *(Node(f"{d}::MultiScaleDeformableAttentionPlugin", [f(2, 26, 3, 4), *attn_levels, f(2, 7, 3, 2, 4, 2), f(2, 7, 3, 2, 4)],
+           [(F32, (2, 7, 12))]) for d in ("", "polyop")),
+    *(Node(f"{d}::MultiScaleDeformableAttnTRT{n}",
+           [f(2, 26, 3, 4), attn_levels[0], f(2, 7, 1, 4), f(2, 7, 3, 16) * 4 - 2, f(2, 7, 3, 8)], [(F32, (2, 7, 3, 4))])
+      for d in ("", "polyop") for n in ("", "2")),
+    *(Node(name, [x[0], np.array(30, F32), np.array([5, 6.5], F32)], [(F32, (4, 12, 10))], {"interpolation": i})
+      for i, name in enumerate(["::RotateTRT", "polyop::RotateTRT2"])),
+    Node("::RotatePlugin", [x[0], np.array([-90], F32), np.array([5, 6], F32)], [(F32, (4, 12, 10))], {"interpolation": 0}),
+    *(Node(f"{d}::ROIAlign{n}_TRT", [x, rois(5)[:, 1:], np.array([0, 1, 1, 0, 1], I32)], pooled,
+           {"output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5, "mode": mode,
+            "coordinate_transformation_mode": mode})
+      for d in ("", "TRT") for n in ("", "X") for mode in (0, 1)),
+    *(Node(f"{d}::GridSampler2DTRT{n}", [x, f(2, 2, 5, 6) * 20 - 10], [(F32, (2, 4, 5, 6))],
+           {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}) for d in ("", "polyop") for n in ("", "2")),
+    *(Node(f"::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
+           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for n in ("", "2")),
+    *(Node(f"{d}::InverseTRT", [f(2, 3, 4, 4)], [(F32, (2, 3, 4, 4))]) for d in ("", "polyop")),
+    *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
+      for d in ("", "polyop") for n in ("", "2")),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
 ]  # fmt: skip
 

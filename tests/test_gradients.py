@@ -105,6 +105,40 @@ def test_ms_deform_attn() -> None:
     )
 
 
+def test_ms_deform_attn_of_offsets() -> None:
+    shapes = torch.tensor([[4, 5], [2, 3]])
+    value, references, offsets = rand(2, 26, 2, 3), rand(2, 3, 1, 4), rand(2, 3, 2, 16, low=-1.3, high=1.3)
+    assert torch.autograd.gradcheck(
+        lambda v, r, o, w: polyop.ms_deform_attn_of_offsets(v, shapes, r, o, w),
+        (value, references, offsets, rand(2, 3, 2, 8, low=-2)),
+    )
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "nearest"])
+def test_rotate(interpolation: str) -> None:
+    angle, center = torch.tensor(33.0, dtype=torch.float64), torch.tensor([2.2, 1.7], dtype=torch.float64)
+    inputs = (rand(2, 5, 4), angle.requires_grad_(), center.requires_grad_())
+    assert torch.autograd.gradcheck(lambda x, a, c: polyop.rotate(x, a, c, interpolation), inputs)
+
+
+def test_sums_into_a_birds_eye_view() -> None:
+    """Ranks of no interval, an interval of no rank, and one whose cell a later one takes."""
+    starts, lengths = torch.tensor([0, 3, 7, 4], dtype=torch.int32), torch.tensor([2, 1, 0, 3], dtype=torch.int32)
+    depth, feat = rand(2, 3, 2, 2), rand(2, 2, 2, 4)
+    of_depth, of_feat = torch.randint(0, 24, (7,)).int(), torch.randint(0, 8, (7,)).int()
+    cells = torch.tensor([5, 5, 9, 5, 2, 2, 2], dtype=torch.int32)
+    assert torch.autograd.gradcheck(
+        lambda d, f: polyop.bev_pool_v2(d, f, of_depth, of_feat, cells, starts, lengths, 2, 3), (depth, feat)
+    )
+    place = torch.stack([cells // 3 % 2, cells % 3, cells * 0, cells // 6], 1)
+    assert torch.autograd.gradcheck(lambda x: polyop.bev_pool(x, place, lengths, starts, 2, 1, 2, 3), rand(7, 4))
+
+
+def test_pillar_scatter() -> None:
+    coors = torch.tensor([[0, 0, 1, 2], [1, 0, 0, 0], [0, 0, 1, 2]])  # the last wins
+    assert torch.autograd.gradcheck(lambda f: polyop.pillar_scatter(f, coors, (2, 3), 2), rand(3, 4))
+
+
 def test_gathers_of_points() -> None:
     features, idx = rand(2, 3, 5), torch.randint(0, 5, (2, 4, 3))
     assert torch.autograd.gradcheck(lambda f: polyop.grouping_operation(f, idx), features)
@@ -167,6 +201,37 @@ def test_flash_deform_attn() -> None:
     assert torch.autograd.gradcheck(lambda v, r: polyop.flash_deform_attn(v, shapes, starts, r, 2), (value, rows))
 
 
+COORS = torch.tensor([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0], [0, 0, 2], [1, 0, 0]])
+
+
+@pytest.mark.parametrize("reduce", ["max", "mean", "sum"])
+def test_dynamic_scatter(reduce: str) -> None:
+    assert torch.autograd.gradcheck(lambda f: polyop.dynamic_scatter(f, COORS, reduce)[0], rand(6, 4))
+
+
+def test_the_first_of_equal_points_gets_the_gradient() -> None:
+    feats = torch.tensor([[1.0], [2], [1], [9], [1], [2]], requires_grad=True)
+    polyop.dynamic_scatter(feats, COORS)[0].sum().backward()
+    assert feats.grad.flatten().tolist() == [1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "mul", "div", "min", "max"])
+def test_segment_csr(reduce: str) -> None:
+    indptr = torch.tensor([1, 3, 3, 6])
+    assert torch.autograd.gradcheck(lambda x: polyop.segment_csr(x, indptr, reduce), rand(7, 3, low=0.5, high=1.5))
+
+
+@pytest.mark.parametrize("mode", ["max", "avg"])
+@pytest.mark.parametrize("most", [128, 3])
+def test_roiaware_pool3d(mode: str, most: int) -> None:
+    rois, points = rand(3, 7).detach() * 2, rand(40, 3).detach() * 3 - 1
+    pooled = polyop.roiaware_pool3d(rois, points, torch.ones(40, 1, dtype=torch.float64), (2, 1, 3), most, mode)
+    assert pooled.any()
+    assert torch.autograd.gradcheck(
+        lambda f: polyop.roiaware_pool3d(rois, points, f, (2, 1, 3), most, mode), rand(40, 2, low=-1)
+    )
+
+
 # ---- every formula: wherever the tensors are, whichever gradients are wanted -----------------------
 
 
@@ -212,10 +277,43 @@ CASES: dict[str, Case] = {
     "flash_deform_attn": (
         {"points": 2}, [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 12)]
     ),
+    "ms_deform_attn_by_head": (
+        {},
+        [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),
+         plain(2, 3, 2, 2, 2)],
+    ),
+    "ms_deform_attn_of_offsets": (
+        {}, [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), plain(2, 3, 1, 4), plain(2, 3, 2, 16), plain(2, 3, 2, 8)]
+    ),
+    "planar_grid_sampler": ({}, [plain(2, 2, 4, 5), plain(2, 2, 3, 3)]),
+    "qkv_attention": ({}, [plain(2, 5, 8), plain(2, 6, 8), plain(2, 6, 7)]),
+    "rotate": ({}, [plain(2, 4, 5), torch.tensor(30.0), torch.tensor([2.0, 1.5])]),
+    "tensorrt_roi_align": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(5).float()[:, 1:], torch.tensor([0, 1, 1, 0, 1])]),
+    "tensorrt_roi_align-max": (
+        {**pooled, "mode": "max"}, [plain(2, 2, 6, 5), rois(5).float()[:, 1:], torch.tensor([0, 1, 1, 0, 1])]
+    ),
+    "bev_pool": (
+        {"out_height": 2, "out_width": 3},
+        [plain(1, 2, 2, 2), plain(1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([5, 5, 2]),
+         torch.tensor([0, 2]), torch.tensor([2, 1])],
+    ),
+    "quick_cumsum": (
+        {"batch_size": 2, "dimension": 1, "height": 2, "width": 3},
+        [plain(3, 4), torch.tensor([[0, 1, 0, 0], [0, 1, 0, 0], [1, 2, 0, 1]]), torch.tensor([2, 1]), torch.tensor([0, 2])],
+    ),
+    "pillar_scatter": (
+        {"dense_shape": [2, 3]}, [plain(2, 3, 4), torch.zeros(2, 3, 4, dtype=torch.int64), torch.tensor([2, 3])]
+    ),
     "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
     "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
+    "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),
+    "segment_csr": ({"reduce": "mean"}, [plain(7, 3), torch.tensor([1, 3, 3, 6])]),
 }  # fmt: skip
+
+
+SIZED_BY_VALUES = {"dynamic_scatter"}  # without data there is no size of its outputs
 
 
 def operator_of(name: str) -> str:
@@ -256,7 +354,7 @@ def test_every_combination_of_wanted_gradients(name: str) -> None:
                 torch.testing.assert_close(own, all_, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SIZED_BY_VALUES])
 def test_on_meta(name: str) -> None:
     """Nothing is made on another device than the inputs'."""
     tensors = [t.to("meta") for t in CASES[name][1]]

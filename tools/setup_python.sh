@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup_python.sh [demo]   .venv with pinned packages, and older ONNX Runtimes beside it for compatibility tests;
+# setup_python.sh [demo]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
 # `demo`: only what building and the demonstration need.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -50,6 +50,7 @@ install demo
 install dev
 install exporters --no-deps
 install models -c requirements/torch.txt
+install openvino --no-deps
 install lint
 
 # What a file of requirements asks for in this Python: a line each, without the conditions.
@@ -64,19 +65,20 @@ for line in open(sys.argv[1]):
 PYTHON
 }
 
-# unpack_runtime NAME   an ONNX Runtime of requirements/NAME.txt, into .deps/onnxruntime-VERSION
-unpack_runtime() {
+# unpack NAME   an older runtime of requirements/NAME.txt, into .deps/PACKAGE-VERSION
+unpack() {
   local wanted folder
   mapfile -t wanted < <(requirements_for "$1")
-  folder="$DEPS/onnxruntime-${wanted[0]#onnxruntime==}"
+  folder="$DEPS/${wanted[0]/==/-}"
   stamp_is "$folder/.stamp" "${wanted[@]}" && return
   rm -rf "$folder"
-  step "Unpacking an older ONNX Runtime for compatibility tests into ${folder#"$ROOT"/}" \
+  step "Unpacking an older runtime for compatibility tests into ${folder#"$ROOT"/}" \
     pip_install --no-deps --target "$folder" "${wanted[@]}"
   stamp_write "$folder/.stamp" "${wanted[@]}"
 }
-unpack_runtime onnxruntime-old
-unpack_runtime onnxruntime-library
+unpack onnxruntime-old
+unpack onnxruntime-library
+unpack openvino-old
 
 TORCHVISION="$DEPS/torchvision"
 if ! stamp_is "$TORCHVISION/.stamp" requirements/torchvision.txt; then

@@ -170,7 +170,7 @@ Status ReadNumber(const OrtSessionOptions* options, const char* key, int* number
   if (has == 0) return Status::Ok();
   char text[16] = {};
   size_t size = sizeof text;
-  const Status status = FromOrt(Api().GetSessionConfigEntry(options, key, text, &size));
+  Status status = FromOrt(Api().GetSessionConfigEntry(options, key, text, &size));
   const char* const end = text + (size > 0 && size <= sizeof text ? size - 1 : 0);
   if (status.ok() && std::from_chars(text, end, *number).ptr == end && *number > 0) return status;
   return InvalidArgument("session configuration '", key, "' is not a number, 1 or greater");

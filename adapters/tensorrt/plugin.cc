@@ -139,6 +139,7 @@ class GivenOutputs : public OutputSource {
 template <class Describe>
 std::vector<AnyTensor> OutputsOf(int32_t count, const Describe& describe) {
   std::vector<AnyTensor> outputs;
+  outputs.reserve(count);
   for (int32_t o = 0; o < count; ++o) outputs.push_back(describe(o));
   return outputs;
 }
@@ -444,10 +445,8 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
     const bool wants_sizes =
         source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
     const auto destroy = params.get_deleter();
-    return new Plugin(
-        op_, node_,
-        std::shared_ptr<const void>(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }),
-        wants_sizes);
+    std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
+    return std::make_unique<Plugin>(op_, node_, std::move(owned), wants_sizes).release();
   });
 }
 

@@ -261,6 +261,7 @@ void CallTakenInto(const Op& op, StableIValue* stack) {
   const Arguments arguments = TakeArguments(op, stack);
   const Signature& signature = *op.signatures[0].signature;
   std::vector<Tensor> given;
+  given.reserve(signature.num_outputs());
   const StableIValue* const rest = stack + signature.num_inputs() + op.attributes.size();
   for (int o = 0; o < signature.num_outputs(); ++o) given.push_back(torch::stable::detail::to<Tensor>(rest[o]));
   const InputReader inputs(op, arguments.inputs);

@@ -68,6 +68,7 @@ std::vector<std::string> RuntimesOf(const Op& op) {
   std::vector<std::string> runtimes;
   for (const auto& [device, name] : {std::pair{Device::kCpu, "ONNX Runtime CPU"},
                                      {Device::kCpu, "PyTorch CPU"},
+                                     {Device::kCpu, "OpenVINO CPU"},
                                      {Device::kCuda, "ONNX Runtime CUDA"},
                                      {Device::kCuda, "PyTorch CUDA"},
                                      {Device::kCuda, "TensorRT"}}) {
@@ -97,7 +98,7 @@ std::string CatalogueText(bool markdown) {
   for (const Op* op : AllOps()) {
     std::vector<std::string> nodes = NodesOf(*op);
     if (markdown) {
-      for (std::string& node : nodes) node = "`" + node + "`";
+      for (std::string& node : nodes) node = Concat("`", node, "`");
       rows.push_back({std::string(op->name), Join(nodes, "<br>"), TypesOf(*op), op->doc.summary});
       continue;
     }

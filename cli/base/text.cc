@@ -55,8 +55,8 @@ size_t Distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string Table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const std::string& cell : header) widths.push_back(Width(cell));
+  std::vector<size_t> widths(header.size());
+  std::transform(header.begin(), header.end(), widths.begin(), Width);
   for (const auto& row : rows) {
     for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], Width(row[c]));
   }
@@ -69,8 +69,8 @@ std::string Table(const std::vector<std::string>& header, const std::vector<std:
     return text + "\n";
   };
   std::string text = line(header);
-  std::vector<std::string> rule;
-  for (size_t width : widths) rule.emplace_back(std::string(width, '-'));
+  std::vector<std::string> rule(widths.size());
+  for (size_t c = 0; c < widths.size(); ++c) rule[c].assign(widths[c], '-');
   text += line(rule);
   for (const auto& row : rows) text += line(row);
   return text;

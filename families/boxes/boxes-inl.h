@@ -170,6 +170,19 @@ struct UprightBoxes {
   }
 };
 
+/// Sets arrays' box i to the upright box around a rotated one, and its area to that of the rotated one.
+inline void SetBounds(const BoxArrays& arrays, int64_t i, const RotatedBox& r) {
+  // Rounding to float may cut an edge: the bounds grow by more than that, also among denormal numbers.
+  constexpr double kLeastGrowth = 1e-37;
+  const double grow_x = 1e-6 * (std::fabs(r.x) + r.reach_x) + kLeastGrowth;
+  const double grow_y = 1e-6 * (std::fabs(r.y) + r.reach_y) + kLeastGrowth;
+  arrays.x1[i] = static_cast<float>(r.x - r.reach_x - grow_x);
+  arrays.y1[i] = static_cast<float>(r.y - r.reach_y - grow_y);
+  arrays.x2[i] = static_cast<float>(r.x + r.reach_x + grow_x);
+  arrays.y2[i] = static_cast<float>(r.y + r.reach_y + grow_y);
+  arrays.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
+}
+
 /// Rotated boxes (cx, cy, width, height, angle) in their order, and those that stay. The arrays hold the upright boxes
 /// around them.
 struct RotatedBoxes {
@@ -179,12 +192,12 @@ struct RotatedBoxes {
   RotatedBox* sorted_exact;
   RotatedBox* kept_exact;
   BoxArrays sorted, kept;
-  float threshold;
+  RotatedOverlapRule rule;
 
   static int64_t BytesFor(int64_t capacity) {
     return UprightBoxes::BytesFor(capacity) + 2 * static_cast<int64_t>(sizeof(RotatedBox)) * capacity;
   }
-  static RotatedBoxes In(void* memory, int64_t capacity, float threshold) {
+  static RotatedBoxes In(void* memory, int64_t capacity, const RotatedOverlapRule& rule) {
     auto* index = static_cast<int64_t*>(memory);
     auto* exact = reinterpret_cast<RotatedBox*>(index + capacity);
     auto* floats = reinterpret_cast<float*>(exact + 2 * capacity);
@@ -193,24 +206,16 @@ struct RotatedBoxes {
             exact + capacity,
             BoxArrays::In(floats, capacity),
             BoxArrays::In(floats + BoxArrays::FloatsFor(capacity), capacity),
-            threshold};
+            rule};
   }
-  void Set(int64_t i, const float* box) const {
-    const RotatedBox r = RotatedBox::Of(box);
-    sorted_exact[i] = r;
-    // Rounding to float may cut an edge: the bounds grow by more than that, also among denormal numbers.
-    constexpr double kLeastGrowth = 1e-37;
-    const double grow_x = 1e-6 * (std::fabs(r.x) + r.ReachX()) + kLeastGrowth;
-    const double grow_y = 1e-6 * (std::fabs(r.y) + r.ReachY()) + kLeastGrowth;
-    sorted.x1[i] = static_cast<float>(r.x - r.ReachX() - grow_x);
-    sorted.y1[i] = static_cast<float>(r.y - r.ReachY() - grow_y);
-    sorted.x2[i] = static_cast<float>(r.x + r.ReachX() + grow_x);
-    sorted.y2[i] = static_cast<float>(r.y + r.ReachY() + grow_y);
-    sorted.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
+  void Set(int64_t i, const float* box) const { Set(i, RotatedBox::Of(box)); }
+  void Set(int64_t i, const RotatedBox& box) const {
+    sorted_exact[i] = box;
+    SetBounds(sorted, i, box);
   }
   bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
-    return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, threshold,
-                            [&](int64_t k) { return OverlapsMore(sorted_exact[candidate], kept_exact[k], threshold); });
+    return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, rule.threshold,
+                            [&](int64_t k) { return rule.Overlaps(kept_exact[k], sorted_exact[candidate]); });
   }
   void Keep(int64_t candidate, int64_t number) const {
     kept.Copy(number, sorted, candidate);

@@ -13,20 +13,22 @@ struct RotatedBox {
   double x = 0, y = 0;
   double half_width = 0, half_height = 0;
   double cosine = 1, sine = 0;
-  double area = 0;  // width * height: negative or NaN for boxes that are none
-
-  /// A box of less area than this overlaps nothing.
-  static constexpr double kLeastArea = 1e-14;
+  double reach_x = 0, reach_y = 0;  // half the extents of the upright box around it
+  double area = 0;                  // width * height: negative or NaN for boxes that are none
 
   POLYOP_HD static RotatedBox Of(const float* box) {
-    const double width = box[2], height = box[3], angle = box[4];
-    return {box[0],          box[1],          std::fabs(width) / 2, std::fabs(height) / 2,
-            std::cos(angle), std::sin(angle), width * height};
+    const double width = box[2], height = box[3], angle = box[4], c = std::cos(angle), s = std::sin(angle);
+    const double half_width = std::fabs(width) / 2, half_height = std::fabs(height) / 2;
+    return {box[0],
+            box[1],
+            half_width,
+            half_height,
+            c,
+            s,
+            half_width * std::fabs(c) + half_height * std::fabs(s),
+            half_width * std::fabs(s) + half_height * std::fabs(c),
+            width * height};
   }
-
-  /// Half the extents of the upright box around it.
-  POLYOP_HD double ReachX() const { return half_width * std::fabs(cosine) + half_height * std::fabs(sine); }
-  POLYOP_HD double ReachY() const { return half_width * std::fabs(sine) + half_height * std::fabs(cosine); }
 };
 
 namespace rotated_boxes_internal {
@@ -53,9 +55,11 @@ POLYOP_HD inline Polygon Cut(const Polygon& from, int coordinate, double sign, d
   for (int i = 0, last = from.size - 1; i < from.size; last = i++) {
     const double a = limit - sign * (coordinate == 0 ? from.x[last] : from.y[last]);
     const double b = limit - sign * (coordinate == 0 ? from.x[i] : from.y[i]);
-    if ((a >= 0) != (b >= 0)) {
+    if ((a >= 0) != (b >= 0)) {  // what is cut off ends on the side, to the last bit
       const double t = a / (a - b);
-      result.Add(from.x[last] + t * (from.x[i] - from.x[last]), from.y[last] + t * (from.y[i] - from.y[last]));
+      const double x = coordinate == 0 ? sign * limit : from.x[last] + t * (from.x[i] - from.x[last]);
+      const double y = coordinate == 1 ? sign * limit : from.y[last] + t * (from.y[i] - from.y[last]);
+      result.Add(x, y);
     }
     if (b >= 0) result.Add(from.x[i], from.y[i]);
   }
@@ -64,31 +68,58 @@ POLYOP_HD inline Polygon Cut(const Polygon& from, int coordinate, double sign, d
 
 }  // namespace rotated_boxes_internal
 
-/// The area that both boxes cover: `b` is cut by the four sides of `a` (Sutherland and Hodgman, Reentrant Polygon
-/// Clipping, 1974) in the frame where `a` is upright and at the origin, so large coordinates lose no precision.
+/// The area that both boxes cover: the smaller is cut by the four sides of the larger (Sutherland and Hodgman,
+/// Reentrant Polygon Clipping, 1974) in a frame where the larger is upright. Along each axis the frame begins in the
+/// middle of the box that is shorter there, so that neither large coordinates nor large boxes lose the digits of small
+/// ones.
 POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& b) {
-  const double dx = b.x - a.x, dy = b.y - a.y;
-  const double x = dx * a.cosine + dy * a.sine, y = dy * a.cosine - dx * a.sine;
-  const double cosine = a.cosine * b.cosine + a.sine * b.sine, sine = b.sine * a.cosine - b.cosine * a.sine;
-  const double wx = b.half_width * cosine, wy = b.half_width * sine;
-  const double hx = -b.half_height * sine, hy = b.half_height * cosine;
+  const bool is_first_smaller = a.half_width + a.half_height < b.half_width + b.half_height;
+  const RotatedBox &small = is_first_smaller ? a : b, &large = is_first_smaller ? b : a;
+  const double dx = small.x - large.x, dy = small.y - large.y;
+  const double x = dx * large.cosine + dy * large.sine, y = dy * large.cosine - dx * large.sine;
+  const double cosine = large.cosine * small.cosine + large.sine * small.sine;
+  const double sine = small.sine * large.cosine - small.cosine * large.sine;
+  const double wx = small.half_width * cosine, wy = small.half_width * sine;
+  const double hx = -small.half_height * sine, hy = small.half_height * cosine;
+  // Where the smaller box lies in the frame; the larger one lies at (at_x - x, at_y - y).
+  const double at_x = large.half_width < std::fabs(wx) + std::fabs(hx) ? x : 0;
+  const double at_y = large.half_height < std::fabs(wy) + std::fabs(hy) ? y : 0;
   rotated_boxes_internal::Polygon polygon;
-  polygon.Add(x + wx + hx, y + wy + hy);
-  polygon.Add(x - wx + hx, y - wy + hy);
-  polygon.Add(x - wx - hx, y - wy - hy);
-  polygon.Add(x + wx - hx, y + wy - hy);
+  polygon.Add(at_x + wx + hx, at_y + wy + hy);
+  polygon.Add(at_x - wx + hx, at_y - wy + hy);
+  polygon.Add(at_x - wx - hx, at_y - wy - hy);
+  polygon.Add(at_x + wx - hx, at_y + wy - hy);
   for (double sign : {1.0, -1.0}) {
-    polygon = rotated_boxes_internal::Cut(polygon, 0, sign, a.half_width);
-    polygon = rotated_boxes_internal::Cut(polygon, 1, sign, a.half_height);
+    polygon = rotated_boxes_internal::Cut(polygon, 0, sign, large.half_width + sign * (at_x - x));
+    polygon = rotated_boxes_internal::Cut(polygon, 1, sign, large.half_height + sign * (at_y - y));
   }
   return polygon.Area();
 }
 
-/// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
-POLYOP_HD inline bool OverlapsMore(const RotatedBox& a, const RotatedBox& b, double threshold) {
-  if (!(a.area >= RotatedBox::kLeastArea) || !(b.area >= RotatedBox::kLeastArea)) return false;
-  const double intersection = std::min(IntersectionArea(a, b), std::min(a.area, b.area));
-  return intersection > threshold * (a.area + b.area - intersection);
+/// The same, within what is known without computing: 0 where the upright boxes around both do not touch, and at most
+/// what these share and the area of either. A test that comes first and looks at these alone decides nothing else.
+POLYOP_HD inline double SharedArea(const RotatedBox& a, const RotatedBox& b) {
+  const auto shared = [](double reach, double other, double away) {
+    const double longer = std::max(reach, other), shorter = std::min(reach, other);
+    return std::min(longer - std::fabs(away) + shorter, 2 * shorter);
+  };
+  const double width = shared(a.reach_x, b.reach_x, a.x - b.x), height = shared(a.reach_y, b.reach_y, a.y - b.y);
+  if (!(width > 0) || !(height > 0)) return 0;
+  return std::min(std::min(IntersectionArea(a, b), width * height), std::min(a.area, b.area));
 }
+
+/// When two boxes overlap too much.
+struct RotatedOverlapRule {
+  float threshold;
+  double least_area = 1e-14;  // a box of less overlaps nothing
+  double least_united = 0;    // what the area of both together counts at least
+
+  /// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
+  POLYOP_HD bool Overlaps(const RotatedBox& a, const RotatedBox& b) const {
+    if (!(a.area >= least_area) || !(b.area >= least_area)) return false;
+    const double intersection = SharedArea(a, b);
+    return intersection > threshold * std::max(a.area + b.area - intersection, least_united);
+  }
+};
 
 }  // namespace polyop

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace polyop::reference {
@@ -11,68 +12,81 @@ struct Point {
   double x, y;
 };
 
-/// Corners in turn. The angle turns the x axis towards the y axis.
-inline std::vector<Point> Corners(const double* box) {
-  const double c = std::cos(box[4]), s = std::sin(box[4]);
-  std::vector<Point> corners;
-  for (const auto& [u, v] : {Point{-0.5, -0.5}, Point{0.5, -0.5}, Point{0.5, 0.5}, Point{-0.5, 0.5}}) {
-    const double x = u * box[2], y = v * box[3];
-    corners.push_back({box[0] + x * c - y * s, box[1] + x * s + y * c});
+/// The area of a convex polygon whose corners come in any order, and maybe twice: sorted by angle about their middle.
+inline double AreaOfCorners(std::vector<Point> corners) {
+  if (corners.size() < 3) return 0;
+  Point middle{0, 0}, extent{0, 0};
+  for (const Point& p : corners) {
+    middle.x += p.x / static_cast<double>(corners.size());
+    middle.y += p.y / static_cast<double>(corners.size());
   }
-  return corners;
+  for (Point& p : corners) {
+    p = {p.x - middle.x, p.y - middle.y};
+    extent = {std::max(extent.x, std::fabs(p.x)), std::max(extent.y, std::fabs(p.y))};
+  }
+  if (!(extent.x > 0) || !(extent.y > 0)) return 0;
+  for (Point& p : corners) p = {p.x / extent.x, p.y / extent.y};  // the angles of a thin polygon hardly differ
+  std::sort(corners.begin(), corners.end(),
+            [](const Point& l, const Point& r) { return std::atan2(l.y, l.x) < std::atan2(r.y, r.x); });
+  double twice = 0;
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const Point &l = corners[i], &r = corners[(i + 1) % corners.size()];
+    twice += l.x * r.y - l.y * r.x;
+  }
+  return std::fabs(twice) / 2 * extent.x * extent.y;
 }
 
-/// By the boundary of the intersection: corners of one inside the other and crossings of sides, sorted by angle about
-/// their middle.
-inline double RotatedIntersection(const float* first, const float* second) {
-  // About the middle of the first, wherever both are: far out the corners would lie on each other.
-  const double a[5] = {0, 0, first[2], first[3], first[4]};
-  const double b[5] = {static_cast<double>(second[0]) - first[0], static_cast<double>(second[1]) - first[1], second[2],
-                       second[3], second[4]};
-  const auto inside = [](const Point& p, const double* box) {
-    const double c = std::cos(box[4]), s = std::sin(box[4]);
-    const double dx = p.x - box[0], dy = p.y - box[1];
-    // For rounding; but of a thin side only a small part.
-    const double slack = 1e-12 * (std::fabs(box[0]) + std::fabs(box[1]) + std::fabs(box[2]) + std::fabs(box[3]));
-    const auto within = [slack](double distance, double side) {
-      return std::fabs(distance) <= std::fabs(side) / 2 + std::min(slack, 1e-6 * std::fabs(side));
-    };
-    return within(dx * c + dy * s, box[2]) && within(dy * c - dx * s, box[3]);
-  };
-  const std::vector<Point> p = Corners(a), q = Corners(b);
-  std::vector<Point> boundary;
-  for (const Point& corner : p) {
-    if (inside(corner, b)) boundary.push_back(corner);
+/// By the corners of the intersection: those of one box inside the other, and the crossings of their sides. The frame
+/// is that of the larger box; along each axis it begins in the middle of the box that is shorter there, or a small box,
+/// or a thin one, would be lost among the digits of a large one.
+template <class T>
+double RotatedIntersection(const T* first, const T* second) {
+  const auto size = [](const T* box) { return std::fabs(double{box[2]}) + std::fabs(double{box[3]}); };
+  const T *const large = size(first) < size(second) ? second : first, *const small = large == first ? second : first;
+  const double c = std::cos(double{large[4]}), s = std::sin(double{large[4]});
+  const double cs = std::cos(double{small[4]}), ss = std::sin(double{small[4]});
+  const double cosine = c * cs + s * ss, sine = ss * c - cs * s;
+  const double dx = double{small[0]} - large[0], dy = double{small[1]} - large[1];
+  const Point away{dx * c + dy * s, dy * c - dx * s};
+  const Point half_small{std::fabs(double{small[2]}) / 2, std::fabs(double{small[3]}) / 2};
+  const Point half_large{std::fabs(double{large[2]}) / 2, std::fabs(double{large[3]}) / 2};
+  const Point reach{half_small.x * std::fabs(cosine) + half_small.y * std::fabs(sine),
+                    half_small.x * std::fabs(sine) + half_small.y * std::fabs(cosine)};
+  const Point at{half_large.x < reach.x ? away.x : 0, half_large.y < reach.y ? away.y : 0};  // of the smaller box
+  const Point low{-half_large.x + (at.x - away.x), -half_large.y + (at.y - away.y)};
+  const Point high{half_large.x + (at.x - away.x), half_large.y + (at.y - away.y)};
+  std::vector<Point> turned, boundary;
+  for (const auto& [u, v] : {Point{-1, -1}, Point{1, -1}, Point{1, 1}, Point{-1, 1}}) {
+    const double x = u * half_small.x, y = v * half_small.y;
+    turned.push_back({at.x + (x * cosine - y * sine), at.y + (x * sine + y * cosine)});
   }
-  for (const Point& corner : q) {
-    if (inside(corner, a)) boundary.push_back(corner);
-  }
+  const auto between = [](double value, double from, double to) { return value >= from && value <= to; };
   for (size_t i = 0; i < 4; ++i) {
-    for (size_t j = 0; j < 4; ++j) {
-      const Point &p0 = p[i], &p1 = p[(i + 1) % 4], &q0 = q[j], &q1 = q[(j + 1) % 4];
-      const double ux = p1.x - p0.x, uy = p1.y - p0.y, vx = q1.x - q0.x, vy = q1.y - q0.y;
-      const double cross = ux * vy - uy * vx;
-      if (std::fabs(cross) <= 1e-14 * std::hypot(ux, uy) * std::hypot(vx, vy)) continue;
-      const double t = ((q0.x - p0.x) * vy - (q0.y - p0.y) * vx) / cross;
-      const double w = ((q0.x - p0.x) * uy - (q0.y - p0.y) * ux) / cross;
-      if (t >= 0 && t <= 1 && w >= 0 && w <= 1) boundary.push_back({p0.x + t * ux, p0.y + t * uy});
+    const Point &p = turned[i], &q = turned[(i + 1) % 4];
+    if (between(p.x, low.x, high.x) && between(p.y, low.y, high.y)) boundary.push_back(p);
+    for (double side : {low.x, high.x}) {
+      const double y = p.y + (side - p.x) / (q.x - p.x) * (q.y - p.y);
+      if (between(side, std::min(p.x, q.x), std::max(p.x, q.x)) && between(y, low.y, high.y))
+        boundary.push_back({side, y});
+    }
+    for (double side : {low.y, high.y}) {
+      const double x = p.x + (side - p.y) / (q.y - p.y) * (q.x - p.x);
+      if (between(side, std::min(p.y, q.y), std::max(p.y, q.y)) && between(x, low.x, high.x))
+        boundary.push_back({x, side});
     }
   }
-  if (boundary.size() < 3) return 0;
-  Point middle{0, 0};
-  for (const Point& point : boundary) {
-    middle.x += point.x / static_cast<double>(boundary.size());
-    middle.y += point.y / static_cast<double>(boundary.size());
+  for (const Point& corner : {low, Point{high.x, low.y}, high, Point{low.x, high.y}}) {
+    const double x = corner.x - at.x, y = corner.y - at.y;
+    // A little more, for rounding; but of a thin side only a small part.
+    const double slack = 1e-12 * (std::fabs(x) + std::fabs(y) + half_small.x + half_small.y);
+    const auto within = [slack](double place, double half) {
+      return std::fabs(place) <= half + std::min(slack, 1e-6 * half);
+    };
+    if (within(x * cosine + y * sine, half_small.x) && within(y * cosine - x * sine, half_small.y)) {
+      boundary.push_back(corner);
+    }
   }
-  std::sort(boundary.begin(), boundary.end(), [&](const Point& l, const Point& r) {
-    return std::atan2(l.y - middle.y, l.x - middle.x) < std::atan2(r.y - middle.y, r.x - middle.x);
-  });
-  double twice = 0;
-  for (size_t i = 0; i < boundary.size(); ++i) {
-    const Point &l = boundary[i], &r = boundary[(i + 1) % boundary.size()];
-    twice += (l.x - middle.x) * (r.y - middle.y) - (r.x - middle.x) * (l.y - middle.y);
-  }
-  return std::fabs(twice) / 2;
+  return AreaOfCorners(std::move(boundary));
 }
 
 /// 0 for boxes of an area below 1e-14 and for what is no number.

@@ -9,25 +9,24 @@ namespace polyop {
 /// Boxes by number, ready to be compared.
 struct RotatedOverlaps {
   const RotatedBox* boxes;
-  double threshold;
+  RotatedOverlapRule rule;
 
-  /// Prepares `count` rows (cx, cy, width, height, angle) in scratch memory.
-  static Status Prepare(const CudaContext& cuda, const float* rows, int64_t count, float threshold,
+  /// Prepares `count` boxes, box_of(i), in scratch memory.
+  template <class BoxOf>
+  static Status Prepare(const CudaContext& cuda, int64_t count, const BoxOf& box_of, const RotatedOverlapRule& rule,
                         RotatedOverlaps* overlaps) {
     RotatedBox* const boxes = cuda.Allocate<RotatedBox>(count);
-    *overlaps = {boxes, threshold};
-    return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { boxes[i] = RotatedBox::Of(rows + 5 * i); });
+    *overlaps = {boxes, rule};
+    return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { boxes[i] = box_of(i); });
+  }
+  /// The same of rows (cx, cy, width, height, angle).
+  static Status Prepare(const CudaContext& cuda, const float* rows, int64_t count, float threshold,
+                        RotatedOverlaps* overlaps) {
+    return Prepare(
+        cuda, count, [=] POLYOP_HD(int64_t i) { return RotatedBox::Of(rows + 5 * i); }, {threshold}, overlaps);
   }
 
-  POLYOP_HD bool operator()(int64_t a, int64_t b) const {
-    const RotatedBox &p = boxes[a], &q = boxes[b];
-    // Most pairs are apart: the circles around them do not touch.
-    const double dx = p.x - q.x, dy = p.y - q.y;
-    const double reach = std::sqrt(p.half_width * p.half_width + p.half_height * p.half_height) +
-                         std::sqrt(q.half_width * q.half_width + q.half_height * q.half_height);
-    if (dx * dx + dy * dy > reach * reach * (1 + 1e-9)) return false;
-    return OverlapsMore(p, q, threshold);
-  }
+  POLYOP_HD bool operator()(int64_t a, int64_t b) const { return rule.Overlaps(boxes[a], boxes[b]); }
 };
 
 }  // namespace polyop

@@ -2,6 +2,7 @@
 // per instruction set; include it from a kernel file.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "kernels/cpu/reduce_rows-inl.h"
 #include "kernels/cpu/simd.h"
 
 #ifndef POLYOP_FAMILIES_POINTS_BEV_SUMS_INL_H_
@@ -44,37 +45,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Sums the rows of `channels` that `rows` gives for [begin, end) into `cell`: four vectors of channels at a time, so
-/// that the sums stay in registers. Products and sums are rounded apart: all instruction sets sum alike.
-template <class Rows, class T>
-void SumRows(const Rows& rows, int64_t begin, int64_t end, int64_t channels, T* cell) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t c = 0;
-  for (; c + 4 * lanes <= channels; c += 4 * lanes) {
-    auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;
-    for (int64_t r = begin; r < end; ++r) {
-      const T* const row = rows.Row(r) + c;
-      sum0 = hn::Add(sum0, rows.Weigh(d, r, LoadFloat(d, row)));
-      sum1 = hn::Add(sum1, rows.Weigh(d, r, LoadFloat(d, row + lanes)));
-      sum2 = hn::Add(sum2, rows.Weigh(d, r, LoadFloat(d, row + 2 * lanes)));
-      sum3 = hn::Add(sum3, rows.Weigh(d, r, LoadFloat(d, row + 3 * lanes)));
-    }
-    StoreFloat(sum0, d, cell + c);
-    StoreFloat(sum1, d, cell + c + lanes);
-    StoreFloat(sum2, d, cell + c + 2 * lanes);
-    StoreFloat(sum3, d, cell + c + 3 * lanes);
-  }
-  for (; c < channels; c += lanes) {
-    const size_t width = static_cast<size_t>(std::min(lanes, channels - c));
-    auto sum = hn::Zero(d);
-    for (int64_t r = begin; r < end; ++r) {
-      sum = hn::Add(sum, rows.Weigh(d, r, LoadFloatN(d, rows.Row(r) + c, width)));
-    }
-    StoreFloatN(sum, d, cell + c, width);
-  }
-}
-
 /// Rows: `const T* Row(r) const`, the features of rank r, and `Vec Weigh(d, r, features) const`. `owner` of each of the
 /// `cells` cells is FindOwners'. Cells of no interval become 0.
 template <class Rows, class I, class T>
@@ -90,7 +60,7 @@ void SumIntervals(const Context& context, const Rows& rows, const BevIntervals<I
         continue;
       }
       const int64_t start = intervals.starts[j];
-      SumRows(rows, start, start + int64_t{intervals.lengths[j]}, channels, to + cell * channels);
+      ReduceRows<SumOfRows>(rows, start, start + int64_t{intervals.lengths[j]}, channels, to + cell * channels);
     }
   });
 }

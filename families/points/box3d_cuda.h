@@ -12,4 +12,61 @@ Status PrepareBoxes(const CudaContext& cuda, const T* boxes, int64_t count, Box3
   return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { prepared[i] = Box3d::Of(boxes + 7 * i); });
 }
 
+/// The points in a box by rising index, some at a time, found by a block of kThreadsPerBlock threads.
+class PointsInside {
+ public:
+  /// Of one visit.
+  static constexpr int kMost = 8 * kThreadsPerBlock;
+  static constexpr int64_t kSharedBytes = 4 * (kThreadsPerBlock + kMost + 1) + 2 * 16;
+
+  POLYOP_DEVICE explicit PointsInside(Block& block)
+      : block_(block),
+        before_(block.Shared<int32_t>(kThreadsPerBlock + 1)),
+        inside_(block.Shared<int32_t>(kMost)),
+        bits_(block) {}
+
+  /// Calls visit(indices, number of them), where there are some, with all threads of the block outside of a phase,
+  /// until it returns false.
+  template <class T, class Visit>
+  POLYOP_DEVICE void ForEachRound(const Box3d& box, const T* points, int64_t count, const Visit& visit) {
+    for (int64_t first = 0; first < count; first += kMost) {
+      block_.ForThreads([&](int t) {
+        uint32_t mine = 0;
+        for (int k = 0; k < kRun; ++k) {
+          const int64_t i = first + t * kRun + k;
+          if (i < count && box.Holds(points + 3 * i)) mine |= uint32_t{1} << k;
+        }
+        bits_[t] = mine;
+        before_[t] = PopCount(mine);
+      });
+      block_.ForThreads([&](int t) {
+        if (t != 0) return;
+        int32_t sum = 0;
+        for (int i = 0; i < kThreadsPerBlock; ++i) {
+          const int32_t number = before_[i];
+          before_[i] = sum;
+          sum += number;
+        }
+        before_[kThreadsPerBlock] = sum;
+      });
+      block_.ForThreads([&](int t) {
+        int32_t at = before_[t];
+        for (int k = 0; k < kRun; ++k) {
+          if (bits_[t] >> k & 1) inside_[at++] = static_cast<int32_t>(first + t * kRun + k);
+        }
+      });
+      const int32_t found = before_[kThreadsPerBlock];
+      if (found > 0 && !visit(inside_, found)) return;
+    }
+  }
+
+ private:
+  static constexpr int kRun = kMost / kThreadsPerBlock;  // points that a thread looks at
+
+  Block& block_;
+  int32_t* const before_;  // points inside that earlier threads found, then their number
+  int32_t* const inside_;
+  Block::Local<uint32_t> bits_;
+};
+
 }  // namespace polyop

@@ -62,12 +62,13 @@ def _pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
 
 
 def pool_upright(
-    input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str,
-    aligned: int, shift: Tensor | None = None,
+    input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str, aligned: int,
+    weighted: bool = False, shift: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Boxes (x1, y1, x2, y2) [R, 4] in pixels of `input` [N, C, H, W], of the pictures [R] -> [R, C, oh, ow].
 
-    Bins are moved by `shift` [R, 2, oh, ow], (x, y) in pixels.
+    With `weighted` the greatest weighted pixel of a sample is pooled instead of the sample. Bins are moved by `shift`
+    [R, 2, oh, ow], (x, y) in pixels.
     """
     corners = corners - (0.5 if aligned else 0.0)
     size = corners[:, 2:] - corners[:, :2]
@@ -81,7 +82,7 @@ def pool_upright(
             x, y = (at + shift[which][:, i, :, :, None, None] for i, at in enumerate((x, y)))
         y, x = torch.broadcast_tensors(y, x)
         index = picture[which].long()[:, None, None, None, None].expand_as(y)
-        return _pool_bins(bilinear(input, index, y, x, clamp=True), counts, mode)
+        return _pool_bins(bilinear(input, index, y, x, clamp=True, largest=weighted), counts, mode)
 
     return _by_samples(size.flip(1), bins, sampling_ratio, pool)
 

@@ -25,7 +25,8 @@ struct RoiLevel {
 
 struct RoiPooling {
   int64_t rows, columns, sampling_ratio;
-  bool aligned, average;
+  bool aligned, average;  // else the maximum, …
+  bool corners = false;   // … of the samples' four weighted pixels instead of the samples
 };
 
 /// Checks that pixels of every level fit 32 bits.

@@ -98,7 +98,8 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
         for (int64_t iy = y_begin; iy < y_end; ++iy) {
           const LinearTaps down = y.At(row, iy);
           for (int64_t ix = x_begin; ix < x_end; ++ix) {
-            const float value = RoiSample{down, x.At(column, ix)}.Of(plane, level.width);
+            const RoiSample sample{down, x.At(column, ix)};
+            const float value = how.corners ? sample.LargestCorner(plane, level.width) : sample.Of(plane, level.width);
             sum += value;
             largest = value > largest ? value : largest;
           }

@@ -41,8 +41,27 @@ struct PooledBox {
 /// How many bins, and samples of each along an axis; 0 or less of these: one for each pixel.
 struct PooledBins {
   int64_t rows, columns, samples;
-  bool average;
+  bool average;          // else the maximum, …
+  bool corners = false;  // … of the samples' four weighted pixels instead of the samples
 };
+
+/// The greatest of a sample's four weighted pixels, where one of weight 0 is 0; NaN is passed over.
+inline double LargestCorner(const double* plane, int64_t height, int64_t width, double y, double x) {
+  const bool inside = y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width);
+  if (!inside || height * width == 0) return 0;
+  y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
+  x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const double row : {std::floor(y), std::floor(y) + 1}) {
+    for (const double column : {std::floor(x), std::floor(x) + 1}) {
+      const double weight = (1 - std::abs(y - row)) * (1 - std::abs(x - column));
+      const double value =
+          weight == 0 ? 0 : weight * plane[static_cast<int64_t>(row) * width + static_cast<int64_t>(column)];
+      largest = value > largest ? value : largest;
+    }
+  }
+  return largest;
+}
 
 /// Samples [begin, end) of a bin, `step` apart, the first half a step behind `start`: all that lie in [low, high], and
 /// some more. Those left out of a giant box are 0.
@@ -96,8 +115,9 @@ inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* 
       for (int64_t ix = xs.begin; ix < xs.end; ++ix) {
         const double v = top + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
         const double u = left + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
+        const double y = v * cosine - u * sine + box.y, x = v * sine + u * cosine + box.x;
         const double value =
-            SampleClamped(plane, height, width, v * cosine - u * sine + box.y, v * sine + u * cosine + box.x);
+            bins.corners ? LargestCorner(plane, height, width, y, x) : SampleClamped(plane, height, width, y, x);
         sum += value;
         largest = value > largest ? value : largest;
       }

@@ -18,6 +18,20 @@ struct RoiSample {
     return low * y.low_weight + Across(plane + y.high * width) * y.high_weight;
   }
 
+  /// The greatest of the four weighted pixels, where one of weight 0 is 0; NaN is passed over.
+  template <class T>
+  POLYOP_HD float LargestCorner(const T* plane, int64_t width) const {
+    if (!y.inside || !x.inside) return 0;
+    float largest = -INFINITY;
+    for (int k = 0; k < 4; ++k) {
+      const float weight = (k / 2 ? y.high_weight : y.low_weight) * (k % 2 ? x.high_weight : x.low_weight);
+      const int64_t pixel = (k / 2 ? y.high : y.low) * width + (k % 2 ? x.high : x.low);
+      const float value = weight == 0 ? 0 : ToFloat(plane[pixel]) * weight;
+      largest = value > largest ? value : largest;
+    }
+    return largest;
+  }
+
  private:
   template <class T>
   POLYOP_HD float Across(const T* row) const {

@@ -21,10 +21,12 @@ Status CheckBatchIndices(Tensor<const T, 2> rois, int64_t pictures) {
 }
 
 /// The same for indices that are an input of their own.
-inline Status CheckBatchIndices(Tensor<const int64_t, 1> indices, int64_t pictures) {
+template <class I>
+Status CheckBatchIndices(Tensor<const I, 1> indices, int64_t pictures) {
   for (int64_t r = 0; r < indices.dim(0); ++r) {
     if (indices[r] >= 0 && indices[r] < pictures) continue;
-    return InvalidArgument("'batch_indices'[", r, "] is ", indices[r], ", wanted a number in [0, ", pictures, ")");
+    return InvalidArgument("'batch_indices'[", r, "] is ", int64_t{indices[r]}, ", wanted a number in [0, ", pictures,
+                           ")");
   }
   return Status::Ok();
 }

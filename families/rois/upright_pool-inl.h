@@ -175,7 +175,9 @@ void PoolAverageOfFour(const Roi& roi, const float* block, int64_t block_stride,
   }
 }
 
-inline void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64_t rows, int64_t columns, float* tile) {
+// With kCorners each weighted pixel of a sample takes part by itself; one of weight 0 is 0.
+template <bool kCorners>
+void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64_t rows, int64_t columns, float* tile) {
   const auto start = [](int32_t marked) { return marked < 0 ? ~marked : marked; };
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   for (int64_t by = 0; by < rows; ++by) {
@@ -193,11 +195,14 @@ inline void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64
             const Tap& y = roi.rows.taps[ty + dy];
             for (int32_t dx = 0; dx < 2; ++dx) {
               const Tap& x = roi.columns.taps[tx + dx];
-              if (y.weight * x.weight == 0) continue;  // so that 0 * NaN stays out, as in the reference's single taps
-              sample.Add(block + (y.index * width + x.index) * kBlockChannels, y.weight * x.weight);
+              const float weight = y.weight * x.weight;
+              if constexpr (kCorners) sample.Fill(0);
+              // A weight of 0 times NaN stays out, as in the reference's single taps.
+              if (weight != 0) sample.Add(block + (y.index * width + x.index) * kBlockChannels, weight);
+              if constexpr (kCorners) largest.Max(sample);
             }
           }
-          largest.Max(sample);
+          if constexpr (!kCorners) largest.Max(sample);
         }
       }
       largest.Store(1.0f, tile);
@@ -261,7 +266,10 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
   const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
     const Roi& roi = table[order[i].roi];
     const int64_t width = levels[static_cast<size_t>(order[i].level)].width;
-    if (!how.average) return PoolMaximum(roi, pixels, width, rows, columns, tile);
+    if (!how.average) {
+      const auto maximum = how.corners ? PoolMaximum<true> : PoolMaximum<false>;
+      return maximum(roi, pixels, width, rows, columns, tile);
+    }
     const auto average = together == 1 ? (roi.four ? PoolAverageOfFour<1> : PoolAverage<1>)
                                        : (roi.four ? PoolAverageOfFour<kPooledBlocks> : PoolAverage<kPooledBlocks>);
     average(roi, pixels, stride, width, rows, columns, tile);

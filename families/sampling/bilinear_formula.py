@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 
-def bilinear(pictures: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool) -> Tensor:
+def bilinear(pictures: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool, largest: bool = False) -> Tensor:
     """Samples of pictures [N, C, H, W] at y, x [...] of picture index [...] -> [..., C].
 
-    With `clamp` a sample up to one pixel outside is the border's (RoIAlign); else pixels outside are 0.
+    With `clamp` a sample up to one pixel outside is the border's (RoIAlign); else pixels outside are 0. `largest` gives
+    the greatest of the four weighted pixels instead of their sum.
     """
     number, channels, height, width = pictures.shape
     rows = pictures.permute(0, 2, 3, 1).reshape(number * height * width, channels)
@@ -22,23 +23,26 @@ def bilinear(pictures: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool)
         y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
     else:
         inside = (y > -1) & (y < height) & (x > -1) & (x < width)
-    return gather_corners(rows, index * (height * width), y, x, inside, height, width)
+    return gather_corners(rows, index * (height * width), y, x, inside, height, width, largest)
 
 
 def gather_corners(
-    rows: Tensor, start: Tensor, y: Tensor, x: Tensor, inside: Tensor, height: Tensor | int, width: Tensor | int
-) -> Tensor:
+    rows: Tensor, start: Tensor, y: Tensor, x: Tensor, inside: Tensor, height: Tensor | int, width: Tensor | int,
+    largest: bool = False,
+) -> Tensor:  # fmt: skip
     """Samples of a table of pixels [P, C] in which a picture of `height` times `width` begins at row `start` -> [..., C].
 
     Samples that are not `inside`, and corners outside of the picture, are 0.
     """
     y, x = torch.where(inside, y, 0), torch.where(inside, x, 0)
     top, left = y.floor(), x.floor()
-    total: Tensor | int = 0
+    combine = torch.maximum if largest else torch.add
+    total = None
     for row, row_weight in ((top, top + 1 - y), (top + 1, y - top)):
         for column, column_weight in ((left, left + 1 - x), (left + 1, x - left)):
             there = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
             place = torch.where(there, start + row.long() * width + column.long(), 0)
             pixels = rows.index_select(0, place.flatten()).reshape(*place.shape, rows.shape[1])
-            total = total + torch.where(there[..., None], pixels * (row_weight * column_weight)[..., None], 0)
+            corner = torch.where(there[..., None], pixels * (row_weight * column_weight)[..., None], 0)
+            total = corner if total is None else combine(total, corner)
     return total

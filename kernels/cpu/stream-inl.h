@@ -2,6 +2,7 @@
 // fetching each line before it is overwritten: a copy moves two thirds of the bytes.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "core/words.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
 
@@ -56,6 +57,21 @@ HWY_INLINE void StoreOrStream(hn::Vec<D> v, D d, hn::TFromD<D>* p) {
   } else {
     hn::StoreU(v, d, p);
   }
+}
+
+/// Writes `count` zeros; with `stream` past the caches but for the ends, and the task must end with hwy::FlushStream().
+template <class T>
+void FillWithZeros(T* to, int64_t count, bool stream) {
+  using Word = WordOf<T>;
+  const hn::CappedTag<Word, kCacheLine / sizeof(Word)> d;
+  constexpr int64_t kLine = kCacheLine / sizeof(Word);
+  auto* const words = reinterpret_cast<Word*>(to);
+  int64_t i = stream ? std::min(count, ElementsBeforeLine(words)) : count;
+  std::fill_n(words, i, Word{0});
+  for (; i + kLine <= count; i += kLine) {
+    for (int64_t k = 0; k < kLine; k += static_cast<int64_t>(hn::Lanes(d))) hn::Stream(hn::Zero(d), d, words + i + k);
+  }
+  std::fill_n(words + i, count - i, Word{0});
 }
 
 /// Streams vectors that follow each other (with kReverse: each lies in front of the one before) to a run of memory that

@@ -14,7 +14,7 @@ Status BatchedRotatedNmsCpu(const BatchedRotatedNms& op, const Context& context,
                             Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels) {
   return SuppressBatches<RotatedBoxes>(
       op, context, boxes, scores, dets, labels, std::nullopt,
-      [&](void* memory, int64_t capacity) { return RotatedBoxes::In(memory, capacity, op.iou_threshold); });
+      [&](void* memory, int64_t capacity) { return RotatedBoxes::In(memory, capacity, {op.iou_threshold}); });
 }
 
 }  // namespace

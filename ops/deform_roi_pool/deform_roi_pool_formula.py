@@ -21,7 +21,8 @@ def formula(
     shift = None
     if offset is not None:
         shift = gamma * (corners[:, 2:] - corners[:, :2])[:, :, None, None] * offset
-    return pool_upright(input, rois[:, 0], corners, (pooled_height, pooled_width), int(sampling_ratio), "avg", 1, shift)
+    bins = (pooled_height, pooled_width)
+    return pool_upright(input, rois[:, 0], corners, bins, int(sampling_ratio), "avg", 1, shift=shift)
 
 
 def example(call: Call, *, pooled_height: int, pooled_width: int, **_: Any) -> list[Tensor]:

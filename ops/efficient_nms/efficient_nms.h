@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/operator.h"
+#include "families/boxes/logit.h"
 
 namespace polyop {
 
@@ -93,12 +93,7 @@ struct EfficientNms {
   }
 
   /// What 'scores' are compared with: NaN if no score passes.
-  float LeastScore() const {
-    if (!score_activation) return score_threshold;
-    if (score_threshold == 0) return -INFINITY;
-    const double t = score_threshold;
-    return t > 1 ? NAN : static_cast<float>(std::log(t) - std::log1p(-t));
-  }
+  float LeastScore() const { return score_activation ? LeastLogit(score_threshold) : score_threshold; }
 };
 
 }  // namespace polyop

@@ -11,7 +11,8 @@ struct FurthestPointSampling {
 
   static constexpr const char* kName = "furthest_point_sampling";
   static constexpr Signature kSignature = "xyz: T[B, N, 3] -> idx: i32[B, num_points]";
-  static constexpr NodeName kNodes[] = {"polyop::FurthestPointSampling", "polyop::FPSampling", "::FurthestPointSampling", "::FPSampling"};
+  static constexpr NodeName kNodes[] = {"polyop::FurthestPointSampling", "polyop::FPSampling",
+                                        "::FurthestPointSampling", "::FPSampling"};
   static constexpr std::tuple kAttributes = {
       Attr("num_points", &FurthestPointSampling::num_points, "how many points to choose of each cloud")
           .Also("sample_num", "npoint")

@@ -183,7 +183,7 @@ TEST(GridSampler, SameAtAnyAlignment) {
       }
       using enum GridSampler::Interpolation;
       for (const auto mode : {kBilinear, kNearest}) {
-        ExpectSameAtAnyAlignment(GridSampler{.interpolation_mode = mode}, {input, grid});
+        ExpectSameAtAnyAlignment(GridSampler{mode}, {input, grid});
       }
     }
   }

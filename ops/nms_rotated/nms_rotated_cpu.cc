@@ -23,7 +23,7 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   if (!memory) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
   context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    const auto sorted = RotatedBoxes::In(memory.data() + task * bytes, count, op.iou_threshold);
+    const auto sorted = RotatedBoxes::In(memory.data() + task * bytes, count, {op.iou_threshold});
     for (int64_t set = begin; set < end; ++set) {
       int64_t* const mine = order + set * count;
       const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, mine);

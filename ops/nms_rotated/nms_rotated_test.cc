@@ -1,7 +1,9 @@
 #include "ops/nms_rotated/nms_rotated.h"
 
+#include <array>
 #include <cmath>
 
+#include "core/cuda_context.h"
 #include "families/boxes/rotated_boxes.h"
 #include "families/boxes/rotated_boxes_reference.h"
 #include "testing/testing.h"
@@ -76,6 +78,43 @@ TEST(NmsRotated, ClassesAndPicturesDoNotMix) {
                            {RandomBoxes({pictures, count, 5}, 40, rng),
                             HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1)});
   }
+}
+
+// Sides of 1e-30 to 1e30, a few at places as far: the upright boxes around them, which the CPU's kernel looks at first,
+// must not decide otherwise than the boxes, which alone the CUDA kernel looks at.
+TEST(NmsRotated, EveryDeviceKeepsTheSameOfExtremeBoxes) {
+  if (!HasGpuKernels(*FindOp("nms_rotated"))) return;
+  std::mt19937 rng(4);
+  const auto extreme = [&] { return std::pow(10.0, static_cast<double>(rng() % 61) - 30); };
+  for (int round = 0; round < Rounds(400); ++round) {
+    HostTensor boxes = RandomBoxes({60, 5}, 20, rng);
+    for (int64_t i = 0; i < boxes.size(); ++i) {
+      if (i % 5 < 4 && rng() % 4 == 0) boxes.set(i, i % 5 < 2 ? boxes.at(i) * extreme() : extreme());
+    }
+    const HostTensor scores = HostTensor::Uniform(DType::kF32, {60}, rng, 0, 1);
+    const NmsRotated op{std::array{0.0f, 1e-6f, 0.1f, 0.5f}[round % 4], -INFINITY};
+    SCOPED_TRACE(Concat("round ", round, ", threshold ", op.iou_threshold));
+    RunOptions options;
+    std::vector<HostTensor> cpu, gpu;
+    ASSERT_TRUE(testing::Run(op, {boxes, scores}, &cpu, options).ok());
+    options.device = GpuDevice();
+    ASSERT_TRUE(testing::Run(op, {boxes, scores}, &gpu, options).ok());
+    ASSERT_EQ(cpu[0].ToDoubles(), gpu[0].ToDoubles());
+  }
+}
+
+TEST(RotatedBoxes, SmallBoxesKeepTheirDigitsBesideLargeOnes) {
+  const auto area = [](std::array<float, 5> a, std::array<float, 5> b) {
+    const RotatedBox p = RotatedBox::Of(a.data()), q = RotatedBox::Of(b.data());
+    EXPECT_EQ(SharedArea(p, q), SharedArea(q, p));
+    return SharedArea(p, q);
+  };
+  EXPECT_NEAR(area({0, 0, 1e20f, 1e20f, 0.3f}, {1, 2, 3, 2, 1.1f}), 6, 1e-9);                   // in a huge one
+  EXPECT_NEAR(area({0, 0, 1e20f, 1e-20f, 0.3f}, {0, 0, 2, 2, 0.3f}), 2e-20, 1e-27);             // a thread across it
+  EXPECT_NEAR(area({1e20f, 0, 2e20f, 2e20f, 0}, {0, 5, 4, 2, 0}), 4, 1e-9);                     // half of it
+  EXPECT_NEAR(area({1e15f, 1e15f, 2, 2, 0.5f}, {1e15f, 1e15f, 4, 1, 0.5f}), 2, 1e-9);           // far out
+  EXPECT_NEAR(area({7, 7, 3e-20f, 2e-20f, 0.5f}, {7, 7, 4e-20f, 1e-20f, 0.5f}), 3e-40, 1e-45);  // tiny ones
+  EXPECT_EQ(area({0, 0, 1e20f, 1e-20f, 0.7f}, {-3, 3, 1, 1, 0.3f}), 0);                         // beside it
 }
 
 TEST(NmsRotated, ABoxWithoutAreaSuppressesNothing) {

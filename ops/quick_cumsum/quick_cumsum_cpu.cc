@@ -12,18 +12,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-struct PointRows {
-  const T* x;
-  int64_t channels;
-
-  const T* Row(int64_t r) const { return x + r * channels; }
-  template <class D>
-  HWY_INLINE hn::Vec<D> Weigh(D, int64_t, hn::Vec<D> features) const {
-    return features;
-  }
-};
-
 template <class T, class I>
 Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom_feats, Tensor<const I, 1> lengths,
            Tensor<const I, 1> starts, Tensor<T, 5> bev) {
@@ -41,7 +29,7 @@ Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom
     return Status::Ok();
   };
   POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
-  SumIntervals(context, PointRows<T>{x.data(), channels}, intervals, owner.data(), cells, channels, bev.data());
+  SumIntervals(context, PlainRows<T>{x.data(), channels}, intervals, owner.data(), cells, channels, bev.data());
   return Status::Ok();
 }
 

@@ -1,4 +1,4 @@
-"""polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime and TensorRT.
+"""polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.
 
 import onnxruntime as ort
 import polyop
@@ -35,11 +35,11 @@ def _library(name: str) -> Path:
     return Path(folder).absolute() / name
 
 
-def _existing(name: str) -> str:
+def _existing(name: str, runtime: str = "ONNX Runtime") -> str:
     library = _library(name)
     if not library.is_file():
         raise FileNotFoundError(
-            f"polyop's ONNX Runtime library is missing: {library}. "
+            f"polyop's {runtime} library is missing: {library}. "
             "In a checkout run `make build`; otherwise reinstall the package with `pip install .`."
         )
     return str(library)

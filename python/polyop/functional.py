@@ -16,7 +16,11 @@ from polyop._export import node_domain
 
 __all__ = [
     "ball_query",
+    "bev_pool",
+    "bev_pool_v2",
     "border_align",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "carafe",
     "corner_pool",
     "cummax",
@@ -25,6 +29,7 @@ __all__ = [
     "dcn_v4",
     "deform_conv2d",
     "deform_roi_pool",
+    "dynamic_scatter",
     "flash_deform_attn",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
@@ -36,19 +41,28 @@ __all__ = [
     "masked_conv2d",
     "modulated_deform_conv2d",
     "ms_deform_attn",
+    "ms_deform_attn_of_offsets",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_rotated",
     "node_domain",
+    "pillar_scatter",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "prroi_pool",
     "psa_mask",
     "roi_align",
     "roi_align_rotated",
+    "roiaware_pool3d",
+    "roipoint_pool3d",
+    "rotate",
+    "segment_csr",
     "soft_nms",
     "three_interpolate",
     "three_nn",
     "voxel_grid",
+    "voxelization",
 ]
 
 _ops = torch.ops.polyop
@@ -267,6 +281,25 @@ def flash_deform_attn(
     return _ops.flash_deform_attn(value, spatial_shapes, level_start_index, loc_attn, points=points)
 
 
+def ms_deform_attn_of_offsets(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    reference_points: Tensor,
+    sampling_offsets: Tensor,
+    attention_weights: Tensor,
+) -> Tensor:
+    """The same of what BEVFormer's network makes: points [B, Q, 1, G * 2], offsets in pixels [B, Q, M, L * P * 2], logits
+    [B, Q, M, L * P] -> [B, Q, M, D]."""
+    return _ops.ms_deform_attn_of_offsets(
+        value, value_spatial_shapes, reference_points, sampling_offsets, attention_weights
+    )
+
+
+def rotate(img: Tensor, angle: Tensor, center: Tensor, interpolation: str = "bilinear") -> Tensor:
+    """`torchvision.transforms.functional.rotate` of img [C, H, W] by tensors: degrees [] and the point (x, y) [2]."""
+    return _ops.rotate(img, angle, center, interpolation=interpolation)
+
+
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummax`."""
     return _ops.cummax(input, dim=dim, mode="max")
@@ -275,6 +308,41 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """`torch.cummin`."""
     return _ops.cummax(input, dim=dim, mode="min")
+
+
+# ---- bird's eye view -------------------------------------------------------------------------------
+
+
+def bev_pool_v2(
+    depth: Tensor,
+    feat: Tensor,
+    ranks_depth: Tensor,
+    ranks_feat: Tensor,
+    ranks_bev: Tensor,
+    interval_starts: Tensor,
+    interval_lengths: Tensor,
+    out_height: int,
+    out_width: int,
+) -> Tensor:
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C]."""
+    return _ops.bev_pool(
+        depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths, out_height=out_height,
+        out_width=out_width,
+    )  # fmt: skip
+
+
+def bev_pool(
+    x: Tensor, geom_feats: Tensor, interval_lengths: Tensor, interval_starts: Tensor, b: int, d: int, h: int, w: int
+) -> Tensor:
+    """BEVFusion's pooling: features [P, C] of points at (row, column, layer, picture), by intervals -> [b, d, h, w, C]."""
+    return _ops.quick_cumsum(
+        x, geom_feats, interval_lengths, interval_starts, batch_size=b, dimension=d, height=h, width=w
+    )
+
+
+def pillar_scatter(features: Tensor, coors: Tensor, output_shape: int | Sequence[int], batch_size: int = 1) -> Tensor:
+    """PointPillarsScatter: features [P, C] of pillars at (picture, z, y, x) -> [batch_size, C, H, W]."""
+    return _ops.pillar_scatter(features, coors, None, dense_shape=_pair(output_shape), batch_size=batch_size)
 
 
 # ---- boxes -----------------------------------------------------------------------------------------
@@ -305,6 +373,26 @@ def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
 
 
+def nms3d(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d`: the indices of the boxes [N, 7] (x, y, z, dx, dy, dz, heading) that stay, by falling score."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold)
+
+
+def nms3d_normal(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """`mmcv.ops.nms3d_normal`: `nms3d` of boxes whose headings are not looked at."""
+    return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold, normal=1)
+
+
+def boxes_iou3d(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_iou3d`: the IoU of volumes of boxes [M, 7] and [N, 7], z that of the middle -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b)
+
+
+def boxes_overlap_bev(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """`mmcv.ops.boxes_overlap_bev`: the area that boxes [M, 7] and [N, 7] share seen from above -> [M, N]."""
+    return _ops.boxes_iou3d(boxes_a, boxes_b, mode="overlap_bev")
+
+
 # ---- point clouds ----------------------------------------------------------------------------------
 
 
@@ -326,6 +414,38 @@ def knn_query(
 def voxel_grid(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
     """`torch_cluster.grid_cluster`: the number of each point's voxel; pos [N, D], size [D] -> [N]."""
     return _ops.voxel_grid(pos, size, start, end)
+
+
+def voxelization(
+    points: Tensor,
+    voxel_size: Sequence[float],
+    coors_range: Sequence[float],
+    max_points: int = 35,
+    max_voxels: int = 20000,
+    deterministic: bool = True,
+) -> tuple[Tensor, Tensor, Tensor] | Tensor:
+    """`mmcv.ops.voxelization`: points [N, F] -> (voxels [V, max_points, F], coors [V, 3] as z, y, x, num_points [V]).
+
+    With max_points or max_voxels -1 the voxel of each point, coors [N, 3], alone.
+    """
+    del deterministic  # it always is
+    grid = {"voxel_size": list(voxel_size), "point_cloud_range": list(coors_range)}
+    if max_points == -1 or max_voxels == -1:
+        return _ops.dynamic_voxelize(points, **grid)
+    voxels, coors, num_points, _ = _ops.hard_voxelize(points, **grid, max_num_points=max_points, max_voxels=max_voxels)
+    return voxels, coors, num_points
+
+
+def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`mmcv.ops.dynamic_scatter`, with what it keeps to itself: features [N, C] reduced by the voxels that coors [N, 3]
+    name -> ([M, C], the voxels' coors [M, 3], each point's voxel [N], points of each voxel [M]).
+    """
+    return _ops.dynamic_scatter(feats, coors, reduce_type=reduce_type)
+
+
+def segment_csr(src: Tensor, indptr: Tensor, reduce: str = "sum") -> Tensor:
+    """`torch_scatter.segment_csr`: rows indptr[m] to indptr[m + 1] - 1 of src [E, F] reduced, for each m -> [M, F]."""
+    return _ops.segment_csr(src, indptr, reduce=reduce)
 
 
 def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
@@ -395,3 +515,31 @@ def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
 def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
     """`mmcv.ops.points_in_boxes_all`: 1 where a box [B, K, 7] holds a point [B, M, 3], else 0 -> [B, M, K]."""
     return _ops.points_in_boxes_all(points, boxes)
+
+
+def roipoint_pool3d(
+    points: Tensor, features: Tensor, boxes: Tensor, num_sampled_points: int = 512
+) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.RoIPointPool3d`: coordinates and features of the first points [B, N, 3] in each box [B, M, 7].
+
+    features [B, N, C] -> ([B, M, num_sampled_points, 3 + C], 1 for each box without points [B, M]).
+    """
+    return _ops.roipoint_pool3d(points, features, boxes, num_sampled_points=num_sampled_points)
+
+
+def roiaware_pool3d(
+    rois: Tensor,
+    points: Tensor,
+    features: Tensor,
+    out_size: int | Sequence[int],
+    max_pts_per_voxel: int = 128,
+    mode: str = "max",
+) -> Tensor:
+    """`mmcv.ops.RoIAwarePool3d`: features [N, C] of points [N, 3] pooled by the cells of boxes [R, 7] -> [R, x, y, z, C].
+
+    A cell takes its first max_pts_per_voxel - 1 points; mode "max" or "avg".
+    """
+    cells = [out_size] * 3 if isinstance(out_size, int) else list(out_size)
+    return _ops.roiaware_pool3d(
+        rois, points, features, out_size=cells, max_pts_per_voxel=max_pts_per_voxel, mode=mode
+    )  # fmt: skip

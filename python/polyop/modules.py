@@ -21,6 +21,8 @@ __all__ = [
     "PSAMask",
     "RoIAlign",
     "RoIAlignRotated",
+    "RoIAwarePool3d",
+    "RoIPointPool3d",
 ]
 
 
@@ -138,6 +140,28 @@ class CornerPool(_Pooling):
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.corner_pool(x, self.mode)
+
+
+class RoIPointPool3d(_Pooling):
+    """`mmcv.ops.RoIPointPool3d`: forward(points [B, N, 3], features [B, N, C], boxes [B, M, 7])."""
+
+    def __init__(self, num_sampled_points: int = 512) -> None:
+        super().__init__()
+        self.num_sampled_points = num_sampled_points
+
+    def forward(self, points: Tensor, point_features: Tensor, boxes3d: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.roipoint_pool3d(points, point_features, boxes3d, self.num_sampled_points)
+
+
+class RoIAwarePool3d(_Pooling):
+    """`mmcv.ops.RoIAwarePool3d`: forward(rois [R, 7], points [N, 3], features [N, C]) -> [R, x, y, z, C]."""
+
+    def __init__(self, out_size: int | Sequence[int], max_pts_per_voxel: int = 128, mode: str = "max") -> None:
+        super().__init__()
+        self.out_size, self.max_pts_per_voxel, self.mode = out_size, max_pts_per_voxel, mode
+
+    def forward(self, rois: Tensor, pts: Tensor, pts_feature: Tensor) -> Tensor:
+        return functional.roiaware_pool3d(rois, pts, pts_feature, self.out_size, self.max_pts_per_voxel, self.mode)
 
 
 class _DeformConv(nn.Module):

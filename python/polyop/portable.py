@@ -51,7 +51,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
 
     A model of an older opset than 16 is raised to that first (`raise_opset`). Tensors may be external.
     """
-    wanted = None if only is None else set(only)
+    wanted = _wanted(only)
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in _nodes(model):
         name = f"{node.domain}::{node.op_type}"
@@ -83,12 +83,17 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     return records
 
 
+def _wanted(only: Iterable[str] | None) -> set[str] | None:
+    """In full: a name of the default domain may stand without colons."""
+    return None if only is None else {name if "::" in name else f"::{name}" for name in only}
+
+
 def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.ModelProto:
     """A copy in which the nodes that have functions are replaced by the functions' nodes, for runtimes that know no
     functions: those of polyop's operators, or those in `only`."""
     from onnx.inliner import inline_selected_functions
 
-    wanted = None if only is None else set(only)
+    wanted = _wanted(only)
     chosen = [
         (f.domain, f.name)
         for f in model.functions

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from polyop import functional, get_onnxruntime_op_path, modules
 from polyop.functional import (
     ball_query,
     border_align,
+    boxes_iou3d,
+    boxes_overlap_bev,
     carafe,
     corner_pool,
     deform_roi_pool,
@@ -29,12 +31,15 @@ from polyop.functional import (
     knn,
     masked_conv2d,
     modulated_deform_conv2d,
+    nms3d,
+    nms3d_normal,
     points_in_boxes_all,
     points_in_boxes_part,
     prroi_pool,
     roi_align_rotated,
     three_interpolate,
     three_nn,
+    voxelization,
 )
 from polyop.modules import (
     CARAFEPack,
@@ -43,6 +48,8 @@ from polyop.modules import (
     ModulatedDeformConv2dPack,
     PSAMask,
     RoIAlignRotated,
+    RoIAwarePool3d,
+    RoIPointPool3d,
 )
 
 __all__ = [
@@ -50,19 +57,26 @@ __all__ = [
     "CornerPool",
     "DeformConv2d",
     "DeformConv2dPack",
+    "DynamicScatter",
     "ModulatedDeformConv2d",
     "ModulatedDeformConv2dPack",
     "MultiScaleDeformableAttention",
     "PSAMask",
     "RoIAlign",
     "RoIAlignRotated",
+    "RoIAwarePool3d",
+    "RoIPointPool3d",
+    "Voxelization",
     "ball_query",
     "batched_nms",
     "border_align",
+    "boxes_iou3d",
+    "boxes_overlap_bev",
     "carafe",
     "corner_pool",
     "deform_conv2d",
     "deform_roi_pool",
+    "dynamic_scatter",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
     "gather_points",
@@ -73,6 +87,8 @@ __all__ = [
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
+    "nms3d",
+    "nms3d_normal",
     "nms_match",
     "nms_rotated",
     "points_in_boxes_all",
@@ -84,6 +100,7 @@ __all__ = [
     "soft_nms",
     "three_interpolate",
     "three_nn",
+    "voxelization",
 ]
 
 
@@ -192,6 +209,50 @@ def multi_scale_deformable_attn(
     return functional.ms_deform_attn(
         value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
     )
+
+
+# ---- voxels ----------------------------------------------------------------------------------------
+
+
+def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor]:
+    """(features [M, C] of voxels, their coors [M, 3]); the coors of points [N, 3] are negative where there is none."""
+    return functional.dynamic_scatter(feats, coors, reduce_type)[:2]
+
+
+class Voxelization(nn.Module):
+    """`voxelization` as a layer; max_voxels is one number, or a pair for training and testing."""
+
+    def __init__(
+        self,
+        voxel_size: Sequence[float],
+        point_cloud_range: Sequence[float],
+        max_num_points: int,
+        max_voxels: int | tuple[int, int] = 20000,
+        deterministic: bool = True,
+    ) -> None:
+        super().__init__()
+        self.voxel_size, self.point_cloud_range, self.max_num_points = voxel_size, point_cloud_range, max_num_points
+        self.max_voxels = max_voxels if isinstance(max_voxels, tuple) else (max_voxels, max_voxels)
+        self.deterministic = deterministic
+        low, high = (torch.tensor(point_cloud_range[i : i + 3], dtype=torch.float32) for i in (0, 3))
+        self.grid_size = ((high - low) / torch.tensor(voxel_size, dtype=torch.float32)).round().long()
+        self.pcd_shape = [*self.grid_size[:2].tolist(), 1][::-1]
+
+    def forward(self, input: Tensor) -> tuple[Tensor, Tensor, Tensor] | Tensor:
+        most = self.max_voxels[0 if self.training else 1]
+        return voxelization(input, self.voxel_size, self.point_cloud_range, self.max_num_points, most)
+
+
+class DynamicScatter(nn.Module):
+    """`dynamic_scatter` as a layer, of coors [N, 3] or, with the picture first, [N, 4]."""
+
+    def __init__(self, voxel_size: Sequence[float], point_cloud_range: Sequence[float], average_points: bool) -> None:
+        super().__init__()
+        self.voxel_size, self.point_cloud_range = voxel_size, point_cloud_range
+        self.average_points = average_points
+
+    def forward(self, points: Tensor, coors: Tensor) -> tuple[Tensor, Tensor]:
+        return dynamic_scatter(points.contiguous(), coors.contiguous(), "mean" if self.average_points else "max")
 
 
 # ---- boxes -----------------------------------------------------------------------------------------

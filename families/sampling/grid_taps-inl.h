@@ -1,23 +1,24 @@
 // Where the outputs of a grid lie in the picture, and which pixels with which weights make them. Compiled once per
-// instruction set; included by the kernel's file alone.
-#if defined(POLYOP_OPS_GRID_SAMPLER_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_OPS_GRID_SAMPLER_TAPS_INL_H_
-#undef POLYOP_OPS_GRID_SAMPLER_TAPS_INL_H_
+// instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_
+#undef POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_
 #else
-#define POLYOP_OPS_GRID_SAMPLER_TAPS_INL_H_
+#define POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "families/resize/cubic.h"
+#include "families/sampling/grid_rule.h"
 #include "kernels/cpu/simd.h"
-#include "ops/grid_sampler/grid_sampler.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Interpolation = GridSampler::Interpolation;
-using Padding = GridSampler::Padding;
+using Padding = GridRule::Padding;
 using F = hn::ScalableTag<float>;
 using I = hn::RebindToSigned<F>;
 using VF = hn::Vec<F>;
@@ -28,12 +29,14 @@ struct Axis {
   Padding padding;
   bool align_corners;
   int64_t extent;
+  bool in_pixels = false;  // coordinates are pixels already
 
   VF Last() const { return hn::Set(F(), static_cast<float>(extent - 1)); }
 };
 
 // From -1 … 1 to pixels. Not fused, so that exact halves are halves on every instruction set.
 HWY_INLINE VF Unnormalize(const Axis& axis, VF x) {
+  if (axis.in_pixels) return x;
   const F d;
   const VF half = hn::Set(d, 0.5f), up = hn::Add(x, hn::Set(d, 1.0f));
   if (axis.align_corners) return hn::Mul(hn::Mul(up, half), axis.Last());
@@ -160,35 +163,29 @@ struct Tile {
 };
 
 // A vector of points, each coordinate apart.
-template <int kAxes, class T>
-HWY_INLINE void LoadPoints(const T* points, VF at[kAxes]) {
+template <int kAxes>
+HWY_INLINE void LoadPoints(const float* points, VF at[kAxes]) {
   const F d;
-  if constexpr (std::is_same_v<T, float> && kAxes == 2) {
+  if constexpr (kAxes == 2) {
     hn::LoadInterleaved2(d, points, at[0], at[1]);
-  } else if constexpr (std::is_same_v<T, float>) {
-    hn::LoadInterleaved3(d, points, at[0], at[1], at[2]);
   } else {
-    for (int a = 0; a < kAxes; ++a) {
-      HWY_ALIGN float one[hn::MaxLanes(d)];
-      for (size_t p = 0; p < hn::Lanes(d); ++p) one[p] = ToFloat(points[p * kAxes + static_cast<size_t>(a)]);
-      at[a] = hn::Load(d, one);
-    }
+    hn::LoadInterleaved3(d, points, at[0], at[1], at[2]);
   }
 }
 
 // Calls visit(row, column, taps) for each vector of the tile's outputs.
-template <int kAxes, int kPerAxis, class T, class Visit>
-HWY_INLINE void FindTaps(const Axis* axes, const T* grid, int64_t width, const Tile& tile, const Visit& visit) {
+template <int kAxes, int kPerAxis, class Visit>
+HWY_INLINE void FindTaps(const Axis* axes, const float* grid, int64_t width, const Tile& tile, const Visit& visit) {
   const F d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < tile.height; ++r) {
-    const T* const row = grid + ((tile.row + r) * width + tile.column) * kAxes;
+    const float* const row = grid + ((tile.row + r) * width + tile.column) * kAxes;
     for (int64_t c = 0; c < tile.width; c += lanes) {
       VF at[kAxes];
       if (c + lanes <= tile.width) {
         LoadPoints<kAxes>(row + c * kAxes, at);
       } else {  // the last comes again
-        T last[kAxes * hn::MaxLanes(d)];
+        float last[kAxes * hn::MaxLanes(d)];
         for (int64_t p = 0; p < lanes; ++p) {
           std::copy_n(row + std::min(c + p, tile.width - 1) * kAxes, kAxes, last + p * kAxes);
         }
@@ -202,8 +199,8 @@ HWY_INLINE void FindTaps(const Axis* axes, const T* grid, int64_t width, const T
 }
 
 // The pixels that a tile reads. Its size is 0 where all lie outside.
-template <int kAxes, int kPerAxis, class T>
-Box BoxOf(const Axis* axes, const T* grid, int64_t width, const Tile& tile) {
+template <int kAxes, int kPerAxis>
+Box BoxOf(const Axis* axes, const float* grid, int64_t width, const Tile& tile) {
   const I di;
   const VI none = hn::Set(di, INT32_MAX);
   VI low[kAxes], high[kAxes];
@@ -236,8 +233,8 @@ struct TapTable {
   float weight[4096];
 
   /// The box has all pixels that the tile reads. Entries up to a full vector behind a row's last are valid offsets.
-  template <class T>
-  void Fill(const Axis* axes, const T* grid, int64_t grid_width, const Tile& tile, const Box& box, int32_t outside) {
+  void Fill(const Axis* axes, const float* grid, int64_t grid_width, const Tile& tile, const Box& box,
+            int32_t outside) {
     const F d;
     const I di;
     const VI height = hn::Set(di, box.size[1]), width = hn::Set(di, box.size[0]);

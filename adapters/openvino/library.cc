@@ -1,0 +1,78 @@
+// libpolyop_openvino.so: what ov::Core::add_extension asks for.
+#include <openvino/core/op_extension.hpp>
+#include <openvino/frontend/onnx/extension/conversion.hpp>
+#include <openvino/op/convert.hpp>
+
+#include "adapters/openvino/attributes.h"
+#include "adapters/openvino/node.h"
+
+namespace polyop::openvino {
+namespace {
+
+// The reader of IR files makes nodes by it.
+class Extension : public ov::BaseOpExtension {
+ public:
+  explicit Extension(const Record& record) : record_(record) {}
+  const ov::DiscreteTypeInfo& get_type_info() const override { return record_.type; }
+  ov::OutputVector create(const ov::OutputVector& inputs, ov::AttributeVisitor& visitor) const override {
+    const auto node = std::make_shared<Node>(record_);
+    node->set_arguments(inputs);
+    if (node->visit_attributes(visitor)) node->constructor_validate_and_infer_types();
+    return node->outputs();
+  }
+  std::vector<ov::Extension::Ptr> get_attached_extensions() const override { return {}; }
+
+ private:
+  const Record& record_;
+};
+
+// The CPU plugin makes i64 of its own nodes i32, but not of these: a consumer would get what it does not take.
+ov::Output<ov::Node> ForConsumers(const ov::Output<ov::Node>& output) {
+  if (output.get_element_type() != ov::element::i64) return output;
+  const auto narrow = std::make_shared<ov::op::v0::Convert>(output, ov::element::i32);
+  return std::make_shared<ov::op::v0::Convert>(narrow, ov::element::i64);
+}
+
+ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::frontend::NodeContext& context) {
+  OnnxAttributes attributes(context);
+  Params params;
+  const Status status = record.op.MakeParams(name, attributes, &params);
+  NodeForm form{Concat(name.label(), " (node '", context.get_name(), "')"), {}};
+  if (!status.ok()) OPENVINO_THROW(form.name, ": ", status.message());
+  ov::OutputVector arguments;
+  for (size_t i = 0; i < context.get_input_size(); ++i) {
+    const ov::Output<ov::Node> input = context.get_input(static_cast<int>(i));
+    const bool given = std::string_view(input.get_node()->get_type_name()) != "NullNode";
+    form.present.push_back(given ? 1 : 0);
+    if (given) arguments.push_back(input);
+  }
+  while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
+  const auto destroy = params.get_deleter();
+  std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
+  const auto node = std::make_shared<Node>(record, std::move(form), std::move(owned), arguments);
+  ov::OutputVector outputs = node->outputs();
+  std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
+  return outputs;
+}
+
+std::vector<ov::Extension::Ptr> Extensions() {
+  const Status status = CheckRegistry();
+  if (!status.ok()) OPENVINO_THROW("polyop: ", status.message());
+  std::vector<ov::Extension::Ptr> made;
+  for (const auto& record : Records()) {
+    made.push_back(std::make_shared<Extension>(*record));
+    for (const NodeName& name : record->op.nodes) {
+      made.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+          std::string(name.op_type()), std::string(name.domain()),
+          [&record = *record, &name](const ov::frontend::NodeContext& context) {
+            return FromOnnx(record, name, context);
+          }));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+}  // namespace polyop::openvino
+
+OPENVINO_CREATE_EXTENSIONS(polyop::openvino::Extensions())

@@ -1,0 +1,62 @@
+// Any operator as a node of OpenVINO's.
+#pragma once
+
+#include <memory>
+#include <openvino/op/op.hpp>
+#include <string>
+#include <vector>
+
+#include "core/op.h"
+
+namespace polyop::openvino {
+
+/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop".
+struct Record {
+  explicit Record(const Op& op);
+  const Op& op;
+  std::string name;  // `type` points to it
+  ov::DiscreteTypeInfo type;
+};
+/// Those of all operators. They live as long as the library.
+const std::vector<std::unique_ptr<Record>>& Records();
+
+/// What a node was written as, beside its arguments.
+struct NodeForm {
+  std::string name;              // for messages: "mmcv::MMCVRoiAlign (node 'pool')"
+  std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
+};
+
+class Node : public ov::op::Op {
+ public:
+  /// One without arguments, which IR's reader fills.
+  explicit Node(const Record& record);
+  Node(const Record& record, NodeForm form, std::shared_ptr<const void> params, const ov::OutputVector& arguments);
+
+  const ov::DiscreteTypeInfo& get_type_info() const override { return record_.type; }
+  std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override;
+  bool visit_attributes(ov::AttributeVisitor& visitor) override;
+  void validate_and_infer_types() override;
+  bool has_evaluate() const override { return true; }
+  bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override;
+
+ private:
+  // What the arguments are: types and ranks, all of the shape that is known, and the values of constants.
+  struct Known {
+    std::vector<KnownInput> inputs;
+    std::vector<AnyTensor> tensors;  // shapes are full where `is_static`
+    std::vector<ov::PartialShape> shapes;
+    std::vector<std::vector<int64_t>> kept;  // widened values
+    bool is_static = true;                   // all shapes are known
+    bool has_ranks = true;
+  };
+  Known ReadArguments() const;
+  Status Infer();
+  Status SetOutputs(const Known& known, const Kernel& kernel);
+  Status Evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const;
+
+  const Record& record_;
+  NodeForm form_;
+  std::shared_ptr<const void> params_;
+};
+
+}  // namespace polyop::openvino

@@ -1,0 +1,147 @@
+#include "adapters/openvino/node_call.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "adapters/openvino/element_types.h"
+#include "core/call.h"
+#include "core/context.h"
+#include "core/reference.h"
+
+namespace polyop::openvino {
+namespace {
+
+const ContextBackend& Backend() {
+  static const ContextBackend backend = [] {
+    ContextBackend b;
+    b.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
+      tbb::parallel_for(int64_t{0}, tasks, [=](int64_t i) { body(argument, i); }, tbb::simple_partitioner());
+    };
+    b.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
+    b.release = [](void*, void* memory) { std::free(memory); };
+    return b;
+  }();
+  return backend;
+}
+
+bool UseReference() {
+  static const bool use = [] {
+    const char* kernels = std::getenv("POLYOP_KERNELS");
+    return kernels != nullptr && std::string_view(kernels) == "reference";
+  }();
+  return use;
+}
+
+// The inputs as a kernel takes them; widened copies live as long as the reader.
+class Inputs {
+ public:
+  Status Read(const Op& op, const std::vector<int64_t>& present, const ov::TensorVector& tensors) {
+    views_.resize(present.size());
+    size_t argument = 0;
+    for (size_t i = 0; i < present.size(); ++i) {
+      if (present[i] == 0 || argument >= tensors.size()) continue;
+      const ov::Tensor& tensor = tensors[argument++];
+      const std::optional<DType> dtype = FromOpenVino(tensor.get_element_type());
+      if (!dtype) return Unsupported("input ", i, " has the element type ", tensor.get_element_type().get_type_name());
+      const ov::Shape& shape = tensor.get_shape();
+      views_[i].present = true;
+      views_[i].dtype = *dtype;
+      for (const size_t extent : shape) views_[i].shape.push_back(static_cast<int64_t>(extent));
+      views_[i].data = tensor.get_size() > 0 ? const_cast<void*>(tensor.data()) : nullptr;
+    }
+    while (!views_.empty() && !views_.back().present) views_.pop_back();
+    return WidenFor(op);
+  }
+  const std::vector<AnyTensor>& views() const { return views_; }
+
+ private:
+  Status WidenFor(const Op& op) {
+    std::vector<KnownInput> inputs(views_.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i] = {views_[i].present, views_[i].dtype, views_[i].shape.rank()};
+    }
+    if (op.FindKernel(Device::kCpu, inputs) != nullptr) return Status::Ok();
+    for (KnownInput& input : inputs) {
+      if (input.dtype && MayBeNarrowed(*input.dtype)) input.dtype.reset();
+    }
+    const Kernel* const kernel = op.FindKernel(Device::kCpu, inputs);
+    if (kernel == nullptr) return Status::Ok();  // the call will tell
+    const Signature& signature = *op.signatures[static_cast<size_t>(kernel->signature)].signature;
+    for (size_t i = 0; i < views_.size(); ++i) {
+      const size_t slot = std::min(i, static_cast<size_t>(signature.num_inputs()) - 1);
+      if (views_[i].present && !inputs[i].dtype) Widen(kernel->inputs[slot], &views_[i]);
+    }
+    return Status::Ok();
+  }
+
+  void Widen(DType wanted, AnyTensor* view) {
+    if (wanted == DType::kBool && view->dtype == DType::kU8) view->dtype = DType::kBool;
+    if (wanted != DType::kI64 || view->dtype != DType::kI32) return;
+    const auto* const narrow = static_cast<const int32_t*>(view->data);
+    std::vector<int64_t>& wide = kept_.emplace_back(narrow, narrow + view->shape.NumElements().value_or(0));
+    view->dtype = DType::kI64;
+    view->data = wide.data();
+  }
+
+  std::vector<AnyTensor> views_;
+  std::vector<std::vector<int64_t>> kept_;
+};
+
+class Outputs : public OutputSource {
+ public:
+  Outputs(ov::TensorVector& tensors, const std::vector<bool>& wanted)
+      : tensors_(tensors), wanted_(wanted), wide_(tensors.size()) {}
+
+  bool Wanted(int index) override {
+    const size_t i = static_cast<size_t>(index);
+    return i < wanted_.size() && wanted_[i];
+  }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    ov::Tensor& tensor = tensors_[static_cast<size_t>(index)];
+    tensor.set_shape(ov::Shape(shape.begin(), shape.end()));
+    const ov::element::Type type = ToOpenVino(dtype);
+    if (tensor.get_element_type() == type) {
+      *data = tensor.data();
+      return Status::Ok();
+    }
+    if (dtype != DType::kI64 || tensor.get_element_type() != ov::element::i32) {
+      return Unsupported("output ", index, " is wanted as ", tensor.get_element_type().get_type_name(), ", but is ",
+                         NameOf(dtype));
+    }
+    std::vector<int64_t>& wide = wide_[static_cast<size_t>(index)];
+    wide.resize(tensor.get_size());
+    *data = wide.data();
+    return Status::Ok();
+  }
+  /// What OpenVINO wants narrower.
+  void Finish() {
+    for (size_t i = 0; i < wide_.size(); ++i) {
+      if (wide_[i].empty()) continue;
+      auto* const narrow = static_cast<int32_t*>(tensors_[i].data());
+      std::transform(wide_[i].begin(), wide_[i].end(), narrow, [](int64_t v) { return static_cast<int32_t>(v); });
+    }
+  }
+
+ private:
+  ov::TensorVector& tensors_;
+  const std::vector<bool>& wanted_;
+  std::vector<std::vector<int64_t>> wide_;
+};
+
+}  // namespace
+
+Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& present, const ov::TensorVector& inputs,
+                const std::vector<bool>& wanted, ov::TensorVector& outputs) {
+  Inputs read;
+  POLYOP_RETURN_IF_ERROR(read.Read(op, present, inputs));
+  Outputs made(outputs, wanted);
+  const Context context(Backend());
+  POLYOP_RETURN_IF_ERROR(UseReference() ? CallReference(op, params, read.views(), made)
+                                        : Call(op, Device::kCpu, params, read.views(), made, &context));
+  made.Finish();
+  return Status::Ok();
+}
+
+}  // namespace polyop::openvino

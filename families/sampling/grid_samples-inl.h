@@ -1,0 +1,309 @@
+// Samples of pictures and volumes at points, on the CPU. Compiled once per instruction set; include it from a kernel
+// file.
+#if defined(POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
+#undef POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
+#else
+#define POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "families/sampling/grid_taps-inl.h"
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
+#include "kernels/cpu/widen-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// One picture's grid and output.
+template <class T>
+struct Outputs {
+  const float* grid;
+  T* to;
+  int64_t points;
+  bool stream;  // past the caches, if its type is f32
+};
+
+// A row of a tile from one plane, of which taps at -1 lie outside. `entry` is the row's first in the table.
+template <class Table, class T>
+void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t count, T* to) {
+  const F d;
+  const I di;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) {
+    VF sum = hn::Zero(d);
+    for (int k = 0; k < Table::kTaps; ++k) {
+      // Outside taps read pixel 0 and drop it, so that a NaN there does not spread.
+      const VI offset = hn::LoadU(di, table.offset + k * Table::kOutputs + entry + i);
+      const auto inside = hn::RebindMask(d, hn::Ge(offset, hn::Zero(di)));
+      const VF pixel = hn::IfThenElseZero(inside, hn::GatherIndex(d, plane, hn::Max(offset, hn::Zero(di))));
+      sum = hn::MulAdd(pixel, hn::LoadU(d, table.weight + k * Table::kOutputs + entry + i), sum);
+    }
+    if (i + lanes <= count) {
+      StoreFloat(sum, d, to + i);
+    } else {
+      StoreFloatN(sum, d, to + i, static_cast<size_t>(count - i));
+    }
+  }
+}
+
+// A row of a tile for up to 16 channels, `stride` apart. A tap is one load of 16 channels; the block has a pixel of
+// zeros for those outside. With kStream whole cache lines go past the caches; they begin at the same places of every
+// channel.
+template <bool kStream, class Table, class T>
+void SampleRow(const float* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
+               T* to) {
+  constexpr int64_t kPiece = 64;
+  HWY_ALIGN float piece[kPiece * kBlockChannels];
+  constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
+  const int64_t before = kStream ? std::min(count, ElementsBeforeLine(to)) : 0;
+  for (int64_t c = 0; c < channels && before % kLine != count % kLine; ++c) {  // a row ends within a line
+    PrefetchForWrite(to + c * stride);
+    PrefetchForWrite(to + c * stride + count - 1);
+  }
+  int64_t size = 0;
+  for (int64_t first = 0; first < count; first += size) {
+    size = first < before ? before : std::min(kPiece, count - first);
+    for (int64_t i = 0; i < size; ++i) {
+      BlockSum sum;
+      sum.Fill(0);
+      for (int k = 0; k < Table::kTaps; ++k) {
+        const int64_t tap = k * Table::kOutputs + entry + first + i;
+        sum.Add(block + table.offset[tap] * kBlockChannels, table.weight[tap]);
+      }
+      sum.Store(1, piece + i * kBlockChannels);
+    }
+    const int64_t whole = !kStream || first < before ? 0 : size / kLine * kLine;
+    if constexpr (kStream) WriteChannels<true>(piece, whole, channels, stride, to + first);
+    if (whole == size) continue;
+    WriteChannels(piece + whole * kBlockChannels, size - whole, channels, stride, to + first + whole);
+  }
+}
+
+// Some channels of a picture, and how they are read.
+template <class T>
+struct Channels {
+  enum class As {
+    kPlanes,  // gathered from planes of f32
+    kBlocks,  // from a copy of the picture in blocks of 16 channels: taps may be anywhere
+    kBoxes,   // from copies of what each tile reads: the taps of a tile are near each other
+  } as = As::kPlanes;
+  const float* data = nullptr;   // planes or blocks
+  const T* picture = nullptr;    // for boxes: the first channel's plane
+  const Box* boxes = nullptr;    // one for each tile
+  int64_t first = 0, count = 0;  // channels
+  int64_t unit_size = 0;         // floats of a plane or block
+
+  int64_t PerUnit() const { return as == As::kPlanes ? 1 : kBlockChannels; }
+  int64_t units() const { return (count + PerUnit() - 1) / PerUnit(); }
+};
+
+constexpr int64_t kMaxBox = 2048;  // pixels: 128 KiB of a block, on a task's stack
+
+// Copies a box of up to 16 channels of the picture, which is `whole` pixels large; a pixel of zeros follows.
+template <class T>
+void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, float* to) {
+  for (int64_t z = 0; z < box.size[2]; ++z) {
+    for (int64_t y = 0; y < box.size[1]; ++y) {
+      const int64_t row = ((box.low[2] + z) * whole.size[1] + box.low[1] + y) * whole.size[0] + box.low[0];
+      InterleaveChannels(plane + row, channels, whole.pixels(), box.size[0], to);
+      to += box.size[0] * kBlockChannels;
+    }
+  }
+  std::fill_n(to, kBlockChannels, 0.0f);
+}
+
+template <int kAxes, int kPerAxis, class T>
+void Sample(const Context& context, const Axis* axes, const Tiling& tiling, const Channels<T>& channels,
+            const Outputs<T>& outputs) {
+  using Table = TapTable<kAxes, kPerAxis>;
+  using As = typename Channels<T>::As;
+  const int64_t tiles = tiling.count(), units = channels.units();
+  // Few tiles: several tasks share one, each with some of the channels.
+  const int64_t parts = std::min(units, (16 + tiles - 1) / tiles), per_part = (units + parts - 1) / parts;
+  const double outputs_per_item = static_cast<double>(std::min(outputs.points, tiling.tile_height * tiling.tile_width));
+  const double per_output =
+      2.0 * Table::kTaps + static_cast<double>(per_part) * (channels.as == As::kPlanes ? 1 : 2) * Table::kTaps;
+  Box whole;
+  for (int a = 0; a < kAxes; ++a) whole.size[a] = static_cast<int32_t>(axes[a].extent);
+  const auto sample = [&]<bool kStream>(const float* data, const Table& table, const Tile& tile, int64_t some, T* to) {
+    for (int64_t r = 0; r < tile.height; ++r) {
+      SampleRow<kStream>(data, table, r * tile.pitch, tile.width, some, outputs.points, to + r * tiling.width);
+    }
+  };
+  context.ParallelFor(tiles * parts, GrainFor(outputs_per_item * per_output), [&](int64_t begin, int64_t end) {
+    Table table;
+    HWY_ALIGN float copy[(kMaxBox + 1) * kBlockChannels];
+    int64_t filled = -1;
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t index = item / parts, part = item % parts;
+      const Tile tile(tiling, index);
+      const Box& box = channels.as == As::kBoxes ? channels.boxes[index] : whole;
+      if (index != filled) {
+        const int64_t outside = channels.as == As::kPlanes ? -1 : box.pixels();
+        table.Fill(axes, outputs.grid, tiling.width, tile, box, static_cast<int32_t>(outside));
+      }
+      filled = index;
+      for (int64_t unit = part * per_part; unit < std::min(units, (part + 1) * per_part); ++unit) {
+        const int64_t channel = unit * channels.PerUnit();
+        T* const to = outputs.to + (channels.first + channel) * outputs.points + tile.row * tiling.width + tile.column;
+        const float* data = channels.data + unit * channels.unit_size;
+        if (channels.as == As::kPlanes) {
+          for (int64_t r = 0; r < tile.height; ++r) {
+            GatherRow(data, table, r * tile.pitch, tile.width, to + r * tiling.width);
+          }
+          continue;
+        }
+        const int64_t some = std::min(kBlockChannels, channels.count - channel);
+        if (channels.as == As::kBoxes) {
+          CopyBox(channels.picture + channel * whole.pixels(), some, whole, box, copy);
+          data = copy;
+        }
+        if constexpr (std::is_same_v<T, float>) {
+          if (outputs.stream) {
+            sample.template operator()<true>(data, table, tile, some, to);
+            continue;
+          }
+        }
+        sample.template operator()<false>(data, table, tile, some, to);
+      }
+    }
+    if (outputs.stream) hwy::FlushStream();
+  });
+}
+
+// How many of the channels are sampled from blocks or boxes. The rest is gathered from planes: fewer than 4 channels do
+// not pay for the copy.
+int64_t ChannelsInBlocks(int64_t channels) {
+  return channels % kBlockChannels < 4 ? channels - channels % kBlockChannels : channels;
+}
+
+// Finds what each tile of a picture's outputs reads. True if that is little, so that copying it tile by tile, while a
+// core's cache holds it, is less work than to copy the picture and to read everywhere in it.
+template <int kAxes, int kPerAxis>
+bool FindBoxes(const Context& context, const Axis* axes, const Tiling& tiling, const float* grid, int64_t pixels,
+               Box* boxes) {
+  const double outputs = static_cast<double>(tiling.tile_height * tiling.tile_width);
+  std::atomic<bool> near = true;
+  context.ParallelFor(tiling.count(), GrainFor(outputs * kAxes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && near.load(std::memory_order_relaxed); ++i) {
+      boxes[i] = BoxOf<kAxes, kPerAxis>(axes, grid, tiling.width, Tile(tiling, i));
+      if (boxes[i].pixels() > kMaxBox) near = false;
+    }
+  });
+  if (!near) return false;
+  int64_t total = 0;
+  for (int64_t i = 0; i < tiling.count(); ++i) total += boxes[i].pixels();
+  return total <= 2 * std::max(pixels, tiling.height * tiling.width);
+}
+
+template <int kAxes, int kPerAxis, class T>
+Status SamplePictures(const Context& context, const Axis* axes, const Tensor<const T, kAxes + 2>& input,
+                      const float* grid, const Tensor<T, kAxes + 2>& output) {
+  using Table = TapTable<kAxes, kPerAxis>;
+  using As = typename Channels<T>::As;
+  constexpr bool kF32 = std::is_same_v<T, float>;
+  constexpr int64_t kMaxFloats = 1 << 24;  // of copied channels at a time
+  const int64_t channels = input.dim(1), width = output.dim(kAxes + 1), pixels = PlanePixels(input.shape()),
+                points = PlanePixels(output.shape());
+  // Outputs are streamed if lines begin at the same place of each channel.
+  constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
+  const bool stream =
+      kF32 && points % kLine == 0 && ShouldStream(points * static_cast<int64_t>(sizeof(T)), output.size() / points);
+  // Tiles begin where lines do: in every row of outputs, if these are whole lines long.
+  const int64_t before = stream ? ElementsBeforeLine(output.data()) : 0, cut = before == 0 ? 0 : kLine - before;
+  const Tiling runs{1, points, 1, Table::kOutputs, cut};  // for taps anywhere
+  const int64_t tile_width = Table::kOutputs < 512 ? 16 : 32;
+  const Tiling squares{points / width, width, std::min(tile_width, Table::kOutputs / tile_width), tile_width, cut};
+
+  const int64_t block_size = (pixels + 1) * kBlockChannels,
+                plane_step = kF32 ? channels : std::max<int64_t>(1, kMaxFloats / pixels);
+  const int64_t block_step = std::max<int64_t>(1, kMaxFloats / block_size) * kBlockChannels;
+  // Few outputs of a large picture, or a very large one: no copy of all of it.
+  const bool copied = points * Table::kTaps * 2 >= pixels && block_size <= kMaxFloats;
+  const int64_t anywhere = copied ? ChannelsInBlocks(channels) : 0, near = ChannelsInBlocks(channels);
+  const bool look = channels >= 4 && points >= 4096;  // worth a look at where the taps are
+  const Scratch<Box> boxes = context.Allocate<Box>(look ? squares.count() : 0);
+  const int64_t copied_blocks = ChannelBlocks::BlocksFor(std::min(anywhere, block_step));
+  const int64_t copied_planes = kF32 ? 0 : std::min(channels - anywhere, plane_step);
+  const Scratch<float> copy = context.Allocate<float>(std::max(copied_blocks * block_size, copied_planes * pixels));
+  if (!copy || (look && !boxes)) {
+    return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
+  }
+
+  for (int64_t n = 0; n < input.dim(0); ++n) {
+    const T* picture = input.data() + n * channels * pixels;
+    const Outputs<T> outputs{grid + n * points * kAxes, output.data() + n * channels * points, points, stream};
+    const auto planes = [&](const Tiling& tiling, int64_t first_channel) {
+      for (int64_t first = first_channel; first < channels; first += plane_step) {
+        Channels<T> part{
+            .as = As::kPlanes, .first = first, .count = std::min(plane_step, channels - first), .unit_size = pixels};
+        if constexpr (kF32) {
+          part.data = picture + first * pixels;
+        } else {
+          context.ParallelFor(part.count * pixels, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
+            WidenRow(picture + first * pixels + begin, end - begin, copy.data() + begin);
+          });
+          part.data = copy.data();
+        }
+        Sample<kAxes, kPerAxis>(context, axes, tiling, part, outputs);
+      }
+    };
+    if (look && FindBoxes<kAxes, kPerAxis>(context, axes, squares, outputs.grid, pixels, boxes.data())) {
+      if (kF32 && kPerAxis == 1) {  // a pixel that is read once is not copied
+        planes(squares, 0);
+        continue;
+      }
+      const Channels<T> part{.as = As::kBoxes, .picture = picture, .boxes = boxes.data(), .first = 0, .count = near};
+      Sample<kAxes, kPerAxis>(context, axes, squares, part, outputs);
+      planes(squares, near);
+      continue;
+    }
+    for (int64_t first = 0; first < anywhere; first += block_step) {
+      const Channels<T> part{.as = As::kBlocks,
+                             .data = copy.data(),
+                             .first = first,
+                             .count = std::min(block_step, anywhere - first),
+                             .unit_size = block_size};
+      ToChannelBlocks(context, picture, 1, anywhere, pixels, copy.data(), first / kBlockChannels, part.units(), 1);
+      Sample<kAxes, kPerAxis>(context, axes, runs, part, outputs);
+    }
+    planes(runs, anywhere);
+  }
+  return Status::Ok();
+}
+
+/// output[N, C, ...] = input[N, C, ...] at points[N, ...], whose coordinates are x, y (and z); an axis for each of
+/// them.
+template <int kAxes, class T>
+Status SampleAt(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+                const Tensor<const T, kAxes + 2>& input, const float* points, const Tensor<T, kAxes + 2>& output) {
+  switch (interpolation) {
+    case GridRule::Interpolation::kNearest: return SamplePictures<kAxes, 1>(context, axes, input, points, output);
+    case GridRule::Interpolation::kBilinear: return SamplePictures<kAxes, 2>(context, axes, input, points, output);
+    case GridRule::Interpolation::kBicubic: break;
+  }
+  return SamplePictures<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output);
+}
+
+/// The same for points that are -1 to 1 over a picture.
+template <int kAxes, class T>
+Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<const T, kAxes + 2>& input,
+                  const float* points, const Tensor<T, kAxes + 2>& output) {
+  Axis axes[kAxes];  // x, y, z
+  for (int a = 0; a < kAxes; ++a) axes[a] = {rule.padding_mode, rule.align_corners, input.dim(kAxes + 1 - a)};
+  return SampleAt<kAxes>(context, rule.interpolation_mode, axes, input, points, output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,20 @@
+"""Places in rising order: ONNX's TopK of all, which puts the lower index first where elements are equal."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop.formulas import Call
+
+
+def formula(x: Tensor) -> Tensor:
+    return torch.argsort(x, stable=True)
+
+
+def body(call: Call) -> str:
+    del call
+    return """
+        count = Shape (x)
+        rising, order = TopK <axis = 0, largest = 0, sorted = 1> (x, count)
+    """

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "families/boxes/score_order.h"
+#include "ops/nms3d/nms3d.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/nms3d/nms3d_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/boxes/boxes-inl.h"
+#include "kernels/cpu/widen-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status Nms3dCpu(const Nms3d& op, const Context& context, Tensor<const T, 2> boxes, Tensor<const T, 1> scores,
+                Pending<int64_t, 1> keep) {
+  const int64_t count = scores.dim(0);
+  POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
+  const Scratch<int64_t> order = context.Allocate<int64_t>(count);
+  const Scratch<char> memory = context.Allocate<char>(RotatedBoxes::BytesFor(count));
+  const Scratch<float> widened = context.Allocate<float>(std::is_same_v<T, float> ? 0 : count);
+  if (!order || !memory || !widened) return Internal("out of memory: scratch for ", count, " boxes");
+  SortByFallingScore(AsFloats(scores.data(), count, widened.data()), order.span());
+  const RotatedBoxes sorted = RotatedBoxes::In(memory.data(), count, op.Rule());
+  context.ParallelFor(count, GrainFor(50.0), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sorted.Set(i, SeenFromAbove(boxes.data() + 7 * order[i], !op.normal));
+  });
+  const int64_t kept = SuppressGreedily(sorted, count, count, &context);
+  Tensor<int64_t, 1> result;
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(kept, &result));
+  for (int64_t k = 0; k < kept; ++k) result[k] = order[sorted.kept_index[k]];
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(Nms3d, Nms3dF32, Nms3dCpu<float>);
+POLYOP_CPU_KERNEL(Nms3d, Nms3dF16, Nms3dCpu<Half>);
+POLYOP_CPU_KERNEL(Nms3d, Nms3dBF16, Nms3dCpu<BFloat16>);
+}  // namespace polyop
+#endif

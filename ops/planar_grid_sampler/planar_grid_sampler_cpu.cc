@@ -1,0 +1,57 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/planar_grid_sampler/planar_grid_sampler_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/sampling/grid_samples-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/planar_grid_sampler/planar_grid_sampler.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, int kAxes>
+Status PlanarGridSamplerCpu(const PlanarGridSampler& op, const Context& context,
+                            const Tensor<const T, kAxes + 2>& input, const Tensor<const T, kAxes + 2>& grid,
+                            const Tensor<T, kAxes + 2>& output) {
+  const Scratch<float> points = context.Allocate<float>(grid.size());
+  if (!points) return Internal("out of memory: a grid of shape ", ToString(grid.shape()));
+  const int64_t count = PlanePixels(grid.shape());
+  for (int64_t n = 0; n < grid.dim(0); ++n) {
+    const T* const from = grid.data() + n * count * kAxes;
+    float* const to = points.data() + n * count * kAxes;
+    context.ParallelFor(count, 1 << 13, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        for (int64_t a = 0; a < kAxes; ++a) to[p * kAxes + a] = ToFloat(from[a * count + p]) / op.kScale;
+      }
+    });
+  }
+  return SampleGrid<kAxes>(context, op, input, points.data(), output);
+}
+
+template <class T>
+Status PlanarGridSampler2d(const PlanarGridSampler& op, const Context& context, Tensor<const T, 4> input,
+                           Tensor<const T, 4> grid, Tensor<T, 4> output) {
+  return PlanarGridSamplerCpu<T, 2>(op, context, input, grid, output);
+}
+template <class T>
+Status PlanarGridSampler3d(const PlanarGridSampler& op, const Context& context, Tensor<const T, 5> input,
+                           Tensor<const T, 5> grid, Tensor<T, 5> output) {
+  return PlanarGridSamplerCpu<T, 3>(op, context, input, grid, output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF32, PlanarGridSampler2d<float>);
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF16, PlanarGridSampler2d<Half>);
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dBF16, PlanarGridSampler2d<BFloat16>);
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF32, PlanarGridSampler3d<float>);
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF16, PlanarGridSampler3d<Half>);
+POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dBF16, PlanarGridSampler3d<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,58 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/rotate/rotate_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/sampling/grid_samples-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/rotate/rotate.h"
+#include "ops/rotate/rotation.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, class U>
+Status RotateBy(const Rotate& op, const Context& context, const Tensor<const T, 3>& img,
+                const Tensor<const U, 0>& angle, const Tensor<const U, 1>& center, const Tensor<T, 3>& output) {
+  const int64_t channels = img.dim(0), height = img.dim(1), width = img.dim(2);
+  const Scratch<float> points = context.Allocate<float>(2 * height * width);
+  if (!points) return Internal("out of memory: ", height * width, " points");
+  const Rotation rotation = Rotation::Make(ToFloat(angle[0]), ToFloat(center[0]), ToFloat(center[1]),
+                                           op.interpolation == Rotate::Interpolation::kNearest);
+  context.ParallelFor(height, GrainFor(static_cast<double>(width) * 4), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * width; i < end * width; ++i)
+      rotation.SourceOf(i / width, i % width, points.data() + 2 * i);
+  });
+  const GridRule rule = op.Rule();
+  const Axis axes[2] = {{rule.padding_mode, false, width, true}, {rule.padding_mode, false, height, true}};
+  const Shape shape = {1, channels, height, width};
+  return SampleAt<2>(context, rule.interpolation_mode, axes, Tensor<const T, 4>(img.data(), shape), points.data(),
+                     Tensor<T, 4>(output.data(), shape));
+}
+
+// By an angle of the picture's type, and by one of f32: a table of instruction sets takes templates of one argument.
+template <class T>
+Status RotateCpu(const Rotate& op, const Context& context, Tensor<const T, 3> img, Tensor<const T, 0> angle,
+                 Tensor<const T, 1> center, Tensor<T, 3> output) {
+  return RotateBy(op, context, img, angle, center, output);
+}
+template <class T>
+Status RotateByF32(const Rotate& op, const Context& context, Tensor<const T, 3> img, Tensor<const float, 0> angle,
+                   Tensor<const float, 1> center, Tensor<T, 3> output) {
+  return RotateBy(op, context, img, angle, center, output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(Rotate, RotateF32, RotateCpu<float>);
+POLYOP_CPU_KERNEL(Rotate, RotateF16, RotateCpu<Half>);
+POLYOP_CPU_KERNEL(Rotate, RotateBF16, RotateCpu<BFloat16>);
+POLYOP_CPU_KERNEL(Rotate, RotateF16ByF32, RotateByF32<Half>);
+POLYOP_CPU_KERNEL(Rotate, RotateBF16ByF32, RotateByF32<BFloat16>);
+}  // namespace polyop
+#endif

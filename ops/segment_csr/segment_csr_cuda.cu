@@ -1,0 +1,47 @@
+#include "kernels/cuda/reduce_rows.h"
+#include "ops/segment_csr/segment_csr.h"
+
+namespace polyop {
+namespace {
+
+// A thread reduces one column of a segment; a segment that does not lie in the rows becomes NaN.
+template <class Reduction, class T, class I>
+Status ReduceSegments(const CudaContext& cuda, const Tensor<const T, 2>& src, const Tensor<const I, 1>& indptr,
+                      const Tensor<T, 2>& out) {
+  const int64_t rows = src.dim(0), channels = src.dim(1);
+  const T* const from = src.data();
+  const I* const ends = indptr.data();
+  T* const to = out.data();
+  const Divider by_channels(channels);
+  return ForEach(cuda, out.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t c;
+    const int64_t m = by_channels.Split(i, &c), begin = ends[m], end = ends[m + 1];
+    const bool inside = begin >= 0 && begin <= end && end <= rows;
+    to[i] = FromFloat<T>(
+        inside ? ReduceColumn<Reduction>(begin, end, [&](int64_t r) { return ToFloat(from[r * channels + c]); }) : NAN);
+  });
+}
+
+template <class T, class I>
+Status SegmentCsrCuda(const SegmentCsr& op, const CudaContext& cuda, Tensor<const T, 2> src, Tensor<const I, 1> indptr,
+                      Tensor<T, 2> out) {
+  switch (op.reduce) {
+    case SegmentCsr::Reduce::kSum: return ReduceSegments<SumOfColumn>(cuda, src, indptr, out);
+    case SegmentCsr::Reduce::kMean: return ReduceSegments<MeanOfColumn>(cuda, src, indptr, out);
+    case SegmentCsr::Reduce::kMul: return ReduceSegments<ProductOfColumn>(cuda, src, indptr, out);
+    case SegmentCsr::Reduce::kDiv: return ReduceSegments<QuotientOfColumn>(cuda, src, indptr, out);
+    case SegmentCsr::Reduce::kMin: return ReduceSegments<ExtremeOfColumnsNumbers<false>>(cuda, src, indptr, out);
+    case SegmentCsr::Reduce::kMax: return ReduceSegments<ExtremeOfColumnsNumbers<true>>(cuda, src, indptr, out);
+  }
+  return Internal("no such reduction");
+}
+
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF32I32, SegmentCsrCuda<float, int32_t>);
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF16I32, SegmentCsrCuda<Half, int32_t>);
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrBF16I32, SegmentCsrCuda<BFloat16, int32_t>);
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF32I64, SegmentCsrCuda<float, int64_t>);
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF16I64, SegmentCsrCuda<Half, int64_t>);
+POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrBF16I64, SegmentCsrCuda<BFloat16, int64_t>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,107 @@
+"""Rows by segments: each row's segment is the number of ends at or before it, and rows are scattered to theirs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop.formulas import Call
+
+DIFFERENTIABLE = (0,)
+
+
+def _scatter(values: Tensor, segment: Tensor, segments: int, start: float, reduce: str) -> Tensor:
+    """Rows before the first segment and behind the last have buckets of their own, which are cut off."""
+    made = values.new_full((segments + 2, values.shape[1]), start)
+    return made.scatter_reduce(0, segment[:, None].expand_as(values), values, reduce)[1:-1]
+
+
+def formula(src: Tensor, indptr: Tensor, reduce: str) -> Tensor:
+    ends, segments = indptr.long(), indptr.shape[0] - 1
+    marks = ends.new_zeros(src.shape[0] + 1).index_add(0, ends, torch.ones_like(ends))
+    segment = marks.cumsum(0)[:-1]
+    sizes = ends.diff()[:, None]
+    if reduce in ("sum", "mean"):
+        sums = _scatter(src, segment, segments, 0.0, "sum")
+        return sums if reduce == "sum" else sums / sizes.clamp(min=1)
+    if reduce in ("mul", "div"):
+        return _scatter(src if reduce == "mul" else 1 / src, segment, segments, 1.0, "prod")
+    start = torch.inf if reduce == "min" else -torch.inf
+    numbers = _scatter((~src.isnan()).long(), segment, segments, 0, "sum")
+    extreme = _scatter(src.nan_to_num(start, torch.inf, -torch.inf), segment, segments, start, f"a{reduce}")
+    return torch.where(sizes == 0, 0.0, torch.where(numbers == 0, torch.nan, extreme))
+
+
+def body(call: Call, *, reduce: str) -> str | None:
+    if call.opset < 18:
+        return None
+    return f"""
+        first = Constant <value = int64[1] {{0}}> ()
+        one = Constant <value = int64[1] {{1}}> ()
+        ends = Cast <to = 7> (indptr)
+        extents = Shape (src)
+        rows = Gather (extents, first)
+        channels = Gather (extents, one)
+        rows_and_one = Add (rows, one)
+        no_marks = Expand (first, rows_and_one)
+        number_of_ends = Shape (ends)
+        ones = Expand (one, number_of_ends)
+        marks = ScatterElements <axis = 0, reduction = "add"> (no_marks, ends, ones)
+        axis = Constant <value = int64 {{0}}> ()
+        passed = CumSum (marks, axis)
+        segment = Slice (passed, first, rows, first)
+        column = Unsqueeze (segment, one)
+        index = Expand (column, extents)
+        buckets = Add (number_of_ends, one)
+        shape = Concat <axis = 0> (buckets, channels)
+        null = Constant <value = float {{0}}> ()
+        unit = Constant <value = float {{1}}> ()
+        least = Log (null)
+        greatest = Neg (least)
+        last_end = Sub (number_of_ends, one)
+        begins = Slice (ends, first, last_end, first)
+        stops = Slice (ends, one, number_of_ends, first)
+        flat_sizes = Sub (stops, begins)
+        sizes = Unsqueeze (flat_sizes, one)
+        {_REDUCED[reduce]}
+"""
+
+
+def _scattered(values: str, start: str, reduction: str, result: str) -> str:
+    return f"""
+        start_{result} = Expand ({start}, shape)
+        all_{result} = ScatterElements <axis = 0, reduction = "{reduction}"> (start_{result}, index, {values})
+        {result} = Slice (all_{result}, one, number_of_ends, first)
+    """
+
+
+def _extreme(reduction: str, start: str) -> str:
+    return f"""
+        is_nan = IsNaN (src)
+        given = Where (is_nan, {start}, src)
+        is_number = Not (is_nan)
+        number = Cast <to = 1> (is_number)
+        {_scattered("number", "null", "add", "numbers")}
+{_scattered("given", start, reduction, "extreme")}
+        no_number = Equal (numbers, null)
+        nan = Sub (greatest, greatest)
+        or_nan = Where (no_number, nan, extreme)
+        size = Cast <to = 1> (sizes)
+        is_empty = Equal (size, null)
+        out = Where (is_empty, null, or_nan)
+    """
+
+
+_REDUCED = {
+    "sum": _scattered("src", "null", "add", "out"),
+    "mean": _scattered("src", "null", "add", "sums")
+    + """
+        size = Cast <to = 1> (sizes)
+        divisor = Max (size, unit)
+        out = Div (sums, divisor)
+    """,
+    "mul": _scattered("src", "unit", "mul", "out"),
+    "div": "inverse = Reciprocal (src)" + _scattered("inverse", "unit", "mul", "out"),
+    "min": _extreme("min", "greatest"),
+    "max": _extreme("max", "least"),
+}

@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/tensorrt_roi_align/tensorrt_roi_align_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/rois/rois.h"
+#include "families/rois/upright_pool-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/tensorrt_roi_align/tensorrt_roi_align.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status TensorrtRoiAlignI64(const TensorrtRoiAlign& op, const Context& context, Tensor<const T, 4> x,
+                           Tensor<const T, 2> rois, Tensor<const int64_t, 1> batch_indices, Tensor<T, 4> y) {
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(batch_indices, x.dim(0)));
+  const RoiLevel<T> level{x.data(), x.dim(2), x.dim(3), op.spatial_scale};
+  const bool average = op.mode == TensorrtRoiAlign::Mode::kAvg;
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(), average, !average};
+  const UprightRois<T> boxes{.rows = rois.data(), .pictures = batch_indices.data()};
+  return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
+}
+
+template <class T>
+Status TensorrtRoiAlignI32(const TensorrtRoiAlign& op, const Context& context, Tensor<const T, 4> x,
+                           Tensor<const T, 2> rois, Tensor<const int32_t, 1> batch_indices, Tensor<T, 4> y) {
+  const Scratch<int64_t> wide = context.Allocate<int64_t>(batch_indices.size());
+  if (!wide) return Internal("out of memory: ", batch_indices.size(), " indices");
+  std::copy_n(batch_indices.data(), batch_indices.size(), wide.data());
+  return TensorrtRoiAlignI64<T>(op, context, x, rois, Tensor<const int64_t, 1>(wide.data(), batch_indices.shape()), y);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I32, TensorrtRoiAlignI32<float>);
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I64, TensorrtRoiAlignI64<float>);
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I32, TensorrtRoiAlignI32<Half>);
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I64, TensorrtRoiAlignI64<Half>);
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I32, TensorrtRoiAlignI32<BFloat16>);
+POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I64, TensorrtRoiAlignI64<BFloat16>);
+}  // namespace polyop
+#endif
