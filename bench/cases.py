@@ -6,8 +6,10 @@ import boxes3d
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, Run, megabytes, normal, session, with_torch
 from scipy.spatial import cKDTree
+
+from polyop import formulas
 
 # ---- regions ---------------------------------------------------------------------------------------
 
@@ -109,6 +111,77 @@ def multi_level_roi_align() -> Case:
         return Contest(ours, {"ONNX Runtime RoiAlign per level": standard}, megabytes(*levels) + 1000 * 256 * 49 * 4)
 
     return Case("multi_level_roi_align", "FPN 256 channels, 4 levels, 1000 rois", make)
+
+
+def in_torch(operator: str, *inputs: np.ndarray, **attributes: object) -> Run:
+    """The operator's formula in torch."""
+    tensors = [torch.from_numpy(t) for t in inputs]
+    formula = formulas.find(operator).formula
+    return with_torch(lambda: formula(*tensors, **attributes).contiguous())
+
+
+def deform_roi_pool() -> Case:
+    def make(threads: int) -> Contest:
+        x, rois = normal(0, 1, 256, 200, 304), rois_of(1000, 304, 200, 0.25)
+        offset = np.random.default_rng(3).normal(0, 1, (1000, 2, 7, 7)).astype(np.float32)
+        attributes = {"pooled_height": 7, "pooled_width": 7, "spatial_scale": 0.25, "gamma": 0.1}
+        ours = session("mmcv::MMCVDeformRoIPool", {"x": x, "rois": rois, "o": offset}, threads,
+                       attributes={**attributes, "sampling_ratio": 2.0})  # fmt: skip
+        tx = torch.from_numpy(x)
+        corners, moved = torch.from_numpy(rois[:, 1:]) * 0.25 - 0.5, torch.from_numpy(offset)
+        part = (torch.arange(14) + 0.5) / 14
+
+        def formulation() -> torch.Tensor:
+            size = corners[:, 2:] - corners[:, :2]
+            place = []
+            for axis, shape in ((0, (1000, 1, 1, 7, 2)), (1, (1000, 7, 2, 1, 1))):
+                at = corners[:, axis, None] + size[:, axis, None] * part
+                place.append(at.view(shape) + (0.1 * size[:, axis, None, None] * moved[:, axis])[:, :, None, :, None])
+            px, py = torch.broadcast_tensors(*place)  # [R, bin, sample, bin, sample]
+            grid = torch.stack([(2 * px.clamp(0, 303) + 1) / 304 - 1, (2 * py.clamp(0, 199) + 1) / 200 - 1], -1)
+            sampled = F.grid_sample(tx, grid.view(1, 1000, 196, 2), align_corners=False)
+            inside = (px >= -1) & (px <= 304) & (py >= -1) & (py <= 200)
+            pooled = (sampled.view(256, 1000, 7, 2, 7, 2) * inside).mean((3, 5))
+            return pooled.transpose(0, 1).contiguous()
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(x) + 1000 * 256 * 49 * 4,
+                       tolerance=1e-3)  # fmt: skip
+
+    return Case("deform_roi_pool", "256x200x304, 1000 rois, 7x7", make)
+
+
+def prroi_pool() -> Case:
+    def make(threads: int) -> Contest:
+        x, rois = normal(0, 1, 256, 50, 76), rois_of(500, 76, 50, 0.0625)
+        attributes = {"pooled_height": 7, "pooled_width": 7, "spatial_scale": 0.0625}
+        ours = session("mmcv::PrRoIPool", {"x": x, "rois": rois}, threads, attributes=attributes)
+        return Contest(ours, {"torch formulation": in_torch("prroi_pool", x, rois, **attributes)},
+                       megabytes(x) + 500 * 256 * 49 * 4)  # fmt: skip
+
+    return Case("prroi_pool", "256x50x76, 500 rois, 7x7", make)
+
+
+def border_align() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 1024, 50, 76)
+        boxes = rois_of(50 * 76, 76, 50, 0.0625)[None, :, 1:] * np.float32(0.0625)
+        ours = session("mmcv::MMCVBorderAlign", {"x": x, "boxes": boxes}, threads, attributes={"pool_size": 10})
+        tx, tb = torch.from_numpy(x), torch.from_numpy(boxes)[0]
+
+        def formulation() -> torch.Tensor:
+            part = torch.arange(11) / 10
+            start, way = tb.view(-1, 2, 1, 2), (tb[:, 2:] - tb[:, :2]).view(-1, 1, 1, 2)
+            along = torch.stack([part[:, None] * torch.tensor([1.0, 0]), part[:, None] * torch.tensor([0, 1.0])])
+            made = [start[:, end] + sign * way[:, 0] * along[axis]
+                    for end, sign in ((0, 1), (1, -1)) for axis in (0, 1)]  # fmt: skip
+            place = torch.stack(made).clamp(torch.zeros(2), torch.tensor([75.0, 49]))
+            grid = (2 * place + 1) / torch.tensor([76.0, 50]) - 1
+            sampled = F.grid_sample(tx.view(4, 256, 50, 76), grid, align_corners=False)
+            return sampled.amax(-1).permute(1, 2, 0)[None].contiguous()
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(x) * 2, tolerance=1e-3)
+
+    return Case("border_align", "4x256x50x76, 3800 boxes, pool_size 10", make)
 
 
 # ---- grids -----------------------------------------------------------------------------------------
@@ -555,6 +628,69 @@ def attend_by_grids(
     return (torch.stack(samples, -2).flatten(-2) * factor).sum(-1).view(1, heads, size, queries).transpose(2, 3)
 
 
+def flash_deform_attn() -> Case:
+    def make(threads: int) -> Contest:
+        shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
+        starts = np.concatenate([[0], np.cumsum(shapes.prod(1))[:-1]]).astype(np.int64)
+        value = normal(0, 1, int(shapes.prod(1).sum()), 8, 32)
+        locations = np.random.default_rng(7).uniform(0, 1, (1, 900, 8, 32)).astype(np.float32)
+        rows = np.concatenate([locations, normal(8, 1, 900, 8, 16)], -1)
+        ours = session(
+            "polyop::FlashDeformAttn", {"value": value, "shapes": shapes, "starts": starts, "rows": rows}, threads,
+            attributes={"points": 4},
+        )  # fmt: skip
+        tv, tr = torch.from_numpy(value), torch.from_numpy(rows)
+
+        def formulation() -> torch.Tensor:
+            weights = tr[..., 32:].softmax(-1).view(1, 900, 8, 4, 4)
+            summed = attend_by_grids(tv, shapes, tr[..., :32].reshape(1, 900, 8, 4, 4, 2), weights)
+            return summed.transpose(1, 2).reshape(1, 900, 256)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(value, rows) + 900 * 1024,
+                       tolerance=1e-3)  # fmt: skip
+
+    return Case("flash_deform_attn", "4 levels, 8 heads x 32, 900 queries", make)
+
+
+def dcn(version: int) -> Case:
+    """A block of InternImage-T's second stage, or of one with more channels."""
+    size, groups, depth = (56, 8, 16) if version == 3 else (28, 16, 32)
+
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, size, size, groups * depth)
+        offset = np.random.default_rng(6).normal(0, 1.5, (1, size, size, groups, 18)).astype(np.float32)
+        mask = np.random.default_rng(7).random((1, size, size, groups, 9)).astype(np.float32)
+        named = (("kernel", 3), ("stride", 1), ("pad", 1), ("dilation", 1))
+        attributes = {f"{name}_{axis}": v for name, v in named for axis in "hw"}
+        attributes |= {"group": groups, "group_channels": depth, "offset_scale": 1.0, "remove_center": 0}
+        flat = (1, size, size, -1)
+        if version == 3:
+            feeds = {"x": x, "o": offset.reshape(flat), "m": mask.reshape(flat)}
+            ours = session("mmdeploy::TRTDCNv3", feeds, threads, attributes=attributes)
+        else:
+            feeds = {"x": x, "om": np.concatenate([offset, mask], -1).reshape(flat)}  # a multiple of 8 as it is
+            ours = session("polyop::DCNv4", feeds, threads, attributes=attributes)
+        tx, to, tm = (torch.from_numpy(t) for t in (x, offset, mask))
+        steps = torch.arange(size)
+        taps = torch.arange(3) - 1
+        column = steps[:, None] + taps.repeat_interleave(3)  # column by column
+        row = steps[:, None] + taps.repeat(3)
+
+        def formulation() -> torch.Tensor:
+            at = to.view(1, size, size, groups, 9, 2)
+            place = torch.stack([at[..., 0] + column[None, :, None], at[..., 1] + row[:, None, None]], -1)
+            grid = ((2 * place + 1) / size - 1)[0].permute(2, 0, 1, 3, 4).reshape(groups, size * size, 9, 2)
+            images = tx[0].view(size, size, groups, depth).permute(2, 3, 0, 1)
+            sampled = F.grid_sample(images, grid, "bilinear", "zeros", align_corners=False)
+            weighted = sampled * tm[0].permute(2, 0, 1, 3).reshape(groups, 1, size * size, 9)
+            return weighted.sum(-1).view(groups * depth, size, size).permute(1, 2, 0)[None].contiguous()
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, 2 * megabytes(x) + megabytes(offset, mask),
+                       tolerance=1e-3)  # fmt: skip
+
+    return Case(f"dcn_v{version}", f"{size}x{size}, {groups} groups x {depth}, 3x3", make)
+
+
 def ms_deform_attn(queries: int | None) -> Case:
     def make(threads: int) -> Contest:
         shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
@@ -764,6 +900,52 @@ def rotated_feature_align() -> Case:
         return Contest(ours, {}, megabytes(x) * 2 + megabytes(boxes))
 
     return Case("rotated_feature_align", "256x100x152, 5 points", make)
+
+
+def carafe() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 256, 50, 76)
+        masks = torch.randn(1, 25, 100, 152, generator=torch.Generator().manual_seed(1)).softmax(1).numpy()
+        ours = session("mmcv::MMCVCARAFE", {"x": x, "m": masks}, threads,
+                       attributes={"kernel_size": 5, "group_size": 1, "scale_factor": 2.0})  # fmt: skip
+        tx, tm = torch.from_numpy(x), torch.from_numpy(masks)
+
+        def formulation() -> torch.Tensor:
+            windows = F.unfold(tx, 5, padding=2).view(1, 256, 25, 50, 1, 76, 1)
+            return (windows * tm.view(1, 1, 25, 50, 2, 76, 2)).sum(2).view(1, 256, 100, 152)
+
+        def at_once() -> torch.Tensor:
+            windows = F.unfold(tx, 5, padding=2).view(256, 25, 50, 76)
+            return torch.einsum("ckhw,khiwj->chiwj", windows, tm.view(25, 50, 2, 76, 2)).reshape(1, 256, 100, 152)
+
+        rivals = {"torch formulation": with_torch(formulation), "torch einsum": with_torch(at_once)}
+        return Contest(ours, rivals, 5 * megabytes(x) + megabytes(masks))
+
+    return Case("carafe", "x2 of 256x50x76, k 5", make)
+
+
+def psa_mask(kind: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 59 * 59, 30, 30)
+        ours = session("mmcv::MMCVPSAMask", {"x": x}, threads, attributes={"psa_type": kind, "mask_size": [59, 59]})
+        theirs = in_torch("psa_mask", x, psa_type=("collect", "distribute")[kind], mask_size=[59, 59])
+        return Contest(ours, {"torch formulation": theirs}, 2 * 4 * 900.0 * 900, tolerance=0)
+
+    return Case("psa_mask", f"{('collect', 'distribute')[kind]}, 59x59 of 30x30", make)
+
+
+def masked_conv2d(share: float) -> Case:
+    def make(threads: int) -> Contest:
+        x, weight, bias = normal(0, 1, 256, 100, 152), normal(1, 256, 256, 3, 3) / 48, normal(2, 256)
+        mask = np.random.default_rng(3).random((1, 100, 152)) < share
+        ours = session("mmcv::MMCVMaskedConv2d", {"x": x, "m": mask, "w": weight, "b": bias}, threads,
+                       attributes={"stride": 1, "padding": 1})  # fmt: skip
+        convolution = session("Conv", {"x": x, "w": weight, "b": bias}, threads, attributes={"pads": [1, 1, 1, 1]})
+        theirs = in_torch("masked_conv2d", x, mask, weight, bias, stride=[1], padding=[1])
+        return Contest(ours, {"torch formulation": theirs}, tolerance=1e-3,
+                       yardstick=("ONNX Runtime Conv of all pixels", convolution))  # fmt: skip
+
+    return Case("masked_conv2d", f"256x100x152, 256 filters 3x3, {share:.0%} of the pixels", make)
 
 
 # ---- point clouds ----------------------------------------------------------------------------------
@@ -1214,6 +1396,9 @@ CASES = [
     tensorrt_roi_align(),
     roi_align_rotated(),
     multi_level_roi_align(),
+    deform_roi_pool(),
+    prroi_pool(),
+    border_align(),
     *(grid_sampler(mode, smooth) for mode in (0, 1, 2) for smooth in (True, False)),
     grid_sampler_3d(),
     resize(1, 512, 512),
@@ -1239,6 +1424,9 @@ CASES = [
     deform_conv(modulated=False),
     ms_deform_attn(900),
     ms_deform_attn(None),
+    flash_deform_attn(),
+    dcn(3),
+    dcn(4),
     ms_deform_attn_of_offsets(),
     attention(),
     qkv_attention(),
@@ -1251,6 +1439,10 @@ CASES = [
     gather_topk(),
     grid_priors(),
     rotated_feature_align(),
+    carafe(),
+    psa_mask(0),
+    psa_mask(1),
+    masked_conv2d(0.05),
     voxel_grid(),
     knn(),
     knn_of_batches(),

@@ -56,6 +56,10 @@ batched = {
     "is_normalized": 0, "clip_boxes": 0,
 }  # fmt: skip
 offset, mask, weight = f(2, 36, 12, 10), f(2, 18, 12, 10), f(6, 4, 3, 3)
+window = {
+    **{f"{name}_{axis}": v for name, v in (("kernel", 3), ("stride", 2), ("pad", 1), ("dilation", 1)) for axis in "hw"},
+    "group": 3, "group_channels": 4,
+}  # fmt: skip
 F32, I64, I32 = np.float32, np.int64, np.int32
 pooled = [(F32, (5, 4, 3, 2))]
 same = [(F32, x.shape)]
@@ -196,6 +200,25 @@ NODES = [
       for d in ("", "polyop")),
     *(Node(f"{d}::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
            {"dense_shape": [3, 4]}) for d in ("", "polyop")),
+    *(Node("mmdeploy::TRTDCNv3", [f(2, 9, 8, 12), f(2, 5, 4, 3 * p * 2), f(2, 5, 4, 3 * p)], [(F32, (2, 5, 4, 12))],
+           {**window, "offset_scale": 0.5, "im2col_step": 256, **removed})
+      for p, removed in ((9, {}), (9, {"remove_center": 0}), (8, {"remove_center": 1}))),
+    Node("polyop::DCNv4", [f(2, 9, 8, 12), f(2, 5, 4, 88)], [(F32, (2, 5, 4, 12))],
+         {**window, "offset_scale": 0.5, "im2col_step": 256, "remove_center": 0}),
+    *(Node(f"mmcv::{name}", [x, f(2, 50, 24, 20)], [(F32, (2, 4, 24, 20))],
+           {"kernel_size": 5, "group_size": 2, "scale_factor": 2.0}) for name in ("MMCVCARAFE", "MMCVCARAFENaive")),
+    Node("mmcv::MMCVBorderAlign", [x, boxes(2, 7)], [(F32, (2, 1, 7, 4))], {"pool_size": 10}),
+    *(Node("mmcv::MMCVDeformRoIPool", [x, rois(5), *offset_of], pooled,
+           {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5, "sampling_ratio": 0.0, "gamma": 0.1})
+      for offset_of in ([], [f(5, 2, 3, 2)])),
+    Node("mmcv::PrRoIPool", [x, rois(5)], pooled, {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5}),
+    *(Node("mmcv::MMCVPSAMask", [f(2, 35, 4, 3)], [(F32, (2, 12, 4, 3))], {"psa_type": kind, "mask_size": [7, 5]})
+      for kind in (0, 1)),
+    *(Node("mmcv::MMCVMaskedConv2d", [x[:1], where, weight, f(6)], [(F32, (1, 6, 12, 10))], {"stride": s, "padding": p})
+      for where in (f(1, 12, 10) - 0.5, f(1, 12, 10) > 0.5) for s, p in ((1, 1), ([1, 1], [1, 1]))),
+    *(Node("polyop::FlashDeformAttn",
+           [f(2, 26, 3, 4), np.array([[4, 5], [2, 3]], t), np.array([0, 20], t), f(2, 7, 3, 24)], [(F32, (2, 7, 12))],
+           {"points": 4, "im2col_step": 64}) for t in (I64, I32)),
     Node("polyop::HardVoxelize", [f(30, 4)], [(F32, None), (I32, None), (I32, None)], voxels),
     Node("polyop::HardVoxelize", [f(2, 30, 4)], [(F32, (2, 8, 3, 4)), (I32, (2, 8, 3)), (I32, (2, 8)), (I32, (2,))],
          {**voxels, "return_voxel_num": 1}),
