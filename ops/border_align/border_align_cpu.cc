@@ -25,15 +25,17 @@ struct SampleTaps {
   SampleTaps(const RoiSample& sample, int64_t width) {
     if (!sample.y.inside || !sample.x.inside) return;
     const int32_t low = sample.y.low * static_cast<int32_t>(width), high = sample.y.high * static_cast<int32_t>(width);
-    Add(low + sample.x.low, sample.y.low_weight * sample.x.low_weight);
-    Add(low + sample.x.high, sample.y.low_weight * sample.x.high_weight);
-    Add(high + sample.x.low, sample.y.high_weight * sample.x.low_weight);
-    Add(high + sample.x.high, sample.y.high_weight * sample.x.high_weight);
+    AddRow(low, sample.x, sample.y.low_weight);
+    if (high != low) AddRow(high, sample.x, sample.y.high_weight);
   }
 
  private:
+  // A weight of 0 counts where there is a pixel for it, so that NaN there makes the sample NaN on the GPU and here.
+  void AddRow(int32_t row, const LinearTaps& x, float w) {
+    Add(row + x.low, w * x.low_weight);
+    if (x.high != x.low) Add(row + x.high, w * x.high_weight);
+  }
   void Add(int32_t at, float w) {
-    if (w == 0) return;
     pixel[count] = at;
     weight[count++] = w;
   }

@@ -28,6 +28,7 @@ void GatherColumns(const MaskedConv2d& op, const Tensor<const T, 4>& features, c
     }
   }
   const int64_t depth = weight[1] * points;
+  if (depth == 0) return;  // however many channels there are
   for (int64_t c = 0; c < weight[1]; ++c) {
     const T* const plane = features.data() + c * height * width;
     for (int64_t k = 0; k < points; ++k) {

@@ -14,11 +14,11 @@ Status MaskedConvReference(const MaskedConv2d& op, const Context&, Tensor<const 
     output[i] = 0;
     if (!(mask[y * columns + x] > 0)) continue;
     double sum = bias ? (*bias)[o] : 0;
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t ky = 0; ky < weight.dim(2); ++ky) {
-        for (int64_t kx = 0; kx < weight.dim(3); ++kx) {
-          const int64_t at_y = y + ky - op.padding[0], at_x = x + kx - op.padding[1];
-          if (at_y < 0 || at_y >= height || at_x < 0 || at_x >= width) continue;
+    for (int64_t ky = 0; ky < weight.dim(2); ++ky) {
+      for (int64_t kx = 0; kx < weight.dim(3); ++kx) {
+        const int64_t at_y = y + ky - op.padding[0], at_x = x + kx - op.padding[1];
+        if (at_y < 0 || at_y >= height || at_x < 0 || at_x >= width) continue;
+        for (int64_t c = 0; c < channels; ++c) {
           sum += features[(c * height + at_y) * width + at_x] *
                  weight[((o * channels + c) * weight.dim(2) + ky) * weight.dim(3) + kx];
         }
