@@ -11,7 +11,8 @@ namespace {
 // Outputs of known size are the runtime's at once; for the others there is room for the most until their size is read.
 class DeviceOutputs : public OutputSource {
  public:
-  DeviceOutputs(OutputSource& final, const DeviceBackend& backend) : final_(final), backend_(backend) {}
+  DeviceOutputs(const PreparedCall& call, OutputSource& final, const DeviceBackend& backend)
+      : call_(call), final_(final), backend_(backend) {}
   bool Wanted(int index) override { return final_.Wanted(index); }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     return final_.Allocate(index, dtype, shape, data);
@@ -31,8 +32,12 @@ class DeviceOutputs : public OutputSource {
       Shape shape = output.shape;
       int64_t rows = 0;
       POLYOP_RETURN_IF_ERROR(TheGpuMemory().copy(backend_.stream, &rows, output.count, sizeof rows, true));
-      if (rows < 0 || rows > shape[0]) return Internal("output ", output.index, " has ", rows, " rows of ", shape[0]);
-      shape[0] = rows;
+      const Shape& promised = call_.outputs[static_cast<size_t>(output.index)].shape;
+      for (int d = 0; d < shape.rank(); ++d) {
+        if (promised[d] != kFound) continue;
+        if (rows < 0 || rows > shape[d]) return Internal("output ", output.index, " has ", rows, " rows of ", shape[d]);
+        shape[d] = rows;
+      }
       void* data = nullptr;
       POLYOP_RETURN_IF_ERROR(final_.Allocate(output.index, output.dtype, shape, &data));
       const size_t bytes = static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(output.dtype);
@@ -49,6 +54,7 @@ class DeviceOutputs : public OutputSource {
     void* data;
     int64_t* count;
   };
+  const PreparedCall& call_;
   OutputSource& final_;
   const DeviceBackend& backend_;
   std::vector<PendingOutput> pending_;
@@ -77,7 +83,7 @@ Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor>
   void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
   if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
   const CudaContext cuda(backend.stream, scratch, bytes);
-  DeviceOutputs made(outputs, backend);
+  DeviceOutputs made(call, outputs, backend);
   POLYOP_RETURN_IF_ERROR(Run(call, inputs, made, &cuda));
   return made.Finish();
 }

@@ -137,7 +137,8 @@ class OutputSource {
   /// Sets `*data` to memory for `shape`; it may be null when the shape has no elements.
   virtual Status Allocate(int index, DType dtype, const Shape& shape, void** data) = 0;
   /// For kernels on a device, which find a pending extent after their launch function has returned: `shape` is the
-  /// largest possible; the kernel writes the extent of dimension 0 to `*count`, in the device's memory.
+  /// largest possible; the kernel writes the extent to `*count`, in the device's memory, and the elements as those of a
+  /// tensor of that extent lie.
   virtual Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) {
     (void)dtype, (void)shape, (void)data, (void)count;
     return Internal("output ", index, " is found on a device, which this caller does not expect");
@@ -170,11 +171,22 @@ class Pending {
     return Status::Ok();
   }
 
-  /// On a device: allocates room for `rows`, of which the kernel writes the number to `*count`.
-  Status AllocateMost(int64_t rows, Tensor<T, R>* output, int64_t** count) const {
+  /// The most that the found extent may be.
+  int64_t most() const {
+    for (int i = 0; i < shape_.rank(); ++i) {
+      if (shape_[i] == kFound) return most_[i];
+    }
+    return 0;
+  }
+
+  /// On a device: allocates room for the found extent to be `size`, of which the kernel writes the true one to
+  /// `*count`.
+  Status AllocateMost(int64_t size, Tensor<T, R>* output, int64_t** count) const {
     Shape shape = shape_;
-    if (rows < 0 || rows > most_[0]) return Internal("output ", index_, " has ", rows, " rows of at most ", most_[0]);
-    shape[0] = rows;
+    if (size < 0 || size > most()) return Internal("output ", index_, " has ", size, " rows of at most ", most());
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] == kFound) shape[i] = size;
+    }
     void* data = nullptr;
     POLYOP_RETURN_IF_ERROR(source_->AllocateMost(index_, kDTypeOf<T>, shape, &data, count));
     *output = Tensor<T, R>(static_cast<T*>(data), shape);

@@ -1,4 +1,4 @@
-"""Every operator that has a rival on the GPU, at the sizes of bench/cases.py, beside torch's and torchvision's kernels.
+"""Every operator that has a rival on the GPU, at the sizes of bench/cases/, beside torch's and torchvision's kernels.
 
 Times are CUDA events around many calls, the rivals in turns, least and median. Limits are this GPU's own: the bandwidth
 of a copy, and the arithmetic of torch's matrix product in the same type.

@@ -159,9 +159,7 @@ HostTensor HostTensor::Full(DType dtype, const Shape& shape, double value) {
   return t;
 }
 
-void HostTensor::KeepRows(int64_t rows) {
-  Shape shape = shape_;
-  shape[0] = rows;
+void HostTensor::Keep(const Shape& shape) {
   shape_ = shape;
   bytes_.resize(front_ + static_cast<size_t>(size()) * SizeOf(dtype_));
 }

@@ -62,8 +62,8 @@ class HostTensor {
   void set(int64_t i, double value);
   std::vector<double> ToDoubles() const;
   HostTensor Cast(DType dtype) const;
-  /// Drops all but the first rows (of dimension 0).
-  void KeepRows(int64_t rows);
+  /// Drops all but the first elements: those of a tensor of this shape.
+  void Keep(const Shape& shape);
   AnyTensor view() const;
   /// The same shape and bits.
   bool SameBytes(const HostTensor& other) const;

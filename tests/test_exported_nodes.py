@@ -56,6 +56,10 @@ batched = {
     "is_normalized": 0, "clip_boxes": 0,
 }  # fmt: skip
 offset, mask, weight = f(2, 36, 12, 10), f(2, 18, 12, 10), f(6, 4, 3, 3)
+window = {
+    **{f"{name}_{axis}": v for name, v in (("kernel", 3), ("stride", 2), ("pad", 1), ("dilation", 1)) for axis in "hw"},
+    "group": 3, "group_channels": 4,
+}  # fmt: skip
 F32, I64, I32 = np.float32, np.int64, np.int32
 pooled = [(F32, (5, 4, 3, 2))]
 same = [(F32, x.shape)]
@@ -77,6 +81,19 @@ voxels = {**grid, "max_num_points": 3, "max_voxels": 8, "deterministic": 1}
 generator = {**grid, "max_num_points_per_voxel": 3, "max_voxels": 8, "voxel_feature_num": 10, "plugin_version": "1"}
 coors = np.array([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0]], I32)
 attn_levels = [np.array([[4, 5], [2, 3]], I32), np.array([0, 20], I32)]
+cells = np.array([[0, 0, 2, 1], [0, 1, 2, 1], [1, 3, 0, 4], [1, 3, 1, 4], [0, 0, 2, 2]], I32)
+sparse_grid = {
+    "batch_size": 2, "spatial_shape": [4, 5, 6], "algo": 1, "ksize": [3, 3, 3], "stride": [1, 1, 1], "padding": [1, 1, 1],
+    "dilation": [1, 1, 1], "out_padding": [0, 0, 0], "subm": 1, "transpose": 0,
+}  # fmt: skip
+stepped = {**sparse_grid, "stride": [2, 2, 2], "subm": 0}
+products = {
+    "is_train": 0, "is_subm": 1, "fp32_accum": 0, "act_alpha": 0.5, "act_beta": 0.0, "output_scale": 1.0,
+    "output_add_scale": 0.0,
+}  # fmt: skip
+pair_table = RNG.integers(-1, 5, (27, 4)).astype(I32)
+mask_and_order = [np.zeros((4, 1), I32), np.arange(4, dtype=I32)]
+pair_lists = [RNG.integers(0, 5, (2, 27, 5)).astype(I32), np.full(27, 2, I32), np.array(5, I32)]
 
 NODES = [
     Node("mmcv::MMCVRoiAlign", [x, rois(5)], pooled, {**pool, "mode": "avg"}),
@@ -121,6 +138,16 @@ NODES = [
     Node("polyop::KNN", [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 4, 7))], {"k": 4, "transposed": 0}),
     Node("polyop::KNN", [f(2, 3, 20)], [(I32, (2, 4, 20))], {"k": 4, "transposed": 1}),
     Node("polyop::ThreeNN", [f(2, 7, 3), f(2, 20, 3)], [(F32, (2, 7, 3)), (I32, (2, 7, 3))]),
+    *(Node(f"{d}::GetIndicePairsImplicitGemm", [cells], [(I32, None), (I32, None), (I32, None), (I32, None), (I32, ())],
+           {**attributes, "is_train": 0, "do_sort": 1}) for d in ("autoware", "polyop") for attributes in (sparse_grid, stepped)),
+    *(Node(f"{d}::GetIndicePairs", [cells.astype(t)], [(t, None), (I32, (2, 27, 5)), (I32, (27,)), (I32, ())], sparse_grid)
+      for d in ("autoware", "polyop") for t in (I32, I64)),
+    *(Node(f"{d}::ImplicitGemm", [f(5, 4), f(3, 3, 3, 3, 4), pair_table, *mask_and_order], [(F32, (4, 3))], products)
+      for d in ("autoware", "polyop")),
+    *(Node("autoware::ImplicitGemm", [f(5, 4) - 0.5, f(3, 3, 3, 3, 4), pair_table, *mask_and_order, f(3)], [(F32, (4, 3))],
+           {**products, "act_type": activation}) for activation in range(4)),
+    *(Node(f"{d}::IndiceConv", [f(5, 4), f(3, 3, 3, 3, 4), *pair_lists], [(F32, None)], {"is_subm": is_subm})
+      for d in ("autoware", "polyop") for is_subm in (0, 1)),
     *(Node("polyop::ThreeInterpolate", [f(2, 4, 20), np.full((2, 7, 3), 19, t), f(2, 7, 3)], [(F32, (2, 4, 7))])
       for t in (I64, I32)),
     *(Node("polyop::GroupPoints", [f(2, 4, 20), np.full((2, 7, 3), 19, t)], [(F32, (2, 4, 7, 3))]) for t in (I64, I32)),
@@ -169,9 +196,29 @@ NODES = [
     Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
          [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
     Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
-    Node("::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]}),
-    Node("::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
-         {"dense_shape": [3, 4]}),
+    *(Node(f"{d}::PPScatterPlugin", [f(3, 5), pillars, np.array([2], I32)], [(F32, (1, 5, 3, 4))], {"dense_shape": [3, 4]})
+      for d in ("", "polyop")),
+    *(Node(f"{d}::PillarScatterPlugin", [f(2, 3, 5), np.stack([pillars] * 2), np.array([2, 3], I32)], [(F32, (2, 5, 3, 4))],
+           {"dense_shape": [3, 4]}) for d in ("", "polyop")),
+    *(Node("mmdeploy::TRTDCNv3", [f(2, 9, 8, 12), f(2, 5, 4, 3 * p * 2), f(2, 5, 4, 3 * p)], [(F32, (2, 5, 4, 12))],
+           {**window, "offset_scale": 0.5, "im2col_step": 256, **removed})
+      for p, removed in ((9, {}), (9, {"remove_center": 0}), (8, {"remove_center": 1}))),
+    Node("polyop::DCNv4", [f(2, 9, 8, 12), f(2, 5, 4, 88)], [(F32, (2, 5, 4, 12))],
+         {**window, "offset_scale": 0.5, "im2col_step": 256, "remove_center": 0}),
+    *(Node(f"mmcv::{name}", [x, f(2, 50, 24, 20)], [(F32, (2, 4, 24, 20))],
+           {"kernel_size": 5, "group_size": 2, "scale_factor": 2.0}) for name in ("MMCVCARAFE", "MMCVCARAFENaive")),
+    Node("mmcv::MMCVBorderAlign", [x, boxes(2, 7)], [(F32, (2, 1, 7, 4))], {"pool_size": 10}),
+    *(Node("mmcv::MMCVDeformRoIPool", [x, rois(5), *offset_of], pooled,
+           {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5, "sampling_ratio": 0.0, "gamma": 0.1})
+      for offset_of in ([], [f(5, 2, 3, 2)])),
+    Node("mmcv::PrRoIPool", [x, rois(5)], pooled, {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5}),
+    *(Node("mmcv::MMCVPSAMask", [f(2, 35, 4, 3)], [(F32, (2, 12, 4, 3))], {"psa_type": kind, "mask_size": [7, 5]})
+      for kind in (0, 1)),
+    *(Node("mmcv::MMCVMaskedConv2d", [x[:1], where, weight, f(6)], [(F32, (1, 6, 12, 10))], {"stride": s, "padding": p})
+      for where in (f(1, 12, 10) - 0.5, f(1, 12, 10) > 0.5) for s, p in ((1, 1), ([1, 1], [1, 1]))),
+    *(Node("polyop::FlashDeformAttn",
+           [f(2, 26, 3, 4), np.array([[4, 5], [2, 3]], t), np.array([0, 20], t), f(2, 7, 3, 24)], [(F32, (2, 7, 12))],
+           {"points": 4, "im2col_step": 64}) for t in (I64, I32)),
     Node("polyop::HardVoxelize", [f(30, 4)], [(F32, None), (I32, None), (I32, None)], voxels),
     Node("polyop::HardVoxelize", [f(2, 30, 4)], [(F32, (2, 8, 3, 4)), (I32, (2, 8, 3)), (I32, (2, 8)), (I32, (2,))],
          {**voxels, "return_voxel_num": 1}),
@@ -185,8 +232,8 @@ NODES = [
     *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
-    *(Node("::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
-      for rows, t in ((3, I32), (7, I64))),
+    *(Node(f"{d}::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
+      for d in ("", "polyop") for rows, t in ((3, I32), (7, I64))),
     *(Node(f"{d}::DecodeBbox3DPlugin", [f(2, 3, 4, 6), f(2, 3, 4, 14), f(2, 3, 4, 4)], [(F32, (2, 24, 9)), (I32, (2,))], decoded)
       for d in ("", "polyop")),
     Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5}),
@@ -216,8 +263,8 @@ NODES = [
       for d in ("", "TRT") for n in ("", "X") for mode in (0, 1)),
     *(Node(f"{d}::GridSampler2DTRT{n}", [x, f(2, 2, 5, 6) * 20 - 10], [(F32, (2, 4, 5, 6))],
            {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0}) for d in ("", "polyop") for n in ("", "2")),
-    *(Node(f"::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
-           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for n in ("", "2")),
+    *(Node(f"{d}::GridSampler3DTRT{n}", [f(1, 2, 4, 5, 6), f(1, 3, 3, 4, 5) * 20 - 10], [(F32, (1, 2, 3, 4, 5))],
+           {"interpolation_mode": 1, "padding_mode": 1, "align_corners": 1}) for d in ("", "polyop") for n in ("", "2")),
     *(Node(f"{d}::InverseTRT", [f(2, 3, 4, 4)], [(F32, (2, 3, 4, 4))]) for d in ("", "polyop")),
     *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
       for d in ("", "polyop") for n in ("", "2")),

@@ -28,7 +28,7 @@ DOOR = re.compile(
     r"has rank|: dimension \d+ is|wanted a scalar| as in '|no kernel takes|do not broadcast|element type|dimensions, at most"
 )
 
-YES_OR_NO = {"onnx_nms"}  # operators whose attributes are no more than that: any number will do
+YES_OR_NO = {"onnx_nms", "indice_conv"}  # operators whose attributes are no more than that: any number will do
 
 Args = list[Any]
 

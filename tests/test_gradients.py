@@ -146,6 +146,61 @@ def test_gathers_of_points() -> None:
     assert torch.autograd.gradcheck(lambda f, w: polyop.three_interpolate(f, idx, w), (features, rand(2, 4, 3)))
 
 
+def test_dcn_v3() -> None:
+    x, offset, mask = rand(1, 4, 5, 4), rand(1, 2, 3, 32, low=-1.4, high=1.4), rand(1, 2, 3, 16)
+    assert torch.autograd.gradcheck(
+        lambda *t: polyop.dcn_v3(*t, 3, 2, 1, 1, 2, 2, offset_scale=0.7, remove_center=True), (x, offset, mask)
+    )
+
+
+def test_dcn_v4() -> None:
+    x, rows = rand(1, 4, 5, 4), rand(1, 4, 3, 40, low=-1.4, high=1.4)
+    assert torch.autograd.gradcheck(lambda *t: polyop.dcn_v4(*t, (3, 2), (1, 2), (1, 1), 1, 2, 2), (x, rows))
+
+
+def test_carafe() -> None:
+    assert torch.autograd.gradcheck(lambda x, m: polyop.carafe(x, m, 3, 2, 2), (rand(1, 4, 2, 3), rand(1, 18, 4, 6)))
+
+
+def test_border_align() -> None:
+    corners = torch.rand(2, 3, 4, dtype=torch.float64) * 7 - 1
+    assert torch.autograd.gradcheck(lambda x: polyop.border_align(x, corners, 3), rand(2, 8, 5, 6))
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_deform_roi_pool(ratio: int) -> None:
+    boxes, offset = rois(5), rand(5, 2, 2, 3, low=-1, high=1)
+    assert torch.autograd.gradcheck(
+        lambda x, o: polyop.deform_roi_pool(x, boxes, o, (2, 3), 0.7, ratio, 0.3), (rand(2, 2, 6, 5), offset)
+    )
+
+
+def test_prroi_pool_of_features_and_boxes() -> None:
+    boxes = rois(5)
+    corners = boxes[:, 1:].clone().requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x, c: polyop.prroi_pool(x, torch.cat([boxes[:, :1], c], 1), (2, 3), 0.7), (rand(2, 2, 6, 5), corners)
+    )
+
+
+@pytest.mark.parametrize("psa_type", ["collect", "distribute"])
+def test_psa_mask(psa_type: str) -> None:
+    assert torch.autograd.gradcheck(lambda x: polyop.psa_mask(x, psa_type, (3, 5)), rand(2, 15, 3, 4))
+
+
+def test_masked_conv2d() -> None:
+    where = torch.rand(1, 5, 4, dtype=torch.float64) - 0.5
+    assert torch.autograd.gradcheck(
+        lambda x, w, b: polyop.masked_conv2d(x, where, w, b, padding=1), (rand(1, 2, 5, 4), rand(3, 2, 3, 3), rand(3))
+    )
+
+
+def test_flash_deform_attn() -> None:
+    shapes, starts = torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20])
+    value, rows = rand(2, 26, 2, 3), rand(2, 3, 2, 12, low=-0.2, high=1.2)
+    assert torch.autograd.gradcheck(lambda v, r: polyop.flash_deform_attn(v, shapes, starts, r, 2), (value, rows))
+
+
 COORS = torch.tensor([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0], [0, 0, 2], [1, 0, 0]])
 
 
@@ -206,6 +261,22 @@ CASES: dict[str, Case] = {
         [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),
          plain(2, 3, 2, 2, 2)],
     ),
+    "dcn_v3": (
+        {"group": 2, "group_channels": 3}, [plain(1, 4, 5, 6), plain(1, 4, 5, 36), plain(1, 4, 5, 18)]
+    ),
+    "dcn_v4": ({"group": 2, "group_channels": 3}, [plain(1, 4, 5, 6), plain(1, 4, 5, 56)]),
+    "carafe": ({"kernel_size": 3, "scale_factor": 2.0}, [plain(1, 4, 2, 3), plain(1, 9, 4, 6)]),
+    "border_align": ({"pool_size": 3}, [plain(2, 8, 5, 6), plain(2, 3, 4)]),
+    "deform_roi_pool": (
+        {"pooled_height": 2, "pooled_width": 3}, [plain(2, 2, 6, 5), rois(5).float(), plain(5, 2, 2, 3)]
+    ),
+    "prroi_pool": ({"pooled_height": 2, "pooled_width": 3}, [plain(2, 2, 6, 5), rois(5).float()]),
+    "prroi_pool-no-boxes": ({"pooled_height": 2, "pooled_width": 3}, [plain(2, 2, 6, 5), plain(0, 5)]),
+    "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
+    "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
+    "flash_deform_attn": (
+        {"points": 2}, [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 12)]
+    ),
     "ms_deform_attn_by_head": (
         {},
         [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),
@@ -235,6 +306,11 @@ CASES: dict[str, Case] = {
     ),
     "group_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3))]),
     "gather_points": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4), dtype=torch.int32)]),
+    "implicit_gemm": (
+        {"act_type": "leaky_relu", "act_alpha": 0.5},
+        [plain(5, 2), plain(3, 1, 3, 1, 2), torch.randint(-1, 5, (3, 4)), torch.zeros(4, 1).long(), torch.arange(4),
+         plain(3)],
+    ),
     "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
     "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),

@@ -55,6 +55,31 @@ class PointNet(torch.nn.Module):
         return self.layer(points[index.long()] - points[:, None]).amax(1)
 
 
+class InternImageBlock(torch.nn.Module):
+    """InternImage's basic layer: a depthwise convolution says where DCNv3 samples and with which weights; then an MLP."""
+
+    def __init__(self, group: int = 4, channels: int = 8) -> None:
+        super().__init__()
+        self.group, self.channels = group, channels
+        width = group * channels
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(3))
+        self.depthwise = torch.nn.Conv2d(width, width, 3, padding=1, groups=width)
+        self.value, self.out = torch.nn.Linear(width, width), torch.nn.Linear(width, width)
+        self.offset, self.mask = torch.nn.Linear(width, group * 18), torch.nn.Linear(width, group * 9)
+        self.mlp = torch.nn.Sequential(
+            torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[N, H, W, C]."""
+        y = self.norms[0](x)
+        around = torch.nn.functional.gelu(self.norms[1](self.depthwise(y.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)))
+        mask = self.mask(around).unflatten(-1, (self.group, 9)).softmax(-1).flatten(-2)
+        sampled = polyop.dcn_v3(self.value(y), self.offset(around), mask, 3, 1, 1, 1, self.group, self.channels)
+        x = x + self.out(sampled)
+        return x + self.mlp(self.norms[2](x))
+
+
 def build(program: str, model: Path, *arguments: str) -> dict:
     engine = model.with_suffix(".engine")
     environment = {**os.environ, "PYTHONPATH": str(RUNTIME), "POLYOP_TENSORRT": "tensorrt_rtx_bindings"}
@@ -122,6 +147,18 @@ def test_point_cloud_net(program: str, tmp_path: Path, not_run: Callable[[str], 
         not_run(NO_ENGINE)
         return
     assert plugins(build(program, model, "--shapes", "points=20x3:100x3:5000x3")) == 1
+
+
+def test_internimage(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    model = tmp_path / "internimage.onnx"
+    net, example = torch.nn.Sequential(InternImageBlock(), InternImageBlock()).eval(), torch.rand(2, 14, 12, 32)
+    polyop.export(
+        net, (example,), model, input_names=["x"], output_names=["y"], dynamic={"x": {0: "n", 1: "h", 2: "w"}}
+    )
+    if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
+        return
+    assert plugins(build(program, model, "--shapes", "x=1x8x8x32:2x14x12x32:4x56x56x32")) == 2
 
 
 def test_super_resolution(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:

@@ -241,3 +241,44 @@ def test_names_that_old_code_imports() -> None:
     torch.testing.assert_close(got, attention_in_torch(value, [(6, 5), (3, 2)], locations, weights))
     features, centred = torch.rand(1, 2, 4, 4), torch.zeros(1, 4, 4, 5)
     assert mmcv_ops.rotated_feature_align(features, centred).shape == features.shape
+
+
+def test_carafe_pack_starts_as_an_average_and_learns() -> None:
+    pack = mmcv_ops.CARAFEPack(6, 2, up_kernel=3, up_group=2, compressed_channels=4)
+    assert set(pack.state_dict()) == {
+        f"{layer}.{kind}" for layer in ("channel_compressor", "content_encoder") for kind in ("weight", "bias")
+    }
+    x = torch.rand(1, 6, 5, 4)
+    kernels = pack.kernel_normalizer(pack.content_encoder(pack.channel_compressor(x)))
+    assert kernels.shape == (1, 18, 10, 8)
+    torch.testing.assert_close(kernels.unflatten(1, (2, 9)).sum(2), torch.ones(1, 2, 10, 8))
+    averages = torch.nn.functional.avg_pool2d(x, 3, 1, 1).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    enlarged = pack(x)
+    torch.testing.assert_close(enlarged, averages, atol=5e-3, rtol=0)
+    enlarged.square().sum().backward()
+    assert all(parameter.grad.any() for parameter in pack.parameters())
+
+
+def test_masked_convolution_in_mmcvs_order() -> None:
+    x, weight, bias = torch.rand(1, 3, 6, 5), torch.rand(4, 3, 3, 3), torch.rand(4)
+    where = torch.rand(1, 6, 5) > 0.5
+    want = torch.nn.functional.conv2d(x, weight, bias, padding=1) * where
+    for mask in (where, where.float() - 0.5):
+        torch.testing.assert_close(mmcv_ops.masked_conv2d(x, mask, weight, bias, 1, 1), want)
+
+
+def test_pooling_without_offsets_is_roi_align() -> None:
+    x, rois = torch.rand(2, 3, 9, 8), torch.tensor([[0.0, 1, 2, 7, 6], [1, 0, 0, 15, 12]])
+    want = built_in_roi_align(x, rois, True, 3, 2, 0.5)
+    torch.testing.assert_close(mmcv_ops.deform_roi_pool(x, rois, None, (3, 2), 0.5, 2), want)
+    moved = mmcv_ops.deform_roi_pool(x, rois, torch.zeros(2, 2, 3, 2), (3, 2), 0.5, 2, 0.1)
+    torch.testing.assert_close(moved, want)
+
+
+def test_psa_mask_wants_one_of_two_types() -> None:
+    x = torch.rand(1, 9, 4, 5)
+    layer = mmcv_ops.PSAMask("distribute", (3, 3))
+    torch.testing.assert_close(layer(x), mmcv_ops.PSAMask("collect", 3)(x).reshape(1, 20, 20).mT.reshape(1, 20, 4, 5))
+    assert "psa_type=distribute" in repr(layer)
+    with pytest.raises(ValueError, match="psa_type is 'gather'"):
+        mmcv_ops.PSAMask("gather", 3)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from portable_calls import OPSET, assert_same, run_alone, several
-from single_node import session
+from single_node import model, session
 from test_exported_nodes import f
 
 import polyop
@@ -38,6 +38,16 @@ def old_file(opset: int = 11) -> onnx.ModelProto:
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("mmcv", 1)], ir_version=6
     )
+
+
+def test_nodes_without_a_domain_get_no_function() -> None:
+    proto = model("::QKVTRT", {name: f(1, 2, 3) for name in "qkv"})
+    opset = proto.opset_import[0].version
+    (record,) = portable.add_functions(proto)
+    assert (record.given, record.name) == (False, "::QKVTRT")
+    assert "no domain" in record.why
+    assert not proto.functions
+    assert proto.opset_import[0].version == opset
 
 
 def test_an_old_file_is_raised(tmp_path: Path) -> None:

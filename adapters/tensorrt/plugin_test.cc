@@ -295,14 +295,30 @@ class Play {
     for (int o = 0; o < count; ++o) {
       HostTensor& tensor = got[static_cast<size_t>(o)];
       const HostTensor& wanted = want[static_cast<size_t>(o)];
-      const int rank = wanted.shape().rank();
-      bool pending = false;
-      for (const OpSignature& s : op_.signatures) {
-        pending = pending || (s.signature->output(o).pending() && s.signature->output(o).rank == rank);
+      Shape found = tensor.shape();
+      if (FindExtents(o, wanted.shape().rank(), got[std::min(got.size() - 1, static_cast<size_t>(size_tensor))],
+                      &found)) {
+        ++size_tensor;
+        tensor.Keep(found);
       }
-      if (pending) tensor.KeepRows(static_cast<int64_t>(got[static_cast<size_t>(size_tensor++)].at(0)));
       EXPECT_TRUE(tensor.SameBytes(wanted)) << call_.Text() << ": output " << o;
     }
+  }
+
+  // Puts what a size tensor holds in the place of the extents of output `o` that the kernel finds; false if there are
+  // none.
+  bool FindExtents(int o, int rank, const HostTensor& size, Shape* shape) const {
+    for (const OpSignature& s : op_.signatures) {
+      const TensorSpec& spec = s.signature->output(o);
+      if (!spec.pending() || spec.rank != rank) continue;
+      for (int d = 0; d < rank; ++d) {
+        if (spec.dims[static_cast<size_t>(d)].kind == DimSpec::Kind::kPending) {
+          (*shape)[d] = static_cast<int64_t>(size.at(0));
+        }
+      }
+      return true;
+    }
+    return false;
   }
 
   const RandomCall& call_;

@@ -38,6 +38,12 @@ class AttnTaps {
     });
   }
 
+  // The same at a location (x, y) that is 0 to 1 over the level.
+  HWY_INLINE void AddAtLocation(const AttnLevel& level, const T* location, float weight) {
+    Add(level, ToFloat(location[1]) * static_cast<float>(level.height) - 0.5f,
+        ToFloat(location[0]) * static_cast<float>(level.width) - 0.5f, weight);
+  }
+
   // to[0, depth) = the weighted sum of the taps.
   void Sum(int64_t depth, T* to) const {
     const hn::ScalableTag<float> d;
@@ -115,10 +121,7 @@ Status DeformAttnAtLocations(const Context& context, const Tensor<const T, 4>& v
     const T* const location = locations.data() + pair * samples * 2;
     const T* const weight = weights + pair * samples;
     for (int64_t s = 0; s < samples; ++s) {
-      const AttnLevel& level = levels[s / points];
-      const float x = ToFloat(location[2 * s]) * static_cast<float>(level.width) - 0.5f;
-      const float y = ToFloat(location[2 * s + 1]) * static_cast<float>(level.height) - 0.5f;
-      taps.Add(level, y, x, ToFloat(weight[s]));
+      taps.AddAtLocation(levels[s / points], location + 2 * s, ToFloat(weight[s]));
     }
   };
   return DeformAttn<T>(context, value, locations.dim(1), samples, find, output);

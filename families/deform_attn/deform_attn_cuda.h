@@ -39,6 +39,30 @@ struct AttnLevelsCuda {
     }
     return sample;
   }
+  /// The same at a location (x, y) that is 0 to 1 over the level.
+  template <class T>
+  POLYOP_HD ZeroPaddedSample SampleAtLocation(int64_t level, const T* location, float weight) const {
+    const AttnLevel at = At(level);
+    return Sample(at, ToFloat(location[1]) * static_cast<float>(at.height) - 0.5f,
+                  ToFloat(location[0]) * static_cast<float>(at.width) - 0.5f, weight);
+  }
+};
+
+/// What the samples of a (query, head) pair share where their weights are the softmax of logits.
+struct SoftmaxOfLogits {
+  float most, factor;
+
+  template <class T>
+  POLYOP_HD static SoftmaxOfLogits Of(const T* logits, int64_t count) {
+    float most = -INFINITY, sum = 0;
+    for (int64_t s = 0; s < count; ++s) most = ToFloat(logits[s]) > most ? ToFloat(logits[s]) : most;
+    for (int64_t s = 0; s < count; ++s) sum += std::exp(ToFloat(logits[s]) - most);
+    return {most, 1.0f / sum};
+  }
+  template <class T>
+  POLYOP_HD float Weight(T logit) const {
+    return std::exp(ToFloat(logit) - most) * factor;
+  }
 };
 
 /// Samples with weights as they are, at locations that are 0 to 1 over a level.
@@ -52,10 +76,7 @@ struct LocatedSamples {
   POLYOP_HD Common CommonOf(int64_t) const { return {}; }
   POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common&) const {
     const int64_t at = pair * samples + s;
-    const AttnLevel level = levels.At(s / points);
-    const float x = ToFloat(location[2 * at]) * static_cast<float>(level.width) - 0.5f;
-    const float y = ToFloat(location[2 * at + 1]) * static_cast<float>(level.height) - 0.5f;
-    return levels.Sample(level, y, x, ToFloat(weight[at]));
+    return levels.SampleAtLocation(s / points, location + 2 * at, ToFloat(weight[at]));
   }
 };
 

@@ -12,6 +12,7 @@ namespace polyop::reference {
 inline void AddAttnSample(const Tensor<const double, 4>& value, int64_t n, int64_t m, const AttnLevel& level, double y,
                           double x, double weight, double* sum) {
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
+  if (level.height == 0 || level.width == 0) return;  // a NaN weight weighs nothing there
   if (!(x > -1 && x < static_cast<double>(level.width) && y > -1 && y < static_cast<double>(level.height))) return;
   const auto pixel = [&](int64_t row, int64_t column, int64_t d) {
     if (row < 0 || row >= level.height || column < 0 || column >= level.width) return 0.0;

@@ -63,11 +63,12 @@ def _pool_bins(samples: Tensor, counts: Tensor, mode: str) -> Tensor:
 
 def pool_upright(
     input: Tensor, picture: Tensor, corners: Tensor, bins: tuple[int, int], sampling_ratio: int, mode: str, aligned: int,
-    weighted: bool = False,
+    weighted: bool = False, shift: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Boxes (x1, y1, x2, y2) [R, 4] in pixels of `input` [N, C, H, W], of the pictures [R] -> [R, C, oh, ow].
 
-    With `weighted` the greatest weighted pixel of a sample is pooled instead of the sample.
+    With `weighted` the greatest weighted pixel of a sample is pooled instead of the sample. Bins are moved by `shift`
+    [R, 2, oh, ow], (x, y) in pixels.
     """
     corners = corners - (0.5 if aligned else 0.0)
     size = corners[:, 2:] - corners[:, :2]
@@ -77,6 +78,8 @@ def pool_upright(
         start, extent = corners[which], size[which]
         y = _bin_samples(start[:, 1], extent[:, 1], bins[0], ny, counts[:, 0])[:, :, None, :, None]
         x = _bin_samples(start[:, 0], extent[:, 0], bins[1], nx, counts[:, 1])[:, None, :, None, :]
+        if shift is not None:
+            x, y = (at + shift[which][:, i, :, :, None, None] for i, at in enumerate((x, y)))
         y, x = torch.broadcast_tensors(y, x)
         index = picture[which].long()[:, None, None, None, None].expand_as(y)
         return _pool_bins(bilinear(input, index, y, x, clamp=True, largest=weighted), counts, mode)

@@ -23,12 +23,12 @@ using GemmTag = hn::ScalableTag<float>;
 inline int64_t GemmPanel() { return kGemmVectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
 inline int64_t GemmPanels(int64_t outputs) { return (outputs + GemmPanel() - 1) / GemmPanel(); }
 
-/// Packs the weights of one panel for GemmTile: outputs [first, first + GemmPanel()) of `outputs`, [depth][panel];
-/// outputs beyond the last are 0. `fill(o, to, stride)` writes the `depth` weights of output o to to[k * stride]. `to`
-/// has depth * GemmPanel() floats.
+/// Packs the weights of one panel for GemmTile: outputs [first, first + panel) of `outputs`, [depth][panel]; outputs
+/// beyond the last are 0. `fill(o, to, stride)` writes the `depth` weights of output o to to[k * stride]. `to` has
+/// depth * panel floats.
 template <class Fill>
-void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, float* to) {
-  const int64_t panel = GemmPanel();
+void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, float* to,
+               int64_t panel = GemmPanel()) {
   for (int64_t o = first; o < first + panel; ++o, ++to) {
     if (o < outputs) {
       fill(o, to, panel);
@@ -38,43 +38,46 @@ void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, 
   }
 }
 
-// sums[6][panel] += rows[6][place[k]] * weights[k][panel] over k in [0, depth).
-HWY_INLINE void GemmMicro(const float* rows, int64_t row_stride, const int32_t* place, int64_t depth,
-                          const float* weights, float* sums, int64_t sum_stride) {
+/// sum(r)[v] += element(r, k) * weights[k][v] over k in [0, depth), for kGemmRows rows and a panel of kVectors vectors.
+template <int kVectors = kGemmVectors, class Element, class Sum>
+HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* weights, const Sum& sum) {
   const GemmTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  hn::Vec<GemmTag> acc[kGemmRows][kGemmVectors];
+  hn::Vec<GemmTag> acc[kGemmRows][kVectors];
   for (int r = 0; r < kGemmRows; ++r) {
-    for (int v = 0; v < kGemmVectors; ++v) acc[r][v] = hn::LoadU(d, sums + r * sum_stride + v * lanes);
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::LoadU(d, sum(r) + v * lanes);
   }
   for (int64_t k = 0; k < depth; ++k) {
-    const float* at = rows + place[k];
-    hn::Vec<GemmTag> w[kGemmVectors];
-    for (int v = 0; v < kGemmVectors; ++v) w[v] = hn::LoadU(d, weights + v * lanes);
-    weights += kGemmVectors * lanes;
+    hn::Vec<GemmTag> w[kVectors];
+    for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + v * lanes);
+    weights += kVectors * lanes;
     for (int r = 0; r < kGemmRows; ++r) {
-      const auto x = hn::Set(d, at[r * row_stride]);
-      for (int v = 0; v < kGemmVectors; ++v) acc[r][v] = hn::MulAdd(x, w[v], acc[r][v]);
+      const auto x = hn::Set(d, element(r, k));
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, w[v], acc[r][v]);
     }
   }
   for (int r = 0; r < kGemmRows; ++r) {
-    for (int v = 0; v < kGemmVectors; ++v) hn::StoreU(acc[r][v], d, sums + r * sum_stride + v * lanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[r][v], d, sum(r) + v * lanes);
   }
 }
+
+/// Of a panel's weights so many fit in the L1 cache, to be read from there for every six rows: 32 KiB.
+constexpr int64_t kGemmDepthBlock = 128;
 
 /// sums[r][o] = sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
 /// panels of packed weights. sum_stride is at least GemmPanels(outputs) * GemmPanel().
 inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
                      const float* packed, int64_t outputs, float* sums, int64_t sum_stride) {
-  constexpr int64_t kDepthBlock = 128;  // 32 KiB of weights: read from L1 for every six rows
   const int64_t panel = GemmPanel();
   std::fill_n(sums, row_count * sum_stride, 0.0f);
   for (int64_t p = 0; p < GemmPanels(outputs); ++p) {
-    for (int64_t k = 0; k < depth; k += kDepthBlock) {
-      const int64_t size = std::min(kDepthBlock, depth - k);
+    for (int64_t first = 0; first < depth; first += kGemmDepthBlock) {
+      const int64_t size = std::min(kGemmDepthBlock, depth - first);
       for (int64_t r = 0; r < row_count; r += kGemmRows) {
-        GemmMicro(rows + r * row_stride, row_stride, place + k, size, packed + (p * depth + k) * panel,
-                  sums + r * sum_stride + p * panel, sum_stride);
+        const float* const from = rows + r * row_stride;
+        float* const to = sums + r * sum_stride + p * panel;
+        GemmMicro([=](int row, int64_t k) { return from[place[first + k] + row * row_stride]; }, size,
+                  packed + (p * depth + first) * panel, [=](int row) { return to + row * sum_stride; });
       }
     }
   }

@@ -43,27 +43,27 @@ Status RadixSort::Sort(int64_t count) {
     const int low = std::countr_zero(bits), left = 64 - std::countl_zero(bits) - low;
     const int passes = (left + most - 1) / most, width = (left + passes - 1) / passes;
     const uint64_t mask = (uint64_t{1} << width) - 1;
-    Pass(count, kGrain, low, mask, places.data());
+    Pass(count, low, mask, places.data());
     bits &= ~(mask << low);
   }
   return Status::Ok();
 }
 
 // One digit: how often each task has it, where each task's pairs of it begin, and the move.
-void RadixSort::Pass(int64_t count, int64_t grain, int shift, uint64_t mask, int32_t* places) {
+void RadixSort::Pass(int64_t count, int shift, uint64_t mask, int32_t* places) {
   const auto buckets = static_cast<int64_t>(mask) + 1;
-  context_.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) {
+  context_.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
     int32_t* const mine = places + task * buckets;
     std::fill_n(mine, buckets, 0);
     for (int64_t i = begin; i < end; ++i) ++mine[from_keys_[i] >> shift & mask];
   });
   int32_t sum = 0;
   for (int64_t b = 0; b < buckets; ++b) {
-    for (int64_t task = 0; task < Context::NumTasks(count, grain); ++task) {
+    for (int64_t task = 0; task < Context::NumTasks(count, kGrain); ++task) {
       sum += std::exchange(places[task * buckets + b], sum);
     }
   }
-  context_.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) {
+  context_.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
     int32_t* const mine = places + task * buckets;
     for (int64_t i = begin; i < end; ++i) {
       const int32_t place = mine[from_keys_[i] >> shift & mask]++;

@@ -24,7 +24,7 @@ class RadixSort {
   Status Sort(int64_t count);
 
  private:
-  void Pass(int64_t count, int64_t grain, int shift, uint64_t mask, int32_t* places);
+  void Pass(int64_t count, int shift, uint64_t mask, int32_t* places);
 
   const Context& context_;
   Scratch<uint64_t> keys_, other_keys_;

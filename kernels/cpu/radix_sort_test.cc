@@ -41,7 +41,9 @@ TEST(RadixSort, SortableKeysRiseWithIntegers) {
   const int64_t rising[] = {INT64_MIN, -5, -1, 0, 1, 7, INT64_MAX};
   for (size_t i = 0; i < std::size(rising); ++i) {
     EXPECT_EQ(OfSortableKey(SortableKey(rising[i])), rising[i]);
-    if (i > 0) EXPECT_LT(SortableKey(rising[i - 1]), SortableKey(rising[i]));
+    if (i > 0) {
+      EXPECT_LT(SortableKey(rising[i - 1]), SortableKey(rising[i]));
+    }
   }
 }
 

@@ -7,15 +7,17 @@ namespace {
 
 constexpr int kThreads = 128;
 
+// A step of the elimination.
+struct Step {
+  double pivot;
+  int64_t row;  // -1: there is no pivot
+};
+
 // A block inverts a matrix, in scratch: Gauss-Jordan elimination in place. What one phase decides lies in shared
 // memory; without a pivot the later ones do nothing.
 template <class T>
 Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAnyRank> input,
                    Tensor<T, kAnyRank> output) {
-  struct Step {
-    double pivot;
-    int64_t row;  // -1: there is no pivot
-  };
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size),
                 per_matrix = (size + 3) * size;
   double* const reals = cuda.Allocate<double>(count * per_matrix);

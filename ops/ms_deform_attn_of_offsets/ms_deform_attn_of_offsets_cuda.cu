@@ -7,27 +7,19 @@ namespace {
 // Samples about reference points, whose weights are the softmax of logits.
 template <class T, class I>
 struct OffsetSamples {
-  struct Common {
-    float most, factor;  // a weight is exp(logit - most) * factor
-  };
+  using Common = SoftmaxOfLogits;
   AttnLevelsCuda<I> levels;
   const T *reference, *offset, *logit;
   int64_t heads, groups, points, samples;
 
-  POLYOP_HD Common CommonOf(int64_t pair) const {
-    const T* const logits = logit + pair * samples;
-    float most = -INFINITY, sum = 0;
-    for (int64_t s = 0; s < samples; ++s) most = ToFloat(logits[s]) > most ? ToFloat(logits[s]) : most;
-    for (int64_t s = 0; s < samples; ++s) sum += std::exp(ToFloat(logits[s]) - most);
-    return {most, 1.0f / sum};
-  }
+  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(logit + pair * samples, samples); }
   POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common& common) const {
     const int64_t at = pair * samples + s;
     const AttnLevel level = levels.At(s / points);
     const T* const point = reference + (pair / heads * groups + s % points % groups) * 2;
     const float x = ToFloat(point[0]) * static_cast<float>(level.width) + ToFloat(offset[2 * at]) - 0.5f;
     const float y = ToFloat(point[1]) * static_cast<float>(level.height) + ToFloat(offset[2 * at + 1]) - 0.5f;
-    return levels.Sample(level, y, x, std::exp(ToFloat(logit[at]) - common.most) * common.factor);
+    return levels.Sample(level, y, x, common.Weight(logit[at]));
   }
 };
 

@@ -63,9 +63,7 @@ def body(call: Call, *, reduce: str) -> str | None:
         stops = Slice (ends, one, number_of_ends, first)
         flat_sizes = Sub (stops, begins)
         sizes = Unsqueeze (flat_sizes, one)
-        {
-  _REDUCED[reduce]
-}
+        {_REDUCED[reduce]}
 """
 
 
@@ -83,9 +81,7 @@ def _extreme(reduction: str, start: str) -> str:
         given = Where (is_nan, {start}, src)
         is_number = Not (is_nan)
         number = Cast <to = 1> (is_number)
-        {
-  _scattered("number", "null", "add", "numbers")
-}
+        {_scattered("number", "null", "add", "numbers")}
 {_scattered("given", start, reduction, "extreme")}
         no_number = Equal (numbers, null)
         nan = Sub (greatest, greatest)

@@ -18,20 +18,31 @@ __all__ = [
     "ball_query",
     "bev_pool",
     "bev_pool_v2",
+    "border_align",
     "boxes_iou3d",
     "boxes_overlap_bev",
+    "carafe",
     "corner_pool",
     "cummax",
     "cummin",
+    "dcn_v3",
+    "dcn_v4",
     "deform_conv2d",
+    "deform_roi_pool",
     "dynamic_scatter",
+    "flash_deform_attn",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
     "gather_points",
+    "get_indice_pairs",
+    "get_indice_pairs_implicit_gemm",
     "grid_sample",
     "grouping_operation",
+    "implicit_gemm",
+    "indice_conv",
     "knn",
     "knn_query",
+    "masked_conv2d",
     "modulated_deform_conv2d",
     "ms_deform_attn",
     "ms_deform_attn_of_offsets",
@@ -43,6 +54,8 @@ __all__ = [
     "pillar_scatter",
     "points_in_boxes_all",
     "points_in_boxes_part",
+    "prroi_pool",
+    "psa_mask",
     "roi_align",
     "roi_align_rotated",
     "roiaware_pool3d",
@@ -145,6 +158,107 @@ def modulated_deform_conv2d(
     )  # fmt: skip
 
 
+def _window(
+    kernel_size: int | Sequence[int], stride: int | Sequence[int], padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+) -> dict[str, int]:  # fmt: skip
+    """Attributes of operators that have one for each axis, height before width."""
+    named = {"kernel": kernel_size, "stride": stride, "pad": padding, "dilation": dilation}
+    return {f"{name}_{axis}": v for name, value in named.items() for axis, v in zip("hw", _pair(value), strict=True)}
+
+
+def dcn_v3(
+    input: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    group: int,
+    group_channels: int,
+    offset_scale: float = 1.0,
+    remove_center: bool = False,
+) -> Tensor:
+    """InternImage's `DCNv3Function`: input [N, H, W, G * D], offset [N, oh, ow, G * P * 2], mask [N, oh, ow, G * P].
+
+    A window has P points, counted column by column, offsets are (x, y), and sizes are (height, width).
+    """
+    return _ops.dcn_v3(
+        input, offset, mask, **_window(kernel_size, stride, padding, dilation), group=group,
+        group_channels=group_channels, offset_scale=offset_scale, remove_center=int(remove_center),
+    )  # fmt: skip
+
+
+def dcn_v4(
+    input: Tensor,
+    offset_mask: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    group: int,
+    group_channels: int,
+    offset_scale: float = 1.0,
+    remove_center: bool = False,
+) -> Tensor:
+    """`DCNv4Function`: as dcn_v3, with a pixel's offsets and masks in one row, group by group, padded to 8."""
+    return _ops.dcn_v4(
+        input, offset_mask, **_window(kernel_size, stride, padding, dilation), group=group,
+        group_channels=group_channels, offset_scale=offset_scale, remove_center=int(remove_center),
+    )  # fmt: skip
+
+
+def carafe(features: Tensor, masks: Tensor, kernel_size: int, group_size: int, scale_factor: int) -> Tensor:
+    """`mmcv.ops.carafe`: features [N, C, H, W], masks [N, k * k * group_size, s * H, s * W] -> [N, C, s * H, s * W]."""
+    return _ops.carafe(features, masks, kernel_size=kernel_size, group_size=group_size, scale_factor=scale_factor)
+
+
+def border_align(input: Tensor, boxes: Tensor, pool_size: int) -> Tensor:
+    """`mmcv.ops.border_align`: input [N, 4 * C, H, W], boxes [N, K, 4] -> [N, C, K, 4]: top, left, bottom, right."""
+    return _ops.border_align(input, boxes, pool_size=pool_size)
+
+
+def deform_roi_pool(
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor | None,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    gamma: float = 0.1,
+) -> Tensor:
+    """`mmcv.ops.deform_roi_pool`: rois [R, 5], offset [R, 2, h, w] (x before y) or None -> [R, C, h, w]."""
+    height, width = _pair(output_size)
+    return _ops.deform_roi_pool(
+        input, rois, offset, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, gamma=gamma,
+    )  # fmt: skip
+
+
+def prroi_pool(features: Tensor, rois: Tensor, output_size: int | Sequence[int], spatial_scale: float = 1.0) -> Tensor:
+    """`mmcv.ops.prroi_pool`: features [N, C, H, W], rois [R, 5] -> [R, C, h, w]. Boxes have gradients, too."""
+    height, width = _pair(output_size)
+    return _ops.prroi_pool(features, rois, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale)
+
+
+def psa_mask(input: Tensor, psa_type: str, mask_size: int | Sequence[int]) -> Tensor:
+    """`mmcv.ops.PSAMask`: masks [N, mh * mw, H, W] -> [N, H * W, H, W]; psa_type "collect" or "distribute"."""
+    return _ops.psa_mask(input, psa_type=psa_type, mask_size=_pair(mask_size))
+
+
+def masked_conv2d(
+    features: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
+    """`mmcv.ops.masked_conv2d`: a convolution of features [1, C, H, W] where mask [1, H, W] is positive, else 0."""
+    return _ops.masked_conv2d(features, mask, weight, bias, padding=_pair(padding), stride=_pair(stride))
+
+
 def corner_pool(x: Tensor, mode: str) -> Tensor:
     """`mmcv.ops.CornerPool`: the maximum from each pixel to the "top", "bottom", "left" or "right" edge."""
     return _ops.corner_pool(x, mode=mode)
@@ -161,6 +275,14 @@ def ms_deform_attn(
     return _ops.ms_deform_attn(
         value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
     )
+
+
+def flash_deform_attn(
+    value: Tensor, spatial_shapes: Tensor, level_start_index: Tensor, loc_attn: Tensor, points: int
+) -> Tensor:
+    """DCNv4's `FlashDeformAttnFunction`: value [N, S, G, D], a head's locations and then its logits in loc_attn
+    [N, Q, G, L * points * 3] -> [N, Q, G * D]."""
+    return _ops.flash_deform_attn(value, spatial_shapes, level_start_index, loc_attn, points=points)
 
 
 def ms_deform_attn_of_offsets(
@@ -425,3 +547,82 @@ def roiaware_pool3d(
     return _ops.roiaware_pool3d(
         rois, points, features, out_size=cells, max_pts_per_voxel=max_pts_per_voxel, mode=mode
     )  # fmt: skip
+
+
+# ---- sparse convolution: polyop.sparse has layers ----------------------------------------------------
+
+
+def get_indice_pairs_implicit_gemm(
+    indices: Tensor,
+    batch_size: int,
+    spatial_shape: Sequence[int],
+    ksize: Sequence[int],
+    stride: Sequence[int] = (1, 1, 1),
+    padding: Sequence[int] = (0, 0, 0),
+    dilation: Sequence[int] = (1, 1, 1),
+    out_padding: Sequence[int] = (0, 0, 0),
+    subm: bool = False,
+    transpose: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Outputs of a convolution of voxels [N, 4] (batch, z, y, x), and the rows that feed them.
+
+    (out_indices [O, 4], pair_fwd [offsets, O], pair_mask [O, words], mask_argsort [O], num_act_out []).
+    """
+    return _ops.get_indice_pairs_implicit_gemm(
+        indices, batch_size=batch_size, spatial_shape=list(spatial_shape), ksize=list(ksize), stride=list(stride),
+        padding=list(padding), dilation=list(dilation), out_padding=list(out_padding), subm=int(subm),
+        transpose=int(transpose),
+    )  # fmt: skip
+
+
+def implicit_gemm(
+    features: Tensor,
+    filters: Tensor,
+    pair_fwd: Tensor,
+    pair_mask: Tensor,
+    mask_argsort: Tensor,
+    bias: Tensor | None = None,
+    is_subm: bool = False,
+    act_type: str = "none",
+    act_alpha: float = 0.0,
+) -> Tensor:
+    """features [N, C], filters [K, kz, ky, kx, C], the table of `get_indice_pairs_implicit_gemm` -> [O, K].
+
+    act_type: "none", "relu", "sigmoid" or "leaky_relu", which multiplies negative numbers by act_alpha.
+    """
+    return _ops.implicit_gemm(
+        features, filters, pair_fwd, pair_mask, mask_argsort, bias, is_subm=int(is_subm), act_type=act_type,
+        act_alpha=act_alpha,
+    )  # fmt: skip
+
+
+def get_indice_pairs(
+    indices: Tensor,
+    batch_size: int,
+    spatial_shape: Sequence[int],
+    ksize: Sequence[int],
+    stride: Sequence[int] = (1, 1, 1),
+    padding: Sequence[int] = (0, 0, 0),
+    dilation: Sequence[int] = (1, 1, 1),
+    out_padding: Sequence[int] = (0, 0, 0),
+    subm: bool = False,
+    transpose: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same as lists: (out_indices [O, 4], indice_pairs [2, offsets, N], indice_num_per_loc [offsets], num_act_out)."""
+    return _ops.get_indice_pairs(
+        indices, batch_size=batch_size, spatial_shape=list(spatial_shape), ksize=list(ksize), stride=list(stride),
+        padding=list(padding), dilation=list(dilation), out_padding=list(out_padding), subm=int(subm),
+        transpose=int(transpose),
+    )  # fmt: skip
+
+
+def indice_conv(
+    features: Tensor,
+    filters: Tensor,
+    indice_pairs: Tensor,
+    indice_num_per_loc: Tensor,
+    num_act_out: Tensor,
+    is_subm: bool = False,
+) -> Tensor:
+    """features [N, C], filters [K, kz, ky, kx, C], the lists of `get_indice_pairs` -> [O, K]; it has no gradient."""
+    return _ops.indice_conv(features, filters, indice_pairs, indice_num_per_loc, num_act_out, is_subm=int(is_subm))

@@ -11,12 +11,14 @@ from torch import Tensor, nn
 from polyop import functional
 
 __all__ = [
+    "CARAFEPack",
     "CornerPool",
     "DeformConv2d",
     "DeformConv2dPack",
     "ModulatedDeformConv2d",
     "ModulatedDeformConv2dPack",
     "MultiScaleDeformableAttention",
+    "PSAMask",
     "RoIAlign",
     "RoIAlignRotated",
     "RoIAwarePool3d",
@@ -72,6 +74,61 @@ class RoIAlignRotated(_Pooling):
         return functional.roi_align_rotated(
             input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned, self.clockwise
         )
+
+
+class PSAMask(_Pooling):
+    """`mmcv.ops.PSAMask`: forward(masks [N, mh * mw, H, W]) -> [N, H * W, H, W]."""
+
+    def __init__(self, psa_type: str, mask_size: int | Sequence[int]) -> None:
+        super().__init__()
+        if psa_type not in ("collect", "distribute"):
+            raise ValueError(f"psa_type is '{psa_type}', wanted 'collect' or 'distribute'")
+        self.psa_type, self.mask_size = psa_type, mask_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.psa_mask(input, self.psa_type, self.mask_size)
+
+
+class CARAFEPack(nn.Module):
+    """`mmcv.ops.CARAFEPack`: makes the kernels of `carafe` from the features that it enlarges."""
+
+    def __init__(
+        self,
+        channels: int,
+        scale_factor: int,
+        up_kernel: int = 5,
+        up_group: int = 1,
+        encoder_kernel: int = 3,
+        encoder_dilation: int = 1,
+        compressed_channels: int = 64,
+    ) -> None:
+        super().__init__()
+        self.channels, self.scale_factor, self.up_kernel, self.up_group = channels, scale_factor, up_kernel, up_group
+        self.channel_compressor = nn.Conv2d(channels, compressed_channels, 1)
+        self.content_encoder = nn.Conv2d(
+            compressed_channels, up_kernel * up_kernel * up_group * scale_factor * scale_factor, encoder_kernel,
+            padding=(encoder_kernel - 1) * encoder_dilation // 2, dilation=encoder_dilation,
+        )  # fmt: skip
+        self.init_weights()
+
+    def init_weights(self) -> None:
+        """At first kernels are nearly even."""
+        nn.init.xavier_uniform_(self.channel_compressor.weight)
+        nn.init.normal_(self.content_encoder.weight, std=0.001)
+        for layer in (self.channel_compressor, self.content_encoder):
+            nn.init.zeros_(layer.bias)
+
+    def kernel_normalizer(self, mask: Tensor) -> Tensor:
+        """Logits [N, k * k * g * s * s, H, W] -> kernels [N, k * k * g, s * H, s * W], each of sum 1."""
+        mask = nn.functional.pixel_shuffle(mask, self.scale_factor)
+        return mask.unflatten(1, (self.up_group, self.up_kernel * self.up_kernel)).softmax(2).flatten(1, 2)
+
+    def feature_reassemble(self, x: Tensor, mask: Tensor) -> Tensor:
+        return functional.carafe(x, mask, self.up_kernel, self.up_group, self.scale_factor)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = self.content_encoder(self.channel_compressor(x))
+        return self.feature_reassemble(x, self.kernel_normalizer(mask))
 
 
 class CornerPool(_Pooling):

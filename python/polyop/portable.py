@@ -60,7 +60,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     if not groups:
         return []
     have = {f"{f.domain}::{f.name}" for f in model.functions}
-    if set(groups) - have:
+    if any(not name.startswith("::") for name in set(groups) - have):
         raise_opset(model)
         groups = {name: [] for name in groups}
         for node in _nodes(model):
@@ -171,6 +171,8 @@ def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> 
 def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.FunctionProto:
     """One for all nodes of a name. Raises NoBodyError."""
     domain, op_type, opset = nodes[0].domain, nodes[0].op_type, opset_of(model)
+    if not domain:
+        raise NoBodyError("its nodes have no domain: ONNX takes functions of other domains than its own alone")
     if standard := _mirrored(nodes[0]):
         inputs, outputs, body = _mirror_body(standard, nodes, opset)
     else:

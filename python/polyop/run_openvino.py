@@ -64,7 +64,9 @@ def time_runs(model: Any, request: dict[str, Any]) -> dict[str, Any]:
 class Runs:
     """A compiled model and its inputs."""
 
-    def __init__(self, model: Any, request: dict[str, Any], config: Mapping[str, object] = MappingProxyType({})) -> None:
+    def __init__(
+        self, model: Any, request: dict[str, Any], config: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
         config = {"INFERENCE_PRECISION_HINT": "f32", **config}  # the default rounds to bf16 where the machine can
         if request["threads"]:
             config["INFERENCE_NUM_THREADS"] = request["threads"]

@@ -21,39 +21,48 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyop import functional, get_onnxruntime_op_path, modules
+from polyop import functional, get_onnxruntime_op_path, modules, sparse
 from polyop.compat import mmcv_ext
 from polyop.compat.mmcv_ext import install, status
 from polyop.functional import (
     ball_query,
+    border_align,
     boxes_iou3d,
     boxes_overlap_bev,
+    carafe,
     corner_pool,
+    deform_roi_pool,
     furthest_point_sample,
     furthest_point_sample_with_dist,
     gather_points,
     grouping_operation,
     knn,
+    masked_conv2d,
     modulated_deform_conv2d,
     nms3d,
     nms3d_normal,
     points_in_boxes_all,
     points_in_boxes_part,
+    prroi_pool,
     roi_align_rotated,
     three_interpolate,
     three_nn,
     voxelization,
 )
 from polyop.modules import (
+    CARAFEPack,
     CornerPool,
     ModulatedDeformConv2d,
     ModulatedDeformConv2dPack,
+    PSAMask,
     RoIAlignRotated,
     RoIAwarePool3d,
     RoIPointPool3d,
 )
+from polyop.sparse import SparseConvTensor, SparseMaxPool2d, SparseMaxPool3d, SparseModule, SparseSequential
 
 __all__ = [
+    "CARAFEPack",
     "CornerPool",
     "DeformConv2d",
     "DeformConv2dPack",
@@ -61,17 +70,32 @@ __all__ = [
     "ModulatedDeformConv2d",
     "ModulatedDeformConv2dPack",
     "MultiScaleDeformableAttention",
+    "PSAMask",
     "RoIAlign",
     "RoIAlignRotated",
     "RoIAwarePool3d",
     "RoIPointPool3d",
+    "SparseConv2d",
+    "SparseConv3d",
+    "SparseConvTensor",
+    "SparseConvTranspose3d",
+    "SparseInverseConv3d",
+    "SparseMaxPool2d",
+    "SparseMaxPool3d",
+    "SparseModule",
+    "SparseSequential",
+    "SubMConv2d",
+    "SubMConv3d",
     "Voxelization",
     "ball_query",
     "batched_nms",
+    "border_align",
     "boxes_iou3d",
     "boxes_overlap_bev",
+    "carafe",
     "corner_pool",
     "deform_conv2d",
+    "deform_roi_pool",
     "dynamic_scatter",
     "furthest_point_sample",
     "furthest_point_sample_with_dist",
@@ -80,6 +104,7 @@ __all__ = [
     "grouping_operation",
     "install",
     "knn",
+    "masked_conv2d",
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
@@ -89,6 +114,7 @@ __all__ = [
     "nms_rotated",
     "points_in_boxes_all",
     "points_in_boxes_part",
+    "prroi_pool",
     "roi_align",
     "roi_align_rotated",
     "rotated_feature_align",
@@ -183,6 +209,40 @@ class MultiScaleDeformableAttention(modules.MultiScaleDeformableAttention):
     ) -> None:
         del im2col_step, norm_cfg, init_cfg
         super().__init__(embed_dims, num_heads, num_levels, num_points, dropout, batch_first)
+
+
+class _MmcvWeights:
+    """Weights [*kernel_size, in_channels, out_channels], as MMCV's checkpoints have them."""
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return (*self.kernel_size, self.in_channels, self.out_channels)
+
+    def _filters(self) -> Tensor:
+        return self.weight.movedim(-1, 0).contiguous()
+
+
+class SparseConv2d(_MmcvWeights, sparse.SparseConv2d):
+    """`sparse.SparseConv2d` with MMCV's weights."""
+
+
+class SparseConv3d(_MmcvWeights, sparse.SparseConv3d):
+    """`sparse.SparseConv3d` with MMCV's weights."""
+
+
+class SparseConvTranspose3d(_MmcvWeights, sparse.SparseConvTranspose3d):
+    """`sparse.SparseConvTranspose3d` with MMCV's weights."""
+
+
+class SparseInverseConv3d(_MmcvWeights, sparse.SparseInverseConv3d):
+    """`sparse.SparseInverseConv3d` with MMCV's weights."""
+
+
+class SubMConv2d(_MmcvWeights, sparse.SubMConv2d):
+    """`sparse.SubMConv2d` with MMCV's weights."""
+
+
+class SubMConv3d(_MmcvWeights, sparse.SubMConv3d):
+    """`sparse.SubMConv3d` with MMCV's weights."""
 
 
 def rotated_feature_align(

@@ -1,0 +1,26 @@
+"""What is measured: every operator at the sizes of real models, against every rival that has it. A module a kind."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from harness import Case
+
+# In the order of the report.
+KINDS = [
+    "accelerator",
+    "regions",
+    "sampling",
+    "suppression",
+    "birds_eye",
+    "sparse_convolution",
+    "convolutions",
+    "attention",
+    "maps",
+    "points",
+    "voxels",
+    "boxes3d",
+    "off_line",
+    "small",
+]
+CASES: list[Case] = [case for kind in KINDS for case in import_module(f"cases.{kind}").CASES]

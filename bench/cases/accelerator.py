@@ -1,0 +1,63 @@
+"""The accelerator: the same file, with it and without it."""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import Case, Contest, megabytes, normal, session
+
+
+def accelerated(
+    title: str, node: str, feeds: dict[str, np.ndarray], opset: int = 16, tolerance: float = 1e-3, **attributes: object
+) -> Case:
+    def make(threads: int) -> Contest:
+        built_in, ours = (
+            session(node, feeds, threads, opset=opset, attributes=attributes, accelerate=a) for a in (False, True)
+        )
+        return Contest(ours, {f"ONNX Runtime {node}": built_in}, megabytes(*feeds.values()), tolerance=tolerance)
+
+    return Case("accelerator", f"{node}, {title}", make)
+
+
+def accelerated_roi_align(channels: int, size: int, count: int) -> Case:
+    rng = np.random.default_rng(1)
+    low = rng.uniform(0, 0.7 * size * 4, (count, 2))
+    rois = np.concatenate([low, low + rng.uniform(8, size, (count, 2))], 1).astype(np.float32)
+    feeds = {"x": normal(0, 1, channels, size, size), "rois": rois, "of": np.zeros(count, np.int64)}
+    return accelerated(f"{channels}x{size}x{size}, {count} rois", "RoiAlign", feeds,
+                       output_height=7, output_width=7, sampling_ratio=2, spatial_scale=0.25)  # fmt: skip
+
+
+def accelerated_grid_sample(shape: tuple[int, ...], mode: str, opset: int = 16) -> Case:
+    axes = len(shape) - 1
+    grid = np.random.default_rng(1).uniform(-1, 1, (1, *shape[1:], axes)).astype(np.float32)
+    title = f"{mode}, {'x'.join(map(str, shape))}"
+    return accelerated(title, "GridSample", {"x": normal(0, 1, *shape), "grid": grid}, opset, mode=mode)
+
+
+def accelerated_nms(classes: int, count: int, most: int, score: float) -> Case:
+    rng = np.random.default_rng(1)
+    corner = rng.uniform(0, 640, (1, count, 2))
+    boxes = np.concatenate([corner, corner + rng.uniform(10, 120, (1, count, 2))], 2).astype(np.float32)
+    scores = (rng.uniform(0, 1, (1, classes, count)) ** 4).astype(np.float32)
+    given = {"n": np.array([most]), "iou": np.array([0.5], np.float32), "score": np.array([score], np.float32)}
+    title = f"{classes} classes, {count} boxes, {most} of each"
+    return accelerated(title, "NonMaxSuppression", {"b": boxes, "s": scores, **given}, 11, tolerance=0)
+
+
+def accelerated_instance_norm(*shape: int) -> Case:
+    feeds = {"x": normal(0, *shape), "scale": normal(1, shape[1]), "B": normal(2, shape[1])}
+    return accelerated("x".join(map(str, shape)), "InstanceNormalization", feeds)
+
+
+CASES = [
+    accelerated_roi_align(256, 100, 300),
+    accelerated_roi_align(3, 16, 2),
+    *(accelerated_grid_sample((64, 128, 128), mode) for mode in ("bilinear", "nearest", "bicubic")),
+    accelerated_grid_sample((16, 32, 32, 32), "linear", 20),
+    accelerated_grid_sample((1, 8, 8), "bilinear"),
+    accelerated_nms(1, 8400, 300, 0.25),
+    accelerated_nms(80, 8400, 100, 0.25),
+    accelerated_nms(1, 100, 10, 0.25),
+    accelerated_instance_norm(1, 64, 256, 256),
+    accelerated_instance_norm(4, 256, 16, 16),
+]

@@ -1,0 +1,154 @@
+"""Suppression of boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import Case, Contest, megabytes, session
+
+
+def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes around few centres, over all the picture, or nearly disjoint; scores without ties."""
+    rng = np.random.default_rng(3)
+    if kind == "clustered":
+        centre = rng.uniform(0, 1000, (count // 100, 2)).repeat(100, 0) + rng.normal(0, 6, (count // 100 * 100, 2))
+        size = rng.uniform(40, 80, (len(centre), 2))
+    else:
+        centre = rng.uniform(0, 1000 if kind == "spread" else 10000, (count, 2))
+        size = rng.uniform(10, 60, (count, 2))
+    boxes = np.concatenate([centre - size / 2, centre + size / 2], 1).astype(np.float32)
+    return boxes, (rng.permutation(len(boxes)) / len(boxes)).astype(np.float32)
+
+
+def nms(kind: str) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of(kind, 10000)
+        ours = session(
+            "mmcv::NonMaxSuppression",
+            {"boxes": boxes, "scores": scores},
+            threads,
+            attributes={"iou_threshold": 0.5, "offset": 0},
+        )
+        feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10000]), "iou": np.array([0.5], np.float32)}
+        built_in = session("NonMaxSuppression", feeds, threads, opset=11)
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
+
+    return Case("nms", f"10,000 {kind} boxes", make)
+
+
+def soft_nms(method: int) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of("clustered", 5000)
+        attributes = {"iou_threshold": 0.3, "sigma": 0.5, "min_score": 1e-3, "method": method, "offset": 0}
+        ours = session(
+            "mmcv::SoftNonMaxSuppression",
+            {"boxes": boxes, "scores": scores},
+            threads,
+            ["dets", "keep"],
+            attributes=attributes,
+        )
+        return Contest(ours, {}, megabytes(boxes, scores))
+
+    name = ("naive", "linear", "gaussian")[method]
+    return Case("soft_nms", f"5,000 boxes, {name}", make, {"MMCV (elsewhere)": ((56, 56), (78, 78))[method - 1]})
+
+
+def rotated_boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    boxes, scores = boxes_of(kind, count)
+    angle = np.random.default_rng(4).uniform(-np.pi, np.pi, (len(boxes), 1))
+    middle, size = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
+    return np.concatenate([middle, size * [1, 0.5], angle], 1).astype(np.float32), scores
+
+
+def nms_rotated(kind: str, elsewhere: float) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = rotated_boxes_of(kind, 2000)
+        feeds = {"boxes": boxes[None], "scores": scores[None, None]}
+        attributes = {"iou_threshold": 0.5, "score_threshold": -1.0}
+        ours = session("mmdeploy::NMSRotated", feeds, threads, attributes=attributes)
+        return Contest(ours, {}, megabytes(boxes, scores))
+
+    return Case("nms_rotated", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": (elsewhere, elsewhere)})
+
+
+def nms_match(kind: str, elsewhere: float) -> Case:
+    def make(threads: int) -> Contest:
+        boxes, scores = boxes_of(kind, 2000)
+        feeds = {"boxes": boxes[None], "scores": scores[None, None]}
+        thresholds = {"iou": np.array([0.5], np.float32), "score": np.array([0], np.float32)}
+        ours = session("mmdeploy::NMSMatch", {**feeds, **thresholds}, threads)
+        return Contest(ours, {}, megabytes(boxes, scores))
+
+    return Case("nms_match", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": (elsewhere, elsewhere)})
+
+
+def batched_nms() -> Case:
+    """A detector's head: 8,400 boxes, 80 classes, most scores low, at most 100 detections of a picture."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(5)
+        boxes, _ = boxes_of("spread", 8400)
+        scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
+        attributes = {
+            "background_label_id": -1, "num_classes": 80, "topk": 1000, "keep_topk": 100, "score_threshold": 0.25,
+            "iou_threshold": 0.5, "is_normalized": 0, "clip_boxes": 0,
+        }  # fmt: skip
+        feeds = {"boxes": boxes[None, :, None], "scores": scores}
+        ours = session("mmdeploy::TRTBatchedNMS", feeds, threads, ["dets", "labels"], attributes=attributes)
+        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
+        feeds = {"b": boxes[None], "s": by_class, "n": np.array([1000]), "iou": np.array([0.5], np.float32),
+                 "t": np.array([0.25], np.float32)}  # fmt: skip
+        suppress = session("NonMaxSuppression", feeds, threads, opset=11)
+
+        def standard() -> list[np.ndarray]:
+            rows = suppress()[0].numpy()
+            score = by_class[0, rows[:, 1], rows[:, 2]]
+            best = np.argsort(-score, kind="stable")[:100]
+            return [np.concatenate([boxes[rows[best, 2]], score[best, None]], 1)[None]]
+
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression + top k": standard}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[0], b[0]))  # fmt: skip
+
+    return Case("batched_nms", "8,400 boxes x 80 classes, 100 detections", make)
+
+
+def efficient_nms() -> Case:
+    """The same head, with the detections of all classes in one walk."""
+
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(5)
+        boxes, _ = boxes_of("spread", 8400)
+        scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
+        attributes = {
+            "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 100, "background_class": -1,
+            "score_activation": 0, "box_coding": 0,
+        }  # fmt: skip
+        names = ["num", "boxes", "scores", "classes"]
+        ours = session("TRT::EfficientNMS_TRT", {"b": boxes[None], "s": scores}, threads, names, attributes=attributes)
+        by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
+        feeds = {"b": boxes[None], "s": by_class, "n": np.array([100]), "iou": np.array([0.5], np.float32),
+                 "t": np.array([0.25], np.float32)}  # fmt: skip
+        suppress = session("NonMaxSuppression", feeds, threads, opset=11)
+
+        def standard() -> list[np.ndarray]:
+            rows = suppress()[0].numpy()
+            score = by_class[0, rows[:, 1], rows[:, 2]]
+            return [boxes[rows[np.argsort(-score, kind="stable")[:100], 2]]]
+
+        return Contest(ours, {"ONNX Runtime NonMaxSuppression + top k": standard}, megabytes(boxes, scores),
+                       same=lambda a, b: np.array_equal(a[1][0], b[0]))  # fmt: skip
+
+    return Case("efficient_nms", "8,400 boxes x 80 classes, 100 detections", make)
+
+
+CASES = [
+    *(nms(kind) for kind in ("clustered", "spread", "disjoint")),
+    soft_nms(1),
+    soft_nms(2),
+    nms_rotated("clustered", 20),
+    nms_rotated("spread", 130),
+    nms_match("clustered", 4.1),
+    nms_match("spread", 16.7),
+    batched_nms(),
+    efficient_nms(),
+]

@@ -1,0 +1,174 @@
+"""Points to voxels, and reductions by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from harness import Case, Contest, megabytes, normal, session, with_torch
+
+from cases.made_scenes import sweep
+
+PILLARS = {"voxel_size": [0.16, 0.16, 4.0], "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0]}
+
+
+def cells_of(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(z, y, x) of each point, and whether it is inside."""
+    low, size = torch.tensor(PILLARS["point_cloud_range"][:3]), torch.tensor(PILLARS["voxel_size"])
+    cell = ((points[:, :3] - low) / size).floor().int()
+    inside = ((cell >= 0) & (cell < torch.tensor([432, 496, 1], dtype=torch.int32))).all(1)
+    return cell.flip(1), inside
+
+
+def hard_voxelize() -> Case:
+    def make(threads: int) -> Contest:
+        points = sweep()
+        ours = session("polyop::HardVoxelize", {"points": points}, threads, ["voxels", "coors", "num"],
+                       attributes={**PILLARS, "max_num_points": 32, "max_voxels": 40_000})  # fmt: skip
+        tp = torch.from_numpy(points)
+
+        def formulation() -> list[torch.Tensor]:
+            cell, inside = cells_of(tp)
+            kept = inside.nonzero().squeeze(1)
+            key = cell[kept, 1] * 432 + cell[kept, 2]
+            _, run, size = torch.unique(key, return_inverse=True, return_counts=True)
+            first = torch.full(size.shape, len(key)).scatter_reduce(0, run, torch.arange(len(key)), "amin")
+            number = torch.empty_like(size)
+            number[first.argsort()] = torch.arange(len(size))
+            order = run.argsort(stable=True)
+            place = torch.arange(len(key)) - (size.cumsum(0) - size)[run[order]]
+            order, place = order[place < 32], place[place < 32]
+            voxels = torch.zeros(len(size), 32, 4)
+            voxels[number[run[order]], place] = tp[kept[order]]
+            coors = cell[kept[first.sort().values]]
+            return [voxels, coors, torch.empty_like(size).index_put_((number,), size).clamp(max=32).int()]
+
+        written = megabytes(*[np.asarray(o.numpy()) for o in ours()])
+        return Contest(ours, {"torch unique + index_put": with_torch(formulation)}, megabytes(points) + written)
+
+    return Case("hard_voxelize", "120,000 points, 432 x 496 pillars of 32", make)
+
+
+def dynamic_voxelize() -> Case:
+    def make(threads: int) -> Contest:
+        points = sweep()
+        ours = session("polyop::DynamicVoxelize", {"points": points}, threads, attributes=PILLARS)
+        tp = torch.from_numpy(points)
+
+        def formulation() -> torch.Tensor:
+            cell, inside = cells_of(tp)
+            return torch.where(inside[:, None], cell, -1)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(points) + 120_000 * 12)
+
+    return Case("dynamic_voxelize", "120,000 points, 432 x 496 pillars", make)
+
+
+def voxel_generator() -> Case:
+    def make(threads: int) -> Contest:
+        points, num = sweep()[None], np.array([120_000], np.int32)
+        attributes = {**PILLARS, "max_num_points_per_voxel": 32, "max_voxels": 10_000, "voxel_feature_num": 10}
+        ours = session("::VoxelGeneratorPlugin", {"points": points, "num": num}, threads, ["v", "c", "n"],
+                       attributes=attributes)  # fmt: skip
+        return Contest(ours, {}, megabytes(points) + 10_000 * (32 * 10 + 4) * 4)
+
+    return Case("voxel_generator", "120,000 points, 10,000 pillars of 32", make)
+
+
+def dynamic_scatter(reduce: str) -> Case:
+    def make(threads: int) -> Contest:
+        points = torch.from_numpy(sweep())
+        cell, inside = cells_of(points)
+        coors, feats = torch.where(inside[:, None], cell, -1).numpy(), normal(28, 120_000, 64)
+        ours = session("polyop::DynamicScatter", {"feats": feats, "coors": coors}, threads, ["f", "c", "p", "n"],
+                       attributes={"reduce_type": reduce})  # fmt: skip
+        tf, tc = torch.from_numpy(feats), torch.from_numpy(coors)
+
+        def formulation() -> list[torch.Tensor]:
+            kept = (tc >= 0).all(1)
+            rows, some = tf[kept], tc[kept]
+            cells, place, counts = torch.unique(some, dim=0, return_inverse=True, return_counts=True)
+            made = torch.zeros(len(cells), 64)
+            if reduce == "max":
+                return [made.scatter_reduce(0, place[:, None].expand_as(rows), rows, "amax", include_self=False), cells]
+            return [made.index_add(0, place, rows) / counts[:, None], cells]
+
+        moved = megabytes(feats, coors, *[np.asarray(o.numpy()) for o in ours()])
+        return Contest(ours, {"torch unique(dim=0) + scatter": with_torch(formulation)}, moved)
+
+    return Case("dynamic_scatter", f"{reduce} of 120,000 points, 64 channels, 432 x 496 pillars", make)
+
+
+def segment_csr(reduce: str) -> Case:
+    def make(threads: int) -> Contest:
+        src = normal(29, 200_000, 64)
+        indptr = np.sort(np.random.default_rng(30).integers(0, 200_001, 50_001))
+        indptr[[0, -1]] = 0, 200_000
+        ours = session("autoware::SegmentCSR", {"src": src, "indptr": indptr}, threads, attributes={"reduce": reduce})
+        ts, ti = torch.from_numpy(src), torch.from_numpy(indptr)
+        rivals = {"torch segment_reduce": with_torch(
+            lambda: torch.segment_reduce(ts, reduce, offsets=ti, axis=0, initial=0 if reduce == "sum" else None).nan_to_num(0, 0, 0)
+        )}  # fmt: skip
+        return Contest(ours, rivals, megabytes(src, indptr) + 50_000 * 64 * 4)
+
+    return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
+
+
+def integers(most: int) -> np.ndarray:
+    return np.random.default_rng(31).integers(0, most, 500_000)
+
+
+def custom_unique(most: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = integers(most)
+        ours = session("autoware::CustomUnique", {"x": x}, threads, ["u", "i", "c", "n"])
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
+        built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
+        return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * megabytes(x),
+                       same=lambda a, b: all(np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
+
+    return Case("custom_unique", f"500,000 integers below {most:.0e}", make)
+
+
+def argsort(most: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = integers(most)
+        ours = session("autoware::Argsort", {"x": x}, threads)
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: torch.argsort(tx, stable=True))
+        return Contest(ours, {"torch argsort(stable)": theirs}, 2 * megabytes(x), tolerance=0)
+
+    return Case("argsort", f"500,000 integers below {most:.0e}", make)
+
+
+def select_and_pad() -> Case:
+    def make(threads: int) -> Contest:
+        feat, invalid = normal(32, 6, 40_000, 256), normal(33, 256)
+        flags = (np.random.default_rng(34).random(40_000) < 0.2).astype(np.int32)
+        ours = session("::SelectAndPadPlugin", {"feat": feat, "flags": flags, "invalid": invalid}, threads,
+                       attributes={"P": 10_000})  # fmt: skip
+        tf, tg, tv = (torch.from_numpy(t) for t in (feat, flags, invalid))
+
+        def formulation() -> torch.Tensor:
+            some = tf[:, tg.nonzero().squeeze(1)[:10_000]]
+            return torch.cat([some, tv.expand(6, 10_000 - some.shape[1], 256)], 1)
+
+        return Contest(ours, {"torch index + cat": with_torch(formulation)}, 2 * 6 * 10_000 * 256 * 4)
+
+    return Case("select_and_pad", "10,000 of 40,000 rows, 6 x 256 channels", make)
+
+
+CASES = [
+    hard_voxelize(),
+    dynamic_voxelize(),
+    voxel_generator(),
+    dynamic_scatter("max"),
+    dynamic_scatter("mean"),
+    segment_csr("sum"),
+    segment_csr("max"),
+    custom_unique(100_000),
+    custom_unique(2**62),
+    argsort(100_000),
+    argsort(2**62),
+    select_and_pad(),
+]

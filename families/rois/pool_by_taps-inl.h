@@ -1,0 +1,124 @@
+// Pooling of regions whose bins are sums of weighted pixels, whatever these are: they are found once, and serve all
+// blocks of channels. Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_
+#undef POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_
+#else
+#define POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_
+#endif
+
+#include <algorithm>
+#include <span>
+
+#include "families/rois/pool_by_blocks-inl.h"
+#include "families/rois/roi_grid.h"
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The taps of rois that are kept at a time, so that all blocks use them. A roi of more finds them anew for each block.
+constexpr int64_t kKeptTaps = 4 << 20;
+
+// Sums the taps of a roi's bins, of which bin b's end before ends[b], in kBlocks blocks.
+template <int64_t kBlocks>
+void SumKeptTaps(const Tap* taps, const int32_t* ends, int64_t bins, const float* block, int64_t block_stride,
+                 float* tile) {
+  const Tap* tap = taps;
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    BlockSum sums[kBlocks];
+    for (BlockSum& sum : sums) sum.Fill(0);
+    for (const Tap* const end = taps + ends[bin]; tap < end; ++tap) {
+      const float* const pixel = block + static_cast<int64_t>(tap->index) * kBlockChannels;
+      for (int64_t b = 0; b < kBlocks; ++b) sums[b].Add(pixel + b * block_stride, tap->weight);
+    }
+    for (int64_t b = 0; b < kBlocks; ++b) sums[b].Store(1.0f, tile + (b * bins + bin) * kBlockChannels);
+  }
+}
+
+template <class Roi>
+void SumTapsAsFound(const Roi& roi, int64_t bins, const float* block, float* tile) {
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    BlockSum sum;
+    sum.Fill(0);
+    roi.ForEachTap(bin, [&](const Tap& tap) HWY_ATTR {
+      sum.Add(block + static_cast<int64_t>(tap.index) * kBlockChannels, tap.weight);
+    });
+    sum.Store(1.0f, tile + bin * kBlockChannels);
+  }
+}
+
+/// Pools `count` rois to output [count, channels, bins]. place_of(r) is the RoiPlace of roi r; roi_of(r) makes a roi:
+///  - TapsBound() is the most taps that a bin of it can have;
+///  - ForEachTap(bin, add) calls add(Tap) for each of a bin's.
+template <class T, class Place, class RoiOf>
+Status PoolByTaps(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                  int64_t bins, const Place& place_of, const RoiOf& roi_of, T* output) {
+  if (count * channels * bins == 0) return Status::Ok();
+  POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
+  const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
+  if (!order) return Internal("out of memory: ", count, " rois");
+  const auto room_for = [&](int64_t r) {  // in taps, at most kKeptTaps + 1
+    const double bound = roi_of(r).TapsBound() * static_cast<double>(bins);
+    return static_cast<int64_t>(std::min(bound, static_cast<double>(kKeptTaps + 1)));
+  };
+  int64_t room = 0;
+  for (int64_t r = 0; r < count; ++r) {
+    order[r] = place_of(r);
+    room = std::min(kKeptTaps, room + room_for(r));
+  }
+  std::sort(order.data(), order.data() + count);
+  const Scratch<Tap> taps = context.Allocate<Tap>(room);
+  const Scratch<int32_t> ends = context.Allocate<int32_t>(count * bins);
+  const Scratch<int64_t> starts = context.Allocate<int64_t>(count);
+  if (!taps || !ends || !starts) return Internal("out of memory: taps of ", count, " rois");
+
+  // As many rois as there is room for, unless they are there from the blocks before.
+  int64_t ready_first = 0, ready_last = 0;
+  const auto prepare = [&](int64_t first, int64_t last) {
+    if (first == ready_first && ready_last > first) return ready_last;
+    int64_t used = 0, stop = first;
+    for (; stop < last; ++stop) {
+      const int64_t needed = room_for(order[stop].roi);
+      const bool alone = needed > kKeptTaps;  // -1: has no place
+      if (!alone && used + needed > room) break;
+      starts[stop] = alone ? -1 : used;
+      used += alone ? 0 : needed;
+    }
+    context.ParallelFor(stop - first, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = first + begin; i < first + end; ++i) {
+        if (starts[i] < 0) continue;
+        const auto roi = roi_of(order[i].roi);
+        Tap* const to = taps.data() + starts[i];
+        int32_t found = 0;
+        for (int64_t bin = 0; bin < bins; ++bin) {
+          roi.ForEachTap(bin, [&](const Tap& tap) { to[found++] = tap; });
+          ends[i * bins + bin] = found;
+        }
+      }
+    });
+    ready_first = first;
+    return ready_last = stop;
+  };
+  const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
+    if (starts[i] < 0) {
+      for (int64_t b = 0; b < together; ++b) {
+        SumTapsAsFound(roi_of(order[i].roi), bins, pixels + b * stride, tile + b * bins * kBlockChannels);
+      }
+      return;
+    }
+    (together == 1 ? SumKeptTaps<1> : SumKeptTaps<kPooledBlocks>)(taps.data() + starts[i], ends.data() + i * bins, bins,
+                                                                  pixels, stride, tile);
+  };
+  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, true, prepare, pool,
+                      output);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,242 @@
+// The products of a sparse convolution: rows of features that pairs gather, times the filter's matrix of their offset.
+// Nothing is copied together: the multiplication reads the rows where they lie. Compiled once per instruction set;
+// include it from a kernel file.
+#if defined(POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_
+#undef POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_
+#else
+#define POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "families/sparse/activation.h"
+#include "hwy/cache_control.h"
+#include "kernels/cpu/gemm-inl.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/widen-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Outputs whose sums a task keeps, at most: many enough that few groups of pairs are not full, few enough for L2.
+constexpr int64_t kMostSparseRows = 1024;
+
+/// The filter's matrices, [offset][panel][channel][width of a panel].
+struct SparseFilters {
+  int64_t offsets, channels, outputs;
+  int vectors;  // of a panel: as many as waste the fewest lanes
+  const float* packed = nullptr;
+
+  SparseFilters(int64_t num_offsets, int64_t num_channels, int64_t num_outputs)
+      : offsets(num_offsets), channels(num_channels), outputs(num_outputs), vectors(1) {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(GemmTag()));
+    const auto wasted = [&](int v) { return (outputs + v * lanes - 1) / (v * lanes) * v * lanes - outputs; };
+    for (int v = 2; v <= kGemmVectors; v *= 2) {
+      if (wasted(v) < wasted(vectors) + 2 * lanes) vectors = v;
+    }
+  }
+  int64_t panel() const { return vectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
+  int64_t panels() const { return (outputs + panel() - 1) / panel(); }
+  /// Of a row of sums.
+  int64_t stride() const { return panels() * panel(); }
+  const float* Of(int64_t offset) const { return packed + offset * channels * stride(); }
+};
+
+/// Packs filters[outputs][offsets][channels]; `to` has offsets * channels * stride() floats.
+template <class T>
+void PackSparseFilters(const Context& context, const T* filters, SparseFilters* packed, float* to) {
+  const SparseFilters& f = *packed;
+  packed->packed = to;
+  context.ParallelFor(f.offsets * f.panels(), GrainFor(static_cast<double>(f.channels * f.panel())),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t item = begin; item < end; ++item) {
+                          const T* const from = filters + item / f.panels() * f.channels;
+                          const auto fill = [&](int64_t o, float* at, int64_t stride) {
+                            const T* const row = from + o * f.offsets * f.channels;
+                            for (int64_t c = 0; c < f.channels; ++c) at[c * stride] = ToFloat(row[c]);
+                          };
+                          PackPanel(item % f.panels() * f.panel(), f.outputs, f.channels, fill,
+                                    to + item * f.channels * f.panel(), f.panel());
+                        }
+                      });
+}
+
+/// Pairs of one offset, in groups of kGemmRows that name no output twice.
+class PairGroups {
+ public:
+  static constexpr int64_t kCapacity = kMostSparseRows + 2 * kGemmRows;
+  static constexpr int32_t kNone = -1;
+
+  PairGroups() { std::fill_n(last_group_, kMostSparseRows, -1); }
+
+  bool full() const { return count_ + 2 * kGemmRows > kCapacity; }
+  /// Row `in` of the features feeds the task's output number `out`. Not when full.
+  void Add(int32_t in, int32_t out) {
+    if (last_group_[out] == group_ + count_ / kGemmRows) Close();
+    last_group_[out] = group_ + count_ / kGemmRows;
+    in_[count_] = in;
+    out_[count_++] = out;
+  }
+  /// Fills up the last group with pairs of none.
+  void Close() {
+    for (; count_ % kGemmRows != 0; ++count_) in_[count_] = out_[count_] = kNone;
+  }
+  /// After Close.
+  void Clear() {
+    group_ += count_ / kGemmRows;
+    count_ = 0;
+  }
+  int64_t count() const { return count_; }
+  int32_t in(int64_t i) const { return in_[i]; }
+  int32_t out(int64_t i) const { return out_[i]; }
+  /// Asks for the rows of the group that begins at `i`.
+  HWY_INLINE void Prefetch(int64_t i, const float* features, int64_t channels, int64_t depth) const {
+    for (int64_t r = i; r < i + kGemmRows; ++r) {
+      if (in_[r] == kNone) return;
+      const float* const row = features + in_[r] * channels;
+      for (int64_t c = 0; c < depth; c += 16) hwy::Prefetch(row + c);
+    }
+  }
+
+ private:
+  int64_t count_ = 0, group_ = 0;  // groups before those that are kept
+  int64_t last_group_[kMostSparseRows];
+  int32_t in_[kCapacity], out_[kCapacity];
+};
+
+// sums[out] += features[in] * the matrix of one offset, for all groups. Pairs of none have the row `zeros`, of
+// kGemmDepthBlock channels, and the sums `spare`.
+template <int kVectors>
+HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
+                                   const float* features, const float* zeros, float* sums, float* spare) {
+  const int64_t panel = filters.panel(), stride = filters.stride(), channels = filters.channels;
+  for (int64_t p = 0; p < filters.panels(); ++p) {
+    for (int64_t first = 0; first < channels; first += kGemmDepthBlock) {
+      const int64_t depth = std::min(kGemmDepthBlock, channels - first);
+      const float* const weights = filters.Of(offset) + (p * channels + first) * panel;
+      for (int64_t g = 0; g < groups.count(); g += kGemmRows) {
+        const float* rows[kGemmRows];
+        float* to[kGemmRows];
+        if (g + kGemmRows < groups.count()) groups.Prefetch(g + kGemmRows, features + first, channels, depth);
+        for (int r = 0; r < kGemmRows; ++r) {
+          const int32_t in = groups.in(g + r), out = groups.out(g + r);
+          rows[r] = in == PairGroups::kNone ? zeros : features + in * channels + first;
+          to[r] = (out == PairGroups::kNone ? spare : sums + out * stride) + p * panel;
+        }
+        GemmMicro<kVectors>([&rows](int r, int64_t k) { return rows[r][k]; }, depth, weights,
+                            [&to](int r) { return to[r]; });
+      }
+    }
+  }
+}
+
+inline void MultiplyGroups(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
+                           const float* features, const float* zeros, float* sums, float* spare) {
+  switch (filters.vectors) {
+    case 1: return MultiplyGroupsBy<1>(filters, offset, groups, features, zeros, sums, spare);
+    case 2: return MultiplyGroupsBy<2>(filters, offset, groups, features, zeros, sums, spare);
+    default: return MultiplyGroupsBy<kGemmVectors>(filters, offset, groups, features, zeros, sums, spare);
+  }
+}
+
+/// The activation of a row of sums. `bias` has as many numbers as the row, or is null.
+template <class T>
+void FinishSparseRow(const float* sums, const float* bias, int64_t count, const ActivationRule& activation, T* to) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float lane[hn::MaxLanes(d)];
+  for (int64_t i = 0; i < count; i += lanes) {
+    auto x = hn::LoadU(d, sums + i);  // rows of sums are whole vectors
+    if (bias != nullptr) x = hn::Add(x, hn::LoadU(d, bias + i));
+    if (activation.type == SparseActivation::kRelu) {
+      x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+    } else if (activation.type == SparseActivation::kLeakyRelu) {
+      x = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, activation.alpha)), x);
+    } else if (activation.type == SparseActivation::kSigmoid) {
+      hn::Store(x, d, lane);
+      for (int64_t j = 0; j < lanes; ++j) lane[j] = activation(lane[j]);
+      x = hn::Load(d, lane);
+    }
+    if (i + lanes <= count) {
+      StoreFloat(x, d, to + i);
+    } else {
+      StoreFloatN(x, d, to + i, static_cast<size_t>(count - i));
+    }
+  }
+}
+
+/// Outputs are made in blocks of as many rows.
+inline int64_t SparseBlockRows(int64_t outputs) {
+  constexpr int64_t kMostSums = int64_t{1} << 16;  // floats: 256 KiB
+  return std::clamp(kMostSums / std::max<int64_t>(outputs, 1), int64_t{8}, kMostSparseRows);
+}
+
+/// out[o] = activation(sum over pairs (in, o) of offset f of filters[:, f] · features[in] + bias), f rising.
+/// `for_pairs(f, block, add)` calls add(in, o - first output of the block) for the pairs of one offset that feed
+/// outputs of a block of SparseBlockRows(); they were checked.
+template <class T, class ForPairs>
+Status GatheredProduct(const Context& context, const Tensor<const T, 2>& features, const T* filters, int64_t offsets,
+                       const T* bias, const ActivationRule& activation, const ForPairs& for_pairs,
+                       const Tensor<T, 2>& out) {
+  constexpr bool kWiden = !std::is_same_v<T, float>;
+  const int64_t channels = features.dim(1), outputs = out.dim(1), rows = out.dim(0);
+  SparseFilters packed(offsets, channels, outputs);
+  const int64_t stride = packed.stride(), block_rows = SparseBlockRows(outputs);
+  const int64_t blocks = (rows + block_rows - 1) / block_rows, per_task = (block_rows + 1) * stride;
+  const Scratch<float> weights = context.Allocate<float>(offsets * channels * stride);
+  const Scratch<float> widened = context.Allocate<float>(kWiden ? features.size() : 0);
+  const Scratch<float> biases = context.Allocate<float>(stride), zeros = context.Allocate<float>(kGemmDepthBlock);
+  const int64_t tasks = Context::NumTasks(blocks, 1);
+  const Scratch<float> sums = context.Allocate<float>(tasks * per_task);
+  const Scratch<PairGroups> groups = context.Allocate<PairGroups>(tasks);
+  if (!weights || !widened || !biases || !zeros || !sums || !groups) {
+    return Internal("out of memory: scratch for ", rows, " outputs of ", outputs, " channels");
+  }
+  PackSparseFilters(context, filters, &packed, weights.data());
+  const float* from = reinterpret_cast<const float*>(features.data());
+  if constexpr (kWiden) {
+    context.ParallelFor(features.dim(0), GrainFor(static_cast<double>(channels)), [&](int64_t begin, int64_t end) {
+      WidenRow(features.data() + begin * channels, (end - begin) * channels, widened.data() + begin * channels);
+    });
+    from = widened.data();
+  }
+  std::fill_n(zeros.data(), kGemmDepthBlock, 0.0f);
+  std::fill_n(biases.data(), stride, 0.0f);
+  for (int64_t k = 0; bias != nullptr && k < outputs; ++k) biases[k] = ToFloat(bias[k]);
+
+  context.ParallelFor(blocks, 1, [&](int64_t task, int64_t begin, int64_t end) {
+    PairGroups& mine = *new (groups.data() + task) PairGroups;
+    float *const to = sums.data() + task * per_task, *const spare = to + block_rows * stride;
+    std::fill_n(spare, stride, 0.0f);
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * block_rows, size = std::min(block_rows, rows - first);
+      std::fill_n(to, size * stride, 0.0f);
+      for (int64_t f = 0; f < offsets; ++f) {
+        const auto multiply = [&] {
+          mine.Close();
+          MultiplyGroups(packed, f, mine, from, zeros.data(), to, spare);
+          mine.Clear();
+        };
+        for_pairs(f, block, [&](int32_t in, int32_t o) {
+          if (mine.full()) multiply();
+          mine.Add(in, o);
+        });
+        multiply();
+      }
+      for (int64_t o = 0; o < size; ++o) {
+        FinishSparseRow(to + o * stride, bias != nullptr ? biases.data() : nullptr, outputs, activation,
+                        out.data() + (first + o) * outputs);
+      }
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

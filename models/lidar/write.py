@@ -1,0 +1,81 @@
+"""Writes detectors of LiDAR sweeps as ONNX, with random weights.
+
+pointpillars.onnx           points f32[n, 4] -> detections f32[k, 9]; polyop's nodes
+pointpillars_plugins.onnx   the same with points f32[1, n, 4], num_points i32[1]; VoxelGeneratorPlugin, PillarScatterPlugin
+second.onnx                 points f32[n, 4] -> detections; sparse convolutions as autoware's nodes
+
+python models/lidar/write.py FOLDER [--small]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import onnx
+import pointpillars
+import second
+import torch
+
+import polyop
+
+OUTPUTS = ["detections"]
+PLUGINS = {"VoxelGeneratorPlugin": "VoxelGeneratorPlugin", "PillarScatter": "PillarScatterPlugin"}
+
+
+def name_plugins(path: Path) -> None:
+    """As other exporters do: TensorRT's plugins stand in files without a domain."""
+    model = onnx.load(path)
+    for node in model.graph.node:
+        if node.op_type in PLUGINS:
+            node.domain, node.op_type = "", PLUGINS[node.op_type]
+    onnx.save(model, path)
+
+
+def example(config: pointpillars.Config | second.Config, count: int = 500) -> torch.Tensor:
+    """Points within the range."""
+    low, high = torch.tensor(config.range).view(2, 3)
+    places = low + (high - low) * torch.rand(count, 3, generator=torch.Generator().manual_seed(0))
+    return torch.cat([places, torch.full((count, 1), 0.5)], 1)
+
+
+def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path, Path]:
+    """Both forms, of the same weights."""
+    first, second_form = folder / "pointpillars.onnx", folder / "pointpillars_plugins.onnx"
+    points = example(config)
+    polyop.export(
+        pointpillars.PointPillars(config), (points,), first, input_names=["points"], output_names=OUTPUTS,
+        dynamic={"points": {0: "n"}},
+    )  # fmt: skip
+    polyop.export(
+        pointpillars.PluginPointPillars(config), (points[None], torch.tensor([len(points)], dtype=torch.int32)),
+        second_form, input_names=["points", "num_points"], output_names=OUTPUTS, dynamic={"points": {1: "n"}},
+    )  # fmt: skip
+    name_plugins(second_form)
+    return first, second_form
+
+
+def write_second(folder: Path, config: second.Config) -> Path:
+    path = folder / "second.onnx"
+    polyop.export(
+        second.Second(config), (example(config),), path, input_names=["points"], output_names=OUTPUTS,
+        dynamic={"points": {0: "n"}},
+    )  # fmt: skip
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Writes detectors of LiDAR sweeps as ONNX.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--small", action="store_true", help="a small range and thin networks")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    one, other = pointpillars.Config(), second.Config()
+    if options.small:
+        one, other = one.small(), other.small()
+    for path in (*write_pointpillars(options.folder, one), write_second(options.folder, other)):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

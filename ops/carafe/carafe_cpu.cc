@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/carafe/carafe_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/simd.h"
+#include "ops/carafe/carafe.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kRun =
+    64;  // output pixels of a row, at most, whose masks are gathered before the channels are visited
+
+// The window around a pixel, without what lies outside of the picture.
+struct Window {
+  int64_t middle, first, last;
+
+  static Window Around(int64_t middle, int64_t half, int64_t extent) {
+    return {middle, std::max<int64_t>(middle - half, 0), std::min(middle + half + 1, extent)};
+  }
+};
+
+template <class T>
+Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> features, Tensor<const T, 4> masks,
+                 Tensor<T, 4> output) {
+  const int64_t height = features.dim(2), width = features.dim(3), pixels = height * width;
+  const int64_t out_height = output.dim(2), out_width = output.dim(3), out_pixels = out_height * out_width;
+  const int64_t pictures = features.dim(0) * op.group_size, channels = features.dim(1) / op.group_size;
+  const int64_t scale = static_cast<int64_t>(op.scale_factor), kernel = op.kernel_size, half = kernel / 2;
+  const int64_t taps = kernel * kernel, run = std::clamp<int64_t>(4096 / taps, 4, kRun);
+  const int64_t runs = (out_width + run - 1) / run, items = pictures * out_height * runs;
+  const int64_t blocks = ChannelBlocks::BlocksFor(channels);
+  const int64_t grain = GrainFor(static_cast<double>(run * taps * blocks * kBlockVectors) * 0.5);
+  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(pictures, channels, pixels));
+  const Scratch<float> weights = context.Allocate<float>(Context::NumTasks(items, grain) * run * taps);
+  if (!copy || !weights) return Internal("out of memory: a copy of ", ToString(features.shape()));
+  const ChannelBlocks groups = ToChannelBlocks(context, features.data(), pictures, channels, pixels, copy.data());
+
+  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
+    float* const weight = weights.data() + task * run * taps;  // [run][taps]
+    HWY_ALIGN float tile[kRun * kBlockChannels];
+    Window columns[kRun];
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t picture = item / runs / out_height, row = item / runs % out_height, first = item % runs * run;
+      const int64_t count = std::min(run, out_width - first), out = row * out_width + first;
+      const Window rows = Window::Around(row / scale, half, height);
+      for (int64_t t = 0; t < taps; ++t) {
+        const T* const mask = masks.data() + (picture * taps + t) * out_pixels + out;
+        for (int64_t i = 0; i < count; ++i) weight[i * taps + t] = ToFloat(mask[i]);
+      }
+      for (int64_t i = 0; i < count; ++i) columns[i] = Window::Around((first + i) / scale, half, width);
+      for (int64_t b = 0; b < blocks; ++b) {
+        const float* const block = groups.Block(picture, b);
+        for (int64_t i = 0; i < count; ++i) {
+          const Window& across = columns[i];
+          BlockSum sum;
+          sum.Fill(0);
+          for (int64_t y = rows.first; y < rows.last; ++y) {
+            const float* const pixel = block + y * width * kBlockChannels;
+            const float* const w = weight + i * taps + (y - rows.middle + half) * kernel - across.middle + half;
+            for (int64_t x = across.first; x < across.last; ++x) sum.Add(pixel + x * kBlockChannels, w[x]);
+          }
+          sum.Store(1.0f, tile + i * kBlockChannels);
+        }
+        const int64_t channel = b * kBlockChannels;
+        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), out_pixels,
+                      output.data() + (picture * channels + channel) * out_pixels + out);
+      }
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(Carafe, CarafeF32, CarafeCpu<float>);
+POLYOP_CPU_KERNEL(Carafe, CarafeF16, CarafeCpu<Half>);
+POLYOP_CPU_KERNEL(Carafe, CarafeBF16, CarafeCpu<BFloat16>);
+}  // namespace polyop
+#endif

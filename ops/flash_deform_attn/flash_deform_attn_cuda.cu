@@ -1,0 +1,39 @@
+#include "families/deform_attn/deform_attn_cuda.h"
+#include "ops/flash_deform_attn/flash_deform_attn.h"
+
+namespace polyop {
+namespace {
+
+// Samples of rows that hold a head's locations, then its logits.
+template <class T, class I>
+struct RowSamples {
+  using Common = SoftmaxOfLogits;
+  AttnLevelsCuda<I> levels;
+  const T* row;
+  int64_t points, samples;
+
+  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(row + (pair * 3 + 2) * samples, samples); }
+  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common& common) const {
+    const T* const mine = row + pair * 3 * samples;
+    return levels.SampleAtLocation(s / points, mine + 2 * s, common.Weight(mine[2 * samples + s]));
+  }
+};
+
+template <class T, class I>
+Status FlashDeformAttnCuda(const FlashDeformAttn& op, const CudaContext& cuda, Tensor<const T, 4> value,
+                           Tensor<const I, 2> shapes, Tensor<const I, 1> starts, Tensor<const T, 4> loc_attn,
+                           Tensor<T, 3> output) {
+  const RowSamples<T, I> found{
+      {shapes.data(), starts.data(), value.dim(1)}, loc_attn.data(), op.points, starts.dim(0) * op.points};
+  return DeformAttnCuda(cuda, value, loc_attn.dim(1), found, output.data());
+}
+
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF32I32, FlashDeformAttnCuda<float, int32_t>);
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF32I64, FlashDeformAttnCuda<float, int64_t>);
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF16I32, FlashDeformAttnCuda<Half, int32_t>);
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF16I64, FlashDeformAttnCuda<Half, int64_t>);
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I32, FlashDeformAttnCuda<BFloat16, int32_t>);
+POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I64, FlashDeformAttnCuda<BFloat16, int64_t>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,54 @@
+#include "ops/get_indice_pairs/get_indice_pairs.h"
+
+#include "families/sparse/sparse_test.h"
+#include "testing/alignment.h"
+
+namespace polyop::testing {
+namespace {
+
+using Op = GetIndicePairs;
+
+TEST(GetIndicePairs, ListsThePairsOfEachOffset) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(LineOf<Op>(6, 3, 2, 1), {Line({5, 1, 3})}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2}));
+  // Inputs, then outputs, of the three offsets: i = 2 o - 1 + r.
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{1, 2, -1, -1, -1, -1, 1, 2, 0, 1, 2, -1, -1, -1, -1, 0, 1, 2}));
+  EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{2, 0, 3}));
+  EXPECT_EQ(out[3].ToDoubles(), (std::vector<double>{3}));
+}
+
+TEST(GetIndicePairs, SubmanifoldCountsTheFirstHalfAlone) {
+  Op op = LineOf<Op>(6, 3, 1, 0);
+  op.subm = true;
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(op, {Line({3, 1, 2})}, &out).ok());
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{2, 1, -1, 0, 1, 2, 0, 2, -1, 0, 2, -1, 0, 1, 2, 2, 1, -1}));
+  EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{2, 0, 0}));
+}
+
+TEST(GetIndicePairs, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < Rounds(120); ++round) {
+    const Op op = RandomRule<Op>(rng);
+    const int64_t count = rng() % 5 == 0 ? rng() % 700 : rng() % 60;
+    SCOPED_TRACE(Concat("round ", round, ": ", count, " voxels"));
+    ExpectMatchesReference(op, {VoxelsOf(op, count, rng() % 2 ? DType::kI32 : DType::kI64, rng)});
+  }
+}
+
+TEST(GetIndicePairs, SameAtAnyAlignment) {
+  std::mt19937 rng(4);
+  Op op;
+  op.subm = true;
+  ExpectSameAtAnyAlignment(op, {VoxelsOf(op, 200, DType::kI32, rng)});
+}
+
+TEST(GetIndicePairsErrors, SayWhatIsWrong) {
+  ExpectError(Op{}, {HostTensor::Of(DType::kI64, {2, 4}, {0, 1, 1, 1, 0, 0, -2, 0})},
+              {"'indices': row 1 is (0, 0, -2, 0)", "grids of 8 x 8 x 8"});
+  ExpectAttributeError(*FindOp(Op::kName), {{"batch_size", AttrValue::Int(0)}}, {"'batch_size' is 0"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

@@ -1,0 +1,112 @@
+#include "ops/indice_conv/indice_conv.h"
+
+#include "testing/alignment.h"
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+struct Sizes {
+  int64_t rows, channels, filters, columns, outputs, offsets;
+};
+
+// Pairs that may come twice, and columns behind the counts that nobody may look at.
+std::vector<HostTensor> Inputs(const IndiceConv& op, const Sizes& s, DType type, DType index, std::mt19937& rng) {
+  HostTensor pairs = HostTensor::Full(index, {2, s.offsets, s.columns}, -9), counts(index, {s.offsets});
+  for (int64_t f = 0; f < s.offsets; ++f) {
+    counts.set(f,
+               s.rows == 0 || s.outputs == 0 ? 0.0 : static_cast<double>(rng() % static_cast<uint64_t>(s.columns + 1)));
+  }
+  for (int64_t f = 0; f < s.offsets; ++f) {
+    const double count = counts.at(op.is_subm && f > s.offsets / 2 ? s.offsets - 1 - f : f);
+    for (int64_t j = 0; j < count; ++j) {
+      pairs.set(f * s.columns + j, static_cast<double>(rng() % static_cast<uint64_t>(s.rows)));
+      pairs.set((s.offsets + f) * s.columns + j, static_cast<double>(rng() % static_cast<uint64_t>(s.outputs)));
+    }
+  }
+  return {HostTensor::Uniform(type, {s.rows, s.channels}, rng),
+          HostTensor::Uniform(type, {s.filters, 1, s.offsets, 1, s.channels}, rng), pairs, counts,
+          HostTensor::Full(index, {}, static_cast<double>(s.outputs))};
+}
+
+class IndiceConvRandom : public ::testing::TestWithParam<DType> {};
+
+TEST_P(IndiceConvRandom, MatchesReference) {
+  std::mt19937 rng(1);
+  Tolerance tolerance = ToleranceFor(GetParam());
+  tolerance.absolute *= 10;  // sums of hundreds of products that cancel
+  for (int round = 0; round < Rounds(12); ++round) {
+    IndiceConv op;
+    op.is_subm = rng() % 2;
+    Sizes s{static_cast<int64_t>(rng() % 50),
+            static_cast<int64_t>(rng() % 40),
+            static_cast<int64_t>(rng() % 80),
+            static_cast<int64_t>(rng() % 60),
+            0,
+            static_cast<int64_t>(1 + rng() % 9)};
+    const int64_t most = op.is_subm ? s.rows : s.offsets * s.columns;
+    s.outputs = most == 0 ? 0 : static_cast<int64_t>(rng() % static_cast<uint64_t>(std::min<int64_t>(most, 90) + 1));
+    SCOPED_TRACE(Concat("round ", round, ": ", s.rows, " rows of ", s.channels, " channels, ", s.outputs,
+                        " outputs of ", s.filters));
+    ExpectMatchesReference(op, Inputs(op, s, GetParam(), rng() % 2 ? DType::kI32 : DType::kI64, rng), tolerance);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, IndiceConvRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(IndiceConv, ManyBlocksOfOutputs) {
+  std::mt19937 rng(2);
+  const IndiceConv op;
+  const Sizes sizes{900, 20, 130, 700, 1100, 2};
+  ExpectMatchesReference(op, Inputs(op, sizes, DType::kF32, DType::kI32, rng));
+}
+
+TEST(IndiceConv, SubmanifoldMirrorsCountsAndAddsTheCentre) {
+  IndiceConv op;
+  op.is_subm = true;
+  std::vector<HostTensor> out;
+  const HostTensor pairs = HostTensor::Of(DType::kI32, {2, 3, 2}, {0, -1, 5, 5, 1, -1, 1, -1, 5, 5, 0, -1});
+  ASSERT_TRUE(testing::Run(op,
+                           {HostTensor::Of(DType::kF32, {2, 1}, {1, 10}),
+                            HostTensor::Of(DType::kF32, {1, 1, 1, 3, 1}, {2, 3, 5}), pairs,
+                            HostTensor::Of(DType::kI32, {3}, {1, 0, 0}), HostTensor::Full(DType::kI32, {1}, 2)},
+                           &out)
+                  .ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{3 + 50, 30 + 2}));
+}
+
+TEST(IndiceConv, SameAtAnyAlignment) {
+  std::mt19937 rng(4);
+  const IndiceConv op;
+  ExpectSameAtAnyAlignment(op, Inputs(op, {300, 33, 35, 200, 400, 3}, DType::kF32, DType::kI32, rng));
+}
+
+TEST(IndiceConvErrors, SayWhatIsWrong) {
+  std::mt19937 rng(5);
+  IndiceConv op;
+  const std::vector<HostTensor> good = Inputs(op, {4, 3, 2, 5, 6, 3}, DType::kF32, DType::kI32, rng);
+  const auto error = [&](size_t input, const HostTensor& value, const std::vector<std::string>& parts) {
+    std::vector<HostTensor> inputs = good;
+    inputs[input] = value;
+    ExpectError(op, inputs, parts);
+  };
+  const HostTensor counts = HostTensor::Of(DType::kI32, {3}, {0, 6, 0});
+  error(3, counts, {"'indice_num_per_loc' gives offset 1 6 pairs, wanted a number in [0, 5]"});
+  error(3, HostTensor::Of(DType::kI32, {3}, {-1, 0, 0}), {"offset 0 -1 pairs"});
+  error(4, HostTensor::Full(DType::kI32, {}, 16), {"'num_act_out' is 16, wanted a number in [0, 15]"});
+  error(4, HostTensor::Full(DType::kI32, {}, -1), {"'num_act_out' is -1"});
+  std::vector<HostTensor> inputs = good;
+  inputs[2] = HostTensor::Full(DType::kI32, {2, 3, 5}, 4);
+  inputs[3] = HostTensor::Of(DType::kI32, {3}, {0, 0, 2});
+  ExpectError(op, inputs, {"'indice_pairs': pair 0 of offset 2 is (4, 4)", "4 inputs and one of 6 outputs"});
+  op.is_subm = true;  // offset 2 has the count of offset 0; there are no more outputs than rows
+  inputs[4] = HostTensor::Full(DType::kI32, {}, 4);
+  std::vector<HostTensor> out;
+  EXPECT_TRUE(testing::Run(op, inputs, &out).ok());
+  inputs[4] = HostTensor::Full(DType::kI32, {}, 5);
+  ExpectError(op, inputs, {"'num_act_out' is 5, wanted a number in [0, 4]"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

@@ -1,0 +1,101 @@
+"""Detectors from points to boxes, each one file: PyTorch, ONNX Runtime, OpenVINO, and engines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from test_main_line import HAS_PLUGINS, NO_ENGINE, build, plugins
+
+import polyop
+import polyop.openvino
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "lidar"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "scenes"))
+
+import pointpillars
+import scenes
+import second
+from write import write_pointpillars, write_second
+
+PILLARS, VOXELS = pointpillars.Config.small(), second.Config.small()
+
+
+@pytest.fixture(scope="module")
+def points() -> torch.Tensor:
+    """Those ahead, and some that lie outside of the range."""
+    sweep = scenes.street(steps=1000).points
+    return torch.from_numpy(sweep[sweep[:, 0] > -5])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """pointpillars.onnx, pointpillars_plugins.onnx and second.onnx."""
+    made = tmp_path_factory.mktemp("lidar")
+    write_pointpillars(made, PILLARS)
+    write_second(made, VOXELS)
+    return made
+
+
+def run(path: Path, **feeds: torch.Tensor) -> np.ndarray:
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    (detections,) = ort.InferenceSession(path, options).run(None, {n: t.numpy() for n, t in feeds.items()})
+    return detections
+
+
+def same(got: np.ndarray | torch.Tensor, want: np.ndarray | torch.Tensor) -> None:
+    """Rows by falling score; rows of no score are padding."""
+    got, want = (np.asarray(t)[np.asarray(t)[:, 8] > 0] for t in (got, want))
+    assert len(want) > 10
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "network"), [("pointpillars", pointpillars.PointPillars(PILLARS)), ("second", second.Second(VOXELS))],
+                         ids=["PointPillars", "SECOND"])  # fmt: skip
+def test_pytorch_onnxruntime_and_openvino(
+    name: str, network: torch.nn.Module, folder: Path, points: torch.Tensor
+) -> None:
+    core = polyop.openvino.core()
+    in_openvino = core.compile_model(folder / f"{name}.onnx", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for cloud in (points, points[::7].contiguous()):
+        with torch.no_grad():
+            want = network(cloud)
+        same(run(folder / f"{name}.onnx", points=cloud), want)
+        same(in_openvino({"points": cloud.numpy()})[0], want)
+
+
+def test_plugins_nodes_give_the_same_boxes(folder: Path, points: torch.Tensor) -> None:
+    plugin_file = folder / "pointpillars_plugins.onnx"
+    names = {node.op_type: node.domain for node in onnx.load(plugin_file).graph.node}
+    assert names["VoxelGeneratorPlugin"] == names["PillarScatterPlugin"] == ""
+    want = run(folder / "pointpillars.onnx", points=points)
+    behind = torch.full((300, 4), 1.0)  # the points that count
+    padded, count = torch.cat([points, behind])[None], torch.tensor([len(points)], dtype=torch.int32)
+    same(run(plugin_file, points=padded, num_points=count), want)
+    with torch.no_grad():
+        same(pointpillars.PluginPointPillars(PILLARS)(padded, count), want)
+
+
+def test_sparse_convolutions_are_autowares_nodes(folder: Path) -> None:
+    kinds = [f"{node.domain}::{node.op_type}" for node in onnx.load(folder / "second.onnx").graph.node]
+    assert kinds.count("autoware::ImplicitGemm") == 12
+    assert kinds.count("autoware::GetIndicePairsImplicitGemm") == 8  # layers of one indice_key share theirs
+
+
+def test_engines(folder: Path, program: str, not_run: Callable[[str], None]) -> None:
+    if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
+        return
+    shapes = "points=100x4:20000x4:60000x4"
+    assert plugins(build(program, folder / "pointpillars.onnx", "--shapes", shapes)) >= 3
+    assert plugins(build(program, folder / "second.onnx", "--shapes", shapes)) >= 20
+    padded = "points=1x100x4:1x20000x4:1x60000x4"
+    assert plugins(build(program, folder / "pointpillars_plugins.onnx", "--shapes", padded)) >= 3
