@@ -227,7 +227,9 @@ def test_deformable_attention(ops: ModuleType) -> None:
         [value, locations, weights],
         1e-3,
     )
-    agree(lambda v, at, w: multi_scale_deformable_attn_pytorch(v, shapes, at, w), want, [value, locations, weights], 1e-3)
+    agree(
+        lambda v, at, w: multi_scale_deformable_attn_pytorch(v, shapes, at, w), want, [value, locations, weights], 1e-3
+    )
     assert multi_scale_deformable_attn_pytorch.__module__.startswith("polyop.")
 
 
