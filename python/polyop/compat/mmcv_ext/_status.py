@@ -24,14 +24,12 @@ class Row(NamedTuple):
 
 
 def _provider(provided: Provided) -> str:
-    if missing := provided.missing():
-        return f"nothing: {missing[0]} is not in this build"
     return f"polyop: {', '.join(provided.operators)}" if provided.operators else "torch"
 
 
 def _devices(provided: Provided) -> str:
     if provided.missing():
-        return "-"
+        return "none: not in this build"
     if not provided.operators:
         return "any"
     has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -78,5 +76,7 @@ def markdown() -> str:
     """The part of the table that is the same in every build, for the documentation."""
     lines = ["| function | provided by | gradient | ONNX node |", "| --- | --- | --- | --- |"]
     for row in rows():
-        lines.append(f"| `{row.function}` | {row.provided_by} | {row.gradient} | {row.node} |")
-    return "\n".join(lines) + "\n"
+        gradient = ", ".join(f"`{name}`" if "_" in name else name for name in row.gradient.split(", "))
+        node = f"`{row.node}`" if row.node != "-" else row.node
+        lines.append(f"| `{row.function}` | {row.provided_by} | {gradient} | {node} |")
+    return "\n".join(lines)
