@@ -204,6 +204,20 @@ def test_deformable_convolutions(ops: ModuleType) -> None:
     )  # fmt: skip
 
 
+def test_offsets_of_more_pixels_than_the_output_has(ops: ModuleType) -> None:
+    """They are read one after the other, as by MMCV's kernel, which does not look at their size."""
+    input, weight = torch.randn(2, 4, 5, 6), torch.randn(6, 4, 3, 3)
+    offset, mask = torch.randn(2, 18, 10, 12), torch.rand(2, 9, 10, 12)
+
+    def want(offset: Tensor, mask: Tensor) -> Tensor:
+        read = [t.reshape(2, -1)[:, : c * 30].reshape(2, c, 5, 6) for t, c in ((offset, 18), (mask, 9))]
+        return torch.einsum("nckhw,ock->nohw", columns(input.double(), *read, 1), weight.double().flatten(2))
+
+    agree(lambda o, m: ops.modulated_deform_conv2d(input, o, m, weight, None, 1, 1), want, [offset, mask], 1e-3)
+    with pytest.raises(RuntimeError, match="'offset' has shape"):
+        ops.modulated_deform_conv2d(input, offset[..., :4, :4], mask, weight, None, 1, 1)
+
+
 def test_deformable_attention(ops: ModuleType) -> None:
     sizes = [(5, 4), (3, 2)]
     value, weights = torch.randn(2, 26, 3, 8), torch.rand(2, 7, 3, 2, 4)

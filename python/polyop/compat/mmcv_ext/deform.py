@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from polyop import functional
@@ -95,6 +96,15 @@ def deform_conv_backward_parameters(
     gradWeight.add_(gradients(forward, [gradWeight], gradOutput)[0], alpha=scale)
 
 
+def _as_read(values: Tensor, size: torch.Size) -> Tensor:
+    """Offsets or masks of more pixels than the output has, as MMCV's kernel reads them: a picture's numbers one after the
+    other, as if they were of the output's size. DyHead's layers were trained that way."""
+    count = values.shape[1] * size[0] * size[1]
+    if values.shape[2:] == size or values[0].numel() < count:
+        return values
+    return values.flatten(1)[:, :count].unflatten(1, (-1, *size)).contiguous()
+
+
 @provides("modulated_deform_conv2d")
 def modulated_deform_conv_forward(
     input: Tensor,
@@ -120,6 +130,7 @@ def modulated_deform_conv_forward(
     del ones, columns, kernel_h, kernel_w
     window = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
     given = bias if with_bias else None
+    offset, mask = (_as_read(t, output.shape[2:]) for t in (offset, mask))
     output.copy_(functional.modulated_deform_conv2d(input, offset, mask, weight, given, *window))
 
 
@@ -154,6 +165,7 @@ def modulated_deform_conv_backward(
     window = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
 
     def forward(features: Tensor, offsets: Tensor, masks: Tensor, weights: Tensor) -> Tensor:
+        offsets, masks = (_as_read(t, grad_output.shape[2:]) for t in (offsets, masks))
         return functional.modulated_deform_conv2d(features, offsets, masks, weights, None, *window)
 
     made = gradients(forward, [input, offset, mask, weight], grad_output)
