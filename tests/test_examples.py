@@ -49,6 +49,12 @@ def test_knn_query(tmp_path: Path) -> None:
     assert (tmp_path / "knn_clusters.png").stat().st_size > 20_000
 
 
+def test_point_clouds(tmp_path: Path) -> None:
+    said = run("point_clouds", tmp_path)
+    assert "-> 28 after NMS3D" in said
+    assert (tmp_path / "point_clouds.png").stat().st_size > 100_000
+
+
 @pytest.mark.slow
 def test_by_hand(building_folder: Path) -> None:
     said = run("by_hand", building_folder)

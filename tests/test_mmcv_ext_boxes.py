@@ -101,6 +101,16 @@ def test_box_iou_rotated(ops: ModuleType, mode: str) -> None:
     np.testing.assert_allclose(ops.box_iou_rotated(*flipped, mode, clockwise=False), want, atol=1e-9)
 
 
+def left(order: list[int], overlaps: np.ndarray, threshold: float, labels: torch.Tensor | None = None) -> list[int]:
+    """The boxes that stay: each one that no better one of its label overlaps by more than the threshold."""
+    kept: list[int] = []
+    for i in order:
+        rivals = [j for j in kept if labels is None or labels[i] == labels[j]]
+        if all(overlaps[i, j] <= threshold for j in rivals):
+            kept.append(i)
+    return kept
+
+
 def test_box_iou_quadri_and_nms_quadri(ops: ModuleType) -> None:
     boxes = torch.tensor(np.array([np.array(corners(b)).ravel() for b in turned(40, 3)]))
     backwards = boxes.view(-1, 4, 2).flip(1).reshape(-1, 8)
@@ -111,12 +121,7 @@ def test_box_iou_quadri_and_nms_quadri(ops: ModuleType) -> None:
     labels = torch.arange(40) % 3
     for of_labels in (None, labels):
         dets, kept = ops.nms_quadri(boxes, scores, 0.2, of_labels)
-        expected: list[int] = []
-        for i in scores.argsort(descending=True).tolist():
-            rivals = [j for j in expected if of_labels is None or labels[i] == labels[j]]
-            if all(want[i, j] <= 0.2 for j in rivals):
-                expected.append(i)
-        assert kept.tolist() == expected
+        assert kept.tolist() == left(scores.argsort(descending=True).tolist(), want, 0.2, of_labels)
         assert torch.equal(dets, torch.cat([boxes, scores[:, None]], 1)[kept])
 
 
@@ -124,15 +129,11 @@ def test_nms_rotated(ops: ModuleType) -> None:
     boxes = turned(60, 4).float()
     scores = torch.rand(60, generator=torch.Generator().manual_seed(1))
     polygons = [corners(b) for b in boxes.numpy()]
+    want = np.array([[iou(x, y) for y in polygons] for x in polygons])
     labels = torch.arange(60) % 2
     for of_labels in (None, labels):
         _, kept = ops.nms_rotated(boxes, scores, 0.3, of_labels)
-        expected: list[int] = []
-        for i in scores.argsort(descending=True).tolist():
-            rivals = [j for j in expected if of_labels is None or labels[i] == labels[j]]
-            if all(iou(polygons[i], polygons[j]) <= 0.3 for j in rivals):
-                expected.append(i)
-        assert kept.tolist() == expected
+        assert kept.tolist() == left(scores.argsort(descending=True).tolist(), want, 0.3, of_labels)
 
 
 def upright(count: int, seed: int) -> torch.Tensor:
@@ -177,14 +178,14 @@ def test_nms_of_all_kinds(ops: ModuleType) -> None:
     assert [m.tolist() for m in matched] == list(groups.values())
 
     soft, kept = ops.soft_nms(boxes, scores, 0.4, sigma=0.5, min_score=0.05, method="gaussian")
-    left, falling, want = list(range(80)), scores.double().numpy().copy(), []
-    while left:
-        best = max(left, key=lambda i: falling[i])
-        left.remove(best)
+    remaining, falling, want = list(range(80)), scores.double().numpy().copy(), []
+    while remaining:
+        best = max(remaining, key=lambda i: falling[i])
+        remaining.remove(best)
         want.append((best, falling[best]))
-        for i in left:
+        for i in remaining:
             falling[i] *= math.exp(-(table[i, best] ** 2) / 0.5)
-        left = [i for i in left if falling[i] >= 0.05]
+        remaining = [i for i in remaining if falling[i] >= 0.05]
     assert kept.tolist() == [i for i, _ in want]
     np.testing.assert_allclose(soft[:, 4], [s for _, s in want], rtol=1e-4)
 
@@ -200,17 +201,11 @@ def test_boxes_of_space(ops: ModuleType) -> None:
     own = shared.diagonal()
     flat = shared / (own[:, None] + own - shared)
     np.testing.assert_allclose(ops.boxes_iou3d(boxes, boxes), flat, atol=1e-4)
-    expected: list[int] = []
-    for i in scores.argsort(descending=True).tolist():
-        if all(flat[i, j] <= 0.2 for j in expected):
-            expected.append(i)
-    assert ops.nms3d(boxes, scores, 0.2).tolist() == expected
+    order = scores.argsort(descending=True).tolist()
+    assert ops.nms3d(boxes, scores, 0.2).tolist() == left(order, flat, 0.2)
     around = boxes[:, [0, 1, 0, 1]].double() + boxes[:, [3, 4, 3, 4]].double() / 2 * torch.tensor([-1, -1, 1, 1])
-    expected = []
-    for i in scores.argsort(descending=True).tolist():
-        if all(share(around[i].numpy(), around[j].numpy(), "iou", 0) <= 0.2 for j in expected):
-            expected.append(i)
-    assert ops.nms3d_normal(boxes, scores, 0.2).tolist() == expected
+    straight = np.array([[share(x, y, "iou", 0) for y in around.numpy()] for x in around.numpy()])
+    assert ops.nms3d_normal(boxes, scores, 0.2).tolist() == left(order, straight, 0.2)
 
 
 def nine_points(count: int, seed: int) -> np.ndarray:

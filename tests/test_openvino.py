@@ -210,8 +210,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "openvino.md"
 @pytest.mark.usefixtures("library")
 def test_the_page(program: str, tmp_path: Path) -> None:
     """Its Python and its commands, with the PATH's python3."""
-    made, _ = model(next(n for n in NODES if n.name == "mmcv::MMCVRoiAlign"))
+    made, feeds = model(next(n for n in NODES if n.name == "mmcv::MMCVRoiAlign"))
     onnx.save(made, tmp_path / "model.onnx")
+    np.savez(tmp_path / "inputs.npz", **feeds)
     blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (text,) = [text for kind, text in blocks if kind == "python"]
     subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)

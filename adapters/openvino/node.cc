@@ -16,17 +16,6 @@ std::shared_ptr<const void> Share(Params params) {
   return {params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }};
 }
 
-// OpenVINO's CPU plugin hands i64 tensors over as i32, and bool as u8: where no kernel takes the types, any is good
-// that does when these are widened.
-const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs) {
-  const Kernel* kernel = op.FindKernel(Device::kCpu, inputs);
-  if (kernel != nullptr) return kernel;
-  for (KnownInput& input : inputs) {
-    if (input.dtype && MayBeNarrowed(*input.dtype)) input.dtype.reset();
-  }
-  return op.FindKernel(Device::kCpu, inputs);
-}
-
 // A negative extent is an error as in a call.
 Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShape* shape) {
   *shape = ov::PartialShape(std::vector<ov::Dimension>());

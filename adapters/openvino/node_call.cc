@@ -62,16 +62,13 @@ class Inputs {
     for (size_t i = 0; i < inputs.size(); ++i) {
       inputs[i] = {views_[i].present, views_[i].dtype, views_[i].shape.rank()};
     }
-    if (op.FindKernel(Device::kCpu, inputs) != nullptr) return Status::Ok();
-    for (KnownInput& input : inputs) {
-      if (input.dtype && MayBeNarrowed(*input.dtype)) input.dtype.reset();
-    }
-    const Kernel* const kernel = op.FindKernel(Device::kCpu, inputs);
+    const Kernel* const kernel = FindKernel(op, std::move(inputs));
     if (kernel == nullptr) return Status::Ok();  // the call will tell
     const Signature& signature = *op.signatures[static_cast<size_t>(kernel->signature)].signature;
     for (size_t i = 0; i < views_.size(); ++i) {
       const size_t slot = std::min(i, static_cast<size_t>(signature.num_inputs()) - 1);
-      if (views_[i].present && !inputs[i].dtype) Widen(kernel->inputs[slot], &views_[i]);
+      if (views_[i].present && !signature.input(static_cast<int>(slot)).any_dtype)
+        Widen(kernel->inputs[slot], &views_[i]);
     }
     return Status::Ok();
   }
@@ -131,6 +128,19 @@ class Outputs : public OutputSource {
 };
 
 }  // namespace
+
+const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs) {
+  const Kernel* kernel = op.FindKernel(Device::kCpu, inputs);
+  std::vector<KnownInput> any = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::optional<DType>& dtype = inputs[i].dtype;
+    if (dtype != DType::kI32 && dtype != DType::kU8) continue;
+    dtype = dtype == DType::kI32 ? DType::kI64 : DType::kBool;
+    any[i].dtype.reset();
+  }
+  if (kernel == nullptr) kernel = op.FindKernel(Device::kCpu, inputs);
+  return kernel != nullptr ? kernel : op.FindKernel(Device::kCpu, any);
+}
 
 Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& present, const ov::TensorVector& inputs,
                 const std::vector<bool>& wanted, ov::TensorVector& outputs) {

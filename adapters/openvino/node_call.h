@@ -8,8 +8,9 @@
 
 namespace polyop::openvino {
 
-/// Types under which OpenVINO's CPU plugin hands over wider ones: i64 arrives as i32, bool as u8.
-inline bool MayBeNarrowed(DType dtype) { return dtype == DType::kI32 || dtype == DType::kU8; }
+/// The kernel for inputs as OpenVINO's CPU plugin hands them over, which makes i64 i32, and bool u8: where no kernel
+/// takes the types, one that does when these are what they were, or any that does when some are. Null if none does.
+const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs);
 
 /// Runs the operator on the threads of the caller's arena. `present` tells which of the operator's inputs the tensors
 /// are, `wanted` which of the outputs somebody reads.

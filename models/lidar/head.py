@@ -47,6 +47,17 @@ class AnchorHead(nn.Module):
         return best[kept]
 
 
+@torch.no_grad()
+def settle(network: nn.Module, points: Tensor) -> None:
+    """Gives every normalisation the statistics of a sweep, as training would: random weights alone let features fade."""
+    for module in network.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.momentum = 1.0
+    network.train()
+    network(points)
+    network.eval()
+
+
 def block(channels: int, out: int, layers: int, stride: int) -> nn.Sequential:
     """A convolution with a stride, and `layers` without."""
 

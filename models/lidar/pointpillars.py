@@ -49,7 +49,7 @@ class Network(nn.Module):
         c = config.channels
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.pillar = nn.Linear(10, c)  # with the normalisation of a trained network folded in
+            self.pillar = nn.Linear(10, c)
             widths = [c, 2 * c, 4 * c]
             self.down = nn.ModuleList(
                 block(before, out, layers, 2)

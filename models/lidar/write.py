@@ -10,14 +10,20 @@ python models/lidar/write.py FOLDER [--small]
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import onnx
 import pointpillars
 import second
 import torch
+from head import settle
 
 import polyop
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scenes"))
+
+import scenes
 
 OUTPUTS = ["detections"]
 PLUGINS = {"VoxelGeneratorPlugin": "VoxelGeneratorPlugin", "PillarScatter": "PillarScatterPlugin"}
@@ -32,6 +38,20 @@ def name_plugins(path: Path) -> None:
     onnx.save(model, path)
 
 
+def make_pointpillars(config: pointpillars.Config) -> tuple[pointpillars.PointPillars, pointpillars.PluginPointPillars]:
+    """Both forms, of the same weights."""
+    network, plugins = pointpillars.PointPillars(config), pointpillars.PluginPointPillars(config)
+    settle(network, torch.from_numpy(scenes.street(seed=1, steps=500).points))
+    plugins.load_state_dict(network.state_dict())
+    return network, plugins
+
+
+def make_second(config: second.Config) -> second.Second:
+    network = second.Second(config)
+    settle(network, torch.from_numpy(scenes.street(seed=1, steps=500).points))
+    return network
+
+
 def example(config: pointpillars.Config | second.Config, count: int = 500) -> torch.Tensor:
     """Points within the range."""
     low, high = torch.tensor(config.range).view(2, 3)
@@ -40,15 +60,16 @@ def example(config: pointpillars.Config | second.Config, count: int = 500) -> to
 
 
 def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path, Path]:
-    """Both forms, of the same weights."""
+    """Both forms."""
     first, second_form = folder / "pointpillars.onnx", folder / "pointpillars_plugins.onnx"
+    network, plugins = make_pointpillars(config)
     points = example(config)
     polyop.export(
-        pointpillars.PointPillars(config), (points,), first, input_names=["points"], output_names=OUTPUTS,
+        network, (points,), first, input_names=["points"], output_names=OUTPUTS,
         dynamic={"points": {0: "n"}},
     )  # fmt: skip
     polyop.export(
-        pointpillars.PluginPointPillars(config), (points[None], torch.tensor([len(points)], dtype=torch.int32)),
+        plugins, (points[None], torch.tensor([len(points)], dtype=torch.int32)),
         second_form, input_names=["points", "num_points"], output_names=OUTPUTS, dynamic={"points": {1: "n"}},
     )  # fmt: skip
     name_plugins(second_form)
@@ -58,7 +79,7 @@ def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path,
 def write_second(folder: Path, config: second.Config) -> Path:
     path = folder / "second.onnx"
     polyop.export(
-        second.Second(config), (example(config),), path, input_names=["points"], output_names=OUTPUTS,
+        make_second(config), (example(config),), path, input_names=["points"], output_names=OUTPUTS,
         dynamic={"points": {0: "n"}},
     )  # fmt: skip
     return path

@@ -22,6 +22,7 @@ from polyop.compat.mmcv_ext import (  # noqa: F401 - each takes its functions in
     sparse,
     synthesis,
     text,
+    turned_rois,
     voxels,
 )
 from polyop.compat.mmcv_ext._registry import FUNCTIONS
