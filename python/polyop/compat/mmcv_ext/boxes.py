@@ -12,8 +12,8 @@ from polyop.compat.mmcv_ext._registry import provides
 
 _ops = torch.ops.polyop
 
-# Pairs of polygons that are compared at once: their edges' products take some 2 KiB each.
-_PAIRS = 1 << 16
+# Pairs of polygons that are compared at once, and hulls found: their edges' products take some KiB each.
+_PAIRS = 1 << 14
 
 
 # ---- suppression -----------------------------------------------------------------------------------
@@ -137,25 +137,35 @@ def bbox_overlaps(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, ali
     )
 
 
+def _shares(first: _polygons.Polygons, second: _polygons.Polygons, aligned: bool, over_first: bool = False) -> Tensor:
+    """IoU, or the share of the first polygon, of N polygons and M: [N, M], aligned [N].
+
+    One without an area has 0 with every other. Pairs whose extents do not meet are not looked at.
+    """
+    own, other = _polygons.area(first), _polygons.area(second)
+    (low, high), (other_low, other_high) = ((p.start.amin(-2), p.start.amax(-2)) for p in (first, second))
+    if not aligned:
+        low, high, own = low[:, None], high[:, None], own[:, None]
+    near = ((low < other_high) & (other_low < high)).all(-1) & (own > 0) & (other > 0)
+    places = near.nonzero().unbind(1)
+    rows, columns = places[0], places[-1]
+    shares = torch.zeros_like(near, dtype=own.dtype)
+    parts = []
+    for some, others in zip(rows.split(_PAIRS), columns.split(_PAIRS), strict=True):
+        pair = (_polygons.Polygons(*(t[k] for t in p)) for p, k in ((first, some), (second, others)))
+        parts.append(_polygons.intersection(*pair))
+    if parts:
+        shared = torch.cat(parts)
+        of_first, of_second = own.flatten()[rows], other[columns]
+        shares[places] = shared / (of_first if over_first else of_first + of_second - shared)
+    return shares
+
+
 def _overlaps(
     polygons: Callable[[Tensor], _polygons.Polygons], a: Tensor, b: Tensor, aligned: bool, over_first: bool = False
 ) -> Tensor:
-    """IoU, or the share of the first polygon, of polygons that are made of a [N, …] and b [M, …]: [N, M], aligned [N].
-
-    One without an area has 0 with every other.
-    """
-    results = []
-    for rows in a.split(max(1, _PAIRS if aligned else _PAIRS // max(1, len(b)))):
-        done = sum(len(r) for r in results)
-        first = rows.double() if aligned else rows.double()[:, None]
-        second = (b[done : done + len(rows)] if aligned else b[None]).double()
-        of_first, of_second = polygons(first), polygons(second)
-        shared = _polygons.intersection(of_first, of_second)
-        own, other = _polygons.area(of_first), _polygons.area(of_second)
-        whole = own.expand_as(shared) if over_first else own + other - shared
-        results.append(torch.where((own > 0) & (other > 0), shared / whole, 0))
-    shape = (len(a),) if aligned else (len(a), len(b))
-    return torch.cat(results).to(a.dtype) if results else a.new_zeros(shape)
+    """_shares of the polygons made of a and b."""
+    return _shares(polygons(a.double()), polygons(b.double()), aligned, over_first).to(a.dtype)
 
 
 @provides()
@@ -180,13 +190,9 @@ def _hulls(pointsets: Tensor) -> _polygons.Polygons:
 @provides()
 def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
     """IoU of the convex hulls of pointsets [N, 18] and quadrilaterals [K, 8]."""
-    quads = _polygons.quadrilaterals(polygons.double()[None])
-    their = _polygons.area(quads)
-    rows = max(1, _PAIRS // max(1, len(polygons)))
-    for first in range(0, len(pointsets), rows):
-        hulls = _hulls(pointsets[first : first + rows].double()[:, None])
-        shared = _polygons.intersection(hulls, quads)
-        ious[first : first + rows] = shared / (_polygons.area(hulls) + their - shared)
+    hulls = [_hulls(some) for some in pointsets.double().split(_PAIRS)]
+    together = _polygons.Polygons(*(torch.cat(t) for t in zip(*hulls, strict=True)))
+    ious.copy_(_shares(together, _polygons.quadrilaterals(polygons.double()), False))
 
 
 @provides()
