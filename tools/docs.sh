@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# Writes what the definitions say: the table of operators between the two marks in README.md, and a page for
-# each operator in docs/operators/. With --check: changes nothing, fails if any of it is out of date.
+# Writes what the definitions say: the table of operators between the two marks in README.md, that of MMCV's functions in
+# docs/openmmlab.md, and a page for each operator in docs/operators/. With --check: changes nothing, fails if any of it is out of date.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-BEGIN='<!-- operators: written by make docs -->'
-END='<!-- end of operators -->'
 mode="${1:-write}"
 if [ "$mode" != --check ]; then
   tools/setup.sh
@@ -13,20 +11,27 @@ POLYOP="$VENV/bin/polyop"
 OUT="$(mktemp -d)"
 trap 'rm -rf "$OUT"' EXIT
 
-grep -qxF "$BEGIN" README.md && grep -qxF "$END" README.md || die "README.md lacks the lines '$BEGIN' and '$END'"
-TABLE="$("$POLYOP" ops --markdown)" awk -v begin="$BEGIN" -v end="$END" '
-  $0 == end { inside = 0 }
-  !inside { print }
-  $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' README.md >"$OUT/README.md"
+# write_table FILE WHAT TABLE   FILE with the table between its two marks, to standard output
+write_table() {
+  local begin="<!-- $2: written by make docs -->" end="<!-- end of $2 -->"
+  grep -qxF "$begin" "$1" && grep -qxF "$end" "$1" || die "$1 lacks the lines '$begin' and '$end'"
+  TABLE="$3" awk -v begin="$begin" -v end="$end" '
+    $0 == end { inside = 0 }
+    !inside { print }
+    $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' "$1"
+}
+write_table README.md operators "$("$POLYOP" ops --markdown)" >"$OUT/README.md"
+write_table docs/openmmlab.md functions "$("$VENV/bin/python" -m polyop.compat.mmcv_ext --markdown)" >"$OUT/openmmlab.md"
 mkdir "$OUT/operators"
 for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"] for o in json.load(sys.stdin)])'); do
   "$POLYOP" ops "$op" --markdown >"$OUT/operators/$op.md"
 done
 
 if [ "$mode" = --check ]; then
-  diff -u README.md "$OUT/README.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
+  diff -u README.md "$OUT/README.md" && diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
 else
   cp "$OUT/README.md" README.md
+  cp "$OUT/openmmlab.md" docs/openmmlab.md
   rm -rf docs/operators
   mkdir -p docs
   cp -r "$OUT/operators" docs/operators

@@ -80,13 +80,16 @@ unpack onnxruntime-old
 unpack onnxruntime-library
 unpack openvino-old
 
-TORCHVISION="$DEPS/torchvision"
-if ! stamp_is "$TORCHVISION/.stamp" requirements/torchvision.txt; then
-  rm -rf "$TORCHVISION"
-  step "Unpacking torchvision's models for tests into ${TORCHVISION#"$ROOT"/}" \
-    pip_install --no-deps --target "$TORCHVISION" -r requirements/torchvision.txt
-  stamp_write "$TORCHVISION/.stamp" requirements/torchvision.txt
-fi
+# unpack_all NAME WHAT   all that requirements/NAME.txt names, into .deps/NAME
+unpack_all() {
+  local folder="$DEPS/$1" file="requirements/$1.txt"
+  stamp_is "$folder/.stamp" "$file" && return
+  rm -rf "$folder"
+  step "Unpacking $2 for tests into ${folder#"$ROOT"/}" pip_install --no-deps --target "$folder" -r "$file"
+  stamp_write "$folder/.stamp" "$file"
+}
+unpack_all torchvision "torchvision's models"
+unpack_all openmmlab "MMCV's Python"
 
 # Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
 if has_cuda; then

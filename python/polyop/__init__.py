@@ -90,3 +90,6 @@ def __getattr__(name: str) -> Any:
 if "torch" in sys.modules and _library("libpolyop_torch.so").is_file():
     with suppress(ImportError, OSError):  # a PyTorch that is too old: whoever asks for its part is told
         import_module("polyop.functional")
+
+if os.environ.get("POLYOP_MMCV") == "1":
+    import_module("polyop.compat.mmcv")

@@ -1,14 +1,20 @@
-"""What users of MMCV 1.x import from `mmcv.ops`, with the same arguments and results.
+"""MMCV's operators: its compiled module, or what users of MMCV 1.x import from `mmcv.ops`.
 
-import polyop.compat.mmcv as mmcv_ops
+import polyop.compat.mmcv   # now `import mmcv.ops` works with the wheel mmcv-lite: polyop is `mmcv._ext`
 
-Old names of arguments (`iou_thr`, `out_size`, `sample_num`) are not taken: MMCV itself warned of them.
+import polyop.compat.mmcv as mmcv_ops   # functions and layers of MMCV 1.x, without MMCV
+
+`python -m polyop.compat.mmcv script.py …` runs a script that way; with POLYOP_MMCV=1 `import polyop` is enough. status()
+prints what does what. The functions of MMCV 1.x have the same arguments and results here. Old names of arguments (`iou_thr`, `out_size`, `sample_num`) are not taken: MMCV itself warned of them.
 """
 
 from __future__ import annotations
 
+import runpy
+import sys
 from collections.abc import Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from polyop import functional, get_onnxruntime_op_path, modules, sparse
+from polyop.compat import mmcv_ext
+from polyop.compat.mmcv_ext import install, status
 from polyop.functional import (
     ball_query,
     border_align,
@@ -94,6 +102,7 @@ __all__ = [
     "gather_points",
     "get_onnxruntime_op_path",
     "grouping_operation",
+    "install",
     "knn",
     "masked_conv2d",
     "modulated_deform_conv2d",
@@ -110,6 +119,7 @@ __all__ = [
     "roi_align_rotated",
     "rotated_feature_align",
     "soft_nms",
+    "status",
     "three_interpolate",
     "three_nn",
     "voxelization",
@@ -441,3 +451,15 @@ def nms_match(dets: Tensor | np.ndarray, iou_threshold: float) -> list[Any]:
         groups[keeper].append(other)
     made = [torch.tensor(group, device=boxes.device) for group in groups.values()]
     return [group.numpy() for group in made] if array else made
+
+
+# ---- MMCV 2 ----------------------------------------------------------------------------------------
+
+mmcv_ext.install()
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m polyop.compat.mmcv SCRIPT [ARGUMENT ...]")
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -7,6 +7,13 @@ use_polyop(model)
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from inspect import unwrap
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from polyop import functional
@@ -34,19 +41,109 @@ class _Attention(nn.Module):
         )
 
 
+def _levels(value: Tensor, spatial_shapes: Tensor | Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Sizes of levels [L, 2], and where each begins [L]."""
+    shapes = torch.as_tensor(spatial_shapes, dtype=torch.int64, device=value.device)
+    sizes = shapes[:, 0] * shapes[:, 1]
+    return shapes, sizes.cumsum(0) - sizes
+
+
+def _attention(
+    value: Tensor,
+    value_spatial_shapes: Tensor | Sequence[Sequence[int]],
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+) -> Tensor:
+    """The function of Mask2Former and OneFormer."""
+    levels = _levels(value, value_spatial_shapes)
+    return functional.ms_deform_attn(
+        value.contiguous(), *levels, sampling_locations.to(value), attention_weights.to(value)
+    )
+
+
+def _attention_v2(
+    value: Tensor,
+    value_spatial_shapes: Tensor | Sequence[Sequence[int]],
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    num_points_list: list[int],
+    method: str = "default",
+) -> Tensor:
+    """The function of RT-DETRv2, D-FINE and DEIMv2: a level's points are num_points_list's, [N, Q, M, all points, 2].
+
+    The operator has one number of points: a level with more comes several times. The method "discrete" takes the nearest
+    pixel, also from outside: there samples lie on pixels.
+    """
+    if method not in ("default", "discrete"):
+        raise ValueError(f"deformable attention has method '{method}', wanted default or discrete")
+    shapes, starts = _levels(value, value_spatial_shapes)
+    if method == "discrete":
+        points = torch.tensor(num_points_list, device=value.device)
+        size = shapes.flip(1).repeat_interleave(points, 0).to(sampling_locations.dtype)
+        pixel = torch.floor(sampling_locations * size + 0.5).clamp(min=torch.zeros_like(size), max=size - 1)
+        sampling_locations = (pixel + 0.5) / size
+    together = math.gcd(*num_points_list)
+    times = torch.tensor([n // together for n in num_points_list], device=value.device)
+    return functional.ms_deform_attn(
+        value.contiguous(),
+        shapes.repeat_interleave(times, 0),
+        starts.repeat_interleave(times, 0),
+        sampling_locations.unflatten(3, (-1, together)).to(value),
+        attention_weights.unflatten(3, (-1, together)).to(value),
+    )
+
+
+_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "multi_scale_deformable_attention": _attention,
+    "multi_scale_deformable_attention_v2": _attention_v2,
+}
+
+
+def _of_transformers(thing: Any) -> bool:
+    return str(getattr(thing, "__module__", "")).startswith("transformers.")
+
+
+def _replace_functions(layer: nn.Module) -> int:
+    """Gives a layer that calls one of the functions polyop's, whether it keeps the function or finds it in its module."""
+    kept = [
+        (name, _FUNCTIONS[value.__name__])
+        for name, value in vars(layer).items()
+        if isinstance(value, FunctionType) and value.__name__ in _FUNCTIONS and _of_transformers(value)
+    ]
+    for name, function in kept:
+        setattr(layer, name, function)
+    forward = unwrap(type(layer).forward)
+    found = {n: f for n, f in _FUNCTIONS.items() if n in forward.__code__.co_names and n in forward.__globals__}
+    if found and "forward" not in vars(layer):
+        ours = FunctionType(
+            forward.__code__,
+            {**forward.__globals__, **found},
+            forward.__name__,
+            forward.__defaults__,
+            forward.__closure__,
+        )
+        ours.__kwdefaults__ = forward.__kwdefaults__
+        layer.forward = MethodType(ours, layer)
+        return len(kept) + 1
+    return len(kept)
+
+
 def use_polyop(model: nn.Module) -> int:
-    """Replaces every layer of deformable attention, which has no weights of its own; returns how many there were.
+    """Replaces every deformable attention, which has no weights of its own, in this model alone; returns how many there
+    were.
 
     Raises ValueError if there is none.
     """
-    found = [
+    modules = [m for m in model.modules() if _of_transformers(type(m))]
+    layers = [
         (parent, name)
         for parent in model.modules()
         for name, child in parent.named_children()
-        if type(child).__name__ == _LAYER and type(child).__module__.startswith("transformers.")
+        if type(child).__name__ == _LAYER and _of_transformers(type(child))
     ]
-    if not found:
-        raise ValueError(f"{type(model).__name__} has no layer {_LAYER} of transformers")
-    for parent, name in found:
+    count = len(layers) + sum(_replace_functions(module) for module in modules)
+    if not count:
+        raise ValueError(f"{type(model).__name__} has no deformable attention of transformers")
+    for parent, name in layers:
         setattr(parent, name, _Attention())
-    return len(found)
+    return count

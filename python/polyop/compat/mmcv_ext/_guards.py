@@ -1,0 +1,126 @@
+"""Places where MMCV's Python asks for a CUDA device, or has slow plain torch for CPUs: there, polyop's kernels.
+
+A module of `mmcv.ops` is changed right after it was executed, before anyone imports a name from it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyop import functional
+from polyop.compat.mmcv_ext import features
+
+__all__ = ["watch"]
+
+
+def _furthest_point_sample(module: ModuleType) -> None:
+    """MMCV allocates on the GPU whatever the points' device."""
+
+    def forward(ctx: Any, points_xyz: Tensor, num_points: int) -> Tensor:
+        chosen = functional.furthest_point_sample(points_xyz.contiguous(), num_points)
+        ctx.mark_non_differentiable(chosen)
+        return chosen
+
+    module.FurthestPointSampling.forward = staticmethod(forward)
+
+
+def _knn(module: ModuleType) -> None:
+    def forward(ctx: Any, k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
+        if not 0 < k < 100:
+            raise ValueError(f"knn has k {k}, wanted 1 to 99")
+        center = xyz if center_xyz is None else center_xyz
+        nearest = functional.knn(k, xyz.contiguous(), center.contiguous(), transposed)
+        ctx.mark_non_differentiable(nearest)
+        return nearest
+
+    module.KNN.forward = staticmethod(forward)
+
+
+def _points_in_boxes(module: ModuleType) -> None:
+    def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
+        return functional.points_in_boxes_part(points.contiguous(), boxes.contiguous())
+
+    def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
+        return functional.points_in_boxes_all(points.contiguous(), boxes.contiguous())
+
+    for function in (points_in_boxes_part, points_in_boxes_all):
+        function.__doc__ = getattr(module, function.__name__).__doc__
+        setattr(module, function.__name__, function)
+
+
+def _carafe(module: ModuleType) -> None:
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        values, masks = ctx.saved_tensors
+        made = torch.zeros_like(values), torch.zeros_like(masks)
+        sizes = (ctx.kernel_size, ctx.group_size, ctx.scale_factor)
+        features.carafe_naive_backward(grad_output.contiguous(), values, masks, *made, *sizes)
+        return *made, None, None, None
+
+    module.CARAFENaiveFunction.backward = staticmethod(backward)
+
+
+def _deformable_attention(module: ModuleType) -> None:
+    plain = module.multi_scale_deformable_attn_pytorch
+
+    def multi_scale_deformable_attn_pytorch(
+        value: Tensor, value_spatial_shapes: Tensor, sampling_locations: Tensor, attention_weights: Tensor
+    ) -> Tensor:
+        if value.device.type != "cpu":
+            return plain(value, value_spatial_shapes, sampling_locations, attention_weights)
+        shapes = torch.as_tensor(value_spatial_shapes)
+        sizes = shapes.prod(1)
+        starts = sizes.cumsum(0) - sizes
+        return functional.ms_deform_attn(
+            value.contiguous(), shapes, starts, sampling_locations.to(value).contiguous(),
+            attention_weights.to(value).contiguous(),
+        )  # fmt: skip
+
+    module.multi_scale_deformable_attn_pytorch = multi_scale_deformable_attn_pytorch
+
+
+_CHANGES: dict[str, Callable[[ModuleType], None]] = {
+    "mmcv.ops.carafe": _carafe,
+    "mmcv.ops.furthest_point_sample": _furthest_point_sample,
+    "mmcv.ops.knn": _knn,
+    "mmcv.ops.multi_scale_deform_attn": _deformable_attention,
+    "mmcv.ops.points_in_boxes": _points_in_boxes,
+}
+
+
+class _Watcher(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        change = _CHANGES.get(fullname)
+        spec = PathFinder.find_spec(fullname, path, target) if change else None
+        if change is None or spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            change(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def watch() -> None:
+    """Changes what is imported from now on, and what is there already."""
+    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Watcher())
+    taken = vars(sys.modules.get("mmcv.ops", ModuleType("mmcv.ops")))
+    for name in set(_CHANGES) & set(sys.modules):
+        before = dict(vars(sys.modules[name]))
+        _CHANGES[name](sys.modules[name])
+        for attribute, value in vars(sys.modules[name]).items():  # what mmcv.ops has taken from it
+            if attribute in taken and taken[attribute] is before.get(attribute):
+                taken[attribute] = value

@@ -1,0 +1,108 @@
+"""Areas of convex polygons, of many at once and with gradients.
+
+A polygon is its edges, anticlockwise or clockwise: starts and ends [..., E, 2], and which of them count [..., E]. No
+order of edges is needed: an area is a sum over edges, and the edges of an intersection are those of either polygon,
+clipped by the other one's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Polygons", "area", "convex_hull", "intersection", "quadrilaterals", "turned_boxes"]
+
+
+class Polygons(NamedTuple):
+    start: Tensor
+    end: Tensor
+    there: Tensor
+
+
+def _cross(a: Tensor, b: Tensor) -> Tensor:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def quadrilaterals(points: Tensor) -> Polygons:
+    """Of corners [..., 8], convex, in either sense."""
+    start = points.unflatten(-1, (4, 2))
+    end = start.roll(-1, -2)
+    backwards = (_cross(start, end).sum(-1) < 0)[..., None, None]
+    there = torch.ones(start.shape[:-1], dtype=torch.bool, device=points.device)
+    return Polygons(torch.where(backwards, end, start), torch.where(backwards, start, end), there)
+
+
+def turned_boxes(boxes: Tensor) -> Polygons:
+    """Of boxes [..., 5] (cx, cy, w, h, angle in radians)."""
+    center, half, angle = boxes[..., None, :2], boxes[..., 2:4] / 2, boxes[..., 4]
+    across = torch.stack([angle.cos(), angle.sin()], -1) * half[..., :1]
+    down = torch.stack([-angle.sin(), angle.cos()], -1) * half[..., 1:]
+    corners = torch.stack([-across - down, across - down, across + down, down - across], -2)
+    return quadrilaterals((center + corners).flatten(-2))
+
+
+def convex_hull(points: Tensor, most: int) -> Polygons:
+    """Of points [..., P, 2]; a hull has at most `most` edges."""
+    count = points.shape[-2]
+    fixed = points.detach()
+    a, b = fixed[..., :, None, None, :], fixed[..., None, :, None, :]
+    others = fixed[..., None, None, :, :]
+    side = _cross(b - a, others - a)
+    along = ((others - a) * (b - a)).sum(-1)
+    length = ((b - a) ** 2).sum(-1)
+    on_edge = (side == 0) & (along >= 0) & (along <= length)
+    edge = ((side > 0) | on_edge).all(-1) & (length[..., 0] > 0)
+    same = (fixed[..., :, None, :] == fixed[..., None, :, :]).all(-1)
+    first = ~(same & torch.ones(count, count, dtype=torch.bool, device=points.device).tril(-1)).any(-1)
+    edge = edge & first[..., :, None] & first[..., None, :]
+    there, place = edge.flatten(-2).to(torch.uint8).topk(min(most, count * count), -1)
+
+    def of(index: Tensor) -> Tensor:
+        return points.gather(-2, index[..., None].expand(*index.shape, 2))
+
+    return Polygons(of(place // count), of(place % count), there.bool())
+
+
+def area(polygons: Polygons) -> Tensor:
+    return torch.where(polygons.there, _cross(polygons.start, polygons.end), 0).sum(-1) / 2
+
+
+def _distances(points: Tensor, lines: Polygons) -> Tensor:
+    """How far to the left of each line [..., L] points [..., E, 2] lie: [..., E, L], times the line's length."""
+    direction = (lines.end - lines.start)[..., None, :, :]
+    return _cross(direction, points[..., :, None, :] - lines.start[..., None, :, :])
+
+
+def _clipped(polygons: Polygons, by: Polygons, on_line: Tensor) -> Tensor:
+    """Twice the area below the parts of edges that lie inside of `by`. on_line [..., E, L]: 1 where the edge lies on the
+    line and counts, -1 where it does and does not, else 0."""
+    at_start, at_end = _distances(polygons.start, by), _distances(polygons.end, by)
+    fall = at_start - at_end
+    cut = at_start / torch.where(fall == 0, 1, fall)
+    lines = by.there[..., None, :] & (on_line == 0)
+    enter = torch.where(lines & (at_start < 0) & (at_end >= 0), cut, 0).amax(-1)
+    leave = torch.where(lines & (at_start >= 0) & (at_end < 0), cut, 1).amin(-1)
+    outside = (lines & (at_start < 0) & (at_end < 0)).any(-1) | (by.there[..., None, :] & (on_line == -1)).any(-1)
+    along = polygons.end - polygons.start
+    part = _cross(polygons.start + enter[..., None] * along, polygons.start + leave[..., None] * along)
+    return torch.where(polygons.there & ~outside & (enter < leave), part, 0).sum(-1)
+
+
+def intersection(a: Polygons, b: Polygons) -> Tensor:
+    """The area that convex polygons share; their leading dimensions broadcast. An edge that both have is taken of a."""
+    lead = torch.broadcast_shapes(a.start.shape[:-2], b.start.shape[:-2])
+    a, b = (Polygons(*(t.expand(*lead, *t.shape[t.ndim - 2 + (t is p.there) :]) for t in p)) for p in (a, b))
+    origin = a.start.detach()[..., :1, :]  # areas of polygons far from 0 would lose digits
+    a, b = (Polygons(p.start - origin, p.end - origin, p.there) for p in (a, b))
+    along_a, along_b = a.end - a.start, b.end - b.start
+    size = torch.maximum(along_a.abs().amax((-1, -2)), along_b.abs().amax((-1, -2))).detach()[..., None, None]
+    tiny = 1e-12 * size * size
+    collinear = ((_distances(a.start, b).abs() <= tiny) & (_distances(a.end, b).abs() <= tiny)) | (
+        (_distances(b.start, a).abs() <= tiny) & (_distances(b.end, a).abs() <= tiny)
+    ).mT
+    forth = (along_a[..., :, None, :] * along_b[..., None, :, :]).sum(-1) > 0
+    of_a = _clipped(a, b, torch.where(collinear, torch.where(forth, 1, -1), 0))
+    of_b = _clipped(b, a, torch.where(collinear, -1, 0).mT)
+    return (of_a + of_b).clamp(min=0) / 2

@@ -1,0 +1,249 @@
+"""Overlaps of boxes and suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from polyop.compat.mmcv_ext import _polygons
+from polyop.compat.mmcv_ext._registry import provides
+
+_ops = torch.ops.polyop
+
+# Pairs of polygons that are compared at once: their edges' products take some 2 KiB each.
+_PAIRS = 1 << 16
+
+
+# ---- suppression -----------------------------------------------------------------------------------
+
+
+@provides("nms")
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
+    return _ops.nms(boxes.contiguous(), scores.contiguous(), iou_threshold=iou_threshold, offset=offset)
+
+
+@provides("soft_nms")
+def softnms(
+    boxes: Tensor,
+    scores: Tensor,
+    dets: Tensor,
+    iou_threshold: float,
+    sigma: float,
+    min_score: float,
+    method: int,
+    offset: int,
+) -> Tensor:
+    made, kept = _ops.soft_nms(
+        boxes.contiguous(), scores.contiguous(), iou_threshold=iou_threshold, sigma=sigma, min_score=min_score,
+        method=("naive", "linear", "gaussian")[method], offset=offset,
+    )  # fmt: skip
+    dets[: len(made)] = made
+    return kept
+
+
+@provides("nms_match")
+def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
+    from polyop.compat import mmcv  # it imports this package
+
+    return [group.tolist() for group in mmcv.nms_match(dets, iou_threshold)]
+
+
+def _label_by_label(
+    dets: Tensor, scores: Tensor, columns: int, multi_label: bool, suppress: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """Indices that stay, by falling score; the labels stand behind a box's columns, boxes of others are left alone."""
+    if not multi_label:
+        return suppress(dets[:, :columns].contiguous(), scores.contiguous())
+    kept = []
+    for label in dets[:, columns].unique():
+        mine = torch.nonzero(dets[:, columns] == label).squeeze(1)
+        kept.append(mine[suppress(dets[mine, :columns].contiguous(), scores[mine].contiguous())])
+    together = torch.cat(kept).sort().values
+    return together[scores[together].sort(descending=True, stable=True).indices]
+
+
+@provides("nms_rotated")
+def nms_rotated(
+    dets: Tensor,
+    scores: Tensor,
+    order: Tensor,
+    dets_sorted: Tensor,
+    labels: Tensor,
+    iou_threshold: float,
+    multi_label: bool,
+) -> Tensor:
+    del order, dets_sorted, labels
+
+    def suppress(boxes: Tensor, their: Tensor) -> Tensor:
+        return _ops.nms_rotated(boxes, their, iou_threshold=iou_threshold)
+
+    return _label_by_label(dets, scores, 5, bool(multi_label), suppress)
+
+
+@provides()
+def nms_quadri(
+    dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, iou_threshold: float, multi_label: bool
+) -> Tensor:
+    del order, dets_sorted
+
+    def suppress(boxes: Tensor, their: Tensor) -> Tensor:
+        by_score = their.sort(descending=True, stable=True).indices
+        overlaps = _overlaps(_polygons.quadrilaterals, boxes[by_score], boxes[by_score], False) > iou_threshold
+        overlaps = overlaps.cpu().numpy()
+        kept: list[int] = []
+        for i in range(len(overlaps)):
+            if not overlaps[kept, i].any():
+                kept.append(i)
+        return by_score[torch.tensor(kept, dtype=torch.int64, device=boxes.device)]
+
+    return _label_by_label(dets, scores, 8, bool(multi_label), suppress)
+
+
+def _suppress3d(boxes: Tensor, keep: Tensor, num_out: Tensor, threshold: float, normal: int) -> None:
+    falling = torch.arange(len(boxes), 0, -1, device=boxes.device).to(boxes)  # the caller sorted them
+    kept = _ops.nms3d(boxes, falling, iou_threshold=threshold, normal=normal)
+    keep[: len(kept)] = kept.to(keep.device)
+    num_out.fill_(len(kept))
+
+
+@provides("nms3d")
+def iou3d_nms3d_forward(boxes: Tensor, keep: Tensor, num_out: Tensor, nms_overlap_thresh: float) -> None:
+    _suppress3d(boxes, keep, num_out, nms_overlap_thresh, 0)
+
+
+@provides("nms3d")
+def iou3d_nms3d_normal_forward(boxes: Tensor, keep: Tensor, num_out: Tensor, nms_overlap_thresh: float) -> None:
+    _suppress3d(boxes, keep, num_out, nms_overlap_thresh, 1)
+
+
+# ---- overlaps --------------------------------------------------------------------------------------
+
+
+@provides("boxes_iou3d")
+def iou3d_boxes_overlap_bev_forward(boxes_a: Tensor, boxes_b: Tensor, ans_iou: Tensor) -> None:
+    ans_iou.copy_(_ops.boxes_iou3d(boxes_a, boxes_b, mode="overlap_bev"))
+
+
+@provides()
+def bbox_overlaps(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, aligned: bool, offset: int) -> None:
+    a, b = (bboxes1, bboxes2) if aligned else (bboxes1[:, None], bboxes2[None])
+    size = (torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2]) + offset).clamp(min=0)
+    shared = size[..., 0] * size[..., 1]
+    area_a, area_b = ((box[..., 2] - box[..., 0] + offset) * (box[..., 3] - box[..., 1] + offset) for box in (a, b))
+    ious.copy_(
+        shared / (area_a + area_b - shared if mode == 0 else area_a).clamp(min=offset or torch.finfo(a.dtype).tiny)
+    )
+
+
+def _overlaps(
+    polygons: Callable[[Tensor], _polygons.Polygons], a: Tensor, b: Tensor, aligned: bool, over_first: bool = False
+) -> Tensor:
+    """IoU, or the share of the first polygon, of polygons that are made of a [N, …] and b [M, …]: [N, M], aligned [N].
+
+    One without an area has 0 with every other.
+    """
+    results = []
+    for rows in a.split(max(1, _PAIRS if aligned else _PAIRS // max(1, len(b)))):
+        done = sum(len(r) for r in results)
+        first = rows.double() if aligned else rows.double()[:, None]
+        second = (b[done : done + len(rows)] if aligned else b[None]).double()
+        of_first, of_second = polygons(first), polygons(second)
+        shared = _polygons.intersection(of_first, of_second)
+        own, other = _polygons.area(of_first), _polygons.area(of_second)
+        whole = own.expand_as(shared) if over_first else own + other - shared
+        results.append(torch.where((own > 0) & (other > 0), shared / whole, 0))
+    shape = (len(a),) if aligned else (len(a), len(b))
+    return torch.cat(results).to(a.dtype) if results else a.new_zeros(shape)
+
+
+@provides()
+def box_iou_rotated(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
+    made = _overlaps(_polygons.turned_boxes, boxes1, boxes2, aligned, mode_flag == 1)
+    ious.view(-1).copy_(made.flatten())
+
+
+@provides()
+def box_iou_quadri(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
+    made = _overlaps(_polygons.quadrilaterals, boxes1, boxes2, aligned, mode_flag == 1)
+    ious.view(-1).copy_(made.flatten())
+
+
+# ---- sets of nine points (RepPoints) ---------------------------------------------------------------
+
+
+def _hulls(pointsets: Tensor) -> _polygons.Polygons:
+    return _polygons.convex_hull(pointsets.unflatten(-1, (9, 2)), 9)
+
+
+@provides()
+def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
+    """IoU of the convex hulls of pointsets [N, 18] and quadrilaterals [K, 8]."""
+    quads = _polygons.quadrilaterals(polygons.double()[None])
+    their = _polygons.area(quads)
+    rows = max(1, _PAIRS // max(1, len(polygons)))
+    for first in range(0, len(pointsets), rows):
+        hulls = _hulls(pointsets[first : first + rows].double()[:, None])
+        shared = _polygons.intersection(hulls, quads)
+        ious[first : first + rows] = shared / (_polygons.area(hulls) + their - shared)
+
+
+@provides()
+def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
+    """output [N, 19]: the gradient of each GIoU by its 18 coordinates, and the GIoU."""
+    with torch.enable_grad():
+        points = pointsets.detach().double().requires_grad_()
+        hulls, quads = _hulls(points), _polygons.quadrilaterals(polygons.double())
+        shared = _polygons.intersection(hulls, quads)
+        united = _polygons.area(hulls) + _polygons.area(quads) - shared
+        corners = torch.cat([points.unflatten(-1, (9, 2)), polygons.double().unflatten(-1, (4, 2))], 1)
+        around = _polygons.area(_polygons.convex_hull(corners, 13))
+        giou = shared / united - (around - united) / around
+        output[:, :18] = torch.autograd.grad(giou.sum(), points)[0]
+        output[:, 18] = giou.detach()
+
+
+@provides()
+def min_area_polygons(pointsets: Tensor, polygons: Tensor) -> None:
+    """The corners [N, 8] of the smallest rectangle around each set of nine points [N, 18]."""
+    points = pointsets.double().unflatten(-1, (9, 2))
+    hull = _polygons.convex_hull(points, 9)
+    along = hull.end - hull.start
+    angle = torch.atan2(along[..., 1], along[..., 0]) % (torch.pi / 2)
+    cos, sin = angle.cos()[..., None], angle.sin()[..., None]
+    x, y = points[:, None, :, 0], points[:, None, :, 1]
+    turned_x, turned_y = cos * x + sin * y, cos * y - sin * x
+    x1, x2, y1, y2 = turned_x.amin(-1), turned_x.amax(-1), turned_y.amin(-1), turned_y.amax(-1)
+    best = torch.where(hull.there, (x2 - x1) * (y2 - y1), torch.inf).argmin(-1, keepdim=True)
+    x1, x2, y1, y2, cos, sin = (t.gather(1, best) for t in (x1, x2, y1, y2, cos[..., 0], sin[..., 0]))
+    made = [(cos * a - sin * b, sin * a + cos * b) for a, b in ((x2, y1), (x1, y1), (x1, y2), (x2, y2))]
+    polygons.copy_(torch.cat([v for corner in made for v in corner], 1))
+
+
+@provides()
+def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor) -> None:
+    """1 where a point [N, 2] lies in a quadrilateral [M, 8], 0 on its border, by the number of sides to its right."""
+    corners = polygons.unflatten(-1, (4, 2))
+    x, y = points[:, None, None, 0], points[:, None, None, 1]
+    (ax, ay), (bx, by) = ((c[None, ..., 0], c[None, ..., 1]) for c in (corners, corners.roll(1, 1)))
+    crosses = ((ay < y) & (by >= y)) | ((ay >= y) & (by < y))
+    at = ax + (y - ay) * (bx - ax) / torch.where(by == ay, 1, by - ay)
+    on_border = ((ax == x) & (ay == y)) | ((bx == x) & (by == y)) | (crosses & (at == x))
+    # A side on whose border the point lies ends the count, as in MMCV: those behind it are not looked at.
+    counted = crosses & (at > x) & (on_border.cumsum(-1) == 0)
+    output.copy_(counted.sum(-1) % 2)
+
+
+@provides()
+def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
+    """The valid ones of vertices [B, N, 24, 2] around the origin by rising angle, the first one again behind the last,
+    and a vertex that is none up to 9: [B, N, 9]. Fewer than three are none."""
+    angle = torch.atan2(vertices[..., 1], vertices[..., 0])
+    angle = torch.where(mask, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
+    order = angle.sort(dim=-1, stable=True).indices[..., :9]
+    count = num_valid[..., None].clamp(max=8)
+    place = torch.arange(9, device=vertices.device)
+    free = 8 + mask[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
+    made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
+    return torch.where(num_valid[..., None] < 3, free, made).to(torch.int32)

@@ -1,0 +1,213 @@
+"""Deformable convolution and attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop import functional
+from polyop.compat.mmcv_ext._registry import gradients, provides
+
+
+@provides("deform_conv2d")
+def deform_conv_forward(
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    output: Tensor,
+    columns: Tensor,
+    ones: Tensor,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    group: int,
+    deformable_group: int,
+    im2col_step: int,
+) -> None:
+    del columns, ones, kW, kH, im2col_step
+    window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+    output.copy_(functional.deform_conv2d(input, offset, weight, *window))
+
+
+@provides("deform_conv2d")
+def deform_conv_backward_input(
+    input: Tensor,
+    offset: Tensor,
+    gradOutput: Tensor,
+    gradInput: Tensor,
+    gradOffset: Tensor,
+    weight: Tensor,
+    columns: Tensor,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    group: int,
+    deformable_group: int,
+    im2col_step: int,
+) -> None:
+    del columns, kW, kH, im2col_step
+    window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+
+    def forward(features: Tensor, offsets: Tensor) -> Tensor:
+        return functional.deform_conv2d(features, offsets, weight, *window)
+
+    of_input, of_offset = gradients(forward, [input, offset], gradOutput)
+    gradInput.copy_(of_input)
+    gradOffset.copy_(of_offset)
+
+
+@provides("deform_conv2d")
+def deform_conv_backward_parameters(
+    input: Tensor,
+    offset: Tensor,
+    gradOutput: Tensor,
+    gradWeight: Tensor,
+    columns: Tensor,
+    ones: Tensor,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    group: int,
+    deformable_group: int,
+    scale: float,
+    im2col_step: int,
+) -> None:
+    del columns, ones, kW, kH, im2col_step
+    window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+
+    def forward(weight: Tensor) -> Tensor:  # linear in the weight, so its values do not matter
+        return functional.deform_conv2d(input, offset, weight, *window)
+
+    gradWeight.add_(gradients(forward, [gradWeight], gradOutput)[0], alpha=scale)
+
+
+def _as_read(values: Tensor, size: torch.Size) -> Tensor:
+    """Offsets or masks of more pixels than the output has, as MMCV's kernel reads them: a picture's numbers one after the
+    other, as if they were of the output's size. DyHead's layers were trained that way."""
+    count = values.shape[1] * size[0] * size[1]
+    if values.shape[2:] == size or values[0].numel() < count:
+        return values
+    return values.flatten(1)[:, :count].unflatten(1, (-1, *size)).contiguous()
+
+
+@provides("modulated_deform_conv2d")
+def modulated_deform_conv_forward(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ones: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    output: Tensor,
+    columns: Tensor,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> None:
+    del ones, columns, kernel_h, kernel_w
+    window = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
+    given = bias if with_bias else None
+    offset, mask = (_as_read(t, output.shape[2:]) for t in (offset, mask))
+    output.copy_(functional.modulated_deform_conv2d(input, offset, mask, weight, given, *window))
+
+
+@provides("modulated_deform_conv2d")
+def modulated_deform_conv_backward(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    ones: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    columns: Tensor,
+    grad_input: Tensor,
+    grad_weight: Tensor,
+    grad_bias: Tensor,
+    grad_offset: Tensor,
+    grad_mask: Tensor,
+    grad_output: Tensor,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> None:
+    del bias, ones, columns, kernel_h, kernel_w
+    window = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
+
+    def forward(features: Tensor, offsets: Tensor, masks: Tensor, weights: Tensor) -> Tensor:
+        offsets, masks = (_as_read(t, grad_output.shape[2:]) for t in (offsets, masks))
+        return functional.modulated_deform_conv2d(features, offsets, masks, weights, None, *window)
+
+    made = gradients(forward, [input, offset, mask, weight], grad_output)
+    for to, grad in zip((grad_input, grad_offset, grad_mask, grad_weight), made, strict=True):
+        to.copy_(grad)
+    if with_bias:
+        grad_bias.copy_(grad_output.sum((0, 2, 3)))
+
+
+@provides("ms_deform_attn")
+def ms_deform_attn_forward(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    value_level_start_index: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    im2col_step: int,
+) -> Tensor:
+    del im2col_step
+    return functional.ms_deform_attn(
+        value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
+    )
+
+
+@provides("ms_deform_attn")
+def ms_deform_attn_backward(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    value_level_start_index: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    grad_output: Tensor,
+    grad_value: Tensor,
+    grad_sampling_loc: Tensor,
+    grad_attn_weight: Tensor,
+    im2col_step: int,
+) -> None:
+    del im2col_step
+
+    def forward(values: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
+        return functional.ms_deform_attn(values, value_spatial_shapes, value_level_start_index, locations, weights)
+
+    made = gradients(forward, [value, sampling_locations, attention_weights], grad_output)
+    for to, grad in zip((grad_value, grad_sampling_loc, grad_attn_weight), made, strict=True):
+        to.copy_(grad)

@@ -1,0 +1,105 @@
+"""Losses."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop.compat.mmcv_ext._registry import gradients, provides
+
+
+def _of_targets(weight: Tensor, target: Tensor) -> Tensor:
+    """A weight for each row [N, 1], that of its class; 1 for the background, which has none."""
+    foreground = (target >= 0) & (target < len(weight))
+    return torch.where(foreground, weight[target.clamp(0, len(weight) - 1)], 1)[:, None]
+
+
+def _sigmoid_focal(input: Tensor, target: Tensor, weight: Tensor, gamma: float, alpha: float) -> Tensor:
+    log_p, log_not = torch.nn.functional.logsigmoid(input), torch.nn.functional.logsigmoid(-input)
+    own = target[:, None] == torch.arange(input.shape[1], device=input.device)
+    p = input.sigmoid()
+    loss = torch.where(own, -alpha * (1 - p) ** gamma * log_p, -(1 - alpha) * p**gamma * log_not)
+    return loss * _of_targets(weight, target) if weight.numel() else loss
+
+
+@provides()
+def sigmoid_focal_loss_forward(
+    input: Tensor, target: Tensor, weight: Tensor, output: Tensor, gamma: float, alpha: float
+) -> None:
+    output.copy_(_sigmoid_focal(input, target, weight, gamma, alpha))
+
+
+@provides()
+def sigmoid_focal_loss_backward(
+    input: Tensor, target: Tensor, weight: Tensor, grad_input: Tensor, gamma: float, alpha: float
+) -> None:
+    def forward(logits: Tensor) -> Tensor:
+        return _sigmoid_focal(logits, target, weight, gamma, alpha)
+
+    grad_input.copy_(gradients(forward, [input], torch.ones_like(input))[0])
+
+
+def _probabilities(softmax: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of the rows' classes [N], and their logarithms; a row of a negative class has none."""
+    p = softmax.gather(1, target.clamp(min=0)[:, None])[:, 0]
+    return p, p.clamp(min=torch.finfo(torch.float32).tiny).log()
+
+
+@provides()
+def softmax_focal_loss_forward(
+    input: Tensor, target: Tensor, weight: Tensor, output: Tensor, gamma: float, alpha: float
+) -> None:
+    """Of probabilities, `input` [N, C]."""
+    p, log_p = _probabilities(input, target)
+    loss = torch.where(target >= 0, -alpha * (1 - p) ** gamma * log_p, 0)
+    output.copy_(loss * _of_targets(weight, target)[:, 0] if weight.numel() else loss)
+
+
+@provides()
+def softmax_focal_loss_backward(
+    input: Tensor, target: Tensor, weight: Tensor, buff: Tensor, grad_input: Tensor, gamma: float, alpha: float
+) -> None:
+    """The gradient by the logits whose probabilities `input` holds."""
+    p, log_p = _probabilities(input, target)
+    slope = alpha * (gamma * (1 - p) ** (gamma - 1) * p * log_p - (1 - p) ** gamma)
+    slope = torch.where(target >= 0, slope, 0)
+    buff.copy_(slope * _of_targets(weight, target)[:, 0] if weight.numel() else slope)
+    own = (target[:, None] == torch.arange(input.shape[1], device=input.device)).to(input)
+    grad_input.copy_(buff[:, None] * (own - input))
+
+
+def _nearest(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor]:
+    """The squared distance and the number of the nearest of xyz2 [B, M, D] to each of xyz1 [B, N, D]."""
+    found = []
+    for rows in xyz1.split(max(1, (1 << 22) // max(1, xyz2.shape[1])), 1):
+        found.append(((rows[:, :, None] - xyz2[:, None]) ** 2).sum(-1).min(-1))
+    return torch.cat([f.values for f in found], 1), torch.cat([f.indices for f in found], 1)
+
+
+@provides()
+def chamfer_distance_forward(
+    xyz1: Tensor, xyz2: Tensor, dist1: Tensor, dist2: Tensor, idx1: Tensor, idx2: Tensor
+) -> None:
+    for made, dist, idx in ((_nearest(xyz1, xyz2), dist1, idx1), (_nearest(xyz2, xyz1), dist2, idx2)):
+        dist.copy_(made[0])
+        idx.copy_(made[1])
+
+
+@provides()
+def chamfer_distance_backward(
+    xyz1: Tensor,
+    xyz2: Tensor,
+    idx1: Tensor,
+    idx2: Tensor,
+    graddist1: Tensor,
+    graddist2: Tensor,
+    gradxyz1: Tensor,
+    gradxyz2: Tensor,
+) -> None:
+    for own, other, idx, grad, to_own, to_other in (
+        (xyz1, xyz2, idx1, graddist1, gradxyz1, gradxyz2), (xyz2, xyz1, idx2, graddist2, gradxyz2, gradxyz1)
+    ):  # fmt: skip
+        place = idx.long()[..., None].expand_as(own)
+        pull = 2 * grad[..., None] * (own - other.gather(1, place))
+        to_own.add_(pull)
+        to_other.scatter_add_(1, place, -pull)

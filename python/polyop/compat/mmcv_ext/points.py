@@ -1,0 +1,349 @@
+"""Point clouds."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from polyop import functional
+from polyop.compat.mmcv_ext._registry import gradients, provides
+
+_ops = torch.ops.polyop
+
+
+# ---- neighbours ------------------------------------------------------------------------------------
+
+
+@provides("ball_query")
+def ball_query_forward(
+    new_xyz_tensor: Tensor,
+    xyz_tensor: Tensor,
+    idx_tensor: Tensor,
+    b: int,
+    n: int,
+    m: int,
+    min_radius: float,
+    max_radius: float,
+    nsample: int,
+) -> None:
+    del b, n, m
+    idx_tensor.copy_(functional.ball_query(min_radius, max_radius, nsample, xyz_tensor, new_xyz_tensor))
+
+
+@provides("stacked_ball_query")
+def stack_ball_query_forward(
+    new_xyz_tensor: Tensor,
+    new_xyz_batch_cnt: Tensor,
+    xyz_tensor: Tensor,
+    xyz_batch_cnt: Tensor,
+    idx_tensor: Tensor,
+    max_radius: float,
+    nsample: int,
+) -> None:
+    counts = (xyz_batch_cnt, new_xyz_batch_cnt)
+    idx_tensor.copy_(functional.ball_query(0, max_radius, nsample, xyz_tensor, new_xyz_tensor, *counts))
+
+
+@provides("knn")
+def knn_forward(
+    xyz_tensor: Tensor,
+    new_xyz_tensor: Tensor,
+    idx_tensor: Tensor,
+    dist2_tensor: Tensor,
+    b: int,
+    n: int,
+    m: int,
+    nsample: int,
+) -> None:
+    del b, n, m
+    found = functional.knn(nsample, xyz_tensor, new_xyz_tensor).mT
+    idx_tensor.copy_(found)
+    near = xyz_tensor[torch.arange(len(found), device=found.device)[:, None, None], found.long()]
+    dist2_tensor.copy_(((near - new_xyz_tensor[:, :, None]) ** 2).sum(-1))
+
+
+@provides("three_nn")
+def three_nn_forward(
+    unknown_tensor: Tensor, known_tensor: Tensor, dist2_tensor: Tensor, idx_tensor: Tensor, b: int, n: int, m: int
+) -> None:
+    del b, n, m
+    distance, nearest = functional.three_nn(unknown_tensor, known_tensor)
+    dist2_tensor.copy_(distance * distance)
+    idx_tensor.copy_(nearest)
+
+
+@provides("furthest_point_sampling")
+def furthest_point_sampling_forward(
+    points_tensor: Tensor, temp_tensor: Tensor, idx_tensor: Tensor, b: int, n: int, m: int
+) -> None:
+    del temp_tensor, b, n
+    idx_tensor.copy_(functional.furthest_point_sample(points_tensor, m))
+
+
+@provides("furthest_point_sampling_with_dist")
+def furthest_point_sampling_with_dist_forward(
+    points_tensor: Tensor, temp_tensor: Tensor, idx_tensor: Tensor, b: int, n: int, m: int
+) -> None:
+    del temp_tensor, b, n
+    idx_tensor.copy_(functional.furthest_point_sample_with_dist(points_tensor, m))
+
+
+# ---- features of neighbours ------------------------------------------------------------------------
+
+
+@provides("gather_points")
+def gather_points_forward(
+    points_tensor: Tensor, idx_tensor: Tensor, out_tensor: Tensor, b: int, c: int, n: int, npoints: int
+) -> None:
+    del b, c, n, npoints
+    out_tensor.copy_(functional.gather_points(points_tensor, idx_tensor))
+
+
+@provides()
+def gather_points_backward(
+    grad_out_tensor: Tensor, idx_tensor: Tensor, grad_points_tensor: Tensor, b: int, c: int, n: int, npoints: int
+) -> None:
+    del b, c, n, npoints
+    grad_points_tensor.scatter_add_(2, idx_tensor.long()[:, None].expand_as(grad_out_tensor), grad_out_tensor)
+
+
+@provides("group_points")
+def group_points_forward(
+    points_tensor: Tensor, idx_tensor: Tensor, out_tensor: Tensor, b: int, c: int, n: int, npoints: int, nsample: int
+) -> None:
+    del b, c, n, npoints, nsample
+    out_tensor.copy_(functional.grouping_operation(points_tensor, idx_tensor))
+
+
+@provides()
+def group_points_backward(
+    grad_out_tensor: Tensor,
+    idx_tensor: Tensor,
+    grad_points_tensor: Tensor,
+    b: int,
+    c: int,
+    n: int,
+    npoints: int,
+    nsample: int,
+) -> None:
+    del b, c, n, npoints, nsample
+    grad, place = grad_out_tensor.flatten(2), idx_tensor.long().flatten(1)[:, None]
+    grad_points_tensor.scatter_add_(2, place.expand_as(grad), grad)
+
+
+def _stacked_rows(idx: Tensor, idx_counts: Tensor, counts: Tensor) -> Tensor:
+    """The rows that idx [M, K] names, each in its own cloud, of clouds that lie one behind the other."""
+    first = counts.long().cumsum(0) - counts
+    return idx.long() + first.repeat_interleave(idx_counts.long())[:, None]
+
+
+@provides()
+def stack_group_points_forward(
+    features_tensor: Tensor,
+    features_batch_cnt_tensor: Tensor,
+    idx_tensor: Tensor,
+    idx_batch_cnt_tensor: Tensor,
+    out_tensor: Tensor,
+    b: int,
+    c: int,
+    m: int,
+    nsample: int,
+) -> None:
+    del b, c, m, nsample
+    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    out_tensor.copy_(features_tensor[rows].mT)
+
+
+@provides()
+def stack_group_points_backward(
+    grad_out_tensor: Tensor,
+    idx_tensor: Tensor,
+    idx_batch_cnt_tensor: Tensor,
+    features_batch_cnt_tensor: Tensor,
+    grad_features_tensor: Tensor,
+    b: int,
+    c: int,
+    m: int,
+    n: int,
+    nsample: int,
+) -> None:
+    del b, c, m, n, nsample
+    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    grad_features_tensor.index_add_(0, rows.flatten(), grad_out_tensor.mT.flatten(0, 1))
+
+
+@provides("three_interpolate")
+def three_interpolate_forward(
+    points_tensor: Tensor,
+    idx_tensor: Tensor,
+    weight_tensor: Tensor,
+    out_tensor: Tensor,
+    b: int,
+    c: int,
+    m: int,
+    n: int,
+) -> None:
+    del b, c, m, n
+    out_tensor.copy_(functional.three_interpolate(points_tensor, idx_tensor, weight_tensor))
+
+
+@provides()
+def three_interpolate_backward(
+    grad_out_tensor: Tensor,
+    idx_tensor: Tensor,
+    weight_tensor: Tensor,
+    grad_points_tensor: Tensor,
+    b: int,
+    c: int,
+    n: int,
+    m: int,
+) -> None:
+    del b, c, n, m
+    parts = (grad_out_tensor[..., None] * weight_tensor[:, None]).flatten(2)
+    place = idx_tensor.long().flatten(1)[:, None]
+    grad_points_tensor.scatter_add_(2, place.expand_as(parts), parts)
+
+
+def _assign_scores(points: Tensor, centers: Tensor, scores: Tensor, knn_idx: Tensor) -> Tensor:
+    """PAConv: [B, O, N, K] of points and centers [B, M, P, O], scores [B, N, K, P] and neighbours [B, N, K], of which the
+    first is the centre; those out of range give 0."""
+    batch = torch.arange(len(points), device=points.device)[:, None, None]
+    valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
+    near = points[batch, torch.where(valid, knn_idx, 0)]
+    center = centers[batch, knn_idx[..., :1].clamp(0, points.shape[1] - 1)]
+    return torch.where(valid[:, None], torch.einsum("bnkp,bnkpo->bonk", scores, near - center), 0)
+
+
+@provides()
+def assign_score_withk_forward(
+    points: Tensor,
+    centers: Tensor,
+    scores: Tensor,
+    knn_idx: Tensor,
+    output: Tensor,
+    B: int,
+    N0: int,
+    N1: int,
+    M: int,
+    K: int,
+    O: int,  # noqa: E741
+    aggregate: int,
+) -> None:
+    """`aggregate` is MMCV's for later: no kernel of its looks at it."""
+    del B, N0, N1, M, K, O, aggregate
+    output.copy_(_assign_scores(points, centers, scores, knn_idx))
+
+
+@provides()
+def assign_score_withk_backward(
+    grad_out: Tensor,
+    points: Tensor,
+    centers: Tensor,
+    scores: Tensor,
+    knn_idx: Tensor,
+    grad_points: Tensor,
+    grad_centers: Tensor,
+    grad_scores: Tensor,
+    B: int,
+    N0: int,
+    N1: int,
+    M: int,
+    K: int,
+    O: int,  # noqa: E741
+    aggregate: int,
+) -> None:
+    del B, N0, N1, M, K, O, aggregate
+    made = gradients(lambda *given: _assign_scores(*given, knn_idx), [points, centers, scores], grad_out)
+    for to, grad in zip((grad_points, grad_centers, grad_scores), made, strict=True):
+        to.copy_(grad)
+
+
+# ---- points in boxes -------------------------------------------------------------------------------
+
+
+@provides("points_in_boxes_part")
+def points_in_boxes_part_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_idx_of_points_tensor: Tensor) -> None:
+    box_idx_of_points_tensor.copy_(functional.points_in_boxes_part(pts_tensor, boxes_tensor))
+
+
+@provides("points_in_boxes_all")
+def points_in_boxes_all_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_idx_of_points_tensor: Tensor) -> None:
+    box_idx_of_points_tensor.copy_(functional.points_in_boxes_all(pts_tensor, boxes_tensor))
+
+
+@provides("points_in_boxes_all")
+def points_in_boxes_cpu_forward(boxes_tensor: Tensor, pts_tensor: Tensor, pts_indices_tensor: Tensor) -> None:
+    """Of one cloud, a row for each box."""
+    pts_indices_tensor.copy_(functional.points_in_boxes_all(pts_tensor[None], boxes_tensor[None])[0].mT)
+
+
+@provides("roipoint_pool3d")
+def roipoint_pool3d_forward(
+    xyz: Tensor, boxes3d: Tensor, pts_feature: Tensor, pooled_features: Tensor, pooled_empty_flag: Tensor
+) -> None:
+    features, empty = functional.roipoint_pool3d(xyz, pts_feature, boxes3d, pooled_features.shape[2])
+    pooled_features.copy_(features)
+    pooled_empty_flag.copy_(empty)
+
+
+@provides("roiaware_pool3d", "points_in_boxes_all")
+def roiaware_pool3d_forward(
+    rois: Tensor,
+    pts: Tensor,
+    pts_feature: Tensor,
+    argmax: Tensor,
+    pts_idx_of_voxels: Tensor,
+    pooled_features: Tensor,
+    pool_method: int,
+) -> None:
+    """A cell's first number in pts_idx_of_voxels is how many points it has, those of the points follow."""
+    sizes, most = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1]
+    mode = ("max", "avg")[pool_method]
+    pooled_features.copy_(functional.roiaware_pool3d(rois, pts, pts_feature, sizes, most, mode))
+    if not pts_feature.requires_grad:
+        return
+    pts_idx_of_voxels.zero_()
+    argmax.fill_(-1)
+    roi, point = functional.points_in_boxes_all(pts[None], rois[None])[0].mT.nonzero().unbind(1)
+    if len(roi) == 0:
+        return
+    cell = _cells(rois[roi].double(), pts[point].double(), sizes)
+    number = ((roi * sizes[0] + cell[:, 0]) * sizes[1] + cell[:, 1]) * sizes[2] + cell[:, 2]
+    number, order = number.sort(stable=True)
+    point = point[order]
+    first = torch.searchsorted(number, number)
+    place = torch.arange(len(number), device=number.device) - first
+    taken = place < most - 1
+    number, point, place = number[taken], point[taken], place[taken]
+    table = pts_idx_of_voxels.view(-1, most)
+    table[number, place + 1] = point.to(table.dtype)
+    table[:, 0] = torch.bincount(number, minlength=len(table)).to(table.dtype)
+    if mode == "max":
+        largest = pooled_features.flatten(0, 3)
+        found = torch.where(pts_feature[point] == largest[number], point[:, None], len(pts))
+        best = torch.full_like(largest, len(pts), dtype=torch.int64)
+        best.scatter_reduce_(0, number[:, None].expand_as(found), found, "amin")
+        argmax.copy_(torch.where(best < len(pts), best, -1).view_as(argmax))
+
+
+def _cells(boxes: Tensor, points: Tensor, sizes: torch.Size) -> Tensor:
+    """The cell (x, y, z) of each point in its box [P, 7], whose z is that of the bottom."""
+    moved = points - boxes[:, :3]
+    cos, sin = (-boxes[:, 6]).cos(), (-boxes[:, 6]).sin()
+    local = torch.stack([moved[:, 0] * cos - moved[:, 1] * sin, moved[:, 0] * sin + moved[:, 1] * cos, moved[:, 2]], 1)
+    local[:, :2] += boxes[:, 3:5] / 2
+    count = torch.tensor(list(sizes), device=boxes.device)
+    return torch.minimum((local / (boxes[:, 3:6] / count)).long().clamp(min=0), count - 1)
+
+
+@provides()
+def roiaware_pool3d_backward(
+    pts_idx_of_voxels: Tensor, argmax: Tensor, grad_out: Tensor, grad_in: Tensor, pool_method: int
+) -> None:
+    if pool_method == 0:
+        place, grad = argmax.flatten(0, 3).long(), grad_out.flatten(0, 3)
+        grad_in.scatter_add_(0, place.clamp(min=0), torch.where(place >= 0, grad, 0))
+        return
+    table, grad = pts_idx_of_voxels.flatten(0, 3).long(), grad_out.flatten(0, 3)
+    cell, place = (torch.arange(table.shape[1] - 1, device=table.device) < table[:, :1]).nonzero().unbind(1)
+    grad_in.index_add_(0, table[cell, place + 1], grad[cell] / table[cell, :1])

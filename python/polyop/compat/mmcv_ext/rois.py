@@ -1,0 +1,279 @@
+"""Pooling of upright boxes of pictures."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._sampling import bilinear, corners
+
+_ops = torch.ops.polyop
+
+
+@provides("roi_align")
+def roi_align_forward(
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    if pool_mode == 0 and input.requires_grad:
+        _roi_align_max(input, rois, output, argmax_y, argmax_x, spatial_scale, sampling_ratio, aligned)
+        return
+    output.copy_(
+        _ops.roi_align(
+            input, rois, output_height=aligned_height, output_width=aligned_width, spatial_scale=spatial_scale,
+            sampling_ratio=sampling_ratio, aligned=int(aligned), mode="avg" if pool_mode else "max",
+        )
+    )  # fmt: skip
+
+
+def _roi_align_max(
+    input: Tensor, rois: Tensor, output: Tensor, argmax_y: Tensor, argmax_x: Tensor, scale: float, ratio: int,
+    aligned: bool,
+) -> None:  # fmt: skip
+    """The largest samples and where they lie, -2 (outside) for none: what the backward pass needs, and the kernel does
+    not tell."""
+    argmax_y.fill_(-2)
+    argmax_x.fill_(-2)
+    height, width = output.shape[2:]
+    for n, roi in enumerate(rois.double().tolist()):
+        x1, y1, x2, y2 = (v * scale - (0.5 if aligned else 0.0) for v in roi[1:])
+        bin_w, bin_h = ((max(v, 0.0 if aligned else 1.0)) for v in (x2 - x1, y2 - y1))
+        bin_w, bin_h = bin_w / width, bin_h / height
+        grid_h, grid_w = (ratio if ratio > 0 else math.ceil(size) for size in (bin_h, bin_w))
+        if grid_h * grid_w == 0:
+            continue
+        y = y1 + (torch.arange(height * grid_h, device=input.device).double() + 0.5) * bin_h / grid_h
+        x = x1 + (torch.arange(width * grid_w, device=input.device).double() + 0.5) * bin_w / grid_w
+        y, x = torch.meshgrid(y, x, indexing="ij")
+        y, x = (v.view(height, grid_h, width, grid_w).transpose(1, 2).flatten(2) for v in (y, x))
+        most, at = bilinear(input[int(roi[0])], y, x).max(-1)
+        output[n] = most
+        argmax_y[n] = y.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
+        argmax_x[n] = x.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
+
+
+@provides("roi_align")
+def roi_align_backward(
+    grad_output: Tensor,
+    rois: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    grad_input: Tensor,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    if pool_mode == 0:
+        _, channels, height, width = grad_input.shape
+        pixels, weights = corners(argmax_y, argmax_x, height, width)
+        planes = rois[:, 0].long()[:, None] * channels + torch.arange(channels, device=rois.device)
+        pixels = pixels + planes[:, :, None, None, None] * (height * width)
+        grad_input.view(-1).index_add_(0, pixels.flatten(), (grad_output[..., None] * weights).flatten())
+        return
+
+    def forward(features: Tensor) -> Tensor:
+        return _ops.roi_align(
+            features, rois, output_height=aligned_height, output_width=aligned_width, spatial_scale=spatial_scale,
+            sampling_ratio=sampling_ratio, aligned=int(aligned), mode="avg",
+        )  # fmt: skip
+
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an average: the features do not matter
+
+
+@provides()
+def roi_pool_forward(
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    argmax: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> None:
+    """Boxes hold their last pixel; argmax is -1 where a bin is empty, whose output is 0."""
+    size = input.shape[2:]
+    output.zero_()
+    argmax.fill_(-1)
+    scaled = (rois[:, 1:] + rois.new_tensor([0, 0, 1, 1])) * spatial_scale
+    for n, (picture, box) in enumerate(zip(rois[:, 0].tolist(), scaled, strict=True)):
+        extent = box[2:] - box[:2]
+        if not bool((extent > 0).all()):
+            continue
+        places, masks = [], []
+        for first, length, bins, most in zip(
+            box[:2].flip(0), extent.flip(0), (pooled_height, pooled_width), size, strict=True
+        ):
+            number = torch.arange(bins, device=box.device).to(box)
+            start = torch.floor(number * (length / bins) + first).clamp(0, most).long()
+            end = torch.ceil((number + 1) * (length / bins) + first).clamp(0, most).long()
+            place = start[:, None] + torch.arange(int((end - start).max().clamp(min=1)), device=box.device)
+            masks.append(place < end[:, None])
+            places.append(place.clamp(max=most - 1))
+        pixels = places[0][:, None, :, None] * size[1] + places[1][None, :, None, :]
+        inside = (masks[0][:, None, :, None] & masks[1][None, :, None, :]).flatten(2)
+        pixels = pixels.flatten(2)
+        values = input[int(picture)].flatten(1)[:, pixels].masked_fill(~inside, -torch.inf)
+        most_, at = values.max(-1)
+        filled = inside.any(-1)
+        output[n] = torch.where(filled, most_, 0)
+        chosen = pixels.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
+        argmax[n] = torch.where(filled, chosen, -1).to(argmax.dtype)
+
+
+@provides()
+def roi_pool_backward(
+    grad_output: Tensor,
+    rois: Tensor,
+    argmax: Tensor,
+    grad_input: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> None:
+    del pooled_height, pooled_width, spatial_scale
+    _, channels, height, width = grad_input.shape
+    planes = rois[:, 0].long()[:, None] * channels + torch.arange(channels, device=rois.device)
+    pixels = argmax.long().clamp(min=0) + planes[:, :, None, None] * (height * width)
+    grad_input.view(-1).index_add_(0, pixels.flatten(), torch.where(argmax >= 0, grad_output, 0).flatten())
+
+
+@provides("prroi_pool")
+def prroi_pool_forward(
+    input: Tensor, rois: Tensor, output: Tensor, pooled_height: int, pooled_width: int, spatial_scale: float
+) -> None:
+    output.copy_(_prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale))
+
+
+def _prroi_pool(input: Tensor, rois: Tensor, height: int, width: int, scale: float) -> Tensor:
+    return _ops.prroi_pool(input, rois, pooled_height=height, pooled_width=width, spatial_scale=scale)
+
+
+@provides("prroi_pool")
+def prroi_pool_backward(
+    grad_output: Tensor, rois: Tensor, grad_input: Tensor, pooled_height: int, pooled_width: int, spatial_scale: float
+) -> None:
+    def forward(features: Tensor) -> Tensor:
+        return _prroi_pool(features, rois, pooled_height, pooled_width, spatial_scale)
+
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an integral: the features do not matter
+
+
+@provides("prroi_pool")
+def prroi_pool_coor_backward(
+    output: Tensor,
+    grad_output: Tensor,
+    input: Tensor,
+    rois: Tensor,
+    grad_rois: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> None:
+    del output
+
+    def forward(boxes: Tensor) -> Tensor:
+        return _prroi_pool(input, boxes, pooled_height, pooled_width, spatial_scale)
+
+    grad_rois.copy_(gradients(forward, [rois], grad_output)[0])
+
+
+@provides("deform_roi_pool")
+def deform_roi_pool_forward(
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    output: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    gamma: float,
+) -> None:
+    output.copy_(
+        _ops.deform_roi_pool(
+            input, rois, offset if offset.numel() else None, pooled_height=pooled_height, pooled_width=pooled_width,
+            spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, gamma=gamma,
+        )
+    )  # fmt: skip
+
+
+@provides("deform_roi_pool")
+def deform_roi_pool_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    grad_input: Tensor,
+    grad_offset: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    gamma: float,
+) -> None:
+    def forward(features: Tensor, offsets: Tensor | None = None) -> Tensor:
+        return _ops.deform_roi_pool(
+            features, rois, offsets, pooled_height=pooled_height, pooled_width=pooled_width,
+            spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, gamma=gamma,
+        )  # fmt: skip
+
+    inputs, outputs = ([input, offset], [grad_input, grad_offset]) if offset.numel() else ([input], [grad_input])
+    for made, grad in zip(outputs, gradients(forward, inputs, grad_output), strict=True):
+        made.copy_(grad)
+
+
+@provides("border_align")
+def border_align_forward(input: Tensor, boxes: Tensor, output: Tensor, argmax_idx: Tensor, pool_size: int) -> None:
+    output.copy_(_ops.border_align(input, boxes, pool_size=pool_size))
+    if input.requires_grad:
+        argmax_idx.copy_(_border_samples(input, boxes, pool_size).max(-1).indices)
+
+
+def _border_positions(boxes: Tensor, pool_size: int) -> tuple[Tensor, Tensor]:
+    """y and x [N, K, 4, pool_size + 1] of the samples along the top, left, bottom and right side."""
+    x1, y1, x2, y2 = boxes[..., None].unbind(-2)
+    part = torch.arange(pool_size + 1, device=boxes.device).to(boxes) / pool_size
+    across, down = (x2 - x1) * part, (y2 - y1) * part
+    flat = torch.zeros_like(across)
+    x = torch.stack([x1 + across, x1 + flat, x2 - across, x2 + flat], 2)
+    y = torch.stack([y1 + flat, y1 + down, y2 + flat, y2 - down], 2)
+    return y, x
+
+
+def _border_samples(input: Tensor, boxes: Tensor, pool_size: int) -> Tensor:
+    """The samples [N, C, K, 4, pool_size + 1] of input [N, 4 * C, H, W]."""
+    y, x = _border_positions(boxes, pool_size)
+    channels = input.shape[1] // 4
+    return torch.stack(
+        [
+            torch.stack(
+                [bilinear(picture[s * channels : (s + 1) * channels], y[n, :, s], x[n, :, s]) for s in range(4)], 2
+            )
+            for n, picture in enumerate(input)
+        ]
+    )
+
+
+@provides("border_align")
+def border_align_backward(
+    grad_output: Tensor, boxes: Tensor, argmax_idx: Tensor, grad_input: Tensor, pool_size: int
+) -> None:
+    def forward(features: Tensor) -> Tensor:
+        return _border_samples(features, boxes, pool_size).gather(-1, argmax_idx.long()[..., None])[..., 0]
+
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])

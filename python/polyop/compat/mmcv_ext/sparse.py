@@ -1,0 +1,208 @@
+"""Sparse convolution as of spconv 1: pairs of rows for each place of a filter, and products of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from polyop.compat.mmcv_ext._registry import provides
+
+
+def _feeds(
+    indices: Tensor, spatial: Sequence[int], place: Tensor, stride: Tensor, padding: Tensor, dilation: Tensor,
+    transpose: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The rows of indices [N, 1 + D] that feed an output at one place of the filter, and those outputs [P, 1 + D]."""
+    shift = padding - place * dilation
+    if transpose:
+        target = indices[:, 1:] * stride - shift
+        fits = torch.ones(len(indices), dtype=torch.bool, device=indices.device)
+    else:
+        target = indices[:, 1:] + shift
+        fits = (target % stride == 0).all(1)
+        target = torch.div(target, stride, rounding_mode="floor")
+    fits &= ((target >= 0) & (target < torch.tensor(list(spatial), device=indices.device))).all(1)
+    rows = torch.nonzero(fits).squeeze(1)
+    return rows, torch.cat([indices[rows, :1], target[rows]], 1)
+
+
+def _numbers(indices: Tensor, spatial: Sequence[int]) -> Tensor:
+    number = indices[:, 0]
+    for axis, size in enumerate(spatial):
+        number = number * size + indices[:, axis + 1]
+    return number
+
+
+def _indice_pairs(
+    indices: Tensor,
+    outSpatialShape: Sequence[int],
+    kernelSize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    sub_manifold: bool,
+    transpose: bool,
+) -> list[Tensor]:
+    """(outputs [O, 1 + D], pairs [places, 2, N] padded with -1, pairs of each place [places]); outputs come by rising
+    coordinates, those of a submanifold convolution are its inputs."""
+    dimensions, long, device = len(kernelSize), indices.long(), indices.device
+    if sub_manifold:
+        stride, padding, transpose = [1] * dimensions, [k // 2 for k in kernelSize], False
+    window = [torch.tensor(list(v), device=device) for v in (stride, padding, dilation)]
+    places = torch.cartesian_prod(*(torch.arange(k, device=device) for k in kernelSize)).view(-1, dimensions)
+    fed = [_feeds(long, outSpatialShape, place, *window, transpose) for place in places]
+    numbers = [_numbers(outputs, outSpatialShape) for _, outputs in fed]
+
+    if sub_manifold:
+        known, order = _numbers(long, outSpatialShape).sort(stable=True)
+        outputs = indices
+    else:
+        known, order = torch.cat(numbers).unique(), None
+        rest, axes = known, []
+        for size in reversed(outSpatialShape):
+            axes.insert(0, rest % size)
+            rest = rest // size
+        outputs = torch.stack([rest, *axes], 1).to(indices.dtype)
+
+    pairs = torch.full((len(places), 2, len(indices)), -1, dtype=torch.int32, device=device)
+    counts = torch.zeros(len(places), dtype=torch.int32, device=device)
+    for n, ((rows, _), number) in enumerate(zip(fed, numbers, strict=True)):
+        at = torch.searchsorted(known, number).clamp(max=max(len(known) - 1, 0))
+        if order is not None:
+            there = known[at] == number
+            rows, at = rows[there], order[at[there]]
+        counts[n] = len(rows)
+        pairs[n, 0, : len(rows)] = rows.int()
+        pairs[n, 1, : len(rows)] = at.int()
+    return [outputs, pairs, counts]
+
+
+def _get_indice_pairs_forward(
+    indices: Tensor,
+    batchSize: int,
+    outSpatialShape: Sequence[int],
+    spatialShape: Sequence[int],
+    kernelSize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    outPadding: Sequence[int],
+    _subM: int,
+    _transpose: int,
+) -> list[Tensor]:
+    del batchSize, spatialShape, outPadding
+    window = (kernelSize, stride, padding, dilation)
+    return _indice_pairs(indices, outSpatialShape, *window, bool(_subM), bool(_transpose))
+
+
+def _get_indice_pairs_backward(
+    indices: Tensor,
+    gridOut: Tensor,
+    batchSize: int,
+    outSpatialShape: Sequence[int],
+    spatialShape: Sequence[int],
+    kernelSize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    outPadding: Sequence[int],
+    _subM: int,
+    _transpose: int,
+) -> list[Tensor]:
+    """The same, with memory for a table of all voxels, which is not needed here."""
+    del gridOut
+    window = (kernelSize, stride, padding, dilation, outPadding)
+    return _get_indice_pairs_forward(indices, batchSize, outSpatialShape, spatialShape, *window, _subM, _transpose)
+
+
+for _name, _function in (
+    *((f"get_indice_pairs_{n}d_forward", _get_indice_pairs_forward) for n in (2, 3, 4)),
+    *((f"get_indice_pairs_{n}d_backward", _get_indice_pairs_backward) for n in (2, 3)),
+):
+    provides()(_function, _name)
+
+
+def _pairs_of(indicePairs: Tensor, indiceNum: Tensor, inverse: bool) -> list[tuple[Tensor, Tensor]]:
+    """(rows of the input, rows of the output that they feed) of each place of a filter."""
+    ends = (1, 0) if inverse else (0, 1)
+    return [
+        (indicePairs[n, ends[0], :count].long(), indicePairs[n, ends[1], :count].long())
+        for n, count in enumerate(indiceNum.tolist())
+    ]
+
+
+@provides()
+def indice_conv_forward(
+    features: Tensor,
+    filters: Tensor,
+    indicePairs: Tensor,
+    indiceNum: Tensor,
+    numActOut: int,
+    _inverse: int,
+    _subM: int,
+) -> Tensor:
+    """features [N, C], filters [places…, C, K] -> [numActOut, K]."""
+    del _subM
+    weights = filters.flatten(0, -3)
+    out = features.new_zeros(numActOut, filters.shape[-1])
+    for weight, (rows, fed) in zip(weights, _pairs_of(indicePairs, indiceNum, bool(_inverse)), strict=True):
+        if len(rows):
+            out.index_add_(0, fed, features[rows] @ weight)
+    return out
+
+
+@provides()
+def fused_indice_conv_forward(
+    features: Tensor,
+    filters: Tensor,
+    bias: Tensor,
+    indicePairs: Tensor,
+    indiceNum: Tensor,
+    numActOut: int,
+    _inverse: int,
+    _subM: int,
+) -> Tensor:
+    return indice_conv_forward(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM) + bias
+
+
+@provides()
+def indice_conv_backward(
+    features: Tensor,
+    filters: Tensor,
+    outGrad: Tensor,
+    indicePairs: Tensor,
+    indiceNum: Tensor,
+    _inverse: int,
+    _subM: int,
+) -> list[Tensor]:
+    del _subM
+    weights = filters.flatten(0, -3)
+    of_features, of_weights = torch.zeros_like(features), torch.zeros_like(weights)
+    for n, (rows, fed) in enumerate(_pairs_of(indicePairs, indiceNum, bool(_inverse))):
+        if len(rows):
+            grad = outGrad[fed]
+            of_features.index_add_(0, rows, grad @ weights[n].T)
+            of_weights[n] = features[rows].T @ grad
+    return [of_features, of_weights.view_as(filters)]
+
+
+@provides()
+def indice_maxpool_forward(features: Tensor, indicePairs: Tensor, indiceNum: Tensor, numAct: int) -> Tensor:
+    """The largest of the rows that feed an output, and 0, as in spconv."""
+    out = features.new_zeros(numAct, features.shape[1])
+    for rows, fed in _pairs_of(indicePairs, indiceNum, False):
+        out.scatter_reduce_(0, fed[:, None].expand(-1, out.shape[1]), features[rows], "amax")
+    return out
+
+
+@provides()
+def indice_maxpool_backward(
+    features: Tensor, outFeatures: Tensor, outGrad: Tensor, indicePairs: Tensor, indiceNum: Tensor
+) -> Tensor:
+    """Every row that has the maximum takes its gradient."""
+    grad = torch.zeros_like(features)
+    for rows, fed in _pairs_of(indicePairs, indiceNum, False):
+        grad.index_add_(0, rows, torch.where(features[rows] == outFeatures[fed], outGrad[fed], 0))
+    return grad
