@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Timed {
-  std::string model;
+  std::string model, runtime;
   int threads = 0;
   std::vector<double> seconds;  // rising
 
@@ -85,7 +85,7 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   std::vector<Timed> timed;
   for (size_t c = 0; c < contenders.size(); ++c) {
     Once(contenders[c], &outputs[c]);  // warm-up
-    timed.push_back({contenders[c].model, threads, {}});
+    timed.push_back({contenders[c].model, "ONNX Runtime " + contenders[c].session->runtime_version(), threads, {}});
   }
   if (contenders.size() > 1) CheckEqual(outputs[0], outputs[1], options);
   const Clock::time_point start = Clock::now();
@@ -114,7 +114,7 @@ std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
     } else {
       CheckEqual(first, runs.outputs, options);
     }
-    timed.push_back({path, threads, std::move(runs.seconds)});
+    timed.push_back({path, model.runtime(), threads, std::move(runs.seconds)});
   }
   return timed;
 }
@@ -177,7 +177,7 @@ void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, 
   }
   std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
   header.push_back(options.against.empty() ? "" : "to the first");
-  std::cout << Table(header, rows) << "  " << CurrentIsa() << "\n";
+  std::cout << Table(header, rows) << "  " << timed.front().runtime << ", " << CurrentIsa() << "\n";
   if (nodes.empty()) return;
   double total = 0;
   for (const NodeTime& node : nodes) total += node.seconds;
@@ -195,6 +195,7 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
   Json report = {{"isa", CurrentIsa()}};
   for (const Timed& t : timed) {
     report["runs"].push_back({{"model", t.model},
+                              {"runtime", t.runtime},
                               {"threads", t.threads},
                               {"min_seconds", t.minimum()},
                               {"median_seconds", t.median()},

@@ -32,8 +32,10 @@ class AnchorHead(nn.Module):
         self.score = nn.Conv2d(channels, ANCHORS_A_CELL * CLASSES, 1)
         self.box = nn.Conv2d(channels, ANCHORS_A_CELL * 7, 1)
         self.direction = nn.Conv2d(channels, ANCHORS_A_CELL * 2, 1)
-        nn.init.normal_(self.score.weight, std=0.25)
-        nn.init.constant_(self.score.bias, -4.5)  # few of the anchors pass, as in a trained network
+        for layer in (self.box, self.direction):
+            nn.init.normal_(layer.weight, std=0.02)  # boxes near their anchors
+        nn.init.normal_(self.score.weight, std=0.1)
+        nn.init.constant_(self.score.bias, -2.8)  # few of the anchors pass, as in a trained network
 
     def forward(self, x: Tensor) -> Tensor:
         """[1, C, H, W] -> [K, 9] (x, y, z, dx, dy, dz, yaw, class, score) by falling score; rows of score 0 are padding."""
