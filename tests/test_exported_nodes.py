@@ -215,7 +215,7 @@ NODES = [
     *(Node("mmcv::MMCVPSAMask", [f(2, 35, 4, 3)], [(F32, (2, 12, 4, 3))], {"psa_type": kind, "mask_size": [7, 5]})
       for kind in (0, 1)),
     *(Node("mmcv::MMCVMaskedConv2d", [x[:1], where, weight, f(6)], [(F32, (1, 6, 12, 10))], {"stride": s, "padding": p})
-      for where in (f(1, 12, 10) - 0.5, f(1, 12, 10) > 0.5) for s, p in ((1, 1), ([1, 1], [1, 1]))),
+      for where in (f(1, 12, 10) - 0.5, f(1, 12, 10) > 0.5) for s, p in (([1], [1]), ([1, 1], [1, 1]))),
     *(Node("polyop::FlashDeformAttn",
            [f(2, 26, 3, 4), np.array([[4, 5], [2, 3]], t), np.array([0, 20], t), f(2, 7, 3, 24)], [(F32, (2, 7, 12))],
            {"points": 4, "im2col_step": 64}) for t in (I64, I32)),
@@ -225,11 +225,11 @@ NODES = [
     Node("polyop::DynamicVoxelize", [f(30, 5) * 1.2 - 0.1], [(I32, (30, 3))], grid),
     *(Node(f"{d}::VoxelGeneratorPlugin", [f(2, 30, 4), np.array([30, 7], I32)],
            [(F32, (2, 8, 3, 10)), (I32, (2, 8, 4)), (I32, (2,))], generator) for d in ("", "TRT", "polyop")),
-    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, (2, 5)), (t, (2, 3)), (I32, (4,)), (I32, (2,))],
+    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, None), (t, None), (I32, (4,)), (I32, None)],
            {"reduce_type": reduce}) for reduce, t in (("max", I32), ("mean", I64), ("sum", I32))),
     *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
       for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
-    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
+    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, None), (I64, (4,)), (I64, None), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})

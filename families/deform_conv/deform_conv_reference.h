@@ -1,6 +1,7 @@
 // Deformable convolution by its definition: for reference kernels only.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/status.h"
@@ -13,11 +14,11 @@ namespace polyop::reference {
 inline double SampleZeroPadded(const double* plane, int64_t height, int64_t width, double y, double x) {
   if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width))) return 0;
   double sum = 0;
-  for (double row = std::floor(y); row <= std::floor(y) + 1; ++row) {
-    for (double column = std::floor(x); column <= std::floor(x) + 1; ++column) {
-      if (row < 0 || row >= static_cast<double>(height) || column < 0 || column >= static_cast<double>(width)) continue;
-      sum += (1 - std::abs(y - row)) * (1 - std::abs(x - column)) *
-             plane[static_cast<int64_t>(row) * width + static_cast<int64_t>(column)];
+  const auto top = static_cast<int64_t>(std::floor(y)), left = static_cast<int64_t>(std::floor(x));
+  for (int64_t row = std::max<int64_t>(top, 0); row <= std::min(top + 1, height - 1); ++row) {
+    for (int64_t column = std::max<int64_t>(left, 0); column <= std::min(left + 1, width - 1); ++column) {
+      sum += (1 - std::abs(y - static_cast<double>(row))) * (1 - std::abs(x - static_cast<double>(column))) *
+             plane[row * width + column];
     }
   }
   return sum;
@@ -40,10 +41,10 @@ inline Status DeformConv(const DeformConvRule& op, const Tensor<const double, 4>
           const int64_t c = o / (filters / op.groups) * group_channels + i, g = c / (channels / op.deform_groups);
           for (int64_t k = 0; k < kh * kw; ++k) {
             const int64_t sample = (n * op.deform_groups + g) * kh * kw + k;
-            const double y = static_cast<double>(p / columns * op.stride[0] - op.padding[0] + k / kw * op.dilation[0]) +
-                             offset[2 * sample * rows * columns + p];
-            const double x = static_cast<double>(p % columns * op.stride[1] - op.padding[1] + k % kw * op.dilation[1]) +
-                             offset[(2 * sample + 1) * rows * columns + p];
+            const int64_t row = p / columns * op.stride[0] - op.padding[0] + k / kw * op.dilation[0];
+            const int64_t column = p % columns * op.stride[1] - op.padding[1] + k % kw * op.dilation[1];
+            const double y = static_cast<double>(row) + offset[2 * sample * rows * columns + p];
+            const double x = static_cast<double>(column) + offset[(2 * sample + 1) * rows * columns + p];
             const double* plane = input.data() + (n * channels + c) * height * width;
             const double factor = mask != nullptr ? mask[sample * rows * columns + p] : 1;
             sum +=

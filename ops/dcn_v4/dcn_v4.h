@@ -37,10 +37,11 @@ struct DcnV4 : DeformWindowRule {
 
   /// Rows hold all offsets and masks, padded to a multiple of 8.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
-    const int64_t least = (3 * group * points() + 7) / 8 * 8, given = inputs[1].shape[3];
-    if (given >= least) return Status::Ok();
-    return InvalidArgument("'offset_mask': dimension 3 is ", given,
-                           ", wanted at least 8 * ceil(3 * group * P / 8) = ", least, " for ", points(), " points");
+    const int64_t least = (3 * group * points() + 7) / 8 * 8;
+    if (inputs[1].shape[3] >= least) return Status::Ok();
+    return InvalidArgument("'offset_mask' has shape ", ToString(inputs[1].shape),
+                           ", wanted at least 8 * ceil(3 * group * P / 8) = ", least, " for ", points(),
+                           " points in dimension 3");
   }
 };
 

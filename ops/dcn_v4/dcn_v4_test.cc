@@ -64,7 +64,7 @@ TEST(DcnV4, RefusesBadInput) {
   const DcnV4 op{{.group = 3, .group_channels = 4}};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, rng);
   inputs[1] = HostTensor::Full(DType::kF32, {2, 8, 7, 81}, 0);  // all offsets and masks, but no padding
-  ExpectError(op, inputs, {"'offset_mask': dimension 3 is 81", "= 88 for 9 points"});
+  ExpectError(op, inputs, {"'offset_mask' has shape", "81]", "= 88 for 9 points in dimension 3"});
   inputs[1] = HostTensor::Full(DType::kF32, {2, 8, 6, 88}, 0);
   ExpectError(op, inputs, {"'offset_mask'", "dimension 2 is 6"});
 }

@@ -25,11 +25,12 @@ Status DynamicResizeReference(const DynamicResize&, const Context&, Tensor<const
       for (int64_t ox = 0; ox < columns; ++ox) {
         const double x = (static_cast<double>(ox) + 0.5) / scales[3] - 0.5;
         double sum = 0;
-        for (double iy = std::floor(y) - 1; iy <= std::floor(y) + 2; ++iy) {
-          for (double ix = std::floor(x) - 1; ix <= std::floor(x) + 2; ++ix) {
-            const auto row = static_cast<int64_t>(std::clamp<double>(iy, 0, static_cast<double>(height - 1)));
-            const auto column = static_cast<int64_t>(std::clamp<double>(ix, 0, static_cast<double>(width - 1)));
-            sum += from[row * width + column] * Kernel(y - iy) * Kernel(x - ix);
+        const auto top = static_cast<int64_t>(std::floor(y)), left = static_cast<int64_t>(std::floor(x));
+        for (int64_t iy = top - 1; iy <= top + 2; ++iy) {
+          for (int64_t ix = left - 1; ix <= left + 2; ++ix) {
+            const int64_t row = std::clamp<int64_t>(iy, 0, height - 1), column = std::clamp<int64_t>(ix, 0, width - 1);
+            sum +=
+                from[row * width + column] * Kernel(y - static_cast<double>(iy)) * Kernel(x - static_cast<double>(ix));
           }
         }
         output[(plane * rows + oy) * columns + ox] = sum;

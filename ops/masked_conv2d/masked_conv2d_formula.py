@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +21,16 @@ def formula(
     return torch.where(where[:, None], convolved, 0)
 
 
-def example(call: Call, *, padding: Sequence[int], **_: Any) -> list[Tensor]:
-    rows, columns = (4 + 2 * p for p in (*padding, *padding)[:2])
-    tensors = [torch.rand(1, 3, 6, 6), torch.rand(1, rows, columns), torch.rand(4, 3, 3, 3), torch.rand(4)]
-    return tensors if call.has("bias") else tensors[:3]
+def body(call: Call, *, stride: Sequence[int], padding: Sequence[int]) -> str:
+    rows, columns = (*padding, *padding)[:2]
+    filters = "weight, bias" if call.has("bias") else "weight"
+    return f"""
+        one = Constant <value = int64[1] {{1}}> ()
+        nothing = Constant <value = float {{0.0}}> ()
+        convolved = Conv <pads = [{rows}, {columns}, {rows}, {columns}]> (features, {filters})
+        number = Cast <to = 1> (mask)
+        positive = Greater (number, nothing)
+        where = Unsqueeze (positive, one)
+        none = CastLike (nothing, convolved)
+        output = Where (where, convolved, none)
+    """

@@ -10,7 +10,7 @@ struct SegmentCsr {
   Reduce reduce = Reduce::kSum;
 
   static constexpr const char* kName = "segment_csr";
-  static constexpr Signature kSignature = "src: T[E, F], indptr: I[P] -> out: T[P - 1, F]";
+  static constexpr Signature kSignature = "src: T[E, F], indptr: I[P] -> out: T[max(P - 1, 0), F]";
   static constexpr NodeName kNodes[] = {"autoware::SegmentCSR", "polyop::SegmentCSR", "::SegmentCSR"};
   static constexpr std::tuple kAttributes = {
       Attr("reduce", &SegmentCsr::reduce, "what is made of a segment's rows")
@@ -26,6 +26,11 @@ struct SegmentCsr {
       .source = "`torch_scatter.segment_csr`, as Autoware exports Point Transformer V3",
       .differences = "torch_scatter reads what indptr says, whether it is there or not.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    if (inputs[1].shape[0] > 0) return Status::Ok();
+    return InvalidArgument("'indptr' has shape [0], wanted at least one element");
+  }
 };
 
 }  // namespace polyop

@@ -81,7 +81,7 @@ TEST(SegmentCsrErrors, SayWhatIsWrong) {
   ExpectError(SegmentCsr{}, {src, Indptr(DType::kI64, {0, 3, 2})}, {"'indptr'[2] is 2, wanted a value in [3, 4]"});
   ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {0, 5})}, {"'indptr'[1] is 5, wanted a value in [0, 4]"});
   ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {-1, 3})}, {"'indptr'[0] is -1"});
-  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {})}, {"'out'", "negative"});
+  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {})}, {"'indptr' has shape [0]", "at least one element"});
   ExpectAttributeError(*FindOp("segment_csr"), {{"reduce", AttrValue::String("median")}}, {"'reduce'", "median"});
 }
 
