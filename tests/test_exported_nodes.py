@@ -225,11 +225,11 @@ NODES = [
     Node("polyop::DynamicVoxelize", [f(30, 5) * 1.2 - 0.1], [(I32, (30, 3))], grid),
     *(Node(f"{d}::VoxelGeneratorPlugin", [f(2, 30, 4), np.array([30, 7], I32)],
            [(F32, (2, 8, 3, 10)), (I32, (2, 8, 4)), (I32, (2,))], generator) for d in ("", "TRT", "polyop")),
-    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, None), (t, None), (I32, (4,)), (I32, None)],
-           {"reduce_type": reduce}) for reduce, t in (("max", I32), ("mean", I64), ("sum", I32))),
+    *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, (2, 5)), (t, (2, 3)), (I32, (4,)), (I32, (2,))],
+           {"reduce_type": reduce}) for reduce, t in (("max", I64), ("mean", I64), ("sum", I64))),
     *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
       for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
-    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, None), (I64, (4,)), (I64, None), (I64, ())])
+    *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})

@@ -86,8 +86,10 @@ if HAS_PLUGINS:
         layers = [layer for layer in answer["layers"] if layer["type"] == ("RESIZE" if resized else "PLUGIN_V3")]
         assert len(layers) == 1, answer["layers"]
         _, shape = PARSED[index].outputs[0]
-        if shape is not None and not dynamic:
-            assert layers[0]["output"] == "x".join(map(str, shape))
+        if shape is not None and not dynamic:  # -1 is a size that the kernel finds
+            assert all(
+                got in (str(want), "-1") for got, want in zip(layers[0]["output"].split("x"), shape, strict=True)
+            )
 
     def test_what_is_wrong_is_explained() -> None:
         x = np.zeros((1, 3, 8, 8), np.float32)
