@@ -161,11 +161,16 @@ def several(
 
 
 # For in_runtime of test_onnxruntime_adapter: runs the files of FOLDER and compares with what is beside them.
-OLDER = """
+NEWER = ["RoIAwarePool3d"]  # nodes whose functions need what older ONNX Runtimes lack: here the cosine of doubles
+OLDER = (
+    f"NEWER = {NEWER}"
+    + """
 import glob
 from pathlib import Path
 done = 0
 for file in sorted(glob.glob(FOLDER + "/*.onnx")):
+    if any(name.encode() in Path(file).read_bytes() for name in NEWER):
+        continue
     arrays = dict(np.load(Path(file).with_suffix(".npz")))
     options = ort.SessionOptions()
     options.log_severity_level = 4
@@ -177,3 +182,4 @@ for file in sorted(glob.glob(FOLDER + "/*.onnx")):
     done += 1
 print(done)
 """
+)

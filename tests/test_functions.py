@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 from portable_calls import (
     F32,
+    NEWER,
     OLDER,
     WITH_BODIES,
     assert_same,
@@ -62,7 +63,8 @@ def test_the_function_is_what_the_kernel_computes(i: int, files: Path) -> None:
 
 @pytest.mark.parametrize("folder", OLD, ids=lambda folder: folder.name)
 def test_functions_in_older_onnxruntimes(folder: Path, files: Path) -> None:
-    assert int(in_runtime(folder, f"FOLDER = {str(files)!r}\n" + OLDER)) == len(WITH_BODIES)
+    wanted = [node for node in WITH_BODIES if node.name.split("::")[1] not in NEWER]
+    assert int(in_runtime(folder, f"FOLDER = {str(files)!r}\n" + OLDER)) == len(wanted) >= len(WITH_BODIES) - 4
 
 
 HALF = [
