@@ -20,7 +20,7 @@ demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and 
 quick: ## build and test what changed since the last commit, or on this branch, or SINCE=commit
 	@tools/quick.sh $(SINCE)
 
-test: ## C++ and Python tests; one operator of each kind under AddressSanitizer, too
+test: ## C++ and Python tests; some operators under AddressSanitizer, too
 	@tools/test.sh
 
 test-all: ## the same, every operator under the sanitizers, and the tests that take long: models, wheels
