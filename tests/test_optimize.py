@@ -34,12 +34,12 @@ class First(torch.nn.Module):
 class Second(torch.nn.Module):
     """Points [.., points of all levels, 2], as in RT-DETRv2."""
 
-    def __init__(self, points: list[int]) -> None:
+    def __init__(self, points: list[int], method: str = "default") -> None:
         super().__init__()
-        self.points = points
+        self.points, self.method = points, method
 
     def forward(self, value: torch.Tensor, locations: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        return second_variant(value * 1.5, SIZES, locations, weights.softmax(-1), self.points) + 1
+        return second_variant(value * 1.5, SIZES, locations, weights.softmax(-1), self.points, self.method) + 1
 
 
 class Pyramid(torch.nn.Module):
@@ -107,8 +107,14 @@ def assert_same(before: Path, after: Path, feeds: dict[str, torch.Tensor]) -> No
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 @pytest.mark.parametrize(
     ("module", "points"),
-    [(First(), (3, 2)), (Second([2, 2, 2]), (6,)), (Second([3, 6, 1]), (10,))],
-    ids=["first variant", "second variant", "second variant, unequal points"],
+    [
+        (First(), (3, 2)),
+        (Second([2, 2, 2]), (6,)),
+        (Second([3, 6, 1]), (10,)),
+        (Second([2, 2, 2], "discrete"), (6,)),
+        (Second([3, 6, 1], "discrete"), (10,)),
+    ],
+    ids=["first variant", "second variant", "second variant, unequal points", "discrete", "discrete, unequal points"],
 )
 def test_deformable_attention(module: torch.nn.Module, points: tuple[int, ...], exporter: str, tmp_path: Path) -> None:
     given = inputs(points=points)
@@ -117,7 +123,7 @@ def test_deformable_attention(module: torch.nn.Module, points: tuple[int, ...], 
     assert dict(report.replaced) == {"deformable attention": 1}, str(report)
     left = nodes(after)
     assert left[ATTENTION] == 1
-    assert left["GridSample"] == 0
+    assert left["GridSample"] + left["GatherND"] == 0
     assert_same(before, after, given)
 
 
