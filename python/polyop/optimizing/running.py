@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from polyop import get_onnxruntime_op_path
+from polyop.packages import register_all
 
 Feeds = dict[str, np.ndarray]
 
@@ -25,7 +25,7 @@ class Runner:
     data_folder: Path | None = None
 
     def session(self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False) -> ort.InferenceSession:
-        """A CPU session. polyop: with its library; as_written: without ONNX Runtime's own optimisation."""
+        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own optimisation."""
         options = ort.SessionOptions()
         options.log_severity_level = 4
         options.intra_op_num_threads = self.threads
@@ -35,7 +35,9 @@ class Runner:
             options.add_session_config_entry(
                 "session.model_external_initializers_file_folder_path", str(self.data_folder)
             )
-        for library in ((get_onnxruntime_op_path(),) if polyop else ()) + self.libraries:
+        if polyop:
+            register_all(options)
+        for library in self.libraries:
             options.register_custom_ops_library(library)
         return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
