@@ -9,6 +9,7 @@
 #include "cli/base/model.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
+#include "cli/base/packages.h"
 #include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
@@ -164,9 +165,9 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     return RunHere(options, session, feeds.arrays);
   }
   if (kind.name == "isa") {
-    Check(ForceIsa(kind.value), kUsage);
+    Check(ForceIsaEverywhere(kind.value), kUsage);
     Outputs outputs = RunHere(options, session, feeds.arrays);
-    Check(ForceIsa(""), kFailed);
+    Check(ForceIsaEverywhere(""), kFailed);
     return outputs;
   }
   if (kind.name == "threads") {

@@ -1,6 +1,5 @@
 # What only the program needs: command line, JSON, pictures, .npz files, and the ONNX file format.
 find_package(CLI11 REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 set(Protobuf_USE_STATIC_LIBS ON)

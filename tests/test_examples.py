@@ -22,7 +22,7 @@ def run(name: str, *arguments: object) -> str:
 def test_every_example_has_a_test() -> None:
     source = Path(__file__).read_text()
     for folder in EXAMPLES.iterdir():
-        assert not folder.is_dir() or f'run("{folder.name}"' in source, folder.name
+        assert not folder.is_dir() or f'"{folder.name}"' in source, folder.name
 
 
 def test_my_add(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ COMPONENTS = [
     Component("zlib", packages("zlib1g-dev"), "License: Zlib", "libz.a"),
     Component("minizip", packages("libminizip-dev"), "License: zlib", "libminizip.a"),
     Component("libpng", packages("libpng-dev"), "License: libpng", "libpng.a"),
+    Component("GoogleTest", packages("libgtest-dev"), "License: BSD-C3"),
     Component("libjpeg-turbo", packages("libturbojpeg0-dev"), "License: BSD-BY-LC-NE", "libturbojpeg.a"),
 ]
 

@@ -7,6 +7,7 @@
 #include "adapters/openvino/element_types.h"
 #include "adapters/openvino/node_call.h"
 #include "core/call.h"
+#include "core/library.h"
 
 namespace polyop::openvino {
 namespace {
@@ -32,7 +33,7 @@ std::shared_ptr<const void> Share(Params params) {
 }
 
 Record::Record(const polyop::Op& o)
-    : op(o), name(o.name), type(name.c_str(), "polyop", &ov::op::Op::get_type_info_static()) {
+    : op(o), name(o.name), type(name.c_str(), LibraryName(), &ov::op::Op::get_type_info_static()) {
   type.hash();
 }
 

@@ -10,7 +10,7 @@
 
 namespace polyop::openvino {
 
-/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop".
+/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop", its library's name.
 struct Record {
   explicit Record(const Op& op);
   const Op& op;

@@ -31,7 +31,7 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 [[noreturn]] void Fail(const Op& op, const std::string& message) {
-  throw std::runtime_error("polyop::" + std::string(op.name) + ": " + message);
+  throw std::runtime_error(CallNameOf(op.name) + ": " + message);
 }
 
 std::optional<DType> FromTorch(ScalarType type) {
