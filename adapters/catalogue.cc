@@ -26,6 +26,9 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
   const AttrSpec& spec = info.spec;
   Json json = {{"name", spec.name}, {"type", NameOf(info.type)}, {"required", spec.required}};
   json["default"] = ToJson(info.get(spec, params));
+  json["default_text"] = ToString(info.get(spec, params));
+  json["range"] = RangeText(spec);
+  json["meaning"] = spec.doc;
   json["aliases"] = Json::array();
   for (const char* alias : spec.aliases) {
     if (alias != nullptr) json["aliases"].push_back(alias);
@@ -59,13 +62,16 @@ Json NodeJson(const NodeName& node) {
   return json;
 }
 
+void AddOnce(const Json& item, Json* list) {
+  if (std::find(list->begin(), list->end(), item) == list->end()) list->push_back(item);
+}
+
 // The types that an input may have, those of the CPU's kernels; nothing for any.
-Json TypesJson(const Op& op, int input) {
+Json InputTypesJson(const Op& op, int input) {
   Json types = Json::array();
   for (const Kernel& kernel : op.kernels) {
     if (kernel.device != Device::kCpu || op.signatures[kernel.signature].signature->input(input).any_dtype) continue;
-    const Json name = NameOf(kernel.inputs[input]);
-    if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+    AddOnce(NameOf(kernel.inputs[input]), &types);
   }
   return types;
 }
@@ -78,8 +84,42 @@ Json InputsJson(const Op& op) {
     inputs.push_back({{"name", spec.name},
                       {"optional", spec.optional},
                       {"variadic", spec.variadic},
-                      {"types", TypesJson(op, i)},
+                      {"types", InputTypesJson(op, i)},
                       {"value", op.signatures[0].needs_value(i)}});  // its value decides shapes
+  }
+  return inputs;
+}
+
+// What the CPU's kernels take for the first input that is more than a number.
+Json TypesJson(const Op& op) {
+  Json types = Json::array();
+  for (const Kernel& kernel : op.kernels) {
+    if (kernel.device != Device::kCpu) continue;
+    const Signature& s = *op.signatures[kernel.signature].signature;
+    int i = 0;
+    while (i + 1 < s.num_inputs() && s.input(i).rank == 0 && !s.input(i).has_rest) ++i;
+    AddOnce(NameOf(kernel.inputs[static_cast<size_t>(i)]), &types);
+  }
+  return types;
+}
+
+Json DevicesJson(const Op& op) {
+  Json devices = Json::array();
+  for (const auto& [device, name] : {std::pair{Device::kCpu, "cpu"}, {Device::kCuda, "cuda"}}) {
+    const bool has =
+        std::any_of(op.kernels.begin(), op.kernels.end(), [d = device](const Kernel& k) { return k.device == d; });
+    if (has) devices.push_back(name);
+  }
+  return devices;
+}
+
+// Inputs whose values decide a shape, in any signature.
+Json DecidingInputsJson(const Op& op) {
+  Json inputs = Json::array();
+  for (const OpSignature& s : op.signatures) {
+    for (int i = 0; i < s.signature->num_inputs(); ++i) {
+      if (s.needs_value(i)) AddOnce(i, &inputs);
+    }
   }
   return inputs;
 }
@@ -115,7 +155,14 @@ std::string CatalogueJson() {
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
     json["inputs"] = InputsJson(*op);
+    json["summary"] = op->doc.summary;
+    json["semantics"] = op->doc.semantics;
+    json["source"] = op->doc.source;
+    json["differences"] = op->doc.differences;
     json["not_portable"] = op->doc.not_portable;
+    json["types"] = TypesJson(*op);
+    json["devices"] = DevicesJson(*op);
+    json["deciding_inputs"] = DecidingInputsJson(*op);
     json["outputs"] = OutputsJson(*op);
     json["found_sizes"] = FoundSizesJson(*op);
     json["half"] = std::any_of(op->kernels.begin(), op->kernels.end(),

@@ -1,4 +1,4 @@
-// The operators' definitions for Python: signatures, attributes, node names.
+// The operators' definitions for Python and for the program `polyop`: signatures, attributes, node names, documentation.
 #pragma once
 
 #include <string>

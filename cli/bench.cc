@@ -9,6 +9,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/packages.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -210,7 +211,7 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
 }  // namespace
 
 int Bench(const BenchOptions& options) {
-  if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
+  if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   std::vector<Timed> timed;
   std::vector<NodeTime> nodes;
   int integers_below = 0;

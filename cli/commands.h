@@ -91,8 +91,19 @@ struct OpsOptions {
 int Ops(const OpsOptions& options);
 
 struct NewOptions {
-  std::string name, node, into = "ops";
+  std::string name, node, into;
+  bool project = false;
+  std::string op = "times";  // a project's operator
 };
-int New(NewOptions options);
+int New(const NewOptions& options);
+
+/// Prints where find_package(polyop) looks.
+int CmakeDir();
+
+struct TestOptions {
+  std::string project = ".", build;
+  std::string only;  // tests whose names match
+};
+int Test(const TestOptions& options);
 
 }  // namespace polyop::cli

@@ -8,9 +8,9 @@
 #include "cli/base/catalogue.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/operators.h"
 #include "cli/base/process.h"
 #include "cli/base/text.h"
-#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -29,7 +29,7 @@ constexpr Style kTensor{"#fef3c7", "#111827", "input or output"};
 
 const Style& StyleOf(const onnx::ModelProto& model, const onnx::NodeProto& node) {
   if (IsStandard(node)) return kStandard;
-  if (FindOpByNode(node.domain(), node.op_type(), nullptr) != nullptr) return kPolyop;
+  if (FindOperator(node.domain(), node.op_type()) != nullptr) return kPolyop;
   if (IsLocalFunction(model, node)) return kFunction;
   return IsRuntimeDomain(node.domain()) ? kRuntime : kNobody;
 }

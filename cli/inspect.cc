@@ -4,14 +4,13 @@
 #include <map>
 #include <set>
 
-#include "cli/base/catalogue.h"
 #include "cli/base/failure.h"
 #include "cli/base/model.h"
+#include "cli/base/operators.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/drawing.h"
 #include "cli/json.h"
-#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -22,7 +21,7 @@ struct Needed {
   int count = 0;
   std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
   bool by_runtime = false, by_function = false;
-  const Op* op = nullptr;
+  const OperatorInfo* op = nullptr;
 
   bool provided() const { return op != nullptr || by_runtime || by_function; }
 };
@@ -37,7 +36,7 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
     ++needed.count;
     needed.by_runtime = IsRuntimeDomain(node.domain());
     needed.by_function = IsLocalFunction(model, node);
-    needed.op = FindOpByNode(node.domain(), node.op_type(), nullptr);
+    needed.op = FindOperator(node.domain(), node.op_type());
     for (const auto& attribute : node.attribute()) needed.attributes[attribute.name()].insert(AttributeText(attribute));
   });
   return found;
@@ -55,7 +54,8 @@ std::string AttributesText(const Needed& needed) {
 
 std::string ProviderText(const Needed& needed) {
   if (needed.op != nullptr) {
-    return "polyop (" + Join(RuntimesOf(*needed.op), ", ") + ")" + (needed.by_function ? ", or its function" : "");
+    return needed.op->package + " (" + Join(needed.op->runtimes, ", ") + ")" +
+           (needed.by_function ? ", or its function" : "");
   }
   if (needed.by_function) return "a function of the model";
   return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
@@ -64,13 +64,13 @@ std::string ProviderText(const Needed& needed) {
 // The same type in another domain is the likeliest cause; then a misspelling.
 std::string Advice(const std::string& name, const Needed& needed) {
   std::vector<std::string> names;
-  for (const Op* op : AllOps()) {
-    for (const NodeName& node : op->nodes) {
-      if (node.op_type() == needed.op_type) {
-        return "polyop has it as " + std::string(node.name) + ": rename the node's domain, or register it under " +
-               needed.domain;
+  for (const OperatorInfo& op : Operators()) {
+    for (const NodeInfo& node : op.nodes) {
+      if (node.type == needed.op_type) {
+        return op.package + " has it as " + node.domain + "::" + node.type +
+               ": rename the node's domain, or register it under " + needed.domain;
       }
-      names.emplace_back(node.name);
+      names.push_back(node.domain + "::" + node.type);
     }
   }
   const std::string near = Nearest(name, names);

@@ -36,7 +36,8 @@ constexpr const char* kFooter =
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
     "  polyop portable old.onnx -o new.onnx           a file that runs where polyop is not, too\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
-    "  polyop new my_op                               the folder of a new operator, ready to build\n"
+    "  polyop new my_ops --project                    a project for operators of one's own\n"
+    "  polyop test                                    builds and tests such a project's operators\n"
     "\n"
     "Exit codes:\n"
     "  0  done                                  3  a file is missing, damaged or of the wrong kind\n"
@@ -310,13 +311,41 @@ void AddOpsCommand(CLI::App& app, Action& action) {
 
 void AddNewCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<NewOptions>();
-  CLI::App* made = app.add_subcommand("new", "Write the folder of a new operator, ready to build");
+  CLI::App* made =
+      app.add_subcommand("new", "Write the folder of a new operator, ready to build, or a project for one");
   made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
-  made->add_option("--node", options->node, "the ONNX node, DOMAIN::TYPE (default: custom::LowerCaseWords)");
-  made->add_option("--into", options->into, "where the folder goes: the checkout's ops, or another folder of that name")
-      ->capture_default_str();
-  made->footer("Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test.");
+  made->add_flag("--project", options->project,
+                 "a project of that name: a Python package of operators, with one of them");
+  made->add_option("--operator", options->op, "the name of the project's operator")->capture_default_str();
+  made->add_option("--node", options->node,
+                   "the ONNX node, DOMAIN::TYPE (default: LowerCaseWords of the project's domain, else of custom)");
+  made->add_option("--into", options->into,
+                   "where the folder goes: a folder called ops (default: ops); of a project, any (default: here)");
+  made->footer(
+      "Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test. A project has a\n"
+      "pyproject.toml and a CMakeLists.txt too: `pip install .` builds it with what polyop's own wheel brings "
+      "along.\n\n"
+      "Examples:\n"
+      "  polyop new my_ops --project\n"
+      "  polyop new hard_swish --into more/ops --node mine::HardSwish");
   made->callback([options, &action] { action = [options] { return New(*options); }; });
+}
+
+void AddSdkCommands(CLI::App& app, Action& action) {
+  auto options = std::make_shared<TestOptions>();
+  CLI::App* test = app.add_subcommand("test", "Build and run the tests of a project's operators");
+  test->add_option("project", options->project, "the folder of its CMakeLists.txt")->capture_default_str();
+  test->add_option("--build", options->build, "the build tree (default: build/polyop-test of the project)");
+  test->add_option("--only", options->only, "a regular expression: tests whose names match");
+  test->footer(
+      "Each operator's test, which holds kernels on every instruction set and the CUDA kernel's source, run on the "
+      "CPU,\n"
+      "against the reference; and random calls made from the definitions (robustness_test). It needs cmake, and takes\n"
+      "ninja where it is.");
+  test->callback([options, &action] { action = [options] { return Test(*options); }; });
+  CLI::App* where = app.add_subcommand("cmake-dir", "Print where find_package(polyop) finds the SDK");
+  where->footer("  cmake -S . -B build -Dpolyop_DIR=$(polyop cmake-dir)");
+  where->callback([&action] { action = CmakeDir; });
 }
 
 // A misspelt command or option by its name, for what CLI11 says of them misleads: "a subcommand is required".
@@ -380,6 +409,7 @@ int main(int argc, char** argv) {
   AddPortableCommand(app, action);
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
+  AddSdkCommands(app, action);
   if (argc == 1) {
     std::cout << app.help();
     return kUsage;

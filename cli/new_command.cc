@@ -1,225 +1,119 @@
-// polyop new: an operator's folder, ready to build and to pass its test.
+// polyop new: a new operator in a folder of operators, or a project of its own for one.
 #include <filesystem>
 #include <iostream>
 #include <regex>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/operators.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
-#include "core/op.h"
+#include "cli/new_operator.h"
+#include "cli/new_project.h"
 
 namespace polyop::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Template {
-  const char* file;
-  const char* text;
-};
-
-// @name@ is the operator's name, @Name@ its struct's, @node@ the ONNX node's. Each file says what to replace.
-constexpr Template kTemplates[] = {
-    {"@name@.h", R"code(#pragma once
-
-#include "core/operator.h"
-
-namespace polyop {
-
-/// y = scale * x: replace it by what the operator does.
-struct @Name@ {
-  float scale = 2;
-
-  static constexpr const char* kName = "@name@";
-  // Shapes and types; core/signature.h has the grammar. Outputs are allocated, and inputs checked, by it.
-  static constexpr Signature kSignature = "x: T[...S] -> y: T[...S]";
-  static constexpr NodeName kNodes[] = {"@node@"};
-  static constexpr std::tuple kAttributes = {
-      Attr("scale", &@Name@::scale, "what x is multiplied by"),
-  };
-  static constexpr Doc kDoc = {
-      .summary = "Multiplies by a number.",
-      .semantics = "NaN and infinity pass. fp16 and bf16 are computed in float and rounded once.",
-      .source = "`scale * x` in torch",
-  };
-};
-
-}  // namespace polyop
-)code"},
-    {"@name@_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/@name@/@name@_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "kernels/cpu/simd.h"
-#include "ops/@name@/@name@.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace polyop {
-namespace HWY_NAMESPACE {
-namespace {
-
-template <class T>
-Status @Name@Cpu(const @Name@& op, const Context& context, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
-  // Threads share the elements; GrainFor(nanoseconds an item) keeps tasks from being too small.
-  context.ParallelFor(x.size(), GrainFor(0.2), [&](int64_t begin, int64_t end) HWY_ATTR {
-    const hn::ScalableTag<float> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto scale = hn::Set(d, op.scale);
-    int64_t i = begin;
-    for (; i + lanes <= end; i += lanes) StoreFloat(hn::Mul(LoadFloat(d, x.data() + i), scale), d, y.data() + i);
-    for (; i < end; ++i) y[i] = FromFloat<T>(ToFloat(x[i]) * op.scale);
-  });
-  return Status::Ok();
+void CheckName(const std::string& kind, const std::string& name) {
+  constexpr size_t kLongest = 100;  // a file system refuses more than twice that, and std::regex recurses
+  if (name.size() > kLongest)
+    throw Failure(kUsage, Concat("the name of ", kind, " has more than ", kLongest, " characters"));
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(@Name@, @Name@F32, @Name@Cpu<float>);
-POLYOP_CPU_KERNEL(@Name@, @Name@F16, @Name@Cpu<Half>);
-POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
-}  // namespace polyop
-#endif
-)code"},
-    {"@name@_cuda.cu", R"code(// Compiled by nvcc for GPUs, and as C++ for the test, which runs it on the CPU.
-#include "kernels/cuda/cuda.h"
-#include "ops/@name@/@name@.h"
-
-namespace polyop {
-namespace {
-
-template <class T>
-Status @Name@Cuda(const @Name@& op, const CudaContext& cuda, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
-  const float scale = op.scale;
-  const T* const from = x.data();
-  T* const to = y.data();
-  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(ToFloat(from[i]) * scale); });
-}
-
-POLYOP_CUDA_KERNEL(@Name@, @Name@F32, @Name@Cuda<float>);
-POLYOP_CUDA_KERNEL(@Name@, @Name@F16, @Name@Cuda<Half>);
-POLYOP_CUDA_KERNEL(@Name@, @Name@BF16, @Name@Cuda<BFloat16>);
-
-}  // namespace
-}  // namespace polyop
-)code"},
-    {"@name@_reference.cc",
-     R"code(// Naive, in double precision, written from the paper and not from the kernel: what tests and `polyop verify` trust.
-#include "ops/@name@/@name@.h"
-
-namespace polyop {
-namespace {
-
-Status @Name@Reference(const @Name@& op, const Context&, Tensor<const double, kAnyRank> x, Tensor<double, kAnyRank> y) {
-  for (int64_t i = 0; i < x.size(); ++i) y[i] = static_cast<double>(op.scale) * x[i];
-  return Status::Ok();
-}
-POLYOP_REFERENCE_KERNEL(@Name@, @Name@F64, @Name@Reference);
-
-}  // namespace
-}  // namespace polyop
-)code"},
-    {"@name@_test.cc", R"code(#include "ops/@name@/@name@.h"
-
-#include "testing/testing.h"
-
-namespace polyop::testing {
-namespace {
-
-class @Name@Test : public ::testing::TestWithParam<DType> {};
-
-// Every instruction set, with 1, 2 and 8 threads, and the CUDA kernel on the CPU.
-TEST_P(@Name@Test, MatchesReference) {
-  std::mt19937 rng(1);
-  for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{7}, Shape{2, 3, 5}, Shape{4, 65537}}) {
-    ExpectMatchesReference(@Name@{1.5f}, {HostTensor::Uniform(GetParam(), shape, rng)}, ToleranceFor(GetParam()));
+void CheckWords(const std::string& kind, const std::string& name) {
+  CheckName(kind, name);
+  if (!std::regex_match(name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
+    throw Failure(kUsage, "'" + name + "' is no name of " + kind + ", wanted lower_case_words");
   }
 }
 
-TEST_P(@Name@Test, NanAndInfinityPass) {
-  ExpectMatchesReference(@Name@{}, {HostTensor::Of(GetParam(), {3}, {NAN, INFINITY, -INFINITY})});
-}
-
-INSTANTIATE_TEST_SUITE_P(Types, @Name@Test, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
-                         [](const auto& test) { return std::string(NameOf(test.param)); });
-
-TEST(@Name@Errors, SayWhatIsWrong) {
-  ExpectError(@Name@{}, {HostTensor::Full(DType::kI64, {2}, 0)}, {"no kernel takes inputs (i64[2])"});
-}
-
-}  // namespace
-}  // namespace polyop::testing
-)code"},
-};
-
-std::string StructName(const std::string& name) {
-  std::string made;
-  bool up = true;
-  for (const char c : name) {
-    if (c != '_') made += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    up = c == '_';
+void CheckNode(const std::string& node) {
+  CheckName("an operator's node", node);
+  if (!std::regex_match(node, std::regex("[A-Za-z_][\\w.]*::[A-Za-z_]\\w*"))) {
+    throw Failure(kUsage, "--node is '" + node + "', wanted DOMAIN::TYPE");
   }
-  return made;
+  const size_t colons = node.find("::");
+  const OperatorInfo* other = FindOperator(node.substr(0, colons), node.substr(colons + 2));
+  if (other != nullptr) {
+    throw Failure(kUsage, node + " is a node of " + other->FullName(), "give it another name by --node DOMAIN::TYPE");
+  }
 }
 
-std::string Filled(std::string text, const NewOptions& options) {
-  const std::pair<const char*, std::string> places[] = {
-      {"@name@", options.name}, {"@Name@", StructName(options.name)}, {"@node@", options.node}};
-  for (const auto& [place, value] : places) {
-    for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size()) {
-      text.replace(at, std::string(place).size(), value);
+// The name of the library that the folder's operators belong to, as the CMakeLists.txt beside it says; else "".
+std::string LibraryOf(const fs::path& ops) {
+  const fs::path lists = ops / ".." / "CMakeLists.txt";
+  std::error_code error;
+  if (!fs::is_regular_file(lists, error)) return "";
+  const std::vector<uint8_t> bytes = ReadFile(lists.string());
+  const std::string text(bytes.begin(), bytes.end());
+  constexpr std::string_view kCall = "polyop_add_library(";
+  const size_t call = text.find(kCall);
+  if (call == std::string::npos) return "";
+  const size_t begin = call + kCall.size();
+  return text.substr(begin, text.find_first_of(" \n)", begin) - begin);
+}
+
+int NewProject(const NewOptions& options) {
+  CheckWords("a project", options.name);
+  if (options.name == "polyop") throw Failure(kUsage, "'polyop' is a project already");
+  CheckWords("an operator", options.op);
+  const std::string node = options.node.empty() ? options.name + "::" + StructName(options.op) : options.node;
+  CheckNode(node);
+  const fs::path folder = fs::path(options.into.empty() ? "." : options.into) / options.name;
+  std::error_code error;
+  if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
+  std::vector<std::string> files = WriteProject(folder, options.name, options.op);
+  const std::vector<std::string> of_operator = WriteOperator(folder / "ops", options.op, node);
+  files.insert(files.end(), of_operator.begin(), of_operator.end());
+  std::cout << Join(files, "\n") << "\n\n"
+            << "Its operator " << options.op << " multiplies by a number, as " << node << ". In " << folder.string()
+            << ":\n"
+            << "  pip install .   build it and install it as the Python package " << options.name << "\n"
+            << "  polyop test     run the tests of its operators\n"
+            << "  polyop new NAME write another operator\n";
+  return kOk;
+}
+
+int NewOperator(const NewOptions& options) {
+  CheckWords("an operator", options.name);
+  const fs::path ops = options.into.empty() ? "ops" : options.into;
+  const std::string library = LibraryOf(ops);
+  const std::string node =
+      options.node.empty() ? (library.empty() ? "custom" : library) + "::" + StructName(options.name) : options.node;
+  CheckNode(node);
+  for (const OperatorInfo& other : Operators()) {
+    if (other.own() && other.name == options.name) {
+      throw Failure(kUsage, "there is an operator '" + options.name + "' already");
     }
   }
-  return text;
-}
-
-}  // namespace
-
-int New(NewOptions options) {
-  constexpr size_t kLongest = 100;  // a file system refuses more than twice that, and std::regex recurses
-  if (options.name.size() > kLongest || options.node.size() > kLongest) {
-    throw Failure(kUsage, Concat("the name of an operator or of its node has more than ", kLongest, " characters"));
-  }
-  if (!std::regex_match(options.name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
-    throw Failure(kUsage, "'" + options.name + "' is no name of an operator, wanted lower_case_words");
-  }
-  if (options.node.empty()) options.node = "custom::" + StructName(options.name);
-  if (!std::regex_match(options.node, std::regex("[A-Za-z_][\\w.]*::[A-Za-z_]\\w*"))) {
-    throw Failure(kUsage, "--node is '" + options.node + "', wanted DOMAIN::TYPE");
-  }
-  const size_t colons = options.node.find("::");
-  const std::string domain = options.node.substr(0, colons), type = options.node.substr(colons + 2);
-  if (const Op* other = FindOpByNode(domain, type, nullptr)) {
-    throw Failure(kUsage, options.node + " is a node of " + std::string(other->name),
-                  "give it another name by --node DOMAIN::TYPE");
-  }
-  if (FindOp(options.name) != nullptr) throw Failure(kUsage, "there is an operator '" + options.name + "' already");
-  const fs::path into = fs::absolute(options.into).lexically_normal();
+  const fs::path into = fs::absolute(ops).lexically_normal();
   if ((into.has_filename() ? into : into.parent_path()).filename() != "ops") {
     throw Failure(kUsage, "--into is '" + options.into + "', wanted a folder called ops",
                   "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops lies");
   }
-  const fs::path folder = fs::path(options.into) / options.name;
   std::error_code error;
-  if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
-  fs::create_directories(folder, error);
-  if (error) throw Failure(kBadFile, folder.string() + " cannot be made: " + error.message());
-  for (const Template& made : kTemplates) {
-    const std::string path = folder / Filled(made.file, options), text = Filled(made.text, options);
-    WriteFile(path, text.data(), text.size());
-    std::cout << path << "\n";
+  if (fs::exists(ops / options.name, error)) {
+    throw Failure(kUsage, (ops / options.name).string() + " exists; nothing was written");
   }
-  const bool inside = fs::exists(fs::path(options.into) / ".." / "core" / "operator.h", error);
-  std::cout << "\nIt multiplies by a number, as " << options.node << "; make it yours. Then, in polyop's checkout:\n"
+  std::cout << Join(WriteOperator(ops, options.name, node), "\n") << "\n\nIt multiplies by a number, as " << node
+            << "; make it yours. Then";
+  if (!library.empty()) {
+    std::cout << ":\n  polyop test\n";
+    return kOk;
+  }
+  const bool inside = fs::exists(ops / ".." / "core" / "operator.h", error);
+  std::cout << ", in polyop's checkout:\n"
             << (inside ? "  make build\n"
-                       : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" + fs::absolute(options.into).string() +
+                       : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" + fs::absolute(ops).string() +
                              "\n  tools/build.sh\n")
             << "  build/release/bin/" << options.name << "_test\n";
   return kOk;
 }
+
+}  // namespace
+
+int New(const NewOptions& options) { return options.project ? NewProject(options) : NewOperator(options); }
 
 }  // namespace polyop::cli

@@ -1,4 +1,5 @@
 // polyop ops: the catalogue of operators.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/base/catalogue.h"
@@ -10,41 +11,43 @@
 namespace polyop::cli {
 namespace {
 
-// By folder, by "domain::Type", or by type alone.
-const Op& Find(const std::string& name) {
+// By folder, as in PyTorch, by "domain::Type", or by type alone.
+const OperatorInfo& Find(const std::string& name) {
   std::vector<std::string> names;
-  for (const Op* op : AllOps()) {
-    if (op->name == name) return *op;
-    names.emplace_back(op->name);
-    for (const NodeName& node : op->nodes) {
-      if (name == node.name || name == node.op_type()) return *op;
-      names.emplace_back(node.label());
-      names.emplace_back(node.op_type());
+  for (const OperatorInfo& op : Operators()) {
+    names.insert(names.end(), {op.name, op.FullName()});
+    for (const NodeInfo& node : op.nodes) {
+      if (name == node.domain + "::" + node.type) return op;
+      names.insert(names.end(), {node.label, node.type});
     }
+    if (std::find(names.begin(), names.end(), name) != names.end()) return op;
   }
   const std::string near = Nearest(name, names);
   throw Failure(kUsage, "polyop has no operator '" + name + "'",
                 near.empty() ? "`polyop ops` lists all" : "did you mean '" + near + "'? `polyop ops` lists all");
 }
 
-Json AsJson(const Op& op) {
-  Json entry = {{"name", op.name}, {"summary", op.doc.summary}, {"types", TypesOf(op)}, {"runtimes", RuntimesOf(op)}};
-  for (const NodeName& node : op.nodes) entry["nodes"].push_back(node.label());
-  for (const OpSignature& s : op.signatures) entry["signatures"].push_back(s.signature->text());
+Json AsJson(const OperatorInfo& op) {
+  Json entry = {{"name", op.name},
+                {"package", op.package},
+                {"summary", op.summary},
+                {"types", Join(op.types, ", ")},
+                {"runtimes", op.runtimes}};
+  for (const NodeInfo& node : op.nodes) entry["nodes"].push_back(node.label);
+  entry["signatures"] = op.signatures;
   entry["attributes"] = Json::array();
-  const Params defaults = op.DefaultParams();
-  for (const AttrInfo& info : op.attributes) {
-    entry["attributes"].push_back({{"name", info.spec.name},
-                                   {"type", NameOf(info.type)},
-                                   {"default", ToString(info.get(info.spec, defaults.get()))},
-                                   {"required", info.spec.required},
-                                   {"range", RangeText(info.spec)},
-                                   {"meaning", info.spec.doc}});
+  for (const AttributeInfo& info : op.attributes) {
+    entry["attributes"].push_back({{"name", info.name},
+                                   {"type", info.type},
+                                   {"default", info.value},
+                                   {"required", info.required},
+                                   {"range", info.range},
+                                   {"meaning", info.meaning}});
   }
-  entry["semantics"] = op.doc.semantics;
-  entry["source"] = op.doc.source;
-  entry["differences"] = op.doc.differences;
-  entry["not_portable"] = op.doc.not_portable;
+  entry["semantics"] = op.semantics;
+  entry["source"] = op.source;
+  entry["differences"] = op.differences;
+  entry["not_portable"] = op.not_portable;
   return entry;
 }
 
@@ -56,7 +59,7 @@ int Ops(const OpsOptions& options) {
     if (!options.name.empty()) {
       report = AsJson(Find(options.name));
     } else {
-      for (const Op* op : AllOps()) report.push_back(AsJson(*op));
+      for (const OperatorInfo& op : Operators()) report.push_back(AsJson(op));
     }
     std::cout << ToText(report) << "\n";
   } else if (options.name.empty()) {

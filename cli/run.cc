@@ -10,6 +10,7 @@
 #include "cli/base/image.h"
 #include "cli/base/model.h"
 #include "cli/base/npy.h"
+#include "cli/base/packages.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -89,7 +90,7 @@ double Seconds(std::chrono::steady_clock::time_point since) {
 
 int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
-  if (!options.isa.empty()) Check(ForceIsa(options.isa), kUsage);
+  if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   onnx::ModelProto model;  // an engine has no metadata of pictures
   std::optional<Engine> engine;
   std::optional<OpenVinoModel> openvino;

@@ -1,14 +1,14 @@
 # Libraries of others. What stable distributions lack lies in .deps/ (tools/setup_deps.sh).
 
-# polyop_find_root(VARIABLE FOLDER FILE): VARIABLE from the cache, the environment or .deps/FOLDER.
+# polyop_find_root(VARIABLE FOLDER FILE): VARIABLE from the cache, the environment or FOLDER of what polyop keeps of others.
 function(polyop_find_root variable folder file)
   set(default "$ENV{${variable}}")
   if(NOT default)
-    set(default "${PROJECT_SOURCE_DIR}/.deps/${folder}")
+    set(default "${POLYOP_THIRD_PARTY}/${folder}")
   endif()
   set(${variable} "${default}" CACHE PATH "Folder that holds ${file}")
-  if(NOT EXISTS "${${variable}}/${file}" AND "${${variable}}" STREQUAL "${PROJECT_SOURCE_DIR}/.deps/${folder}")
-    execute_process(COMMAND "${PROJECT_SOURCE_DIR}/tools/setup_deps.sh")
+  if(NOT EXISTS "${${variable}}/${file}" AND "${${variable}}" STREQUAL "${POLYOP_ROOT}/.deps/${folder}")
+    execute_process(COMMAND "${POLYOP_ROOT}/tools/setup_deps.sh")
   endif()
   if(NOT EXISTS "${${variable}}/${file}")
     message(FATAL_ERROR "${variable}='${${variable}}' has no ${file}. Run tools/setup_deps.sh, or set ${variable}.")
@@ -19,6 +19,14 @@ endfunction()
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
+
+# JSON, in libraries that tell what they hold. The SDK has its headers.
+if(EXISTS "${POLYOP_THIRD_PARTY}/nlohmann/json.hpp")
+  add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED GLOBAL)
+  target_include_directories(nlohmann_json::nlohmann_json SYSTEM INTERFACE "${POLYOP_THIRD_PARTY}")
+else()
+  find_package(nlohmann_json REQUIRED)
+endif()
 
 # Highway: upstream's few files as a target of ours, so that it is static, hidden and compiled for the
 # same instruction sets as the kernels.
@@ -37,6 +45,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(TRANSFORM unwanted PREPEND HWY_)
   list(JOIN unwanted "|" unwanted)
   target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(${unwanted})")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # NEON alone, which every such processor has: the others add AES and products of bf16, which no kernel uses, and SVE's
+  # vectors have no size that the compiler knows, so that no array or class can hold them, as kernels do.
+  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(HWY_NEON|HWY_NEON_BF16|HWY_ALL_SVE)")
 endif()
 
 # ONNX Runtime: headers alone. The adapter gets the runtime from its caller, the program loads it.

@@ -1,14 +1,19 @@
 # The Python whose packages are built against: the one that builds the wheel, .venv's, or the system's.
-if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
-  set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+if(NOT Python_EXECUTABLE AND EXISTS "${POLYOP_ROOT}/.venv/bin/python")
+  set(Python_EXECUTABLE "${POLYOP_ROOT}/.venv/bin/python")
 endif()
 find_package(Python REQUIRED COMPONENTS Interpreter)
 
-# polyop_python_package(VARIABLE NAME): the folder of a package, or nothing.
+# polyop_python_package(VARIABLE NAME): the folder of a package, or nothing. While pip builds a package apart from the
+# environment that it installs into, that environment's packages are not on the path, but lie where sysconfig says.
 function(polyop_python_package variable name)
   execute_process(
-    COMMAND "${Python_EXECUTABLE}" -c
-            "import importlib.util as u; s = u.find_spec('${name}'); print(s.submodule_search_locations[0] if s else '', end='')"
+    COMMAND "${Python_EXECUTABLE}" -c "
+import importlib.util, pathlib, sysconfig
+spec = importlib.util.find_spec('${name}')
+found = [*spec.submodule_search_locations] if spec else []
+found += [path for kind in ('platlib', 'purelib') if (path := pathlib.Path(sysconfig.get_path(kind), '${name}')).is_dir()]
+print(*found[:1], end='')"
     OUTPUT_VARIABLE folder ERROR_QUIET)
   set(${variable} "${folder}" PARENT_SCOPE)
 endfunction()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +57,51 @@ def building_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=".test-", dir=ROOT))
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel as `pip wheel` makes it, in a build tree that later runs reuse."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
+    subprocess.run([*command, "-Cbuild-dir=build/wheel", "-w", folder, "."], cwd=ROOT, check=True)
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="session")
+def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, str]:
+    """The environment variables of somebody who has the wheel in a fresh Python environment, and no checkout. PyTorch, ONNX
+    Runtime and what else a user installs are links to this environment's, so that nothing is downloaded but what pip builds
+    packages with."""
+    environment = tmp_path_factory.mktemp("author") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    theirs, mine = (
+        Path(subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                            capture_output=True, text=True, check=True).stdout.strip())
+        for python in (sys.executable, environment / "bin" / "python")
+    )  # fmt: skip
+    for path in theirs.iterdir():
+        if not (mine / path.name).exists() and not path.name.startswith(("polyop", "_polyop", "scikit_build_core")):
+            (mine / path.name).symlink_to(path)
+    subprocess.run(
+        [environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel],
+        check=True,
+    )
+    for tool in ("cmake", "ctest", "ninja"):
+        (environment / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
+    return {
+        "PATH": f"{environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(environment.parent),
+        "LANG": "C.UTF-8",
+        "PIP_FIND_LINKS": str(wheel.parent),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name.lower().endswith("_proxy") or name.startswith("PIP_")
+        },
+    }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

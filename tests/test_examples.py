@@ -22,7 +22,7 @@ def run(name: str, *arguments: object) -> str:
 def test_every_example_has_a_test() -> None:
     source = Path(__file__).read_text()
     for folder in EXAMPLES.iterdir():
-        assert not folder.is_dir() or f'run("{folder.name}"' in source, folder.name
+        assert not folder.is_dir() or f'"{folder.name}"' in source, folder.name
 
 
 def test_my_add(tmp_path: Path) -> None:
@@ -42,6 +42,7 @@ def test_torch_cluster(tmp_path: Path) -> None:
     assert "custom::torch_cluster_grid(pos, size, start) equals PyTorch" in said
 
 
+@pytest.mark.slow
 def test_knn_query(tmp_path: Path) -> None:
     said = run("knn_query", tmp_path)
     assert said.count("custom::knnquery: 20 x 48 neighbours") == 2
@@ -49,6 +50,7 @@ def test_knn_query(tmp_path: Path) -> None:
     assert (tmp_path / "knn_clusters.png").stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_point_clouds(tmp_path: Path) -> None:
     said = run("point_clouds", tmp_path)
     assert "-> 28 after NMS3D" in said

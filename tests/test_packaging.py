@@ -34,7 +34,14 @@ def exports(library: str) -> list[str]:
 
 
 def test_the_library_exports_what_callers_look_for(library):
-    assert exports(library) == ["RegisterCustomOps", "polyop_catalogue", "polyop_register_accelerator"]
+    assert exports(library) == [
+        "RegisterCustomOps",
+        "polyop_catalogue",
+        "polyop_force_isa",
+        "polyop_register_accelerator",
+        "polyop_sdk_version",
+        "polyop_use_reference_kernels",
+    ]
 
 
 def test_the_accelerator_is_a_door_to_the_library(library):
@@ -46,7 +53,12 @@ def test_the_accelerator_is_a_door_to_the_library(library):
 
 def test_the_torch_library_exports_what_python_looks_for(library):
     torch_library = Path(library).with_name("libpolyop_torch.so")
-    assert exports(torch_library) == ["polyop_catalogue", "polyop_shapes", "polyop_torch_register"]
+    assert exports(torch_library) == [
+        "polyop_catalogue",
+        "polyop_sdk_version",
+        "polyop_shapes",
+        "polyop_torch_register",
+    ]
 
 
 def test_the_plugin_library_links_no_tensorrt(not_run):
@@ -54,7 +66,7 @@ def test_the_plugin_library_links_no_tensorrt(not_run):
     if not plugins:
         not_run("without CUDA there is no plugin library to look at")
         return
-    assert exports(plugins) == ["getCreators", "setLoggerFinder"]
+    assert exports(plugins) == ["getCreators", "polyop_sdk_version", "setLoggerFinder"]
     assert [name for name in linked_libraries(plugins) if not name.startswith(GLIBC)] == []
 
 
@@ -111,16 +123,6 @@ def test_missing_library_is_explained(tmp_path):
     assert "make build" in done.stderr
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    """A wheel as `pip wheel` makes it, in a build tree that later runs reuse."""
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet",
-        "-Cbuild-dir=build/wheel", "-w", folder, ".", cwd=ROOT)  # fmt: skip
-    (file,) = folder.glob("*.whl")
-    return file
-
-
 @pytest.mark.slow
 def test_wheel_serves_every_python_3(wheel):
     name, version, python, abi, platform = wheel.stem.split("-")
@@ -140,11 +142,18 @@ def test_wheel_holds_what_it_should_and_no_more(wheel):
         "polyop/lib/libpolyop_onnxruntime.so",
         "polyop/lib/formulas/bilinear_formula.py",
         "polyop/lib/formulas/roi_align_formula.py",
+        "polyop/lib/cmake/polyop/polyopConfig.cmake",
+        "polyop/include/polyop/onnxruntime.h",
+        "polyop/share/polyop/sdk/core/operator.h",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",
         f"{folder}.dist-info/licenses/THIRD_PARTY_LICENSES",
     } <= names
-    allowed = re.compile(rf"polyop/[\w/]+\.(py|pyi|typed|so)|{folder}\.(data/scripts|dist-info)/.+")
+    allowed = re.compile(
+        rf"polyop/[\w/]+\.(py|pyi|typed|so)|{folder}\.(data/scripts|dist-info)/.+"
+        r"|polyop/lib/cmake/polyop/polyopConfig(Version)?\.cmake|polyop/include/polyop/onnxruntime\.h"
+        r"|polyop/share/polyop/sdk/.+\.(cc|cmake|cu|h|hpp|in|map|txt)"
+    )
     assert [name for name in names if not allowed.fullmatch(name)] == []
 
 

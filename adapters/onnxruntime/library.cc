@@ -1,6 +1,9 @@
-// What libpolyop_onnxruntime.so exports: RegisterCustomOps, which ONNX Runtime calls when a session's options register
-// the library, and what libpolyop_accelerator.so calls. It does not link ONNX Runtime: the API comes from the caller.
+// What lib<library>_onnxruntime.so exports: RegisterCustomOps, which ONNX Runtime calls when a session's options
+// register the library, what libpolyop_accelerator.so calls, and what the program `polyop` does. It does not link ONNX
+// Runtime: the API comes from the caller.
+#include "core/library.h"
 #include "adapters/onnxruntime/accelerator.h"
+#include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/registration.h"
 
 namespace polyop::onnxruntime {
@@ -26,4 +29,8 @@ extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(O
 extern "C" __attribute__((visibility("default"))) OrtStatus* polyop_register_accelerator(OrtSessionOptions* options,
                                                                                          const OrtApiBase* base) {
   return polyop::onnxruntime::RegisterAccelerator(options, base);
+}
+
+extern "C" __attribute__((visibility("default"))) void polyop_use_reference_kernels(int use) {
+  polyop::onnxruntime::UseReferenceKernels(use != 0);
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/library.h"
 #include "core/unload.h"
 
 // libstdc++'s own: frees the 72 kB that it keeps for exceptions when memory has run out.
@@ -31,6 +32,7 @@ using DomainHandle = std::unique_ptr<OrtCustomOpDomain, ReleaseDomain>;
 
 // A domain and what is in it; the domain goes first. ONNX's default domain has no handle here.
 struct Domain {
+  std::string name;
   CustomOps ops;
   DomainHandle handle;
 };
@@ -49,6 +51,8 @@ struct Tables {
   std::map<const OrtApiBase*, std::vector<DomainHandle>> default_domains;
 };
 constexpr const char* kDefaultDomainKey = "polyop.default_domain";
+// The same configuration says which library the operators of a domain are from: "polyop.domain.mmcv" is "polyop".
+constexpr const char* kOwnerKey = "polyop.domain.";
 
 Tables* tables = nullptr;  // core/unload.h says how long they live
 
@@ -102,8 +106,9 @@ Status MakeDomain(const std::string& name, const CustomOps& ops, DomainHandle* m
 Status MakeDomains(const Host& host, const MakeOps& make_ops, std::vector<Domain>* domains) {
   for (OpsOfDomain& made : make_ops(host)) {
     Domain& domain = domains->emplace_back();
+    domain.name = std::move(made.domain);
     domain.ops = std::move(made.ops);
-    if (!made.domain.empty()) POLYOP_RETURN_IF_ERROR(MakeDomain(made.domain, domain.ops, &domain.handle));
+    if (!domain.name.empty()) POLYOP_RETURN_IF_ERROR(MakeDomain(domain.name, domain.ops, &domain.handle));
   }
   return Status::Ok();
 }
@@ -138,7 +143,38 @@ Status MakeTable(const OrtApiBase* base, const MakeOps& make_ops, std::unique_pt
   return Status::Ok();
 }
 
+// ONNX Runtime takes a domain from one library, and says so of the second one when a session is made, in words of its
+// own.
+Status CheckOwner(const OrtSessionOptions* options, const std::string& domain, bool* is_free) {
+  const std::string key = kOwnerKey + domain;
+  int taken = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().HasSessionConfigEntry(options, key.c_str(), &taken)));
+  *is_free = taken == 0;
+  if (*is_free) return Status::Ok();
+  char owner[256] = {};
+  size_t size = sizeof owner;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetSessionConfigEntry(options, key.c_str(), owner, &size)));
+  if (std::string_view(owner) == LibraryName()) return Status::Ok();
+  return InvalidArgument("the domain '", domain, "' has operators of the library '", owner,
+                         "' already, and ONNX Runtime takes a domain from one library: give the nodes of '",
+                         LibraryName(), "' another one, as in ", LibraryName(), "::MyOp");
+}
+
+Status OwnDomains(OrtSessionOptions* options, const std::vector<Domain>& domains) {
+  std::vector<std::string> free;
+  for (const Domain& domain : domains) {
+    bool is_free = false;
+    POLYOP_RETURN_IF_ERROR(CheckOwner(options, domain.name, &is_free));
+    if (is_free) free.push_back(kOwnerKey + domain.name);
+  }
+  for (const std::string& key : free) {
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddSessionConfigEntry(options, key.c_str(), LibraryName())));
+  }
+  return Status::Ok();
+}
+
 Status AddAll(OrtSessionOptions* options, const Registered& table, std::vector<DomainHandle>* default_domains) {
+  POLYOP_RETURN_IF_ERROR(OwnDomains(options, table.domains));
   for (const Domain& domain : table.domains) {  // what can fail comes first
     if (domain.handle == nullptr) POLYOP_RETURN_IF_ERROR(AddToDefaultDomain(options, domain.ops, default_domains));
   }

@@ -10,7 +10,7 @@
 
 namespace polyop::openvino {
 
-/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop".
+/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop", its library's name.
 struct Record {
   explicit Record(const Op& op);
   const Op& op;
@@ -25,6 +25,9 @@ struct NodeForm {
   std::string name;              // for messages: "mmcv::MMCVRoiAlign (node 'pool')"
   std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
 };
+
+/// Attributes that nodes and their clones share.
+std::shared_ptr<const void> Share(Params params);
 
 class Node : public ov::op::Op {
  public:
@@ -45,14 +48,12 @@ class Node : public ov::op::Op {
     std::vector<KnownInput> inputs;
     std::vector<AnyTensor> tensors;  // shapes are full where `is_static`
     std::vector<ov::PartialShape> shapes;
-    std::vector<std::vector<int64_t>> kept;  // widened values
-    bool is_static = true;                   // all shapes are known
+    bool is_static = true;  // all shapes are known
     bool has_ranks = true;
   };
   Known ReadArguments() const;
   Status Infer();
   Status SetOutputs(const Known& known, const Kernel& kernel);
-  Status Evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const;
 
   const Record& record_;
   NodeForm form_;

@@ -4,9 +4,13 @@
 #include <span>
 #include <string>
 
+#include "core/library.h"
 #include "core/op.h"
 
 namespace polyop::torch_adapter {
+
+/// "polyop::roi_align", as PyTorch calls it.
+inline std::string CallNameOf(std::string_view op) { return Concat(LibraryName(), "::", op); }
 
 inline Status LacksType(std::string_view input) {
   return InvalidArgument("'", input, "' has an element type that polyop lacks");

@@ -1,4 +1,4 @@
-// libpolyop_torch.so: registers every operator with PyTorch when Python asks it to.
+// lib<library>_torch.so: registers every operator with PyTorch when Python asks it to.
 #include <array>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "adapters/torch/call.h"
 #include "adapters/torch/schema.h"
+#include "core/library.h"
 
 namespace polyop::torch_adapter {
 namespace {
@@ -64,16 +65,16 @@ class Operators {
 #endif
 };
 
-// torch.ops.polyop.<name>; and torch.ops.polyop_into.<name>, which writes outputs that the caller has, without fake
-// kernels and gradients.
+// torch.ops.<library>.<name>; and torch.ops.<library>_into.<name>, which writes outputs that the caller has, without
+// fake kernels and gradients.
 void Register() {
   static std::unique_ptr<Operators> operators, into;  // until the program's end
   if (operators) return;
   if (const Status names = CheckRegistry(); !names.ok()) throw std::runtime_error("polyop: " + names.message());
   const auto ops = AllOps();
   if (ops.size() > kMostOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
-  operators = std::make_unique<Operators>("polyop");
-  into = std::make_unique<Operators>("polyop_into");
+  operators = std::make_unique<Operators>(LibraryName());
+  into = std::make_unique<Operators>((std::string(LibraryName()) + "_into").c_str());
   for (size_t i = 0; i < ops.size(); ++i) {
     const std::string name(ops[i]->name);
     operators->Add(name.c_str(), SchemaOf(*ops[i]), kKernels[i].call);
@@ -84,7 +85,7 @@ void Register() {
 }  // namespace
 }  // namespace polyop::torch_adapter
 
-/// Registers torch.ops.polyop.*; null, or what went wrong. The text lives until the next call.
+/// Registers torch.ops.<library>.*; null, or what went wrong. The text lives until the next call.
 extern "C" __attribute__((visibility("default"))) const char* polyop_torch_register() {
   static std::string message;
   try {

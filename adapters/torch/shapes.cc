@@ -142,7 +142,7 @@ std::string AnswerShapes(std::string_view text) {
   const Op* op = FindOp(name);
   Json answer;
   const Status status = op != nullptr ? Answer(*op, request, &answer) : InvalidArgument("there is no such operator");
-  if (!status.ok()) answer = {{"error", "polyop::" + name + ": " + status.message()}};
+  if (!status.ok()) answer = {{"error", CallNameOf(name) + ": " + status.message()}};
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

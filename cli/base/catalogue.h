@@ -2,20 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "core/op.h"
+#include "cli/base/operators.h"
 
 namespace polyop::cli {
 
-/// "ONNX Runtime CPU", "PyTorch CPU", … : where the operator's kernels run.
-std::vector<std::string> RuntimesOf(const Op& op);
-/// "f32, f16, bf16": what the CPU kernels take for the first input that is no scalar.
-std::string TypesOf(const Op& op);
-
-/// The table of all operators.
+/// The table of all operators; as Markdown of polyop's.
 std::string CatalogueText(bool markdown);
 /// One operator's page.
-std::string PageText(const Op& op, bool markdown);
+std::string PageText(const OperatorInfo& op, bool markdown);
 
 }  // namespace polyop::cli

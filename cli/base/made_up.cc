@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "cli/base/model.h"
+#include "cli/base/operators.h"
 #include "core/elements.h"
-#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -60,11 +60,10 @@ std::optional<double> DecidingValue(const onnx::NodeProto& node, int input) {
     }
     return std::nullopt;
   }
-  const Op* op = FindOpByNode(node.domain(), node.op_type(), nullptr);
+  const OperatorInfo* op = FindOperator(node.domain(), node.op_type());
   if (op == nullptr) return std::nullopt;
-  const bool decides = std::any_of(op->signatures.begin(), op->signatures.end(), [&](const OpSignature& s) {
-    return input < s.signature->num_inputs() && s.needs_value(input);
-  });
+  const std::vector<int>& deciding = op->deciding_inputs;
+  const bool decides = std::find(deciding.begin(), deciding.end(), input) != deciding.end();
   return decides ? std::optional<double>(1) : std::nullopt;
 }
 

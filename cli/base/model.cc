@@ -7,8 +7,8 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/operators.h"
 #include "cli/base/text.h"
-#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -123,7 +123,7 @@ bool IsStandardDomain(const std::string& domain) {
 }
 
 bool IsStandard(const onnx::NodeProto& node) {
-  return IsStandardDomain(node.domain()) && FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr;
+  return IsStandardDomain(node.domain()) && FindOperator(node.domain(), node.op_type()) == nullptr;
 }
 
 std::string TypeOf(const onnx::NodeProto& node) {
@@ -143,7 +143,7 @@ void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
   std::set<std::string> missing;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
     if (IsStandard(node) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
-    if (FindOpByNode(node.domain(), node.op_type(), nullptr) == nullptr) missing.insert(TypeOf(node));
+    if (FindOperator(node.domain(), node.op_type()) == nullptr) missing.insert(TypeOf(node));
   });
   if (missing.empty()) return;
   throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),

@@ -28,7 +28,7 @@ std::string Metadata(const onnx::ModelProto& model, const std::string& key);
 
 /// True for the domains whose operators ONNX itself defines.
 bool IsStandardDomain(const std::string& domain);
-/// True for nodes of ONNX's own operators: of those domains, but for names in them that polyop answers to.
+/// True for nodes of ONNX's own operators: of those domains, but for names in them that polyop or a package answers to.
 bool IsStandard(const onnx::NodeProto& node);
 /// "domain::Type", or the type alone in the default domain.
 std::string TypeOf(const onnx::NodeProto& node);
@@ -37,7 +37,7 @@ bool IsRuntimeDomain(const std::string& domain);
 /// True if the model defines the operator by a function of its own.
 bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node);
 
-/// Throws Failure (kNotProvided) if the model has nodes that neither polyop nor ONNX Runtime provides.
+/// Throws Failure (kNotProvided) if the model has nodes that neither polyop, nor a package, nor ONNX Runtime provides.
 void CheckProvided(const onnx::ModelProto& model, const std::string& path);
 
 }  // namespace polyop::cli

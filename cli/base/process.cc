@@ -24,7 +24,9 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, error);
 }
 
-void RunProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing) {
+namespace {
+
+void Run(const std::vector<std::string>& words, bool show, const std::string& hint, const std::string& missing) {
   constexpr int kNoProgram = 127;  // as shells say it
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -32,7 +34,7 @@ void RunProgram(const std::vector<std::string>& words, const std::string& hint, 
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    if (!show && std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
     execvp(arguments[0], arguments.data());
     _exit(kNoProgram);
   }
@@ -44,6 +46,16 @@ void RunProgram(const std::vector<std::string>& words, const std::string& hint, 
     }
   }
   throw Failure(kFailed, "this program failed: " + Join(words, " "), hint);
+}
+
+}  // namespace
+
+void RunProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing) {
+  Run(words, false, hint, missing);
+}
+
+void ShowProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing) {
+  Run(words, true, hint, missing);
 }
 
 }  // namespace polyop::cli

@@ -23,5 +23,7 @@ class TemporaryFolder {
 /// Runs a program without a shell, its standard output dropped. Throws Failure (kFailed) with `hint` if it fails, or
 /// with `missing` if there is no such program.
 void RunProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing);
+/// The same, its standard output shown.
+void ShowProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing);
 
 }  // namespace polyop::cli

@@ -11,8 +11,10 @@
 #include "adapters/onnxruntime/accelerator.h"
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/ort_api.h"
+#include "cli/base/environments.h"
 #include "cli/base/failure.h"
 #include "cli/base/model.h"
+#include "cli/base/packages.h"
 
 // The adapter is linked in; ONNX Runtime calls it as it would call the library's.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
@@ -35,15 +37,6 @@ void AddLibrariesIn(const fs::path& folder, std::vector<std::string>* found) {
   found->insert(found->end(), here.begin(), here.end());
 }
 
-void AddPythonEnvironment(const fs::path& root, std::vector<std::string>* found) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root / "lib", error)) {
-    if (entry.path().filename().string().rfind("python3", 0) == 0) {
-      AddLibrariesIn(entry.path() / "site-packages" / "onnxruntime" / "capi", found);
-    }
-  }
-}
-
 // Where ONNX Runtime may be, in the order in which it is tried.
 std::vector<std::string> Candidates(const std::string& given) {
   if (!given.empty()) return {given};
@@ -53,17 +46,7 @@ std::vector<std::string> Candidates(const std::string& given) {
     AddLibrariesIn(fs::path(root) / "lib", &found);
     AddLibrariesIn(root, &found);
   }
-  // The environment in whose bin/ the program was called, which may be a link to elsewhere.
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) AddPythonEnvironment(environment, &found);
-  std::error_code error;
-  if (const char* self = std::getenv("_"); self != nullptr && fs::path(self).filename() == "polyop") {
-    AddPythonEnvironment(fs::absolute(self, error).parent_path().parent_path(), &found);
-  }
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  AddPythonEnvironment(program.parent_path().parent_path(), &found);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
-    AddPythonEnvironment(folder / ".venv", &found);
-  }
+  for (const fs::path& site : SitePackages()) AddLibrariesIn(site / "onnxruntime" / "capi", &found);
   found.emplace_back("libonnxruntime.so.1");
   found.emplace_back("libonnxruntime.so");
   return found;
@@ -102,6 +85,15 @@ void InitApi(const Loaded& loaded) {
                   kHowToGet);
   }
   Ort::InitApi(api);
+}
+
+// polyop's operators and those of packages. A package that does not go with the others is left out.
+void RegisterAll(OrtSessionOptions* options, const OrtApiBase* base) {
+  Ort::ThrowOnError(RegisterCustomOps(options, base));
+  for (const Package& package : Packages()) {
+    const Ort::Status status(package.register_ops(options, base));
+    if (!status.IsOK()) Warn(Concat("the operators of '", package.name, "' are left out: ", status.GetErrorMessage()));
+  }
 }
 
 template <class TypeInfo>
@@ -164,13 +156,14 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
-    if (!options.functions_alone) Ort::ThrowOnError(RegisterCustomOps(session_options, loaded.base));
+    if (!options.functions_alone) RegisterAll(session_options, loaded.base);
     if (options.accelerate) {
       session_options.AddConfigEntry(onnxruntime::kOpsetKey, std::to_string(OpsetOf(path, options)).c_str());
       Ort::ThrowOnError(onnxruntime::RegisterAccelerator(session_options, loaded.base));
     }
     for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
     onnxruntime::UseReferenceKernels(options.reference_kernels);
+    for (const Package& package : Packages()) package.use_reference_kernels(options.reference_kernels ? 1 : 0);
     if (options.model.empty()) {
       impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
     } else {

@@ -32,7 +32,7 @@ struct TensorInfo {
   std::string Text() const;          // "f32[1, 3, H, W]"
 };
 
-/// A model in ONNX Runtime with polyop's operators registered. Throws Failure.
+/// A model in ONNX Runtime with the operators of polyop and of packages registered. Throws Failure.
 class Session {
  public:
   Session(const std::string& path, const SessionOptions& options);

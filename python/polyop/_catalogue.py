@@ -1,4 +1,4 @@
-"""The operators' definitions, as polyop's library for ONNX Runtime tells them: nothing but the library is needed."""
+"""The operators' definitions, as the libraries for ONNX Runtime tell them: nothing but the libraries is needed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ from functools import cache
 from typing import Any
 
 from polyop import get_onnxruntime_op_path
+from polyop.packages import packages
 
 
 @cache
 def operators() -> list[dict[str, Any]]:
-    """Name, signatures, attributes, node names and what else adapters/catalogue.cc writes of each operator."""
-    library = ctypes.CDLL(get_onnxruntime_op_path())
+    """Name, signatures, attributes, node names and what else adapters/catalogue.cc writes of each operator, polyop's and
+    those of packages; "package" says whose it is."""
+    made = _of_library(get_onnxruntime_op_path(), "polyop")
+    for package in packages():
+        if (library := package.library("onnxruntime")) is not None:
+            made += _of_library(str(library), package.name)
+    return made
+
+
+def _of_library(path: str, package: str) -> list[dict[str, Any]]:
+    library = ctypes.CDLL(path)
     library.polyop_catalogue.restype = ctypes.c_char_p
-    return json.loads(library.polyop_catalogue())
+    return [{**record, "package": package} for record in json.loads(library.polyop_catalogue())]
 
 
 def find_node(domain: str, op_type: str) -> tuple[dict[str, Any], dict[str, Any]] | None:

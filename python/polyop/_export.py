@@ -1,4 +1,5 @@
-"""Both of PyTorch's ONNX exporters write polyop's operators as its nodes: no table for the user to pass."""
+"""Both of PyTorch's ONNX exporters write polyop's operators, and those of packages, as their nodes: no table for the user
+to pass."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch.onnx import symbolic_helper
 
-from polyop._torch import OPERATORS, Operator
+from polyop._torch import ALL_OPERATORS, Operator
 
 _domain = "mmcv"
 _JIT_SUFFIX = {int: "i", float: "f", str: "s"}
@@ -99,7 +100,7 @@ def _symbolic(operator: Operator) -> None:
         made = g.op(name, *flat, **written, outputs=operator.num_outputs)
         return made
 
-    torch.onnx.register_custom_op_symbolic(f"polyop::{operator.name}", symbolic, 9)
+    torch.onnx.register_custom_op_symbolic(f"{operator.namespace}::{operator.name}", symbolic, 9)
 
 
 def _kind(attribute: dict[str, Any]) -> str:
@@ -125,7 +126,7 @@ try:
 except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
-for _operator in OPERATORS.values():
+for _operator in ALL_OPERATORS:
     if _operator.sizes_are_known:
         _decompose(_operator)
     elif onnx_impl is not None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from polyop import formulas
-from polyop._torch import OPERATORS, Operator
+from polyop._torch import ALL_OPERATORS, Operator
 
 
 def _register(operator: Operator, formula: Callable[..., Any], differentiable: Sequence[int]) -> None:
@@ -37,10 +37,10 @@ def _register(operator: Operator, formula: Callable[..., Any], differentiable: S
             grads[i] = g
         return tuple(grads)
 
-    torch.library.register_autograd(f"polyop::{operator.name}", backward, setup_context=setup_context)
+    torch.library.register_autograd(f"{operator.namespace}::{operator.name}", backward, setup_context=setup_context)
 
 
-for _operator in OPERATORS.values():
-    _module = formulas.find(_operator.name)
+for _operator in ALL_OPERATORS:
+    _module = formulas.find(_operator.name, _operator.namespace)
     if _module is not None and hasattr(_module, "DIFFERENTIABLE"):
         _register(_operator, _module.formula, _module.DIFFERENTIABLE)

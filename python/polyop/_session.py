@@ -12,6 +12,7 @@ from typing import Any
 import onnxruntime as ort
 
 import polyop
+from polyop.packages import register_all
 
 _BLOCK = 1 << 22
 
@@ -24,7 +25,7 @@ def session(
     options: ort.SessionOptions | None = None,
     providers: Sequence[Any] | None = None,
 ) -> ort.InferenceSession:
-    """A session of the model, polyop's library registered.
+    """A session of the model, polyop's library registered, and those of packages of operators (`polyop.packages`).
 
     optimize: runs the model as `polyop.optimize` makes it. The result is kept beside the file, as
     NAME.polyop-HASH.onnx, or in the user's cache if that folder cannot be written, and made anew when the model, polyop or
@@ -38,7 +39,7 @@ def session(
     if optimize:
         path = _optimised(path)
     options = options or ort.SessionOptions()
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    register_all(options)
     if accelerate:
         import onnx
 

@@ -28,7 +28,8 @@ _NAMES = {dtype: name for name, dtype in TYPES.items()}
 class Library:
     """polyop_shapes of the library; its answers are kept by operator, types, ranks and attributes."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(self, library: ctypes.CDLL, namespace: str) -> None:
+        self.namespace = namespace
         library.polyop_shapes.restype = ctypes.c_char_p
         library.polyop_shapes.argtypes = [ctypes.c_char_p]
         self._function = library.polyop_shapes
@@ -65,7 +66,9 @@ class Library:
         def refusal() -> str:
             """What a real call of these sizes says."""
             answer = self._ask(request([[_hint(size) for size in shape] for shape in shapes]))
-            return answer.get("error") or f"polyop::{operator}: the inputs' sizes {shapes} do not fit each other"
+            return (
+                answer.get("error") or f"{self.namespace}::{operator}: the inputs' sizes {shapes} do not fit each other"
+            )
 
         # Checks beyond the signature are made of numbers alone.
         known = all(isinstance(size, int) for shape in shapes for size in shape)

@@ -1,4 +1,4 @@
-"""torch.ops.polyop.*: the library loaded, fake kernels for shapes, and both of PyTorch's ONNX exporters taught."""
+"""torch.ops.polyop.* and the operators of packages: libraries loaded, fake kernels for shapes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import ctypes
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import torch
 
 from polyop import _library
 from polyop._shapes import Library, Size
+from polyop.packages import check_version, packages
 
 _LIBRARY = _library("libpolyop_torch.so")
 
@@ -34,6 +37,7 @@ class Operator:
 
     def __init__(self, record: dict[str, Any], library: Library) -> None:
         self._library = library
+        self.namespace = library.namespace
         self.name: str = record["name"]
         self.inputs = [Input(**{**i, "types": tuple(i["types"])}) for i in record["inputs"]]
         self.num_outputs = len(record["outputs"])
@@ -45,7 +49,7 @@ class Operator:
 
     @property
     def overload(self) -> torch._ops.OpOverload:
-        return getattr(torch.ops.polyop, self.name).default
+        return getattr(getattr(torch.ops, self.namespace), self.name).default
 
     def values(self, given: dict[str, Any]) -> dict[str, Any]:
         """All attributes: those given, else the defaults."""
@@ -106,19 +110,42 @@ class Operator:
         return node["name"], attributes
 
 
-def _load() -> dict[str, Operator]:
+def _load(namespace: str, path: Path, own: ctypes.CDLL | None = None) -> tuple[ctypes.CDLL, dict[str, Operator]]:
+    """Registers a library's operators with PyTorch; raises ImportError with what is wrong."""
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}") from error
+    if own is not None:
+        check_version(namespace, library, own)
+    library.polyop_torch_register.restype = ctypes.c_char_p
+    library.polyop_catalogue.restype = ctypes.c_char_p
+    if error := library.polyop_torch_register():
+        raise ImportError(error.decode())
+    shapes = Library(library, namespace)
+    return library, {record["name"]: Operator(record, shapes) for record in json.loads(library.polyop_catalogue())}
+
+
+def _load_own() -> tuple[ctypes.CDLL, dict[str, Operator]]:
     if not _LIBRARY.is_file():
         raise ImportError(
             f"polyop's PyTorch library is missing: {_LIBRARY}. In a checkout run `make build`; an installed package "
             "has it if PyTorch was there when it was built."
         )
-    library = ctypes.CDLL(str(_LIBRARY))
-    library.polyop_torch_register.restype = ctypes.c_char_p
-    library.polyop_catalogue.restype = ctypes.c_char_p
-    if error := library.polyop_torch_register():
-        raise ImportError(error.decode())
-    shapes = Library(library)
-    return {record["name"]: Operator(record, shapes) for record in json.loads(library.polyop_catalogue())}
+    return _load("polyop", _LIBRARY)
+
+
+def _load_packages(own: ctypes.CDLL) -> list[Operator]:
+    """Those that can be used; of others a warning says why not."""
+    made: list[Operator] = []
+    for package in packages():
+        path = package.library("torch")
+        if path is not None:
+            try:
+                made += _load(package.name, path, own)[1].values()
+            except ImportError as error:
+                warn(f"torch.ops.{package.name} is not there: {error}", stacklevel=2)
+    return made
 
 
 def _register_fake(operator: Operator) -> None:
@@ -130,9 +157,11 @@ def _register_fake(operator: Operator) -> None:
         made = [torch.empty(s, dtype=t, device=device) for t, s in operator.outputs(args, attributes, new_size)]
         return made[0] if len(made) == 1 else tuple(made)
 
-    torch.library.register_fake(f"polyop::{operator.name}", fake)
+    torch.library.register_fake(f"{operator.namespace}::{operator.name}", fake)
 
 
-OPERATORS = _load()
-for _operator in OPERATORS.values():
+_own, OPERATORS = _load_own()
+ALL_OPERATORS = [*OPERATORS.values(), *_load_packages(_own)]
+"""polyop's and those of packages."""
+for _operator in ALL_OPERATORS:
     _register_fake(_operator)

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from polyop import get_onnxruntime_op_path
 from polyop._export import node_domain
+from polyop.packages import register_all
 from polyop.portable import convert_file
 
 __all__ = ["ExportError", "Exported", "export"]
@@ -222,7 +222,7 @@ def _compare(
     options = ort.SessionOptions()
     options.log_severity_level = 3
     if not functions_alone:
-        options.register_custom_ops_library(get_onnxruntime_op_path())
+        register_all(options)
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         # Exporters leave out inputs that decide nothing.

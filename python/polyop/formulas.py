@@ -19,11 +19,15 @@ Attributes are those of the definition, by its names, enumerations by their word
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from polyop import _library
+from polyop.packages import packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,21 +75,35 @@ class Call:
         return rank
 
 
-def find(operator: str) -> ModuleType | None:
-    """The operator's formula, or None if it has none."""
-    if not _library(f"formulas/{operator}_formula.py").is_file():
+def find(operator: str, package: str = "polyop") -> ModuleType | None:
+    """The formula of an operator, polyop's or a package's, or None if it has none."""
+    if package == "polyop":
+        if not _library(f"formulas/{operator}_formula.py").is_file():
+            return None
+        return import_module(f"{__name__}.{operator}_formula")
+    folder = next(p.folder for p in packages() if p.name == package)
+    return _of_file(folder / "formulas" / f"{operator}_formula.py", f"{__name__}.{package}.{operator}_formula")
+
+
+@cache
+def _of_file(file: Path, name: str) -> ModuleType | None:
+    """A package's formula: its name may be that of one of polyop's."""
+    if not file.is_file():
         return None
-    return import_module(f"{__name__}.{operator}_formula")
+    spec = spec_from_file_location(name, file)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def decompositions() -> dict[torch._ops.OpOverload, Callable]:
     """What each operator that has a formula in torch is made of: a table for `ExportedProgram.run_decompositions` and
     for compilers. A program that was taken apart needs polyop no longer, and is slower."""
-    from polyop._torch import OPERATORS
+    from polyop._torch import ALL_OPERATORS
 
     table = {}
-    for name, operator in OPERATORS.items():
-        module = find(name)
+    for operator in ALL_OPERATORS:
+        module = find(operator.name, operator.namespace)
         if module is not None and hasattr(module, "formula"):
             table[operator.overload] = operator.through(module.formula)
     return table

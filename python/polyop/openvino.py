@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import polyop
+from polyop.packages import packages
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 
@@ -29,7 +30,7 @@ def get_openvino_op_path() -> str:
 
 
 def core() -> Any:
-    """A new `openvino.Core` that knows polyop's nodes, in ONNX files and in OpenVINO's own.
+    """A new `openvino.Core` that knows polyop's nodes and those of packages of operators, in ONNX files and in OpenVINO's own.
 
     Raises ImportError where there is no OpenVINO, or one before 2026.0, and FileNotFoundError without polyop's library.
     """
@@ -41,6 +42,9 @@ def core() -> Any:
     _share_symbols(Path(openvino.__file__).parent / "libs")
     made = openvino.Core()
     made.add_extension(get_openvino_op_path())
+    for package in packages():
+        if (library := package.library("openvino")) is not None:
+            made.add_extension(str(library))
     return made
 
 

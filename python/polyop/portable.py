@@ -188,7 +188,7 @@ def _formula_body(
 ) -> tuple[list[str], list[str], list[onnx.NodeProto]]:
     operator, names = find_node(nodes[0].domain, nodes[0].op_type)
     try:
-        module = formulas.find(operator["name"])
+        module = formulas.find(operator["name"], operator["package"])
     except ImportError as error:
         raise NoBodyError(f"a formula cannot be read without torch: {error}") from error
     if module is None:

@@ -23,6 +23,7 @@ import onnx
 
 from polyop import _library
 from polyop._tensorrt_graph import FP16, ModelError, preprocess_onnx, to_fp16
+from polyop.packages import packages
 
 if TYPE_CHECKING:
     import torch
@@ -108,7 +109,8 @@ def _messages(trt: Any, verbose: bool = False) -> _Messages:
 def _load_plugins(trt: Any, extra: Sequence[str] = ()) -> None:
     loaded = _state.setdefault("loaded", set())
     registry = trt.get_plugin_registry()
-    for path in [get_tensorrt_op_path(), *extra]:
+    of_packages = [str(path) for path in (package.library("tensorrt") for package in packages()) if path is not None]
+    for path in [get_tensorrt_op_path(), *of_packages, *extra]:
         if not path or path in loaded:  # loading a library twice fails
             continue
         if registry.load_library(path) is None:

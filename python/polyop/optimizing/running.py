@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from polyop import get_onnxruntime_op_path
+from polyop.packages import register_all
 
 Feeds = dict[str, np.ndarray]
 
@@ -27,7 +27,7 @@ class Runner:
     def session(
         self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False, as_used: bool = False
     ) -> ort.InferenceSession:
-        """A CPU session. polyop: with its library; as_written: without ONNX Runtime's own optimisation; as_used: with the
+        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own optimisation; as_used: with the
         memory that ONNX Runtime keeps to be fast, for measuring; else it takes as little as it can."""
         options = ort.SessionOptions()
         if not as_used:
@@ -42,7 +42,9 @@ class Runner:
             options.add_session_config_entry(
                 "session.model_external_initializers_file_folder_path", str(self.data_folder)
             )
-        for library in ((get_onnxruntime_op_path(),) if polyop else ()) + self.libraries:
+        if polyop:
+            register_all(options)
+        for library in self.libraries:
             options.register_custom_ops_library(library)
         return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 

@@ -1,0 +1,95 @@
+#include "cli/base/operators.h"
+
+#include "adapters/catalogue.h"
+#include "cli/base/packages.h"
+#include "cli/base/text.h"
+#include "core/library.h"
+#include "nlohmann/json.hpp"
+
+namespace polyop::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+AttributeInfo ReadAttribute(const Json& json) {
+  return {.name = json.at("name"),
+          .type = json.at("type"),
+          .value = json.at("default_text"),
+          .range = json.at("range"),
+          .meaning = json.at("meaning"),
+          .aliases = json.at("aliases"),
+          .required = json.at("required")};
+}
+
+NodeInfo ReadNode(const Json& json) {
+  NodeInfo node;
+  const std::string name = json.at("name");
+  const size_t colons = name.find("::");
+  node.domain = name.substr(0, colons);
+  node.type = name.substr(colons + 2);
+  node.label = node.domain.empty() ? node.type : name;
+  std::vector<std::string> parts;
+  for (const auto& [attribute, value] : json.at("presets").items()) {
+    parts.push_back(attribute + " = " + value.get<std::string>());
+  }
+  for (const auto& [attribute, other] : json.at("renames").items()) {
+    parts.push_back(attribute + " is written " + other.get<std::string>());
+  }
+  for (const auto& [choice, other] : json.at("spellings").items()) {
+    parts.push_back(choice + " is written \"" + other.get<std::string>() + "\"");
+  }
+  if (!json.at("standards").empty()) parts.push_back("equal to ONNX's " + node.type);
+  node.note = parts.empty() ? "" : " (" + Join(parts, "; ") + ")";
+  return node;
+}
+
+std::vector<std::string> RuntimesOf(const Json& devices) {
+  std::vector<std::string> runtimes;
+  for (const std::string device : devices) {
+    if (device == "cpu") runtimes.insert(runtimes.end(), {"ONNX Runtime CPU", "PyTorch CPU", "OpenVINO CPU"});
+    if (device == "cuda") runtimes.insert(runtimes.end(), {"ONNX Runtime CUDA", "PyTorch CUDA", "TensorRT"});
+  }
+  return runtimes;
+}
+
+void AddOperators(const std::string& package, const std::string& catalogue, std::vector<OperatorInfo>* all) {
+  for (const Json& json : Json::parse(catalogue)) {
+    OperatorInfo& op = all->emplace_back();
+    op.package = package;
+    op.name = json.at("name");
+    op.summary = json.at("summary");
+    op.semantics = json.at("semantics");
+    op.source = json.at("source");
+    op.differences = json.at("differences");
+    op.not_portable = json.at("not_portable");
+    op.signatures = json.at("signatures");
+    op.types = json.at("types");
+    op.runtimes = RuntimesOf(json.at("devices"));
+    for (const Json& attribute : json.at("attributes")) op.attributes.push_back(ReadAttribute(attribute));
+    for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node));
+    op.deciding_inputs = json.at("deciding_inputs").get<std::vector<int>>();
+  }
+}
+
+}  // namespace
+
+const std::vector<OperatorInfo>& Operators() {
+  static const std::vector<OperatorInfo> kOperators = [] {
+    std::vector<OperatorInfo> all;
+    AddOperators(LibraryName(), CatalogueJson(), &all);
+    for (const Package& package : Packages()) AddOperators(package.name, package.catalogue, &all);
+    return all;
+  }();
+  return kOperators;
+}
+
+const OperatorInfo* FindOperator(std::string_view domain, std::string_view type) {
+  for (const OperatorInfo& op : Operators()) {
+    for (const NodeInfo& node : op.nodes) {
+      if (node.domain == domain && node.type == type) return &op;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace polyop::cli

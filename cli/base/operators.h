@@ -1,0 +1,43 @@
+// The operators that the program knows, polyop's and those of packages, as their libraries describe them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polyop::cli {
+
+struct AttributeInfo {
+  std::string name, type, value;  // the default
+  std::string range, meaning;
+  std::vector<std::string> aliases;
+  bool required = false;
+};
+
+/// A node name that an operator answers to.
+struct NodeInfo {
+  std::string domain, type;
+  std::string label;  // "mmcv::MMCVRoiAlign", or the type alone in ONNX's default domain
+  std::string note;   // what the name implies: preset and renamed attributes, an equal operator of ONNX's
+};
+
+struct OperatorInfo {
+  std::string package;  // "polyop", or the package's name
+  std::string name;
+  std::string summary, semantics, source, differences, not_portable;
+  std::vector<std::string> signatures, types, runtimes;
+  std::vector<AttributeInfo> attributes;
+  std::vector<NodeInfo> nodes;
+  std::vector<int> deciding_inputs;  // their values decide shapes
+
+  bool own() const { return package == "polyop"; }
+  /// "roi_align"; "my_ops::times", as PyTorch calls it, where it is a package's.
+  std::string FullName() const { return own() ? name : package + "::" + name; }
+};
+
+/// polyop's by name, then the packages'.
+const std::vector<OperatorInfo>& Operators();
+/// Those that a node of this name runs, or null: polyop's first.
+const OperatorInfo* FindOperator(std::string_view domain, std::string_view type);
+
+}  // namespace polyop::cli

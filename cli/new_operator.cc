@@ -1,0 +1,194 @@
+// polyop new: an operator's folder, ready to build and to pass its test.
+#include "cli/new_operator.h"
+
+#include <cctype>
+#include <filesystem>
+
+#include "cli/base/failure.h"
+#include "cli/base/file.h"
+
+namespace polyop::cli {
+namespace {
+
+// @name@ is the operator's name, @Name@ its struct's, @node@ the ONNX node's. Each file says what to replace.
+constexpr Template kTemplates[] = {
+    {"@name@.h", R"code(#pragma once
+
+#include "core/operator.h"
+
+namespace polyop {
+
+/// y = scale * x: replace it by what the operator does.
+struct @Name@ {
+  float scale = 2;
+
+  static constexpr const char* kName = "@name@";
+  // Shapes and types; core/signature.h has the grammar. Outputs are allocated, and inputs checked, by it.
+  static constexpr Signature kSignature = "x: T[...S] -> y: T[...S]";
+  static constexpr NodeName kNodes[] = {"@node@"};
+  static constexpr std::tuple kAttributes = {
+      Attr("scale", &@Name@::scale, "what x is multiplied by"),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Multiplies by a number.",
+      .semantics = "NaN and infinity pass. fp16 and bf16 are computed in float and rounded once.",
+      .source = "`scale * x` in torch",
+  };
+};
+
+}  // namespace polyop
+)code"},
+    {"@name@_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/@name@/@name@_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/simd.h"
+#include "ops/@name@/@name@.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status @Name@Cpu(const @Name@& op, const Context& context, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
+  // Threads share the elements; GrainFor(nanoseconds an item) keeps tasks from being too small.
+  context.ParallelFor(x.size(), GrainFor(0.2), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const hn::ScalableTag<float> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto scale = hn::Set(d, op.scale);
+    int64_t i = begin;
+    for (; i + lanes <= end; i += lanes) StoreFloat(hn::Mul(LoadFloat(d, x.data() + i), scale), d, y.data() + i);
+    for (; i < end; ++i) y[i] = FromFloat<T>(ToFloat(x[i]) * op.scale);
+  });
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNEL(@Name@, @Name@F32, @Name@Cpu<float>);
+POLYOP_CPU_KERNEL(@Name@, @Name@F16, @Name@Cpu<Half>);
+POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
+}  // namespace polyop
+#endif
+)code"},
+    {"@name@_cuda.cu", R"code(// Compiled by nvcc for GPUs, and as C++ for the test, which runs it on the CPU.
+#include "kernels/cuda/cuda.h"
+#include "ops/@name@/@name@.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status @Name@Cuda(const @Name@& op, const CudaContext& cuda, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
+  const float scale = op.scale;
+  const T* const from = x.data();
+  T* const to = y.data();
+  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(ToFloat(from[i]) * scale); });
+}
+
+POLYOP_CUDA_KERNEL(@Name@, @Name@F32, @Name@Cuda<float>);
+POLYOP_CUDA_KERNEL(@Name@, @Name@F16, @Name@Cuda<Half>);
+POLYOP_CUDA_KERNEL(@Name@, @Name@BF16, @Name@Cuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop
+)code"},
+    {"@name@_reference.cc",
+     R"code(// Naive, in double precision, written from the paper and not from the kernel: what tests and `polyop verify` trust.
+#include "ops/@name@/@name@.h"
+
+namespace polyop {
+namespace {
+
+Status @Name@Reference(const @Name@& op, const Context&, Tensor<const double, kAnyRank> x, Tensor<double, kAnyRank> y) {
+  for (int64_t i = 0; i < x.size(); ++i) y[i] = static_cast<double>(op.scale) * x[i];
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(@Name@, @Name@F64, @Name@Reference);
+
+}  // namespace
+}  // namespace polyop
+)code"},
+    {"@name@_test.cc", R"code(#include "ops/@name@/@name@.h"
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+class @Name@Test : public ::testing::TestWithParam<DType> {};
+
+// Every instruction set, with 1, 2 and 8 threads, and the CUDA kernel on the CPU.
+TEST_P(@Name@Test, MatchesReference) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{7}, Shape{2, 3, 5}, Shape{4, 65537}}) {
+    ExpectMatchesReference(@Name@{1.5f}, {HostTensor::Uniform(GetParam(), shape, rng)}, ToleranceFor(GetParam()));
+  }
+}
+
+TEST_P(@Name@Test, NanAndInfinityPass) {
+  ExpectMatchesReference(@Name@{}, {HostTensor::Of(GetParam(), {3}, {NAN, INFINITY, -INFINITY})});
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, @Name@Test, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(@Name@Errors, SayWhatIsWrong) {
+  ExpectError(@Name@{}, {HostTensor::Full(DType::kI64, {2}, 0)}, {"no kernel takes inputs (i64[2])"});
+}
+
+}  // namespace
+}  // namespace polyop::testing
+)code"},
+};
+
+void Replace(std::string_view place, const std::string& value, std::string* text) {
+  for (size_t at = 0; (at = text->find(place, at)) != std::string::npos; at += value.size()) {
+    text->replace(at, place.size(), value);
+  }
+}
+
+}  // namespace
+
+std::string StructName(const std::string& name) {
+  std::string made;
+  bool up = true;
+  for (const char c : name) {
+    if (c != '_') made += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    up = c == '_';
+  }
+  return made;
+}
+
+std::string Filled(std::string_view text, const Places& places) {
+  std::string made(text);
+  for (const auto& [place, value] : places) Replace(Concat("@", place, "@"), value, &made);
+  return made;
+}
+
+std::vector<std::string> WriteFiles(const std::string& folder, std::span<const Template> templates,
+                                    const Places& places) {
+  std::vector<std::string> written;
+  for (const Template& made : templates) {
+    const std::filesystem::path path = std::filesystem::path(folder) / Filled(made.file, places);
+    const std::string text = Filled(made.text, places);
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) throw Failure(kBadFile, path.parent_path().string() + " cannot be made: " + error.message());
+    WriteFile(path, text.data(), text.size());
+    written.push_back(path);
+  }
+  return written;
+}
+
+std::vector<std::string> WriteOperator(const std::string& ops, const std::string& name, const std::string& node) {
+  const std::string folder = std::filesystem::path(ops) / name;
+  return WriteFiles(folder, kTemplates, {{"name", name}, {"Name", StructName(name)}, {"node", node}});
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,72 @@
+// polyop cmake-dir and polyop test: the SDK that is installed with the program, and projects that use it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "cli/base/environments.h"
+#include "cli/base/failure.h"
+#include "cli/base/process.h"
+#include "cli/commands.h"
+
+namespace polyop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the prefix of `cmake --install`, or in the Python package.
+fs::path SdkFolder() {
+  const fs::path package = fs::path("lib") / "cmake" / "polyop";
+  std::vector<fs::path> places = {InstalledPrefix() / package};
+  for (const fs::path& site : SitePackages()) places.push_back(site / "polyop" / package);
+  std::error_code error;
+  for (const fs::path& place : places) {
+    if (fs::exists(place / "polyopConfig.cmake", error)) return place;
+  }
+  throw Failure(kBadFile, "polyop's SDK is not installed where this program is, in " + InstalledPrefix().string(),
+                "`pip install polyop` has it; from a build tree, `cmake --install` puts it beside the program");
+}
+
+bool IsOnPath(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int CmakeDir() {
+  std::cout << SdkFolder().string() << "\n";
+  return kOk;
+}
+
+int Test(const TestOptions& options) {
+  std::error_code error;
+  if (!fs::exists(fs::path(options.project) / "CMakeLists.txt", error)) {
+    throw Failure(kUsage, options.project + " has no CMakeLists.txt", "`polyop new NAME --project` writes a project");
+  }
+  const std::string build =
+      options.build.empty() ? (fs::path(options.project) / "build" / "polyop-test").string() : options.build;
+  std::vector<std::string> configure = {
+      "cmake", "-S", options.project, "-B", build, "-DPOLYOP_BUILD_TESTS=ON", "-Dpolyop_DIR=" + SdkFolder().string()};
+  if (!fs::exists(fs::path(build) / "CMakeCache.txt", error) && IsOnPath("ninja")) {
+    configure.insert(configure.end(), {"-G", "Ninja"});
+  }
+  const std::string threads = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::string> run = {
+      "ctest", "--test-dir", (fs::path(build) / "polyop").string(), "--output-on-failure", "--no-tests=error",
+      "-j",    threads};
+  if (!options.only.empty()) run.insert(run.end(), {"-R", options.only});
+  const std::string missing = "tests are built by cmake: `pip install cmake ninja`, or a package of the system";
+  ShowProgram(configure, "its message stands above", missing);
+  ShowProgram({"cmake", "--build", build, "--parallel", threads}, "its message stands above", missing);
+  ShowProgram(run, "what failed stands above", missing);
+  return kOk;
+}
+
+}  // namespace polyop::cli

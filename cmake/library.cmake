@@ -1,0 +1,37 @@
+# Libraries of operators, one for each runtime: polyop's own, and those that authors build with the SDK.
+
+# polyop_build_library(NAME DIRECTORY…): libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so and
+# libNAME_tensorrt.so with the operators that are folders of these directories, each where its runtime's headers are found.
+function(polyop_build_library name)
+  polyop_add_operators(${name} ${ARGN})
+
+  # Its name and version, linked wherever its operators are.
+  configure_file("${POLYOP_ROOT}/cmake/library.cc.in" "${PROJECT_BINARY_DIR}/libraries/${name}.cc" @ONLY)
+  add_library(${name}_library OBJECT "${PROJECT_BINARY_DIR}/libraries/${name}.cc")
+  target_link_libraries(${name}_library PUBLIC polyop_kernels)
+  set_property(GLOBAL APPEND PROPERTY ${name}_objects ${name}_library)
+
+  set(built "")
+  foreach(runtime IN ITEMS onnxruntime torch openvino tensorrt)
+    if(TARGET polyop_${runtime}_links) # adapters/<runtime>/CMakeLists.txt found what it needs
+      add_library(${name}_${runtime} SHARED)
+      target_link_libraries(${name}_${runtime} PRIVATE polyop_${runtime}_adapter polyop_${runtime}_links)
+      polyop_link_operators(${name}_${runtime} ${name})
+      set(exports "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
+      target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")
+      set_target_properties(${name}_${runtime} PROPERTIES
+        LINKER_LANGUAGE CXX SKIP_BUILD_RPATH ON LINK_DEPENDS "${exports}")
+      install(TARGETS ${name}_${runtime} LIBRARY DESTINATION "${POLYOP_INSTALL_ROOT}lib")
+      list(APPEND built ${runtime})
+    endif()
+  endforeach()
+  list(JOIN built ", " built)
+  message(STATUS "Libraries of ${name}: ${built}")
+endfunction()
+
+# polyop_link_operators(TARGET NAME): links core, kernels and every operator of the library, whole, into a program or
+# shared library.
+function(polyop_link_operators target name)
+  get_property(objects GLOBAL PROPERTY ${name}_objects)
+  target_link_libraries(${target} PRIVATE ${objects} polyop_kernels polyop_core)
+endfunction()

@@ -1,0 +1,36 @@
+# What every library of operators is made of beside the operators: core/, kernels/ and the adapters, as objects.
+file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc")
+file(GLOB kernels_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/*/*.cc")
+list(FILTER core_sources EXCLUDE REGEX "_test\\.cc$")
+list(FILTER kernels_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(polyop_core OBJECT ${core_sources})
+target_include_directories(polyop_core PUBLIC "${POLYOP_ROOT}")
+target_link_libraries(polyop_core PUBLIC Threads::Threads)
+add_library(polyop_kernels OBJECT ${kernels_sources})
+target_link_libraries(polyop_kernels PUBLIC polyop_core polyop_hwy)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND polyop_std_headers <immintrin.h>) # Highway includes it; it takes as long as all of the others
+endif()
+polyop_precompile(polyop_kernels ${polyop_std_headers})
+if(POLYOP_CUDA)
+  file(GLOB kernels_cuda_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/cuda/*.cu")
+  target_sources(polyop_kernels PRIVATE ${kernels_cuda_sources})
+  target_link_libraries(polyop_kernels PUBLIC $<LINK_ONLY:CUDA::cudart_static>) # its headers are for .cu files alone
+endif()
+
+# The operators' definitions in JSON, which several adapters and the program carry.
+add_library(polyop_catalogue OBJECT "${POLYOP_ROOT}/adapters/catalogue.cc")
+target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
+
+if(POLYOP_BUILD_ONNXRUNTIME)
+  add_subdirectory(adapters/onnxruntime)
+endif()
+if(POLYOP_BUILD_TENSORRT AND NOT POLYOP_FUZZ AND NOT POLYOP_SANITIZE STREQUAL "thread")
+  add_subdirectory(adapters/tensorrt)
+endif()
+if(POLYOP_BUILD_TORCH AND NOT POLYOP_SANITIZE AND NOT POLYOP_FUZZ)
+  add_subdirectory(adapters/torch)
+endif()
+if(POLYOP_BUILD_OPENVINO AND NOT POLYOP_SANITIZE AND NOT POLYOP_FUZZ)
+  add_subdirectory(adapters/openvino)
+endif()
