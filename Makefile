@@ -1,11 +1,11 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-all bench gpu fuzz lint format docs wheel clean
+.PHONY: help setup build demo quick test test-all bench gpu fuzz lint format docs wheel wheels test-aarch64 clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## system packages, .venv, and dependencies that stable distributions lack
 	@tools/setup.sh
@@ -20,7 +20,7 @@ demo: ## enlarge a real photo, suppress boxes on a picture; writes pictures and 
 quick: ## build and test what changed since the last commit, or on this branch, or SINCE=commit
 	@tools/quick.sh $(SINCE)
 
-test: ## C++ and Python tests; one operator of each kind under AddressSanitizer, too
+test: ## C++ and Python tests; some operators under AddressSanitizer, too
 	@tools/test.sh
 
 test-all: ## the same, every operator under the sanitizers, and the tests that take long: models, wheels
@@ -45,8 +45,14 @@ format: ## format C++ and Python
 docs: ## write the tables of operators from their definitions
 	@tools/docs.sh
 
-wheel: ## build a wheel into dist/
+wheel: ## build a wheel for this machine into dist/
 	@tools/wheel.sh
+
+wheels: ## portable wheels for x86-64 and aarch64 into dist/, by zig: glibc 2.28 and newer
+	@tools/wheels.sh
+
+test-aarch64: ## C++ tests, ONNX Runtime and the program for aarch64, run by qemu
+	@tools/test_aarch64.sh
 
 clean: ## remove what was built; .venv and .deps stay
 	rm -rf build dist python/polyop/lib

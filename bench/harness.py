@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime as ort
+import openvino as ov
 import torch
 from onnx import TensorProto, helper
+from openvino.utils.node_factory import NodeFactory
 
 import polyop
 
@@ -194,6 +196,31 @@ def with_torch(function: Callable[[], torch.Tensor | Sequence[torch.Tensor]]) ->
     return run
 
 
+def in_openvino(
+    op: str,
+    opset: int,
+    feeds: Sequence[np.ndarray],
+    threads: int,
+    constants: Sequence[object] = (),
+    **attributes: object,
+) -> Run:
+    """A run of one of OpenVINO's own operators, in float as it is given. Inputs are bound once, outputs are its own."""
+    parameters = [ov.op.Parameter(ov.Type(array.dtype), ov.PartialShape(array.shape)) for array in feeds]
+    arguments = [p.output(0) for p in parameters] + [ov.op.Constant(np.asarray(c)).output(0) for c in constants]
+    made = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
+    config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    request = ov.Core().compile_model(ov.Model(made.outputs(), parameters), "CPU", config).create_infer_request()
+    for i, array in enumerate(feeds):
+        request.set_input_tensor(i, ov.Tensor(array, shared_memory=True))
+
+    def run() -> Sequence[np.ndarray]:
+        request.infer()
+        return [tensor.data for tensor in request.output_tensors]
+
+    run.feeds = feeds  # the tensors hold their addresses alone
+    return run
+
+
 def to_numpy(outputs: Sequence[object]) -> list[np.ndarray]:
     return [o.numpy() if hasattr(o, "numpy") else np.asarray(o) for o in outputs]
 
@@ -301,6 +328,7 @@ def machine() -> dict[str, object]:
         "system": platform.system(),
         "onnxruntime": ort.__version__,
         "torch": torch.__version__,
+        "openvino": ov.__version__,
         "polyop": polyop.__version__,
         "date": time.strftime("%Y-%m-%d"),
     }

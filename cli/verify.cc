@@ -70,10 +70,20 @@ std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
   return chosen;
 }
 
-Outputs ByName(const Session& session, std::vector<Array> arrays) {
+// Of a session, an engine or a model in OpenVINO.
+template <class Model>
+Outputs ByName(const Model& model, std::vector<Array> arrays) {
   Outputs outputs;
-  for (size_t i = 0; i < arrays.size(); ++i) outputs[session.outputs()[i].name] = std::move(arrays[i]);
+  for (size_t i = 0; i < arrays.size(); ++i) outputs[model.outputs()[i].name] = std::move(arrays[i]);
   return outputs;
+}
+
+// What another model takes of the first one's inputs.
+template <class Model>
+std::vector<Array> InputsOf(const Model& model, const Feeds& feeds, const std::vector<TensorInfo>& inputs) {
+  std::vector<Array> arrays;
+  for (const TensorInfo& input : model.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
+  return arrays;
 }
 
 Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
@@ -108,12 +118,7 @@ Outputs RunEngine(const VerifyOptions& options, const std::string& path, const F
                   const std::vector<TensorInfo>& inputs) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference engine=FILE: an engine has no outputs of nodes");
   const Engine engine(path);
-  std::vector<Array> arrays;
-  for (const TensorInfo& input : engine.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
-  std::vector<Array> results = engine.Run(arrays);
-  Outputs outputs;
-  for (size_t i = 0; i < results.size(); ++i) outputs[engine.outputs()[i].name] = std::move(results[i]);
-  return outputs;
+  return ByName(engine, engine.Run(InputsOf(engine, feeds, inputs)));
 }
 
 // The same model, or another file of it.
@@ -121,12 +126,7 @@ Outputs RunOpenVino(const VerifyOptions& options, const std::string& path, const
                     const std::vector<TensorInfo>& inputs) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference openvino: OpenVINO's nodes are others");
   const OpenVinoModel model(path.empty() ? options.model : path, options.session);
-  std::vector<Array> arrays;
-  for (const TensorInfo& input : model.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
-  std::vector<Array> results = model.Run(arrays, 1).outputs;
-  Outputs outputs;
-  for (size_t i = 0; i < results.size(); ++i) outputs[model.outputs()[i].name] = std::move(results[i]);
-  return outputs;
+  return ByName(model, model.Run(InputsOf(model, feeds, inputs), 1).outputs);
 }
 
 // Another model, with outputs of the same names; its inputs are among the first one's.
@@ -135,11 +135,7 @@ Outputs RunOther(const VerifyOptions& options, const std::string& path, const Fe
   if (options.layers) throw Failure(kUsage, "--layers and --reference onnx=FILE: the models' nodes may differ");
   if (options.session.libraries.empty()) CheckProvided(LoadModel(path), path);
   Session session(path, options.session);
-  std::vector<Array> arrays;
-  for (const TensorInfo& input : session.inputs()) {
-    arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
-  }
-  return ByName(session, session.Run(arrays));
+  return ByName(session, session.Run(InputsOf(session, feeds, inputs)));
 }
 
 Outputs RunTorch(const VerifyOptions& options, const std::string& program, const std::string& saved,

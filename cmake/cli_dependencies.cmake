@@ -21,7 +21,7 @@ polyop_library(polyop_minizip minizip minizip/unzip.h)
 if(NOT POLYOP_ONNX_PROTO)
   include(python)
   polyop_python_package(onnx_package onnx)
-  find_file(POLYOP_ONNX_PROTO onnx-ml.proto PATHS "${onnx_package}" NO_DEFAULT_PATH
+  find_file(POLYOP_ONNX_PROTO onnx-ml.proto PATHS "${onnx_package}" NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH
             DOC "onnx-ml.proto of the Python package onnx")
 endif()
 if(NOT EXISTS "${POLYOP_ONNX_PROTO}")

@@ -45,6 +45,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(TRANSFORM unwanted PREPEND HWY_)
   list(JOIN unwanted "|" unwanted)
   target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(${unwanted})")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # NEON alone, which every such processor has: the others add AES and products of bf16, which no kernel uses, and SVE's
+  # vectors have no size that the compiler knows, so that no array or class can hold them, as kernels do.
+  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(HWY_NEON|HWY_NEON_BF16|HWY_ALL_SVE)")
 endif()
 
 # ONNX Runtime: headers alone. The adapter gets the runtime from its caller, the program loads it.

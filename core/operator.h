@@ -237,6 +237,10 @@ bool Register(Call, Status (*)(const P&, const ContextType&, Args...)) {
   [[maybe_unused]] static const bool ID##_registered = ::polyop::operator_internal::Register<OP, DEVICE>( \
       [](auto&&... arguments) { return __VA_ARGS__(arguments...); }, &__VA_ARGS__)
 
+/// Registers a kernel of the CPU that has no instruction set of its own; POLYOP_CPU_KERNEL of kernels/cpu/simd.h is for
+/// those that are compiled once for each.
+#define POLYOP_PLAIN_CPU_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCpu, ID, __VA_ARGS__)
+
 /// Registers the naive double-precision kernel: the truth for tests and `polyop verify`.
 #define POLYOP_REFERENCE_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kReference, ID, __VA_ARGS__)
 

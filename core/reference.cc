@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -122,6 +123,14 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
   POLYOP_RETURN_IF_ERROR(Call(op, Device::kReference, params, views, rounded, &context));
   rounded.Round();
   return Status::Ok();
+}
+
+bool ReferenceIsAsked() {
+  static const bool asked = [] {
+    const char* const kernels = std::getenv("POLYOP_KERNELS");
+    return kernels != nullptr && std::string_view(kernels) == "reference";
+  }();
+  return asked;
 }
 
 }  // namespace polyop

@@ -9,4 +9,7 @@ namespace polyop {
 /// rounded to those that the CPU's kernel has. Inputs and outputs are in host memory.
 Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs);
 
+/// Whether the environment asks for it in every call: POLYOP_KERNELS=reference.
+bool ReferenceIsAsked();
+
 }  // namespace polyop

@@ -58,6 +58,7 @@ def polyop_types(name: str) -> set[torch.dtype]:
 
 
 OPINFOS = {f"{o.name} {o.variant_test_name}".strip(): o for o in op_db}
+LOOKS = 40  # of how many samples a profile says which kernels ran
 TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool]
 
 
@@ -82,6 +83,7 @@ def test_samples_of_pytorch(name: str, dtype: torch.dtype, small_too: None) -> N
             assert message(lambda: info(sample.input.to(dtype), *sample.args, **sample.kwargs)) == want
         return
     ran: set[str] = set()
+    looked = 0
     for requires_grad in (False, True):
         if requires_grad and not (info.supports_autograd and dtype.is_floating_point):
             continue
@@ -98,7 +100,8 @@ def test_samples_of_pytorch(name: str, dtype: torch.dtype, small_too: None) -> N
             with polyop.accelerate():
                 torch.manual_seed(2)
                 same(call(), want)
-                if not requires_grad:
+                if not requires_grad and looked < LOOKS:
+                    looked += 1
                     ran |= polyop_ran(call)
     assert ran == ({NAMES[name]} if dtype in polyop_types(name) else set())
 

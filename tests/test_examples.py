@@ -42,6 +42,7 @@ def test_torch_cluster(tmp_path: Path) -> None:
     assert "custom::torch_cluster_grid(pos, size, start) equals PyTorch" in said
 
 
+@pytest.mark.slow
 def test_knn_query(tmp_path: Path) -> None:
     said = run("knn_query", tmp_path)
     assert said.count("custom::knnquery: 20 x 48 neighbours") == 2
@@ -49,6 +50,7 @@ def test_knn_query(tmp_path: Path) -> None:
     assert (tmp_path / "knn_clusters.png").stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_point_clouds(tmp_path: Path) -> None:
     said = run("point_clouds", tmp_path)
     assert "-> 28 after NMS3D" in said

@@ -174,6 +174,10 @@ NODES = [
          {**batched, "return_index": 1}),
     Node("mmdeploy::TRTBatchedRotatedNMS", [rotated(2, 9, 1), f(2, 9, 3)], [(F32, (2, 4, 6)), (I32, (2, 4))], batched),
     Node("mmdeploy::MMCVMultiLevelRoiAlign", [rois(5), x, f(2, 4, 6, 5)], pooled, levels),
+    Node("org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor", [rois(5)[:, 1:] * 20, x[:1], f(1, 4, 6, 5)],
+         [(F32, (5, 4, 3, 3)), (F32, (5, 4))], {"output_size": 3, "pyramid_scales": [4, 8], "sampling_ratio": 2, "aligned": 1}),
+    Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], convolved,
+         {"strides": [1, 1], "pads": [1, 1, 1, 1], "dilations": [1, 1], "group": 1, "deformable_groups": 2}),
     Node("mmdeploy::MMCVMultiLevelRotatedRoiAlign", [rotated_rois(5), x, f(2, 4, 6, 5)], pooled,
          {**{k: v for k, v in levels.items() if k != "pool_mode"}, "clockwise": 1}),
     Node("mmdeploy::MMCVMultiScaleDeformableAttention",
@@ -226,7 +230,7 @@ NODES = [
     *(Node(f"{d}::VoxelGeneratorPlugin", [f(2, 30, 4), np.array([30, 7], I32)],
            [(F32, (2, 8, 3, 10)), (I32, (2, 8, 4)), (I32, (2,))], generator) for d in ("", "TRT", "polyop")),
     *(Node("polyop::DynamicScatter", [f(4, 5), coors.astype(t)], [(F32, (2, 5)), (t, (2, 3)), (I32, (4,)), (I32, (2,))],
-           {"reduce_type": reduce}) for reduce, t in (("max", I64), ("mean", I64), ("sum", I64))),
+           {"reduce_type": reduce}) for reduce, t in (("max", I64), ("mean", I32), ("sum", I64))),
     *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
       for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
     *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])

@@ -251,6 +251,9 @@ CASES: dict[str, Case] = {
     "roi_align_rotated": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(6).float()]),
     "roi_align_rotated-by-extents": (pooled, [plain(2, 2, 6, 5), rois(6).float()]),
     "grid_sampler": ({}, [plain(2, 2, 4, 5), plain(2, 3, 3, 2)]),
+    "openvino_deform_conv2d": (
+        {"strides": [2, 1], "pads": [1, 0, 0, 2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 7), plain(2, 4, 3, 2)]
+    ),
     "deform_conv2d": ({"stride": [2, 1]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 5), plain(2, 4, 3, 2)]),
     "deform_conv2d-one-value": ({"stride": [2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 3), plain(2, 4, 3, 2)]),
     "modulated_deform_conv2d": (
@@ -313,6 +316,13 @@ CASES: dict[str, Case] = {
         [plain(5, 2), plain(3, 1, 3, 1, 2), torch.randint(-1, 5, (3, 4)), torch.zeros(4, 1).long(), torch.arange(4),
          plain(3)],
     ),
+    "indice_conv": (
+        {}, [plain(5, 2), plain(3, 1, 3, 1, 2), torch.randint(0, 5, (2, 3, 4)), torch.tensor([2, 4, 0]), torch.tensor(6)]
+    ),
+    "indice_conv-subm": (
+        {"is_subm": True},
+        [plain(5, 2), plain(3, 1, 3, 1, 2), torch.randint(0, 5, (2, 3, 4)), torch.tensor([2, 0, 0]), torch.tensor(5)],
+    ),
     "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
     "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),
@@ -320,7 +330,7 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-SIZED_BY_VALUES = {"dynamic_scatter"}  # without data there is no size of its outputs
+SIZED_BY_VALUES = {"dynamic_scatter", "indice_conv", "indice_conv-subm"}  # without data there is no size of its outputs
 
 
 def operator_of(name: str) -> str:

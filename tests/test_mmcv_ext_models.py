@@ -31,6 +31,7 @@ MODELS = {
     "dino/dino-4scale_r50_8xb2-12e_coco.py": "MultiScaleDeformableAttention",
     "mask2former/mask2former_r50_8xb2-lsj-50e_coco.py": "MultiScaleDeformableAttention, point_sample",
 }
+QUICK = ("mask_rcnn", "dcnv2", "carafe", "deformable_detr")
 TRAINED = [
     "mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py",
     "dcnv2/faster-rcnn_r50-mdconv-c3-c5_fpn_1x_coco.py",
@@ -86,7 +87,9 @@ def sample(size: tuple[int, int]) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name.startswith(QUICK) else pytest.mark.slow) for name in MODELS]
+)
 def test_it_finds(name: str) -> None:
     with torch.no_grad():
         (result,) = build(name).eval().predict(torch.rand(1, 3, *SIZE), [sample(SIZE)])

@@ -67,6 +67,45 @@ def test_openvinos_own_files(core: ov.Core, node: Node, tmp_path: Path) -> None:
     same(infer(core, tmp_path / "m.xml", feeds), single_node.session(made).run(None, feeds))
 
 
+def by_openvino_itself(node: Node) -> list[np.ndarray]:
+    made, feeds = model(node)
+    return infer(ov.Core(), made, feeds)
+
+
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_openvinos_own_multi_level_pooling(core: ov.Core, aligned: int) -> None:
+    rng = np.random.default_rng(4)
+    corner, size = rng.random((60, 2), F32) * 300 - 20, rng.random((60, 2), F32) * 400 + 4
+    feats = [rng.random((1, 5, 256 // s, 320 // s), F32) for s in (4, 8, 16)]
+    attributes = {"output_size": 4, "pyramid_scales": [4, 8, 16], "sampling_ratio": 2, "aligned": aligned}
+    rois = np.concatenate([corner, corner + size], 1)
+    node = Node(
+        "org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor",
+        [rois, *feats],
+        [(F32, (60, 5, 4, 4))],
+        attributes,
+    )
+    made, feeds = model(node)
+    want = by_openvino_itself(node)
+    same(infer(core, made, feeds), want)
+    same(single_node.session(made).run(None, feeds), want)
+
+
+def test_openvinos_own_deformable_convolution(core: ov.Core) -> None:
+    """Where its samples do not leave the picture: there mmcv's fade out, and OpenVINO's do not."""
+    rng = np.random.default_rng(5)
+    x, weight = rng.random((2, 4, 12, 10), F32), rng.random((6, 2, 3, 3), F32)
+    offset = rng.random((2, 36, 5, 8), F32) * 0.9
+    x[:, :, 0] = x[:, :, -1] = x[:, :, :, 0] = x[:, :, :, -1] = 0
+    attributes = {"strides": [2, 1], "pads": [0, 0, 1, 0], "dilations": [1, 1], "group": 2, "deformable_groups": 2}
+    node = Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], [(F32, (2, 6, 6, 8))], attributes)
+    node.inputs[1] = offset = np.pad(offset, ((0, 0), (0, 0), (0, 1), (0, 0)))
+    made, feeds = model(node)
+    want = by_openvino_itself(node)
+    same(infer(core, made, feeds), want)
+    same(single_node.session(made).run(None, feeds), want)
+
+
 def test_inputs_that_are_left_out(core: ov.Core) -> None:
     """One in the middle."""
     points = np.random.default_rng(1).random((30, 3), F32)

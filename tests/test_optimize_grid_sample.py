@@ -1,12 +1,15 @@
-"""polyop optimize: bilinear grid sampling in plain torch, arranged as MMCV does, in both exporters' graphs."""
+"""polyop optimize: bilinear grid sampling in plain torch, MMCV's own and another, in both exporters' graphs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
 from exported import EXPORTERS, nodes, optimized, write
+from openmmlab import mmcv_ops
 from torch import Tensor, nn
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -49,6 +52,19 @@ class Sample(nn.Module):
         return (upper + lower).reshape(n, c, grid.shape[1], grid.shape[2])
 
 
+class OfMmcv(nn.Module):
+    """MMCV's own function, which its point_sample calls when a model is exported."""
+
+    def __init__(self, aligned: bool) -> None:
+        super().__init__()
+        self.aligned = aligned
+        with mmcv_ops():
+            self.sample = import_module("mmcv.ops.point_sample").bilinear_grid_sample
+
+    def forward(self, picture: Tensor, grid: Tensor) -> Tensor:
+        return self.sample(picture * 1.5, grid, self.aligned)
+
+
 def inputs(height: int = 9, width: int = 7) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(height)
     return {
@@ -59,9 +75,10 @@ def inputs(height: int = 9, width: int = 7) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
 @pytest.mark.parametrize("aligned", [False, True])
-def test_grid_sample(aligned: bool, exporter: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Sample, OfMmcv])
+def test_grid_sample(kind: Callable[[bool], nn.Module], aligned: bool, exporter: str, tmp_path: Path) -> None:
     dynamic = {"picture": {2: "h", 3: "w"}, "grid": {1: "rows"}} if exporter == "torchscript" and aligned else None
-    before = write(Sample(aligned), inputs(), tmp_path / "before.onnx", exporter, dynamic)
+    before = write(kind(aligned), inputs(), tmp_path / "before.onnx", exporter, dynamic)
     after, report = optimized(before, [inputs(), *([inputs(12, 20)] if dynamic else [])])
     assert dict(report.replaced) == {PATTERN: 1}, str(report)
     left = nodes(after)

@@ -22,8 +22,6 @@ from test_exported_nodes import NODES, Node
 
 from polyop import tensorrt as polyop_tensorrt
 
-# TensorRT's own parser knows one plugin of a name: BallQuery is mmcv's. `polyop convert` tells the two apart.
-PARSED = [node for node in NODES if node.name != "::BallQuery"]
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / ".deps" / "tensorrt-rtx"
 HAS_PLUGINS = bool(polyop_tensorrt.get_tensorrt_op_path())
@@ -74,18 +72,18 @@ if HAS_PLUGINS:
 
     @pytest.fixture(scope="module")
     def answers() -> list[dict]:
-        return build_all([case_of(node, dynamic) for node in PARSED for dynamic in (False, True)])
+        return build_all([case_of(node, dynamic) for node in NODES for dynamic in (False, True)])
 
     @pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
-    @pytest.mark.parametrize("index", range(len(PARSED)), ids=lambda i: f"{PARSED[i].name}-{len(PARSED[i].inputs)}-{i}")
+    @pytest.mark.parametrize("index", range(len(NODES)), ids=lambda i: f"{NODES[i].name}-{len(NODES[i].inputs)}-{i}")
     def test_every_exported_node_parses_and_builds(index: int, dynamic: bool, answers: list[dict]) -> None:
         answer = answers[2 * index + dynamic]
         assert "error" not in answer, answer["error"]
         assert answer["size"] > 1000
-        resized = "DynamicTRTResize" in PARSED[index].name
+        resized = "DynamicTRTResize" in NODES[index].name
         layers = [layer for layer in answer["layers"] if layer["type"] == ("RESIZE" if resized else "PLUGIN_V3")]
         assert len(layers) == 1, answer["layers"]
-        _, shape = PARSED[index].outputs[0]
+        _, shape = NODES[index].outputs[0]
         if shape is not None and not dynamic:  # -1 is a size that the kernel finds
             assert all(
                 got in (str(want), "-1") for got, want in zip(layers[0]["output"].split("x"), shape, strict=True)

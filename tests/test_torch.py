@@ -32,7 +32,7 @@ def has_aliases(node: Node) -> bool:
     return any(alias in node.attributes for alias in others)
 
 
-CALLS = [node for node in NODES if not has_aliases(node)]
+NAMED = [node for node in NODES if not has_aliases(node)]
 
 
 def call_of(node: Node) -> tuple[Operator, list[Any], dict[str, Any]]:
@@ -53,6 +53,15 @@ def call_of(node: Node) -> tuple[Operator, list[Any], dict[str, Any]]:
     if specs[-1].variadic:
         tensors = [*tensors[: len(specs) - 1], tensors[len(specs) - 1 :]]
     return operator, tensors + [None] * (len(specs) - len(tensors)), given
+
+
+def as_text(node: Node) -> str:
+    """What is called: the same for other names of one operator, given tensors of these types and shapes."""
+    operator, _, given = call_of(node)
+    return str((operator.name, sorted(given.items()), [a if a is None else (a.dtype, a.shape) for a in node.inputs]))
+
+
+CALLS = list({as_text(node): node for node in reversed(NAMED)}.values())[::-1]
 
 
 def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
@@ -104,7 +113,8 @@ class Call(torch.nn.Module):
         return self.operator.overload(*args, **self.given)
 
 
-ROUND_TRIPS = [(n, dynamo) for n in CALLS for dynamo in (False, True)]
+# The newer exporter, which takes a second for each, writes the same node for all names of an operator's call.
+ROUND_TRIPS = [(n, False) for n in NAMED] + [(n, True) for n in CALLS]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -39,6 +39,12 @@ def test_a_familys_header_touches_the_operators_that_include_it_around_corners(s
     assert not {"my_add_test", "grid_sampler_test", "op_test"} & set(tests)
 
 
+def test_what_a_family_compiles_touches_the_operators_that_call_it(said) -> None:
+    tests = said("families/rois/upright_pool.cc")["cxx"].split()
+    assert {"roi_align_test", "multi_level_roi_align_test"} <= set(tests)
+    assert not {"roi_align_rotated_test", "nms_test"} & set(tests)
+
+
 def test_the_definition_touches_every_operator(said) -> None:
     tests = said("core/signature.h")["cxx"].split()
     assert {f"{folder.name}_test" for folder in (ROOT / "ops").iterdir()} <= set(tests)

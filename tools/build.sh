@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh PRESET [target…]   configures when needed and builds. 'release' is then usable from .venv.
+# build.sh PRESET [target…]   configures when needed and builds. 'release' is then usable from .venv; before there is one,
+# 'demonstration' is.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 preset="${1:-release}"
 shift || true
@@ -14,10 +15,10 @@ link_into_venv() {
   printf '%s\n' "$ROOT/python" >"$site/polyop.pth"
   mkdir -p python/polyop/lib
   local library
-  for library in "$ROOT"/build/release/lib/libpolyop_*.so; do ln -sfn "$library" python/polyop/lib/; done
-  ln -sfn "$ROOT/build/release/lib/formulas" python/polyop/lib/formulas
-  ln -sfn "$ROOT/build/release/bin/polyop" "$VENV/bin/polyop"
-  ln -sfn build/release/compile_commands.json compile_commands.json
+  for library in "$ROOT/build/$preset"/lib/libpolyop_*.so; do ln -sfn "$library" python/polyop/lib/; done
+  ln -sfn "$ROOT/build/$preset/lib/formulas" python/polyop/lib/formulas
+  ln -sfn "$ROOT/build/$preset/bin/polyop" "$VENV/bin/polyop"
+  ln -sfn "build/$preset/compile_commands.json" compile_commands.json
 }
 
 [ -x "$VENV/bin/cmake" ] || die "Run tools/setup.sh (or make setup) first."
@@ -28,7 +29,10 @@ if [ ! -f "build/$preset/build.ninja" ] || ! stamp_is "$configured" "$VENV"/.sta
   stamp_write "$configured" "$VENV"/.stamp-*
 fi
 step "Building build/$preset" compile "$@"
-if [ "$preset" = release ]; then link_into_venv; fi
+case "$preset" in
+  release) link_into_venv ;;
+  demonstration) [ -x build/release/bin/polyop ] || link_into_venv ;;
+esac
 # TensorRT's plugins are CUDA kernels: only the build with CUDA has them.
 if [[ "$preset" = cuda* ]] && [ -f "build/$preset/lib/libpolyop_tensorrt.so" ]; then
   mkdir -p python/polyop/lib

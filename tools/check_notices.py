@@ -2,7 +2,8 @@
 """check_notices.py [BUILD]: holds THIRD_PARTY_LICENSES against what is linked and what the installed packages say.
 
 Each static library that build.ninja of BUILD (default: build/release) links into the program or a library must have a
-section, and the copyright file of the package that it comes from must name the section's holders and its licence.
+section, and the copyright file of the package that it comes from must name the section's holders and its licence. What
+zig brings is looked at where it compiled BUILD.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOC = Path("/usr/share/doc")
+ZIG = ROOT / ".deps" / "wheel-tools" / "ziglang"
 
 
 @dataclass
@@ -23,6 +25,7 @@ class Component:
     copyright: list[Path]  # the first that exists is read
     licence: str  # a regular expression
     archive: str = ""  # the static library; headers have none
+    compiler: str = ""  # whose own it is; empty: any compiler's build has it
 
 
 def packages(*names: str) -> list[Path]:
@@ -40,7 +43,14 @@ def onnx() -> list[Path]:
 
 COMPONENTS = [
     Component("Highway", [ROOT / ".deps/highway/LICENSE-BSD3"], "Redistribution and use", "libpolyop_hwy.a"),
-    Component("GCC's libstdc++ and libgcc", gcc(), "Runtime Library Exception"),
+    Component("GCC's libstdc++ and libgcc", gcc(), "Runtime Library Exception", compiler="g++"),
+    Component(
+        "LLVM's libc++, libc++abi and libunwind", [ZIG / "lib/libcxx/LICENSE.TXT"], "LLVM Exceptions", compiler="zig"
+    ),
+    Component("zig's compiler runtime", [ZIG / "LICENSE"], "MIT License", compiler="zig"),
+    Component(
+        "GNU C Library", [ZIG / "lib/libc/glibc/stdlib/atexit.c"], "unlimited permission to link", compiler="zig"
+    ),
     Component("ONNX Runtime", [ROOT / ".deps/onnxruntime/include/onnxruntime_c_api.h"], "MIT License"),
     Component("JSON for Modern C++ (nlohmann-json)", packages("nlohmann-json3-dev"), "License: Expat"),
     Component("ONNX", onnx(), "Apache"),
@@ -72,12 +82,16 @@ def holders(lines: list[str]) -> list[str]:
 
 def problems(build: Path) -> list[str]:
     found = sections((ROOT / "THIRD_PARTY_LICENSES").read_text())
-    linked = set(re.findall(r"[\w./+-]*/?(lib[\w+-]+\.a)\b", (build / "build.ninja").read_text())) - TESTS_ONLY
+    ninja = (build / "build.ninja").read_text()
+    linked = set(re.findall(r"[\w./+-]*/?(lib[\w+-]+\.a)\b", ninja)) - TESTS_ONLY
+    compiler = "zig" if "zig-c++" in (build / "CMakeFiles" / "rules.ninja").read_text() else "g++"
     said = []
     for archive in sorted(linked - {c.archive for c in COMPONENTS}):
         if archive not in ("libcudart_static.a", "libcudadevrt.a"):
             said.append(f"{archive} is linked, but no component of tools/check_notices.py names it")
     for component in COMPONENTS:
+        if component.compiler not in ("", compiler):
+            continue
         lines = found.get(component.section)
         if lines is None:
             said.append(f"THIRD_PARTY_LICENSES has no section '{component.section}'")

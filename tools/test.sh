@@ -48,7 +48,7 @@ if [ "$all" = yes ]; then
 else
   stages+=(asan-some)
   tools/build.sh asan-some
-  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, one operator of each kind" run_ctest asan-some
+  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, some operators" run_ctest asan-some
   stage "Python tests but the slow ones" run_pytest -m 'not slow' "$@"
 fi
 

@@ -53,7 +53,7 @@ def changed_files(since: str | None) -> set[str]:
 
 
 def closure(changed: set[str], files: list[str]) -> set[str]:
-    """The changed files, and all that include one of them."""
+    """The changed files, and all that include one of them, or the header of what a family's or kernels/' .cc file defines."""
     included_by: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for included in INCLUDE.findall((ROOT / file).read_text(encoding="utf-8")):
@@ -64,6 +64,8 @@ def closure(changed: set[str], files: list[str]) -> set[str]:
         if file not in found:
             found.add(file)
             todo += included_by[file]
+            if file.endswith(".cc") and room(file) in ("kernels", "families"):
+                todo.append(file.removesuffix(".cc") + ".h")
     return found
 
 

@@ -206,10 +206,7 @@ bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
 }
 
 std::atomic<bool>& ReferenceKernels() {
-  static std::atomic<bool> use = [] {
-    const char* kernels = std::getenv("POLYOP_KERNELS");
-    return kernels != nullptr && std::string_view(kernels) == "reference";
-  }();
+  static std::atomic<bool> use = ReferenceIsAsked();
   return use;
 }
 

@@ -47,9 +47,7 @@ ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::
     if (given) arguments.push_back(input);
   }
   while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
-  const auto destroy = params.get_deleter();
-  std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
-  const auto node = std::make_shared<Node>(record, std::move(form), std::move(owned), arguments);
+  const auto node = std::make_shared<Node>(record, std::move(form), Share(std::move(params)), arguments);
   ov::OutputVector outputs = node->outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
   return outputs;

@@ -12,11 +12,6 @@
 namespace polyop::openvino {
 namespace {
 
-std::shared_ptr<const void> Share(Params params) {
-  const auto destroy = params.get_deleter();
-  return {params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }};
-}
-
 // A negative extent is an error as in a call.
 Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShape* shape) {
   *shape = ov::PartialShape(std::vector<ov::Dimension>());
@@ -31,6 +26,11 @@ Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShap
 }
 
 }  // namespace
+
+std::shared_ptr<const void> Share(Params params) {
+  const auto destroy = params.get_deleter();
+  return {params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }};
+}
 
 Record::Record(const polyop::Op& o)
     : op(o), name(o.name), type(name.c_str(), LibraryName(), &ov::op::Op::get_type_info_static()) {
@@ -152,15 +152,11 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
 }
 
 bool Node::evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const {
-  const Status status = Evaluate(outputs, inputs);
-  if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
-  return true;
-}
-
-Status Node::Evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const {
   std::vector<bool> wanted(outputs.size());
   for (size_t o = 0; o < outputs.size(); ++o) wanted[o] = !get_output_target_inputs(o).empty();
-  return CallNode(record_.op, params_.get(), form_.present, inputs, wanted, outputs);
+  const Status status = CallNode(record_.op, params_.get(), form_.present, inputs, wanted, outputs);
+  if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
+  return true;
 }
 
 }  // namespace polyop::openvino

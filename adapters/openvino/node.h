@@ -26,6 +26,9 @@ struct NodeForm {
   std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
 };
 
+/// Attributes that nodes and their clones share.
+std::shared_ptr<const void> Share(Params params);
+
 class Node : public ov::op::Op {
  public:
   /// One without arguments, which IR's reader fills.
@@ -45,14 +48,12 @@ class Node : public ov::op::Op {
     std::vector<KnownInput> inputs;
     std::vector<AnyTensor> tensors;  // shapes are full where `is_static`
     std::vector<ov::PartialShape> shapes;
-    std::vector<std::vector<int64_t>> kept;  // widened values
-    bool is_static = true;                   // all shapes are known
+    bool is_static = true;  // all shapes are known
     bool has_ranks = true;
   };
   Known ReadArguments() const;
   Status Infer();
   Status SetOutputs(const Known& known, const Kernel& kernel);
-  Status Evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const;
 
   const Record& record_;
   NodeForm form_;

@@ -26,14 +26,6 @@ const ContextBackend& Backend() {
   return backend;
 }
 
-bool UseReference() {
-  static const bool use = [] {
-    const char* kernels = std::getenv("POLYOP_KERNELS");
-    return kernels != nullptr && std::string_view(kernels) == "reference";
-  }();
-  return use;
-}
-
 // The inputs as a kernel takes them; widened copies live as long as the reader.
 class Inputs {
  public:
@@ -52,25 +44,25 @@ class Inputs {
       views_[i].data = tensor.get_size() > 0 ? const_cast<void*>(tensor.data()) : nullptr;
     }
     while (!views_.empty() && !views_.back().present) views_.pop_back();
-    return WidenFor(op);
+    WidenFor(op);
+    return Status::Ok();
   }
   const std::vector<AnyTensor>& views() const { return views_; }
 
  private:
-  Status WidenFor(const Op& op) {
+  void WidenFor(const Op& op) {
     std::vector<KnownInput> inputs(views_.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       inputs[i] = {views_[i].present, views_[i].dtype, views_[i].shape.rank()};
     }
     const Kernel* const kernel = FindKernel(op, std::move(inputs));
-    if (kernel == nullptr) return Status::Ok();  // the call will tell
+    if (kernel == nullptr) return;  // the call will tell
     const Signature& signature = *op.signatures[static_cast<size_t>(kernel->signature)].signature;
     for (size_t i = 0; i < views_.size(); ++i) {
       const size_t slot = std::min(i, static_cast<size_t>(signature.num_inputs()) - 1);
       if (views_[i].present && !signature.input(static_cast<int>(slot)).any_dtype)
         Widen(kernel->inputs[slot], &views_[i]);
     }
-    return Status::Ok();
   }
 
   void Widen(DType wanted, AnyTensor* view) {
@@ -148,8 +140,8 @@ Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& pr
   POLYOP_RETURN_IF_ERROR(read.Read(op, present, inputs));
   Outputs made(outputs, wanted);
   const Context context(Backend());
-  POLYOP_RETURN_IF_ERROR(UseReference() ? CallReference(op, params, read.views(), made)
-                                        : Call(op, Device::kCpu, params, read.views(), made, &context));
+  POLYOP_RETURN_IF_ERROR(ReferenceIsAsked() ? CallReference(op, params, read.views(), made)
+                                            : Call(op, Device::kCpu, params, read.views(), made, &context));
   made.Finish();
   return Status::Ok();
 }

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <map>
 #include <new>
-#include <set>
 
 #include "adapters/tensorrt/exprs_domain.h"
 #include "core/call.h"
@@ -421,22 +421,42 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
   });
 }
 
-Creator::Creator(const Op& op, const NodeName& node) : op_(op), node_(node), name_(node.op_type()) {
+void Creator::Add(const Op& op, const NodeName& node) {
+  const auto is_known = [&](const Meaning& meaning) { return meaning.op == &op; };  // by the name of another domain
+  if (std::any_of(meanings_.begin(), meanings_.end(), is_known)) return;
+  meanings_.push_back({&op, &node});
   for (const AttrInfo& info : op.attributes) {
     fields_.Add(node.NameOf(info.spec.name), info.type);
     for (const char* alias : info.spec.aliases) {
       if (alias != nullptr) fields_.Add(alias, info.type);
     }
   }
-  fields_.Add(kSizeTensorsField, AttrType::kInt);
+  if (meanings_.size() == 1) fields_.Add(kSizeTensorsField, AttrType::kInt);
+}
+
+const Creator::Meaning& Creator::MeantBy(AttrSource& attributes) const {
+  const auto gives = [&](const char* name) {
+    AttrValue value;
+    return name != nullptr && attributes.Get(name, &value);
+  };
+  const auto is_meant = [&](const Meaning& meaning) {
+    return std::all_of(meaning.op->attributes.begin(), meaning.op->attributes.end(), [&](const AttrInfo& info) {
+      const auto& aliases = info.spec.aliases;
+      return !info.spec.required || gives(meaning.node->NameOf(info.spec.name)) ||
+             std::any_of(aliases.begin(), aliases.end(), gives);
+    });
+  };
+  const auto found = std::find_if(meanings_.begin(), meanings_.end(), is_meant);
+  return found == meanings_.end() ? meanings_.front() : *found;
 }
 
 nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFieldCollection* fields,
                                            nvinfer1::TensorRTPhase) noexcept {
   return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
     FieldAttributes source(fields);
+    const auto [op, node] = MeantBy(source);
     Params params;
-    const Status status = op_.MakeParams(node_, source, &params);
+    const Status status = op->MakeParams(*node, source, &params);
     if (!status.ok()) {
       Report(name_, status);
       return nullptr;
@@ -446,7 +466,7 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
         source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
     const auto destroy = params.get_deleter();
     std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
-    return std::make_unique<Plugin>(op_, node_, std::move(owned), wants_sizes).release();
+    return std::make_unique<Plugin>(*op, *node, std::move(owned), wants_sizes).release();
   });
 }
 
@@ -455,17 +475,20 @@ const std::vector<std::unique_ptr<Creator>>& Creators() {
   static auto* nodes = new std::deque<NodeName>();
   static const auto* creators = [] {
     auto* made = new std::vector<std::unique_ptr<Creator>>();  // TensorRT keeps pointers to them until the end
-    std::set<std::string_view> seen;
+    std::map<std::string_view, Creator*> known;
+    const auto add = [&](const Op& op, const NodeName& node) {
+      Creator*& creator = known[node.op_type()];
+      if (creator == nullptr) creator = made->emplace_back(std::make_unique<Creator>(node)).get();
+      creator->Add(op, node);
+    };
     for (const Op* op : AllOps()) {
       const bool runs = std::any_of(op->kernels.begin(), op->kernels.end(),
                                     [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
       if (!runs) continue;
-      for (const NodeName& node : op->nodes) {
-        if (seen.insert(node.op_type()).second) made->push_back(std::make_unique<Creator>(*op, node));
-      }
+      for (const NodeName& node : op->nodes) add(*op, node);
       // A name that no runtime has for a node of its own, unlike NonMaxSuppression or ScatterND.
       const std::string& name = names->emplace_back("polyop::polyop_" + std::string(op->name));
-      made->push_back(std::make_unique<Creator>(*op, nodes->emplace_back(name.c_str())));
+      add(*op, nodes->emplace_back(name.c_str()));
     }
     return made;
   }();

@@ -86,7 +86,9 @@ class Plugin final : public nvinfer1::IPluginV3,
 /// Makes plugins of one node name.
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
-  Creator(const Op& op, const NodeName& node);
+  explicit Creator(const NodeName& node) : name_(node.op_type()) {}
+  /// Nodes of this type may mean this operator, too: one whose required attributes a node gives is meant, or the first.
+  void Add(const Op& op, const NodeName& node);
 
   nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
                                     nvinfer1::TensorRTPhase phase) noexcept override;
@@ -96,14 +98,19 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
   const char* getPluginNamespace() const noexcept override { return ""; }
 
  private:
-  const Op& op_;
-  const NodeName& node_;
+  struct Meaning {
+    const Op* op;
+    const NodeName* node;
+  };
+  const Meaning& MeantBy(AttrSource& attributes) const;
+
   std::string name_;
+  std::vector<Meaning> meanings_;
   Fields fields_;
 };
 
-/// One creator for every node name of every operator that has GPU kernels (where several domains have the name, for the
-/// first), and one for its own name "polyop_<operator>", with the operator's names of attributes.
+/// One creator for every type of node of every operator that has GPU kernels, for TensorRT's parser knows no domains,
+/// and one for each operator's own name "polyop_<operator>", with the operator's names of attributes.
 const std::vector<std::unique_ptr<Creator>>& Creators();
 
 }  // namespace polyop::tensorrt

@@ -97,7 +97,8 @@ nvinfer1::DynamicPluginTensorDesc DescOf(DType dtype, const Shape& shape) {
   return desc;
 }
 
-// TensorRT looks at the type alone: of operators of one type the first has it, and the others the name of their own.
+// Where operators share a type of nodes the attributes tell which is meant, but a random call need not give them: the
+// first operator is found by the type, the others by the name of their own.
 Creator* FindCreator(const NodeName& node) {
   const Op *first = nullptr, *mine = nullptr;
   for (const Op* op : AllOps()) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
 from cases.regions import in_torch
 
@@ -31,9 +31,13 @@ def deform_conv(modulated: bool) -> Case:
             attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "offset_group": 1},
         )  # fmt: skip
         convolution = session("Conv", {"x": x, "w": weight}, threads, attributes={"pads": [1, 1, 1, 1]})
+        openvino = in_openvino(
+            "DeformableConvolution", 8, [x, offset, weight, mask], threads, strides=[1, 1], pads_begin=[1, 1],
+            pads_end=[1, 1], dilations=[1, 1], auto_pad="explicit", group=1, deformable_group=1, bilinear_interpolation_pad=True,
+        )  # fmt: skip
         return Contest(
             ours,
-            {"ONNX Runtime DeformConv": built_in},
+            {"ONNX Runtime DeformConv": built_in, "OpenVINO DeformableConvolution": openvino},
             tolerance=1e-3,
             yardstick=("ONNX Runtime Conv", convolution),
         )

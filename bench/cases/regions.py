@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, Run, megabytes, normal, session, with_torch
+from harness import Case, Contest, Run, in_openvino, megabytes, normal, session, with_torch
 
 from polyop import formulas
 
@@ -33,8 +33,12 @@ def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> C
             "RoiAlign", {"x": x, "rois": boxes[:, 1:].copy(), "batch": np.zeros(rois, np.int64)}, threads,
             opset=16, attributes={**common, "coordinate_transformation_mode": "half_pixel"},
         )  # fmt: skip
+        openvino = in_openvino(
+            "ROIAlign", 9, [x, boxes[:, 1:].copy(), np.zeros(rois, np.int32)], threads, pooled_h=bins, pooled_w=bins,
+            sampling_ratio=2, spatial_scale=0.25, mode="avg", aligned_mode="half_pixel",
+        )  # fmt: skip
         moved = megabytes(x) + rois * channels * bins * bins * 4
-        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, moved)
+        return Contest(ours, {"ONNX Runtime RoiAlign": built_in, "OpenVINO ROIAlign": openvino}, moved)
 
     return Case("roi_align", f"{channels}x{height}x{width}, {rois} rois, {bins}x{bins}", make)
 
@@ -71,7 +75,10 @@ def roi_align_rotated() -> Case:
             "clockwise": 0,
         }
         ours = session("mmcv::MMCVRoIAlignRotated", {"x": x, "rois": rotated}, threads, attributes=attributes)
-        return Contest(ours, {}, megabytes(x) + 1000 * 256 * 49 * 4)
+        feeds = [x, rotated[:, 1:].copy(), np.zeros(1000, np.int32)]
+        openvino = in_openvino("ROIAlignRotated", 15, feeds, threads, pooled_h=7, pooled_w=7, sampling_ratio=2,
+                               spatial_scale=0.25, clockwise_mode=False)  # fmt: skip
+        return Contest(ours, {"OpenVINO ROIAlignRotated": openvino}, megabytes(x) + 1000 * 256 * 49 * 4)
 
     return Case("roi_align_rotated", "256x200x304, 1000 rois, 7x7", make, {"MMCV (elsewhere)": (524, 519)})
 
@@ -104,7 +111,15 @@ def multi_level_roi_align() -> Case:
                 result[mine] = run()[0].numpy()
             return [result]
 
-        return Contest(ours, {"ONNX Runtime RoiAlign per level": standard}, megabytes(*levels) + 1000 * 256 * 49 * 4)
+        extractor = {"output_size": 7, "sampling_ratio": 2, "pyramid_scales": [4, 8, 16, 32], "aligned": True}
+        openvino = in_openvino(
+            "ExperimentalDetectronROIFeatureExtractor", 6, [rois[:, 1:].copy(), *levels], threads, **extractor
+        )
+        rivals = {
+            "ONNX Runtime RoiAlign per level": standard,
+            "OpenVINO ExperimentalDetectronROIFeatureExtractor": openvino,
+        }
+        return Contest(ours, rivals, megabytes(*levels) + 1000 * 256 * 49 * 4)
 
     return Case("multi_level_roi_align", "FPN 256 channels, 4 levels, 1000 rois", make)
 

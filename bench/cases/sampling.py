@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
 MODES = ("bilinear", "nearest", "bicubic")
 
@@ -24,10 +24,12 @@ def grid_sampler(mode: int, smooth: bool) -> Case:
                            attributes={"mode": ("linear", "nearest", "cubic")[mode], "padding_mode": "zeros", "align_corners": 0})  # fmt: skip
         tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
         theirs = with_torch(lambda: F.grid_sample(tx, tg, MODES[mode], "zeros", align_corners=False))
+        how = {"mode": MODES[mode], "padding_mode": "zeros", "align_corners": False}
+        openvino = in_openvino("GridSample", 9, [x, grid], threads, **how)
         same = nearly_all_equal if mode == 1 else None
         return Contest(
             ours,
-            {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs},
+            {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs, "OpenVINO GridSample": openvino},
             2 * megabytes(x),
             same=same,
             tolerance=1e-3,

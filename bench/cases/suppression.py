@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, megabytes, session
+from harness import Case, Contest, in_openvino, megabytes, session
 
 
 def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -30,8 +30,14 @@ def nms(kind: str) -> Case:
         )
         feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10000]), "iou": np.array([0.5], np.float32)}
         built_in = session("NonMaxSuppression", feeds, threads, opset=11)
-        return Contest(ours, {"ONNX Runtime NonMaxSuppression": built_in}, megabytes(boxes, scores),
-                       same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
+        feeds = [boxes[None], scores[None, None]]
+        openvino = in_openvino("NonMaxSuppression", 9, feeds, threads, constants=[10000, np.float32(0.5)])
+
+        def kept_by_openvino() -> list[np.ndarray]:
+            return [openvino()[0]]
+
+        rivals = {"ONNX Runtime NonMaxSuppression": built_in, "OpenVINO NonMaxSuppression": kept_by_openvino}
+        return Contest(ours, rivals, megabytes(boxes, scores), same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))
 
     return Case("nms", f"10,000 {kind} boxes", make)
 

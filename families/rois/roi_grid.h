@@ -48,7 +48,7 @@ void PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, 
   }
 }
 
-/// Rows (picture, x1, y1, x2, y2), read as floats; or the pictures apart, and rows (x1, y1, x2, y2).
+/// Rows (picture, x1, y1, x2, y2), read as floats; or rows (x1, y1, x2, y2), and the pictures apart, or only one.
 template <class T>
 struct UprightRois {
   const T* rows;
@@ -56,9 +56,13 @@ struct UprightRois {
   double finest_scale = 1;  // how levels are chosen
   int32_t levels = 1;
   const int64_t* pictures = nullptr;
+  bool of_one_picture = false;
 
-  POLYOP_HD const T* Corners(int64_t r) const { return pictures != nullptr ? rows + 4 * r : rows + 5 * r + 1; }
+  POLYOP_HD const T* Corners(int64_t r) const {
+    return of_one_picture || pictures != nullptr ? rows + 4 * r : rows + 5 * r + 1;
+  }
   POLYOP_HD float Picture(int64_t r) const {
+    if (of_one_picture) return 0;
     return pictures != nullptr ? static_cast<float>(pictures[r]) : ToFloat(rows[5 * r]);
   }
   POLYOP_HD void Box(int64_t r, float box[4]) const {

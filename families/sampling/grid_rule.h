@@ -44,6 +44,14 @@ struct GridRule {
   }
 };
 
+/// What is the same for every sample of an axis.
+struct GridAxis {
+  GridRule::Padding padding;
+  bool align_corners;
+  int64_t extent;
+  bool in_pixels = false;  // coordinates are pixels already
+};
+
 inline constexpr std::tuple kGridAttributes = {
     Attr("interpolation_mode", &GridRule::interpolation_mode, "how values between pixels are made")
         .Codes("bilinear", "nearest", "bicubic"),

@@ -24,22 +24,16 @@ using I = hn::RebindToSigned<F>;
 using VF = hn::Vec<F>;
 using VI = hn::Vec<I>;
 
-// What is the same for every sample of an axis.
-struct Axis {
-  Padding padding;
-  bool align_corners;
-  int64_t extent;
-  bool in_pixels = false;  // coordinates are pixels already
+using Axis = GridAxis;
 
-  VF Last() const { return hn::Set(F(), static_cast<float>(extent - 1)); }
-};
+HWY_INLINE VF LastPixel(const Axis& axis) { return hn::Set(F(), static_cast<float>(axis.extent - 1)); }
 
 // From -1 … 1 to pixels. Not fused, so that exact halves are halves on every instruction set.
 HWY_INLINE VF Unnormalize(const Axis& axis, VF x) {
   if (axis.in_pixels) return x;
   const F d;
   const VF half = hn::Set(d, 0.5f), up = hn::Add(x, hn::Set(d, 1.0f));
-  if (axis.align_corners) return hn::Mul(hn::Mul(up, half), axis.Last());
+  if (axis.align_corners) return hn::Mul(hn::Mul(up, half), LastPixel(axis));
   return hn::Mul(hn::Sub(hn::Mul(up, hn::Set(d, static_cast<float>(axis.extent))), hn::Set(d, 1.0f)), half);
 }
 
@@ -68,13 +62,13 @@ HWY_INLINE VF Reflect(const Axis& axis, VF x) {
 HWY_INLINE VF Pad(const Axis& axis, VF x) {
   if (axis.padding == Padding::kZeros) return x;
   if (axis.padding == Padding::kReflection) x = Reflect(axis, x);
-  return hn::Min(hn::Max(x, hn::Zero(F())), axis.Last());
+  return hn::Min(hn::Max(x, hn::Zero(F())), LastPixel(axis));
 }
 
 // A pixel coordinate as a number, -1 where it lies outside.
 HWY_INLINE VI PixelIndex(const Axis& axis, VF x) {
   const F d;
-  const auto inside = hn::And(hn::Ge(x, hn::Zero(d)), hn::Le(x, axis.Last()));
+  const auto inside = hn::And(hn::Ge(x, hn::Zero(d)), hn::Le(x, LastPixel(axis)));
   return hn::IfThenElse(hn::RebindMask(I(), inside), hn::ConvertTo(I(), x), hn::Set(I(), -1));
 }
 
@@ -125,8 +119,8 @@ struct AxisTaps {
       weight[1] = hn::Sub(x, base);
       if (axis.padding != Padding::kZeros) {
         // On the last pixel both taps are that pixel: halves of it, as 0 times infinity would be NaN.
-        weight[1] = hn::IfThenElse(hn::Gt(next, axis.Last()), hn::Set(d, 0.5f), weight[1]);
-        next = hn::Min(next, axis.Last());
+        weight[1] = hn::IfThenElse(hn::Gt(next, LastPixel(axis)), hn::Set(d, 0.5f), weight[1]);
+        next = hn::Min(next, LastPixel(axis));
       }
       weight[0] = hn::Sub(one, weight[1]);
       index[0] = PixelIndex(axis, base);

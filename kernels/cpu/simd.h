@@ -35,6 +35,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/operator.h"
 
@@ -58,6 +59,44 @@ Status ForceIsa(std::string_view name);
       ::polyop::operator_internal::Register<OP, ::polyop::Device::kCpu>(                       \
           [](auto&&... arguments) { return HWY_DYNAMIC_DISPATCH_T(ID##Table)(arguments...); }, \
           &HWY_STATIC_DISPATCH(FUNCTION))
+
+// What several operators call is compiled once, by a .cc file of their family. Its header declares a template that is
+// complete for every type of float; the .cc file has the work in a template inside HWY_NAMESPACE, and behind that
+//
+//   #if HWY_ONCE
+//   namespace polyop {
+//   POLYOP_SIMD_TABLES(Pool, PoolHere);
+//   template <class T>
+//   Status PoolRois(const Context& context, …) {
+//     return POLYOP_SIMD(Pool, T)(context, …);
+//   }
+//   POLYOP_FOR_FLOATS(PoolRois);
+//   }  // namespace polyop
+//   #endif
+
+/// The functions of all instruction sets, for f32, f16 and bf16.
+#define POLYOP_SIMD_TABLES(ID, FUNCTION)       \
+  HWY_EXPORT_T(ID##F32Table, FUNCTION<float>); \
+  HWY_EXPORT_T(ID##F16Table, FUNCTION<Half>);  \
+  HWY_EXPORT_T(ID##BF16Table, FUNCTION<BFloat16>)
+
+/// The one for T on the best instruction set.
+#define POLYOP_SIMD(ID, T)                          \
+  ([] {                                             \
+    if constexpr (std::is_same_v<T, float>) {       \
+      return HWY_DYNAMIC_DISPATCH_T(ID##F32Table);  \
+    } else if constexpr (std::is_same_v<T, Half>) { \
+      return HWY_DYNAMIC_DISPATCH_T(ID##F16Table);  \
+    } else {                                        \
+      return HWY_DYNAMIC_DISPATCH_T(ID##BF16Table); \
+    }                                               \
+  }())
+
+/// Defines a function template for these types, which other files only declare.
+#define POLYOP_FOR_FLOATS(FUNCTION)                   \
+  template decltype(FUNCTION<float>) FUNCTION<float>; \
+  template decltype(FUNCTION<Half>) FUNCTION<Half>;   \
+  template decltype(FUNCTION<BFloat16>) FUNCTION<BFloat16>
 
 }  // namespace polyop
 

@@ -1,13 +1,7 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/bicubic_interpolate/bicubic_interpolate_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/resize/bicubic_resize-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/resize/bicubic_resize.h"
 #include "ops/bicubic_interpolate/bicubic_interpolate.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -17,15 +11,9 @@ Status BicubicInterpolateCpu(const BicubicInterpolate& op, const Context& contex
                        AxisOf(op, input.shape(), output.shape(), 3), output);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF16, BicubicInterpolateCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateBF16, BicubicInterpolateCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCpu<float>);
-POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF16, BicubicInterpolateCpu<Half>);
-POLYOP_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateBF16, BicubicInterpolateCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

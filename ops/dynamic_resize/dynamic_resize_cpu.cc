@@ -1,13 +1,7 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/dynamic_resize/dynamic_resize_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/resize/bicubic_resize-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/resize/bicubic_resize.h"
 #include "ops/dynamic_resize/dynamic_resize.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -17,15 +11,9 @@ Status DynamicResizeCpu(const DynamicResize&, const Context& context, Tensor<con
                        ResizeAxis::ByScale(input.dim(3), output.dim(3), scales[3]), output);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeF32, DynamicResizeCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeF16, DynamicResizeCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeBF16, DynamicResizeCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeF32, DynamicResizeCpu<float>);
-POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeF16, DynamicResizeCpu<Half>);
-POLYOP_CPU_KERNEL(DynamicResize, DynamicResizeBF16, DynamicResizeCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

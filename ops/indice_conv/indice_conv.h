@@ -29,7 +29,6 @@ struct IndiceConv {
           "Sums are in float, in an order that depends on the instruction set but not on the threads. On a GPU rows "
           "that feed one output at one place are added before they are multiplied.",
       .source = "spconv 2.x `indice_conv`, as autoware_tensorrt_plugins has it; get_indice_pairs makes the pairs",
-      .not_portable = "the number of outputs is a value, and with is_subm counts stand for other places than their own",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {

@@ -1,17 +1,11 @@
 #include <algorithm>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/roi_levels.h"
 #include "families/rois/rois.h"
-#include "families/rois/turned_pool-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/rois/turned_pool.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -27,15 +21,10 @@ Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const C
                             boxes, how, output.data());
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF32, MultiLevelRotatedRoiAlignCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF16, MultiLevelRotatedRoiAlignCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignBF16,
+                        MultiLevelRotatedRoiAlignCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF32, MultiLevelRotatedRoiAlignCpu<float>);
-POLYOP_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF16, MultiLevelRotatedRoiAlignCpu<Half>);
-POLYOP_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignBF16, MultiLevelRotatedRoiAlignCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

@@ -1,16 +1,10 @@
 #include <algorithm>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/onnx_roi_align/onnx_roi_align_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/rois.h"
-#include "families/rois/upright_pool-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/rois/upright_pool.h"
 #include "ops/onnx_roi_align/onnx_roi_align.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -24,15 +18,9 @@ Status OnnxRoiAlignCpu(const OnnxRoiAlign& op, const Context& context, Tensor<co
   return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF32, OnnxRoiAlignCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF16, OnnxRoiAlignCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignBF16, OnnxRoiAlignCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF32, OnnxRoiAlignCpu<float>);
-POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF16, OnnxRoiAlignCpu<Half>);
-POLYOP_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignBF16, OnnxRoiAlignCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

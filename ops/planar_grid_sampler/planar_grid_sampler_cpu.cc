@@ -1,13 +1,7 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/planar_grid_sampler/planar_grid_sampler_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/sampling/grid_samples-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/sampling/grid_samples.h"
 #include "ops/planar_grid_sampler/planar_grid_sampler.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T, int kAxes>
@@ -40,18 +34,12 @@ Status PlanarGridSampler3d(const PlanarGridSampler& op, const Context& context, 
   return PlanarGridSamplerCpu<T, 3>(op, context, input, grid, output);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF32, PlanarGridSampler2d<float>);
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF16, PlanarGridSampler2d<Half>);
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dBF16, PlanarGridSampler2d<BFloat16>);
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF32, PlanarGridSampler3d<float>);
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF16, PlanarGridSampler3d<Half>);
+POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dBF16, PlanarGridSampler3d<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF32, PlanarGridSampler2d<float>);
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF16, PlanarGridSampler2d<Half>);
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dBF16, PlanarGridSampler2d<BFloat16>);
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF32, PlanarGridSampler3d<float>);
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF16, PlanarGridSampler3d<Half>);
-POLYOP_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dBF16, PlanarGridSampler3d<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

@@ -1,16 +1,10 @@
 #include <algorithm>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/roi_align/roi_align_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/rois.h"
-#include "families/rois/upright_pool-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/rois/upright_pool.h"
 #include "ops/roi_align/roi_align.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -23,15 +17,9 @@ Status RoiAlignCpu(const RoiAlign& op, const Context& context, Tensor<const T, 4
   return PoolRois<T>(context, {&level, 1}, input.dim(1), rois.dim(0), {rois.data()}, how, output.data());
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignF32, RoiAlignCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignF16, RoiAlignCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignBF16, RoiAlignCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(RoiAlign, RoiAlignF32, RoiAlignCpu<float>);
-POLYOP_CPU_KERNEL(RoiAlign, RoiAlignF16, RoiAlignCpu<Half>);
-POLYOP_CPU_KERNEL(RoiAlign, RoiAlignBF16, RoiAlignCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

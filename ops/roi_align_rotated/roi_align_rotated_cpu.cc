@@ -1,16 +1,10 @@
 #include <algorithm>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/roi_align_rotated/roi_align_rotated_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/rois.h"
-#include "families/rois/turned_pool-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/rois/turned_pool.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -23,15 +17,9 @@ Status RoiAlignRotatedCpu(const RoiAlignRotated& op, const Context& context, Ten
                             output.data());
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF32, RoiAlignRotatedCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF16, RoiAlignRotatedCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedBF16, RoiAlignRotatedCpu<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF32, RoiAlignRotatedCpu<float>);
-POLYOP_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF16, RoiAlignRotatedCpu<Half>);
-POLYOP_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedBF16, RoiAlignRotatedCpu<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

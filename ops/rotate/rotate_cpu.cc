@@ -1,14 +1,8 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/rotate/rotate_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/sampling/grid_samples-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/sampling/grid_samples.h"
 #include "ops/rotate/rotate.h"
 #include "ops/rotate/rotation.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T, class U>
@@ -24,13 +18,12 @@ Status RotateBy(const Rotate& op, const Context& context, const Tensor<const T, 
       rotation.SourceOf(i / width, i % width, points.data() + 2 * i);
   });
   const GridRule rule = op.Rule();
-  const Axis axes[2] = {{rule.padding_mode, false, width, true}, {rule.padding_mode, false, height, true}};
+  const GridAxis axes[2] = {{rule.padding_mode, false, width, true}, {rule.padding_mode, false, height, true}};
   const Shape shape = {1, channels, height, width};
-  return SampleAt<2>(context, rule.interpolation_mode, axes, Tensor<const T, 4>(img.data(), shape), points.data(),
+  return Sample2d<T>(context, rule.interpolation_mode, axes, Tensor<const T, 4>(img.data(), shape), points.data(),
                      Tensor<T, 4>(output.data(), shape));
 }
 
-// By an angle of the picture's type, and by one of f32: a table of instruction sets takes templates of one argument.
 template <class T>
 Status RotateCpu(const Rotate& op, const Context& context, Tensor<const T, 3> img, Tensor<const T, 0> angle,
                  Tensor<const T, 1> center, Tensor<T, 3> output) {
@@ -42,17 +35,11 @@ Status RotateByF32(const Rotate& op, const Context& context, Tensor<const T, 3> 
   return RotateBy(op, context, img, angle, center, output);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF32, RotateCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF16, RotateCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateBF16, RotateCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF16ByF32, RotateByF32<Half>);
+POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateBF16ByF32, RotateByF32<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(Rotate, RotateF32, RotateCpu<float>);
-POLYOP_CPU_KERNEL(Rotate, RotateF16, RotateCpu<Half>);
-POLYOP_CPU_KERNEL(Rotate, RotateBF16, RotateCpu<BFloat16>);
-POLYOP_CPU_KERNEL(Rotate, RotateF16ByF32, RotateByF32<Half>);
-POLYOP_CPU_KERNEL(Rotate, RotateBF16ByF32, RotateByF32<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

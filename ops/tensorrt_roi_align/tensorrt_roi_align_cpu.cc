@@ -1,16 +1,10 @@
 #include <algorithm>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/tensorrt_roi_align/tensorrt_roi_align_cpu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/rois.h"
-#include "families/rois/upright_pool-inl.h"
-#include "kernels/cpu/simd.h"
+#include "families/rois/upright_pool.h"
 #include "ops/tensorrt_roi_align/tensorrt_roi_align.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace polyop {
-namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -33,18 +27,12 @@ Status TensorrtRoiAlignI32(const TensorrtRoiAlign& op, const Context& context, T
   return TensorrtRoiAlignI64<T>(op, context, x, rois, Tensor<const int64_t, 1>(wide.data(), batch_indices.shape()), y);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace polyop
-HWY_AFTER_NAMESPACE();
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I32, TensorrtRoiAlignI32<float>);
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I64, TensorrtRoiAlignI64<float>);
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I32, TensorrtRoiAlignI32<Half>);
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I64, TensorrtRoiAlignI64<Half>);
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I32, TensorrtRoiAlignI32<BFloat16>);
+POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I64, TensorrtRoiAlignI64<BFloat16>);
 
-#if HWY_ONCE
-namespace polyop {
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I32, TensorrtRoiAlignI32<float>);
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I64, TensorrtRoiAlignI64<float>);
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I32, TensorrtRoiAlignI32<Half>);
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I64, TensorrtRoiAlignI64<Half>);
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I32, TensorrtRoiAlignI32<BFloat16>);
-POLYOP_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I64, TensorrtRoiAlignI64<BFloat16>);
+}  // namespace
 }  // namespace polyop
-#endif

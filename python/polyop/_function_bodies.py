@@ -134,19 +134,18 @@ class Body:
         for argument in self.inputs:
             types = set(self.types[argument.name])
             if len(types) > 1 and types <= _FLOATS:
-                renamed[argument.name] = f"{argument.name}_f32"
-                like.setdefault(argument.type, argument.name)
-                to = onnx.TensorProto.FLOAT
+                suffix, to = "f32", onnx.TensorProto.FLOAT
             elif types == {"i32", "i64"}:
-                renamed[argument.name] = f"{argument.name}_i64"
-                to = onnx.TensorProto.INT64
+                suffix, to = "i64", onnx.TensorProto.INT64
             else:
                 continue
+            renamed[argument.name] = f"{argument.name}_{suffix}"
+            like.setdefault(argument.type, argument.name)
             before.append(helper.make_node("Cast", [argument.name], [renamed[argument.name]], to=to))
         for argument in self.outputs:
             if argument.type in like:
-                renamed[argument.name] = f"{argument.name}_f32"
                 source = like[argument.type]
+                renamed[argument.name] = f"{argument.name}_as_{source}"
                 after.append(helper.make_node("CastLike", [renamed[argument.name], source], [argument.name]))
         for node in nodes:
             rename(node, lambda name: renamed.get(name, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
             for j, value in enumerate(node.outputs):
                 value.name = f"polyop:{i}.{j}"
         after = _part(scope, match, builder.nodes, [], made, arrays)
-        sessions = [scope.runner.session(before), scope.runner.session(after)]
+        sessions = [scope.runner.session(model, as_used=measure) for model in (before, after)]
         largest = 0.0
         for feeds in _all_feeds(match, arrays):
             want, got = (s.run(None, {i.name: feeds[i.name] for i in s.get_inputs()}) for s in sessions)
@@ -49,7 +50,7 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
                     return Verdict(f"its result '{value.name}' differs by {difference:.3g}", largest)
         verdict = Verdict("", largest)
         if measure:
-            verdict.before, verdict.after = _times(sessions, arrays[0])
+            verdict.before, verdict.after = time_in_turns(sessions, arrays[0], seconds=0.2, least=3)
         return verdict
     except Exception as error:  # ONNX Runtime's own types are not public
         return Verdict(f"it could not be compared: {said(error)}")
@@ -62,11 +63,6 @@ def allowed(want: np.ndarray, tolerance: float | None = None) -> float:
     finite = want[np.isfinite(want)]
     scale = max(1.0, float(np.abs(finite).max())) if finite.size else 1.0
     return (_TOLERANCE.get(want.dtype.name, 1e-2) if tolerance is None else tolerance) * scale
-
-
-def _times(sessions: list, arrays: Feeds) -> list[float]:
-    feeds = [{i.name: arrays[i.name] for i in s.get_inputs()} for s in sessions]
-    return [time_in_turns([s], f, seconds=0.2, least=3)[0] for s, f in zip(sessions, feeds, strict=True)]
 
 
 def needed(match: Match) -> list[ir.Value]:
@@ -108,15 +104,14 @@ def _input(name: str, arrays: list[Feeds]) -> onnx.ValueInfoProto:
     return input_like(name, arrays[0][name], lengths.pop() if len(lengths) == 1 else None)
 
 
-def _all_feeds(match: Match, arrays: list[Feeds]) -> list[Feeds]:
+def _all_feeds(match: Match, arrays: list[Feeds]) -> Iterator[Feeds]:
     """The model's own values, and values made from them: by the pattern, and by drawing and mixing."""
+    yield from arrays
     rng = np.random.default_rng(0)
-    feeds = list(arrays)
     for of_run in arrays:
         own = [of_run[v.name] if constant(v) is None else constant(v) for v in match.inputs]
         for vary in [match.feeds] if match.feeds else [_drawn, _mixed]:
-            feeds.append({**of_run, **{v.name: a for v, a in zip(match.inputs, vary(rng, own), strict=True)}})
-    return feeds
+            yield {**of_run, **{v.name: a for v, a in zip(match.inputs, vary(rng, own), strict=True)}}
 
 
 def _drawn(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:

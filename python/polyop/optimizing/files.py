@@ -11,12 +11,13 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
+from polyop.optimizing import whole_file
 from polyop.optimizing.errors import FileError, said
 
 # Larger models' tensors are put beside the working copy, and larger results' beside the file: a protobuf ends at 2 GiB.
 _KEEP_IN_MEMORY = 16 << 20
 _KEEP_IN_FILE = 1800 << 20
-_DATA = "weights.data"
+_COPY, _DATA = "model.onnx", "weights.data"
 
 
 class Source:
@@ -32,13 +33,15 @@ class Source:
 
     def load(self) -> ir.Model:
         """The model anew, no changes in it. Raises FileError for what is missing or damaged."""
-        if self.path is None:
-            return ir.from_proto(self._given)
-        model = read(self.path)
-        if self.is_copied or (not external_tensors(model) and self.path.stat().st_size > _KEEP_IN_MEMORY):
-            self.data_folder = self._folder
+        if not self.is_copied:
+            model = ir.from_proto(self._given) if self.path is None else read(self.path)
+            if external_tensors(model) or size_of(model) <= _KEEP_IN_MEMORY:
+                return model
             ir.external_data.unload_from_model(model, self._folder, _DATA, size_threshold_bytes=1024)
-        return model
+            ir.save(model, self._folder / _COPY)
+            self.data_folder = self._folder
+            del model  # a small tensor that is left keeps the whole file's bytes
+        return read(self._folder / _COPY)
 
     @property
     def is_copied(self) -> bool:
@@ -115,8 +118,7 @@ def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, 
             )  # fmt: skip
             os.replace(folder / f"{path.name}.data", path.with_name(f"{path.name}.data"))
         else:
-            ir.external_data.load_to_model(model)
-            ir.save(model, folder / path.name)
+            whole_file.write(model, folder / path.name, lambda done, steps: step("writing", done, steps))
         os.replace(folder / path.name, path)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error

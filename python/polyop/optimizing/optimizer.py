@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from polyop.optimizing import files
-from polyop.optimizing.checking import allowed, check, needed
+from polyop.optimizing.checking import Verdict, allowed, check, needed
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError, said
 from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs
@@ -25,6 +26,9 @@ from polyop.optimizing.scope import Scope
 from polyop.portable import add_functions
 
 Step = Callable[[str, int, int], None]
+
+# Tensors that matches are compared on are in memory together up to so many elements, or those of one match.
+_MOST_ELEMENTS = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class _Work:
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
             self.step("measuring", 0, 1)
-            sessions = [self.runner.session(ir.to_proto(m)) for m in (self.original, model)]
+            sessions = [self.runner.session(ir.to_proto(m), as_used=True) for m in (self.original, model)]
             report.before, report.after = time_in_turns(sessions, self.feeds[0])
             self.step("measuring", 1, 1)
         return model, report
@@ -200,18 +204,19 @@ class _Work:
         for match in matches:
             match.what = match.what or pattern.NAME
             match.refused = match.refused or left_out.get(match.what, "") or self._unwanted(match)
-        wanted = [m for m in matches if not m.refused]
-        arrays = scope.arrays(v for m in wanted for v in needed(m)) if wanted else []
-        verdicts = []  # of all, before anything changes
-        for i, match in enumerate(matches):
-            self.step(pattern.NAME, i, len(matches))
-            verdicts.append(check(match, scope, arrays, self.options.measure) if not match.refused else None)
+        verdicts: dict[int, Verdict] = {}  # of all, before anything changes
+        for some in _portions([m for m in matches if not m.refused], scope):
+            arrays = scope.arrays(v for m in some for v in needed(m))
+            for match in some:
+                self.step(pattern.NAME, len(verdicts), len(matches))
+                verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
         now: dict[ir.Value, ir.Value] = {}
-        for match, verdict in zip(matches, verdicts, strict=True):
+        for match in matches:
             finding = Finding(match.what, where + match.where, why=match.refused)
             report.findings.append(finding)
-            if verdict is None:
+            if match.refused:
                 continue
+            verdict = verdicts[id(match)]
             finding.why, finding.difference = verdict.why, verdict.difference
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
@@ -236,12 +241,11 @@ class _Work:
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
             try:
-                session = self.runner.session(proto, polyop=polyop)
                 largest = 0.0
-                for feeds, expected in zip(self.feeds, self.expected, strict=True):
-                    results = session.run(list(expected), feeds)
-                    for (name, want), got in zip(expected.items(), results, strict=True):
-                        difference = _largest(want, got)
+                results = self.runner.run(proto, self.feeds, polyop=polyop)
+                for of_run, expected in zip(results, self.expected, strict=True):
+                    for name, want in expected.items():
+                        difference = _largest(want, of_run[name])
                         largest = max(largest, difference)
                         if difference > _allowed(want, self.options.tolerance):
                             return f"then output '{name}' of the model differs by {difference:.3g} {way}"
@@ -250,6 +254,21 @@ class _Work:
             except Exception as error:  # ONNX Runtime's own types are not public
                 return f"then the model does not run {way}: {said(error)}"
         return ""
+
+
+def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:
+    """The matches in order, as many at a time as their tensors can be in memory."""
+    some: list[Match] = []
+    seen: set[ir.Value] = set()
+    for match in matches:
+        now = seen | set(needed(match))
+        if some and sum(prod(scope.shape(v) or ()) for v in now) > _MOST_ELEMENTS:
+            yield some
+            some, now = [], set(needed(match))
+        some.append(match)
+        seen = now
+    if some:
+        yield some
 
 
 def _largest(want: object, got: object) -> float:

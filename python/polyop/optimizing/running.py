@@ -24,9 +24,16 @@ class Runner:
     libraries: tuple[str, ...] = ()
     data_folder: Path | None = None
 
-    def session(self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False) -> ort.InferenceSession:
-        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own optimisation."""
+    def session(
+        self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False, as_used: bool = False
+    ) -> ort.InferenceSession:
+        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own optimisation; as_used: with the
+        memory that ONNX Runtime keeps to be fast, for measuring; else it takes as little as it can."""
         options = ort.SessionOptions()
+        if not as_used:
+            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+            options.execution_order = ort.ExecutionOrder.PRIORITY_BASED  # a Shape comes first, and its input goes
+            options.add_session_config_entry("session.disable_prepacking", "1")  # a second copy of the weights
         options.log_severity_level = 4
         options.intra_op_num_threads = self.threads
         if as_written:
@@ -51,16 +58,17 @@ class Runner:
 def time_in_turns(
     sessions: Sequence[ort.InferenceSession], feeds: Mapping[str, np.ndarray], seconds: float = 2.0, least: int = 5
 ) -> list[float]:
-    """The median seconds of each session's runs, taken in turns after a warm-up."""
-    for session in sessions:
-        session.run(None, feeds)
+    """The median seconds of each session's runs, taken in turns after a warm-up. feeds: of all of them."""
+    read = [{i.name: feeds[i.name] for i in session.get_inputs()} for session in sessions]
+    for session, of_session in zip(sessions, read, strict=True):
+        session.run(None, of_session)
     times: list[list[float]] = [[] for _ in sessions]
     end = time.perf_counter() + seconds * len(sessions)
     while len(times[0]) < least or time.perf_counter() < end:
-        for of_session, session in zip(times, sessions, strict=True):
+        for taken, session, of_session in zip(times, sessions, read, strict=True):
             start = time.perf_counter()
-            session.run(None, feeds)
-            of_session.append(time.perf_counter() - start)
+            session.run(None, of_session)
+            taken.append(time.perf_counter() - start)
     return [float(np.median(t)) for t in times]
 
 

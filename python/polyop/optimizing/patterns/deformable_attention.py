@@ -6,6 +6,12 @@
 
 value is [N, S, M, D], locations [N, Q, M, L, P, 2] and weights [N, Q, M, L, P] (first variant), or [N, Q, M, sum of P, 2]
 and [N, Q, M, sum of P] (second variant, where levels may have different numbers of points).
+
+The second variant's method "discrete" (RT-DETRv2) takes one pixel of each level instead, by an index:
+
+    x, y = clamp(int(locations * (width, height) + 0.5), 0, (width, height) - 1)
+
+For polyop's node such a location is moved to the middle of its pixel, where bilinear sampling gives the pixel alone.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import is_standard, made_by, moved_on, operands, scalar, trail
+from polyop.optimizing.graph import constant, is_standard, made_by, moved_on, operands, scalar, trail
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
 
@@ -26,11 +32,20 @@ NODE = "mmdeploy::MMCVMultiScaleDeformableAttention"
 
 
 @dataclass
+class _Level:
+    """What samples one level."""
+
+    picture: ir.Value  # [N * M, D, height, width]; if is_discrete, what that was moved to
+    grid: ir.Value  # [N * M, Q, P, 2]: 2 * locations - 1; if is_discrete, the locations themselves
+    is_discrete: bool = False
+
+
+@dataclass
 class _Attention:
     """The nodes of one, before their shapes are looked at."""
 
     sum: ir.Node
-    samplers: list[ir.Node]  # a GridSample for each level
+    levels: list[_Level]
     weights: ir.Value  # as multiplied
 
 
@@ -45,27 +60,64 @@ def _recognise(node: ir.Node) -> _Attention | None:
     if product is None:
         return None
     for samples, weights in (product.inputs, reversed(product.inputs)):
-        samplers = _samplers(samples)
-        if samplers:
-            return _Attention(node, samplers, weights)
+        levels = _levels_of(samples)
+        if levels:
+            return _Attention(node, levels, weights)
     return None
 
 
-def _samplers(samples: ir.Value) -> list[ir.Node]:
-    """The GridSample nodes of the levels that the samples were gathered from."""
+def _levels_of(samples: ir.Value) -> list[_Level]:
+    """The levels that the samples were gathered from, all in one way; none if they were not."""
     source = trail(samples)[-1]
     joined = made_by(source, "Concat")
-    levels = [trail(v)[-1] for v in joined.inputs] if joined else [source]
-    nodes = [made_by(level, "GridSample") for level in levels]
+    ends = list(joined.inputs) if joined else [samples]
+    for sampled in (_bilinear, _discrete):
+        levels = [sampled(end) for end in ends]
+        if None not in levels:
+            return levels
+    return []
+
+
+def _bilinear(samples: ir.Value) -> _Level | None:
+    sampler = made_by(trail(samples)[-1], "GridSample")
+    if sampler is None:
+        return None
     plain = {"mode": ("bilinear", "linear"), "padding_mode": ("zeros",), "align_corners": (0,)}
     defaults = {"mode": "bilinear", "padding_mode": "zeros", "align_corners": 0}
-    for sampler in nodes:
-        if sampler is None:
-            return []
-        given = {name: attribute.value for name, attribute in sampler.attributes.items()}
-        if any({**defaults, **given}[name] not in values for name, values in plain.items()):
-            return []
-    return nodes
+    given = {**defaults, **{name: attribute.value for name, attribute in sampler.attributes.items()}}
+    is_plain = all(given[name] in values for name, values in plain.items())
+    return _Level(sampler.inputs[0], sampler.inputs[1]) if is_plain else None
+
+
+def _discrete(samples: ir.Value) -> _Level | None:
+    """Pixels gathered by an index."""
+    for value in trail(samples):
+        gather = made_by(value, "Gather", "GatherND")
+        if gather is not None and constant(gather.inputs[1]) is None:
+            grid = _rounded(gather.inputs[1])
+            return _Level(gather.inputs[0], grid, is_discrete=True) if grid is not None else None
+    return None
+
+
+def _rounded(index: ir.Value, most: int = 60) -> ir.Value | None:
+    """x of int(x * sizes + 0.5), the integer that the index is computed of."""
+    open_, seen = [index], set()
+    while open_ and len(seen) < most:
+        value = open_.pop(0)
+        node = value.producer()
+        if value in seen or node is None or is_standard(node, "Shape", "Size"):
+            continue
+        seen.add(value)
+        if not is_standard(node, "Cast"):
+            open_ += [v for v in node.inputs if v is not None]
+            continue
+        added = made_by(node.inputs[0], "Add")
+        shifted = operands(added) if added is not None else None
+        product = made_by(shifted[0], "Mul") if shifted is not None and shifted[1] == 0.5 else None
+        factors = [v for v in product.inputs if constant(v) is None] if product is not None else []
+        if len(factors) == 1:
+            return factors[0]
+    return None
 
 
 def _match(scope: Scope, found: _Attention) -> Match:
@@ -74,8 +126,10 @@ def _match(scope: Scope, found: _Attention) -> Match:
     def refused(why: str) -> Match:
         return Match(where, [], [found.sum.outputs[0]], lambda b, i: [], 0, why)
 
-    pictures = [scope.shape(s.inputs[0]) for s in found.samplers]
-    grids = [scope.shape(s.inputs[1]) for s in found.samplers]
+    is_discrete = found.levels[0].is_discrete
+    maps = [_picture(scope, level) for level in found.levels]
+    pictures = [scope.shape(v) for v in maps]
+    grids = [scope.shape(level.grid) for level in found.levels]
     if (
         None in pictures
         or None in grids
@@ -86,18 +140,17 @@ def _match(scope: Scope, found: _Attention) -> Match:
     levels, queries, depth = len(points), grids[0][1], pictures[0][1]
     sizes = [p[2:] for p in pictures]
     pixels = sum(h * w for h, w in sizes)
-    value = _common(
-        scope, [s.inputs[0] for s in found.samplers], lambda s: len(s) == 4 and s[1] == pixels and s[3] == depth
-    )
+    value = _common(scope, maps, lambda s: len(s) == 4 and s[1] == pixels and s[3] == depth)
     if value is None:
         return refused("no tensor [batch, pixels, heads, depth] holds the values of all levels")
     batch, _, heads, _ = scope.shape(value)
     grid = _common(
-        scope, [s.inputs[1] for s in found.samplers], lambda s: s[:3] == (batch, queries, heads) and s[-1] == 2
+        scope, [level.grid for level in found.levels], lambda s: s[:3] == (batch, queries, heads) and s[-1] == 2
     )
-    locations = _locations(grid) if grid is not None else None
+    locations = _locations(grid) if grid is not None and not is_discrete else grid
     if locations is None:
-        return refused("no tensor [batch, queries, heads, …, 2] holds the locations of all levels, as 2 * it - 1")
+        how = "" if is_discrete else ", as 2 * it - 1"
+        return refused(f"no tensor [batch, queries, heads, …, 2] holds the locations of all levels{how}")
     flat = (batch, queries, heads, sum(points))
     weights = _last(scope, found.weights, lambda s: s == flat or (s[:3] == flat[:3] and s[3:] == (levels, points[0])))
     if weights is None:
@@ -107,7 +160,7 @@ def _match(scope: Scope, found: _Attention) -> Match:
     )
     if output is None:
         return refused("its result is not brought to [batch, queries, heads * depth]")
-    targets = [_level_size(scope, s.inputs[0]) for s in found.samplers]
+    targets = [_level_size(scope, v) for v in maps]
     if None in targets:
         return refused("the sizes of its levels cannot be told from the graph")
 
@@ -115,6 +168,8 @@ def _match(scope: Scope, found: _Attention) -> Match:
         value, locations, weights, *computed = inputs
         spatial, start = _levels(b, targets, computed)
         locations, weights = _by_level(b, locations, weights, scope.shape(locations), scope.shape(weights), points)
+        if is_discrete:
+            locations = _middles(b, locations, spatial, len(points))
         return [b(NODE, value, spatial, start, locations, weights)]
 
     def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
@@ -128,6 +183,14 @@ def _match(scope: Scope, found: _Attention) -> Match:
     inputs = [value, locations, weights, *(t for t in targets if isinstance(t, ir.Value))]
     work = batch * queries * heads * sum(points) * depth
     return Match(where, inputs, [output], build, work, feeds=feeds)
+
+
+def _picture(scope: Scope, level: _Level) -> ir.Value | None:
+    """The level's values as [N * M, D, height, width]."""
+    if not level.is_discrete:
+        return level.picture
+    reshaped = (v for v in trail(level.picture) if made_by(v, "Reshape") is not None)
+    return next((v for v in reshaped if len(scope.shape(v) or ()) == 4), None)
 
 
 def _common(scope: Scope, ends: list[ir.Value], fits: Callable[[tuple[int, ...]], bool]) -> ir.Value | None:
@@ -213,12 +276,24 @@ def _by_level(
         counts = np.array([[float(p < n) for p in range(most)] for n in points])
         index = b.constant(places)
         taken = b("Gather", weights, index, axis=3)
-        real = (
-            b("CastLike", b.constant(counts, np.float32), weights) if b.opset >= 15 else b.constant(counts, np.float32)
-        )
+        real = _real(b, b.constant(counts, np.float32), weights)
         return b("Gather", locations, index, axis=3), b("Mul", taken, real)
     if len(location_shape) == 5:
         locations = b("Reshape", locations, b.constant([0, 0, 0, levels, most, 2]))
     if len(weight_shape) == 4:
         weights = b("Reshape", weights, b.constant([0, 0, 0, levels, most]))
     return locations, weights
+
+
+def _middles(b: Builder, locations: ir.Value, spatial: ir.Value, levels: int) -> ir.Value:
+    """The middle of the pixel that an index takes for each location: rounded and clamped as the index is, in integers."""
+    sizes = b("Reshape", b("Gather", spatial, b.constant([1, 0]), axis=1), b.constant([levels, 1, 2]))
+    as_real, half = _real(b, sizes, locations), _real(b, b.constant(0.5, np.float32), locations)
+    place = b("Cast", b("Add", b("Mul", locations, as_real), half), to=ir.DataType.INT64.value)
+    place = b("Min", b("Max", place, b.constant(0)), b("Sub", sizes, b.constant(1)))
+    return b("Div", b("Add", _real(b, place, locations), half), as_real)
+
+
+def _real(b: Builder, value: ir.Value, like: ir.Value) -> ir.Value:
+    """The value as the other's type; before opset 15, where no type is taken from another, as f32."""
+    return b("CastLike", value, like) if b.opset >= 15 else b("Cast", value, to=ir.DataType.FLOAT.value)

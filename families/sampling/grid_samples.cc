@@ -1,16 +1,12 @@
-// Samples of pictures and volumes at points, on the CPU. Compiled once per instruction set; include it from a kernel
-// file.
-#if defined(POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
-#undef POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
-#else
-#define POLYOP_FAMILIES_SAMPLING_GRID_SAMPLES_INL_H_
-#endif
+#include "families/sampling/grid_samples.h"
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/sampling/grid_samples.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/sampling/grid_taps-inl.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
@@ -280,10 +276,8 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
   return Status::Ok();
 }
 
-/// output[N, C, ...] = input[N, C, ...] at points[N, ...], whose coordinates are x, y (and z); an axis for each of
-/// them.
 template <int kAxes, class T>
-Status SampleAt(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+Status SampleBy(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
                 const Tensor<const T, kAxes + 2>& input, const float* points, const Tensor<T, kAxes + 2>& output) {
   switch (interpolation) {
     case GridRule::Interpolation::kNearest: return SamplePictures<kAxes, 1>(context, axes, input, points, output);
@@ -293,17 +287,53 @@ Status SampleAt(const Context& context, GridRule::Interpolation interpolation, c
   return SamplePictures<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output);
 }
 
-/// The same for points that are -1 to 1 over a picture.
-template <int kAxes, class T>
-Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<const T, kAxes + 2>& input,
-                  const float* points, const Tensor<T, kAxes + 2>& output) {
-  Axis axes[kAxes];  // x, y, z
-  for (int a = 0; a < kAxes; ++a) axes[a] = {rule.padding_mode, rule.align_corners, input.dim(kAxes + 1 - a)};
-  return SampleAt<kAxes>(context, rule.interpolation_mode, axes, input, points, output);
+// Tables of instruction sets take templates of one argument.
+template <class T>
+Status SamplePlanes(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+                    const Tensor<const T, 4>& input, const float* points, const Tensor<T, 4>& output) {
+  return SampleBy<2>(context, interpolation, axes, input, points, output);
+}
+template <class T>
+Status SampleSpaces(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+                    const Tensor<const T, 5>& input, const float* points, const Tensor<T, 5>& output) {
+  return SampleBy<3>(context, interpolation, axes, input, points, output);
+}
+
+template <class T>
+void WidenAll(const Context& context, const T* from, int64_t count, float* to) {
+  context.ParallelFor(count, 1 << 14,
+                      [&](int64_t begin, int64_t end) HWY_ATTR { WidenRow(from + begin, end - begin, to + begin); });
 }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(Planes, SamplePlanes);
+POLYOP_SIMD_TABLES(Spaces, SampleSpaces);
+POLYOP_SIMD_TABLES(Widen, WidenAll);
+
+template <class T>
+Status Sample2d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                const Tensor<const T, 4>& input, const float* points, const Tensor<T, 4>& output) {
+  return POLYOP_SIMD(Planes, T)(context, interpolation, axes, input, points, output);
+}
+POLYOP_FOR_FLOATS(Sample2d);
+
+template <class T>
+Status Sample3d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                const Tensor<const T, 5>& input, const float* points, const Tensor<T, 5>& output) {
+  return POLYOP_SIMD(Spaces, T)(context, interpolation, axes, input, points, output);
+}
+POLYOP_FOR_FLOATS(Sample3d);
+
+template <class T>
+void WidenPoints(const Context& context, const T* from, int64_t count, float* to) {
+  POLYOP_SIMD(Widen, T)(context, from, count, to);
+}
+POLYOP_FOR_FLOATS(WidenPoints);
+}  // namespace polyop
 #endif

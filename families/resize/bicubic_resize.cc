@@ -1,12 +1,11 @@
-// Separable bicubic resizing, compiled once per instruction set. Include it from a kernel file.
-#if defined(POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
-#undef POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
-#else
-#define POLYOP_FAMILIES_RESIZE_BICUBIC_RESIZE_INL_H_
-#endif
+#include "families/resize/bicubic_resize.h"
 
-#include "families/resize/cubic.h"
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/resize/bicubic_resize.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
 
@@ -66,11 +65,10 @@ HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], in
   if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x));
 }
 
-/// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. Each task keeps the four last rows
-/// that it resized horizontally, so an input row is resized once per task.
+// Each task keeps the four last rows that it resized horizontally, so an input row is resized once per task.
 template <class T>
-Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
-                     const ResizeAxis& columns, Tensor<T, 4> output) {
+Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
+                    Tensor<T, 4> output) {
   if (rows.inputs > INT32_MAX || columns.inputs > INT32_MAX) {
     return InvalidArgument("'input' has shape ", ToString(input.shape()), ": rows and columns must fit 32 bits");
   }
@@ -127,4 +125,16 @@ Status BicubicResize(const Context& context, Tensor<const T, 4> input, const Res
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(Resize, ResizePlanes);
+
+template <class T>
+Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
+                     const ResizeAxis& columns, Tensor<T, 4> output) {
+  return POLYOP_SIMD(Resize, T)(context, input, rows, columns, output);
+}
+POLYOP_FOR_FLOATS(BicubicResize);
+}  // namespace polyop
 #endif

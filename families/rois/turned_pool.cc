@@ -1,18 +1,11 @@
-// Pooling of rotated regions, over one picture or the levels of a pyramid; always the average. Compiled once per
-// instruction set; include it from a kernel file.
-#if defined(POLYOP_FAMILIES_ROIS_TURNED_POOL_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_ROIS_TURNED_POOL_INL_H_
-#undef POLYOP_FAMILIES_ROIS_TURNED_POOL_INL_H_
-#else
-#define POLYOP_FAMILIES_ROIS_TURNED_POOL_INL_H_
-#endif
+#include "families/rois/turned_pool.h"
 
-#include <span>
 #include <utility>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/rois/turned_pool.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/pool_by_taps-inl.h"
-#include "families/rois/roi_grid.h"
-#include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -58,10 +51,9 @@ struct RotatedRoi {
   }
 };
 
-/// As PoolRois, for turned boxes; the average of bilinear samples.
 template <class T>
-Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                       const TurnedRois<T>& rois, const RoiPooling& how, T* output) {
+Status PoolTurnedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                      const TurnedRois<T>& rois, const RoiPooling& how, T* output) {
   const auto place_of = [&](int64_t r) {
     const TurnedBox box = rois.Box(r);
     const double scale = levels[static_cast<size_t>(rois.Level(r))].scale;
@@ -78,4 +70,16 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(PoolTurned, PoolTurnedRois);
+
+template <class T>
+Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                       const TurnedRois<T>& rois, const RoiPooling& how, T* output) {
+  return POLYOP_SIMD(PoolTurned, T)(context, levels, channels, count, rois, how, output);
+}
+POLYOP_FOR_FLOATS(PoolRotatedRois);
+}  // namespace polyop
 #endif

@@ -1,14 +1,11 @@
-// Deformable convolution on the CPU: tiles of output pixels are sampled into columns, and each tile is multiplied
-// with the packed weights while it is in the cache. No full column buffer is ever made.
-// Dai et al., Deformable Convolutional Networks, 2017; Zhu et al., Deformable ConvNets v2, 2019.
-#if defined(POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
-#undef POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
-#else
-#define POLYOP_FAMILIES_DEFORM_CONV_DEFORM_CONV_INL_H_
-#endif
+#include "families/deform_conv/deform_conv.h"
 
-#include "families/deform_conv/deform_conv_rule.h"
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/deform_conv/deform_conv.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/sampling/zero_padded_sample.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/gemm-inl.h"
@@ -85,10 +82,9 @@ inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64
   }
 }
 
-/// `mask` is null for version 1, `bias` may be null. See DeformConvSizes; the signature has checked all shapes.
 template <class T>
-Status DeformConv(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
-                  const T* weight, const T* bias, T* output) {
+Status ConvolveTiles(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
+                     const T* weight, const T* bias, T* output) {
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
 
   // Small tiles keep the columns in L2, and the memory of all tasks together small.
@@ -179,8 +175,27 @@ Status DeformConv(const Context& context, const DeformConvSizes& s, const T* inp
   return Status::Ok();
 }
 
+template <class T>
+Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
+                const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
+  return ConvolveTiles(context, DeformConvSizes::Of(rule, input, weight, output), input.data(), offset, mask,
+                       weight.data(), bias, output.data());
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(Convolution, Convolve);
+
+template <class T>
+Status DeformConv(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
+                  const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
+  return POLYOP_SIMD(Convolution, T)(context, rule, input, offset, mask, weight, bias, output);
+}
+POLYOP_FOR_FLOATS(DeformConv);
+}  // namespace polyop
 #endif

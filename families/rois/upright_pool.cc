@@ -1,18 +1,12 @@
-// Pooling of axis-aligned regions, over one picture or the levels of a pyramid: rows and columns of samples have taps
-// of their own. Compiled once per instruction set; include it from a kernel file.
-#if defined(POLYOP_FAMILIES_ROIS_UPRIGHT_POOL_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_ROIS_UPRIGHT_POOL_INL_H_
-#undef POLYOP_FAMILIES_ROIS_UPRIGHT_POOL_INL_H_
-#else
-#define POLYOP_FAMILIES_ROIS_UPRIGHT_POOL_INL_H_
-#endif
+#include "families/rois/upright_pool.h"
 
 #include <algorithm>
 #include <limits>
-#include <span>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/rois/upright_pool.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/pool_by_blocks-inl.h"
-#include "families/rois/roi_grid.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 
@@ -212,10 +206,9 @@ void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64_t rows
   }
 }
 
-/// Pools `count` boxes to output [count, channels, rows, columns]. Their pictures are checked.
 template <class T>
-Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                const UprightRois<T>& rois, const RoiPooling& how, T* output) {
+Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                       const UprightRois<T>& rois, const RoiPooling& how, T* output) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
@@ -282,4 +275,16 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(PoolUpright, PoolUprightRois);
+
+template <class T>
+Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                const UprightRois<T>& rois, const RoiPooling& how, T* output) {
+  return POLYOP_SIMD(PoolUpright, T)(context, levels, channels, count, rois, how, output);
+}
+POLYOP_FOR_FLOATS(PoolRois);
+}  // namespace polyop
 #endif

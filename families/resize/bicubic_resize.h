@@ -1,0 +1,16 @@
+// Separable bicubic resizing on the CPU.
+#pragma once
+
+#include "core/context.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "families/resize/cubic.h"
+
+namespace polyop {
+
+/// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. T: f32, f16, bf16.
+template <class T>
+Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
+                     const ResizeAxis& columns, Tensor<T, 4> output);
+
+}  // namespace polyop

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/operator.h"
+#include "families/deform_conv/deform_conv_rule.h"
+
+namespace polyop {
+
+/// Deformable convolution v1 as OpenVINO has it: the picture may be padded differently on each side.
+struct OpenvinoDeformConv2d {
+  enum class AutoPad { kNotset };
+  std::array<int64_t, 2> strides = {1, 1};
+  std::array<int64_t, 4> pads = {0, 0, 0, 0};
+  std::array<int64_t, 2> dilations = {1, 1};
+  int64_t group = 1;
+  int64_t deformable_groups = 1;
+  AutoPad auto_pad = AutoPad::kNotset;
+
+  static constexpr const char* kName = "openvino_deform_conv2d";
+  static constexpr Signature kSignature =
+      "input: T[N, C, H, W], "
+      "offset: T[N, 2*deformable_groups*KH*KW, "
+      "OH = (H + pads[0] + pads[2] - dilations[0]*(KH - 1) - 1) / strides[0] + 1, "
+      "OW = (W + pads[1] + pads[3] - dilations[1]*(KW - 1) - 1) / strides[1] + 1], "
+      "weight: T[O, C/group, KH, KW] -> output: T[N, O, OH, OW]";
+  static constexpr NodeName kNodes[] = {"org.openvinotoolkit::DeformableConv2D"};
+  static constexpr std::tuple kAttributes = {
+      Attr("strides", &OpenvinoDeformConv2d::strides, "steps of the filter, vertical and horizontal")
+          .Between(1, 1 << 20),
+      Attr("pads", &OpenvinoDeformConv2d::pads, "zeros above, left of, below and right of the picture")
+          .Between(0, 1 << 20),
+      Attr("dilations", &OpenvinoDeformConv2d::dilations, "steps between a filter's points").Between(1, 1 << 20),
+      Attr("group", &OpenvinoDeformConv2d::group, "groups of channels that are convolved apart")
+          .AtLeast(1)
+          .Also("groups"),
+      Attr("deformable_groups", &OpenvinoDeformConv2d::deformable_groups, "groups of channels that share offsets")
+          .AtLeast(1)
+          .Also("deform_groups", "deformable_group", "deform_group"),
+      Attr("auto_pad", &OpenvinoDeformConv2d::auto_pad, "NOTSET: the padding is `pads`").OneOf("NOTSET"),
+  };
+  static constexpr Doc kDoc = {
+      .summary = "Convolution whose samples are shifted by offsets (v1), as OpenVINO's node has it.",
+      .semantics = kDeformConvSemantics,
+      .source = "Dai et al., Deformable Convolutional Networks, 2017; OpenVINO's DeformableConvolution",
+      .differences =
+          "MMDeploy writes such nodes for mmcv's operator, whose samples are computed here: within a pixel outside of "
+          "the picture they fade to 0. OpenVINO's own are 0 as soon as they leave it. Another auto_pad than NOTSET is "
+          "refused.",
+  };
+
+  /// What the convolution takes.
+  DeformConvRule Rule() const { return {strides, {pads[0], pads[1]}, dilations, group, deformable_groups}; }
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return Rule().CheckGroups(inputs[0], inputs[2]); }
+};
+
+}  // namespace polyop

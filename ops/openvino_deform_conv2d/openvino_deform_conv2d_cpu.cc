@@ -1,0 +1,18 @@
+#include "families/deform_conv/deform_conv.h"
+#include "ops/openvino_deform_conv2d/openvino_deform_conv2d.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status OpenvinoDeformConv2dCpu(const OpenvinoDeformConv2d& op, const Context& context, Tensor<const T, 4> input,
+                               Tensor<const T, 4> offset, Tensor<const T, 4> weight, Tensor<T, 4> output) {
+  return DeformConv<T>(context, op.Rule(), input, offset.data(), nullptr, weight, nullptr, output);
+}
+
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF32, OpenvinoDeformConv2dCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF16, OpenvinoDeformConv2dCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dBF16, OpenvinoDeformConv2dCpu<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,18 @@
+#include "families/deform_conv/deform_conv_cuda.h"
+#include "ops/openvino_deform_conv2d/openvino_deform_conv2d.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status OpenvinoDeformConv2dCuda(const OpenvinoDeformConv2d& op, const CudaContext& cuda, Tensor<const T, 4> input,
+                                Tensor<const T, 4> offset, Tensor<const T, 4> weight, Tensor<T, 4> output) {
+  return DeformConvCuda<T>(op.Rule(), cuda, input, offset.data(), nullptr, weight, nullptr, output);
+}
+
+POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF32, OpenvinoDeformConv2dCuda<float>);
+POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF16, OpenvinoDeformConv2dCuda<Half>);
+POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dBF16, OpenvinoDeformConv2dCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,32 @@
+#include <algorithm>
+#include <array>
+
+#include "families/rois/upright_pool.h"
+#include "ops/openvino_roi_features/openvino_roi_features.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status OpenvinoRoiFeaturesCpu(const OpenvinoRoiFeatures& op, const Context& context, Tensor<const T, 2> rois,
+                              TensorList<const T, 4> feats, Tensor<T, 4> features,
+                              std::optional<Tensor<T, 2>> same_rois) {
+  if (same_rois) std::copy_n(rois.data(), rois.size(), same_rois->data());
+  const RoiPyramidRule rule = op.Rule();
+  std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
+  PyramidLevels(rule.featmap_strides, feats, levels.data());
+  const UprightRois<T> boxes{.rows = rois.data(),
+                             .finest_scale = static_cast<double>(rule.finest_scale),
+                             .levels = feats.size(),
+                             .of_one_picture = true};
+  const RoiPooling how{rule.output_height, rule.output_width, rule.sampling_ratio, rule.aligned, true};
+  return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, feats[0].dim(1), rois.dim(0), boxes,
+                     how, features.data());
+}
+
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF32, OpenvinoRoiFeaturesCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF16, OpenvinoRoiFeaturesCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesBF16, OpenvinoRoiFeaturesCpu<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,32 @@
+#include "families/rois/roi_pool_cuda.h"
+#include "ops/openvino_roi_features/openvino_roi_features.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status OpenvinoRoiFeaturesCuda(const OpenvinoRoiFeatures& op, const CudaContext& cuda, Tensor<const T, 2> rois,
+                               TensorList<const T, 4> feats, Tensor<T, 4> features,
+                               std::optional<Tensor<T, 2>> same_rois) {
+  if (same_rois) {
+    const T* const from = rois.data();
+    T* const to = same_rois->data();
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, rois.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = from[i]; }));
+  }
+  const RoiPyramidRule rule = op.Rule();
+  RoiPyramid<T> pyramid{{}, 1, feats[0].dim(1)};
+  PyramidLevels(rule.featmap_strides, feats, pyramid.level);
+  const UprightRois<T> boxes{.rows = rois.data(),
+                             .finest_scale = static_cast<double>(rule.finest_scale),
+                             .levels = feats.size(),
+                             .of_one_picture = true};
+  const RoiPooling how{rule.output_height, rule.output_width, rule.sampling_ratio, rule.aligned, true};
+  return PoolRoisCuda<T>(cuda, pyramid, boxes, rois.dim(0), how, features.data());
+}
+
+POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF32, OpenvinoRoiFeaturesCuda<float>);
+POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF16, OpenvinoRoiFeaturesCuda<Half>);
+POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesBF16, OpenvinoRoiFeaturesCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include "families/rois/roi_pool_reference.h"
+#include "ops/openvino_roi_features/openvino_roi_features.h"
+
+namespace polyop {
+namespace {
+
+Status OpenvinoRoiFeaturesReference(const OpenvinoRoiFeatures& op, const Context&, Tensor<const double, 2> rois,
+                                    TensorList<const double, 4> feats, Tensor<double, 4> features,
+                                    std::optional<Tensor<double, 2>> same_rois) {
+  if (same_rois) std::copy_n(rois.data(), rois.size(), same_rois->data());
+  const int64_t bins = features.dim(1) * op.output_size * op.output_size;
+  for (int64_t r = 0; r < rois.dim(0); ++r) {
+    const double* roi = rois.data() + 4 * r;
+    const auto place = [&](double scale) {
+      return reference::PooledBox::Upright(roi[0], roi[1], roi[2], roi[3], scale, op.aligned);
+    };
+    reference::PoolFromLevel(op.Rule(), roi[2] - roi[0], roi[3] - roi[1], place, true, feats, 0,
+                             features.data() + r * bins);
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF64, OpenvinoRoiFeaturesReference);
+
+}  // namespace
+}  // namespace polyop

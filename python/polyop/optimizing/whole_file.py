@@ -1,0 +1,78 @@
+"""Writes a model whose tensors lie outside of it as one file, a tensor at a time: neither they nor the file are ever in
+memory as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+import onnx_ir as ir
+
+
+def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda done, steps: None) -> None:
+    """step: told after each tensor how many are written. Tensors of subgraphs are taken into memory before.
+
+    The layout is protobuf's: the fields of a message stand in any order, so the graph's tensors come last.
+    """
+    outside = [v for v in model.graph.initializers.values() if isinstance(v.const_value, ir.ExternalTensor)]
+    for graph in model.graphs():
+        for value in graph.initializers.values() if graph is not model.graph else ():
+            if isinstance(value.const_value, ir.ExternalTensor):
+                value.const_value = ir.tensor(value.const_value.numpy(), name=value.name)
+    proto = ir.to_proto(model)
+    heads = _take_out(proto.graph, {v.name for v in outside})
+    rest = proto.graph.SerializeToString()
+    proto.ClearField("graph")
+    # Before the data of each tensor: its message as part of the graph, and the field of the data.
+    starts = []
+    for value in outside:
+        head, nbytes = heads[value.name], value.const_value.nbytes
+        data = _field(onnx.TensorProto.RAW_DATA_FIELD_NUMBER, nbytes)
+        starts.append(_field(onnx.GraphProto.INITIALIZER_FIELD_NUMBER, len(head) + len(data) + nbytes) + head + data)
+    total = len(rest) + sum(len(s) + v.const_value.nbytes for s, v in zip(starts, outside, strict=True))
+    with path.open("wb") as file:
+        file.write(proto.SerializeToString() + _field(onnx.ModelProto.GRAPH_FIELD_NUMBER, total) + rest)
+        for i, (start, value) in enumerate(zip(starts, outside, strict=True)):
+            file.write(start)
+            _copy(value.const_value, file)
+            step(i + 1, len(outside))
+
+
+def _take_out(graph: onnx.GraphProto, names: set[str]) -> dict[str, bytes]:
+    """Removes tensors; what is left of each without its data, as bytes, by name."""
+    heads = {}
+    for i in reversed(range(len(graph.initializer))):
+        tensor = graph.initializer[i]
+        if tensor.name in names:
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+            heads[tensor.name] = tensor.SerializeToString()
+            del graph.initializer[i]
+    return heads
+
+
+def _copy(tensor: ir.ExternalTensor, file: BinaryIO, most: int = 1 << 22) -> None:
+    with Path(tensor.path).open("rb") as source:
+        source.seek(tensor.offset or 0)
+        left = tensor.nbytes
+        while left:
+            part = source.read(min(left, most))
+            if not part:
+                raise OSError(f"the data of tensor '{tensor.name}' ends early")
+            file.write(part)
+            left -= len(part)
+
+
+def _field(number: int, length: int) -> bytes:
+    """The tag and the length that stand before a field of that many bytes."""
+    return _varint(number << 3 | 2) + _varint(length)
+
+
+def _varint(number: int) -> bytes:
+    parts = bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])

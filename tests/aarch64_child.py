@@ -1,0 +1,26 @@
+"""Runs on_aarch64.py's models in the Python of another processor, which has ONNX Runtime and NumPy alone.
+
+Arguments: polyop's library and a folder. Each NAME.onnx is run with NAME.npz; its results go to NAME.results.npz, or an
+error's text to NAME.error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+
+library, folder = sys.argv[1:]
+for model in sorted(Path(folder).glob("*.onnx")):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 2
+    options.register_custom_ops_library(library)
+    try:
+        session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        results = session.run(None, dict(np.load(model.with_suffix(".npz"))))
+        np.savez(model.with_suffix(".results.npz"), *results)
+    except Exception as error:
+        model.with_suffix(".error").write_text(str(error))

@@ -1,0 +1,90 @@
+"""polyop for aarch64, run by qemu, beside this machine's: every node's results, and the program. tools/test_aarch64.sh builds it
+and runs this file, which pytest does not find by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from single_node import model, session
+from test_exported_nodes import NODES, Node
+
+from polyop._catalogue import find_node
+
+ROOT = Path(__file__).resolve().parent.parent
+SYSTEM = ROOT / ".deps" / "aarch64"
+QEMU = [str(ROOT / ".deps" / "qemu" / "qemu-aarch64"), "-L", str(SYSTEM)]
+TREE = ROOT / "build" / "portable" / "aarch64" / "tests"
+OPERATORS = os.environ["POLYOP_OPS"].split(";")
+
+
+def by_qemu(*command: str | Path, **environment: str) -> str:
+    variables = [part for name, value in environment.items() for part in ("-E", f"{name}={value}")]
+    done = subprocess.run([*QEMU, *variables, *map(str, command)], capture_output=True, text=True)
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def operator(node: Node) -> str:
+    return find_node(*node.name.split("::"))[0]["name"]
+
+
+CALLS = [node for node in NODES if OPERATORS == ["all"] or operator(node) in OPERATORS]
+
+
+def inputs(node: Node) -> dict[str, np.ndarray]:
+    return {f"in{i}": array for i, array in enumerate(node.inputs) if array is not None}
+
+
+def proto(node: Node):
+    given = {f"in{i}": array for i, array in enumerate(node.inputs)}
+    return model(node.name, given, [f"out{o}" for o in range(len(node.outputs))], node.attributes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All calls, run in one process: to import ONNX Runtime takes qemu most of the time."""
+    folder = tmp_path_factory.mktemp("aarch64")
+    for number, node in enumerate(CALLS):
+        (folder / f"{number}.onnx").write_bytes(proto(node).SerializeToString())
+        np.savez(folder / f"{number}.npz", **inputs(node))
+    python = SYSTEM / "usr" / "bin" / "python3"
+    library = TREE / "lib" / "libpolyop_onnxruntime.so"
+    by_qemu(python, ROOT / "tests" / "aarch64_child.py", library, folder, PYTHONPATH=str(SYSTEM / "packages"))
+    return folder
+
+
+def test_every_operator_is_called():
+    assert {operator(node) for node in CALLS} >= {name for name in OPERATORS if name != "all"}
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: f"{CALLS[number].name}-{number}")
+def test_results_equal_this_processors(folder: Path, number: int):
+    error = folder / f"{number}.error"
+    assert not error.exists(), error.read_text()
+    got = list(np.load(folder / f"{number}.results.npz").values())
+    want = session(proto(CALLS[number]), threads=2).run(None, inputs(CALLS[number]))
+    for mine, theirs in zip(got, want, strict=True):
+        assert mine.dtype == theirs.dtype
+        if np.issubdtype(theirs.dtype, np.floating):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_program_enlarges_as_this_processors_does(tmp_path: Path, program: str):
+    picture = np.random.default_rng(0).random((1, 3, 20, 30), dtype=np.float32)
+    np.savez(tmp_path / "in.npz", input=picture, factor=np.array([1, 1, 2.5, 2.5], np.float32))
+    srcnn = ROOT / "models" / "srcnn" / "srcnn3.onnx"
+    arguments = ["run", srcnn, "-i", tmp_path / "in.npz", "-o"]
+    subprocess.run([program, *map(str, arguments), str(tmp_path / "x86.npz")], check=True, capture_output=True)
+    (runtime,) = (SYSTEM / "packages" / "onnxruntime" / "capi").glob("libonnxruntime.so*")
+    by_qemu(TREE / "bin" / "polyop", *arguments, tmp_path / "arm.npz", POLYOP_ONNXRUNTIME=str(runtime))
+    want, got = np.load(tmp_path / "x86.npz"), np.load(tmp_path / "arm.npz")
+    assert want.files == got.files
+    assert want.files
+    for name in want.files:
+        np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-5)

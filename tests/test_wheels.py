@@ -1,0 +1,169 @@
+"""The portable wheels that `make wheels` puts into dist/: what they hold and need, and this processor's, installed alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from single_node import model
+from test_onnxruntime_adapter import OLD
+from test_packaging import GLIBC, SESSION
+
+import polyop
+
+ROOT = Path(__file__).resolve().parent.parent
+WHEELS = {arch: sorted((ROOT / "dist").glob(f"polyop-*manylinux*_{arch}.whl")) for arch in ("x86_64", "aarch64")}
+LIBRARIES = {
+    "onnxruntime": ["RegisterCustomOps", "polyop_catalogue", "polyop_register_accelerator"],
+    "accelerator": ["RegisterCustomOps"],
+    "torch": ["polyop_catalogue", "polyop_shapes", "polyop_torch_register"],
+}
+NOT_BUILT = "there is none of this version in dist/: run `make wheels`"
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, **options) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def of_this_version(arch: str) -> Path | None:
+    return next((wheel for wheel in WHEELS[arch] if wheel.name.split("-")[1] == polyop.__version__), None)
+
+
+def needed_and_exported(binary: Path) -> tuple[set[str], list[str]]:
+    """readelf reads every processor's files."""
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", binary))
+    symbols = [line.split() for line in run("readelf", "--dyn-syms", "--wide", binary).splitlines()]
+    exported = [
+        s[7].split("@")[0] for s in symbols if len(s) > 7 and s[4] in ("GLOBAL", "WEAK") and s[6] not in ("UND", "ABS")
+    ]
+    return {name for name in needed if not name.startswith((*GLIBC, "librt.so.1"))}, sorted(exported)
+
+
+@pytest.mark.parametrize("arch", WHEELS)
+def test_it_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_run: Callable[[str], None]):
+    wheel = of_this_version(arch)
+    if wheel is None:
+        not_run(f"{arch}: {NOT_BUILT}")
+        return
+    tag = re.fullmatch(rf"polyop-[\d.]+-py3-none-manylinux_2_(\d+)_{arch}(\.manylinux\w+)?\.whl", wheel.name)
+    assert tag
+    assert int(tag[1]) <= 28
+    assert wheel.stat().st_size < 25e6
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    data = f"polyop-{polyop.__version__}"
+    assert {file.name for file in (tmp_path / "polyop" / "lib").glob("*.so")} == {
+        f"libpolyop_{n}.so" for n in LIBRARIES
+    }
+    for name, wanted in LIBRARIES.items():
+        needed, exported = needed_and_exported(tmp_path / "polyop" / "lib" / f"libpolyop_{name}.so")
+        assert exported == wanted
+        assert needed <= {"libtorch_cpu.so", "libpolyop_onnxruntime.so"}
+    needed, _ = needed_and_exported(tmp_path / f"{data}.data" / "scripts" / "polyop")
+    assert needed == set()
+    notices = tmp_path / f"{data}.dist-info" / "licenses" / "THIRD_PARTY_LICENSES"
+    assert notices.read_bytes() == (ROOT / "THIRD_PARTY_LICENSES").read_bytes()
+
+
+class Environment:
+    """A new environment that holds the wheel alone; a runtime comes from a folder."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        run(sys.executable, "-m", "venv", folder)
+        self.bin = folder / "bin"
+        run(self.bin / "python", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel)
+        self.mine = run(self.bin / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        self.theirs = run(sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+
+    def variables(self, *folders: Path) -> dict[str, str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        return clean | {"PYTHONPATH": ":".join([self.mine, *map(str, folders), self.theirs])}
+
+    def python(self, code: str, *folders: Path) -> str:
+        return run(self.bin / "python", "-c", code, cwd=self.bin, env=self.variables(*folders))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment | None:
+    wheel = of_this_version(os.uname().machine)
+    return Environment(tmp_path_factory.mktemp("wheels") / "venv", wheel) if wheel else None
+
+
+@pytest.mark.parametrize("folder", [None, *OLD], ids=lambda folder: folder.name if folder else "newest")
+def test_it_runs_in_every_onnxruntime(
+    environment: Environment | None, folder: Path | None, not_run: Callable[[str], None]
+):
+    if environment is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        return
+    # Models are made here: an older runtime's NumPy need not be the one that onnx wants.
+    a = np.float32([1, 2, 3])
+    proto = model("custom::my_add", {"a": a, "b": a})
+    code = f"""
+import polyop, numpy as np, onnxruntime as ort
+options = ort.SessionOptions()
+options.register_custom_ops_library(polyop.get_library_path())
+session = ort.InferenceSession({proto.SerializeToString()!r}, options, providers=["CPUExecutionProvider"])
+a = np.float32([1, 2, 3])
+print(session.run(None, {{"a": a, "b": a}})[0].tolist(), polyop.__file__, ort.__version__)
+"""
+    output = environment.python(code, *([folder] if folder else []))
+    assert output.startswith("[2.0, 4.0, 6.0]")
+    assert environment.mine in output
+    assert folder is None or output.strip().endswith(folder.name.removeprefix("onnxruntime-"))
+
+
+def test_a_models_file_runs_as_it_does_from_the_readme(environment: Environment | None, not_run: Callable[[str], None]):
+    if environment is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        return
+    assert environment.python(SESSION).startswith("[3.0, 6.0, 9.0]")
+
+
+TORCH = """
+import polyop, torch
+boxes = torch.tensor([[0.0, 0, 10, 10], [1, 0, 10, 10], [20, 20, 30, 30]])
+print(polyop.nms(boxes, torch.tensor([0.5, 0.9, 0.1]), iou_threshold=0.5).tolist(), polyop.__file__)
+for wrong in (boxes[:, :3], boxes[:2]):
+    try:
+        torch.ops.polyop.nms(wrong, torch.rand(3))
+    except RuntimeError as error:
+        print("refused:", str(error).splitlines()[0])
+"""
+
+
+def test_errors_reach_pytorch_whose_cxx_runtime_is_another(
+    environment: Environment | None, not_run: Callable[[str], None]
+):
+    if environment is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        return
+    first, *refused = environment.python(TORCH).splitlines()
+    assert first.startswith("[1, 2]")
+    assert environment.mine in first
+    assert len(refused) == 2
+    assert all(re.match(r"refused: .*nms.*", line) for line in refused)
+
+
+def test_the_program_runs_a_model(environment: Environment | None, tmp_path: Path, not_run: Callable[[str], None]):
+    if environment is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        return
+    program = environment.bin / "polyop"
+    assert polyop.__version__ in run(program, "--version")
+    (runtime,) = (Path(environment.theirs) / "onnxruntime" / "capi").glob("libonnxruntime.so.*")
+    srcnn = ROOT / "models" / "srcnn" / "srcnn3.onnx"
+    said = run(program, "run", srcnn, "--onnxruntime", runtime, "-i", "input=random", "--shape", "input=1x3x20x30",
+               "--set", "factor=1,1,2,2", cwd=tmp_path)  # fmt: skip
+    assert "f32[1, 3, 40, 60]" in said

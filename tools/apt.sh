@@ -1,0 +1,93 @@
+# Shared by scripts that fetch from the distribution's own signed archive without touching the system: apt with lists,
+# cache and downloads of its own.
+#
+#   open_archive newer|own KINDS [ARCHITECTURE]   reads a suite's lists of packages (deb), of sources (deb-src) or of both;
+#                                                 what follows fetches from it. All is removed at the end
+APT_DIR="$DEPS/apt"
+PRIVATE=(-o Dir::State::lists="$APT_DIR/lists" -o Dir::Cache="$APT_DIR/cache" -o Dir::Etc::trustedparts="$APT_DIR/keys"
+  -o APT::Update::Post-Invoke-Success= -o APT::Sandbox::User="$(id -un)")
+
+# The suite to read: Debian's stable since 2025 has both; older Debians read it, newer ones read their own.
+choose_suite() {
+  . /etc/os-release
+  OS="${PRETTY_NAME:-this system}"
+  OWN_SUITE="${VERSION_CODENAME:-}"
+  case "${ID:-}:$OWN_SUITE" in
+    debian:buster | debian:bullseye | debian:bookworm) SUITE=trixie ;;
+    debian:) OWN_SUITE=sid SUITE=sid ;;
+    *) SUITE="$OWN_SUITE" ;;
+  esac
+}
+
+private_apt() {
+  local tool="$1"
+  shift
+  # No system-wide pins or hooks: they are meant for the machine's own suite.
+  "$tool" -q -o Dir::Etc::sourcelist="$APT_DIR/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::Etc::preferencesparts=/dev/null "${PRIVATE[@]}" "$@"
+}
+
+# apt's own view of its sources, so that one-line and deb822 files both work, rewritten to SUITE; security updates too.
+rewritten_sources() {
+  apt-get indextargets "$@" --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CREATED_BY)' |
+    awk -v own="$OWN_SUITE" -v suite="$SUITE" -v kinds="$KINDS" '
+      ($2 == own || $2 == own "-security") && $4 == "Packages" && !seen[$1 $2 $3]++ {
+        sub("^" own, suite, $2)
+        for (i = split(kinds, kind, " "); i > 0; --i) print kind[i], $1, $2, $3
+      }'
+}
+
+write_sources() {
+  rm -rf "$APT_DIR"
+  mkdir -p "$APT_DIR"/lists/partial "$APT_DIR"/cache/archives/partial "$APT_DIR/download" "$APT_DIR/keys"
+  # The distribution's own keys: a deb822 source names them by path, which indextargets does not tell.
+  cp -L /etc/apt/trusted.gpg.d/*.{gpg,asc} /usr/share/keyrings/{debian,ubuntu}-archive-keyring.gpg "$APT_DIR/keys" 2>/dev/null || true
+  rewritten_sources >"$APT_DIR/sources.list"
+  if [ ! -s "$APT_DIR/sources.list" ]; then # container images come without package lists
+    apt-get update -q "${PRIVATE[@]}"
+    rewritten_sources "${PRIVATE[@]}" >"$APT_DIR/sources.list"
+  fi
+  [ -s "$APT_DIR/sources.list" ]
+}
+
+update_lists() { private_apt apt-get update -o Acquire::Languages=none; }
+
+open_archive() {
+  command -v apt-get >/dev/null || die "apt-get is not here to fetch what is missing. ${ADVICE:-}"
+  choose_suite
+  [ "$1" = newer ] || SUITE="$OWN_SUITE"
+  KINDS="$2"
+  if [ -n "${3:-}" ]; then PRIVATE+=(-o APT::Architecture="$3" -o APT::Architectures="$3"); fi
+  trap 'rm -rf "$APT_DIR"' EXIT
+  write_sources || die "apt lists no source for '$OWN_SUITE'. ${ADVICE:-}"
+  step "Reading the package lists of $SUITE${3:+ for $3} (into .deps/, the system stays as it is)" update_lists
+}
+
+# fetch_source NAME FOLDER   a source package as its maintainers released it; apt checks signature and hashes
+fetch_source() {
+  local downloads="$APT_DIR/download/$1"
+  mkdir -p "$downloads"
+  (cd "$downloads" && private_apt apt-get source --download-only "$1" >/dev/null)
+  rm -rf "$2" && mkdir -p "$2"
+  tar -xf "$downloads"/*.orig.tar.* -C "$2" --strip-components=1
+}
+
+# patch_source NAME FOLDER   what the distribution repaired since: debian/patches of a source that fetch_source fetched
+patch_source() {
+  local downloads="$APT_DIR/download/$1" patches="$APT_DIR/download/$1/debian/patches" file
+  tar -xf "$downloads"/*.debian.tar.* -C "$downloads"
+  [ -f "$patches/series" ] || return 0
+  sed -E 's/[[:space:]]*(#.*)?$//' "$patches/series" | while read -r file; do
+    [ -z "$file" ] || patch -p1 --silent --no-backup-if-mismatch -d "$2" <"$patches/$file"
+  done
+}
+
+newest() { # newest source|package NAME: its version in SUITE without epoch and revision, or nothing
+  if [ "$1" = source ]; then
+    private_apt apt-cache showsrc "$2" 2>/dev/null | awk '$1 == "Version:" { print $2 }'
+  else
+    private_apt apt-cache show "$2" 2>/dev/null | awk '$1 == "Version:" { print $2 }'
+  fi | sort -V | tail -n1 | sed -E 's/^[0-9]+://; s/[-+~].*//'
+}
+
+at_least() { [ -n "$1" ] && [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n1)" = "$2" ]; }

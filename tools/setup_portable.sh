@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# setup_portable.sh ARCHITECTURE…   zig, and what the program links, compiled for each (x86_64, aarch64) into
+# build/portable/ARCHITECTURE/prefix: what cmake/toolchains/ARCHITECTURE.cmake needs.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+unset CC CXX # the toolchain file names them
+
+install_tools() {
+  rm -rf "$DEPS/wheel-tools"
+  python -m pip --disable-pip-version-check install -q --no-deps --no-compile --target "$DEPS/wheel-tools" -r requirements/wheels.txt
+}
+
+# Headers alone, and GoogleTest's source, are this machine's.
+copy_headers() {
+  local file
+  dpkg-query -L nlohmann-json3-dev libcli11-dev | grep -E '/(include|cmake)/' | while read -r file; do
+    [ -d "$file" ] || install -D -m 644 "$file" "$PREFIX$file"
+  done
+}
+
+# library NAME SOURCE [option…]   one project of others, configured, built and installed
+library() {
+  local tree="$PORTABLE/$1" source="$2"
+  shift 2
+  cmake -S "$source" -B "$tree" -G Ninja --log-level=NOTICE -DCMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$ARCH.cmake" \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_INSTALL_PREFIX="$PREFIX/usr" \
+    -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_C_FLAGS=-w -DCMAKE_CXX_FLAGS=-w "$@" &&
+    cmake --build "$tree" && cmake --install "$tree" >/dev/null
+}
+
+build_libraries() {
+  PORTABLE="$ROOT/build/portable/$ARCH"
+  PREFIX="$PORTABLE/prefix"
+  rm -rf "$PREFIX" && mkdir -p "$PREFIX"
+  copy_headers &&
+    library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
+    library turbojpeg "$DEPS/sources/libjpeg-turbo" -DENABLE_SHARED=OFF &&
+    library protobuf "$DEPS/sources/protobuf" -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF &&
+    library googletest /usr/src/googletest -DBUILD_GMOCK=OFF
+}
+
+stamp_is "$DEPS/wheel-tools/.stamp" requirements/wheels.txt || step "Installing zig and auditwheel" install_tools
+stamp_write "$DEPS/wheel-tools/.stamp" requirements/wheels.txt
+tools/setup_sources.sh
+for ARCH in "$@"; do
+  stamp="build/portable/$ARCH/.stamp"
+  inputs=(requirements/wheels.txt "$0" cmake/portable/CMakeLists.txt cmake/toolchains/*.cmake "$DEPS"/sources/*)
+  stamp_is "$stamp" "${inputs[@]}" && continue
+  step "Compiling protobuf, zlib, minizip, libpng, libjpeg-turbo and GoogleTest for $ARCH" build_libraries
+  stamp_write "$stamp" "${inputs[@]}"
+done

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Puts the sources of what the program links into .deps/sources/, as this distribution has and repairs them: those of the
+# packages that tools/setup_system.sh installs. Portable wheels compile them (cmake/portable/).
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source tools/apt.sh
+
+SOURCES="$DEPS/sources"
+NAMES=(zlib minizip libpng1.6 libjpeg-turbo protobuf)
+get_source() {
+  fetch_source "$1" "$SOURCES/$1"
+  patch_source "$1" "$SOURCES/$1"
+}
+
+missing=()
+for name in "${NAMES[@]}"; do [ -d "$SOURCES/$name" ] || missing+=("$name"); done
+[ ${#missing[@]} -gt 0 ] || exit 0
+open_archive own deb-src
+for name in "${missing[@]}"; do step "Fetching the source of $name" get_source "$name"; done

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Operators, the ONNX Runtime library and the program for aarch64, run on this machine by qemu: C++ tests, and every node's
+# results beside this processor's. POLYOP_OPS names the operators (all: hours of compiling and emulating).
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+export POLYOP_OPS="${POLYOP_OPS:-my_add;nms;roi_align;grid_sampler;knn_query;dynamic_resize}"
+tools/setup.sh
+tools/build.sh release
+tools/setup_portable.sh aarch64
+tools/setup_aarch64.sh
+unset CC CXX # the toolchain file names them
+
+TREE="build/portable/aarch64/tests"
+[ "$POLYOP_OPS" = all ] && folders=(ops/*/) || mapfile -t folders < <(tr ';' '\n' <<<"$POLYOP_OPS" | sed 's|.*|ops/&|')
+tests=()
+for folder in "${folders[@]}"; do
+  for file in "$folder"/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
+done
+
+configure() {
+  cmake -S . -B "$TREE" -G Ninja --log-level=NOTICE -DCMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/aarch64.cmake" \
+    -DCMAKE_CROSSCOMPILING_EMULATOR="$DEPS/qemu/qemu-aarch64;-L;$DEPS/aarch64" -DPOLYOP_OPS="$POLYOP_OPS" \
+    -DPOLYOP_BUILD_TENSORRT=OFF -DPOLYOP_BUILD_TORCH=OFF -DPOLYOP_BUILD_OPENVINO=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+}
+step "Configuring for aarch64" configure
+step "Compiling for aarch64" cmake --build "$TREE" --target polyop_onnxruntime polyop "${tests[@]}"
+step "Running C++ tests by qemu" ctest --test-dir "$TREE" --output-on-failure --no-tests=error -R "^($(IFS='|' && echo "${tests[*]}"))$"
+step "Running ONNX Runtime and the program by qemu" python -m pytest tests/on_aarch64.py -q
