@@ -61,7 +61,7 @@ int NewProject(const NewOptions& options) {
   CheckWords("an operator", options.op);
   const std::string node = options.node.empty() ? options.name + "::" + StructName(options.op) : options.node;
   CheckNode(node);
-  const fs::path folder = fs::path(options.into.empty() ? "." : options.into) / options.name;
+  const fs::path folder = fs::path(options.into) / options.name;
   std::error_code error;
   if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
   std::vector<std::string> files = WriteProject(folder, options.name, options.op);

@@ -91,16 +91,14 @@ Importing the package makes them known to PyTorch. ONNX Runtime alone takes the 
 options.register_custom_ops_library(@project@.get_onnxruntime_op_path())
 """
 
-from pathlib import Path
-
 from polyop.packages import load
 
-load("@project@")
+_package = load("@project@")
 
 
 def get_onnxruntime_op_path() -> str:
     """Path of the library for `onnxruntime.SessionOptions.register_custom_ops_library`."""
-    return str(Path(load("@project@").folder) / "lib@project@_onnxruntime.so")
+    return str(_package.library("onnxruntime"))
 )text"},
     {"tests/test_@project@.py",
      R"text("""The operators as users call them: in PyTorch, exported, and in ONNX Runtime."""

@@ -11,7 +11,8 @@ if(NOT SKBUILD) # a wheel has them among its metadata
 endif()
 
 install(FILES sdk/CMakeLists.txt DESTINATION "${sdk}")
-install(DIRECTORY cmake DESTINATION "${sdk}" PATTERN cli_dependencies.cmake EXCLUDE)
+install(DIRECTORY cmake DESTINATION "${sdk}"
+  PATTERN cli_dependencies.cmake EXCLUDE PATTERN portable EXCLUDE PATTERN toolchains EXCLUDE)
 install(DIRECTORY core kernels families testing adapters DESTINATION "${sdk}" FILES_MATCHING
   PATTERN "*.h" PATTERN "*.cc" PATTERN "*.cu" PATTERN "*.map" PATTERN CMakeLists.txt PATTERN "*_test.cc" EXCLUDE)
 install(FILES tests/robustness_test.cc DESTINATION "${sdk}/tests") # random calls

@@ -90,17 +90,14 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, s
     )
     for tool in ("cmake", "ctest", "ninja"):
         (environment / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
+    kept = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_")}
     return {
+        **kept,
         "PATH": f"{environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(environment.parent),
         "LANG": "C.UTF-8",
-        "PIP_FIND_LINKS": str(wheel.parent),
+        "PIP_FIND_LINKS": f"{wheel.parent} {os.environ.get('PIP_FIND_LINKS', '')}",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if name.lower().endswith("_proxy") or name.startswith("PIP_")
-        },
     }
 
 

@@ -14,17 +14,12 @@ import numpy as np
 import pytest
 from single_node import model
 from test_onnxruntime_adapter import OLD
-from test_packaging import GLIBC, SESSION
+from test_packaging import EXPORTS, GLIBC, SESSION
 
 import polyop
 
 ROOT = Path(__file__).resolve().parent.parent
 WHEELS = {arch: sorted((ROOT / "dist").glob(f"polyop-*manylinux*_{arch}.whl")) for arch in ("x86_64", "aarch64")}
-LIBRARIES = {
-    "onnxruntime": ["RegisterCustomOps", "polyop_catalogue", "polyop_register_accelerator"],
-    "accelerator": ["RegisterCustomOps"],
-    "torch": ["polyop_catalogue", "polyop_shapes", "polyop_torch_register"],
-}
 NOT_BUILT = "there is none of this version in dist/: run `make wheels`"
 
 pytestmark = pytest.mark.slow
@@ -63,10 +58,8 @@ def test_it_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     data = f"polyop-{polyop.__version__}"
-    assert {file.name for file in (tmp_path / "polyop" / "lib").glob("*.so")} == {
-        f"libpolyop_{n}.so" for n in LIBRARIES
-    }
-    for name, wanted in LIBRARIES.items():
+    assert {file.name for file in (tmp_path / "polyop" / "lib").glob("*.so")} == {f"libpolyop_{n}.so" for n in EXPORTS}
+    for name, wanted in EXPORTS.items():
         needed, exported = needed_and_exported(tmp_path / "polyop" / "lib" / f"libpolyop_{name}.so")
         assert exported == wanted
         assert needed <= {"libtorch_cpu.so", "libpolyop_onnxruntime.so"}

@@ -218,6 +218,23 @@ TEST(Registration, ARuntimeThatIsTooOldIsToldOf) {
   EXPECT_TRUE(options.domains.empty());
 }
 
+TEST(Registration, ADomainOfAnotherLibraryIsLeftAlone) {
+  using Only = Runtime<9>;
+  const std::string domain = AllDomains().back();
+  OrtSessionOptions options;
+  options.configuration["polyop.domain." + domain] = "my_ops";
+  EXPECT_EQ(
+      Message(RegisterCustomOps(&options, Only::base()), Only::record()),
+      "the domain '" + domain +
+          "' has operators of the library 'my_ops' already, and ONNX Runtime takes a domain from one library: give "
+          "the nodes of 'polyop' another one, as in polyop::MyOp");
+  EXPECT_TRUE(options.domains.empty());
+  EXPECT_EQ(options.configuration.size(), 1u);
+  OrtSessionOptions others;
+  EXPECT_EQ(Message(RegisterCustomOps(&others, Only::base()), Only::record()), "");
+  EXPECT_EQ(others.configuration["polyop.domain." + domain], "polyop");
+}
+
 // From which opset on the accelerator answers to nodes of this name; 0: it does not.
 int AnsweredSince(const OrtSessionOptions& options, const std::string& op_type) {
   int since = 0;
