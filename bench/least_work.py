@@ -111,7 +111,7 @@ CASES = [
     Case("corner pooling", doubled_corner_pool, pictures(*SMALL)),
     Case("grid sampling", grid_sample, [{**x, "grid": torch.rand(1, *x["x"].shape[2:], 2) * 2 - 1} for x in pictures(*SMALL)]),
     Case("bicubic resize", bicubic, pictures(*SMALL)),
-    Case("multi-level RoIAlign", multi_level, list(pyramids(1, 3, 10, 100))),
+    Case("multi-level RoIAlign", multi_level, [*pyramids(1, 10, 100), *pyramids(1, 10, 100, size=1024, channels=64)]),
 ]  # fmt: skip
 
 

@@ -133,6 +133,17 @@ def test_multi_level_roi_align(module: MultiScale, exporter: str, tmp_path: Path
     assert left["RoiAlign"] + left["polyop::RoiAlign"] + left["ScatterElements"] + left["NonZero"] == 0
 
 
+def test_few_boxes_of_large_maps_stay(tmp_path: Path) -> None:
+    """The kernel copies the maps, which takes longer than pooling three boxes."""
+    module = MultiScale()
+    before = export(module, tmp_path / "before.onnx", "torchscript")
+    _, report = optimized(before, [inputs(module, 0, count=2)], all=False)
+    (finding,) = [f for f in report.findings if f.pattern == PATTERN]
+    assert finding.why == "too small to gain; --all replaces it"
+    _, report = optimized(before, [inputs(module, 0, count=300)], all=False)
+    assert report.replaced[PATTERN] == 1, str(report)
+
+
 def test_another_choice_of_levels_stays(tmp_path: Path) -> None:
     """Boxes a little smaller than where torchvision's levels change already belong to the next."""
     module = MultiScale(moved=0.1)

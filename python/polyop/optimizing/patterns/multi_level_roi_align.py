@@ -133,7 +133,9 @@ def _match(scope: Scope, found: _Pooling) -> Match:
             *(rng.standard_normal(m.shape).astype(m.dtype) for m in maps),
         ]
 
-    return Match(where, [*boxes, *features], [output], build, float(np.prod(shapes[-1])), feeds=feeds)
+    pyramid = sum(np.prod(shape) for shape in shapes[len(boxes) : -1])
+    share = float(np.prod(shapes[-1]) / max(pyramid, 1))
+    return Match(where, [*boxes, *features], [output], build, share, feeds=feeds)
 
 
 def _level(scope: Scope, equal: ir.Node) -> int | None:
