@@ -23,14 +23,14 @@ library() {
   shift 2
   cmake -S "$source" -B "$tree" -G Ninja --log-level=NOTICE -DCMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$ARCH.cmake" \
     -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_INSTALL_PREFIX="$PREFIX/usr" \
-    -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_C_FLAGS=-w -DCMAKE_CXX_FLAGS=-w "$@" &&
+    -DCMAKE_INSTALL_LIBDIR:STRING=lib -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_C_FLAGS=-w -DCMAKE_CXX_FLAGS=-w "$@" &&
     cmake --build "$tree" && cmake --install "$tree" >/dev/null
 }
 
 build_libraries() {
   PORTABLE="$ROOT/build/portable/$ARCH"
   PREFIX="$PORTABLE/prefix"
-  rm -rf "$PREFIX" && mkdir -p "$PREFIX"
+  rm -rf "$PORTABLE" && mkdir -p "$PREFIX" # what was configured keeps the flags of another day
   copy_headers &&
     library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
     library turbojpeg "$DEPS/sources/libjpeg-turbo" -DENABLE_SHARED=OFF &&

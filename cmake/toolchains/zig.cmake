@@ -5,11 +5,13 @@ set(CMAKE_SYSTEM_PROCESSOR "${POLYOP_TARGET}")
 cmake_path(SET root NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 set(portable "${root}build/portable/${POLYOP_TARGET}")
 
-# CMake and ccache want a program each. Without -fno-sanitize zig adds checks to what is not optimised.
+# CMake and ccache want a program each. Without -fno-sanitize zig adds checks to what is not optimised. It compiles its
+# C++ runtime for each level of optimisation and debug data anew: the first options are those of what ships, also where
+# CMake asks without any. Linking strips, for this machine's strip may know this machine's processor alone.
 foreach(tool IN ITEMS cc c++ ar ranlib)
   set(options "")
   if(tool MATCHES "^c")
-    set(options "-target ${POLYOP_TARGET}-linux-gnu.2.28 -fno-sanitize=undefined")
+    set(options "-target ${POLYOP_TARGET}-linux-gnu.2.28 -O3 -g0 -s -fno-sanitize=undefined")
   endif()
   file(CONFIGURE OUTPUT "${portable}/zig/zig-${tool}" CONTENT "#!/bin/sh
 export ZIG_LOCAL_CACHE_DIR='${root}build/portable/zig-cache' ZIG_GLOBAL_CACHE_DIR='${root}build/portable/zig-cache'
@@ -28,12 +30,9 @@ if(CCACHE_PROGRAM)
   endforeach()
 endif()
 
-# zig takes -O3 for -O2, keeps frame pointers and writes debug data unless told otherwise.
+# zig takes -O3 for -O2, and keeps frame pointers.
 foreach(language IN ITEMS C CXX)
-  set(CMAKE_${language}_FLAGS_RELEASE_INIT "-g0 -fomit-frame-pointer -Xclang -O3")
-endforeach()
-foreach(kind IN ITEMS EXE SHARED)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-s") # this machine's strip knows this machine's processor alone
+  set(CMAKE_${language}_FLAGS_RELEASE_INIT "-fomit-frame-pointer -Xclang -O3")
 endforeach()
 # Its x86-64-v2 is tuned for the processors of 2009, which loaded 32 bytes in two halves; code for AVX2 would, too.
 set(POLYOP_HWY_BASELINE "x86_64_v2-slow_unaligned_mem_32-false_deps_popcnt-slow_3ops_lea")
