@@ -1,4 +1,5 @@
-// The operators' definitions for Python and for the program `polyop`: signatures, attributes, node names, documentation.
+// The operators' definitions for Python and for the program `polyop`: signatures, attributes, node names,
+// documentation.
 #pragma once
 
 #include <string>

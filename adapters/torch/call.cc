@@ -269,8 +269,8 @@ void CallTakenInto(const Op& op, StableIValue* stack) {
   Run(op, arguments, inputs, outputs);
 }
 
-// What went wrong, or null. The text lives until the thread's next call. Never part of a caller's frame: PyTorch's throw
-// passes those, and would ask the C++ runtime of this library about a frame that catches.
+// What went wrong, or null. The text lives until the thread's next call. Never part of a caller's frame: PyTorch's
+// throw passes those, and would ask the C++ runtime of this library about a frame that catches.
 [[gnu::noinline]] const char* Try(void (*call)(const Op&, StableIValue*), const Op& op, StableIValue* stack) {
   static thread_local std::string message;
   try {
