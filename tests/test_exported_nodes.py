@@ -175,7 +175,7 @@ NODES = [
     Node("mmdeploy::TRTBatchedRotatedNMS", [rotated(2, 9, 1), f(2, 9, 3)], [(F32, (2, 4, 6)), (I32, (2, 4))], batched),
     Node("mmdeploy::MMCVMultiLevelRoiAlign", [rois(5), x, f(2, 4, 6, 5)], pooled, levels),
     Node("org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor", [rois(5)[:, 1:] * 20, x[:1], f(1, 4, 6, 5)],
-         [(F32, (5, 4, 3, 3)), (F32, (5, 4))], {"output_size": 3, "pyramid_scales": [4, 8], "sampling_ratio": 2, "aligned": 1}),
+         [(F32, (5, 4, 3, 3))], {"output_size": 3, "pyramid_scales": [4, 8], "sampling_ratio": 2, "aligned": 1}),
     Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], convolved,
          {"strides": [1, 1], "pads": [1, 1, 1, 1], "dilations": [1, 1], "group": 1, "deformable_groups": 2}),
     Node("mmdeploy::MMCVMultiLevelRotatedRoiAlign", [rotated_rois(5), x, f(2, 4, 6, 5)], pooled,

@@ -148,8 +148,8 @@ def test_external_data_follows(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, want)
 
 
-def sampled_product(path: Path, side: int = 50) -> Path:
-    """A picture that a product makes, of 400 MB of weights, sampled: a small part of the file is replaced."""
+def sampled_product(path: Path, side: int = 42) -> Path:
+    """A picture that a product makes, of 200 MB of weights, sampled: a small part of the file is replaced."""
     rng = np.random.default_rng(0)
     size = 4 * side * side
     tensors = {
@@ -183,7 +183,7 @@ def long_chain(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "more"),
     [(lambda path: matmul(path, size=12_400), 0), (sampled_product, 0), (long_chain, 9 * (16 << 20))],
-    ids=["a copy of 600 MB", "a change in 400 MB", "large tensors in between"],
+    ids=["a copy of 600 MB", "a change in 200 MB", "large tensors in between"],
 )
 def test_large_models_stay_out_of_memory(make: Callable[[Path], Path], more: int, tmp_path: Path) -> None:
     """They take less than 150 MB for the process and twice the file. more: the inputs and outputs of two runs, and what

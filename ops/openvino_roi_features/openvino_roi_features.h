@@ -14,7 +14,7 @@ struct OpenvinoRoiFeatures {
 
   static constexpr const char* kName = "openvino_roi_features";
   static constexpr Signature kSignature =
-      "rois: T[R, 4], feats: T[1, C, *, *]... -> features: T[R, C, output_size, output_size], same_rois?: T[R, 4]";
+      "rois: T[R, 4], feats: T[1, C, *, *]... -> features: T[R, C, output_size, output_size]";
   static constexpr NodeName kNodes[] = {"org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor"};
   static constexpr std::tuple kAttributes = {
       Attr("output_size", &OpenvinoRoiFeatures::output_size, "bins along each side of a box").Between(1, 4096),
@@ -33,12 +33,12 @@ struct OpenvinoRoiFeatures {
       .semantics =
           "A roi is (x1, y1, x2, y2) in pixels of the picture. It is pooled as by multi_level_roi_align of mode avg "
           "and finest_scale 56: a box of 112 to 224 pixels from the second level, of 224 to 448 from the third. "
-          "same_rois are the rois. Levels and scales of different number are an error.",
+          "Levels and scales of different number are an error.",
       .source = "OpenVINO's ExperimentalDetectronROIFeatureExtractor-6; Lin et al., Feature Pyramid Networks, 2017",
       .differences =
           "A box without a real area is pooled from the first level. MMDeploy's attributes image_id, "
           "distribute_rois_between_levels and preserve_rois_order are without effect, as in OpenVINO: rois keep their "
-          "order.",
+          "order. OpenVINO's second output, the rois again, is none here: MMDeploy's nodes have one.",
   };
 
   /// What the pooling takes.

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "families/rois/upright_pool.h"
@@ -9,9 +8,7 @@ namespace {
 
 template <class T>
 Status OpenvinoRoiFeaturesCpu(const OpenvinoRoiFeatures& op, const Context& context, Tensor<const T, 2> rois,
-                              TensorList<const T, 4> feats, Tensor<T, 4> features,
-                              std::optional<Tensor<T, 2>> same_rois) {
-  if (same_rois) std::copy_n(rois.data(), rois.size(), same_rois->data());
+                              TensorList<const T, 4> feats, Tensor<T, 4> features) {
   const RoiPyramidRule rule = op.Rule();
   std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
   PyramidLevels(rule.featmap_strides, feats, levels.data());

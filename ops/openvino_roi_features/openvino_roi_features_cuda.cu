@@ -6,13 +6,7 @@ namespace {
 
 template <class T>
 Status OpenvinoRoiFeaturesCuda(const OpenvinoRoiFeatures& op, const CudaContext& cuda, Tensor<const T, 2> rois,
-                               TensorList<const T, 4> feats, Tensor<T, 4> features,
-                               std::optional<Tensor<T, 2>> same_rois) {
-  if (same_rois) {
-    const T* const from = rois.data();
-    T* const to = same_rois->data();
-    POLYOP_RETURN_IF_ERROR(ForEach(cuda, rois.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = from[i]; }));
-  }
+                               TensorList<const T, 4> feats, Tensor<T, 4> features) {
   const RoiPyramidRule rule = op.Rule();
   RoiPyramid<T> pyramid{{}, 1, feats[0].dim(1)};
   PyramidLevels(rule.featmap_strides, feats, pyramid.level);

@@ -14,14 +14,13 @@ from polyop.formulas.roi_bins_formula import pool_from_levels, pool_upright
 
 def formula(
     rois: Tensor, *feats: Tensor, output_size: int, sampling_ratio: int, pyramid_scales: Sequence[int], aligned: int
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
     def pool(feat: Tensor, own: Tensor, scale: float) -> Tensor:
         return pool_upright(
             feat, own.new_zeros(len(own)), own * scale, (output_size, output_size), sampling_ratio, "avg", aligned
         )
 
-    features = pool_from_levels(rois, rois[:, 2:] - rois[:, :2], feats, pyramid_scales, 56, pool)
-    return features, rois.clone()
+    return pool_from_levels(rois, rois[:, 2:] - rois[:, :2], feats, pyramid_scales, 56, pool)
 
 
 def example(call: Call, pyramid_scales: Sequence[int], **_: Any) -> list[Tensor]:

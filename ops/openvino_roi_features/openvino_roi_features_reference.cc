@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "families/rois/roi_pool_reference.h"
 #include "ops/openvino_roi_features/openvino_roi_features.h"
 
@@ -7,9 +5,7 @@ namespace polyop {
 namespace {
 
 Status OpenvinoRoiFeaturesReference(const OpenvinoRoiFeatures& op, const Context&, Tensor<const double, 2> rois,
-                                    TensorList<const double, 4> feats, Tensor<double, 4> features,
-                                    std::optional<Tensor<double, 2>> same_rois) {
-  if (same_rois) std::copy_n(rois.data(), rois.size(), same_rois->data());
+                                    TensorList<const double, 4> feats, Tensor<double, 4> features) {
   const int64_t bins = features.dim(1) * op.output_size * op.output_size;
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 4 * r;
