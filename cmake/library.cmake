@@ -25,8 +25,10 @@ function(polyop_build_library name)
       list(APPEND built ${runtime})
     endif()
   endforeach()
-  list(JOIN built ", " built)
-  message(STATUS "Libraries of ${name}: ${built}")
+  if(built)
+    list(JOIN built ", " built)
+    message(STATUS "Libraries of ${name}: ${built}")
+  endif()
 endfunction()
 
 # polyop_link_operators(TARGET NAME): links core, kernels and every operator of the library, whole, into a program or

@@ -19,7 +19,7 @@ if(POLYOP_CUDA)
 endif()
 
 # The operators' definitions in JSON, which several adapters and the program carry.
-add_library(polyop_catalogue OBJECT "${POLYOP_ROOT}/adapters/catalogue.cc")
+add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc")
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 
 if(POLYOP_BUILD_ONNXRUNTIME)
