@@ -264,7 +264,9 @@ TEST(Accelerator, AnswersFromTheFirstOpsetOfEqualMeaning) {
   EXPECT_EQ(since("9", "RoiAlign"), 0);  // there was none
   EXPECT_EQ(since("", "NonMaxSuppression"), 10);
   EXPECT_EQ(since("17", "NonMaxSuppression"), 11);
-  EXPECT_EQ(since("", "GridSample"), 1);
+  // The largest of kernels is not in every build with sanitizers.
+  const bool has_grids = FindOpByNode("polyop", "GridSample", nullptr) != nullptr;
+  EXPECT_EQ(since("", "GridSample"), has_grids ? 1 : 0);
 }
 
 TEST(Accelerator, SharesTheDefaultDomainWithTheOperators) {
