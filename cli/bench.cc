@@ -149,7 +149,7 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integers_below)
   const std::vector<uint8_t> bytes = ReadFile(path);
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  const Json events = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  const Json events = ParseJson(bytes, /*may_fail=*/true);
   std::map<std::string, NodeTime> nodes;
   constexpr std::string_view kSuffix = "_kernel_time";
   for (const Json& event : events) {

@@ -34,7 +34,7 @@ Engine::Engine(const std::string& path) : path_(path) {
   (void)ReadFile(path);
   const std::string beside = path + ".json";
   try {
-    const Json needs = Json::parse(ReadFile(beside));
+    const Json needs = ParseJson(ReadFile(beside));
     runtime_ = needs.at("runtime");
     inputs_ = ReadTensors(needs.at("inputs"));
     outputs_ = ReadTensors(needs.at("outputs"));

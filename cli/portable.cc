@@ -79,7 +79,7 @@ int Portable(const PortableOptions& options) {
   for (const std::string& name : options.only) words.insert(words.end(), {"--only", name});
   RunProgram(words, "python3 needs polyop, onnx, onnx_ir and torch; its message stands above",
              "making functions needs a python3 on the PATH that has polyop, onnx, onnx_ir and torch");
-  const Json report = Json::parse(ReadFile(folder.File("report.json")));
+  const Json report = ParseJson(ReadFile(folder.File("report.json")));
   if (report.contains("error")) throw Failure(kFailed, options.model + ": " + report.at("error").get<std::string>());
   if (options.json) {
     std::cout << ToText(report) << "\n";

@@ -10,7 +10,7 @@ Json AskPython(const std::string& module, const Json& request, const std::string
   const std::string text = ToText(request);
   WriteFile(folder.File("request.json"), text.data(), text.size());
   RunProgram({"python3", "-m", module, folder.File("request.json"), folder.File("report.json")}, hint, missing);
-  return Json::parse(ReadFile(folder.File("report.json")));
+  return ParseJson(ReadFile(folder.File("report.json")));
 }
 
 }  // namespace polyop::cli
