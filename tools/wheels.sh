@@ -22,7 +22,7 @@ audit_wheel() {
     --exclude libtorch_cpu.so --wheel-dir "$tree/audited" "$tree"/raw/*.whl
 }
 
-check_notices() { tools/check_notices.py "$tree/polyop"; }
+check_notices() { python tools/check_notices.py "$tree/polyop"; }
 
 # Named for the oldest glibc that has all its symbols.
 take_wheel() {
