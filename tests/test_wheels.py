@@ -112,7 +112,7 @@ a = np.float32([1, 2, 3])
 print(session.run(None, {{"a": a, "b": a}})[0].tolist(), polyop.__file__, ort.__version__)
 """
     output = environment.python(code, *([folder] if folder else []))
-    assert output.startswith("[2.0, 4.0, 6.0]")
+    assert output.startswith("[3.0, 6.0, 9.0]")
     assert environment.mine in output
     assert folder is None or output.strip().endswith(folder.name.removeprefix("onnxruntime-"))
 

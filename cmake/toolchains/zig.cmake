@@ -42,3 +42,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
+
+# Libraries end their static objects themselves (cmake/library.cc.in).
+set(POLYOP_FINALIZES ON)
