@@ -67,11 +67,6 @@ def test_openvinos_own_files(core: ov.Core, node: Node, tmp_path: Path) -> None:
     same(infer(core, tmp_path / "m.xml", feeds), single_node.session(made).run(None, feeds))
 
 
-def by_openvino_itself(node: Node) -> list[np.ndarray]:
-    made, feeds = model(node)
-    return infer(ov.Core(), made, feeds)
-
-
 @pytest.mark.parametrize("aligned", [0, 1])
 def test_openvinos_own_multi_level_pooling(core: ov.Core, aligned: int) -> None:
     rng = np.random.default_rng(4)
@@ -86,7 +81,7 @@ def test_openvinos_own_multi_level_pooling(core: ov.Core, aligned: int) -> None:
         attributes,
     )
     made, feeds = model(node)
-    want = by_openvino_itself(node)
+    want = infer(ov.Core(), made, feeds)  # without polyop
     same(infer(core, made, feeds), want)
     same(single_node.session(made).run(None, feeds), want)
 
@@ -95,13 +90,12 @@ def test_openvinos_own_deformable_convolution(core: ov.Core) -> None:
     """Where its samples do not leave the picture: there mmcv's fade out, and OpenVINO's do not."""
     rng = np.random.default_rng(5)
     x, weight = rng.random((2, 4, 12, 10), F32), rng.random((6, 2, 3, 3), F32)
-    offset = rng.random((2, 36, 5, 8), F32) * 0.9
+    offset = rng.random((2, 36, 6, 8), F32) * 0.9
     x[:, :, 0] = x[:, :, -1] = x[:, :, :, 0] = x[:, :, :, -1] = 0
     attributes = {"strides": [2, 1], "pads": [0, 0, 1, 0], "dilations": [1, 1], "group": 2, "deformable_groups": 2}
     node = Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], [(F32, (2, 6, 6, 8))], attributes)
-    node.inputs[1] = offset = np.pad(offset, ((0, 0), (0, 0), (0, 1), (0, 0)))
     made, feeds = model(node)
-    want = by_openvino_itself(node)
+    want = infer(ov.Core(), made, feeds)  # without polyop
     same(infer(core, made, feeds), want)
     same(single_node.session(made).run(None, feeds), want)
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <span>
-#include <string_view>
 
 #include "adapters/onnxruntime/node_attributes.h"
 #include "core/call.h"

@@ -47,7 +47,7 @@ ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::
     if (given) arguments.push_back(input);
   }
   while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
-  const auto node = std::make_shared<Node>(record, std::move(form), Share(std::move(params)), arguments);
+  const auto node = std::make_shared<Node>(record, std::move(form), std::move(params), arguments);
   ov::OutputVector outputs = node->outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
   return outputs;

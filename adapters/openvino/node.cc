@@ -27,11 +27,6 @@ Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShap
 
 }  // namespace
 
-std::shared_ptr<const void> Share(Params params) {
-  const auto destroy = params.get_deleter();
-  return {params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); }};
-}
-
 Record::Record(const polyop::Op& o)
     : op(o), name(o.name), type(name.c_str(), LibraryName(), &ov::op::Op::get_type_info_static()) {
   type.hash();
@@ -46,7 +41,7 @@ const std::vector<std::unique_ptr<Record>>& Records() {
   return records;
 }
 
-Node::Node(const Record& record) : record_(record), form_{record.name, {}}, params_(Share(record.op.DefaultParams())) {}
+Node::Node(const Record& record) : record_(record), form_{record.name, {}}, params_(record.op.DefaultParams()) {}
 
 Node::Node(const Record& record, NodeForm form, std::shared_ptr<const void> params, const ov::OutputVector& arguments)
     : ov::op::Op(arguments), record_(record), form_(std::move(form)), params_(std::move(params)) {
@@ -73,7 +68,7 @@ bool Node::visit_attributes(ov::AttributeVisitor& visitor) {
   Params params;
   const Status status = record_.op.MakeParams(NodeName(), source, &params);
   if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
-  params_ = Share(std::move(params));
+  params_ = std::move(params);
   return true;
 }
 

@@ -26,9 +26,6 @@ struct NodeForm {
   std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
 };
 
-/// Attributes that nodes and their clones share.
-std::shared_ptr<const void> Share(Params params);
-
 class Node : public ov::op::Op {
  public:
   /// One without arguments, which IR's reader fills.

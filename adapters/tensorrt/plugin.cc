@@ -464,9 +464,7 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
     AttrValue size_tensors;
     const bool wants_sizes =
         source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
-    const auto destroy = params.get_deleter();
-    std::shared_ptr<const void> owned(params.release(), [destroy](const void* p) { destroy(const_cast<void*>(p)); });
-    return std::make_unique<Plugin>(*op, *node, std::move(owned), wants_sizes).release();
+    return std::make_unique<Plugin>(*op, *node, std::move(params), wants_sizes).release();
   });
 }
 

@@ -83,8 +83,9 @@ inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64
 }
 
 template <class T>
-Status ConvolveTiles(const Context& context, const DeformConvSizes& s, const T* input, const T* offset, const T* mask,
-                     const T* weight, const T* bias, T* output) {
+Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
+                const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
+  const auto s = DeformConvSizes::Of(rule, input, weight, output);
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
 
   // Small tiles keep the columns in L2, and the memory of all tasks together small.
@@ -108,7 +109,7 @@ Status ConvolveTiles(const Context& context, const DeformConvSizes& s, const T* 
     return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
   const ChannelBlocks pictures =
-      ToChannelBlocks(context, input, s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+      ToChannelBlocks(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
   for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
     int32_t* place = places.data() + g * s.depth();
     for (int64_t point = 0; point < s.points(); ++point) {
@@ -123,7 +124,7 @@ Status ConvolveTiles(const Context& context, const DeformConvSizes& s, const T* 
         for (int64_t item = begin; item < end; ++item) {
           const int64_t g = item / panels, first = item % panels * GemmPanel();
           const auto fill = [&](int64_t o, float* to, int64_t stride) {
-            const T* from = weight + (g * s.group_outputs() + o) * s.depth();
+            const T* from = weight.data() + (g * s.group_outputs() + o) * s.depth();
             for (int64_t c = 0; c < s.group_channels(); ++c) {
               for (int64_t point = 0; point < s.points(); ++point) {
                 to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
@@ -166,20 +167,13 @@ Status ConvolveTiles(const Context& context, const DeformConvSizes& s, const T* 
         for (int64_t o = 0; o < s.group_outputs(); ++o) {
           const int64_t filter = g * s.group_outputs() + o;
           const float start = bias ? ToFloat(bias[filter]) : 0.0f;
-          T* to = output + (n * s.outputs + filter) * s.out_pixels() + first;
+          T* to = output.data() + (n * s.outputs + filter) * s.out_pixels() + first;
           for (int64_t p = 0; p < count; ++p) to[p] = FromFloat<T>(sums[p * sum_stride + o] + start);
         }
       }
     }
   });
   return Status::Ok();
-}
-
-template <class T>
-Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
-                const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
-  return ConvolveTiles(context, DeformConvSizes::Of(rule, input, weight, output), input.data(), offset, mask,
-                       weight.data(), bias, output.data());
 }
 
 }  // namespace

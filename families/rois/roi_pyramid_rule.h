@@ -19,12 +19,16 @@ struct RoiPyramidRule {
   float roi_scale_factor = 0.0f;
   int64_t finest_scale = 56;
 
-  /// Behind the rois there is a feature map for each stride.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    return CheckLevels("featmap_strides", featmap_strides.size(), inputs);
+  }
+
+  /// Behind the rois there is a feature map for each of the strides, the values of this attribute.
+  static Status CheckLevels(const char* attribute, int64_t strides, std::span<const AnyTensor> inputs) {
     const int64_t feats = static_cast<int64_t>(inputs.size()) - 1;
-    if (featmap_strides.size() == feats) return Status::Ok();
-    return InvalidArgument("attribute 'featmap_strides' has ", featmap_strides.size(),
-                           " values, wanted one for each of the ", feats, " 'feats'");
+    if (strides == feats) return Status::Ok();
+    return InvalidArgument("attribute '", attribute, "' has ", strides, " values, wanted one for each of the ", feats,
+                           " 'feats'");
   }
 };
 

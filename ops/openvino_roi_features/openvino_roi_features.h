@@ -54,12 +54,8 @@ struct OpenvinoRoiFeatures {
     return rule;
   }
 
-  /// Behind the rois there is a feature map for each scale.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
-    const int64_t feats = static_cast<int64_t>(inputs.size()) - 1;
-    if (pyramid_scales.size() == feats) return Status::Ok();
-    return InvalidArgument("attribute 'pyramid_scales' has ", pyramid_scales.size(),
-                           " values, wanted one for each of the ", feats, " 'feats'");
+    return RoiPyramidRule::CheckLevels("pyramid_scales", pyramid_scales.size(), inputs);
   }
 };
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from polyop import get_onnxruntime_op_path
-from polyop.packages import packages
+from polyop.packages import libraries
 
 
 @cache
@@ -16,9 +16,8 @@ def operators() -> list[dict[str, Any]]:
     """Name, signatures, attributes, node names and what else adapters/catalogue.cc writes of each operator, polyop's and
     those of packages; "package" says whose it is."""
     made = _of_library(get_onnxruntime_op_path(), "polyop")
-    for package in packages():
-        if (library := package.library("onnxruntime")) is not None:
-            made += _of_library(str(library), package.name)
+    for package, library in libraries("onnxruntime"):
+        made += _of_library(str(library), package.name)
     return made
 
 

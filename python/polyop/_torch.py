@@ -14,7 +14,7 @@ import torch
 
 from polyop import _library
 from polyop._shapes import Library, Size
-from polyop.packages import check_version, packages
+from polyop.packages import check_version, libraries
 
 _LIBRARY = _library("libpolyop_torch.so")
 
@@ -138,13 +138,11 @@ def _load_own() -> tuple[ctypes.CDLL, dict[str, Operator]]:
 def _load_packages(own: ctypes.CDLL) -> list[Operator]:
     """Those that can be used; of others a warning says why not."""
     made: list[Operator] = []
-    for package in packages():
-        path = package.library("torch")
-        if path is not None:
-            try:
-                made += _load(package.name, path, own)[1].values()
-            except ImportError as error:
-                warn(f"torch.ops.{package.name} is not there: {error}", stacklevel=2)
+    for package, path in libraries("torch"):
+        try:
+            made += _load(package.name, path, own)[1].values()
+        except ImportError as error:
+            warn(f"torch.ops.{package.name} is not there: {error}", stacklevel=2)
     return made
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import polyop
-from polyop.packages import packages
+from polyop.packages import libraries
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 
@@ -42,9 +42,8 @@ def core() -> Any:
     _share_symbols(Path(openvino.__file__).parent / "libs")
     made = openvino.Core()
     made.add_extension(get_openvino_op_path())
-    for package in packages():
-        if (library := package.library("openvino")) is not None:
-            made.add_extension(str(library))
+    for _, library in libraries("openvino"):
+        made.add_extension(str(library))
     return made
 
 

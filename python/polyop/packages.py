@@ -19,6 +19,7 @@ import ctypes
 import os
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,7 +33,7 @@ import polyop
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["Package", "load", "packages", "register_all"]
+__all__ = ["Package", "libraries", "load", "packages", "register_all"]
 
 _RUNTIMES = ("onnxruntime", "torch", "openvino", "tensorrt")
 
@@ -55,6 +56,13 @@ def packages() -> list[Package]:
     return [package for package, why in _found().values() if why is None]
 
 
+def libraries(runtime: str) -> Iterator[tuple[Package, Path]]:
+    """Of the packages that have one for this runtime."""
+    for package in packages():
+        if (library := package.library(runtime)) is not None:
+            yield package, library
+
+
 def load(name: str) -> Package:
     """Registers a package's operators with PyTorch, where that is installed: torch.ops.my_ops.* for `my_ops`. The package
     itself calls this. Returns it. Raises ImportError if the package cannot be used."""
@@ -74,12 +82,11 @@ def load(name: str) -> Package:
 def register_all(options: onnxruntime.SessionOptions) -> None:
     """Registers polyop's library for ONNX Runtime and every package's."""
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    for package in packages():
-        if (library := package.library("onnxruntime")) is not None:
-            try:
-                options.register_custom_ops_library(str(library))
-            except Exception as error:  # ONNX Runtime's own types are not public
-                warnings.warn(f"the operators of '{package.name}' are left out: {error}", stacklevel=2)
+    for package, library in libraries("onnxruntime"):
+        try:
+            options.register_custom_ops_library(str(library))
+        except Exception as error:  # ONNX Runtime's own types are not public
+            warnings.warn(f"the operators of '{package.name}' are left out: {error}", stacklevel=2)
 
 
 @cache

@@ -23,7 +23,7 @@ import onnx
 
 from polyop import _library
 from polyop._tensorrt_graph import FP16, ModelError, preprocess_onnx, to_fp16
-from polyop.packages import packages
+from polyop.packages import libraries
 
 if TYPE_CHECKING:
     import torch
@@ -109,8 +109,7 @@ def _messages(trt: Any, verbose: bool = False) -> _Messages:
 def _load_plugins(trt: Any, extra: Sequence[str] = ()) -> None:
     loaded = _state.setdefault("loaded", set())
     registry = trt.get_plugin_registry()
-    of_packages = [str(path) for path in (package.library("tensorrt") for package in packages()) if path is not None]
-    for path in [get_tensorrt_op_path(), *of_packages, *extra]:
+    for path in [get_tensorrt_op_path(), *(str(library) for _, library in libraries("tensorrt")), *extra]:
         if not path or path in loaded:  # loading a library twice fails
             continue
         if registry.load_library(path) is None:

@@ -27,8 +27,9 @@ class Runner:
     def session(
         self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False, as_used: bool = False
     ) -> ort.InferenceSession:
-        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own optimisation; as_used: with the
-        memory that ONNX Runtime keeps to be fast, for measuring; else it takes as little as it can."""
+        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own
+        optimisation; as_used: with the memory that ONNX Runtime keeps to be fast, for measuring; else it takes as little
+        as it can."""
         options = ort.SessionOptions()
         if not as_used:
             options.enable_cpu_mem_arena = options.enable_mem_pattern = False

@@ -1,0 +1,12 @@
+# What every build of operators includes, polyop's own and an author's, in the order in which one needs the other.
+include(options)
+include(compiler)
+include(precompiled)
+include(dependencies)
+if(POLYOP_CUDA)
+  include(cuda)
+endif()
+include(testing)
+include(operators)
+include(library)
+include(runtimes)
