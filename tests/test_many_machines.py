@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(program: str, command: str, folder: Path, **variables: str) -> None:
+def run(program: str, command: str, folder: Path, given: Mapping[str, str] = os.environ) -> None:
     words = shlex.split(command)
     assert words[0] == "polyop"
-    path = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
+    path = {**given, "PATH": f"{Path(sys.executable).parent}:{given['PATH']}"}
     done = subprocess.run([program, *words[1:]], cwd=folder, env=path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr[-3000:]}"
 
@@ -52,8 +53,7 @@ def test_its_commands(program: str, folder: Path) -> None:
 @pytest.mark.slow
 def test_its_cluster(program: str, folder: Path) -> None:
     (command,) = [command for command in COMMANDS if "--ray" in command]
-    given = environment("ray")
-    run(program, command, folder, PYTHONPATH=given["PYTHONPATH"], RAY_worker_niceness="0")
+    run(program, command, folder, environment("ray"))
     results_are_there(folder)
 
 

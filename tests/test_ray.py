@@ -48,7 +48,7 @@ def test_a_worker_killed_in_the_middle(said: dict[str, Any]) -> None:
 def test_the_predictor(said: dict[str, Any]) -> None:
     """Pictures, Parquet and NumPy in and out."""
     found = part(said, "predictor")
-    assert found["ordered"]
+    assert found["numbers"] == list(range(50))
     assert found["pictures"]
     assert found["parquet"]
     assert found["numpy"]
