@@ -28,7 +28,8 @@ function(polyop_add_families)
 endfunction()
 
 # An operator is a folder with .cc files. Each becomes an OBJECT library <library>_op_<folder>: operators
-# register themselves by static initialisers, which a linker drops from an archive.
+# register themselves by static initialisers, which a linker drops from an archive. In a build with CUDA its .cu files
+# become <library>_cuda_<folder>, all that TensorRT's plugins need.
 
 function(polyop_add_operator library folder)
   cmake_path(GET folder FILENAME op)
@@ -38,10 +39,6 @@ function(polyop_add_operator library folder)
   # tests, and the reference kernels that these need, would add little but minutes.
   if(POLYOP_SANITIZE STREQUAL "thread")
     list(FILTER sources EXCLUDE REGEX "_reference\\.cc$")
-  endif()
-  if(POLYOP_CUDA)
-    file(GLOB cuda_sources CONFIGURE_DEPENDS "${folder}/*.cu")
-    list(APPEND sources ${cuda_sources})
   endif()
   if(NOT sources)
     return()
@@ -60,11 +57,40 @@ function(polyop_add_operator library folder)
   polyop_reuse_precompiled(${target} polyop_kernels)
   set_property(GLOBAL APPEND PROPERTY ${library}_objects ${target})
   polyop_add_formulas("${folder}/${op}_formula.py")
+  polyop_compile_cuda(${library} "${folder}" cuda)
   polyop_emulate_cuda("${folder}/${op}_cuda.cu" emulated)
   if(NOT POLYOP_SANITIZE STREQUAL "thread")
-    polyop_add_tests("${folder}" ${target} ${emulated})
+    polyop_add_tests("${folder}" ${target} ${cuda} ${emulated})
   endif()
   set_property(GLOBAL APPEND PROPERTY ${library}_emulated ${emulated})
+endfunction()
+
+# Compiles an operator's .cu files for GPUs: sets `target` to the OBJECT library, or to nothing in a build without CUDA.
+# With POLYOP_CUDA_TOGETHER all operators share one, and several files are compiled as one: headers take most of the time.
+function(polyop_compile_cuda library folder target)
+  set(${target} "" PARENT_SCOPE)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cu")
+  if(NOT POLYOP_CUDA OR NOT sources)
+    return()
+  endif()
+  cmake_path(GET folder FILENAME op)
+  set(name ${library}_cuda_${op})
+  if(POLYOP_CUDA_TOGETHER)
+    set(name ${library}_cuda)
+  endif()
+  if(NOT TARGET ${name})
+    add_library(${name} OBJECT)
+    target_link_libraries(${name} PUBLIC polyop_kernels)
+    set_property(GLOBAL APPEND PROPERTY ${library}_cuda ${name})
+    if(POLYOP_CUDA_TOGETHER)
+      set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    endif()
+  endif()
+  target_sources(${name} PRIVATE ${sources})
+  cmake_path(GET folder PARENT_PATH parent)
+  cmake_path(GET parent PARENT_PATH root)
+  target_include_directories(${name} PRIVATE "${root}" "${parent}")
+  set(${target} ${name} PARENT_SCOPE)
 endfunction()
 
 # Compiles an operator's .cu file as plain C++ too (kernels/cuda/cuda.h), for tests: sets `target` to the OBJECT library, or to
