@@ -45,10 +45,11 @@ Status BoxesIou3dCpu(const BoxesIou3d& op, const Context& context, Tensor<const 
   a.Read(boxes_a);
   b.Read(boxes_b);
   context.ParallelFor(rows, GrainFor(4.0 * static_cast<double>(columns)), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const BoxRange all{0, columns};
     for (int64_t i = begin; i < end; ++i) {
       T* const row = overlap.data() + i * columns;
       std::fill_n(row, columns, FromFloat<T>(0));
-      AnySuspect<true>(a.bounds, i, b.bounds, 0, columns, 0, 0, [&](int64_t k) {
+      AnySuspect<true>(a.bounds, i, b.bounds, std::span(&all, 1), 0, 0, [&](int64_t k) {
         row[k] = FromFloat<T>(static_cast<float>(op.Measure(a.boxes[i], b.boxes[k])));
         return false;  // go on
       });
