@@ -34,7 +34,9 @@ TRANSFORMERS = {
     "Swin": 0,
 }
 # Whose TorchScript export ONNX Runtime does not run: the grids are double there.
-DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer", "Grounding DINO"}
+DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer"}
+# Which TorchScript's exporter does not write: it lacks aten::isin, by which special tokens are found.
+NOT_WRITTEN = {"Grounding DINO"}
 QUICK = {("D-FINE", "torchscript"), ("Swin", "torchscript")}
 
 RUN_ELSEWHERE = """
@@ -91,7 +93,7 @@ CASES = [
     pytest.param(name, exporter, marks=() if (name, exporter) in QUICK else pytest.mark.slow)
     for name in TRANSFORMERS
     for exporter in ("dynamo", "torchscript")
-    if exporter == "dynamo" or name not in DOUBLE_GRIDS
+    if exporter == "dynamo" or name not in DOUBLE_GRIDS | NOT_WRITTEN
 ]
 
 
