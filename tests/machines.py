@@ -23,7 +23,7 @@ def environment(package: str) -> dict[str, str]:
     assert folder.is_dir(), f"{folder} is missing: run tools/setup_python.sh"
     path = os.pathsep.join([str(PYTHON), str(folder), str(ROOT / "tests")])
     # Ray's workers have a low priority of their own accord: where the machine is busy, they would not start in time.
-    return {**os.environ, "PYTHONPATH": path, "RAY_worker_niceness": "0"}
+    return {**os.environ, "PYTHONPATH": path, "RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def child(package: str, program: str, *arguments: object, timeout: int = 900) -> str:

@@ -133,9 +133,9 @@ def connection(address: str = "") -> Iterator[Any]:
     mine = not ray.is_initialized()
     if mine:
         try:
-            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", include_dashboard=False
-                     if not address else None)  # fmt: skip
-        except (ConnectionError, ValueError, RuntimeError) as error:
+            own = {} if address else {"include_dashboard": False}
+            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        except Exception as error:  # some of Ray's are no more than that
             raise BatchError(f"there is no Ray cluster at '{address or 'local'}': {said(error)}") from None
     try:
         yield ray

@@ -86,6 +86,8 @@ def run(
     job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, pictures, session)
     target = Path(output).resolve() if cluster else Path(output)
     todo = sources.tasks(streams, target, format)
+    if cluster:  # workers have folders of their own
+        todo = [sources.Task(task.source.resolve(), task.result) for task in todo]
     worker = Worker(job)
     try:
         worker.check(todo)

@@ -16,8 +16,9 @@ from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.interface import Model, Tensor
 from polyop.batch.pictures import Format, PictureOptions
 from polyop.batch.runner import Arrays
-from polyop.batch.sources import Task
+from polyop.batch.sources import ARRAYS, Task
 
+_FILES = (*pictures.EXTENSIONS, *ARRAYS)  # of shards
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 
@@ -51,22 +52,27 @@ class Reader:
         elif task.kind == ".parquet":
             yield from self._of_parquet(task.source)
         else:
-            yield Sample(0, task.source.stem, lambda: self.of_bytes(task.source.read_bytes(), task.source.name))
+            yield Sample(0, task.source.stem, lambda: self.of_file(task.source.read_bytes(), task.source.name))
 
-    def of_bytes(self, data: bytes, name: str, stream: str = "") -> Arrays:
-        """A file's values, by its name's extension, for this input. Raises SampleError."""
+    def of_file(self, data: bytes, name: str) -> Arrays:
+        """A sample from a file's content, by its name's extension. Raises SampleError."""
+        return self._whole(self._arrays(data, name, self.stream), name)
+
+    def _arrays(self, data: bytes, name: str, stream: str) -> Arrays:
+        """Of .npz files those of inputs' names, of others the value of the input `stream`."""
         kind = Path(name).suffix.lower()
         if kind == ".npz":
-            arrays = {n: self.model.inputs[n].take(a, name) for n, a in _npz(data, name).items() if n in self.free}
-            return self.whole(arrays, name)
-        tensor = self.model.inputs[self._stream(stream, name)]
+            return {n: self.model.inputs[n].take(a, name) for n, a in _npz(data, name).items() if n in self.free}
+        if not stream:
+            raise SampleError(f"{name} is one value, and the model has the inputs {', '.join(self.free)}")
+        tensor = self.model.inputs[stream]
         if kind in pictures.EXTENSIONS:
-            array = pictures.to_tensor(pictures.read(data, name), self._formats[tensor.name], tensor.dtype)
+            array = pictures.to_tensor(pictures.read(data, name), self._formats[stream], tensor.dtype)
         elif kind == ".bin":
             array = _points(data, tensor, name)
         else:
             array = _npy(data, name)
-        return self.whole({tensor.name: tensor.take(array, name)}, name, stream)
+        return {stream: tensor.take(array, name)}
 
     def of_cell(self, name: str, value: Any, source: str) -> np.ndarray:
         """An input's value from a row of a table: a picture's or a .npy file's bytes, pixels [H, W, 3] of a picture's input, or an
@@ -92,18 +98,11 @@ class Reader:
             array = array[None]
         return tensor.take(array, source)
 
-    def whole(self, arrays: Arrays, source: str, stream: str = "") -> Arrays:
-        """The arrays, if none is missing; `stream`: of this input alone."""
-        missing = [] if stream else [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]
+    def _whole(self, arrays: Arrays, source: str) -> Arrays:
+        missing = [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]
         if missing:
             raise SampleError(f"{source} has no value for {', '.join(missing)}")
         return arrays
-
-    def _stream(self, stream: str, source: str) -> str:
-        name = stream or self.stream
-        if not name:
-            raise SampleError(f"{source} is one value, and the model has the inputs {', '.join(self.free)}")
-        return name
 
     def _of_members(self, members: Mapping[str, bytes], key: str) -> Arrays:
         """A sample of a WebDataset shard. Its files are KEY.INPUT.npy, KEY.npz, or of the one input KEY.jpg, KEY.npy, ….
@@ -111,16 +110,10 @@ class Reader:
         arrays: Arrays = {}
         for extension, data in members.items():
             name, _, kind = extension.rpartition(".")
-            if f".{kind.lower()}" not in (*pictures.EXTENSIONS, ".npy", ".npz", ".bin"):
-                continue
-            file = f"{key}.{extension}"
-            if name in self.free:
-                arrays |= self.of_bytes(data, file, name)
-            elif kind == "npz":
-                arrays |= {n: self.model.inputs[n].take(a, file) for n, a in _npz(data, file).items() if n in self.free}
-            elif not name and self.stream:
-                arrays |= self.of_bytes(data, file, self.stream)
-        return self.whole(arrays, key)
+            stream = name or self.stream
+            if f".{kind.lower()}" in _FILES and (name in self.free or (not name and (stream or kind == "npz"))):
+                arrays |= self._arrays(data, f"{key}.{extension}", stream)
+        return self._whole(arrays, key)
 
     def _of_parquet(self, path: Path) -> Iterator[Sample]:
         from polyop.batch.tables import rows
@@ -132,7 +125,7 @@ class Reader:
     def of_row(self, columns: Sequence[str], row: Callable[[str], Any], source: str) -> Arrays:
         """A sample from a table whose columns have the inputs' names, or of which one alone can be the one input."""
         named = self.taken(columns)
-        return self.whole(
+        return self._whole(
             {n: self.of_cell(n, row(column), f"{source}, '{column}'") for column, n in named.items()}, source
         )
 
@@ -223,6 +216,6 @@ def read_constant(model: Model, name: str, path: Path, options: PictureOptions) 
     model.input(name)
     others = [other for other in model.inputs if other != name]
     try:
-        return Reader(model, name, others, options).of_bytes(path.read_bytes(), path.name)[name]
+        return Reader(model, name, others, options).of_file(path.read_bytes(), path.name)[name]
     except (OSError, SampleError) as error:
         raise BatchError(f"-i {name}={path}: {error}") from None
