@@ -3,6 +3,7 @@
 # accelerator, the SDK and its headers, under /usr. POLYOP_OPS builds fewer operators, to try it out.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/setup.sh demo
+PATH="$VENV/bin:$PATH"
 TREE="$ROOT/build/deb" OUT="${1:-dist}"
 
 # PyTorch's and OpenVINO's libraries belong beside these, which no package of the system has.

@@ -6,6 +6,7 @@ mode="${1:-write}"
 if [ "$mode" != --check ]; then
   tools/setup.sh
   tools/build.sh release
+  PATH="$VENV/bin:$PATH"
 fi
 POLYOP="$VENV/bin/polyop"
 OUT="$(mktemp -d)"

@@ -62,9 +62,9 @@ do_version() {
 do_tests() { tools/test.sh all; }
 
 do_source() {
-  tools/setup.sh
+  tools/setup.sh || return
   rm -f dist/polyop-*.tar.gz
-  python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
+  "$VENV/bin/python" -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
 }
 
 do_wheels() { tools/wheels.sh; }
@@ -73,9 +73,9 @@ do_audit() {
   local arch
   for arch in x86_64 aarch64; do
     compgen -G "dist/polyop-$VERSION-*_$arch.whl" >/dev/null || die "dist/ has no wheel of $VERSION for $arch"
-    python tools/check_notices.py "build/portable/$arch/polyop"
+    "$VENV/bin/python" tools/check_notices.py "build/portable/$arch/polyop" || return
   done
-  python -m pytest -q tests/test_wheels.py
+  "$VENV/bin/python" -m pytest -q tests/test_wheels.py
 }
 
 do_deb() { tools/deb.sh; }
