@@ -66,7 +66,7 @@ def test_memory_stays_flat(said: dict[str, Any]) -> None:
 
 
 def test_a_cluster_that_is_too_small(said: dict[str, Any]) -> None:
-    assert "the cluster has 2 CPUs" in said["too_many"]
+    assert "the cluster has 3 CPUs" in said["too_many"]
     assert "9 worker(s) of 1 CPU(s)" in said["too_many"]
 
 

@@ -48,7 +48,7 @@ class Worker:
         outputs = model.chosen(job.outputs)
         if job.format != "npz" and len(outputs) > 1:
             raise BatchError(f"a .{job.format} file holds one output, the model has {', '.join(outputs)}",
-                             f"say --output {outputs[0]}, or take --format npz")  # fmt: skip
+                             f"choose one (--keep {outputs[0]}), or take npz")  # fmt: skip
         runner = Runner(model, job.constants, outputs, job.batch)
         self._reader = Reader(model, job.stream, list(job.constants), job.pictures)
         self._loop = Loop(self._reader, runner, job.format, self._runs, processors, job.strict)
