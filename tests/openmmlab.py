@@ -1,14 +1,20 @@
-"""mmcv-lite, MMCV without its compiled module, for tests: `mmcv.ops` with polyop as `mmcv._ext`."""
+"""mmcv-lite, MMCV without its compiled module, for tests: `mmcv.ops` with polyop as `mmcv._ext`, and mmdet's models."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
 
 FOLDER = Path(__file__).resolve().parent.parent / ".deps" / "openmmlab"
+CONFIGURATIONS = FOLDER / "mmdet" / ".mim" / "configs"
 
 
 @contextmanager
@@ -27,3 +33,41 @@ def mmcv_ops() -> Iterator[ModuleType]:
         sys.path.remove(str(FOLDER))
         for name in [n for n in sys.modules if n.split(".")[0] in ("mmcv", "mmengine")]:
             del sys.modules[name]
+
+
+@contextmanager
+def mmdet_models() -> Iterator[None]:
+    """mmdet, whose models `build` makes; afterwards the process does not know it."""
+    with mmcv_ops(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mmdet.utils import register_all_modules
+
+        register_all_modules(init_default_scope=True)
+        yield
+        for name in [n for n in sys.modules if n.split(".")[0] in ("mmdet", "mmdet3d")]:
+            del sys.modules[name]
+
+
+def _without_pretrained(part: Any) -> None:
+    """There is nothing to download in a test."""
+    if isinstance(part, dict):
+        if isinstance(part.get("init_cfg"), dict) and part["init_cfg"].get("type") == "Pretrained":
+            del part["init_cfg"]
+        for value in part.values():
+            _without_pretrained(value)
+    elif isinstance(part, list | tuple):
+        for value in part:
+            _without_pretrained(value)
+
+
+def build(name: str, changes: dict[str, Any] | None = None) -> nn.Module:
+    """The model of one of mmdet's configurations, some values of it changed, with random weights."""
+    from mmdet.registry import MODELS
+    from mmengine.config import Config
+
+    torch.manual_seed(0)
+    whole = Config.fromfile(str(CONFIGURATIONS / name))
+    whole.merge_from_dict(changes or {})
+    configuration = whole.model
+    _without_pretrained(configuration)
+    return MODELS.build(configuration)

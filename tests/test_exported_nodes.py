@@ -217,6 +217,8 @@ NODES = [
            {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5, "sampling_ratio": 0.0, "gamma": 0.1})
       for offset_of in ([], [f(5, 2, 3, 2)])),
     Node("mmcv::PrRoIPool", [x, rois(5)], pooled, {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5}),
+    *(Node(name, [x, rois(5)], [*pooled, (I32, pooled[0][1])], {"output_height": 3, "output_width": 2, "spatial_scale": 0.5, **rounded})
+      for name, rounded in (("polyop::RoIPool", {}), ("polyop::RoIPool", {"rounded": 0}), ("mmcv::MMCVRoIPool", {}))),
     *(Node("mmcv::MMCVPSAMask", [f(2, 35, 4, 3)], [(F32, (2, 12, 4, 3))], {"psa_type": kind, "mask_size": [7, 5]})
       for kind in (0, 1)),
     *(Node("mmcv::MMCVMaskedConv2d", [x[:1], where, weight, f(6)], [(F32, (1, 6, 12, 10))], {"stride": s, "padding": p})
@@ -244,6 +246,11 @@ NODES = [
     Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5}),
     Node("polyop::NMS3D", [boxes_of_space(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "normal": 1}),
     *(Node("polyop::BoxesIoU3D", [boxes_of_space(9), boxes_of_space(4)], [(F32, (9, 4))], {"mode": mode}) for mode in range(3)),
+    *(Node(name, [rotated(9), rotated(4)], [(F32, (9, 4))], {"mode": mode})
+      for name in ("polyop::BoxIoURotated", "mmcv::MMCVBoxIoURotated") for mode in ("iou", "iof")),
+    Node("polyop::BoxIoURotated", [rotated(9, 1), rotated(9, 1)], [(F32, (9, 1, 1))]),
+    *(Node(name, [f(30, 2) * 4, f(7, 8) * 4], [(I32, (30, 7))])
+      for name in ("polyop::PointsInPolygons", "mmcv::MMCVPointsInPolygons")),
     Node("polyop::RoIPointPool3d", [f(2, 20, 3), f(2, 20, 4), boxes_of_space(2, 5)], [(F32, (2, 5, 6, 7)), (I32, (2, 5))],
          {"num_sampled_points": 6}),
     *(Node("polyop::RoIAwarePool3d", [boxes_of_space(5), f(60, 3) * 4, f(60, 4)], [(F32, (5, 2, 3, 2, 4))],

@@ -183,6 +183,12 @@ def test_prroi_pool_of_features_and_boxes() -> None:
     )
 
 
+@pytest.mark.parametrize("rounded", [True, False])
+def test_roi_pool(rounded: bool) -> None:
+    boxes = rois(5)
+    assert torch.autograd.gradcheck(lambda x: polyop.roi_pool(x, boxes, (2, 3), 0.7, rounded), rand(2, 2, 6, 5))
+
+
 @pytest.mark.parametrize("psa_type", ["collect", "distribute"])
 def test_psa_mask(psa_type: str) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.psa_mask(x, psa_type, (3, 5)), rand(2, 15, 3, 4))
@@ -277,6 +283,9 @@ CASES: dict[str, Case] = {
     ),
     "prroi_pool": ({"pooled_height": 2, "pooled_width": 3}, [plain(2, 2, 6, 5), rois(5).float()]),
     "prroi_pool-no-boxes": ({"pooled_height": 2, "pooled_width": 3}, [plain(2, 2, 6, 5), plain(0, 5)]),
+    "roi_pool": (pooled, [plain(2, 2, 6, 5), rois(5).float()]),
+    "roi_pool-not-rounded": ({**pooled, "rounded": False}, [plain(2, 2, 6, 5), rois(5).float()]),
+    "roi_pool-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 5)]),
     "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
     "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
     "flash_deform_attn": (

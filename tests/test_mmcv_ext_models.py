@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from openmmlab import FOLDER, mmcv_ops
+from openmmlab import build, mmdet_models
 from torch import Tensor, nn
 
-CONFIGURATIONS = FOLDER / "mmdet" / ".mim" / "configs"
 SIZE, SMALL = (256, 320), (128, 160)  # to find things in, and to learn from
 
 # What of mmcv.ops each of them needs.
@@ -44,36 +41,8 @@ TRAINED = [
 
 @pytest.fixture(scope="module", autouse=True)
 def _mmdet() -> Iterator[None]:
-    with mmcv_ops(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from mmdet.utils import register_all_modules
-
-        register_all_modules(init_default_scope=True)
+    with mmdet_models():
         yield
-        for name in [n for n in sys.modules if n.split(".")[0] == "mmdet"]:
-            del sys.modules[name]
-
-
-def without_pretrained(part: Any) -> None:
-    """There is nothing to download in a test."""
-    if isinstance(part, dict):
-        if isinstance(part.get("init_cfg"), dict) and part["init_cfg"].get("type") == "Pretrained":
-            del part["init_cfg"]
-        for value in part.values():
-            without_pretrained(value)
-    elif isinstance(part, list | tuple):
-        for value in part:
-            without_pretrained(value)
-
-
-def build(name: str) -> nn.Module:
-    from mmdet.registry import MODELS as REGISTRY
-    from mmengine.config import Config
-
-    torch.manual_seed(0)
-    configuration = Config.fromfile(str(CONFIGURATIONS / name)).model
-    without_pretrained(configuration)
-    return REGISTRY.build(configuration)
 
 
 def sample(size: tuple[int, int]) -> Any:

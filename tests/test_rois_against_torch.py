@@ -1,4 +1,5 @@
-"""RoIAlign of all four kinds against torch's grid_sample at the points that the paper and MMCV name.
+"""RoIAlign of all four kinds against torch's grid_sample at the points that the paper and MMCV name, and RoIPool against
+ONNX Runtime's own MaxRoiPool.
 
 The kernels' own references share a helper; this is the truth beside it.
 """
@@ -134,6 +135,22 @@ def test_roi_align_rotated(seed: int, ratio: int, aligned: bool, clockwise: bool
         got,
         [pooled(planes[int(r[0])], **turned(r[1:], 0.25, aligned, clockwise), bins=BINS, ratio=ratio) for r in rois],
     )
+
+
+@draws
+@given(seeds, st.sampled_from([0.25, 1 / 3, 1.0]))
+def test_roi_pool(seed: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    (x,), rois = tensors(rng, (11, 9)), upright_rois(rng, 12 / scale)
+    rois[0, 3:] = rois[0, 1:3] - 2  # reversed
+    rois[1, 1:] = np.round(rois[1, 1:]) + 0.5 / scale  # halves
+    feeds = {"x": x, "rois": rois}
+    made, places = run("polyop::RoIPool", feeds, ("y", "argmax"), **POOL, spatial_scale=scale)
+    (want,) = run("::MaxRoiPool", feeds, pooled_shape=list(BINS), spatial_scale=scale)
+    np.testing.assert_array_equal(made, want)
+    planes = x[rois[:, 0].astype(int)].reshape(len(rois), 3, -1)
+    chosen = np.take_along_axis(planes, places.reshape(len(rois), 3, -1).clip(0), 2).reshape(made.shape)
+    np.testing.assert_array_equal(np.where(places >= 0, chosen, 0), want)
 
 
 pyramid = st.tuples(seeds, ratios, st.booleans(), st.sampled_from([0.0, 1.5]))

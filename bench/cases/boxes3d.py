@@ -1,10 +1,12 @@
-"""Boxes of space: decoded, compared, suppressed, and the points within them."""
+"""Boxes of space and turned boxes: decoded, compared, suppressed, and the points within them."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 from harness import Case, Contest, megabytes, normal, session, with_torch
+
+from polyop import formulas
 
 
 def boxes_of_space(count: int, extent: float, seed: int = 30) -> np.ndarray:
@@ -136,6 +138,42 @@ def boxes_iou3d() -> Case:
     return Case("boxes_iou3d", "1,000 x 500 boxes seen from above", make)
 
 
+def box_iou_rotated() -> Case:
+    def make(threads: int) -> Contest:
+        a, b = (
+            np.ascontiguousarray(boxes_of_space(n, 70, seed)[:, [0, 1, 3, 4, 6]]) for n, seed in ((2000, 37), (100, 38))
+        )
+        ours = session("polyop::BoxIoURotated", {"a": a, "b": b}, threads)
+        ta, tb = torch.from_numpy(a), torch.from_numpy(b)
+        area_a, area_b = (t[:, 2] * t[:, 3] for t in (ta, tb))
+
+        def formulation() -> torch.Tensor:
+            shared = torch.stack([areas_shared(box, ta) for box in tb], 1)
+            return shared / (area_a[:, None] + area_b - shared)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(a, b) + 2000 * 100 * 4,
+                       tolerance=1e-3)  # fmt: skip
+
+    return Case("box_iou_rotated", "2,000 x 100 boxes", make)
+
+
+def points_in_polygons() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(39)
+        points = rng.uniform(0, 1024, (20000, 2)).astype(np.float32)
+        middle, reach = rng.uniform(0, 1024, (64, 1, 2)), rng.uniform(10, 200, (64, 1, 1))
+        turn = rng.uniform(0, 7, (64, 1)) + np.arange(4) * np.pi / 2
+        polygons = middle + reach * np.stack([np.cos(turn), np.sin(turn)], -1)
+        polygons = polygons.reshape(64, 8).astype(np.float32)
+        ours = session("polyop::PointsInPolygons", {"points": points, "polygons": polygons}, threads)
+        formula = formulas.find("points_in_polygons").formula
+        tensors = torch.from_numpy(points), torch.from_numpy(polygons)
+        return Contest(ours, {"torch formulation": with_torch(lambda: formula(*tensors))},
+                       megabytes(points, polygons) + 20000 * 64 * 4)  # fmt: skip
+
+    return Case("points_in_polygons", "20,000 points, 64 quadrilaterals", make)
+
+
 def inside(points: torch.Tensor, boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether boxes [M, 7] hold points [N, 3], and where along their axes: [M, N], [M, N, 3]."""
     at = points - boxes[:, None, :3]
@@ -208,6 +246,8 @@ CASES = [
     nms3d(70),
     nms3d(200),
     boxes_iou3d(),
+    box_iou_rotated(),
+    points_in_polygons(),
     roipoint_pool3d(),
     roiaware_pool3d(),
 ]

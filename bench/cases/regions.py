@@ -172,6 +172,18 @@ def prroi_pool() -> Case:
     return Case("prroi_pool", "256x50x76, 500 rois, 7x7", make)
 
 
+def roi_pool() -> Case:
+    def make(threads: int) -> Contest:
+        feeds = {"x": normal(0, 1, 256, 50, 76), "rois": rois_of(500, 76, 50, 0.0625)}
+        ours = session("polyop::RoIPool", feeds, threads, outputs=("y", "argmax"),
+                       attributes={"output_height": 7, "output_width": 7, "spatial_scale": 0.0625})  # fmt: skip
+        built_in = session("MaxRoiPool", feeds, threads, attributes={"pooled_shape": [7, 7], "spatial_scale": 0.0625})
+        return Contest(ours, {"ONNX Runtime MaxRoiPool": built_in}, megabytes(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
+                       same=lambda a, b: np.array_equal(a[0], b[0]))  # fmt: skip
+
+    return Case("roi_pool", "256x50x76, 500 rois, 7x7", make)
+
+
 def border_align() -> Case:
     def make(threads: int) -> Contest:
         x = normal(0, 1, 1024, 50, 76)
@@ -203,5 +215,6 @@ CASES = [
     multi_level_roi_align(),
     deform_roi_pool(),
     prroi_pool(),
+    roi_pool(),
     border_align(),
 ]

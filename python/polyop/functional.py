@@ -19,6 +19,7 @@ __all__ = [
     "bev_pool",
     "bev_pool_v2",
     "border_align",
+    "box_iou_rotated",
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
@@ -54,10 +55,12 @@ __all__ = [
     "pillar_scatter",
     "points_in_boxes_all",
     "points_in_boxes_part",
+    "points_in_polygons",
     "prroi_pool",
     "psa_mask",
     "roi_align",
     "roi_align_rotated",
+    "roi_pool",
     "roiaware_pool3d",
     "roipoint_pool3d",
     "rotate",
@@ -242,6 +245,20 @@ def prroi_pool(features: Tensor, rois: Tensor, output_size: int | Sequence[int],
     return _ops.prroi_pool(features, rois, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale)
 
 
+def roi_pool(
+    input: Tensor,
+    boxes: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    rounded: bool = True,
+) -> Tensor:
+    """`torchvision.ops.roi_pool`: input [N, C, H, W], boxes [R, 5] -> [R, C, h, w]; not rounded, `mmcv.ops.roi_pool`."""
+    height, width = _pair(output_size)
+    return _ops.roi_pool(
+        input, boxes, output_height=height, output_width=width, spatial_scale=spatial_scale, rounded=int(rounded)
+    )[0]
+
+
 def psa_mask(input: Tensor, psa_type: str, mask_size: int | Sequence[int]) -> Tensor:
     """`mmcv.ops.PSAMask`: masks [N, mh * mw, H, W] -> [N, H * W, H, W]; psa_type "collect" or "distribute"."""
     return _ops.psa_mask(input, psa_type=psa_type, mask_size=_pair(mask_size))
@@ -385,6 +402,25 @@ def nms3d(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 def nms3d_normal(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """`mmcv.ops.nms3d_normal`: `nms3d` of boxes whose headings are not looked at."""
     return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold, normal=1)
+
+
+def box_iou_rotated(
+    boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned: bool = False, clockwise: bool = True
+) -> Tensor:
+    """`mmcv.ops.box_iou_rotated`: boxes (cx, cy, w, h, angle) [M, 5] and [N, 5] -> [M, N]; aligned, pair by pair -> [N].
+
+    Mode "iou" divides by the area of both together, "iof" by the first's; angles grow clockwise, or the other way.
+    """
+    if not clockwise:
+        boxes_a, boxes_b = (torch.cat([boxes[:, :4], -boxes[:, 4:]], 1) for boxes in (boxes_a, boxes_b))
+    if not aligned:
+        return _ops.box_iou_rotated(boxes_a, boxes_b, mode=mode)
+    return _ops.box_iou_rotated(boxes_a[:, None], boxes_b[:, None], mode=mode).flatten()
+
+
+def points_in_polygons(points: Tensor, polygons: Tensor) -> Tensor:
+    """1 where a polygon (x1, y1, x2, y2, ...) of [M, 2 * corners] holds a point [N, 2], else 0 -> int32 [N, M]."""
+    return _ops.points_in_polygons(points, polygons)
 
 
 def boxes_iou3d(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:

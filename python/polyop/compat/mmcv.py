@@ -27,6 +27,7 @@ from polyop.compat.mmcv_ext import install, status
 from polyop.functional import (
     ball_query,
     border_align,
+    box_iou_rotated,
     boxes_iou3d,
     boxes_overlap_bev,
     carafe,
@@ -75,6 +76,7 @@ __all__ = [
     "RoIAlignRotated",
     "RoIAwarePool3d",
     "RoIPointPool3d",
+    "RoIPool",
     "SparseConv2d",
     "SparseConv3d",
     "SparseConvTensor",
@@ -90,6 +92,7 @@ __all__ = [
     "ball_query",
     "batched_nms",
     "border_align",
+    "box_iou_rotated",
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
@@ -114,9 +117,11 @@ __all__ = [
     "nms_rotated",
     "points_in_boxes_all",
     "points_in_boxes_part",
+    "points_in_polygons",
     "prroi_pool",
     "roi_align",
     "roi_align_rotated",
+    "roi_pool",
     "rotated_feature_align",
     "soft_nms",
     "status",
@@ -156,6 +161,22 @@ class RoIAlign(modules.RoIAlign):
     ) -> None:
         super().__init__(output_size, spatial_scale, sampling_ratio, aligned, pool_mode)
         self.use_torchvision = use_torchvision
+
+
+def roi_pool(input: Tensor, rois: Tensor, output_size: int | Sequence[int], spatial_scale: float = 1.0) -> Tensor:
+    """The largest pixel of each bin: rois [R, 5] -> [R, C, h, w]. Unlike torchvision's, corners are not rounded."""
+    return functional.roi_pool(input, rois, output_size, spatial_scale, rounded=False)
+
+
+class RoIPool(nn.Module):
+    """`roi_pool` as a layer."""
+
+    def __init__(self, output_size: int | Sequence[int], spatial_scale: float = 1.0) -> None:
+        super().__init__()
+        self.output_size, self.spatial_scale = output_size, spatial_scale
+
+    def forward(self, input: Tensor, rois: Tensor) -> Tensor:
+        return roi_pool(input, rois, self.output_size, self.spatial_scale)
 
 
 # Arguments that matter to MMCV's kernels and configurations alone: taken, and without effect.
@@ -325,6 +346,11 @@ def _arrays_too(function):
         return tuple(r.numpy() for r in results)
 
     return wrapped
+
+
+def points_in_polygons(points: Tensor, polygons: Tensor) -> Tensor:
+    """1.0 where a quadrilateral [M, 8] holds a point [N, 2], else 0.0 -> [N, M]."""
+    return functional.points_in_polygons(points, polygons).float()
 
 
 @_arrays_too

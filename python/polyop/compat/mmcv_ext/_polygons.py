@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Polygons", "area", "convex_hull", "intersection", "quadrilaterals", "turned_boxes"]
+__all__ = ["Polygons", "area", "convex_hull", "intersection", "quadrilaterals"]
 
 
 class Polygons(NamedTuple):
@@ -32,15 +32,6 @@ def quadrilaterals(points: Tensor) -> Polygons:
     backwards = (_cross(start, end).sum(-1) < 0)[..., None, None]
     there = torch.ones(start.shape[:-1], dtype=torch.bool, device=points.device)
     return Polygons(torch.where(backwards, end, start), torch.where(backwards, start, end), there)
-
-
-def turned_boxes(boxes: Tensor) -> Polygons:
-    """Of boxes [..., 5] (cx, cy, w, h, angle in radians)."""
-    center, half, angle = boxes[..., None, :2], boxes[..., 2:4] / 2, boxes[..., 4]
-    across = torch.stack([angle.cos(), angle.sin()], -1) * half[..., :1]
-    down = torch.stack([-angle.sin(), angle.cos()], -1) * half[..., 1:]
-    corners = torch.stack([-across - down, across - down, across + down, down - across], -2)
-    return quadrilaterals((center + corners).flatten(-2))
 
 
 def convex_hull(points: Tensor, most: int) -> Polygons:

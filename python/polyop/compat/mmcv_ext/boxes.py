@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from polyop import functional
 from polyop.compat.mmcv_ext import _polygons
 from polyop.compat.mmcv_ext._registry import provides
 
@@ -168,9 +169,9 @@ def _overlaps(
     return _shares(polygons(a.double()), polygons(b.double()), aligned, over_first).to(a.dtype)
 
 
-@provides()
+@provides("box_iou_rotated")
 def box_iou_rotated(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
-    made = _overlaps(_polygons.turned_boxes, boxes1, boxes2, aligned, mode_flag == 1)
+    made = functional.box_iou_rotated(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
     ious.view(-1).copy_(made.flatten())
 
 
@@ -227,18 +228,10 @@ def min_area_polygons(pointsets: Tensor, polygons: Tensor) -> None:
     polygons.copy_(torch.cat([v for corner in made for v in corner], 1))
 
 
-@provides()
+@provides("points_in_polygons")
 def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor) -> None:
-    """1 where a point [N, 2] lies in a quadrilateral [M, 8], 0 on its border, by the number of sides to its right."""
-    corners = polygons.unflatten(-1, (4, 2))
-    x, y = points[:, None, None, 0], points[:, None, None, 1]
-    (ax, ay), (bx, by) = ((c[None, ..., 0], c[None, ..., 1]) for c in (corners, corners.roll(1, 1)))
-    crosses = ((ay < y) & (by >= y)) | ((ay >= y) & (by < y))
-    at = ax + (y - ay) * (bx - ax) / torch.where(by == ay, 1, by - ay)
-    on_border = ((ax == x) & (ay == y)) | ((bx == x) & (by == y)) | (crosses & (at == x))
-    # A side on whose border the point lies ends the count, as in MMCV: those behind it are not looked at.
-    counted = crosses & (at > x) & (on_border.cumsum(-1) == 0)
-    output.copy_(counted.sum(-1) % 2)
+    """1 where a point [N, 2] lies in a quadrilateral [M, 8], 0 outside and on its border."""
+    output.copy_(_ops.points_in_polygons(points, polygons))
 
 
 @provides()

@@ -95,7 +95,7 @@ def roi_align_backward(
     grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an average: the features do not matter
 
 
-@provides()
+@provides("roi_pool")
 def roi_pool_forward(
     input: Tensor,
     rois: Tensor,
@@ -106,33 +106,11 @@ def roi_pool_forward(
     spatial_scale: float,
 ) -> None:
     """Boxes hold their last pixel; argmax is -1 where a bin is empty, whose output is 0."""
-    size = input.shape[2:]
-    output.zero_()
-    argmax.fill_(-1)
-    scaled = (rois[:, 1:] + rois.new_tensor([0, 0, 1, 1])) * spatial_scale
-    for n, (picture, box) in enumerate(zip(rois[:, 0].tolist(), scaled, strict=True)):
-        extent = box[2:] - box[:2]
-        if not bool((extent > 0).all()):
-            continue
-        places, masks = [], []
-        for first, length, bins, most in zip(
-            box[:2].flip(0), extent.flip(0), (pooled_height, pooled_width), size, strict=True
-        ):
-            number = torch.arange(bins, device=box.device).to(box)
-            start = torch.floor(number * (length / bins) + first).clamp(0, most).long()
-            end = torch.ceil((number + 1) * (length / bins) + first).clamp(0, most).long()
-            place = start[:, None] + torch.arange(int((end - start).max().clamp(min=1)), device=box.device)
-            masks.append(place < end[:, None])
-            places.append(place.clamp(max=most - 1))
-        pixels = places[0][:, None, :, None] * size[1] + places[1][None, :, None, :]
-        inside = (masks[0][:, None, :, None] & masks[1][None, :, None, :]).flatten(2)
-        pixels = pixels.flatten(2)
-        values = input[int(picture)].flatten(1)[:, pixels].masked_fill(~inside, -torch.inf)
-        most_, at = values.max(-1)
-        filled = inside.any(-1)
-        output[n] = torch.where(filled, most_, 0)
-        chosen = pixels.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
-        argmax[n] = torch.where(filled, chosen, -1).to(argmax.dtype)
+    made, places = _ops.roi_pool(
+        input, rois, output_height=pooled_height, output_width=pooled_width, spatial_scale=spatial_scale, rounded=0
+    )
+    output.copy_(made)
+    argmax.copy_(places)
 
 
 @provides()

@@ -1,0 +1,38 @@
+#include "families/boxes/box_pairs_cuda.h"
+#include "families/boxes/rotated_boxes.h"
+#include "ops/box_iou_rotated/box_iou_rotated.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status Measure(const BoxIouRotated& op, const CudaContext& cuda, int64_t batches, int64_t rows, int64_t columns,
+               const T* boxes_a, const T* boxes_b, T* overlap) {
+  return MeasurePairsCuda<RotatedBox>(
+      cuda, batches, rows, columns, [=] POLYOP_HD(int64_t i) { return BoxIouRotated::BoxOf(boxes_a + 5 * i); },
+      [=] POLYOP_HD(int64_t i) { return BoxIouRotated::BoxOf(boxes_b + 5 * i); },
+      [=] POLYOP_HD(const RotatedBox& a, const RotatedBox& b) { return op.Measure(a, b); }, overlap);
+}
+
+template <class T>
+Status BoxIouRotatedCuda(const BoxIouRotated& op, const CudaContext& cuda, Tensor<const T, 2> boxes_a,
+                         Tensor<const T, 2> boxes_b, Tensor<T, 2> overlap) {
+  return Measure(op, cuda, 1, boxes_a.dim(0), boxes_b.dim(0), boxes_a.data(), boxes_b.data(), overlap.data());
+}
+
+template <class T>
+Status BoxIouRotatedOfBatchesCuda(const BoxIouRotated& op, const CudaContext& cuda, Tensor<const T, 3> boxes_a,
+                                  Tensor<const T, 3> boxes_b, Tensor<T, 3> overlap) {
+  return Measure(op, cuda, boxes_a.dim(0), boxes_a.dim(1), boxes_b.dim(1), boxes_a.data(), boxes_b.data(),
+                 overlap.data());
+}
+
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedF32, BoxIouRotatedCuda<float>);
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedF16, BoxIouRotatedCuda<Half>);
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedBF16, BoxIouRotatedCuda<BFloat16>);
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF32, BoxIouRotatedOfBatchesCuda<float>);
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF16, BoxIouRotatedOfBatchesCuda<Half>);
+POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesBF16, BoxIouRotatedOfBatchesCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,82 @@
+"""Pillar detectors of mmdet3d 1.4 as ONNX files, without MMDeploy.
+
+from polyop.compat.mmdet3d import PillarNetwork, export
+
+export(PillarNetwork(model), (voxels, num_points, coors), "pillars.onnx")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from polyop.compat.mmdet import tensors
+from polyop.exporting import Exported
+from polyop.exporting import export as export_checked
+
+__all__ = ["PillarNetwork", "encode", "export"]
+
+_NAMES = ["voxels", "num_points", "coors"]
+_PARTS = ("voxel_encoder", "middle_encoder", "backbone", "neck", "bbox_head")
+
+
+class PillarNetwork(nn.Module):
+    """What PointPillars or CenterPoint compute of one cloud's pillars before boxes are decoded, in a flat tuple.
+
+    voxels [V, points, features], num_points [V] and coors [V, 4] (0, z, y, x) are what mmdet3d's data preprocessor
+    makes, or polyop's HardVoxelize with a column of zeros before its coors.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.training = model.training
+        prefix = "pts_" if getattr(model, "pts_voxel_encoder", None) is not None else ""
+        self.parts = nn.ModuleDict({name: getattr(model, prefix + name) for name in _PARTS})
+        for part, wanted in (("voxel_encoder", "PillarFeatureNet"), ("middle_encoder", "PointPillarsScatter")):
+            if (given := type(self.parts[part]).__name__) != wanted:
+                raise NotImplementedError(f"the model's {part} is a {given}, wanted a {wanted}")
+
+    def forward(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> tuple[Tensor, ...]:
+        made = encode(self.parts["voxel_encoder"], voxels, num_points, coors)
+        made = self.parts["middle_encoder"](made, coors, batch_size=1)
+        for name in ("backbone", "neck", "bbox_head"):
+            made = self.parts[name](made)
+        return tuple(tensors(made))
+
+
+def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
+    """PillarFeatureNet's forward(). That one writes into its input, which a trace does not tell, and which is kept as
+    "legacy" for the weights that were trained so: points are replaced by their places in the pillar."""
+    points = voxels[..., :3]
+    columns = [voxels]
+    if encoder._with_cluster_center:
+        columns.append(points - points.sum(1, keepdim=True) / num_points.to(voxels).view(-1, 1, 1))
+    if encoder._with_voxel_center:
+        size = voxels.new_tensor([encoder.vx, encoder.vy, encoder.vz])
+        offset = voxels.new_tensor([encoder.x_offset, encoder.y_offset, encoder.z_offset])
+        place = points - (coors[:, [3, 2, 1]].to(voxels) * size + offset)[:, None]
+        columns.append(place)
+        if encoder.legacy:
+            points = place
+            columns[0] = torch.cat([place, voxels[..., 3:]], -1)
+    if encoder._with_distance:
+        columns.append(points.norm(dim=2, keepdim=True))
+    there = torch.arange(voxels.shape[1], device=voxels.device) < num_points[:, None]
+    made = torch.cat(columns, -1) * there[..., None].to(voxels)
+    for layer in encoder.pfn_layers:
+        made = layer(made, num_points)
+    return made.squeeze(1)
+
+
+def export(network: PillarNetwork, pillars: Sequence[Tensor], path: str | Path, **given: Any) -> Exported:
+    """`polyop.export` of a network, whose file takes any number of pillars. `given` are its arguments."""
+    options = {
+        "exporter": "torchscript", "opset_version": 17, "input_names": _NAMES,
+        "dynamic": {name: {0: "pillars"} for name in _NAMES},
+    }  # fmt: skip
+    with torch.no_grad():
+        return export_checked(network, pillars, path, **{**options, **given})

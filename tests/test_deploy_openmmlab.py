@@ -1,0 +1,166 @@
+"""mmdet's and mmdet3d's models as ONNX files, on other inputs than those that were traced; and the page that shows how."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+import torch
+from openmmlab import FOLDER, build, mmdet_models
+from torch import Tensor, nn
+
+import polyop
+from polyop.compat.mmdet import Detector, Network, export
+
+ROOT = Path(__file__).resolve().parent.parent
+SMALL, LARGER = (128, 160), (256, 320)
+FEW = {"model.num_queries": 30}  # of hundreds, some would have scores so alike that rounding orders them
+
+
+class Case(NamedTuple):
+    kind: type[Network]
+    nodes: list[str]  # of polyop's that the file has
+    size: tuple[int, int] = SMALL
+    changes: dict[str, Any] | None = None
+    number: int = 3  # of pictures; in an empty one all places have the same score
+
+
+# Whole detectors where random weights decide what is found first, else networks: what they compute is not ordered.
+MODELS = {
+    "faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py": Case(Detector, ["MMCVMultiLevelRoiAlign", "NonMaxSuppression"]),
+    "dcnv2/faster-rcnn_r50-mdconv-c3-c5_fpn_1x_coco.py": Case(Detector, ["MMCVModulatedDeformConv2d"]),
+    "retinanet/retinanet_r50_fpn_1x_coco.py": Case(Detector, ["NonMaxSuppression"], number=2),
+    "reppoints/reppoints-moment_r50_fpn_1x_coco.py": Case(Network, ["MMCVDeformConv2d"]),
+    "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py": Case(Network, ["MMCVMultiScaleDeformableAttention"]),
+    "dino/dino-4scale_r50_8xb2-12e_coco.py": Case(Network, ["MMCVMultiScaleDeformableAttention"], LARGER, FEW),
+    "mask2former/mask2former_r50_8xb2-lsj-50e_coco.py": Case(Network, ["MMCVMultiScaleDeformableAttention"]),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _mmdet() -> Iterator[None]:
+    with mmdet_models():
+        yield
+
+
+def decided(name: str, changes: dict[str, Any] | None) -> nn.Module:
+    """Random weights that tell classes apart."""
+    model = build(name, changes).eval()
+    for parameter, weights in model.named_parameters():
+        if parameter.endswith(("fc_cls.weight", "cls_branches.6.weight")):
+            weights.data *= 20
+    return model
+
+
+def pictures(size: tuple[int, int]) -> Iterator[Tensor]:
+    """To be traced, of more contrast, and an empty one."""
+    torch.manual_seed(1)
+    yield torch.rand(1, 3, *size)
+    yield torch.rand(1, 3, *size) * 2 - 1
+    yield torch.zeros(1, 3, *size)
+
+
+def session_of(path: Path) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def agree(session: ort.InferenceSession, network: nn.Module, **inputs: Tensor) -> tuple[Tensor, ...]:
+    """What the network computes, which the file does, too."""
+    with torch.no_grad():
+        want = network(*inputs.values())
+    for got, wanted in zip(session.run(None, {n: t.numpy() for n, t in inputs.items()}), want, strict=True):
+        np.testing.assert_allclose(got, wanted.numpy(), rtol=1e-3, atol=1e-3)
+    return want
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_computes_what_the_model_does(name: str, tmp_path: Path) -> None:
+    case = MODELS[name]
+    network = case.kind(decided(name, case.changes), case.size)
+    made = export(network, next(pictures(case.size)), tmp_path / "model.onnx", verbose=False)
+    assert {n.split("::")[1] for n in made.nodes if "::" in n} >= set(case.nodes)
+    session = session_of(tmp_path / "model.onnx")
+    counts = [len(agree(session, network, images=picture)[0]) for picture in islice(pictures(case.size), case.number)]
+    assert max(counts) > 0
+
+
+def pillars(count: int, cells: int, points: int, features: int) -> dict[str, Tensor]:
+    chosen = torch.randperm(cells * cells)[:count]
+    zero = torch.zeros_like(chosen)
+    return {
+        "voxels": torch.rand(count, points, features) * 4,
+        "num_points": torch.randint(1, points + 1, (count,), dtype=torch.int32),
+        "coors": torch.stack([zero, zero, chosen // cells, chosen % cells], 1).int(),
+    }
+
+
+PILLARS = {
+    "pointpillars/pointpillars_hv_secfpn_8xb6-160e_kitti-3d-3class.py": (32, 4, "middle_encoder"),
+    "centerpoint/centerpoint_pillar02_second_secfpn_8xb4-cyclic-20e_nus-3d.py": (20, 5, "pts_middle_encoder"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PILLARS)
+def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
+    import mmdet3d.models
+    from mmdet3d.registry import MODELS as OF_SPACE
+    from mmengine.config import Config
+    from mmengine.registry import DefaultScope, init_default_scope
+
+    from polyop.compat import mmdet3d as deploy
+
+    points, features, encoder = PILLARS[name]
+    configuration = Config.fromfile(str(Path(mmdet3d.__file__).parent / ".mim" / "configs" / name))
+    configuration.merge_from_dict({f"model.{encoder}.output_shape": [64, 64]})
+    torch.manual_seed(0)
+    before = DefaultScope.get_current_instance().scope_name
+    init_default_scope("mmdet3d")
+    try:
+        network = deploy.PillarNetwork(OF_SPACE.build(configuration.model).eval())
+    finally:
+        init_default_scope(before)
+    traced = pillars(200, 64, points, features)
+    deploy.export(network, list(traced.values()), tmp_path / "pillars.onnx", verbose=False)
+    session = session_of(tmp_path / "pillars.onnx")
+    for count in (333, 2):
+        cloud = pillars(count, 64, points, features)
+        agree(session, network, **cloud)
+        with torch.no_grad():
+            encoder = network.parts["voxel_encoder"]
+            made = deploy.encode(encoder, **cloud)
+            torch.testing.assert_close(made, encoder(cloud["voxels"].clone(), cloud["num_points"], cloud["coors"]))
+
+
+def test_nothing_found_is_nothing_traced(tmp_path: Path) -> None:
+    model = build("retinanet/retinanet_r50_fpn_1x_coco.py").eval()
+    model.bbox_head.test_cfg.score_thr = 1.0
+    with pytest.raises(polyop.ExportError, match="finds nothing in this picture"):
+        export(Detector(model, SMALL), torch.rand(1, 3, *SMALL), tmp_path / "model.onnx")
+
+
+@pytest.mark.slow
+def test_what_the_page_says_is_carried_out(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "deploy-openmmlab.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    commands = [line for block in re.findall(r"```\n(polyop .*?)```", page, re.DOTALL) for line in block.splitlines()]
+    assert len(programs) == 2
+    assert len(commands) >= 3
+    start = f"import sys; sys.path.append({str(FOLDER)!r})\n"
+    for program in programs:
+        subprocess.run([sys.executable, "-c", start + program], cwd=tmp_path, check=True, timeout=600)
+    for command in commands:
+        if "tensorrt" not in command:  # that one: test_tensorrt.py
+            subprocess.run(["polyop", *command.split()[1:]], cwd=tmp_path, check=True, timeout=600)

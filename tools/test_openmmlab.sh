@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# test_openmmlab.sh [pytest options…]   OpenMMLab's packages, unpacked beside .venv, with polyop in the place of MMCV's
+# compiled module: its functions, mmdet's models found with, trained and exported.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+tools/setup.sh
+tools/build.sh release
+PATH="$VENV/bin:$PATH"
+step "Testing OpenMMLab's packages" python -m pytest tests/test_mmcv_ext*.py tests/test_deploy_openmmlab.py "$@"
