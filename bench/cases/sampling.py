@@ -93,6 +93,23 @@ def bicubic_interpolate() -> Case:
     return Case("bicubic_interpolate", "x2 of 3x360x640, align_corners", make)
 
 
+def cubic_resize() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 1, 3, 360, 640)
+        rule = {"coordinate_transformation_mode": "align_corners", "cubic_coeff_a": -0.75}
+        feeds = {"input": x, "sizes": np.array([720, 1280])}
+        ours = session("polyop::CubicResize", feeds, threads, attributes=rule)
+        feeds = {"x": x, "roi": None, "scales": None, "sizes": np.array([1, 3, 720, 1280])}
+        built_in = session("Resize", feeds, threads, opset=18, attributes={"mode": "cubic", **rule})
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: F.interpolate(tx, size=(720, 1280), mode="bicubic", align_corners=True))
+        return Contest(
+            ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 5 * megabytes(x), tolerance=1e-3
+        )
+
+    return Case("cubic_resize", "3x360x640 to 720x1280, align_corners", make)
+
+
 def rotate() -> Case:
     """BEVFormer: the view of the frame before, turned by the car's own turn."""
 
@@ -122,4 +139,5 @@ CASES = [
     resize(3, 360, 640),
     resize(3, 1080, 1920),
     bicubic_interpolate(),
+    cubic_resize(),
 ]

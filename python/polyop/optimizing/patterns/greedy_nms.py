@@ -104,9 +104,11 @@ def _match(scope: Scope, found: _Loop) -> Match | None:
 def _listed(scope: Scope, joined: ir.Node) -> _Loop | None:
     """joined: what makes one tensor of the list of kept indices."""
     loop = made_by(joined.inputs[0], "Loop")
-    if loop is None or not _has_no_limit(scope, loop):
+    if loop is None:
         return None
     body, k = loop.attributes["body"].value, list(loop.outputs).index(joined.inputs[0])
+    if k + 2 >= len(loop.inputs):
+        return None
     grown = made_by(body.outputs[k + 1], "SequenceInsert")
     if (
         grown is None
@@ -121,19 +123,20 @@ def _listed(scope: Scope, joined: ir.Node) -> _Loop | None:
     shape = scope.shape(order)
     if shape is None or len(shape) != 1 or shape[0] == 0 or len(scope.shape(joined.outputs[0]) or ()) != 1:
         return None
+    if not _ends_with_the_boxes(scope, loop, shape[0]):
+        return None
     return _Loop(loop, joined.outputs[0], shape[0], order, scalar(taken.inputs[1]) == -1)
 
 
-def _has_no_limit(scope: Scope, loop: ir.Node) -> bool:
-    """Whether it ends only where no box is left. Where sizes cannot change, a comparison shows it."""
-    if scope.sizes_are_fixed:
-        return True
+def _ends_with_the_boxes(scope: Scope, loop: ir.Node, count: int) -> bool:
+    """Whether it goes on until no box is left: a limit would not show where fewer boxes are kept."""
     trips = loop.inputs[0]
-    if trips is not None and scalar(trips) != 2**63 - 1:
+    if trips is not None and scalar(trips) != 2**63 - 1 and not _is_length(scope, trips, count):
         return False
-    inner = [n for n in _with_inner([loop]) if is_standard(n, *_TURNED)]
-    integers = [a for n in inner for v in n.inputs if (a := constant(v)) is not None and a.dtype.kind == "i"]
-    return all(a.size == 1 and a.item() in (0, 1) for a in integers)
+    compared = [v for n in _with_inner([loop]) if is_standard(n, *_TURNED) for v in n.inputs]
+    integers = [a for v in compared if (a := constant(v)) is not None and a.dtype.kind == "i"]
+    lengths = {count} if scope.sizes_are_fixed else set()
+    return all(a.size == 1 and a.item() in {0, 1} | lengths for a in integers)
 
 
 def _masked(scope: Scope, loop: ir.Node) -> _Loop | None:
@@ -145,7 +148,7 @@ def _masked(scope: Scope, loop: ir.Node) -> _Loop | None:
         return None
     if not scope.sizes_are_fixed and not _is_length(scope, loop.inputs[0], shape[0]):
         return None
-    return _Loop(loop, read[0], shape[0])
+    return _Loop(loop, read[0], shape[0]) if _ends_with_the_boxes(scope, loop, shape[0]) else None
 
 
 def _is_all_true(mask: ir.Value | None) -> bool:
@@ -166,7 +169,7 @@ def _is_length(scope: Scope, trips: ir.Value | None, count: int) -> bool:
     number = scope.numbers(trips)
     if number is None or number.size != 1 or number.item() != count:
         return False
-    return is_standard(trail(_number_itself(trips))[-1].producer(), "Shape", "Size")
+    return scope.sizes_are_fixed or is_standard(trail(_number_itself(trips))[-1].producer(), "Shape", "Size")
 
 
 def _number_itself(value: ir.Value) -> ir.Value:
@@ -275,7 +278,7 @@ def _mask(b: Builder, boxes: ir.Value, kept: ir.Value) -> ir.Value:
 
 def _drawn(rng: np.random.Generator, count: int) -> np.ndarray:
     """Boxes of which many overlap, some the same as others, some without an area, some reversed."""
-    corner = rng.uniform(0, 30, (count, 2))
+    corner = rng.uniform(0, 4 * count**0.5, (count, 2))
     sides = rng.uniform(2, 20, (count, 2))
     sides = np.where(rng.random((count, 1)) < 0.1, sides * rng.choice([0.0, -1.0], (count, 2)), sides)
     boxes = np.concatenate([corner, corner + sides], 1)
