@@ -1,6 +1,6 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-all test-openmmlab bench gpu fuzz lint format docs wheel wheels test-aarch64 clean
+.PHONY: help setup build demo quick test test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels deb test-aarch64 clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -48,11 +48,17 @@ format: ## format C++ and Python
 docs: ## write the tables of operators from their definitions
 	@tools/docs.sh
 
+site: ## the documentation as a site, into build/site
+	@tools/site.sh
+
 wheel: ## build a wheel for this machine into dist/
 	@tools/wheel.sh
 
 wheels: ## portable wheels for x86-64 and aarch64 into dist/, by zig: glibc 2.28 and newer
 	@tools/wheels.sh
+
+deb: ## a Debian package for systems like this one into dist/: program, library, SDK
+	@tools/deb.sh
 
 test-aarch64: ## C++ tests, ONNX Runtime and the program for aarch64, run by qemu
 	@tools/test_aarch64.sh

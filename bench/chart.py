@@ -1,4 +1,4 @@
-"""The chart of a benchmark: how many times as long the best rival takes."""
+"""The charts of benchmarks: how many times as long the best rival takes, and how time grows with size."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 if TYPE_CHECKING:
+    from growth import Growth
     from harness import Row
 
 COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
@@ -52,4 +53,39 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="upper right", frameon=False)
     figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+GROWTHS_A_FIELD = 9
+
+
+def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> None:
+    """Milliseconds over elements, both on logarithmic axes; some operators a field, with lines that rise as n and n^2."""
+    groups = [rows[i : i + GROWTHS_A_FIELD] for i in range(0, len(rows), GROWTHS_A_FIELD)]
+    across = min(3, len(groups))
+    down = -(-len(groups) // across)
+    figure, fields = plt.subplots(
+        down, across, figsize=(6 * across, 5 * down), layout="constrained", sharex=True, sharey=True, squeeze=False
+    )
+    colours = plt.get_cmap("tab10").colors
+    for axes, group in zip(fields.flat, groups, strict=False):
+        for row, colour in zip(group, colours, strict=False):
+            power = row.exponent("milliseconds")
+            label = f"{row.operator}, {row.what}" + (f": n^{power:.2f}" if power is not None else "")
+            sizes = [point.elements for point in row.points]
+            times = [point.milliseconds for point in row.points]
+            axes.plot(sizes, times, marker="o", markersize=3, color=colour, label=label)
+        for power in (1, 2):
+            axes.plot([1e4, 1e8], [0.1, 0.1 * 1e4**power], color="#aaa", linewidth=1, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(1e-3, 1e4)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(fontsize=6.5, loc="upper left", frameon=False)
+    for axes in list(fields.flat)[len(groups) :]:
+        axes.set_visible(False)
+    figure.supxlabel("elements that go in and come out; dotted: in proportion to n, and to its square")
+    figure.supylabel("milliseconds a call")
+    figure.suptitle(f"polyop {about['polyop']} on {about['processor']}, one thread", fontsize=11)
+    figure.savefig(path)
     plt.close(figure)

@@ -186,9 +186,39 @@ def enliven(example: Example) -> None:
     example.module.eval()
 
 
+# What the dynamo exporter lacks.
+
+
 def _all_true(x: object) -> object:
-    """What the dynamo exporter lacks for torch's own checks."""
+    """torch's own checks."""
     return op.Cast(op.ReduceMin(op.Cast(x, to=6), keepdims=0), to=9)
+
+
+def _so_far(x: object, filler: int) -> object:
+    """Rows of a matrix of integers as [N, L, L]: up to each place, and the filler behind it."""
+    length = op.Shape(x, start=1)
+    before = op.Trilu(op.Expand(op.Constant(value_int=1), op.Concat(length, length, axis=0)), upper=0)
+    return op.Where(op.Cast(before, to=9), op.Unsqueeze(x, op.Constant(value_ints=[1])), op.Constant(value_int=filler))
+
+
+def _cummax(x: object, dim: int) -> tuple[object, object]:
+    """As Grounding DINO looks for the special tokens before each token."""
+    seen = _so_far(x, -(2**62))
+    largest = op.ReduceMax(seen, op.Constant(value_ints=[2]), keepdims=0)
+    return largest, op.ArgMax(seen, axis=2, keepdims=0, select_last_index=1)
+
+
+def _cummin(x: object, dim: int) -> tuple[object, object]:
+    seen = _so_far(x, 2**62)
+    least = op.ReduceMin(seen, op.Constant(value_ints=[2]), keepdims=0)
+    return least, op.ArgMin(seen, axis=2, keepdims=0, select_last_index=1)
+
+
+_TRANSLATIONS = {
+    torch.ops.aten._is_all_true.default: _all_true,
+    torch.ops.aten.cummax.default: _cummax,
+    torch.ops.aten.cummin.default: _cummin,
+}
 
 
 def export(name: str, path: Path, exporter: str = "dynamo", full: bool = False, seed: int = 0) -> Example:
@@ -200,7 +230,7 @@ def export(name: str, path: Path, exporter: str = "dynamo", full: bool = False, 
         example = MODELS[name](full)
         example.module.eval()
         enliven(example)
-        more = {"custom_translation_table": {torch.ops.aten._is_all_true.default: _all_true}}
+        more = {"custom_translation_table": _TRANSLATIONS}
         torch.onnx.export(
             example.module, tuple(example.inputs.values()), str(path), input_names=list(example.inputs),
             output_names=example.outputs, dynamo=exporter == "dynamo", opset_version=example.opset, verbose=False,

@@ -57,6 +57,28 @@ struct BenchOptions {
 };
 int Bench(const BenchOptions& options);
 
+struct BatchOptions {
+  std::string model, output, format = "npz";
+  InputOptions input;
+  SessionOptions session;
+  std::vector<std::string> outputs;
+  int batch = 0;  // 0: chosen
+  bool strict = false, json = false;
+  bool ray = false;
+  std::string address;              // of the cluster; "": one of this machine alone
+  int workers = 0, processors = 1;  // 0: as many as there is room for; processors of one
+  double gpus = 0;                  // of a worker
+};
+int Batch(const BatchOptions& options);
+
+struct TritonOptions {
+  std::string model, repository, name, backend = "onnxruntime", at;
+  std::vector<std::string> sets, libraries;
+  int largest_batch = 8, delay = 1000, instances = 1, threads = 0;
+  bool gpu = false, json = false;
+};
+int Triton(const TritonOptions& options);
+
 struct ConvertOptions {
   std::string model, engine;         // `engine`: where the result goes
   std::string runtime = "tensorrt";  // or "openvino"

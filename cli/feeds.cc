@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <tuple>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
@@ -54,6 +55,19 @@ double Number(const std::string& text, const std::string& option) {
   throw Failure(kUsage, option + ": '" + text + "' is not a number");
 }
 
+}  // namespace
+
+std::pair<double, double> ParseRange(const std::string& text) {
+  std::vector<double> ends;
+  for (const std::string& end : SplitAt(',', text)) ends.push_back(Number(end, "--range"));
+  if (ends.size() != 2 || ends[0] == ends[1] || !std::isfinite(ends[0]) || !std::isfinite(ends[1])) {
+    throw Failure(kUsage, "--range " + text + ": wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
+  }
+  return {ends[0], ends[1]};
+}
+
+namespace {
+
 void ApplyText(const std::string& layout, const std::string& range, const std::string& color, ImageFormat* format) {
   if (!layout.empty()) format->layout = layout == "NHWC" ? ImageFormat::Layout::kNhwc : ImageFormat::Layout::kNchw;
   if (!color.empty()) {
@@ -61,15 +75,7 @@ void ApplyText(const std::string& layout, const std::string& range, const std::s
                     : color == "GRAY" ? ImageFormat::Color::kGray
                                       : ImageFormat::Color::kRgb;
   }
-  if (!range.empty()) {
-    std::vector<double> ends;
-    for (const std::string& end : SplitAt(',', range)) ends.push_back(Number(end, "--range"));
-    if (ends.size() != 2 || ends[0] == ends[1] || !std::isfinite(ends[0]) || !std::isfinite(ends[1])) {
-      throw Failure(kUsage, "--range " + range + ": wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
-    }
-    format->low = ends[0];
-    format->high = ends[1];
-  }
+  if (!range.empty()) std::tie(format->low, format->high) = ParseRange(range);
 }
 
 }  // namespace

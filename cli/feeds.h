@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/base/array.h"
@@ -29,6 +30,9 @@ Named SplitNamed(const char* option, const std::string& text);
 
 /// The tensor of that name. Throws Failure that lists what there is; `what` is "input" or "output".
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what);
+
+/// The values of black and white, from "BLACK,WHITE". Throws Failure (kUsage).
+std::pair<double, double> ParseRange(const std::string& text);
 
 bool IsPicture(const std::string& path);
 /// How a tensor holds a picture: by the options, else the model's metadata, else its shape and type.

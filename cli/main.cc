@@ -32,6 +32,8 @@ constexpr const char* kFooter =
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
     "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
     "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
+    "  polyop batch model.onnx -i 'photos/*.jpg' -o out    a folder of files, on all cores or on a cluster\n"
+    "  polyop triton model.onnx -o repository         for Triton Inference Server\n"
     "  polyop optimize model.onnx -o fast.onnx        what polyop does faster becomes its nodes\n"
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
     "  polyop portable old.onnx -o new.onnx           a file that runs where polyop is not, too\n"
@@ -77,6 +79,15 @@ CLI::Validator RealNumber(double least, double most) {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
+void AddPictureOptions(CLI::App& command, InputOptions& options) {
+  command.add_option("--layout", options.layout, "pictures as NCHW or NHWC (default: from the model)")
+      ->check(CLI::IsMember({"NCHW", "NHWC"}));
+  command.add_option("--range", options.range,
+                     "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
+  command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
+      ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
+}
+
 void AddInputOptions(CLI::App& command, InputOptions& options) {
   command
       .add_option("-i,--input", options.inputs,
@@ -87,12 +98,7 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
   command.add_option("--shape", options.shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")
       ->take_all()
       ->expected(1);
-  command.add_option("--layout", options.layout, "pictures as NCHW or NHWC (default: from the model)")
-      ->check(CLI::IsMember({"NCHW", "NHWC"}));
-  command.add_option("--range", options.range,
-                     "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
-  command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
-      ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
+  AddPictureOptions(command, options);
 }
 
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
@@ -210,6 +216,108 @@ void AddBenchCommand(CLI::App& app, Action& action) {
                 "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
                 "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
+}
+
+void AddBatchCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BatchOptions>();
+  CLI::App* batch = app.add_subcommand("batch", "Run a model on many files, on all cores or on a Ray cluster");
+  batch->add_option("model", options->model, "the ONNX file")->required();
+  batch
+      ->add_option(
+          "-i,--input", options->input.inputs,
+          "NAME=PATTERN: files, a folder, or a quoted pattern such as 'photos/**/*.jpg': pictures, .npy, .npz, "
+          ".bin (points), .tar (WebDataset), .parquet; of a second input one file, for all")
+      ->required()
+      ->take_all()
+      ->expected(1);
+  batch->add_option("-o,--output", options->output, "the folder of results, one file for each")->required();
+  batch->add_option("--set", options->input.sets, "NAME=V,V,…: an input from numbers, for all files")
+      ->take_all()
+      ->expected(1);
+  batch->add_option("--keep", options->outputs, "the name of an output that is written (default: all)")
+      ->take_all()
+      ->expected(1);
+  batch->add_option("--format", options->format, "of results: npz (default), or of one output npy, png or jpg")
+      ->check(CLI::IsMember({"npz", "npy", "png", "jpg"}));
+  batch
+      ->add_option("--batch", options->batch,
+                   "the most samples of one run, where the model's first dimension is open (default: 8)")
+      ->transform(WholeNumber(1, 65536));
+  batch
+      ->add_option("--threads", options->session.threads,
+                   "threads of one run; as many runs go at once as there are cores for (default 1)")
+      ->transform(WholeNumber(1, kMaxThreads));
+  batch->add_flag("--strict", options->strict, "end at the first file that fails, instead of leaving it out");
+  AddPictureOptions(*batch, options->input);
+  batch->add_option("--ops", options->session.libraries, "a further library of custom operators")
+      ->take_all()
+      ->expected(1);
+  batch->add_flag("--accelerate", options->session.accelerate,
+                  "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
+  CLI::Option* ray =
+      batch->add_option("--ray", options->address, "run on the Ray cluster of this address; alone: on this machine")
+          ->expected(0, 1)
+          ->type_name("[ADDRESS]");
+  batch->add_option("--workers", options->workers, "processes of the cluster that run the model (default: all cores)")
+      ->needs(ray)
+      ->transform(WholeNumber(1, 65536));
+  batch->add_option("--worker-cpus", options->processors, "cores of a worker (default 1)")
+      ->needs(ray)
+      ->transform(WholeNumber(1, kMaxThreads));
+  batch->add_option("--worker-gpus", options->gpus, "GPUs of a worker (default 0)")
+      ->needs(ray)
+      ->check(RealNumber(0, 64));
+  batch->add_flag("--json", options->json, "a report for machines");
+  batch->footer(
+      "The same command again goes on where it was stopped: what has a newer result is not run again, and no result "
+      "is\n"
+      "half-written. Files that fail are reported; then the exit code is 1. It needs a python3 on the PATH that has\n"
+      "polyop (pip install 'polyop[batch]', for --ray 'polyop[batch,ray]').\n\n"
+      "Examples:\n"
+      "  polyop batch srcnn3.onnx -i 'input=photos/**/*.jpg' -o large --format png --set factor=1,1,2,2\n"
+      "  polyop batch detector.onnx -i sweeps -o found --threads 2\n"
+      "  polyop batch net.onnx -i 'shards/*.tar' -o out --ray 10.0.0.1:6379 --worker-cpus 4");
+  batch->callback([options, ray, &action] {
+    options->ray = ray->count() > 0;
+    action = [options] { return Batch(*options); };
+  });
+}
+
+void AddTritonCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<TritonOptions>();
+  CLI::App* triton = app.add_subcommand("triton", "Write a model repository for Triton Inference Server");
+  triton->add_option("model", options->model, "an ONNX file, or a TensorRT engine of `polyop convert`")->required();
+  triton->add_option("-o,--output", options->repository, "the repository's folder; other models stay in it")
+      ->required();
+  triton->add_option("--name", options->name, "of the model (default: the file's)");
+  triton
+      ->add_option(
+          "--backend", options->backend,
+          "onnxruntime (default), or python: Triton's Python backend with the package polyop; engines: tensorrt")
+      ->check(CLI::IsMember({"onnxruntime", "python"}));
+  triton->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good")
+      ->take_all()
+      ->expected(1);
+  triton->add_option("--ops", options->libraries, "a further library of custom operators")->take_all()->expected(1);
+  triton
+      ->add_option("--max-batch", options->largest_batch,
+                   "the most requests that are run together, where the model's first dimension is open (default 8)")
+      ->transform(WholeNumber(1, 65536));
+  triton->add_option("--delay", options->delay, "microseconds that a request waits for others (default 1000)")
+      ->transform(WholeNumber(0, 10000000));
+  triton->add_option("--instances", options->instances, "how many run at the same time (default 1)")
+      ->transform(WholeNumber(1, 1024));
+  triton->add_option("--threads", options->threads, "threads of one instance (default: all cores)")
+      ->transform(WholeNumber(1, kMaxThreads));
+  triton->add_flag("--gpu", options->gpu, "instances on GPUs, one for each");
+  triton->add_option("--at", options->at, "where the server sees the repository (default: where it lies)");
+  triton->add_flag("--json", options->json, "a report for machines");
+  triton->footer(
+      "It needs a python3 on the PATH that has polyop, onnx and onnxruntime (pip install 'polyop[batch]').\n\n"
+      "Examples:\n"
+      "  polyop triton srcnn.onnx -o repository --max-batch 16 --at /models\n"
+      "  polyop triton srcnn3.onnx -o repository --backend python --set factor=1,1,2,2");
+  triton->callback([options, &action] { action = [options] { return Triton(*options); }; });
 }
 
 void AddOptimizeCommand(CLI::App& app, Action& action) {
@@ -404,6 +512,8 @@ int main(int argc, char** argv) {
   AddInspectCommand(app, action);
   AddVerifyCommand(app, action);
   AddBenchCommand(app, action);
+  AddBatchCommand(app, action);
+  AddTritonCommand(app, action);
   AddOptimizeCommand(app, action);
   AddConvertCommand(app, action);
   AddPortableCommand(app, action);

@@ -19,7 +19,11 @@ function(polyop_build_library name)
     if(TARGET polyop_${runtime}_links) # adapters/<runtime>/CMakeLists.txt found what it needs
       add_library(${name}_${runtime} SHARED)
       target_link_libraries(${name}_${runtime} PRIVATE polyop_${runtime}_adapter polyop_${runtime}_links)
-      polyop_link_operators(${name}_${runtime} ${name})
+      if(runtime STREQUAL "tensorrt")
+        polyop_link_cuda_kernels(${name}_${runtime} ${name})
+      else()
+        polyop_link_operators(${name}_${runtime} ${name})
+      endif()
       set(exports "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
       target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")
       set_target_properties(${name}_${runtime} PROPERTIES
@@ -38,5 +42,21 @@ endfunction()
 # shared library.
 function(polyop_link_operators target name)
   get_property(objects GLOBAL PROPERTY ${name}_objects)
-  target_link_libraries(${target} PRIVATE ${objects} polyop_kernels polyop_core)
+  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
+  target_link_libraries(${target} PRIVATE ${objects} ${cuda} polyop_kernels polyop_core)
+endfunction()
+
+# polyop_link_cuda_kernels(TARGET NAME): the same with the operators' CUDA kernels alone.
+function(polyop_link_cuda_kernels target name)
+  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
+  target_link_libraries(${target} PRIVATE ${name}_library ${cuda} polyop_kernels polyop_core)
+endfunction()
+
+# polyop_add_tests_of_all(LABEL NAME [TARGET…]): tests with every operator of the library, CUDA kernels too, emulated in a
+# build without CUDA.
+function(polyop_add_tests_of_all folder name)
+  get_property(objects GLOBAL PROPERTY ${name}_objects)
+  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
+  get_property(emulated GLOBAL PROPERTY ${name}_emulated)
+  polyop_add_tests(${folder} ${ARGN} ${objects} ${cuda} ${emulated})
 endfunction()

@@ -48,6 +48,9 @@ EDGES = [
                                  "featmap_strides": [4.0, 8.0, 16.0], "roi_scale_factor": 0.0, "finest_scale": 30}),
     Node("custom::knnquery", [np.array(9, I64), np.round(f(20, 3) * 3), np.array([3, 20], I64)], [(np.int32, (20, 9)), (F32, (20, 9))]),
     Node("mmdeploy::GatherTopk", [f(9, 2, 3), np.array([8, 0], I64)], [(F32, (2, 2, 3))]),
+    *(Node("polyop::CubicResize", [f(1, 2, 5, 6), np.array(sizes, I64)], [(F32, (1, 2, *sizes))],
+           {"coordinate_transformation_mode": mode, "cubic_coeff_a": -0.5, "exclude_outside": 1})
+      for mode, sizes in (("align_corners", (9, 3)), ("asymmetric", (12, 7)), ("pytorch_half_pixel", (1, 13)))),
     Node("mmdeploy::TRTBicubicInterpolate", [f(1, 2, 5, 6)], [(F32, (1, 2, 7, 9))], {"scale_factor": [1.5], "align_corners": 1}),
     Node("custom::torch_cluster_grid", [np.array([[0.1, 7], [np.nan, 1], [3, 3]], F32), np.array([0.5, 2], F32)], [(I64, (3,))]),
     Node("mmcv::MMCVRotatedFeatureAlign", [f(1, 2, 4, 5), f(1, 4, 5, 5) * 9 - 3], [(F32, (1, 2, 4, 5))], {"points": 5}),

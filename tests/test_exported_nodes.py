@@ -166,6 +166,7 @@ NODES = [
     Node("custom::my_add", [x, f(1, 10)], same),
     *(Node(f"{d}::DynamicTRTResize", [x, np.array([1, 1, 2, 2.5], F32)], [(F32, (2, 4, 24, 25))])
       for d in ("Just_A_Scope_Name", "custom")),
+    Node("polyop::CubicResize", [x, np.array([24, 25], I64)], [(F32, (2, 4, 24, 25))]),
     Node("mmdeploy::NMSRotated", [rotated(2, 9), f(2, 3, 9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
     Node("mmdeploy::NMSRotated", [rotated(9), f(9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
     Node("mmdeploy::NMSMatch", [boxes(2, 9), f(2, 3, 9), np.array([0.5], F32), np.array([0], F32)], [(I64, None)]),

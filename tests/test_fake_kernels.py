@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from test_one_door import WRONG, Wrong
-from test_torch import CALLS, as_tuple, call_of, name_of
+from test_torch import CALLS, as_tuple, call_of, name_of, one_is_quick
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
@@ -105,7 +105,7 @@ def compare(operator: Operator, args: Args, given: dict[str, Any], symbols: bool
 
 
 @pytest.mark.parametrize("symbols", [False, True], ids=["numbers", "symbols"])
-@pytest.mark.parametrize("node", CALLS, ids=name_of)
+@pytest.mark.parametrize("node", one_is_quick(CALLS))
 def test_changed_extents(node: Any, symbols: bool) -> None:
     operator, args, given = call_of(node)
     assert compare(operator, args, given, symbols) == "valid"

@@ -34,7 +34,9 @@ TRANSFORMERS = {
     "Swin": 0,
 }
 # Whose TorchScript export ONNX Runtime does not run: the grids are double there.
-DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer", "Grounding DINO"}
+DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer"}
+# Which TorchScript's exporter does not write: it lacks aten::isin, by which special tokens are found.
+NOT_WRITTEN = {"Grounding DINO"}
 QUICK = {("D-FINE", "torchscript"), ("Swin", "torchscript")}
 
 RUN_ELSEWHERE = """
@@ -58,7 +60,12 @@ def exported(program: str, name: str, path: Path, *more: str) -> Path:
 
 
 def run_in_oldest(model: Path, feeds: dict[str, np.ndarray], folder: Path, library: str) -> list[np.ndarray]:
-    """In the oldest ONNX Runtime at hand, with that library or with none ("")."""
+    """In the oldest ONNX Runtime at hand, with that library or with none (""). It takes files of IR version 9, exporters
+    write 10, and nothing in these needs more than 8."""
+    proto = onnx.load(model, load_external_data=False)
+    proto.ir_version = min(proto.ir_version, 9)
+    model = model.with_name("of_ir_9.onnx")
+    onnx.save(proto, model)
     np.savez(folder / "feeds.npz", **feeds)
     command = [sys.executable, "-c", RUN_ELSEWHERE, model, folder / "feeds.npz", folder / "out.npz", library]
     environment = {**os.environ, "PYTHONPATH": str(OLD[0])}
@@ -78,14 +85,15 @@ def assert_runs_in_oldest(before: Path, after: Path, folder: Path) -> None:
     want = run_in_oldest(before, feeds, folder, "")
     for library in ("", polyop.get_onnxruntime_op_path()):
         for w, g in zip(want, run_in_oldest(after, feeds, folder, library), strict=True):
-            np.testing.assert_allclose(g, w, rtol=1e-3, atol=1e-3 * max(1, np.abs(w).max()))
+            largest = np.abs(w[np.isfinite(w)]).max(initial=1)  # tokens that are masked have scores of -inf
+            np.testing.assert_allclose(g, w, rtol=1e-3, atol=1e-3 * largest)
 
 
 CASES = [
     pytest.param(name, exporter, marks=() if (name, exporter) in QUICK else pytest.mark.slow)
     for name in TRANSFORMERS
     for exporter in ("dynamo", "torchscript")
-    if exporter == "dynamo" or name not in DOUBLE_GRIDS
+    if exporter == "dynamo" or name not in DOUBLE_GRIDS | NOT_WRITTEN
 ]
 
 

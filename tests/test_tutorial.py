@@ -9,27 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from documented import run_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = ROOT / "docs" / "tutorials" / "your-own-operator.md"
-COMMANDS = {"sh": ["bash", "-e"], "diff": ["patch", "-p0"], "python": ["python", "-"]}
 
 
 @pytest.mark.slow
 def test_every_step_does_what_it_says(author: dict[str, str], tmp_path: Path) -> None:
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", TUTORIAL.read_text(), re.DOTALL | re.MULTILINE)
-    assert {kind for kind, _ in blocks} == {"sh", "diff", "python", "text"}
-    said = ""
-    for kind, text in blocks:
-        if kind == "text":  # what the step before it prints, spaces aside; "…" stands for anything
-            pattern = r".*?".join(re.escape(" ".join(part.split())) for part in text.split("…"))
-            assert re.search(pattern, " ".join(said.split())), f"wanted\n{text}\ngot\n{said}"
-            continue
-        done = subprocess.run(
-            COMMANDS[kind], input=text, cwd=tmp_path, env=author, capture_output=True, text=True, check=False
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0, f"{text}\n{said}"
+    assert run_blocks(TUTORIAL, tmp_path, author) == {"sh", "diff", "python", "text"}
 
 
 QUICK_START = """

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Writes what the definitions say: the table of operators between the two marks in README.md, that of MMCV's functions in
-# docs/openmmlab.md, and a page for each operator in docs/operators/. With --check: changes nothing, fails if any of it is out of date.
+# Writes what the definitions say: docs/operators/, a page for each operator and a table of all, and the table of MMCV's functions
+# between the two marks in docs/openmmlab.md. With --check: changes nothing, fails if any of it is out of date.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 mode="${1:-write}"
 if [ "$mode" != --check ]; then
   tools/setup.sh
   tools/build.sh release
+  PATH="$VENV/bin:$PATH"
 fi
 POLYOP="$VENV/bin/polyop"
 OUT="$(mktemp -d)"
@@ -20,17 +21,16 @@ write_table() {
     !inside { print }
     $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' "$1"
 }
-write_table README.md operators "$("$POLYOP" ops --markdown)" >"$OUT/README.md"
 write_table docs/openmmlab.md functions "$("$VENV/bin/python" -m polyop.compat.mmcv_ext --markdown)" >"$OUT/openmmlab.md"
 mkdir "$OUT/operators"
+"$POLYOP" ops --markdown | "$VENV/bin/python" tools/catalogue.py >"$OUT/operators/README.md"
 for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"] for o in json.load(sys.stdin)])'); do
   "$POLYOP" ops "$op" --markdown >"$OUT/operators/$op.md"
 done
 
 if [ "$mode" = --check ]; then
-  diff -u README.md "$OUT/README.md" && diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
+  diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
 else
-  cp "$OUT/README.md" README.md
   cp "$OUT/openmmlab.md" docs/openmmlab.md
   rm -rf docs/operators
   mkdir -p docs

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # lint.sh          checks format and runs the linters on what git tracks; changes nothing
 # lint.sh --fix    formats, and applies ruff's safe fixes
-# lint.sh --quick  format, ruff and the order of inclusion only (what pre-commit runs)
+# lint.sh --quick  all but clang-tidy, which needs a build
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 mode="${1:-check}"
-[ -x "$VENV/bin/clang-format" ] || tools/setup_python.sh
+[ -x "$VENV/bin/check-jsonschema" ] || tools/setup_python.sh
 PATH="$VENV/bin:$PATH"
 
 mapfile -t cxx < <(git ls-files '*.cc' '*.h' '*.cu')
@@ -24,6 +24,7 @@ fi
 step "Format of C++" clang-format --dry-run --Werror "${cxx[@]}"
 step "Format of Python" ruff format --check --quiet
 step "ruff" ruff check --quiet
+step "Workflows" check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 step "Rooms: inclusion goes one way" tools/check_rooms.py
 [ "$mode" != --quick ] || exit 0
 tools/setup.sh

@@ -90,6 +90,8 @@ unpack_all() {
 }
 unpack_all torchvision "torchvision's models"
 unpack_all openmmlab "MMCV's Python"
+unpack_all ray "Ray"
+unpack_all triton "Triton Inference Server"
 
 # Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
 if has_cuda; then

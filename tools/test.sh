@@ -32,7 +32,7 @@ tools/build.sh release
 if has_cuda; then
   preset=cuda-check
   [ ! -d build/cuda ] || preset=cuda
-  tools/build.sh "$preset" polyop_tensorrt polyop_onnxruntime polyop_torch nms_test
+  tools/build.sh "$preset" polyop_tensorrt polyop_onnxruntime_adapter polyop_torch_adapter polyop_testing
 else
   say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"
 fi

@@ -4,6 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [ $# -gt 0 ] || set -- x86_64 aarch64
 tools/setup.sh
+PATH="$VENV/bin:$PATH"
 tools/setup_portable.sh "$@"
 unset CC CXX # the toolchain file names them
 

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <span>
 
 #include "families/boxes/boxes-inl.h"
 #include "kernels/cpu/simd.h"
@@ -53,7 +54,8 @@ Status MeasurePairs(const Context& context, int64_t batches, int64_t rows, int64
       const int64_t first = i / rows * columns;
       T* const row = overlap + i * columns;
       std::fill_n(row, columns, FromFloat<T>(0));
-      AnySuspect<true>(a.bounds, i, b.bounds, first, first + columns, 0, 0, [&](int64_t k) {
+      const BoxRange all{first, first + columns};
+      AnySuspect<true>(a.bounds, i, b.bounds, std::span(&all, 1), 0, 0, [&](int64_t k) {
         row[k - first] = FromFloat<T>(static_cast<float>(measure(a.boxes[i], b.boxes[k])));
         return false;  // go on
       });

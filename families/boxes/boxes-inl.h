@@ -1,5 +1,5 @@
-// Boxes in structure-of-arrays form, the vectorised question whether any of many overlaps one too much, and greedy
-// suppression. Compiled once per instruction set; include it from a kernel file.
+// Boxes in structure-of-arrays form, and the vectorised question whether any of many overlaps one too much. Compiled
+// once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_BOXES_BOXES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_BOXES_BOXES_INL_H_
 #undef POLYOP_FAMILIES_BOXES_BOXES_INL_H_
@@ -9,8 +9,8 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
-#include "core/context.h"
 #include "families/boxes/boxes_overlap.h"
 #include "families/boxes/rotated_boxes.h"
 #include "kernels/cpu/simd.h"
@@ -77,12 +77,17 @@ HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
   return false;
 }
 
-/// Calls exact(k) for those of others[begin, end) that box i may overlap by `threshold` or more, in order, until it
+/// The boxes [begin, end).
+struct BoxRange {
+  int64_t begin = 0, end = 0;
+};
+
+/// Calls exact(k) for those boxes k of `others` that box i may overlap by `threshold` or more, row by row, until it
 /// returns true; returns whether it did. A float test finds them (its error is below 1e-6 of the union, so none is
 /// missed); for a tiny box, or next to no threshold, all boxes that touch are suspects, for products underflow. With
 /// kBounds the boxes are only bounds of shapes of the given areas.
-template <bool kBounds, class Exact>
-bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others, int64_t begin, int64_t end,
+template <bool kBounds, class Row, class Exact>
+bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others, std::span<const Row> rows,
                 float offset, float threshold, const Exact& exact) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -92,83 +97,31 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
   const auto bound = hn::Set(d, threshold * (1 - 4e-6f));
   const bool touching_suffices =
       threshold < 1e-6f || (candidates.area[i] != 0 && std::fabs(candidates.area[i]) < BoxArrays::kLeastArea);
-  for (int64_t k = begin; k < end; k += lanes) {
-    const auto width =
-        hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, others.x2 + k)), hn::Max(x1, hn::LoadU(d, others.x1 + k))), shift);
-    const auto height =
-        hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, others.y2 + k)), hn::Max(y1, hn::LoadU(d, others.y1 + k))), shift);
-    if (touching_suffices) {
-      const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
-      if (VisitLanes(d, touching, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
-      continue;
+  for (const Row& row : rows) {
+    const int64_t end = row.end;
+    for (int64_t k = row.begin; k < end; k += lanes) {
+      const auto width =
+          hn::Add(hn::Sub(hn::Min(x2, hn::LoadU(d, others.x2 + k)), hn::Max(x1, hn::LoadU(d, others.x1 + k))), shift);
+      const auto height =
+          hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, others.y2 + k)), hn::Max(y1, hn::LoadU(d, others.y1 + k))), shift);
+      if (touching_suffices) {
+        const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
+        if (VisitLanes(d, touching, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) {
+          return true;
+        }
+        continue;
+      }
+      const auto other_area = hn::LoadU(d, others.area + k);
+      auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
+      if constexpr (kBounds) intersection = hn::Min(intersection, hn::Min(area, other_area));
+      const auto united = hn::Sub(hn::Add(area, other_area), intersection);
+      // Written so that NaN (overflowed areas) is a suspect too.
+      const auto suspect = hn::Not(hn::Le(intersection, hn::Mul(bound, united)));
+      if (VisitLanes(d, suspect, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
     }
-    const auto other_area = hn::LoadU(d, others.area + k);
-    auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
-    if constexpr (kBounds) intersection = hn::Min(intersection, hn::Min(area, other_area));
-    const auto united = hn::Sub(hn::Add(area, other_area), intersection);
-    // Written so that NaN (overflowed areas) is a suspect too.
-    const auto suspect = hn::Not(hn::Le(intersection, hn::Mul(bound, united)));
-    if (VisitLanes(d, suspect, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
   }
   return false;
 }
-
-/// True if candidates' box i overlaps any of kept[begin, end) by more than `threshold`, decided in double precision.
-inline bool OverlapsAny(const BoxArrays& candidates, int64_t i, const BoxArrays& kept, int64_t begin, int64_t end,
-                        float offset, float threshold) {
-  return AnySuspect<false>(candidates, i, kept, begin, end, offset, threshold,
-                           [&](int64_t k) { return candidates.Overlap(i, kept, k, offset).More(threshold); });
-}
-
-/// Greedy suppression of `count` boxes that come by falling score: a box stays unless it overlaps one that stayed
-/// before. Boxes: `bool Overlaps(candidate, begin, end) const`, whether a candidate overlaps any of the boxes kept as
-/// numbers [begin, end); `void Keep(candidate, number) const`; `kNanosecondsPerPair`. Stops at `most` boxes; returns
-/// how many stay. With a context, blocks of candidates are tested in parallel against what was kept before them. A call
-/// may go on from candidate `first`, of those before which `kept` were kept.
-template <class Boxes>
-int64_t SuppressGreedily(const Boxes& boxes, int64_t count, int64_t most, const Context* context = nullptr,
-                         int64_t first = 0, int64_t kept = 0) {
-  constexpr int64_t kBlock = 256;
-  for (int64_t block = first; block < count && kept < most; block += kBlock) {
-    const int64_t size = std::min(kBlock, count - block), before = context != nullptr ? kept : 0;
-    bool suppressed[kBlock] = {};
-    const auto test = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) suppressed[i] = boxes.Overlaps(block + i, 0, before);
-    };
-    const double nanoseconds = Boxes::kNanosecondsPerPair * static_cast<double>(before);
-    if (before > 0) context->ParallelFor(size, GrainFor(nanoseconds), test);
-    for (int64_t i = 0; i < size && kept < most; ++i) {
-      if (!suppressed[i] && !boxes.Overlaps(block + i, before, kept)) boxes.Keep(block + i, kept++);
-    }
-  }
-  return kept;
-}
-
-/// Upright boxes (x1, y1, x2, y2) in their order, and those that stay.
-struct UprightBoxes {
-  static constexpr int64_t kComponents = 4;
-  static constexpr double kNanosecondsPerPair = 0.3;
-  int64_t* kept_index;  // into sorted
-  BoxArrays sorted, kept;
-  float offset, threshold;
-
-  static int64_t BytesFor(int64_t capacity) { return 8 * capacity + 2 * 4 * BoxArrays::FloatsFor(capacity); }
-  /// `memory`: BytesFor(capacity), aligned to 8 bytes.
-  static UprightBoxes In(void* memory, int64_t capacity, float threshold, float offset) {
-    auto* index = static_cast<int64_t*>(memory);
-    auto* floats = reinterpret_cast<float*>(index + capacity);
-    return {index, BoxArrays::In(floats, capacity), BoxArrays::In(floats + BoxArrays::FloatsFor(capacity), capacity),
-            offset, threshold};
-  }
-  void Set(int64_t i, const float* box) const { sorted.Set(i, box, offset); }
-  bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
-    return OverlapsAny(sorted, candidate, kept, begin, end, offset, threshold);
-  }
-  void Keep(int64_t candidate, int64_t number) const {
-    kept.Copy(number, sorted, candidate);
-    kept_index[number] = candidate;
-  }
-};
 
 /// Sets arrays' box i to the upright box around a rotated one, and its area to that of the rotated one.
 inline void SetBounds(const BoxArrays& arrays, int64_t i, const RotatedBox& r) {
@@ -182,47 +135,6 @@ inline void SetBounds(const BoxArrays& arrays, int64_t i, const RotatedBox& r) {
   arrays.y2[i] = static_cast<float>(r.y + r.reach_y + grow_y);
   arrays.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
 }
-
-/// Rotated boxes (cx, cy, width, height, angle) in their order, and those that stay. The arrays hold the upright boxes
-/// around them.
-struct RotatedBoxes {
-  static constexpr int64_t kComponents = 5;
-  static constexpr double kNanosecondsPerPair = 1;
-  int64_t* kept_index;  // into sorted
-  RotatedBox* sorted_exact;
-  RotatedBox* kept_exact;
-  BoxArrays sorted, kept;
-  RotatedOverlapRule rule;
-
-  static int64_t BytesFor(int64_t capacity) {
-    return UprightBoxes::BytesFor(capacity) + 2 * static_cast<int64_t>(sizeof(RotatedBox)) * capacity;
-  }
-  static RotatedBoxes In(void* memory, int64_t capacity, const RotatedOverlapRule& rule) {
-    auto* index = static_cast<int64_t*>(memory);
-    auto* exact = reinterpret_cast<RotatedBox*>(index + capacity);
-    auto* floats = reinterpret_cast<float*>(exact + 2 * capacity);
-    return {index,
-            exact,
-            exact + capacity,
-            BoxArrays::In(floats, capacity),
-            BoxArrays::In(floats + BoxArrays::FloatsFor(capacity), capacity),
-            rule};
-  }
-  void Set(int64_t i, const float* box) const { Set(i, RotatedBox::Of(box)); }
-  void Set(int64_t i, const RotatedBox& box) const {
-    sorted_exact[i] = box;
-    SetBounds(sorted, i, box);
-  }
-  bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
-    return AnySuspect<true>(sorted, candidate, kept, begin, end, 0, rule.threshold,
-                            [&](int64_t k) { return rule.Overlaps(kept_exact[k], sorted_exact[candidate]); });
-  }
-  void Keep(int64_t candidate, int64_t number) const {
-    kept.Copy(number, sorted, candidate);
-    kept_exact[number] = sorted_exact[candidate];
-    kept_index[number] = candidate;
-  }
-};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "core/context.h"
-#include "families/boxes/boxes-inl.h"
 #include "families/boxes/detection_rule.h"
+#include "families/boxes/suppression-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {

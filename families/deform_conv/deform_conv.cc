@@ -16,7 +16,8 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// All sizes of one call. "Place" is where a channel lies in a column: deform groups are padded to whole blocks.
+// All sizes of one call. A column holds what some points of the kernel sample for one output pixel. "Place" is where a
+// channel lies among those of a point: deform groups are padded to whole blocks.
 struct DeformConvSizes {
   int64_t batch, channels, height, width, outputs, kernel_height, kernel_width, out_height, out_width;
   int64_t stride[2], padding[2], dilation[2], groups, deform_groups;
@@ -49,7 +50,12 @@ struct DeformConvSizes {
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
   int64_t depth() const { return group_channels() * points(); }
-  int64_t column() const { return points() * padded_channels(); }
+  // Points that are sampled and multiplied at once: some hundred values of a column.
+  int64_t points_at_once() const {
+    constexpr int64_t kValues = 512;
+    return std::clamp<int64_t>(kValues / std::max<int64_t>(padded_channels(), 1), 1, std::max<int64_t>(points(), 1));
+  }
+  int64_t column() const { return points_at_once() * padded_channels(); }
   int64_t Place(int64_t channel) const {
     return channel / deform_channels() * deform_blocks() * kBlockChannels + channel % deform_channels();
   }
@@ -71,14 +77,60 @@ inline SampleTaps FindSample(float y, float x, float mask, int64_t height, int64
   return taps;
 }
 
-// One sample of all channels of a deform group.
-inline void SampleBlocks(const SampleTaps& taps, const float* first_block, int64_t blocks, int64_t pixels, float* to) {
-  for (int64_t b = 0; b < blocks; ++b) {
+// One sample of all channels of a deform group, a whole number of blocks.
+template <int kCount>
+HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* picture, int64_t channels, float* to) {
+  const float* pixels[kCount];
+  for (int k = 0; k < kCount; ++k) pixels[k] = picture + taps.pixel[k] * channels;
+  for (int64_t c = 0; c < channels; c += kBlockChannels) {
     BlockSum sum;
     sum.Fill(0);
-    const float* block = first_block + b * pixels * kBlockChannels;
-    for (int k = 0; k < taps.count; ++k) sum.Add(block + taps.pixel[k] * kBlockChannels, taps.weight[k]);
-    sum.Store(1.0f, to + b * kBlockChannels);
+    for (int k = 0; k < kCount; ++k) sum.Add(pixels[k] + c, taps.weight[k]);
+    sum.Store(1.0f, to + c);
+  }
+}
+inline void SampleBlocks(const SampleTaps& taps, const float* picture, int64_t channels, float* to) {
+  switch (taps.count) {
+    case 0: std::fill_n(to, channels, 0.0f); break;
+    case 1: SampleBlocks<1>(taps, picture, channels, to); break;
+    case 2: SampleBlocks<2>(taps, picture, channels, to); break;
+    case 3: SampleBlocks<3>(taps, picture, channels, to); break;
+    default: SampleBlocks<4>(taps, picture, channels, to);
+  }
+}
+
+// Columns of the kernel's points [begin, end) for `count` output pixels from `first` on.
+template <class T>
+void SampleColumns(const DeformConvSizes& s, const float* pictures, const T* offset, const T* mask, int64_t n,
+                   int64_t first, int64_t count, int64_t begin, int64_t end, float* columns) {
+  for (int64_t p = 0; p < count; ++p) {
+    const int64_t at = first + p, oy = at / s.out_width, ox = at % s.out_width;
+    for (int64_t g = 0; g < s.deform_groups; ++g) {
+      const float* picture = pictures + (n * s.deform_groups + g) * s.pixels() * s.deform_blocks() * kBlockChannels;
+      float* to = columns + p * s.column() + g * s.deform_blocks() * kBlockChannels;
+      for (int64_t k = begin; k < end; ++k, to += s.padded_channels()) {
+        const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
+        const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]),
+                    dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
+        const float y = static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
+        const float x = static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
+        const SampleTaps taps =
+            FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
+        SampleBlocks(taps, picture, s.deform_blocks() * kBlockChannels, to);
+      }
+    }
+  }
+}
+
+// What the sums [group][tile][sum_stride] of `rows` pixels begin with.
+template <class T>
+void StartWithBias(const DeformConvSizes& s, const T* bias, int64_t rows, int64_t tile, int64_t sum_stride,
+                   float* sums) {
+  for (int64_t g = 0; g < s.groups; ++g) {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* const to = sums + (g * tile + r) * sum_stride;
+      for (int64_t o = 0; o < s.group_outputs(); ++o) to[o] = ToFloat(bias[g * s.group_outputs() + o]);
+    }
   }
 }
 
@@ -88,18 +140,21 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   const auto s = DeformConvSizes::Of(rule, input, weight, output);
   if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
 
-  // Small tiles keep the columns in L2, and the memory of all tasks together small.
-  constexpr int64_t kColumnFloats = 1 << 16;
+  // A tile's columns and sums fit into half of a small L2, beside the weights of the points at hand, which are read
+  // once a tile: the more pixels it has, the less often. There are tiles for several threads, if there are pixels.
+  constexpr int64_t kTileFloats = 1 << 16, kTiles = 16;
   const int64_t column = std::max<int64_t>(s.column(), 1);
-  const int64_t tile = std::clamp<int64_t>(kColumnFloats / column / kGemmRows, 1, 16) * kGemmRows;
+  const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
+  const int64_t group_sums = s.groups * sum_stride;
+  const int64_t most = std::min(kTileFloats / (column + group_sums), s.batch * s.out_pixels() / kTiles) / kGemmRows;
+  const int64_t tile = std::clamp<int64_t>(most, 1, 16) * kGemmRows;
   const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
   const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
+  const double sampled = static_cast<double>(tile * s.points()) * static_cast<double>(s.padded_channels());
   constexpr int64_t kMostTasks = 32;  // each has columns of its own
-  const int64_t grain = std::max(GrainFor(flops / 60 + static_cast<double>(tile * s.column()) / 4),
-                                 (items + kMostTasks - 1) / kMostTasks);
+  const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMostTasks - 1) / kMostTasks);
   const int64_t tasks = Context::NumTasks(items, grain);
-  const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
-  const int64_t scratch = tile * (column + sum_stride);
+  const int64_t scratch = tile * (column + group_sums);
   const int64_t copy_floats = ChannelBlocks::FloatsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
   const Scratch<float> copy = context.Allocate<float>(copy_floats);
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
@@ -108,13 +163,13 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   if (!copy || !packed || !places || !memory)
     return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
-  const ChannelBlocks pictures =
-      ToChannelBlocks(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+  ToWholePixels(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
   for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
     int32_t* place = places.data() + g * s.depth();
     for (int64_t point = 0; point < s.points(); ++point) {
       for (int64_t c = 0; c < s.group_channels(); ++c) {
-        *place++ = static_cast<int32_t>(point * s.padded_channels() + s.Place(g * s.group_channels() + c));
+        *place++ = static_cast<int32_t>(point % s.points_at_once() * s.padded_channels() +
+                                        s.Place(g * s.group_channels() + c));
       }
     }
   }
@@ -141,35 +196,21 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
     std::fill_n(columns, tile * column, 0.0f);  // rows behind the last pixel are multiplied too
     for (int64_t item = begin; item < end; ++item) {
       const int64_t n = item / tiles, first = item % tiles * tile, count = std::min(tile, s.out_pixels() - first);
-      for (int64_t p = 0; p < count; ++p) {
-        const int64_t at = first + p, oy = at / s.out_width, ox = at % s.out_width;
-        for (int64_t g = 0; g < s.deform_groups; ++g) {
-          const float* blocks = pictures.Block(n * s.deform_groups + g, 0);
-          for (int64_t k = 0; k < s.points(); ++k) {
-            const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
-            const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]),
-                        dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
-            const float y =
-                static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
-            const float x =
-                static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
-            const SampleTaps taps =
-                FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
-            SampleBlocks(taps, blocks, s.deform_blocks(), s.pixels(),
-                         columns + p * column + k * s.padded_channels() + g * s.deform_blocks() * kBlockChannels);
-          }
+      const int64_t rows = (count + kGemmRows - 1) / kGemmRows * kGemmRows;
+      std::fill_n(sums, tile * group_sums, 0.0f);
+      if (bias != nullptr) StartWithBias(s, bias, rows, tile, sum_stride, sums);
+      for (int64_t point = 0; point < s.points(); point += s.points_at_once()) {
+        const int64_t last = std::min(s.points(), point + s.points_at_once()), done = point * s.group_channels();
+        SampleColumns(s, copy.data(), offset, mask, n, first, count, point, last, columns);
+        for (int64_t g = 0; g < s.groups; ++g) {
+          AddGemmTile(columns, rows, column, places.data() + g * s.depth() + done, (last - point) * s.group_channels(),
+                      packed.data() + g * packed_group + done * GemmPanel(), s.depth() * GemmPanel(), s.group_outputs(),
+                      sums + g * tile * sum_stride, sum_stride);
         }
       }
-      const int64_t rows = (count + kGemmRows - 1) / kGemmRows * kGemmRows;
       for (int64_t g = 0; g < s.groups; ++g) {
-        GemmTile(columns, rows, column, places.data() + g * s.depth(), s.depth(), packed.data() + g * packed_group,
-                 s.group_outputs(), sums, sum_stride);
-        for (int64_t o = 0; o < s.group_outputs(); ++o) {
-          const int64_t filter = g * s.group_outputs() + o;
-          const float start = bias ? ToFloat(bias[filter]) : 0.0f;
-          T* to = output.data() + (n * s.outputs + filter) * s.out_pixels() + first;
-          for (int64_t p = 0; p < count; ++p) to[p] = FromFloat<T>(sums[p * sum_stride + o] + start);
-        }
+        WriteChannels(sums + g * tile * sum_stride, count, s.group_outputs(), s.out_pixels(),
+                      output.data() + (n * s.outputs + g * s.group_outputs()) * s.out_pixels() + first, sum_stride);
       }
     }
   });

@@ -1,7 +1,6 @@
 #include "families/resize/bicubic_resize.h"
 
 #include <algorithm>
-#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "families/resize/bicubic_resize.cc"
@@ -14,7 +13,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Four source indices (clamped to the border) and weights of every output pixel of an axis.
+// Four source indices and weights of every output pixel of an axis.
 struct CubicTable {
   int32_t* index[4];
   float* weight[4];
@@ -22,13 +21,12 @@ struct CubicTable {
 
 void FillCubicTable(const ResizeAxis& axis, const CubicTable& table) {
   for (int64_t i = 0; i < axis.outputs; ++i) {
-    const double source = axis.Source(i), base = std::floor(source);
-    double weights[4];
-    CubicWeights(source - base, weights);
+    int64_t index[4];
+    double weight[4];
+    axis.Taps(i, index, weight);
     for (int k = 0; k < 4; ++k) {
-      const double clamped = std::min(std::max(base - 1 + k, 0.0), static_cast<double>(axis.inputs - 1));
-      table.index[k][i] = static_cast<int32_t>(clamped);
-      table.weight[k][i] = static_cast<float>(weights[k]);
+      table.index[k][i] = static_cast<int32_t>(index[k]);
+      table.weight[k][i] = static_cast<float>(weight[k]);
     }
   }
 }

@@ -6,23 +6,6 @@
 
 namespace polyop {
 
-/// The four pixels of one axis that make an output pixel; the border repeats.
-struct CubicTaps {
-  int64_t index[4];
-  float weight[4];
-
-  POLYOP_HD static CubicTaps Of(const ResizeAxis& axis, int64_t output) {
-    const double at = axis.Source(output), base = std::floor(at);
-    CubicTaps taps;
-    CubicWeights(static_cast<float>(at - base), taps.weight);
-    for (int k = 0; k < 4; ++k) {
-      const double pixel = base + (k - 1), last = static_cast<double>(axis.inputs - 1);
-      taps.index[k] = static_cast<int64_t>(pixel > 0 ? (pixel < last ? pixel : last) : 0);
-    }
-    return taps;
-  }
-};
-
 /// input [N, C, H, W] -> output [N, C, rows, columns].
 template <class T>
 Status BicubicResizeCuda(const CudaContext& cuda, const Tensor<const T, 4>& input, const ResizeAxis& vertical,
@@ -33,14 +16,17 @@ Status BicubicResizeCuda(const CudaContext& cuda, const Tensor<const T, 4>& inpu
   return ForEach(cuda, output.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t x, y;
     const int64_t plane = rows.Split(columns.Split(i, &x), &y);
-    const CubicTaps down = CubicTaps::Of(vertical, y), across = CubicTaps::Of(horizontal, x);
+    int64_t down[4], across[4];
+    float down_weight[4], across_weight[4];
+    vertical.Taps(y, down, down_weight);
+    horizontal.Taps(x, across, across_weight);
     const T* const pixels = from + plane * vertical.inputs * horizontal.inputs;
     float sum = 0;
     for (int r = 0; r < 4; ++r) {
-      const T* const row = pixels + down.index[r] * horizontal.inputs;
+      const T* const row = pixels + down[r] * horizontal.inputs;
       float across_sum = 0;
-      for (int c = 0; c < 4; ++c) across_sum = std::fma(ToFloat(row[across.index[c]]), across.weight[c], across_sum);
-      sum = std::fma(across_sum, down.weight[r], sum);
+      for (int c = 0; c < 4; ++c) across_sum = std::fma(ToFloat(row[across[c]]), across_weight[c], across_sum);
+      sum = std::fma(across_sum, down_weight[r], sum);
     }
     to[i] = FromFloat<T>(sum);
   });

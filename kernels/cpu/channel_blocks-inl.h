@@ -51,15 +51,17 @@ HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
   rows[3] = hn::ConcatUpperUpper(q, high23, high01);
 }
 
-/// `count` pixels of up to 16 channels, whose planes are `plane_stride` apart, to [count][16].
+/// `count` pixels of up to 16 channels, whose planes are `plane_stride` apart, to [count][pitch], 16 floats of each.
 template <class T>
-void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to) {
+void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to,
+                        int64_t pitch = kBlockChannels) {
   constexpr int64_t kTile = 32;  // 2 KiB of the result: stays in L1 while the channels are visited in turn
   const QuadTag q;
   for (int64_t tile = 0; tile < count; tile += kTile) {
     const int64_t size = std::min(count - tile, kTile), whole = size / 4 * 4;
-    float* const target = to + tile * kBlockChannels;
-    if (channels < kBlockChannels) std::fill_n(target, size * kBlockChannels, 0.0f);
+    float* const target = to + tile * pitch;
+    for (int64_t p = 0; channels < kBlockChannels && p < size; ++p)
+      std::fill_n(target + p * pitch, kBlockChannels, 0.0f);
     int64_t c = 0;
     for (; c + 4 <= channels; c += 4) {
       const T* const planes = from + c * plane_stride + tile;
@@ -67,15 +69,15 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
         hn::Vec<QuadTag> quad[4];
         for (int64_t k = 0; k < 4; ++k) quad[k] = LoadFloat(q, planes + k * plane_stride + p);
         Transpose(quad);
-        for (int64_t k = 0; k < 4; ++k) hn::StoreU(quad[k], q, target + (p + k) * kBlockChannels + c);
+        for (int64_t k = 0; k < 4; ++k) hn::StoreU(quad[k], q, target + (p + k) * pitch + c);
       }
       for (int64_t p = whole; p < size; ++p) {
-        for (int64_t k = 0; k < 4; ++k) target[p * kBlockChannels + c + k] = ToFloat(planes[k * plane_stride + p]);
+        for (int64_t k = 0; k < 4; ++k) target[p * pitch + c + k] = ToFloat(planes[k * plane_stride + p]);
       }
     }
     for (; c < channels; ++c) {
       const T* const plane = from + c * plane_stride + tile;
-      for (int64_t p = 0; p < size; ++p) target[p * kBlockChannels + c] = ToFloat(plane[p]);
+      for (int64_t p = 0; p < size; ++p) target[p * pitch + c] = ToFloat(plane[p]);
     }
   }
 }
@@ -112,6 +114,25 @@ ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pi
   return ToChannelBlocks(context, input, pictures, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
 }
 
+/// Copies input [N, C, pixels…] to [N][pixels][C padded to whole blocks with 0]: for samples of all channels at one
+/// place, whose blocks would lie a picture apart.
+template <class T>
+void ToWholePixels(const Context& context, const T* input, int64_t pictures, int64_t channels, int64_t pixels,
+                   float* memory) {
+  const int64_t pitch = ChannelBlocks::BlocksFor(channels) * kBlockChannels;
+  constexpr int64_t kRun = 128;  // pixels of one item
+  const int64_t runs = (pixels + kRun - 1) / kRun;
+  context.ParallelFor(pictures * runs, GrainFor(static_cast<double>(kRun * pitch)), [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t picture = item / runs, pixel = item % runs * kRun, count = std::min(kRun, pixels - pixel);
+      for (int64_t c = 0; c < channels; c += kBlockChannels) {
+        InterleaveChannels(input + (picture * channels + c) * pixels + pixel, std::min(kBlockChannels, channels - c),
+                           pixels, count, memory + (picture * pixels + pixel) * pitch + c, pitch);
+      }
+    }
+  });
+}
+
 /// A block of 16 channels in registers.
 struct BlockSum {
   hn::Vec<BlockTag> v[kBlockVectors];
@@ -143,17 +164,18 @@ struct BlockSum {
   }
 };
 
-/// tile [count][16] -> channels <= 16 rows of `count` values, `stride` apart, rounding to T. With kStream past the
-/// caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
+/// tile [count][pitch] -> channels <= pitch rows of `count` values, `stride` apart, rounding to T. With kStream past
+/// the caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
 template <bool kStream = false, class T>
-void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to) {
+void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to,
+                   int64_t pitch = kBlockChannels) {
   const QuadTag q;
   const int64_t whole = count / 4 * 4;
   int64_t c = 0;
   for (; c + 4 <= channels; c += 4) {
     for (int64_t i = 0; i < whole; i += 4) {
       hn::Vec<QuadTag> quad[4];
-      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::LoadU(q, tile + (i + k) * kBlockChannels + c);
+      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::LoadU(q, tile + (i + k) * pitch + c);
       Transpose(quad);
       for (int64_t k = 0; k < 4; ++k) {
         if constexpr (kStream) {
@@ -164,11 +186,11 @@ void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t s
       }
     }
     for (int64_t i = whole; i < count; ++i) {
-      for (int64_t k = 0; k < 4; ++k) to[(c + k) * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c + k]);
+      for (int64_t k = 0; k < 4; ++k) to[(c + k) * stride + i] = FromFloat<T>(tile[i * pitch + c + k]);
     }
   }
   for (; c < channels; ++c) {
-    for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * kBlockChannels + c]);
+    for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * pitch + c]);
   }
 }
 

@@ -64,12 +64,12 @@ HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* we
 /// Of a panel's weights so many fit in the L1 cache, to be read from there for every six rows: 32 KiB.
 constexpr int64_t kGemmDepthBlock = 128;
 
-/// sums[r][o] = sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
-/// panels of packed weights. sum_stride is at least GemmPanels(outputs) * GemmPanel().
-inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
-                     const float* packed, int64_t outputs, float* sums, int64_t sum_stride) {
+/// sums[r][o] += sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
+/// panels of packed weights: `depth` of the panels' weights, from `packed` on in the first one, where panels are
+/// panel_stride floats apart. sum_stride is at least GemmPanels(outputs) * GemmPanel().
+inline void AddGemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+                        const float* packed, int64_t panel_stride, int64_t outputs, float* sums, int64_t sum_stride) {
   const int64_t panel = GemmPanel();
-  std::fill_n(sums, row_count * sum_stride, 0.0f);
   for (int64_t p = 0; p < GemmPanels(outputs); ++p) {
     for (int64_t first = 0; first < depth; first += kGemmDepthBlock) {
       const int64_t size = std::min(kGemmDepthBlock, depth - first);
@@ -77,10 +77,17 @@ inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, c
         const float* const from = rows + r * row_stride;
         float* const to = sums + r * sum_stride + p * panel;
         GemmMicro([=](int row, int64_t k) { return from[place[first + k] + row * row_stride]; }, size,
-                  packed + (p * depth + first) * panel, [=](int row) { return to + row * sum_stride; });
+                  packed + p * panel_stride + first * panel, [=](int row) { return to + row * sum_stride; });
       }
     }
   }
+}
+
+/// The same of all weights of the panels, with sums that begin at 0.
+inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+                     const float* packed, int64_t outputs, float* sums, int64_t sum_stride) {
+  std::fill_n(sums, row_count * sum_stride, 0.0f);
+  AddGemmTile(rows, row_count, row_stride, place, depth, packed, depth * GemmPanel(), outputs, sums, sum_stride);
 }
 
 }  // namespace

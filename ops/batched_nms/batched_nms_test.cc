@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -35,6 +36,20 @@ TEST(BatchedNms, MatchesReference) {
     for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 6 / 5.0);  // ties
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
     ExpectMatchesReference(op, {RandomBoxes({pictures, count, rng() % 2 ? 1 : classes, 4}, rng), scores});
+  }
+}
+
+// So many of a class that cells are used.
+TEST(BatchedNms, EverySpreadOfManyBoxesMatchesReference) {
+  std::mt19937 rng(6);
+  for (Spread spread : kSpreads) {
+    SCOPED_TRACE(NameOf(spread));
+    const HostTensor boxes = ManyBoxes(spread, 2100, rng);
+    HostTensor batched(DType::kF32, {1, 2100, 1, 4});
+    for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+    BatchedNms op = Make(rng() % 2 == 0 ? -1 : 2060, 4000, 0.01f);
+    op.clip_boxes = false;
+    ExpectMatchesReference(op, {batched, ManyScores({1, 2100, 2}, rng)});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -31,6 +32,18 @@ TEST(BatchedRotatedNms, MatchesReference) {
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
     ExpectMatchesReference(op, {RandomBoxes({pictures, count, rng() % 2 ? 1 : classes, 5}, rng), scores});
   }
+}
+
+// So many of a class that cells are used.
+TEST(BatchedRotatedNms, ManyBoxesOfAClassMatchReference) {
+  std::mt19937 rng(6);
+  const HostTensor boxes = ManyRotatedBoxes(Spread::kUniform, 2100, rng);
+  HostTensor batched(DType::kF32, {1, 2100, 1, 5});
+  for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+  BatchedRotatedNms op;
+  op.keep_topk = 3000;
+  op.clip_boxes = false;
+  ExpectMatchesReference(op, {batched, ManyScores({1, 2100, 2}, rng)});
 }
 
 TEST(BatchedRotatedNms, AnglesAreNotClipped) {

@@ -5,14 +5,14 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kChannels = 8;  // whose maximum a thread finds with the samples of one side
+constexpr int64_t kBorderChannels = 8;  // whose maximum a thread finds with the samples of one side
 
 template <class T>
 Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<const T, 4> input,
                        Tensor<const T, 3> boxes, Tensor<T, 4> output) {
   const int64_t height = input.dim(2), width = input.dim(3), channels = output.dim(1), number = boxes.dim(1);
   const int64_t pool_size = op.pool_size;
-  const Divider lines(number * kBorderSides), parts(BlocksFor(channels, kChannels));
+  const Divider lines(number * kBorderSides), parts(BlocksFor(channels, kBorderChannels));
   const T *from = input.data(), *box_data = boxes.data();
   T* const to = output.data();
   return ForEach(cuda, input.dim(0) * parts.divisor() * number * kBorderSides, [=] POLYOP_DEVICE(int64_t i) {
@@ -20,9 +20,10 @@ Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<co
     const int64_t n = parts.Split(lines.Split(i, &line), &part);
     const auto side = static_cast<int>(line % kBorderSides);
     const T* const box = box_data + (n * number + line / kBorderSides) * 4;
-    const int64_t first = part * kChannels, held = channels - first < kChannels ? channels - first : kChannels;
+    const int64_t first = part * kBorderChannels,
+                  held = channels - first < kBorderChannels ? channels - first : kBorderChannels;
     const T* const planes = from + ((n * kBorderSides + side) * channels + first) * height * width;
-    float largest[kChannels];
+    float largest[kBorderChannels];
     for (float& value : largest) value = -INFINITY;
     for (int64_t s = 0; s <= pool_size; ++s) {
       const RoiSample sample = BorderSample(box, side, s, pool_size, height, width);

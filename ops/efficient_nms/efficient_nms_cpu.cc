@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/efficient_nms/efficient_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/boxes/boxes-inl.h"
+#include "families/boxes/suppression-inl.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,48 +64,61 @@ class LazyOrder {
   int64_t count_, sorted_ = 0;
 };
 
-// A picture's detections while they are found.
-struct KeptBoxes {
-  BoxArrays corners;  // in order
-  int32_t* element;
-  int32_t* label;
-};
+// Some elements in their order, with their classes, and those kept of them and of the ones before.
+struct Elements : SortedBoxes {
+  static constexpr double kNanosecondsPerPair = 0.3;
+  const EfficientNms& op;
+  int32_t *element, *label, *kept_element, *kept_label;
 
-template <class T>
-class Picture {
- public:
-  Picture(const EfficientNms& op, const CodedBoxes<T>& boxes, int64_t number, int64_t classes)
-      : op_(op), boxes_(boxes), number_(number), classes_(classes) {}
-
-  // Visits the elements in their order; returns how many are kept. `candidate`: room for one box.
-  int64_t Suppress(LazyOrder* order, const BoxArrays& candidate, const KeptBoxes& kept) const {
-    int64_t count = 0;
-    for (int64_t rank = 0; rank < order->count() && count < op_.max_output_boxes; ++rank) {
-      const int64_t element = order->Element(rank);
-      const auto label = static_cast<int32_t>(element % classes_);
-      float corners[4];
-      boxes_.Corners(number_, element / classes_, label, corners);
-      CodedBoxes<T>::InOrder(corners);
-      candidate.Set(0, corners, 0);
-      const bool suppressed =
-          AnySuspect<false>(candidate, 0, kept.corners, 0, count, 0, op_.iou_threshold, [&](int64_t k) {
-            return (op_.class_agnostic || kept.label[k] == label) &&
-                   candidate.Overlap(0, kept.corners, k, 0).AtLeast(op_.iou_threshold);
-          });
-      if (suppressed) continue;
-      kept.corners.Copy(count, candidate, 0);
-      kept.element[count] = static_cast<int32_t>(element);
-      kept.label[count] = label;
-      ++count;
-    }
-    return count;
+  static constexpr int64_t kNumbers = 4;  // int32 for each box
+  static Elements In(void* memory, int32_t* numbers, int64_t capacity, const EfficientNms& op) {
+    return {SortedBoxes::In(memory, capacity, 0),
+            op,
+            numbers,
+            numbers + capacity,
+            numbers + 2 * capacity,
+            numbers + 3 * capacity};
   }
-
- private:
-  const EfficientNms& op_;
-  const CodedBoxes<T>& boxes_;
-  const int64_t number_, classes_;
+  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
+    return AnySuspectAmong<false>(candidate, among, op.iou_threshold, [&](int64_t k) {
+      return (op.class_agnostic || kept_label[k] == label[candidate]) &&
+             sorted.Overlap(candidate, kept, k, 0).AtLeast(op.iou_threshold);
+    });
+  }
+  void Keep(int64_t candidate, int64_t number) const {
+    SortedBoxes::Keep(candidate, number);
+    kept_element[number] = element[candidate];
+    kept_label[number] = label[candidate];
+  }
+  int64_t LayerOf(int64_t candidate) const { return op.class_agnostic ? 0 : label[candidate]; }
+  int64_t LayerOfKept(int64_t number) const { return op.class_agnostic ? 0 : kept_label[number]; }
 };
+
+// Elements that are put in order and decoded together: few at first, as few may be needed.
+constexpr int64_t kFirstElements = 128, kElements = 1024;
+
+// Visits the elements of a picture in their order, at most `together` at a time; returns how many are kept. What cells
+// hold is put there anew each time, so `together` may not be much less than what may be kept.
+template <class T>
+int64_t SuppressElements(const CodedBoxes<T>& boxes, int64_t picture, int64_t classes, LazyOrder* order,
+                         const Elements& elements, int64_t together, const Context* context) {
+  const int64_t most = elements.op.max_output_boxes;
+  int64_t kept = 0, some = kFirstElements;
+  for (int64_t rank = 0; rank < order->count() && kept < most; rank += some, some *= 2) {
+    some = std::min({some, together, order->count() - rank});
+    for (int64_t i = 0; i < some; ++i) {
+      const int64_t element = order->Element(rank + i);
+      float corners[4];
+      boxes.Corners(picture, element / classes, element % classes, corners);
+      CodedBoxes<T>::InOrder(corners);
+      elements.sorted.Set(i, corners, 0);
+      elements.element[i] = static_cast<int32_t>(element);
+      elements.label[i] = static_cast<int32_t>(element % classes);
+    }
+    kept = SuppressGreedily(elements, some, most, context, 0, kept);
+  }
+  return kept;
+}
 
 template <class T>
 float Shown(const EfficientNms& op, T score) {
@@ -124,11 +137,12 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
       boxes,       anchors ? anchors->data() : nullptr, count,
       box_classes, anchors && anchors->dim(0) == 1,     op.box_coding == EfficientNms::Coding::kCenterSize};
   const int64_t blocks = (elements + kBlock - 1) / kBlock;
-  const int64_t tasks = Context::NumTasks(pictures, 1), floats = BoxArrays::FloatsFor(most) + BoxArrays::FloatsFor(1);
+  const int64_t together = std::min(elements, std::max(kElements, most)), capacity = together + most;
+  const int64_t tasks = Context::NumTasks(pictures, 1), bytes = (SortedBoxes::BytesFor(capacity) + 63) / 64 * 64;
   const Scratch<Key> keys = context.Allocate<Key>(pictures * elements);
   const Scratch<int64_t> found = context.Allocate<int64_t>(pictures * blocks);
-  const Scratch<float> memory = context.Allocate<float>(tasks * floats);
-  const Scratch<int32_t> numbers = context.Allocate<int32_t>(tasks * 2 * most);
+  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  const Scratch<int32_t> numbers = context.Allocate<int32_t>(tasks * Elements::kNumbers * capacity);
   if (!keys || !found || !memory || !numbers) {
     return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
   }
@@ -141,10 +155,8 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
     }
   });
   context.ParallelFor(pictures, 1, [&](int64_t task, int64_t first, int64_t last) HWY_ATTR {
-    float* const corners = memory.data() + task * floats;
-    int32_t* const mine = numbers.data() + task * 2 * most;
-    const KeptBoxes kept{BoxArrays::In(corners, most), mine, mine + most};
-    const BoxArrays candidate = BoxArrays::In(corners + BoxArrays::FloatsFor(most), 1);
+    const Elements kept =
+        Elements::In(memory.data() + task * bytes, numbers.data() + task * Elements::kNumbers * capacity, capacity, op);
     for (int64_t picture = first; picture < last; ++picture) {
       Key* const all = keys.data() + picture * elements;
       int64_t total = 0;
@@ -154,15 +166,16 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
         total += n;
       }
       LazyOrder order(all, total);
-      const int64_t rows = Picture<T>(op, coded, picture, classes).Suppress(&order, candidate, kept);
+      const int64_t rows =
+          SuppressElements(coded, picture, classes, &order, kept, together, pictures == 1 ? &context : nullptr);
       num[picture] = static_cast<int32_t>(rows);
       for (int64_t k = 0; k < keep; ++k) {
-        const int64_t row = picture * keep + k, element = k < rows ? kept.element[k] : 0;
+        const int64_t row = picture * keep + k, element = k < rows ? kept.kept_element[k] : 0;
         float box[4] = {};
-        if (k < rows) coded.Corners(picture, element / classes, kept.label[k], box);
+        if (k < rows) coded.Corners(picture, element / classes, kept.kept_label[k], box);
         for (int i = 0; i < 4; ++i) out_boxes[4 * row + i] = FromFloat<T>(box[i]);
         out_scores[row] = FromFloat<T>(k < rows ? Shown(op, scores[picture * elements + element]) : 0.0f);
-        out_classes[row] = k < rows ? kept.label[k] : 0;
+        out_classes[row] = k < rows ? kept.kept_label[k] : 0;
         if (out_indices) (*out_indices)[row] = k < rows ? static_cast<int32_t>(element / classes) : 0;
       }
     }

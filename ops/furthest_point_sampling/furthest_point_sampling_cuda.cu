@@ -5,7 +5,7 @@ namespace polyop {
 namespace {
 
 template <class T>
-struct Cloud {
+struct PointCloud {
   const T* xyz;
   int64_t points;
 
@@ -25,7 +25,7 @@ template <class T>
 Status FurthestPointSamplingCuda(const FurthestPointSampling&, const CudaContext& cuda, Tensor<const T, 3> xyz,
                                  Tensor<int32_t, 2> idx) {
   const int64_t points = xyz.dim(1);
-  return SampleFarthest(cuda, xyz.dim(0), points, idx.dim(1), Cloud<T>{xyz.data(), points}, idx.data());
+  return SampleFarthest(cuda, xyz.dim(0), points, idx.dim(1), PointCloud<T>{xyz.data(), points}, idx.data());
 }
 
 POLYOP_CUDA_KERNEL(FurthestPointSampling, FurthestPointSamplingF32, FurthestPointSamplingCuda<float>);

@@ -5,7 +5,7 @@ namespace polyop {
 namespace {
 
 template <class T>
-struct Cloud {
+struct DistanceRows {
   const T* dist;
   int64_t points;
 
@@ -19,7 +19,7 @@ template <class T>
 Status FurthestPointSamplingWithDistCuda(const FurthestPointSamplingWithDist&, const CudaContext& cuda,
                                          Tensor<const T, 3> dist, Tensor<int32_t, 2> idx) {
   const int64_t points = dist.dim(1);
-  return SampleFarthest(cuda, dist.dim(0), points, idx.dim(1), Cloud<T>{dist.data(), points}, idx.data());
+  return SampleFarthest(cuda, dist.dim(0), points, idx.dim(1), DistanceRows<T>{dist.data(), points}, idx.data());
 }
 
 POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF32, FurthestPointSamplingWithDistCuda<float>);

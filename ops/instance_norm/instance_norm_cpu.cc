@@ -1,4 +1,5 @@
 #include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/instance_norm/instance_norm_cpu.cc"
@@ -40,23 +41,39 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums in double about the block's first element: its distance from the mean is at most sqrt(count) standard
-// deviations, so the difference of sums below loses at most log2(count) of the 53 bits.
-template <class T>
-Moments MomentsOfBlock(const T* x, int64_t count) {
+// The next elements to be summed up, as two vectors of what the sums are taken in.
+template <class DF, class T>
+HWY_INLINE void LoadPair(DF df, hn::Repartition<double, DF> d, const T* x, hn::Vec<hn::Repartition<double, DF>>& low,
+                         hn::Vec<hn::Repartition<double, DF>>& high) {
+  const auto v = LoadFloat(df, x);
+  low = hn::PromoteLowerTo(d, v);
+  high = hn::PromoteUpperTo(d, v);
+}
+template <class DF, class T>
+HWY_INLINE void LoadPair(DF df, DF, const T* x, hn::Vec<DF>& low, hn::Vec<DF>& high) {
+  low = LoadFloat(df, x);
+  high = LoadFloat(df, x + hn::Lanes(df));
+}
+
+// Sums about the block's first element: its distance from the mean is at most sqrt(count) standard deviations, so the
+// difference of sums below loses at most log2(count) of double's 53 bits, or of float's 24, where the result has 11.
+template <class Sum, class T>
+Moments SumUpBlock(const T* x, int64_t count) {
   const hn::ScalableTag<float> df;
-  const hn::Repartition<double, decltype(df)> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(df));
-  // The conversions to double leave the processor too little room to fetch ahead by itself.
+  const hn::Repartition<Sum, decltype(df)> d;
+  const int64_t pair = 2 * static_cast<int64_t>(hn::Lanes(d));
+  // The conversions leave the processor too little room to fetch ahead by itself.
   constexpr int64_t kAhead = 4096 / sizeof(T);
-  const double first = ToFloat(x[0]);
+  const Sum first = ToFloat(x[0]);
   const auto pivot = hn::Set(d, first);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), squares0 = hn::Zero(d), squares1 = hn::Zero(d);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  for (; i + pair <= count; i += pair) {
     hwy::Prefetch(x + i + kAhead);
-    const auto v = LoadFloat(df, x + i);
-    const auto low = hn::Sub(hn::PromoteLowerTo(d, v), pivot), high = hn::Sub(hn::PromoteUpperTo(d, v), pivot);
+    hn::Vec<decltype(d)> low, high;
+    LoadPair(df, d, x + i, low, high);
+    low = hn::Sub(low, pivot);
+    high = hn::Sub(high, pivot);
     sum0 = hn::Add(sum0, low);
     sum1 = hn::Add(sum1, high);
     squares0 = hn::MulAdd(low, low, squares0);
@@ -64,13 +81,21 @@ Moments MomentsOfBlock(const T* x, int64_t count) {
   }
   double sum = hn::ReduceSum(d, hn::Add(sum0, sum1)), squares = hn::ReduceSum(d, hn::Add(squares0, squares1));
   for (; i < count; ++i) {
-    const double distance = static_cast<double>(ToFloat(x[i])) - first;
+    const double distance = static_cast<double>(ToFloat(x[i])) - static_cast<double>(first);
     sum += distance;
     squares += distance * distance;
   }
   const double n = static_cast<double>(count);
   const double about_mean = squares - sum * sum / n;
   return {count, first + sum / n, about_mean < 0 ? 0 : about_mean};  // NaN passes
+}
+
+Moments MomentsOfBlock(const float* x, int64_t count) { return SumUpBlock<double>(x, count); }
+Moments MomentsOfBlock(const Half* x, int64_t count) { return SumUpBlock<float>(x, count); }
+// Its range is float's: squares beyond that, and those of next to nothing, are taken in double.
+Moments MomentsOfBlock(const BFloat16* x, int64_t count) {
+  const Moments moments = SumUpBlock<float>(x, count);
+  return moments.squares > 1e-25 && moments.squares < 1e30 ? moments : SumUpBlock<double>(x, count);
 }
 
 template <class T>

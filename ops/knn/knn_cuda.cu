@@ -6,7 +6,7 @@ namespace {
 
 // Transposed points as rows (x, y, z).
 template <class T>
-Status Rows(const CudaContext& cuda, const Tensor<const T, 3>& points, T* rows) {
+Status KnnRows(const CudaContext& cuda, const Tensor<const T, 3>& points, T* rows) {
   const Divider count(points.dim(2));
   return ForEach(cuda, points.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t point;
@@ -16,7 +16,7 @@ Status Rows(const CudaContext& cuda, const Tensor<const T, 3>& points, T* rows) 
 }
 
 template <class T>
-struct Search {
+struct KnnSearch {
   using State = NearestState;
 
   const T* centres;
@@ -51,13 +51,13 @@ Status KnnCuda(const Knn& op, const CudaContext& cuda, Tensor<const T, 3> xyz, s
   T* const query_rows = op.transposed && center ? cuda.Allocate<T>(center->size()) : nullptr;
   const NearestLists lists = NearestLists::Allocate(cuda, batches * centres, idx.dim(1));
   if (op.transposed) {
-    POLYOP_RETURN_IF_ERROR(Rows(cuda, xyz, rows));
-    if (center) POLYOP_RETURN_IF_ERROR(Rows(cuda, *center, query_rows));
+    POLYOP_RETURN_IF_ERROR(KnnRows(cuda, xyz, rows));
+    if (center) POLYOP_RETURN_IF_ERROR(KnnRows(cuda, *center, query_rows));
     from = rows;
     queries = center ? query_rows : rows;
   }
   return ForTiles(cuda, from, batches * points, batches * centres,
-                  Search<T>{queries, BatchRanges(points, centres), lists, idx.data()});
+                  KnnSearch<T>{queries, BatchRanges(points, centres), lists, idx.data()});
 }
 
 POLYOP_CUDA_KERNEL(Knn, KnnF32, KnnCuda<float>);

@@ -14,7 +14,7 @@ POLYOP_HD int64_t EndOf(const I* ends, int64_t segment, int64_t before, int64_t 
 }
 
 template <class I, class J>
-struct Search {
+struct KnnQuerySearch {
   using State = NearestState;
 
   const float* queries;
@@ -53,10 +53,10 @@ Status KnnQueryCuda(const KnnQuery&, const CudaContext& cuda, Tensor<const K, 0>
                     Tensor<const I, 1> offset, std::optional<Tensor<const float, 2>> new_xyz,
                     std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx, Tensor<float, 2> dist) {
   const NearestLists lists = NearestLists::Allocate(cuda, idx.dim(0), idx.dim(1));
-  return ForTiles(
-      cuda, xyz.data(), xyz.dim(0), idx.dim(0),
-      Search<I, J>{new_xyz ? new_xyz->data() : xyz.data(), offset.data(), new_offset ? new_offset->data() : nullptr,
-                   xyz.dim(0), offset.dim(0), lists, idx.data(), dist.data()});
+  return ForTiles(cuda, xyz.data(), xyz.dim(0), idx.dim(0),
+                  KnnQuerySearch<I, J>{new_xyz ? new_xyz->data() : xyz.data(), offset.data(),
+                                       new_offset ? new_offset->data() : nullptr, xyz.dim(0), offset.dim(0), lists,
+                                       idx.data(), dist.data()});
 }
 
 #define POLYOP_KNN_QUERY(ID, K, I, J) POLYOP_CUDA_KERNEL(KnnQuery, Knn##ID, KnnQueryCuda<K, I, J>)

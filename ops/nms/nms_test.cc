@@ -1,9 +1,11 @@
 #include "ops/nms/nms.h"
 
+#include <array>
 #include <cmath>
 
 #include "core/call.h"
 #include "core/cuda_context.h"
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -49,6 +51,26 @@ TEST(Nms, ManyBoxes) {
     boxes.set(4 * i + 3, boxes.at(4 * i + 3) + y + 40);
   }
   ExpectMatchesReference(Nms{}, {boxes, HostTensor::Uniform(DType::kF32, {kCount}, rng, 0, 1)});
+}
+
+// So many that cells are used.
+TEST(Nms, EverySpreadOfManyBoxesMatchesReference) {
+  std::mt19937 rng(6);
+  for (Spread spread : kSpreads) {
+    const float threshold = spread == Spread::kEqual ? 1.0f : std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
+    const auto offset = static_cast<int64_t>(rng() % 2);
+    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold, ", offset ", offset));
+    const Nms op{.iou_threshold = threshold, .offset = offset, .center_point_box = rng() % 4 == 0};
+    ExpectMatchesReference(op, {ManyBoxes(spread, 2100, rng), ManyScores({2100}, rng)});
+  }
+}
+
+TEST(Nms, ClassesOfManyBoxesMatchReference) {
+  std::mt19937 rng(7);
+  const HostTensor boxes = ManyBoxes(Spread::kUniform, 2100, rng);
+  HostTensor batched(DType::kF32, {1, 2100, 4});
+  for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+  ExpectMatchesReference(Nms{.max_output_boxes_per_class = 1500}, {batched, ManyScores({1, 2, 2100}, rng)});
 }
 
 // TensorRT reserves what the largest shapes need.

@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms3d/nms3d_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/boxes/boxes-inl.h"
+#include "families/boxes/suppression-inl.h"
 #include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms_match/nms_match_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/boxes/boxes-inl.h"
 #include "families/boxes/score_order.h"
+#include "families/boxes/suppression-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/nms_match/nms_match.h"
 #include "ops/nms_match/nms_match_values.h"
@@ -15,53 +15,64 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-struct Thresholds {
-  float iou, score;
-};
+// The boxes of a class by falling score. A box goes to the first of those that take it, and takes others if there is
+// none.
+struct MatchedBoxes : SortedBoxes {
+  static constexpr double kNanosecondsPerPair = 0.3;
+  int64_t* taken_by;  // the number of the kept box that took a box
+  float threshold;
 
-// The boxes of a class that are left, by falling score.
-struct Left {
-  BoxArrays boxes;
-  int64_t* index;  // in the input
-  int64_t count = 0;
-
-  void Move(int64_t from, int64_t to) {
-    boxes.Copy(to, boxes, from);
-    index[to] = index[from];
+  static int64_t BytesFor(int64_t capacity) { return 8 * capacity + SortedBoxes::BytesFor(capacity); }
+  /// `memory`: BytesFor(capacity), aligned to 8 bytes.
+  static MatchedBoxes In(void* memory, int64_t capacity, float threshold) {
+    auto* const taken_by = static_cast<int64_t*>(memory);
+    return {SortedBoxes::In(taken_by + capacity, capacity, 0), taken_by, threshold};
+  }
+  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
+    constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+    int64_t first = kNone;
+    if (threshold <= 0) {  // the best box of all, then, takes all others
+      first = among.range.begin < among.range.end ? among.range.begin : kNone;
+    } else {
+      AnySuspectAmong<false>(candidate, among, threshold, [&](int64_t k) {
+        if (k < first && Matches(sorted.Overlap(candidate, kept, k, 0), threshold)) first = k;
+        return first == k && among.in_order();
+      });
+    }
+    if (first != kNone) taken_by[candidate] = first;
+    return first != kNone;
+  }
+  void Keep(int64_t candidate, int64_t number) const {
+    SortedBoxes::Keep(candidate, number);
+    taken_by[candidate] = -1;
   }
 };
 
-// Writes pairs (box, suppressed box) of a class to `pairs`; returns how many.
-int64_t MatchClass(const float* boxes, const float* scores, const Thresholds& thresholds, Left left, int64_t* pairs) {
-  for (int64_t i = 0; i < left.count; ++i) left.boxes.Set(i, boxes + 4 * left.index[i], 0);
-  int64_t found = 0, first = 0;
-  while (first < left.count) {
-    const int64_t best = left.index[first], begin = found;
-    int64_t to = first + 1, from = first + 1;  // [from, k) stays: it moves behind what stayed before
-    const auto keep_until = [&](int64_t k) {
-      for (; from < k; ++from, ++to) {
-        if (from != to) left.Move(from, to);
-      }
-    };
-    const auto take = [&](int64_t k) {
-      if (!Matches(left.boxes.Overlap(first, left.boxes, k, 0), thresholds.iou)) return false;
-      keep_until(k);
-      ++from;
-      pairs[2 * found] = best;
-      pairs[2 * found++ + 1] = left.index[k];
-      return false;
-    };
-    if (thresholds.iou <= 0) {
-      for (int64_t k = first + 1; k < left.count; ++k) take(k);
-    } else {
-      AnySuspect<false>(left.boxes, first, left.boxes, first + 1, left.count, 0, thresholds.iou, take);
-    }
-    if (found > begin) {
-      keep_until(left.count);
-      left.count = to;
-    }
-    if (!(scores[best] > thresholds.score)) found = begin;
-    ++first;
+// Writes pairs (box, suppressed box) of a class to `pairs`; returns how many. `order`: the boxes by falling score.
+// `begins`: room for count + 1 numbers.
+int64_t MatchClass(const float* boxes, const float* scores, float score_threshold, std::span<const int64_t> order,
+                   const MatchedBoxes& sorted, const Context* context, int64_t* begins, int64_t* pairs) {
+  const auto count = static_cast<int64_t>(order.size());
+  for (int64_t i = 0; i < count; ++i) sorted.sorted.Set(i, boxes + 4 * order[static_cast<size_t>(i)], 0);
+  const int64_t kept = SuppressGreedily(sorted, count, count, context);
+  // Where the pairs of each kept box begin. Both come by falling score.
+  std::fill_n(begins, kept + 1, 0);
+  const auto box_of = [&](int64_t number) { return order[static_cast<size_t>(sorted.kept_index[number])]; };
+  const auto taken_by = [&](int64_t i) {
+    const int64_t number = sorted.taken_by[i];
+    return number >= 0 && scores[box_of(number)] > score_threshold ? number : -1;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    if (taken_by(i) >= 0) ++begins[taken_by(i) + 1];
+  }
+  for (int64_t k = 0; k < kept; ++k) begins[k + 1] += begins[k];
+  const int64_t found = begins[kept];
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t number = taken_by(i);
+    if (number < 0) continue;
+    int64_t* const pair = pairs + 2 * begins[number]++;
+    pair[0] = box_of(number);
+    pair[1] = order[static_cast<size_t>(i)];
   }
   return found;
 }
@@ -69,24 +80,26 @@ int64_t MatchClass(const float* boxes, const float* scores, const Thresholds& th
 Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                    Tensor<const float, 0> iou_threshold, Tensor<const float, 0> score_threshold,
                    Pending<int64_t, 2> matches) {
-  const Thresholds thresholds{iou_threshold[0], score_threshold[0]};
-  POLYOP_RETURN_IF_ERROR(CheckThresholds(thresholds.iou, thresholds.score));
+  POLYOP_RETURN_IF_ERROR(CheckThresholds(iou_threshold[0], score_threshold[0]));
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number
   const int64_t grain = GrainFor(50.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
-  const int64_t floats = BoxArrays::FloatsFor(count);
-  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * count);
-  const Scratch<float> memory = context.Allocate<float>(tasks * floats);
+  const int64_t bytes = (MatchedBoxes::BytesFor(count) + 63) / 64 * 64, numbers = 2 * count + 1;
+  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * numbers);
+  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<int64_t> pairs = context.Allocate<int64_t>(sets * count * 2);
   const Scratch<int64_t> found = context.Allocate<int64_t>(sets);
   if (!index || !memory || !pairs || !found) return Internal("out of memory: scratch for ", scores.size(), " scores");
   context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
+    int64_t* const order = index.data() + task * numbers;
+    const std::span<int64_t> places(order, static_cast<size_t>(count));
+    const auto sorted = MatchedBoxes::In(memory.data() + task * bytes, count, iou_threshold[0]);
     for (int64_t set = begin; set < end; ++set) {
-      const Left left{BoxArrays::In(memory.data() + task * floats, count), index.data() + task * count, count};
-      SortByFallingScore(scores.data() + set * count, {left.index, static_cast<size_t>(count)});
-      found[set] = MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, thresholds, left,
-                              pairs.data() + set * count * 2);
+      SortByFallingScore(scores.data() + set * count, places);
+      found[set] =
+          MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, score_threshold[0], places,
+                     sorted, sets == 1 ? &context : nullptr, order + count, pairs.data() + set * count * 2);
     }
   });
   int64_t rows = 0;

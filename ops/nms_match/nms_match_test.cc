@@ -1,7 +1,9 @@
 #include "ops/nms_match/nms_match.h"
 
+#include <array>
 #include <cmath>
 
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -66,6 +68,21 @@ TEST(NmsMatch, TheThresholdItselfSuppresses) {
     EXPECT_TRUE(matches(c, c.iou));
     EXPECT_TRUE(matches(c, std::nextafter(c.iou, 0.0f)));
     EXPECT_FALSE(matches(c, std::nextafter(c.iou, 2.0f)));
+  }
+}
+
+// So many that cells are used.
+TEST(NmsMatch, EverySpreadOfManyBoxesMatchesReference) {
+  std::mt19937 rng(6);
+  for (Spread spread : kSpreads) {
+    const double threshold = std::array{0.1, 0.5, 0.75, 1.0}[rng() % 4];
+    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
+    const HostTensor boxes = ManyBoxes(spread, 2100, rng);
+    HostTensor batched(DType::kF32, {1, 2100, 4});
+    for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+    const int64_t classes = 1 + static_cast<int64_t>(rng() % 2);
+    ExpectMatchesReference(NmsMatch{},
+                           {batched, ManyScores({1, classes, 2100}, rng), Scalar(threshold), Scalar(rng() % 2 / 4.0)});
   }
 }
 

@@ -3,8 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nms_rotated/nms_rotated_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/boxes/boxes-inl.h"
 #include "families/boxes/score_order.h"
+#include "families/boxes/suppression-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/nms_rotated/nms_rotated.h"
 

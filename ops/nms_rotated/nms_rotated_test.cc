@@ -6,6 +6,7 @@
 #include "core/cuda_context.h"
 #include "families/boxes/rotated_boxes.h"
 #include "families/boxes/rotated_boxes_reference.h"
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -24,6 +25,16 @@ HostTensor RandomBoxes(const Shape& shape, double extent, std::mt19937& rng) {
     for (int k = 0; k < 5 && i > 0 && i % 11 == 0; ++k) boxes.set(5 * i + k, boxes.at(5 * (i - 1) + k));
   }
   return boxes;
+}
+
+// So many that cells are used.
+TEST(NmsRotated, EverySpreadOfManyBoxesMatchesReference) {
+  std::mt19937 rng(6);
+  for (Spread spread : kSpreads) {
+    const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
+    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
+    ExpectMatchesReference(NmsRotated{threshold}, {ManyRotatedBoxes(spread, 2100, rng), ManyScores({2100}, rng)});
+  }
 }
 
 TEST(RotatedBoxes, KnownIntersections) {

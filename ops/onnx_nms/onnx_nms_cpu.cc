@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/onnx_nms/onnx_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/boxes/boxes-inl.h"
 #include "families/boxes/score_order.h"
+#include "families/boxes/suppression-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/onnx_nms/onnx_nms.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 // Upright boxes whose overlap is decided in float.
 struct BoxesInFloat : UprightBoxes {
-  bool Overlaps(int64_t candidate, int64_t begin, int64_t end) const {
+  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
     const auto corners = [](const BoxArrays& boxes, int64_t i, float to[4]) {
       to[0] = boxes.x1[i];
       to[1] = boxes.y1[i];
@@ -25,7 +25,7 @@ struct BoxesInFloat : UprightBoxes {
     };
     float mine[4];
     corners(sorted, candidate, mine);
-    return AnySuspect<false>(sorted, candidate, kept, begin, end, offset, threshold, [&](int64_t k) {
+    return AnySuspectAmong<false>(candidate, among, threshold, [&](int64_t k) {
       float other[4];
       corners(kept, k, other);
       return OverlapsInFloat(other, mine, threshold);

@@ -1,7 +1,9 @@
 #include "ops/onnx_nms/onnx_nms.h"
 
+#include <array>
 #include <cmath>
 
+#include "testing/many_boxes.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -22,6 +24,20 @@ std::vector<HostTensor> RandomInputs(const Shape& batch_classes_boxes, int exten
   }
   for (int64_t i = 0; i < scores.size(); ++i) scores.set(i, score(rng) / 40.0);
   return {boxes, scores};
+}
+
+// So many that cells are used.
+TEST(OnnxNms, EverySpreadOfManyBoxesMatchesReference) {
+  std::mt19937 rng(6);
+  for (Spread spread : kSpreads) {
+    const double threshold = std::array{0.0, 0.3, 0.7}[rng() % 3], most = rng() % 3 == 0 ? 1000 : 1e9;
+    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold, ", at most ", most));
+    const HostTensor boxes = ManyBoxes(spread, 2500, rng);
+    HostTensor batched(DType::kF32, {1, 2500, 4});
+    for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
+    const int64_t classes = 1 + static_cast<int64_t>(rng() % 2);
+    ExpectMatchesReference(OnnxNms{}, {batched, ManyScores({1, classes, 2500}, rng), Most(most), Threshold(threshold)});
+  }
 }
 
 TEST(OnnxNms, MatchesReference) {

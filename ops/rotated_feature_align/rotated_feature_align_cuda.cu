@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kChannels = 16;  // that a thread adds up with the samples of one pixel
+constexpr int64_t kAlignedChannels = 16;  // that a thread adds up with the samples of one pixel
 
 // A thread finds the samples of a pixel once, for several channels.
 template <class T>
@@ -16,7 +16,7 @@ Status RotatedFeatureAlignCuda(const RotatedFeatureAlign& op, const CudaContext&
   T* const to = output.data();
   const double scale = op.spatial_scale;
   const int points = op.points == 1 ? 1 : 5;
-  const Divider pixels(height * width), parts(BlocksFor(channels, kChannels));
+  const Divider pixels(height * width), parts(BlocksFor(channels, kAlignedChannels));
   return ForEach(cuda, features.dim(0) * parts.divisor() * height * width, [=] POLYOP_DEVICE(int64_t i) {
     int64_t pixel, part;
     const int64_t n = parts.Split(pixels.Split(i, &pixel), &part);
@@ -32,8 +32,8 @@ Status RotatedFeatureAlignCuda(const RotatedFeatureAlign& op, const CudaContext&
       const double u = p == 0 ? 0 : p == 1 || p == 4 ? 1 : -1, w = p == 0 ? 0 : p < 3 ? 1 : -1;
       samples[p] = {RoiTaps(y + u * wy + w * hy, height), RoiTaps(x + u * wx + w * hx, width)};
     }
-    const int64_t last = (part + 1) * kChannels < channels ? (part + 1) * kChannels : channels;
-    for (int64_t c = part * kChannels; c < last; ++c) {
+    const int64_t last = (part + 1) * kAlignedChannels < channels ? (part + 1) * kAlignedChannels : channels;
+    for (int64_t c = part * kAlignedChannels; c < last; ++c) {
       const T* const plane = from + (n * channels + c) * pixels.divisor();
       float sum = ToFloat(plane[pixel]);
       for (int p = 0; p < points; ++p) sum += samples[p].Of(plane, width);

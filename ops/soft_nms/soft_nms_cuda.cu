@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kSoftNmsThreads = 1024;
 
 struct Candidate {
   float score;
@@ -52,21 +52,21 @@ Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const floa
   int64_t* const indices = kept.data();
   const Rule rule{op.method, op.iou_threshold, op.sigma, static_cast<float>(op.offset)};
   const float least = op.min_score;
-  constexpr int64_t kShared = kThreads * static_cast<int64_t>(sizeof(Candidate)) + 32;
-  return ForBlocks<kThreads>(cuda, 1, kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
-    Candidate* const best = block.Shared<Candidate>(kThreads);
+  constexpr int64_t kShared = kSoftNmsThreads * static_cast<int64_t>(sizeof(Candidate)) + 32;
+  return ForBlocks<kSoftNmsThreads>(cuda, 1, kSoftNmsThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+    Candidate* const best = block.Shared<Candidate>(kSoftNmsThreads);
     int64_t* const taken = block.Shared<int64_t>(1);
     // A score of NaN, from the beginning or from now on, is out of the race.
     block.ForThreads([&](int t) {
       best[t] = {0, -1};
-      for (int64_t i = t; i < count; i += kThreads) {
+      for (int64_t i = t; i < count; i += kSoftNmsThreads) {
         left[i] = first_scores[i];
         if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
       }
     });
     int64_t turn = 0;
     for (;; ++turn) {
-      ReduceBlock(block, best, kThreads, BetterOf);
+      ReduceBlock(block, best, kSoftNmsThreads, BetterOf);
       block.ForThreads([&](int t) {
         if (t != 0) return;
         *taken = best[0].box;
@@ -80,7 +80,7 @@ Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const floa
       if (box < 0) break;
       block.ForThreads([&](int t) {
         best[t] = {0, -1};
-        for (int64_t i = t; i < count; i += kThreads) {
+        for (int64_t i = t; i < count; i += kSoftNmsThreads) {
           if (left[i] != left[i]) continue;
           const float score = LoweredScore(left[i], rule.Weight(from + 4 * box, from + 4 * i));
           left[i] = score < least ? NAN : score;

@@ -5,7 +5,7 @@ namespace polyop {
 namespace {
 
 template <class T>
-struct Search {
+struct ThreeNnSearch {
   using State = NearestState;
 
   const T* target;
@@ -37,8 +37,8 @@ Status ThreeNNCuda(const ThreeNN&, const CudaContext& cuda, Tensor<const T, 3> t
                    Tensor<T, 3> dist, Tensor<int32_t, 3> idx) {
   const int64_t queries = target.dim(0) * target.dim(1);
   return ForTiles(cuda, source.data(), source.dim(0) * source.dim(1), queries,
-                  Search<T>{target.data(), BatchRanges(source.dim(1), target.dim(1)),
-                            NearestLists::Allocate(cuda, queries, 3), dist.data(), idx.data()});
+                  ThreeNnSearch<T>{target.data(), BatchRanges(source.dim(1), target.dim(1)),
+                                   NearestLists::Allocate(cuda, queries, 3), dist.data(), idx.data()});
 }
 
 POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNF32, ThreeNNCuda<float>);

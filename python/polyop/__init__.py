@@ -1,15 +1,15 @@
 """polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.
 
-import onnxruntime as ort
-import polyop
+    import onnxruntime as ort
+    import polyop
 
-options = ort.SessionOptions()
-options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-session = ort.InferenceSession("model.onnx", options)
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    session = ort.InferenceSession("model.onnx", options)
 
 or, for a model of standard operators, which `polyop.optimize` makes faster:
 
-session = polyop.session("model.onnx", optimize=True)
+    session = polyop.session("model.onnx", optimize=True)
 
 With PyTorch, torch.ops.polyop, the functions of polyop.functional (polyop.roi_align, polyop.nms, …), the layers of
 polyop.modules (polyop.RoIAlign, …), polyop.export and polyop.accelerate are there too: at once if torch was imported

@@ -383,7 +383,8 @@ class TRTWrapper:
 
     Args:
         engine: an engine or its file.
-        input_names, output_names: which tensors to take and to give; the engine's own where they are left out.
+        input_names: which tensors to take; the engine's own if left out.
+        output_names: which to give; likewise.
     """
 
     def __init__(

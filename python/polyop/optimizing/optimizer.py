@@ -21,7 +21,7 @@ from polyop.optimizing.matching import Match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
-from polyop.optimizing.running import Feeds, Runner, largest_difference, time_in_turns
+from polyop.optimizing.running import Feeds, Runner, give_back, largest_difference, time_in_turns
 from polyop.optimizing.scope import Scope
 from polyop.portable import add_functions
 
@@ -144,6 +144,7 @@ class _Work:
                         f"{self.source.name} takes none of the inputs that were tried: {said(first)}",
                         "say what it takes: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
                     )
+            give_back()
             self.step("running the model as it is", seed + 1, 2)
         return feeds, expected
 
@@ -210,6 +211,7 @@ class _Work:
             for match in some:
                 self.step(pattern.NAME, len(verdicts), len(matches))
                 verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
+                give_back()
         now: dict[ir.Value, ir.Value] = {}
         for match in matches:
             finding = Finding(match.what, where + match.where, why=match.refused)

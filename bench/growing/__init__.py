@@ -1,0 +1,5 @@
+"""Calls of every operator over sizes."""
+
+from growing import boxes, pictures, points
+
+CASES = boxes.CASES + points.CASES + pictures.CASES

@@ -1,0 +1,15 @@
+# What `cpack -G DEB` makes of what `cmake --install` would install; tools/deb.sh calls it.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The maintainers of polyop")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Operators that ONNX lacks, for ONNX Runtime")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+    "Operators under the node names of MMCV, MMDeploy, autoware and TensorRT's plugins:\n the library for ONNX Runtime, the program polyop, and the SDK for operators of one's own.")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "graphviz, python3")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+# The formulas are the Python package's, which is installed by a wheel.
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};Unspecified;/")
+include(CPack)

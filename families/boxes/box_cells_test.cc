@@ -1,0 +1,117 @@
+#include "families/boxes/box_cells.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "testing/many_boxes.h"
+
+namespace polyop::testing {
+namespace {
+
+// Boxes [count, 4] in cells, each in a layer, and which box lies at which place.
+struct Filled {
+  Filled(const HostTensor& tensor, float with_offset, int64_t layers) : boxes(tensor), offset(with_offset) {
+    const int64_t count = boxes.size() / 4;
+    memory.resize(static_cast<size_t>(BoxCells::BytesFor(count)) / sizeof(int64_t));
+    cells = BoxCells(memory.data(), count);
+    std::vector<float> extents;
+    for (int64_t i = 0; i < count; ++i) {
+      extents.push_back(std::max(box(i)[2] - box(i)[0], box(i)[3] - box(i)[1]) + offset);
+      layer.push_back(i % layers);
+    }
+    cells.Clear(extents, offset, count);
+    for (int64_t i = 0; i < count; ++i) cells.Count(SpanOf(i), layer[static_cast<size_t>(i)]);
+    cells.Arrange();
+    at.resize(static_cast<size_t>(count), -1);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = cells.Add(SpanOf(i), layer[static_cast<size_t>(i)]);
+      if (place < 0) continue;
+      EXPECT_LT(place, count);
+      EXPECT_EQ(at.at(static_cast<size_t>(place)), -1) << "two boxes at place " << place;
+      at[static_cast<size_t>(place)] = i;
+    }
+  }
+  const float* box(int64_t i) const { return boxes.data<float>() + 4 * i; }
+  CellSpan SpanOf(int64_t i) const { return cells.SpanOf(box(i)[0], box(i)[1], box(i)[2], box(i)[3]); }
+  // Exact in double, but where infinities cancel, which meet nothing.
+  bool Meet(int64_t i, int64_t k) const {
+    const auto along = [&](int axis) {
+      const double low = std::max<double>(box(i)[axis], box(k)[axis]);
+      const double high = std::min<double>(box(i)[axis + 2], box(k)[axis + 2]);
+      return high - low + static_cast<double>(offset) > 0;
+    };
+    const auto is_number = [&](int64_t b) { return std::none_of(box(b), box(b) + 4, [](float x) { return x != x; }); };
+    return layer[static_cast<size_t>(i)] == layer[static_cast<size_t>(k)] && is_number(i) && is_number(k) && along(0) &&
+           along(1);
+  }
+
+  const HostTensor& boxes;
+  float offset;
+  BoxCells cells;
+  std::vector<int64_t> memory, layer, at;
+};
+
+TEST(BoxCells, EveryBoxThatMeetsIsFound) {
+  std::mt19937 rng(1);
+  constexpr int64_t kCount = 500, kMost = 20000;
+  for (Spread spread : kSpreads) {
+    for (float offset : {0.0f, 1.0f}) {
+      for (int64_t layers : {1, 3}) {
+        SCOPED_TRACE(Concat(NameOf(spread), ", offset ", offset, ", ", layers, " layers"));
+        const HostTensor boxes = ManyBoxes(spread, kCount, rng);
+        const Filled filled(boxes, offset, layers);
+        int64_t meetings = 0, asked = 0;
+        for (int64_t i = 0; i < kCount; ++i) {
+          CellRow rows[kMost];
+          const int64_t found = filled.cells.Rows(filled.SpanOf(i), filled.layer[static_cast<size_t>(i)], kMost, rows);
+          if (found < 0) continue;
+          ++asked;
+          std::vector<bool> seen(kCount, false);
+          for (const CellRow& row : std::span(rows, static_cast<size_t>(found))) {
+            for (int32_t place = row.begin; place < row.end; ++place) {
+              seen[static_cast<size_t>(filled.at.at(static_cast<size_t>(place)))] = true;
+            }
+          }
+          for (int64_t k = 0; k < kCount; ++k) {
+            if (!filled.Meet(i, k)) continue;
+            ++meetings;
+            EXPECT_TRUE(seen[static_cast<size_t>(k)]) << "boxes " << i << " and " << k;
+          }
+        }
+        EXPECT_GT(meetings, kCount / 4);
+        EXPECT_GT(asked, kCount / 2);
+      }
+    }
+  }
+}
+
+TEST(BoxCells, FewBoxesAreLookedAt) {
+  std::mt19937 rng(2);
+  constexpr int64_t kCount = 20000, kMost = 100;
+  for (Spread spread : {Spread::kUniform, Spread::kGiants, Spread::kLine, Spread::kOfClasses}) {
+    SCOPED_TRACE(NameOf(spread));
+    const HostTensor boxes = ManyBoxes(spread, kCount, rng);
+    const Filled filled(boxes, 0, 1);
+    int64_t asked = 0;
+    double looked_at = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      CellRow rows[kMost];
+      const int64_t found = filled.cells.Rows(filled.SpanOf(i), 0, kMost, rows);
+      asked += found >= 0;
+      for (int64_t r = 0; r < found; ++r) looked_at += rows[r].end - rows[r].begin;
+    }
+    EXPECT_GT(asked, kCount * 9 / 10);
+    EXPECT_LT(looked_at, static_cast<double>(kCount) * kCount / 10);
+  }
+}
+
+TEST(BoxCells, MoreCellsThanAskedForAreNotLookedInto) {
+  const HostTensor boxes = HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 1, 1, 5, 5, 6, 6, 0, 0, 1e6, 1e6});
+  const Filled filled(boxes, 0, 1);
+  CellRow rows[100];
+  EXPECT_EQ(filled.cells.Rows(filled.SpanOf(2), 0, 100, rows), -1);
+  EXPECT_GT(filled.cells.Rows(filled.SpanOf(0), 0, 100, rows), 0);
+}
+
+}  // namespace
+}  // namespace polyop::testing

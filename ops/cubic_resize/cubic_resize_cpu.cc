@@ -1,0 +1,19 @@
+#include "families/resize/bicubic_resize.h"
+#include "ops/cubic_resize/cubic_resize.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status CubicResizeCpu(const CubicResize& op, const Context& context, Tensor<const T, 4> input, Tensor<const int64_t, 1>,
+                      Tensor<T, 4> output) {
+  return BicubicResize(context, input, op.Axis(input.dim(2), output.dim(2)), op.Axis(input.dim(3), output.dim(3)),
+                       output);
+}
+
+POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeF32, CubicResizeCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeF16, CubicResizeCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeBF16, CubicResizeCpu<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

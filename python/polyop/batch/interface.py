@@ -1,0 +1,169 @@
+"""A model's session, and what it says of its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+import polyop
+from polyop.batch.errors import BatchError, SampleError, said
+
+_TYPES = {
+    "float": "float32", "double": "float64", "float16": "float16", "bool": "bool",
+    **{name: name for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output. An extent that is not fixed is its name, or None."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int | str | None, ...]
+
+    def __str__(self) -> str:
+        extents = ", ".join("?" if extent is None else str(extent) for extent in self.shape)
+        return f"{self.dtype.name}[{extents}]"
+
+    def is_fixed(self, dimension: int) -> bool:
+        return isinstance(self.shape[dimension], int)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """A tensor without a shape takes any."""
+        return not self.shape or (
+            len(shape) == len(self.shape)
+            and all(not isinstance(want, int) or want == got for want, got in zip(self.shape, shape, strict=True))
+        )
+
+    def take(self, array: np.ndarray, source: str) -> np.ndarray:
+        """The array in this tensor's type. Raises SampleError if its shape does not fit."""
+        if not self.fits(array.shape):
+            raise SampleError(f"input '{self.name}' wants {self}, {source} gives {list(array.shape)}")
+        if array.dtype.kind not in "fiub":
+            raise SampleError(f"input '{self.name}' wants {self}, {source} gives elements of type {array.dtype}")
+        return np.ascontiguousarray(cast(array, self.dtype))
+
+
+def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rounds to the type; real numbers are cut to the range of integers, NaN becomes 0 in them."""
+    if array.dtype == dtype:
+        return array
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if array.dtype.kind == "f":
+            inside = (array > limits.min) & (array < limits.max)
+            ends = np.where(array > 0, limits.max, np.where(np.isnan(array), 0, limits.min)).astype(dtype)
+            return np.where(inside, np.where(inside, array, 0).astype(dtype), ends)
+        array = np.clip(array, limits.min, limits.max) if array.dtype.kind in "iu" else array
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a model is opened; the names are those of `polyop run`."""
+
+    threads: int = 0  # of one run; 0: as ONNX Runtime chooses, all cores
+    libraries: tuple[str, ...] = ()  # further custom operators
+    accelerate: bool = False
+    gpu: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """A session with polyop's operators, its inputs and outputs by name."""
+
+    session: ort.InferenceSession
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, feeds: Mapping[str, np.ndarray], outputs: Sequence[str]) -> dict[str, np.ndarray]:
+        return dict(zip(outputs, self.session.run(list(outputs), dict(feeds)), strict=True))
+
+    def input(self, name: str) -> Tensor:
+        return _named(self.inputs, name, "input")
+
+    def chosen(self, outputs: Sequence[str]) -> tuple[str, ...]:
+        """The outputs of these names; all if none is named."""
+        return tuple(_named(self.outputs, name, "output").name for name in outputs) or tuple(self.outputs)
+
+
+def open_model(path: str | Path, options: SessionOptions | None = None) -> Model:
+    """Raises BatchError if ONNX Runtime refuses the model, or a GPU is wanted that it does not have."""
+    options = options or SessionOptions()
+    if not Path(path).is_file():
+        raise BatchError(f"'{path}' is no file")
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    settings.log_severity_level = 3  # errors come as exceptions; warnings would break the progress bar
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if options.gpu:
+        if "CUDAExecutionProvider" not in ort.get_available_providers():
+            raise BatchError(
+                "a GPU is there, but this ONNX Runtime has no CUDAExecutionProvider", "pip install onnxruntime-gpu"
+            )
+        providers.insert(0, "CUDAExecutionProvider")
+    try:
+        for library in options.libraries:
+            settings.register_custom_ops_library(library)
+        session = polyop.session(path, accelerate=options.accelerate, options=settings, providers=providers)
+    except Exception as error:  # ONNX Runtime's own types are not public
+        raise BatchError(
+            f"'{path}' does not load: {said(error)}", f"`polyop inspect {path}` says what it needs"
+        ) from error
+    return Model(
+        session,
+        {i.name: _tensor(i) for i in session.get_inputs()},
+        {o.name: _tensor(o) for o in session.get_outputs()},
+        session.get_modelmeta().custom_metadata_map,
+    )
+
+
+def _tensor(info: ort.NodeArg) -> Tensor:
+    kind = info.type.removeprefix("tensor(").removesuffix(")")
+    if kind not in _TYPES:
+        raise BatchError(f"'{info.name}' has the type {info.type}, which NumPy's files cannot hold")
+    return Tensor(info.name, np.dtype(_TYPES[kind]), tuple(info.shape or ()))
+
+
+def _named(tensors: Mapping[str, Tensor], name: str, what: str) -> Tensor:
+    if name not in tensors:
+        known = ", ".join(f"{tensor.name}: {tensor}" for tensor in tensors.values())
+        raise BatchError(f"the model has no {what} '{name}'", f"its {what}s are {known}")
+    return tensors[name]
+
+
+def from_numbers(tensor: Tensor, text: str) -> np.ndarray:
+    """An input from "1,1,2.5,2.5", as `--set` of `polyop run` says it. One extent that is not fixed follows from the count."""
+    try:
+        numbers = np.array([_number(word, tensor.dtype) for word in text.split(",")], tensor.dtype)
+    except (ValueError, OverflowError) as error:
+        raise BatchError(f"--set {tensor.name}: {error}") from None
+    if numbers.dtype.kind == "f" and not np.isfinite(numbers).all() and "inf" not in text and "nan" not in text:
+        raise BatchError(f"--set {tensor.name}: a number of {text} is beyond {tensor.dtype}")
+    shape = [extent if isinstance(extent, int) else -1 for extent in tensor.shape]
+    try:
+        return numbers.reshape(shape)
+    except ValueError:
+        raise BatchError(
+            f"--set {tensor.name}: {numbers.size} numbers came, input '{tensor.name}' is {tensor}"
+        ) from None
+
+
+def _number(word: str, dtype: np.dtype) -> float | int:
+    if "_" in word:
+        raise ValueError(f"'{word}' is not a number")
+    if dtype.kind == "f":
+        return float(word)
+    value = int(word)
+    limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not limits[0] <= value <= limits[1]:
+        raise ValueError(f"'{word}' is no value of {dtype}")
+    return value

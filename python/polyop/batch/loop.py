@@ -1,0 +1,228 @@
+"""The work of one machine: files are decoded while the model runs and results are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from polyop.batch.errors import BatchError, SampleError, said
+from polyop.batch.pictures import Format
+from polyop.batch.reading import Reader, Sample
+from polyop.batch.report import Report
+from polyop.batch.runner import Arrays, Runner
+from polyop.batch.sources import Task
+from polyop.batch.writing import Shard, TarWriter, WholeFile, encoded, write_file
+
+_MOST_BYTES = 1 << 30  # of decoded samples that wait; one alone may have more
+_MOST_IN_A_BATCH = 64 << 20
+
+
+@dataclass
+class _Item:
+    """A sample under way."""
+
+    task: Task
+    sample: Sample
+    arrays: Arrays | None = None
+    error: Exception | None = None
+    bytes: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.task.source}: {self.sample.key}" if self.task.is_shard else str(self.task.source)
+
+
+class Loop:
+    """Runs tasks. One thread, the caller's, decides; pools of threads run the model, decode and write."""
+
+    def __init__(self, reader: Reader, runner: Runner, format: str, runs: int, helpers: int, strict: bool) -> None:
+        """runs, helpers: how many runs, and how many that decode and write, at the same time."""
+        self._reader, self._runner, self._format, self._strict = reader, runner, format, strict
+        self._runs, self._most = runs, 2 * helpers + 2 * runs * runner.batch
+        self._helpers, self._runners = ThreadPoolExecutor(helpers), ThreadPoolExecutor(runs)
+        self._picture = reader.output_format(runner.outputs[0]) if format in ("png", "jpg") else Format()
+
+    def close(self) -> None:
+        self._helpers.shutdown(cancel_futures=True)
+        self._runners.shutdown(cancel_futures=True)
+
+    def run(self, tasks: Sequence[Task], step: Callable[[int], object] = lambda done: None) -> Report:
+        """step: is told how many tasks are done. Raises BatchError at the first failure if the loop is strict; what was
+        half-written is removed then, as at any other exception."""
+        state = _Run(self, step)
+        start = time.perf_counter()
+        try:
+            state.all(tasks)
+        except BaseException:
+            state.abandon()
+            raise
+        state.report.seconds = time.perf_counter() - start
+        state.report.largest_batch, state.report.note = self._runner.largest, self._runner.note
+        return state.report
+
+
+class _Run:
+    """One pass over tasks."""
+
+    def __init__(self, loop: Loop, step: Callable[[int], object]) -> None:
+        self.report = Report()
+        self._loop, self._step = loop, step
+        self._events: SimpleQueue[tuple[Callable[..., None], tuple]] = SimpleQueue()
+        self._groups: dict[object, list[_Item]] = {}
+        self._shards: dict[Task, Shard] = {}
+        self._in_flight = self._reading = self._running = self._bytes = self._done = 0
+
+    def all(self, tasks: Sequence[Task]) -> None:
+        for task, sample in self._samples(tasks):
+            while self._in_flight >= self._loop._most or (self._in_flight and self._bytes > _MOST_BYTES):
+                self._wait()
+            self._in_flight += 1
+            self._reading += 1
+            self._loop._helpers.submit(self._decode, _Item(task, sample))
+            while not self._events.empty():
+                self._turn()
+        while self._in_flight:
+            self._wait()
+
+    def abandon(self) -> None:
+        for shard in self._shards.values():
+            shard.abandon()
+
+    def _samples(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Sample]]:
+        for task in tasks:
+            if task.is_shard:
+                yield from self._of_shard(task)
+            else:
+                yield from ((task, sample) for sample in self._loop._reader.samples(task))
+
+    def _of_shard(self, task: Task) -> Iterator[tuple[Task, Sample]]:
+        shard = self._shards[task] = self._open(task)
+        count = 0
+        try:
+            for sample in self._loop._reader.samples(task):
+                count += 1
+                yield task, sample
+        except (SampleError, OSError) as error:  # nothing of a damaged shard is kept
+            self._fail(str(task.source), error)
+            self._shards.pop(task).abandon()
+            self._count_task()
+            return
+        shard.count = count
+        self._close_if_complete(task)
+
+    def _open(self, task: Task) -> Shard:
+        file = WholeFile(task.result)
+        if task.kind == ".tar":
+            return Shard(file, TarWriter(file.partial, self._loop._format))
+        from polyop.batch import tables
+
+        return Shard(file, tables.Writer(file.partial))
+
+    # ---- in the pools' threads --------------------------------------------------------------------------------------
+
+    def _decode(self, item: _Item) -> None:
+        start = time.perf_counter()
+        try:
+            item.arrays = item.sample.decode()
+            item.bytes = sum(array.nbytes for array in item.arrays.values())
+        except Exception as error:
+            item.error = error
+        self._events.put((self._decoded, (item, time.perf_counter() - start)))
+
+    def _execute(self, items: list[_Item]) -> None:
+        start = time.perf_counter()
+        try:
+            answers = self._loop._runner.run([item.arrays for item in items if item.arrays is not None])
+        except Exception as error:
+            answers = [error] * len(items)
+        self._events.put((self._answered, (items, answers, time.perf_counter() - start)))
+
+    def _write(self, item: _Item, answer: Arrays) -> None:
+        """A file's results; of a shard's sample makes what the shard's writer takes."""
+        start = time.perf_counter()
+        result: object = None
+        try:
+            if item.task.kind == ".parquet":
+                result = answer
+            else:
+                result = encoded(answer, self._loop._format, self._loop._picture)
+            if not item.task.is_shard:
+                write_file(item.task.result, result)
+        except Exception as error:
+            result = error
+        self._events.put((self._written, (item, result, time.perf_counter() - start)))
+
+    # ---- in the caller's --------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """For an event. No new sample comes before: where none is being decoded, batches start that are not full."""
+        while self._groups and not self._reading and self._running < self._loop._runs:
+            self._start(max(self._groups, key=lambda key: len(self._groups[key])))
+        self._turn()
+
+    def _turn(self) -> None:
+        handle, values = self._events.get()
+        handle(*values)
+
+    def _decoded(self, item: _Item, seconds: float) -> None:
+        self._reading -= 1
+        self.report.read_seconds += seconds
+        if item.arrays is None:
+            self._finish(item, item.error)
+            return
+        self._bytes += item.bytes
+        key = self._loop._runner.signature(item.arrays)
+        group = self._groups.setdefault(key, [])
+        group.append(item)
+        if len(group) >= self._loop._runner.batch or sum(i.bytes for i in group) >= _MOST_IN_A_BATCH:
+            self._start(key)
+
+    def _start(self, key: object) -> None:
+        self._running += 1
+        self._loop._runners.submit(self._execute, self._groups.pop(key))
+
+    def _answered(self, items: list[_Item], answers: list[Arrays | Exception], seconds: float) -> None:
+        self._running -= 1
+        self.report.run_seconds += seconds
+        for item, answer in zip(items, answers, strict=True):
+            self._bytes -= item.bytes
+            item.arrays = None
+            if isinstance(answer, Exception):
+                self._finish(item, answer)
+            else:
+                self._loop._helpers.submit(self._write, item, answer)
+
+    def _written(self, item: _Item, result: object, seconds: float) -> None:
+        self.report.write_seconds += seconds
+        self._finish(item, result)
+
+    def _finish(self, item: _Item, result: object) -> None:
+        self._in_flight -= 1
+        if isinstance(result, Exception):
+            self._fail(item.name, result)
+            result = None
+        else:
+            self.report.samples += 1
+        if not item.task.is_shard:
+            self._count_task()
+        elif (shard := self._shards.get(item.task)) is not None:
+            shard.put(item.sample.index, item.sample.key, result)
+            self._close_if_complete(item.task)
+
+    def _close_if_complete(self, task: Task) -> None:
+        if self._shards[task].is_complete:
+            self._shards.pop(task).close()
+            self._count_task()
+
+    def _count_task(self) -> None:
+        self._done += 1
+        self._step(self._done)
+
+    def _fail(self, what: str, error: Exception) -> None:
+        why = said(error).replace(f"{what}: ", "")
+        if self._loop._strict:
+            raise BatchError(f"{what}: {why}", "without --strict it is reported and left out")
+        self.report.failed.append((what, why))

@@ -1,0 +1,221 @@
+"""Reads samples from files and from shards of many."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyop.batch import pictures
+from polyop.batch.errors import BatchError, SampleError
+from polyop.batch.interface import Model, Tensor
+from polyop.batch.pictures import Format, PictureOptions
+from polyop.batch.runner import Arrays
+from polyop.batch.sources import ARRAYS, Task
+
+_FILES = (*pictures.EXTENSIONS, *ARRAYS)  # of shards
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample of a task: where it stands, and what decodes it, in any thread."""
+
+    index: int
+    key: str
+    decode: Callable[[], Arrays]
+
+
+class Reader:
+    """Makes the values of a model's free inputs of what files hold."""
+
+    def __init__(self, model: Model, stream: str, constants: Sequence[str], options: PictureOptions) -> None:
+        """stream: the input that a file of one value is for; "" if there is one alone."""
+        self.model = model
+        self.free = [name for name in model.inputs if name not in constants]
+        self.stream = model.input(stream).name if stream else self.free[0] if len(self.free) == 1 else ""
+        self._options = options
+        self._formats = {n: pictures.format_of(t, model.metadata, options) for n, t in model.inputs.items()}
+
+    def output_format(self, name: str) -> Format:
+        return pictures.format_of(self.model.outputs[name], self.model.metadata, self._options)
+
+    def samples(self, task: Task) -> Iterator[Sample]:
+        """Of one file; of a shard in its order, read as they are asked for."""
+        if task.kind == ".tar":
+            yield from _of_tar(task.source, self._of_members)
+        elif task.kind == ".parquet":
+            yield from self._of_parquet(task.source)
+        else:
+            yield Sample(0, task.source.stem, lambda: self.of_file(task.source.read_bytes(), task.source.name))
+
+    def of_file(self, data: bytes, name: str) -> Arrays:
+        """A sample from a file's content, by its name's extension. Raises SampleError."""
+        return self._whole(self._arrays(data, name, self.stream), name)
+
+    def _arrays(self, data: bytes, name: str, stream: str) -> Arrays:
+        """Of .npz files those of inputs' names, of others the value of the input `stream`."""
+        kind = Path(name).suffix.lower()
+        if kind == ".npz":
+            return {n: self.model.inputs[n].take(a, name) for n, a in _npz(data, name).items() if n in self.free}
+        if not stream:
+            raise SampleError(f"{name} is one value, and the model has the inputs {', '.join(self.free)}")
+        tensor = self.model.inputs[stream]
+        if kind in pictures.EXTENSIONS:
+            array = pictures.to_tensor(pictures.read(data, name), self._formats[stream], tensor.dtype)
+        elif kind == ".bin":
+            array = _points(data, tensor, name)
+        else:
+            array = _npy(data, name)
+        return {stream: tensor.take(array, name)}
+
+    def of_cell(self, name: str, value: Any, source: str) -> np.ndarray:
+        """An input's value from a row of a table: a picture's or a .npy file's bytes, pixels [H, W, 3] of a picture's input, or an
+        array, in which the leading extents of 1 may be missing."""
+        tensor = self.model.inputs[name]
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            data = bytes(value)
+            if data.startswith(_NPY):
+                return tensor.take(_npy(data, source), source)
+            return tensor.take(
+                pictures.to_tensor(pictures.read(data, source), self._formats[name], tensor.dtype), source
+            )
+        array = np.asarray(value)
+        if array.dtype == object:
+            raise SampleError(
+                f"input '{name}' wants {tensor}, {source} holds lists of different lengths, or no numbers"
+            )
+        if array.dtype == np.uint8 and array.ndim == 3 and array.shape[2] == 3 and len(tensor.shape) == 4:
+            return tensor.take(pictures.to_tensor(array, self._formats[name], tensor.dtype), source)
+        if tensor.shape and array.ndim == 1 and array.ndim != len(tensor.shape):
+            array = _unflattened(array, tensor)
+        while array.ndim < len(tensor.shape):
+            array = array[None]
+        return tensor.take(array, source)
+
+    def _whole(self, arrays: Arrays, source: str) -> Arrays:
+        missing = [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]
+        if missing:
+            raise SampleError(f"{source} has no value for {', '.join(missing)}")
+        return arrays
+
+    def _of_members(self, members: Mapping[str, bytes], key: str) -> Arrays:
+        """A sample of a WebDataset shard. Its files are KEY.INPUT.npy, KEY.npz, or of the one input KEY.jpg, KEY.npy, ….
+        Others, such as labels, are left alone."""
+        arrays: Arrays = {}
+        for extension, data in members.items():
+            name, _, kind = extension.rpartition(".")
+            stream = name or self.stream
+            if f".{kind.lower()}" in _FILES and (name in self.free or (not name and (stream or kind == "npz"))):
+                arrays |= self._arrays(data, f"{key}.{extension}", stream)
+        return self._whole(arrays, key)
+
+    def _of_parquet(self, path: Path) -> Iterator[Sample]:
+        from polyop.batch.tables import rows
+
+        for index, (columns, row) in enumerate(rows(path)):
+            key = f"{path.name} row {index}"
+            yield Sample(index, str(index), lambda columns=columns, row=row, key=key: self.of_row(columns, row, key))
+
+    def of_row(self, columns: Sequence[str], row: Callable[[str], Any], source: str) -> Arrays:
+        """A sample from a table whose columns have the inputs' names, or of which one alone can be the one input."""
+        named = self.taken(columns)
+        return self._whole(
+            {n: self.of_cell(n, row(column), f"{source}, '{column}'") for column, n in named.items()}, source
+        )
+
+    def taken(self, columns: Sequence[str]) -> dict[str, str]:
+        """The inputs that a table's columns give, by column. Raises SampleError if none does."""
+        named = {name: name for name in self.free if name in columns}
+        return named or ({_likely(columns): self.stream} if self.stream else {})
+
+
+def _likely(columns: Sequence[str]) -> str:
+    """The column of the one input: by the names that data sets of pictures have, or the only one."""
+    for name in ("image", "img", "jpg", "jpeg", "png", "bytes", "data"):
+        if name in columns:
+            return name
+    if len(columns) == 1:
+        return columns[0]
+    raise SampleError(f"no column has an input's name; there are {', '.join(columns)}")
+
+
+def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) -> Iterator[Sample]:
+    """Neighbours whose names agree up to the first dot of the file's name are a sample."""
+    index, key, members = 0, None, {}
+    try:
+        with tarfile.open(path, "r|") as archive:
+            for member in archive:
+                if not member.isfile():
+                    continue
+                folder, slash, file = member.name.rpartition("/")
+                stem, _, extension = file.partition(".")
+                if key is not None and key != folder + slash + stem:
+                    yield Sample(index, key, lambda members=members, key=key: decode(members, key))
+                    index, members = index + 1, {}
+                key = folder + slash + stem
+                stream = archive.extractfile(member)
+                members[extension] = stream.read() if stream else b""
+    except tarfile.TarError as error:
+        raise SampleError(f"'{path}' is not a readable tar file: {error}") from None
+    if key is not None:
+        yield Sample(index, key, lambda: decode(members, key))
+
+
+def _npy(data: bytes, name: str) -> np.ndarray:
+    try:
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise SampleError(f"'{name}' is not a readable .npy file: {error}") from None
+
+
+def _npz(data: bytes, name: str) -> dict[str, np.ndarray]:
+    import zipfile
+
+    if not data.startswith(_ZIP):
+        raise SampleError(f"'{name}' is not a readable .npz file: it is no zip archive")
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise SampleError(f"'{name}' is not a readable .npz file: {error}") from None
+
+
+def _points(data: bytes, tensor: Tensor, name: str) -> np.ndarray:
+    """A file of float32 without a header, as LiDAR data sets have them: as many in a row as the input's last extent says."""
+    width = tensor.shape[-1] if tensor.shape else None
+    if not isinstance(width, int) or width < 1:
+        raise SampleError(
+            f"'{name}': input '{tensor.name}' is {tensor}, which does not say how many numbers a point has"
+        )
+    if len(data) % (4 * width):
+        raise SampleError(f"'{name}' has {len(data)} bytes, which are no points of {width} float32")
+    array = np.frombuffer(data, "<f4").reshape(-1, width)
+    return array.reshape((1,) * (len(tensor.shape) - 2) + array.shape) if len(tensor.shape) > 1 else array.ravel()
+
+
+def _unflattened(array: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """A list of numbers as the tensor, where its extents but one are fixed; open first ones of a longer shape are 1."""
+    shape = [extent if isinstance(extent, int) else -1 for extent in tensor.shape]
+    for i in range(len(shape)):
+        if shape.count(-1) > 1 and shape[i] == -1:
+            shape[i] = 1
+    try:
+        return array.reshape(shape)
+    except ValueError:
+        return array
+
+
+def read_constant(model: Model, name: str, path: Path, options: PictureOptions) -> np.ndarray:
+    """One value for all samples, from a file. Raises BatchError."""
+    model.input(name)
+    others = [other for other in model.inputs if other != name]
+    try:
+        return Reader(model, name, others, options).of_file(path.read_bytes(), path.name)[name]
+    except (OSError, SampleError) as error:
+        raise BatchError(f"-i {name}={path}: {error}") from None

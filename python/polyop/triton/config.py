@@ -1,0 +1,60 @@
+"""Triton's config.pbtxt: what it says of a model, as protobuf's text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from polyop.batch.interface import Tensor
+
+_TYPES = {
+    "float32": "TYPE_FP32", "float64": "TYPE_FP64", "float16": "TYPE_FP16", "bool": "TYPE_BOOL",
+    **{f"{sign}int{bits}": f"TYPE_{sign.upper()}INT{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Config:
+    name: str
+    backend: str  # Triton's name of it
+    inputs: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+    largest_batch: int  # 0: the model's first extents do not count requests
+    delay: int = 0  # microseconds that a request waits for others
+    instances: int = 1
+    gpu: bool = False
+    libraries: Sequence[str] = ()  # of operators, where the server sees them
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        lines = [
+            f"name: {_quoted(self.name)}",
+            f"backend: {_quoted(self.backend)}",
+            f"max_batch_size: {self.largest_batch}",
+            *(self._tensor("input", tensor) for tensor in self.inputs),
+            *(self._tensor("output", tensor) for tensor in self.outputs),
+            f"instance_group [ {{ count: {self.instances} kind: {'KIND_GPU' if self.gpu else 'KIND_CPU'} }} ]",
+        ]
+        if self.largest_batch:
+            lines.append(f"dynamic_batching {{ max_queue_delay_microseconds: {self.delay} }}")
+        if self.libraries:
+            names = ", ".join(map(_quoted, self.libraries))
+            lines.append(f"model_operations {{ op_library_filename: [ {names} ] }}")
+        for key, value in self.parameters.items():
+            lines.append(f"parameters {{ key: {_quoted(key)} value {{ string_value: {_quoted(value)} }} }}")
+        return "\n".join(lines) + "\n"
+
+    def _tensor(self, kind: str, tensor: Tensor) -> str:
+        extents = [extent if isinstance(extent, int) else -1 for extent in tensor.shape]
+        reshape = ""
+        if self.largest_batch:
+            extents = extents[1:]
+        if not extents:  # Triton wants an extent, which the model does not have
+            extents, reshape = [1], " reshape { shape: [ ] }"
+        dims = ", ".join(map(str, extents))
+        return f"{kind} [ {{ name: {_quoted(tensor.name)} data_type: {_TYPES[tensor.dtype.name]} dims: [ {dims} ]{reshape} }} ]"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

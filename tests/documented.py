@@ -1,0 +1,29 @@
+"""Runs what a page shows: its blocks of shell, Python and diffs one after the other, each beside what the page says it prints."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+COMMANDS = {"sh": ["bash", "-e"], "diff": ["patch", "-p0"], "python": ["python", "-"]}
+
+
+def run_blocks(page: Path, folder: Path, environment: dict[str, str], fails: bool = False) -> set[str]:
+    """Runs the page's blocks in a folder; the kinds of block that it has. None may fail, but on a page about what fails; there each
+    is followed by what it prints."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    said = ""
+    if fails:
+        assert [kind == "text" for kind, _ in blocks] == [False, True] * (len(blocks) // 2)
+    for kind, text in blocks:
+        if kind == "text":  # what the step before it prints, spaces aside; "…" stands for anything
+            pattern = r".*?".join(re.escape(" ".join(part.split())) for part in text.split("…"))
+            assert re.search(pattern, " ".join(said.split())), f"{page.name}: wanted\n{text}\ngot\n{said}"
+            continue
+        done = subprocess.run(
+            COMMANDS[kind], input=text, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        said = done.stdout + done.stderr
+        assert fails or done.returncode == 0, f"{page.name}:\n{text}\n{said}"
+    return {kind for kind, _ in blocks}

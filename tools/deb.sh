@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# deb.sh [FOLDER]   polyop_VERSION_ARCHITECTURE.deb by CPack into FOLDER (dist), for systems like this one: the program, the library for ONNX Runtime, the
+# accelerator, the SDK and its headers, under /usr. POLYOP_OPS builds fewer operators, to try it out.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+tools/setup.sh demo
+PATH="$VENV/bin:$PATH"
+TREE="$ROOT/build/deb" OUT="${1:-dist}"
+
+# PyTorch's and OpenVINO's libraries belong beside these, which no package of the system has.
+configure() {
+  cmake --preset release -B "$TREE" --log-level=NOTICE -DPOLYOP_BUILD_TESTS=OFF -DPOLYOP_BUILD_TORCH=OFF \
+    -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}"
+}
+pack() { rm -f "$TREE"/*.deb && (cd "$TREE" && cpack -G DEB >/dev/null); }
+
+# What dpkg says of it: nothing is missing, nothing lies outside of /usr, the version is polyop's.
+check() {
+  local contents path
+  contents="$(dpkg-deb --contents "$deb" | awk '{ print $6 }')"
+  for path in bin/polyop lib/libpolyop_onnxruntime.so lib/libpolyop_accelerator.so include/polyop/onnxruntime.h \
+    lib/cmake/polyop/polyopConfig.cmake share/polyop/sdk/core/operator.h share/polyop/THIRD_PARTY_LICENSES; do
+    grep -qx "\./usr/$path" <<<"$contents" || die "$deb lacks /usr/$path"
+  done
+  ! grep -vE '^\./(usr/.*)?$' <<<"$contents" || die "$deb holds files outside of /usr"
+  dpkg-deb --info "$deb" | grep -E '^ (Package|Version|Architecture|Depends|Installed-Size):'
+}
+
+step "Configuring build/deb" configure
+step "Building build/deb" cmake --build "$TREE"
+step "Packing" pack
+mkdir -p "$OUT"
+rm -f "$OUT"/polyop_*.deb
+cp "$TREE"/*.deb "$OUT"
+deb="$(echo "$OUT"/polyop_*.deb)"
+step "Checking it" check
+ls -l "$deb"
