@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 import polyop
 from polyop.compat.mmdet import Detector, Network, export
+from polyop.tensorrt import get_tensorrt_op_path
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL, LARGER = (128, 160), (256, 320)
@@ -144,6 +146,23 @@ def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
             torch.testing.assert_close(made, encoder(cloud["voxels"].clone(), cloud["num_points"], cloud["coors"]))
 
 
+@pytest.mark.slow
+def test_a_network_becomes_an_engine(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    if not get_tensorrt_op_path():
+        not_run("no engine was built: without CUDA there is no plugin library")
+        return
+    name = "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py"
+    export(Network(build(name).eval(), SMALL), next(pictures(SMALL)), tmp_path / "model.onnx", verbose=False)
+    runtime = ROOT / ".deps" / "tensorrt-rtx"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [program, "convert", "model.onnx", "-o", "model.engine"], cwd=tmp_path, timeout=800,
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(runtime), "PATH": path}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "model.engine").stat().st_size > 1 << 20
+
+
 def test_nothing_found_is_nothing_traced(tmp_path: Path) -> None:
     model = build("retinanet/retinanet_r50_fpn_1x_coco.py").eval()
     model.bbox_head.test_cfg.score_thr = 1.0
@@ -152,15 +171,14 @@ def test_nothing_found_is_nothing_traced(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_page_says_is_carried_out(tmp_path: Path) -> None:
+def test_what_the_page_says_is_carried_out(program: str, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "deploy-openmmlab.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     commands = [line for block in re.findall(r"```\n(polyop .*?)```", page, re.DOTALL) for line in block.splitlines()]
     assert len(programs) == 2
     assert len(commands) >= 3
     start = f"import sys; sys.path.append({str(FOLDER)!r})\n"
-    for program in programs:
-        subprocess.run([sys.executable, "-c", start + program], cwd=tmp_path, check=True, timeout=600)
+    for code in programs:
+        subprocess.run([sys.executable, "-c", start + code], cwd=tmp_path, check=True, timeout=600)
     for command in commands:
-        if "tensorrt" not in command:  # that one: test_tensorrt.py
-            subprocess.run(["polyop", *command.split()[1:]], cwd=tmp_path, check=True, timeout=600)
+        subprocess.run([program, *command.split()[1:]], cwd=tmp_path, check=True, timeout=600)
