@@ -1,7 +1,7 @@
 """What mkdocs builds the site from: Markdown where it lies in the repository, and what its pages link.
 
-A page's address is its path in the repository, so links between pages hold here as they do on a code host. A file of the
-source that a page links becomes a page of its own; so does each public module of the Python package.
+A page's address is its path in the repository, so links between pages hold here as they do on a code host. Whatever of the
+repository a page links becomes a page of its own; so does each public module of the Python package.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    for path in pages:
-        files.append(_of_repository(path, config))
-    for path in sorted({target for page in pages for target in _linked(page)}):
-        if path.suffix in PICTURES:
+    linked = set()
+    for page in pages:  # grows by the Markdown that is linked
+        targets = _linked(page)
+        pages += [path for path in dict.fromkeys(targets) if path.suffix == ".md" and path not in pages]
+        linked.update(path for path in targets if path.suffix != ".md")
+    for path in [*pages, *sorted(linked)]:
+        if path.suffix in (".md", *PICTURES):
             files.append(_of_repository(path, config))
-        elif path.suffix != ".md":
+        else:
             files.append(File.generated(config, f"{_name(path)}.md", content=_source_page(path)))
     modules = _modules()
     for module, content in modules.items():
