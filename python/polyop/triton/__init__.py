@@ -38,6 +38,22 @@ class Written:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Serving:
+    """As in `write_repository`."""
+
+    largest_batch: int
+    delay: int
+    instances: int
+    threads: int
+    gpu: bool
+
+    def together(self, most: int) -> int:
+        """How many requests run together where the model takes so many; 0: Triton's word for one by one."""
+        batch = min(self.largest_batch, most)
+        return batch if batch > 1 else 0
+
+
 def write_repository(
     model: str | Path,
     repository: str | Path,
@@ -74,22 +90,16 @@ def write_repository(
     folder = Path(repository).absolute() / name
     place = f"{(at or str(folder.parent)).rstrip('/')}/{name}"
     written = Written()
+    serving = _Serving(largest_batch, delay, instances, threads, gpu)
     if model.suffix in ENGINES:
         if sets or libraries:
             raise BatchError("an engine has its inputs and plugins for good", "say them to `polyop convert`")
-        config, preload = _engine(model, folder, name, place, (largest_batch, delay, instances), written)
+        config, preload = _engine(model, folder, place, serving, written)
     else:
-        config = _onnx(
-            model,
-            folder,
-            name,
-            place,
-            backend,
-            (largest_batch, delay, instances, threads, gpu),
-            (sets, libraries),
-            written,
-        )
-        preload = ""
+        if backend not in ("onnxruntime", "python"):
+            raise BatchError(f"the backend '{backend}' is neither onnxruntime nor python")
+        file = _prepared(model, folder, sets, libraries, written)
+        config, preload = _onnx(file, folder, place, backend, serving, libraries, written), ""
     _write(folder / "config.pbtxt", config.text(), written)
     root = place.rpartition("/")[0] or "/"
     written.command = f"{preload}tritonserver --model-repository={root}"
@@ -97,20 +107,8 @@ def write_repository(
     return written
 
 
-def _onnx(
-    model: Path,
-    folder: Path,
-    name: str,
-    place: str,
-    backend: str,
-    scheduling: tuple[int, int, int, int, bool],
-    more: tuple[Sequence[str], Sequence[str]],
-    written: Written,
-) -> Config:
-    largest_batch, delay, instances, threads, gpu = scheduling
-    sets, libraries = more
-    if backend not in ("onnxruntime", "python"):
-        raise BatchError(f"the backend '{backend}' is neither onnxruntime nor python")
+def _prepared(model: Path, folder: Path, sets: Sequence[str], libraries: Sequence[str], written: Written) -> Path:
+    """The model's file in the repository, in which inputs that are set have their values."""
     opened = open_model(model, SessionOptions(libraries=tuple(libraries)))
     constants = {}
     for text in sets:
@@ -121,45 +119,47 @@ def _onnx(
     file = folder / "1" / "model.onnx"
     file.parent.mkdir(parents=True, exist_ok=True)
     _copy_model(model, file, constants, written)
+    return file
+
+
+def _onnx(
+    file: Path, folder: Path, place: str, backend: str, serving: _Serving, libraries: Sequence[str], written: Written
+) -> Config:
     opened = open_model(file, SessionOptions(libraries=tuple(libraries)))
     outputs = trial.with_ranks(opened)
     together, note = trial.batches(opened)
     written.notes += [note] if note else []
-    parameters = {}
     own = [Path(library) for library in libraries]
     if backend == "onnxruntime":
         needed = [Path(polyop.get_onnxruntime_op_path()), *(path for _, path in installed("onnxruntime")), *own]
-        taken = [_copy(path, folder / path.name, written) for path in needed]
-        if threads:
-            parameters["intra_op_thread_count"] = str(threads)
+        taken = [f"{place}/{_copy(path, folder / path.name, written).name}" for path in needed]
+        parameters = {"intra_op_thread_count": str(serving.threads)} if serving.threads else {}
     else:
-        taken = [_copy(path, folder / path.name, written) for path in own]
-        parameters = {"threads": str(threads), "op_libraries": ":".join(f"{place}/{path.name}" for path in taken)}
+        further = [f"{place}/{_copy(path, folder / path.name, written).name}" for path in own]
+        taken, parameters = [], {"threads": str(serving.threads), "op_libraries": ":".join(further)}
         _copy(Path(__file__).with_name("server_model.py"), folder / "1" / "model.py", written)
     return Config(
-        name, backend, list(opened.inputs.values()), outputs, largest_batch if together and largest_batch > 1 else 0, delay,
-        instances, gpu, [f"{place}/{path.name}" for path in taken] if backend == "onnxruntime" else [], parameters,
+        folder.name, backend, list(opened.inputs.values()), outputs, serving.together(serving.largest_batch if together else 0),
+        serving.delay, serving.instances, serving.gpu, taken, parameters,
     )  # fmt: skip
 
 
-def _engine(
-    model: Path, folder: Path, name: str, place: str, scheduling: tuple[int, int, int], written: Written
-) -> tuple[Config, str]:
+def _engine(model: Path, folder: Path, place: str, serving: _Serving, written: Written) -> tuple[Config, str]:
     """And what stands before the server's command."""
     from polyop.tensorrt import get_tensorrt_op_path
 
-    largest_batch, delay, instances = scheduling
-    inputs, outputs, together, plugins = engines.read(model)
+    inputs, outputs, most, plugins = engines.read(model)
     _copy(model, folder / "1" / "model.plan", written)
     preload = ""
     if plugins:
         library = get_tensorrt_op_path()
         if not library:
             raise BatchError("the engine needs polyop's plugins, and polyop was built without CUDA here")
-        _copy(Path(library), folder / Path(library).name, written)
-        preload = f"LD_PRELOAD={place}/{Path(library).name} "
-    batch = min(largest_batch, together)
-    return Config(name, "tensorrt", inputs, outputs, batch if batch > 1 else 0, delay, instances, gpu=True), preload
+        preload = f"LD_PRELOAD={place}/{_copy(Path(library), folder / Path(library).name, written).name} "
+    config = Config(
+        folder.name, "tensorrt", inputs, outputs, serving.together(most), serving.delay, serving.instances, True
+    )
+    return config, preload
 
 
 def _copy_model(model: Path, file: Path, constants: dict, written: Written) -> None:
