@@ -26,7 +26,7 @@ test: ## C++ and Python tests; some operators under AddressSanitizer, too
 test-all: ## the same, every operator under the sanitizers, and the tests that take long: models, wheels
 	@tools/test.sh all
 
-bench: ## every operator beside its rivals; ARGS='--only nms'
+bench: ## every operator beside its rivals; ARGS='--only nms'. Over sizes: bench/growth.py
 	@tools/bench.sh $(ARGS)
 
 gpu: ## on a machine with a GPU: every GPU test, compute-sanitizer, benchmarks; one report
