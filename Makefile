@@ -29,7 +29,7 @@ test-all: ## the same, every operator under the sanitizers, and the tests that t
 test-openmmlab: ## mmdet's models with mmcv-lite and polyop: found, trained, exported; takes an hour
 	@tools/test_openmmlab.sh
 
-bench: ## every operator beside its rivals; ARGS='--only nms'
+bench: ## every operator beside its rivals; ARGS='--only nms'. Over sizes: bench/growth.py
 	@tools/bench.sh $(ARGS)
 
 gpu: ## on a machine with a GPU: every GPU test, compute-sanitizer, benchmarks; one report

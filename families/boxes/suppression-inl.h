@@ -17,6 +17,7 @@
 #include "families/boxes/boxes-inl.h"
 #include "families/boxes/boxes_overlap.h"
 #include "families/boxes/rotated_boxes.h"
+#include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,11 +43,18 @@ inline void ClearFor(BoxCells* cells, const BoxArrays& arrays, int64_t begin, in
   cells->Clear({extents, static_cast<size_t>(size)}, offset, count);
 }
 
+/// Rows lie anywhere in memory: they are fetched together, not one after the other.
+inline void Prefetch(const BoxArrays& boxes, std::span<const CellRow> rows) {
+  for (const CellRow& row : rows) {
+    for (const float* array : {boxes.x1, boxes.y1, boxes.x2, boxes.y2, boxes.area}) hwy::Prefetch(array + row.begin);
+  }
+}
+
 /// The kept boxes once more, by their cells.
 struct KeptCells {
   /// Fewer boxes than kFewest have no memory for cells, and cells are not used before kFirst boxes were kept: to look
   /// at all costs less. So it does where there are more cells to look into than one for kBoxesPerCell kept boxes.
-  static constexpr int64_t kFewest = 2048, kFirst = 512, kBoxesPerCell = 16, kMostRows = 512;
+  static constexpr int64_t kFewest = 2048, kFirst = 1024, kBoxesPerCell = 16, kMostRows = 512;
 
   BoxCells cells;
   BoxArrays boxes;  // by place
@@ -114,6 +122,7 @@ struct SortedBoxes {
     if (among.cells == nullptr) {
       return AnySuspect<kBounds>(sorted, candidate, kept, std::span(&among.range, 1), offset, threshold, exact);
     }
+    Prefetch(among.cells->boxes, among.rows);
     return AnySuspect<kBounds>(sorted, candidate, among.cells->boxes, among.rows, offset, threshold,
                                [&](int64_t place) { return exact(among.cells->number[place]); });
   }
@@ -159,7 +168,7 @@ int64_t SuppressGreedily(const Boxes& boxes, int64_t count, int64_t most, const 
   constexpr double kNanosecondsInCells = 150;
   std::optional<KeptCells> cells;
   for (int64_t block = first; block < count && kept < most; block += kBlock) {
-    if (!cells && boxes.cells && kept >= KeptCells::kFirst && count - block >= KeptCells::kFirst) {
+    if (!cells && boxes.cells && kept >= KeptCells::kFirst && count - block >= KeptCells::kFirst / 2) {
       cells = PutIntoCells(boxes, block, count, kept);
     }
     const int64_t size = std::min(kBlock, count - block), before = context != nullptr || cells ? kept : 0;

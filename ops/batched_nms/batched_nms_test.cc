@@ -44,12 +44,12 @@ TEST(BatchedNms, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
     SCOPED_TRACE(NameOf(spread));
-    const HostTensor boxes = ManyBoxes(spread, 2100, rng);
-    HostTensor batched(DType::kF32, {1, 2100, 1, 4});
+    const HostTensor boxes = ManyBoxes(spread, 2600, rng);
+    HostTensor batched(DType::kF32, {1, 2600, 1, 4});
     for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
-    BatchedNms op = Make(rng() % 2 == 0 ? -1 : 2060, 4000, 0.01f);
+    BatchedNms op = Make(rng() % 2 == 0 ? -1 : 2500, 4000, 0.01f);
     op.clip_boxes = false;
-    ExpectMatchesReference(op, {batched, ManyScores({1, 2100, 2}, rng)});
+    ExpectMatchesReference(op, {batched, ManyScores({1, 2600, 2}, rng)});
   }
 }
 

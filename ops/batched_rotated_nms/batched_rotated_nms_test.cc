@@ -37,13 +37,13 @@ TEST(BatchedRotatedNms, MatchesReference) {
 // So many of a class that cells are used.
 TEST(BatchedRotatedNms, ManyBoxesOfAClassMatchReference) {
   std::mt19937 rng(6);
-  const HostTensor boxes = ManyRotatedBoxes(Spread::kUniform, 2100, rng);
-  HostTensor batched(DType::kF32, {1, 2100, 1, 5});
+  const HostTensor boxes = ManyRotatedBoxes(Spread::kUniform, 2600, rng);
+  HostTensor batched(DType::kF32, {1, 2600, 1, 5});
   for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
   BatchedRotatedNms op;
   op.keep_topk = 3000;
   op.clip_boxes = false;
-  ExpectMatchesReference(op, {batched, ManyScores({1, 2100, 2}, rng)});
+  ExpectMatchesReference(op, {batched, ManyScores({1, 2600, 2}, rng)});
 }
 
 TEST(BatchedRotatedNms, AnglesAreNotClipped) {

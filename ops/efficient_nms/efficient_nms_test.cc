@@ -47,10 +47,10 @@ TEST(EfficientNms, EverySpreadOfManyBoxesMatchesReference) {
     EfficientNms op = Make(0, std::array{0.1f, 0.5f, 0.75f}[rng() % 3], rng() % 2 == 0 ? 1500 : 9000);
     op.class_agnostic = rng() % 2 == 0;
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", op.iou_threshold, ", agnostic ", op.class_agnostic));
-    const HostTensor boxes = ManyBoxes(spread, 2100, rng);
-    HostTensor batched(DType::kF32, {1, 2100, 4});
+    const HostTensor boxes = ManyBoxes(spread, 2600, rng);
+    HostTensor batched(DType::kF32, {1, 2600, 4});
     for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
-    ExpectMatchesReference(op, {batched, ManyScores({1, 2100, 2}, rng)});
+    ExpectMatchesReference(op, {batched, ManyScores({1, 2600, 2}, rng)});
   }
 }
 
@@ -81,8 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Types, EfficientNmsRandom, ::testing::Values(DType::kF3
 
 TEST(EfficientNms, ManyElementsOfAPicture) {
   std::mt19937 rng(2);
-  const std::vector<HostTensor> inputs = {RandomBoxes(DType::kF32, {1, 2100, 4}, rng),
-                                          RandomScores(DType::kF32, {1, 2100, 20}, rng, false)};
+  const std::vector<HostTensor> inputs = {RandomBoxes(DType::kF32, {1, 2600, 4}, rng),
+                                          RandomScores(DType::kF32, {1, 2600, 20}, rng, false)};
   ExpectMatchesReference(Make(0.01f, 0.5f, 300), inputs);
   ExpectMatchesReference(Make(0.9f, 0.9f, 5000), inputs);
 }

@@ -61,16 +61,16 @@ TEST(Nms, EverySpreadOfManyBoxesMatchesReference) {
     const auto offset = static_cast<int64_t>(rng() % 2);
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold, ", offset ", offset));
     const Nms op{.iou_threshold = threshold, .offset = offset, .center_point_box = rng() % 4 == 0};
-    ExpectMatchesReference(op, {ManyBoxes(spread, 2100, rng), ManyScores({2100}, rng)});
+    ExpectMatchesReference(op, {ManyBoxes(spread, 2600, rng), ManyScores({2600}, rng)});
   }
 }
 
 TEST(Nms, ClassesOfManyBoxesMatchReference) {
   std::mt19937 rng(7);
-  const HostTensor boxes = ManyBoxes(Spread::kUniform, 2100, rng);
-  HostTensor batched(DType::kF32, {1, 2100, 4});
+  const HostTensor boxes = ManyBoxes(Spread::kUniform, 2600, rng);
+  HostTensor batched(DType::kF32, {1, 2600, 4});
   for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
-  ExpectMatchesReference(Nms{.max_output_boxes_per_class = 1500}, {batched, ManyScores({1, 2, 2100}, rng)});
+  ExpectMatchesReference(Nms{.max_output_boxes_per_class = 1500}, {batched, ManyScores({1, 2, 2600}, rng)});
 }
 
 // TensorRT reserves what the largest shapes need.

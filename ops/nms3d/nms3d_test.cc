@@ -49,12 +49,12 @@ TEST_P(Nms3dRandom, EverySpreadOfManyBoxesMatchesReference) {
   for (Spread spread : GetParam() == DType::kF32 ? all : all.first(2)) {
     const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
-    const HostTensor above = ManyRotatedBoxes(spread, 2100, rng);
-    HostTensor boxes = HostTensor::Full(DType::kF32, {2100, 7}, 1);
+    const HostTensor above = ManyRotatedBoxes(spread, 2600, rng);
+    HostTensor boxes = HostTensor::Full(DType::kF32, {2600, 7}, 1);
     constexpr int kAt[5] = {0, 1, 3, 4, 6};
     for (int64_t i = 0; i < above.size(); ++i) boxes.set(i / 5 * 7 + kAt[i % 5], above.at(i));
     ExpectMatchesReference(Nms3d{threshold, rng() % 3 == 0},
-                           {boxes.Cast(GetParam()), ManyScores({2100}, rng).Cast(GetParam())});
+                           {boxes.Cast(GetParam()), ManyScores({2600}, rng).Cast(GetParam())});
   }
 }
 

@@ -77,12 +77,12 @@ TEST(NmsMatch, EverySpreadOfManyBoxesMatchesReference) {
   for (Spread spread : kSpreads) {
     const double threshold = std::array{0.1, 0.5, 0.75, 1.0}[rng() % 4];
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
-    const HostTensor boxes = ManyBoxes(spread, 2100, rng);
-    HostTensor batched(DType::kF32, {1, 2100, 4});
+    const HostTensor boxes = ManyBoxes(spread, 2600, rng);
+    HostTensor batched(DType::kF32, {1, 2600, 4});
     for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
     const int64_t classes = 1 + static_cast<int64_t>(rng() % 2);
     ExpectMatchesReference(NmsMatch{},
-                           {batched, ManyScores({1, classes, 2100}, rng), Scalar(threshold), Scalar(rng() % 2 / 4.0)});
+                           {batched, ManyScores({1, classes, 2600}, rng), Scalar(threshold), Scalar(rng() % 2 / 4.0)});
   }
 }
 

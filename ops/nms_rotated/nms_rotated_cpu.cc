@@ -27,7 +27,14 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
     for (int64_t set = begin; set < end; ++set) {
       int64_t* const mine = order + set * count;
       const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, mine);
-      for (int64_t i = 0; i < candidates; ++i) sorted.Set(i, boxes + (set / classes * count + mine[i]) * 5);
+      const auto turn = [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) sorted.Set(i, boxes + (set / classes * count + mine[i]) * 5);
+      };
+      if (sets == 1) {
+        context.ParallelFor(candidates, GrainFor(50.0), turn);
+      } else {
+        turn(0, candidates);
+      }
       kept[set] = SuppressGreedily(sorted, candidates, candidates, sets == 1 ? &context : nullptr);
       // Places rise and are at least as high as where they go.
       for (int64_t k = 0; k < kept[set]; ++k) mine[k] = mine[sorted.kept_index[k]];

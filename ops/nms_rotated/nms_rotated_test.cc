@@ -33,7 +33,7 @@ TEST(NmsRotated, EverySpreadOfManyBoxesMatchesReference) {
   for (Spread spread : kSpreads) {
     const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
-    ExpectMatchesReference(NmsRotated{threshold}, {ManyRotatedBoxes(spread, 2100, rng), ManyScores({2100}, rng)});
+    ExpectMatchesReference(NmsRotated{threshold}, {ManyRotatedBoxes(spread, 2600, rng), ManyScores({2600}, rng)});
   }
 }
 

@@ -72,8 +72,7 @@ struct Taken {
 
 // Puts the exact IoU into the lanes in doubt. Out of line: hardly any vector has one.
 template <class D, class V, class M>
-HWY_NOINLINE V DecideExactly(D d, V iou, M doubtful, const Taken& taken, const BoxArrays& others, int64_t i,
-                             float offset) {
+HWY_NOINLINE V DecideExactly(D d, V iou, M doubtful, Taken taken, const BoxArrays& others, int64_t i, float offset) {
   HWY_ALIGN float ious[hn::MaxLanes(d)];
   HWY_ALIGN float doubts[hn::MaxLanes(d)];
   hn::Store(iou, d, ious);
@@ -90,36 +89,57 @@ HWY_NOINLINE V DecideExactly(D d, V iou, M doubtful, const Taken& taken, const B
 // A threshold of 0 acts on boxes that do not even touch.
 bool ActsOnAll(const SoftNms& op) { return op.method != SoftNms::Method::kGaussian && op.iou_threshold <= 0; }
 
-// Lowers the scores of a vector of boxes, those from `i` on, by their overlap with `taken`; returns whether any may
-// have changed. Those that went stay so.
-template <class D, class V>
-HWY_INLINE bool LowerVector(D d, const BoxArrays& boxes, int64_t i, const Taken& taken, const SoftNms& op,
-                            bool acts_on_all, V* score) {
-  const float offset = static_cast<float>(op.offset);
-  const auto shift = hn::Set(d, offset), zero = hn::Zero(d);
-  const auto width = hn::Add(hn::Sub(hn::Min(hn::Set(d, taken.x2), hn::LoadU(d, boxes.x2 + i)),
-                                     hn::Max(hn::Set(d, taken.x1), hn::LoadU(d, boxes.x1 + i))),
-                             shift);
-  const auto height = hn::Add(hn::Sub(hn::Min(hn::Set(d, taken.y2), hn::LoadU(d, boxes.y2 + i)),
-                                      hn::Max(hn::Set(d, taken.y1), hn::LoadU(d, boxes.y1 + i))),
-                              shift);
-  const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
-  if (!acts_on_all && hn::AllFalse(d, touching)) return false;
-  const auto intersection = hn::IfThenElseZero(touching, hn::Mul(width, height));
-  const auto united = hn::Sub(hn::Add(hn::Set(d, taken.area), hn::LoadU(d, boxes.area + i)), intersection);
-  auto iou = hn::Div(intersection, united);
-  const auto in_range =
-      hn::And(hn::Gt(united, hn::Set(d, IouDoubt::kLeastUnion)), hn::Lt(united, hn::Set(d, IouDoubt::kMostUnion)));
-  const auto near = hn::Or(hn::Le(hn::Abs(hn::Sub(iou, hn::Set(d, op.iou_threshold))), hn::Set(d, IouDoubt::kMargin)),
-                           hn::Ge(iou, hn::Set(d, IouDoubt::kNearlyOne)));
-  const auto doubtful = hn::And(touching, hn::Or(hn::Not(in_range), near));
-  if (!hn::AllFalse(d, doubtful)) iou = DecideExactly(d, iou, doubtful, taken, boxes, i, offset);
-  iou = hn::IfThenElseZero(hn::And(touching, hn::Gt(iou, zero)), iou);  // NaN becomes 0
-  const auto weight = WeightOf(d, iou, op);
-  const auto lowered = hn::IfThenElseZero(hn::Ge(weight, hn::Set(d, kLeastWeight)), hn::Mul(*score, weight));
-  *score = hn::IfThenElse(hn::Eq(*score, *score), lowered, hn::Set(d, kGone));
-  return true;
-}
+// What lowers the scores of other boxes: a box that was taken, in all lanes.
+template <class D>
+class Lowering {
+ public:
+  Lowering(const Taken& taken, const SoftNms& op)
+      : taken_(taken),
+        op_(op),
+        acts_on_all_(ActsOnAll(op)),
+        x1_(hn::Set(d_, taken.x1)),
+        y1_(hn::Set(d_, taken.y1)),
+        x2_(hn::Set(d_, taken.x2)),
+        y2_(hn::Set(d_, taken.y2)),
+        area_(hn::Set(d_, taken.area)),
+        shift_(hn::Set(d_, static_cast<float>(op.offset))),
+        threshold_(hn::Set(d_, op.iou_threshold)) {}
+
+  // Lowers the scores of the vector of boxes from `i` on; returns whether any may have changed. Those that went stay
+  // so.
+  HWY_INLINE bool Apply(const BoxArrays& boxes, int64_t i, hn::Vec<D>* score) const {
+    const auto zero = hn::Zero(d_);
+    const auto width =
+        hn::Add(hn::Sub(hn::Min(x2_, hn::LoadU(d_, boxes.x2 + i)), hn::Max(x1_, hn::LoadU(d_, boxes.x1 + i))), shift_);
+    const auto height =
+        hn::Add(hn::Sub(hn::Min(y2_, hn::LoadU(d_, boxes.y2 + i)), hn::Max(y1_, hn::LoadU(d_, boxes.y1 + i))), shift_);
+    const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
+    if (!acts_on_all_ && hn::AllFalse(d_, touching)) return false;
+    const auto intersection = hn::IfThenElseZero(touching, hn::Mul(width, height));
+    const auto united = hn::Sub(hn::Add(area_, hn::LoadU(d_, boxes.area + i)), intersection);
+    auto iou = hn::Div(intersection, united);
+    const auto in_range =
+        hn::And(hn::Gt(united, hn::Set(d_, IouDoubt::kLeastUnion)), hn::Lt(united, hn::Set(d_, IouDoubt::kMostUnion)));
+    const auto near = hn::Or(hn::Le(hn::Abs(hn::Sub(iou, threshold_)), hn::Set(d_, IouDoubt::kMargin)),
+                             hn::Ge(iou, hn::Set(d_, IouDoubt::kNearlyOne)));
+    const auto doubtful = hn::And(touching, hn::Or(hn::Not(in_range), near));
+    if (!hn::AllFalse(d_, doubtful)) {
+      iou = DecideExactly(d_, iou, doubtful, taken_, boxes, i, static_cast<float>(op_.offset));
+    }
+    iou = hn::IfThenElseZero(hn::And(touching, hn::Gt(iou, zero)), iou);  // NaN becomes 0
+    const auto weight = WeightOf(d_, iou, op_);
+    const auto lowered = hn::IfThenElseZero(hn::Ge(weight, hn::Set(d_, kLeastWeight)), hn::Mul(*score, weight));
+    *score = hn::IfThenElse(hn::Eq(*score, *score), lowered, hn::Set(d_, kGone));
+    return true;
+  }
+
+ private:
+  const D d_{};
+  const Taken taken_;
+  const SoftNms op_;
+  const bool acts_on_all_;
+  const hn::Vec<D> x1_, y1_, x2_, y2_, area_, shift_, threshold_;
+};
 
 // Lowers all scores by their box's overlap with `taken`, and returns the place of the best one left: of
 // equal scores the first. -1 if none is left.
@@ -127,12 +147,12 @@ int64_t LowerScores(Race& race, const Taken& taken, const SoftNms& op) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto gone = hn::Set(d, kGone), least = hn::Set(d, op.min_score);
-  const bool acts_on_all = ActsOnAll(op);
+  const Lowering<hn::ScalableTag<float>> lowering(taken, op);
   auto best = hn::Set(d, -std::numeric_limits<float>::infinity());
   int64_t alive = 0;
   for (int64_t i = 0; i < race.count; i += lanes) {
     auto score = hn::LoadU(d, race.scores + i);
-    LowerVector(d, race.boxes, i, taken, op, acts_on_all, &score);
+    lowering.Apply(race.boxes, i, &score);
     score = hn::IfThenElse(hn::Lt(score, least), gone, score);
     hn::StoreU(score, d, race.scores + i);
     alive += static_cast<int64_t>(hn::CountTrue(d, hn::Eq(score, score)));
@@ -175,7 +195,7 @@ void RunAmongAll(Race race, const SoftNms& op, Turns* turns) {
 class RaceInCells {
  public:
   // Fewer boxes are faster among all, and so are boxes of which more share a cell than one in kCrowd.
-  static constexpr int64_t kFewest = 4096, kCrowd = 64;
+  static constexpr int64_t kFewest = 2048, kCrowd = 64;
 
   static bool Has(const SoftNms& op, int64_t count) {
     return count >= kFewest && count < std::numeric_limits<int32_t>::max() && !ActsOnAll(op);
@@ -251,10 +271,11 @@ class RaceInCells {
       rows[0] = {0, static_cast<int32_t>(count_)};
       found = 1;
     }
+    Prefetch(boxes_, std::span(rows, static_cast<size_t>(found)));
     const hn::ScalableTag<float> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto gone = hn::Set(d, kGone), least = hn::Set(d, op_.min_score);
-    const Taken taken(boxes_, place);
+    const Lowering<hn::ScalableTag<float>> lowering(Taken(boxes_, place), op_);
     for (int64_t r = 0; r < found; ++r) {
       if (seen_[rows[r].begin] == static_cast<int32_t>(turn)) continue;
       seen_[rows[r].begin] = static_cast<int32_t>(turn);
@@ -262,7 +283,7 @@ class RaceInCells {
       for (int64_t i = rows[r].begin; i < end; i += lanes) {
         const auto before = hn::LoadU(d, scores_ + i);
         auto score = before;
-        if (!LowerVector(d, boxes_, i, taken, op_, false, &score)) continue;
+        if (!lowering.Apply(boxes_, i, &score)) continue;
         score = hn::IfThenElse(hn::Lt(score, least), gone, score);
         const auto in_row = hn::FirstN(d, static_cast<size_t>(std::min(lanes, end - i)));
         score = hn::IfThenElse(in_row, score, before);

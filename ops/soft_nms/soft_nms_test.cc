@@ -54,20 +54,20 @@ TEST(SoftNms, EverySpreadOfManyBoxesMatchesReference) {
     const auto method = static_cast<SoftNms::Method>(rng() % 3);
     const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3], least = rng() % 2 == 0 ? 0.001f : -0.5f;
     SCOPED_TRACE(Concat(NameOf(spread), ", method ", static_cast<int>(method), ", threshold ", threshold));
-    HostTensor scores = ScoresFor(method, 4100, rng);
+    HostTensor scores = ScoresFor(method, 2100, rng);
     // Scores below 0 rise; some of them to what is enough.
     for (int64_t i = 0; least < 0 && i < scores.size(); i += 7) scores.set(i, i % 2 == 0 ? -0.6 : -scores.at(i));
     ExpectMatchesReference(Make(method, threshold, least, static_cast<int64_t>(rng() % 2)),
-                           {ManyBoxes(spread, 4100, rng), scores}, {1e-4, 1e-6});
+                           {ManyBoxes(spread, 2100, rng), scores}, {1e-4, 1e-6});
   }
 }
 
 TEST(SoftNms, InfiniteScoresOfManyBoxes) {
   std::mt19937 rng(7);
   for (auto method : {SoftNms::Method::kNaive, SoftNms::Method::kLinear}) {
-    HostTensor scores = ScoresFor(method, 4100, rng);
+    HostTensor scores = ScoresFor(method, 2100, rng);
     for (int64_t i = 0; i < scores.size(); i += 9) scores.set(i, i % 2 == 0 ? INFINITY : -INFINITY);
-    ExpectMatchesReference(Make(method, 0.3f, -INFINITY, 0), {ManyBoxes(Spread::kUniform, 4100, rng), scores},
+    ExpectMatchesReference(Make(method, 0.3f, -INFINITY, 0), {ManyBoxes(Spread::kUniform, 2100, rng), scores},
                            {1e-4, 1e-6});
   }
 }
