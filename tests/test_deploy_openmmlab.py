@@ -146,6 +146,11 @@ def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
             torch.testing.assert_close(made, encoder(cloud["voxels"].clone(), cloud["num_points"], cloud["coors"]))
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Where the program finds this Python, and so the runtimes."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **more}
+
+
 @pytest.mark.slow
 def test_a_network_becomes_an_engine(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     if not get_tensorrt_op_path():
@@ -154,10 +159,9 @@ def test_a_network_becomes_an_engine(program: str, tmp_path: Path, not_run: Call
     name = "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py"
     export(Network(build(name).eval(), SMALL), next(pictures(SMALL)), tmp_path / "model.onnx", verbose=False)
     runtime = ROOT / ".deps" / "tensorrt-rtx"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [program, "convert", "model.onnx", "-o", "model.engine"], cwd=tmp_path, timeout=800,
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(runtime), "PATH": path}, check=False,
+        capture_output=True, text=True, env=environment(PYTHONPATH=str(runtime)), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "model.engine").stat().st_size > 1 << 20
@@ -181,4 +185,4 @@ def test_what_the_page_says_is_carried_out(program: str, tmp_path: Path) -> None
     for code in programs:
         subprocess.run([sys.executable, "-c", start + code], cwd=tmp_path, check=True, timeout=600)
     for command in commands:
-        subprocess.run([program, *command.split()[1:]], cwd=tmp_path, check=True, timeout=600)
+        subprocess.run([program, *command.split()[1:]], cwd=tmp_path, env=environment(), check=True, timeout=600)
