@@ -38,12 +38,15 @@ def _weights(inputs: int, outputs: int, mode: str, a: float, exclude_outside: bo
 
 
 def body(call: Call, *, coordinate_transformation_mode: str, cubic_coeff_a: float, exclude_outside: int) -> str:
+    # Reshape changes nothing, but says that there are four sizes: ONNX Runtime refuses Resize where that is not known.
     return f"""
         whole = Shape (input)
         zero = Constant <value = int64[1] {{0}}> ()
         two = Constant <value = int64[1] {{2}}> ()
         kept = Slice (whole, zero, two)
-        all_sizes = Concat <axis = 0> (kept, sizes)
+        joined = Concat <axis = 0> (kept, sizes)
+        four = Constant <value = int64[1] {{4}}> ()
+        all_sizes = Reshape (joined, four)
         output = Resize <mode = "cubic", cubic_coeff_a: float = {cubic_coeff_a!r}, exclude_outside = {int(exclude_outside)},
             coordinate_transformation_mode = "{coordinate_transformation_mode}"> (input, , , all_sizes)
     """

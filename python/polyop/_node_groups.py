@@ -115,7 +115,9 @@ def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto
     for attribute in operator["attributes"]:
         name, choices = attribute["name"], attribute["choices"]
         value = next((raw[n] for n in _spellings(attribute, names) if n in raw), attribute["default"])
-        value = names["presets"].get(name, value)
+        if name in names["presets"]:
+            preset = names["presets"][name]
+            value = int(preset) if attribute["type"] == "int" and not choices else preset
         value = next((ours for ours, theirs in names["spellings"].items() if value == theirs), value)
         if choices and isinstance(value, int):
             if not 0 <= value < len(choices):
