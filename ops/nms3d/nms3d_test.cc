@@ -47,7 +47,8 @@ TEST_P(Nms3dRandom, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   const std::span all(kSpreads);
   for (Spread spread : GetParam() == DType::kF32 ? all : all.first(2)) {
-    const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
+    float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
+    if (spread == Spread::kHuge) threshold = 0.3f;  // whether any area is shared is a matter of rounding at 1e30
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
     const HostTensor above = ManyRotatedBoxes(spread, 2600, rng);
     HostTensor boxes = HostTensor::Full(DType::kF32, {2600, 7}, 1);

@@ -43,10 +43,10 @@ struct OpenvinoRoiFeatures {
 
   /// What the pooling takes.
   RoiPyramidRule Rule() const {
-    RoiPyramidRule rule{.output_height = output_size,
-                        .output_width = output_size,
-                        .sampling_ratio = sampling_ratio,
-                        .aligned = aligned};
+    RoiPyramidRule rule;
+    rule.output_height = rule.output_width = output_size;
+    rule.sampling_ratio = sampling_ratio;
+    rule.aligned = aligned;
     rule.featmap_strides.count = pyramid_scales.size();
     for (int64_t l = 0; l < pyramid_scales.size(); ++l) {
       rule.featmap_strides.items[static_cast<size_t>(l)] = static_cast<float>(pyramid_scales[l]);
