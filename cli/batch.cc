@@ -52,9 +52,7 @@ int Batch(const BatchOptions& options) {
       "polyop.batch", request,
       "python3 needs polyop and what it runs models with (pip install " + packages + "); its message stands above",
       "batches need a python3 on the PATH that has polyop (pip install " + packages + ")");
-  if (report.contains("error")) {
-    throw Failure(kFailed, report.at("error").get<std::string>(), report.at("hint").get<std::string>());
-  }
+  CheckReport(report);
   if (options.json) {
     std::cout << ToText(report) << "\n";
   } else {

@@ -72,10 +72,7 @@ int Optimize(const OptimizeOptions& options) {
       "polyop.optimizing", request,
       "python3 needs polyop, onnx, onnx-ir and onnxruntime (pip install 'polyop[optimize]'); its message stands above",
       "optimising needs a python3 on the PATH that has polyop, onnx, onnx-ir and onnxruntime");
-  if (report.contains("error")) {
-    throw Failure(report.at("of_file").get<bool>() ? kBadFile : kFailed, report.at("error").get<std::string>(),
-                  report.at("hint").get<std::string>());
-  }
+  CheckReport(report);
   if (options.json) {
     std::cout << ToText(report) << "\n";
   } else {

@@ -1,5 +1,6 @@
 #include "cli/python.h"
 
+#include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/process.h"
 
@@ -11,6 +12,12 @@ Json AskPython(const std::string& module, const Json& request, const std::string
   WriteFile(folder.File("request.json"), text.data(), text.size());
   RunProgram({"python3", "-m", module, folder.File("request.json"), folder.File("report.json")}, hint, missing);
   return ParseJson(ReadFile(folder.File("report.json")));
+}
+
+void CheckReport(const Json& report) {
+  if (!report.contains("error")) return;
+  throw Failure(report.value("of_file", false) ? kBadFile : kFailed, report.at("error").get<std::string>(),
+                report.at("hint").get<std::string>());
 }
 
 }  // namespace polyop::cli

@@ -27,9 +27,7 @@ int Triton(const TritonOptions& options) {
       AskPython("polyop.triton", request,
                 "python3 needs polyop, onnx and onnxruntime (pip install 'polyop[batch]'); its message stands above",
                 "this needs a python3 on the PATH that has polyop, onnx and onnxruntime (pip install 'polyop[batch]')");
-  if (report.contains("error")) {
-    throw Failure(kFailed, report.at("error").get<std::string>(), report.at("hint").get<std::string>());
-  }
+  CheckReport(report);
   if (options.json) {
     std::cout << ToText(report) << "\n";
     return kOk;

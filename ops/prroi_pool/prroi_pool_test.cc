@@ -2,16 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor Rois(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 20);
-  for (int64_t r = 0; r < count; ++r) rois.set(5 * r, static_cast<double>(r % pictures));
-  return rois;
-}
 
 class PrRoiPoolTest : public ::testing::TestWithParam<DType> {};
 
@@ -19,7 +14,8 @@ TEST_P(PrRoiPoolTest, MatchesReference) {
   std::mt19937 rng(1);
   for (const PrRoiPool& op : {PrRoiPool{1, 1, 1}, PrRoiPool{3, 2, 0.75f}, PrRoiPool{7, 7, 0.25f}, PrRoiPool{2, 5, 3}}) {
     for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 49, 11, 7}, Shape{3, 16, 1, 1}}) {
-      ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), shape, rng), Rois(GetParam(), 24, shape[0], rng)},
+      ExpectMatchesReference(op,
+                             {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 24, shape[0], rng)},
                              ToleranceFor(GetParam()));
     }
   }

@@ -2,16 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor Rois(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 20);
-  for (int64_t r = 0; r < count; ++r) rois.set(5 * r, static_cast<double>(r % pictures));
-  return rois;
-}
 
 class RoiPoolTest : public ::testing::TestWithParam<DType> {};
 
@@ -24,7 +19,7 @@ TEST_P(RoiPoolTest, MatchesReference) {
         mode.rounded = rounded;
         HostTensor input = HostTensor::Uniform(GetParam(), shape, rng);
         for (int64_t i = 0; i < input.size(); ++i) input.set(i, std::round(input.at(i) * 4));  // ties
-        ExpectMatchesReference(mode, {input, Rois(GetParam(), 24, shape[0], rng)}, ToleranceFor(GetParam()));
+        ExpectMatchesReference(mode, {input, RandomRois(GetParam(), 24, shape[0], rng)}, ToleranceFor(GetParam()));
       }
     }
   }

@@ -73,10 +73,8 @@ class Predictor:
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         renamed = {self._columns.get(column, column): values for column, values in batch.items()}
-        answers: list[Any] = [self._sample(renamed, i) for i, _ in enumerate(next(iter(renamed.values()), ()))]
-        good = [i for i, answer in enumerate(answers) if not isinstance(answer, Exception)]
-        for i, answer in zip(good, self._runner.run([answers[i] for i in good]), strict=True):
-            answers[i] = answer
+        rows = range(len(next(iter(renamed.values()), ())))
+        answers = self._runner.run([self._sample(renamed, row) for row in rows])
         failed = next((answer for answer in answers if isinstance(answer, Exception)), None)
         if failed is not None and self._raises:
             raise failed

@@ -18,7 +18,7 @@ from typing import Any
 
 from polyop.batch import folder, sources
 from polyop.batch.errors import BatchError, SampleError
-from polyop.batch.interface import SessionOptions, from_numbers, open_model
+from polyop.batch.interface import SessionOptions, open_model
 from polyop.batch.pictures import PictureOptions
 from polyop.batch.reading import read_constant
 from polyop.batch.report import Report
@@ -91,7 +91,7 @@ def run(
     worker = Worker(job)
     try:
         worker.check(todo)
-        folder.claim(target, job)
+        owner = folder.claim(target, job)
         sweep(target)
         left = [task for task in todo if not task.is_done]
 
@@ -109,7 +109,7 @@ def run(
     finally:
         worker.close()
     report.files, report.done_before = len(todo), len(todo) - len(left)
-    folder.note(target, job, report)
+    folder.note(target, owner, report)
     return report
 
 
@@ -128,11 +128,7 @@ def _constants(
 
     model = open_model(path, session)
     made = {file.name: read_constant(model, file.name, Path(file.pattern), pictures) for file in files}
-    for text in sets:
-        name, equals, numbers = text.partition("=")
-        if not equals:
-            raise BatchError(f"--set {text}: NAME= is missing")
-        made[name] = from_numbers(model.input(name), numbers)
+    made |= model.set_values(sets)
     for name, value in given.items():
         try:
             made[name] = model.input(name).take(np.asarray(value), "constants")

@@ -15,9 +15,9 @@ NAME = "polyop-batch.json"
 _BLOCK = 1 << 22
 
 
-def claim(folder: Path, job: Job) -> None:
-    """Makes the folder, or takes one of the same model and options. Raises BatchError for another's: results of two models in
-    one folder would look like those of one."""
+def claim(folder: Path, job: Job) -> str:
+    """Makes the folder, or takes one of the same model and options; returns whose it is, for `note`. Raises BatchError for
+    another's: results of two models in one folder would look like those of one."""
     mine = _digest(job)
     try:
         theirs = json.loads((folder / NAME).read_bytes()).get("job")
@@ -32,11 +32,12 @@ def claim(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / NAME).exists():
         write_file(folder / NAME, json.dumps({"job": mine}).encode())
+    return mine
 
 
-def note(folder: Path, job: Job, report: Report) -> None:
+def note(folder: Path, owner: str, report: Report) -> None:
     """Keeps the last run's report beside the results."""
-    write_file(folder / NAME, json.dumps({"job": _digest(job), "report": report.as_json()}, indent=1).encode())
+    write_file(folder / NAME, json.dumps({"job": owner, "report": report.as_json()}, indent=1).encode())
 
 
 def _digest(job: Job) -> str:

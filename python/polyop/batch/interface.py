@@ -90,6 +90,16 @@ class Model:
     def input(self, name: str) -> Tensor:
         return _named(self.inputs, name, "input")
 
+    def set_values(self, sets: Sequence[str]) -> dict[str, np.ndarray]:
+        """Inputs from "NAME=1,1,2.5,2.5", as `--set` says them. Raises BatchError."""
+        values = {}
+        for text in sets:
+            name, equals, numbers = text.partition("=")
+            if not equals:
+                raise BatchError(f"--set {text}: NAME= is missing")
+            values[name] = _from_numbers(self.input(name), numbers)
+        return values
+
     def chosen(self, outputs: Sequence[str]) -> tuple[str, ...]:
         """The outputs of these names; all if none is named."""
         return tuple(_named(self.outputs, name, "output").name for name in outputs) or tuple(self.outputs)
@@ -140,8 +150,8 @@ def _named(tensors: Mapping[str, Tensor], name: str, what: str) -> Tensor:
     return tensors[name]
 
 
-def from_numbers(tensor: Tensor, text: str) -> np.ndarray:
-    """An input from "1,1,2.5,2.5", as `--set` of `polyop run` says it. One extent that is not fixed follows from the count."""
+def _from_numbers(tensor: Tensor, text: str) -> np.ndarray:
+    """An input from "1,1,2.5,2.5". One extent that is not fixed follows from the count."""
     try:
         numbers = np.array([_number(word, tensor.dtype) for word in text.split(",")], tensor.dtype)
     except (ValueError, OverflowError) as error:

@@ -67,7 +67,7 @@ class Reader:
             raise SampleError(f"{name} is one value, and the model has the inputs {', '.join(self.free)}")
         tensor = self.model.inputs[stream]
         if kind in pictures.EXTENSIONS:
-            array = pictures.to_tensor(pictures.read(data, name), self._formats[stream], tensor.dtype)
+            array = self._picture(stream, pictures.read(data, name))
         elif kind == ".bin":
             array = _points(data, tensor, name)
         else:
@@ -82,21 +82,22 @@ class Reader:
             data = bytes(value)
             if data.startswith(_NPY):
                 return tensor.take(_npy(data, source), source)
-            return tensor.take(
-                pictures.to_tensor(pictures.read(data, source), self._formats[name], tensor.dtype), source
-            )
+            return tensor.take(self._picture(name, pictures.read(data, source)), source)
         array = np.asarray(value)
         if array.dtype == object:
             raise SampleError(
                 f"input '{name}' wants {tensor}, {source} holds lists of different lengths, or no numbers"
             )
         if array.dtype == np.uint8 and array.ndim == 3 and array.shape[2] == 3 and len(tensor.shape) == 4:
-            return tensor.take(pictures.to_tensor(array, self._formats[name], tensor.dtype), source)
+            return tensor.take(self._picture(name, array), source)
         if tensor.shape and array.ndim == 1 and array.ndim != len(tensor.shape):
             array = _unflattened(array, tensor)
         while array.ndim < len(tensor.shape):
             array = array[None]
         return tensor.take(array, source)
+
+    def _picture(self, name: str, pixels: np.ndarray) -> np.ndarray:
+        return pictures.to_tensor(pixels, self._formats[name], self.model.inputs[name].dtype)
 
     def _whole(self, arrays: Arrays, source: str) -> Arrays:
         missing = [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]

@@ -44,12 +44,13 @@ class Runner:
         """Samples of equal signatures may be joined."""
         return tuple(sample[name].shape[1:] for name in self._joins)
 
-    def run(self, samples: Sequence[Arrays]) -> list[Arrays | Exception]:
-        """An answer for each; what the model refuses is an exception in its place."""
+    def run(self, samples: Sequence[Arrays | Exception]) -> list[Arrays | Exception]:
+        """An answer for each; what the model refuses is an exception in its place, as is a sample that could not be read."""
         groups: dict[object, list[int]] = {}
         for i, sample in enumerate(samples):
-            groups.setdefault(self.signature(sample), []).append(i)
-        answers: list[Arrays | Exception] = [RuntimeError()] * len(samples)
+            if not isinstance(sample, Exception):
+                groups.setdefault(self.signature(sample), []).append(i)
+        answers = list(samples)
         for group in groups.values():
             for at in range(0, len(group), self.batch):
                 part = group[at : at + self.batch]

@@ -19,7 +19,7 @@ import onnx
 
 import polyop
 from polyop.batch.errors import BatchError
-from polyop.batch.interface import SessionOptions, from_numbers, open_model
+from polyop.batch.interface import SessionOptions, open_model
 from polyop.packages import libraries as installed
 from polyop.triton import engines, trial
 from polyop.triton.config import Config
@@ -110,12 +110,7 @@ def write_repository(
 def _prepared(model: Path, folder: Path, sets: Sequence[str], libraries: Sequence[str], written: Written) -> Path:
     """The model's file in the repository, in which inputs that are set have their values."""
     opened = open_model(model, SessionOptions(libraries=tuple(libraries)))
-    constants = {}
-    for text in sets:
-        key, equals, numbers = text.partition("=")
-        if not equals:
-            raise BatchError(f"--set {text}: NAME= is missing")
-        constants[key] = from_numbers(opened.input(key), numbers)
+    constants = opened.set_values(sets)
     file = folder / "1" / "model.onnx"
     file.parent.mkdir(parents=True, exist_ok=True)
     _copy_model(model, file, constants, written)

@@ -28,11 +28,7 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """An answer for each request; one that the model does not take gets an error, and the others their results."""
-        samples = [self._sample(request) for request in requests]
-        good = [i for i, sample in enumerate(samples) if not isinstance(sample, Exception)]
-        answers: list[Any] = list(samples)
-        for i, answer in zip(good, self._runner.run([samples[i] for i in good]), strict=True):
-            answers[i] = answer
+        answers = self._runner.run([self._sample(request) for request in requests])
         return [self._response(answer) for answer in answers]
 
     def _sample(self, request: Any) -> Any:
