@@ -16,12 +16,13 @@ from single_node import run, session
 from test_exported_nodes import NODES, Node
 
 import polyop
+from polyop._catalogue import find_node
 from polyop._export import node_domain
 from polyop._torch import OPERATORS, Operator
 
 
 def operator_of(node: Node) -> Operator:
-    return next(o for o in OPERATORS.values() if any(n["name"] == node.name for n in o.nodes))
+    return OPERATORS[find_node(*node.name.split("::"), node.attributes)[0]["name"]]
 
 
 def has_aliases(node: Node) -> bool:
