@@ -15,7 +15,8 @@ RUNTIMES = {"cpu.cc": ["ONNX Runtime", "PyTorch", "OpenVINO"], "cuda.cu": ["Tens
 
 HEAD = """# Operators
 
-{count} operators, under {names} node names. A file with one of these nodes runs as it is, a name without `::` is one without a domain.
+{count} operators, under {names} node names. A file with one of these nodes runs as it is, a name without `::` is one without a domain;
+*with* an attribute says which nodes are meant of a name that two operators share.
 {gradients} have gradients in PyTorch; {functions} have a *function* of standard operators, by which a [portable file](../portable-files.md)
 runs where polyop is not. CUDA kernels serve ONNX Runtime and PyTorch, too; [what has been run where](../../README.md).
 
