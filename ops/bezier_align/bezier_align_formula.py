@@ -17,7 +17,7 @@ def formula(
     input: Tensor, rois: Tensor, *, output_height: int, output_width: int, spatial_scale: float, sampling_ratio: int,
     aligned: int,
 ) -> Tensor:  # fmt: skip
-    points = rois[:, 1:].unflatten(1, (8, 2)) * spatial_scale
+    points = torch.stack([rois[:, 1::2], rois[:, 2::2]], 2) * spatial_scale
     upper, lower = points[:, :4], points[:, 4:].flip(1)
     size = torch.maximum((upper[:, 3] - upper[:, 0]).abs(), (lower[:, 3] - lower[:, 0]).abs())
     size = size if aligned else size.clamp(min=1)
