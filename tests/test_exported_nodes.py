@@ -286,6 +286,23 @@ NODES = [
     *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
       for d in ("", "polyop") for n in ("", "2")),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
+    *(Node("polyop::RiRoIAlignRotated", [x, rotated_rois(5)], pooled,
+           {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5, "num_samples": samples, "num_orientations": 4, "clockwise": 1})
+      for samples in (0, 2)),
+    *(Node("polyop::BezierAlign", [x, np.concatenate([rois(5)[:, :1], f(5, 16) * 20], 1)], pooled,
+           {"output_height": 3, "output_width": 2, "spatial_scale": 0.5, "sampling_ratio": ratio, "aligned": aligned})
+      for ratio, aligned in ((2, 1), (0, 0))),
+    *(Node("polyop::ActiveRotatedFilter", [f(3, 2, 4, 3, 3), RNG.permuted(np.tile(np.arange(36) + 1, (8, 1)), axis=1).T.reshape(4, 3, 3, 8).astype(t)],
+           [(F32, (24, 8, 3, 3))]) for t in (I32, I64)),
+    *(Node("polyop::AssignScoreWithK", [f(2, 7, 3, 4), f(2, 9, 4, 5), f(2, 9, 4, 5), RNG.integers(0, 10, (2, 7, 3)).astype(t)],
+           [(F32, (2, 5, 7, 3))]) for t in (I32, I64)),
+    Node("polyop::MinAreaPolygons", [f(9, 18) * 10], [(F32, (9, 8))]),
+    *(Node("polyop::BoxIoUQuadri", [f(*lead, 9, 8) * 4, f(*lead, 4, 8) * 4], [(F32, (*lead, 9, 4))], {"mode": mode})
+      for lead in ((), (2,)) for mode in ("iou", "iof")),
+    Node("polyop::NMSQuadri", [f(9, 8) * 4, f(9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
+    Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
+    Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
+    Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
 ]  # fmt: skip
 
 
