@@ -25,6 +25,7 @@ PYTHON_TESTS = {
     "adapters/onnxruntime": ["onnxruntime_adapter", "exported_nodes", "verify", "packaging"],
     "adapters/torch": ["torch", "gradients", "export", "modules"],
     "adapters/tensorrt": ["tensorrt"],
+    "adapters/openvino": ["openvino", "random_graphs"],
     "cli": ["cli", "drawing_and_new", "verify", "main_line", "sdk"],
     "cmake": ["sdk"],
     "sdk": ["sdk", "tutorial"],
@@ -104,7 +105,9 @@ def main(since: str | None = None) -> None:
     touched = closure(changed, files)
     python = python_tests(changed, touched)
     print("cxx", *cxx_tests(touched, files))
-    print("build", *(["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"] if python else []))
+    libraries = ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
+    libraries += ["polyop_openvino"] * in_any("adapters/openvino", changed)
+    print("build", *(libraries if python else []))
     print("python", " or ".join(dict.fromkeys(python)))
 
 

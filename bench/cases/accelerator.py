@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, megabytes, normal, session
+from harness import Case, Contest, Run, in_openvino, megabytes, normal, session
+
+from cases.sampling import nearly_all_equal
+from cases.suppression import first_output
 
 
 def accelerated(
@@ -13,9 +16,35 @@ def accelerated(
         built_in, ours = (
             session(node, feeds, threads, opset=opset, attributes=attributes, accelerate=a) for a in (False, True)
         )
-        return Contest(ours, {f"ONNX Runtime {node}": built_in}, megabytes(*feeds.values()), tolerance=tolerance)
+        rivals = {f"ONNX Runtime {node}": built_in, **openvinos_own(node, feeds, attributes, threads)}
+        same = nearly_all_equal if attributes.get("mode") == "nearest" else None
+        return Contest(ours, rivals, megabytes(*feeds.values()), tolerance=tolerance, same=same)
 
     return Case("accelerator", f"{node}, {title}", make)
+
+
+def openvinos_own(
+    node: str, feeds: dict[str, np.ndarray], attributes: dict[str, object], threads: int
+) -> dict[str, Run]:
+    """OpenVINO's operator that does the same, where it has one."""
+    arrays = list(feeds.values())
+    match node:
+        case "RoiAlign":
+            bins = {"pooled_h": attributes["output_height"], "pooled_w": attributes["output_width"]}
+            kept = {name: attributes[name] for name in ("sampling_ratio", "spatial_scale")}
+            run = in_openvino("ROIAlign", 9, [*arrays[:2], arrays[2].astype(np.int32)], threads, **bins, **kept,
+                              mode="avg", aligned_mode="half_pixel_for_nn")  # fmt: skip
+            return {"OpenVINO ROIAlign": run}
+        case "GridSample" if arrays[0].ndim == 4:
+            run = in_openvino("GridSample", 9, arrays, threads, mode=attributes["mode"], padding_mode="zeros",
+                              align_corners=False)  # fmt: skip
+            return {"OpenVINO GridSample": run}
+        case "NonMaxSuppression":
+            thresholds = [int(arrays[2][0]), arrays[3][0], arrays[4][0]]
+            run = in_openvino("NonMaxSuppression", 9, arrays[:2], threads, constants=thresholds,
+                              sort_result_descending=False)  # fmt: skip
+            return {"OpenVINO NonMaxSuppression": first_output(run)}
+    return {}
 
 
 def accelerated_roi_align(channels: int, size: int, count: int) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
 
 def attend_by_grids(
@@ -126,9 +126,12 @@ def qkv_attention() -> Case:
         ours = session("polyop::QKVTRT", {"q": q, "k": k, "v": v}, threads)
         tq, tk, tv = (torch.from_numpy(t) for t in (q, k, v))
         theirs = with_torch(lambda: F.scaled_dot_product_attention(tq, tk, tv))
-        return Contest(
-            ours, {"torch scaled_dot_product_attention": theirs}, megabytes(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32
-        )
+        openvino = in_openvino("ScaledDotProductAttention", 13, [q[None], k[None], v[None]], threads, causal=False)
+        rivals = {
+            "torch scaled_dot_product_attention": theirs,
+            "OpenVINO ScaledDotProductAttention": lambda: [openvino()[0][0]],
+        }
+        return Contest(ours, rivals, megabytes(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32)
 
     return Case("qkv_attention", "8 x 900 queries, 900 keys, 32", make)
 
@@ -138,9 +141,11 @@ def inverse() -> Case:
         x = normal(0, 10_000, 4, 4) + 4 * np.eye(4, dtype=np.float32)
         ours = session("polyop::InverseTRT", {"x": x}, threads)
         tx = torch.from_numpy(x)
-        return Contest(
-            ours, {"torch linalg.inv": with_torch(lambda: torch.linalg.inv(tx))}, 2 * megabytes(x), tolerance=1e-2
-        )
+        rivals = {
+            "torch linalg.inv": with_torch(lambda: torch.linalg.inv(tx)),
+            "OpenVINO Inverse": in_openvino("Inverse", 14, [x], threads, adjoint=False),
+        }
+        return Contest(ours, rivals, 2 * megabytes(x), tolerance=1e-2)
 
     return Case("inverse", "10,000 matrices of 4x4", make)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
 from cases.regions import in_torch
 
@@ -53,8 +53,14 @@ def scatter_nd() -> Case:
         x, updates = normal(0, 4096, 1024), normal(1, 1024, 1024)
         indices = rng.permutation(4096)[:1024, None].astype(np.int64)
         feeds = {"x": x, "i": indices, "u": updates}
-        return Contest(session("mmcv::ScatterND", feeds, threads), {"ONNX Runtime ScatterND": session("ScatterND", feeds, threads)},
-                       megabytes(x) * 2 + megabytes(updates) * 2)  # fmt: skip
+        rivals = {
+            "ONNX Runtime ScatterND": session("ScatterND", feeds, threads),
+            "OpenVINO ScatterNDUpdate": in_openvino(
+                "ScatterNDUpdate", 4, [x, indices.astype(np.int32), updates], threads
+            ),
+        }
+        moved = megabytes(x) * 2 + megabytes(updates) * 2
+        return Contest(session("mmcv::ScatterND", feeds, threads), rivals, moved)
 
     return Case("scatter_nd", "4096x1024, 1024 rows", make)
 
@@ -65,7 +71,11 @@ def gather_topk() -> Case:
         index = np.random.default_rng(11).integers(0, 20000, (4, 1000)).astype(np.int32)
         ours = session("mmdeploy::GatherTopk", {"data": data, "indices": index}, threads)
         td, ti = torch.from_numpy(data), torch.from_numpy(index.astype(np.int64))[..., None].expand(-1, -1, 80)
-        return Contest(ours, {"torch gather": with_torch(lambda: td.gather(1, ti))}, 2 * 4 * 1000 * 80 * 4)
+        rivals = {
+            "torch gather": with_torch(lambda: td.gather(1, ti)),
+            "OpenVINO Gather": in_openvino("Gather", 8, [data, index], threads, constants=[1], batch_dims=1),
+        }
+        return Contest(ours, rivals, 2 * 4 * 1000 * 80 * 4)
 
     return Case("gather_topk", "4x20000x80, 1,000 rows", make)
 
@@ -82,7 +92,13 @@ def grid_priors() -> Case:
             shifts = torch.stack([x, y, x, y], -1).reshape(-1, 1, 4)
             return (shifts + tb).reshape(-1, 4)
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, 9 * 200 * 304 * 16)
+        # Of the extents of the last two alone; its anchors lie around the cells' centres.
+        features, picture = np.zeros((1, 1, 200, 304), np.float32), np.zeros((1, 3, 800, 1216), np.float32)
+        openvino = in_openvino("ExperimentalDetectronPriorGridGenerator", 6, [base - 2, features, picture], threads,
+                               flatten=True, h=0, w=0, stride_x=4.0, stride_y=4.0)  # fmt: skip
+        rivals = {"torch formulation": with_torch(formulation),
+                  "OpenVINO ExperimentalDetectronPriorGridGenerator": openvino}  # fmt: skip
+        return Contest(ours, rivals, 9 * 200 * 304 * 16)
 
     return Case("grid_priors", "9 anchors, 200x304", make)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 from scipy.spatial import cKDTree
 
 from cases.made_scenes import room, sweep
@@ -129,8 +129,12 @@ def group_points() -> Case:
         ti = torch.from_numpy(index.astype(np.int64)).flatten(1)[:, None].expand(-1, 64, -1)
         built_in = session("GatherElements", {"features": features, "idx": ti.contiguous().numpy()}, threads,
                            attributes={"axis": 2})  # fmt: skip
-        return Contest(ours, {"torch gather": with_torch(lambda: tf.gather(2, ti)), "ONNX Runtime GatherElements": built_in},
-                       megabytes(features, index) + 64 * 4096 * 32 * 4,
+        rivals = {
+            "torch gather": with_torch(lambda: tf.gather(2, ti)),
+            "ONNX Runtime GatherElements": built_in,
+            "OpenVINO Gather": in_openvino("Gather", 8, [features, index], threads, constants=[2], batch_dims=1),
+        }
+        return Contest(ours, rivals, megabytes(features, index) + 64 * 4096 * 32 * 4,
                        same=lambda a, b: np.array_equal(a[0].ravel(), b[0].ravel()))  # fmt: skip
 
     return Case("group_points", "64 channels, 16,384 points, 4,096 groups of 32", make)
@@ -142,7 +146,11 @@ def gather_points() -> Case:
         index = np.random.default_rng(24).integers(0, 16384, (4, 4096)).astype(np.int32)
         ours = session("polyop::GatherPoints", {"features": features, "idx": index}, threads)
         tf, ti = torch.from_numpy(features), torch.from_numpy(index.astype(np.int64))[:, None].expand(-1, 64, -1)
-        return Contest(ours, {"torch gather": with_torch(lambda: tf.gather(2, ti))}, 2 * 4 * 64 * 4096 * 4)
+        rivals = {
+            "torch gather": with_torch(lambda: tf.gather(2, ti)),
+            "OpenVINO Gather": in_openvino("Gather", 8, [features, index], threads, constants=[2], batch_dims=1),
+        }
+        return Contest(ours, rivals, 2 * 4 * 64 * 4096 * 4)
 
     return Case("gather_points", "4 x 64 channels, 4,096 of 16,384 points", make)
 

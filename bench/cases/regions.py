@@ -55,6 +55,7 @@ def tensorrt_roi_align() -> Case:
             "RoiAlign", {**feeds, "batch": np.zeros(1000, np.int64)}, threads, opset=16,
             attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
         )  # fmt: skip
+        # OpenVINO's ROIAlign takes another maximum.
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, megabytes(x) + 1000 * 256 * 49 * 4)
 
     return Case("tensorrt_roi_align", "256x200x304, 1000 rois, 7x7, maximum", make)
@@ -178,7 +179,10 @@ def roi_pool() -> Case:
         ours = session("polyop::RoIPool", feeds, threads, outputs=("y", "argmax"),
                        attributes={"output_height": 7, "output_width": 7, "spatial_scale": 0.0625})  # fmt: skip
         built_in = session("MaxRoiPool", feeds, threads, attributes={"pooled_shape": [7, 7], "spatial_scale": 0.0625})
-        return Contest(ours, {"ONNX Runtime MaxRoiPool": built_in}, megabytes(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
+        openvino = in_openvino("ROIPooling", 2, list(feeds.values()), threads, output_roi=[7, 7], spatial_scale=0.0625,
+                               method="max")  # fmt: skip
+        rivals = {"ONNX Runtime MaxRoiPool": built_in, "OpenVINO ROIPooling": openvino}
+        return Contest(ours, rivals, megabytes(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
                        same=lambda a, b: np.array_equal(a[0], b[0]))  # fmt: skip
 
     return Case("roi_pool", "256x50x76, 500 rois, 7x7", make)

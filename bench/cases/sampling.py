@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, Run, in_openvino, megabytes, normal, session, with_torch
 
 MODES = ("bilinear", "nearest", "bicubic")
 
@@ -65,6 +65,15 @@ def grid_sampler_3d() -> Case:
     return Case("grid_sampler", "trilinear, 16x32x64x64, random grid", make)
 
 
+def interpolate(x: np.ndarray, name: str, target: list, threads: int, coordinates: str) -> dict[str, Run]:
+    """OpenVINO's bicubic resizing of height and width; `name` says whether the target is "scales" or "sizes"."""
+    constants = [np.array(target, np.float32 if name == "scales" else np.int64), [2, 3]]
+    run = in_openvino("Interpolate", 11, [x], threads, constants, mode="cubic", shape_calculation_mode=name,
+                      coordinate_transformation_mode=coordinates, cube_coeff=-0.75, nearest_mode="round_prefer_floor",
+                      antialias=False, pads_begin=[], pads_end=[])  # fmt: skip
+    return {"OpenVINO Interpolate": run}
+
+
 def resize(channels: int, height: int, width: int) -> Case:
     def make(threads: int) -> Contest:
         x, scales = normal(0, 1, channels, height, width), np.array([1, 1, 3, 3], np.float32)
@@ -73,9 +82,9 @@ def resize(channels: int, height: int, width: int) -> Case:
                            attributes={"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
-        return Contest(
-            ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 10 * megabytes(x), tolerance=1e-3
-        )
+        rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}
+        rivals |= interpolate(x, "scales", [3, 3], threads, "half_pixel")
+        return Contest(ours, rivals, 10 * megabytes(x), tolerance=1e-3)
 
     return Case("dynamic_resize", f"bicubic x3 of {channels}x{height}x{width}", make)
 
@@ -88,7 +97,8 @@ def bicubic_interpolate() -> Case:
                        attributes={"scale_factor": [2.0, 2.0], "align_corners": 1})  # fmt: skip
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=2, mode="bicubic", align_corners=True))
-        return Contest(ours, {"torch interpolate": theirs}, 5 * megabytes(x), tolerance=1e-3)
+        rivals = {"torch interpolate": theirs, **interpolate(x, "scales", [2, 2], threads, "align_corners")}
+        return Contest(ours, rivals, 5 * megabytes(x), tolerance=1e-3)
 
     return Case("bicubic_interpolate", "x2 of 3x360x640, align_corners", make)
 
@@ -103,9 +113,9 @@ def cubic_resize() -> Case:
         built_in = session("Resize", feeds, threads, opset=18, attributes={"mode": "cubic", **rule})
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, size=(720, 1280), mode="bicubic", align_corners=True))
-        return Contest(
-            ours, {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}, 5 * megabytes(x), tolerance=1e-3
-        )
+        rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}
+        rivals |= interpolate(x, "sizes", [720, 1280], threads, "align_corners")
+        return Contest(ours, rivals, 5 * megabytes(x), tolerance=1e-3)
 
     return Case("cubic_resize", "3x360x640 to 720x1280, align_corners", make)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, megabytes, normal, session
+from harness import Case, Contest, in_openvino, megabytes, normal, session
 
 from cases.regions import roi_align
-from cases.suppression import boxes_of
+from cases.suppression import nms
 
 
 def small_grid_sampler() -> Case:
@@ -14,8 +14,11 @@ def small_grid_sampler() -> Case:
         x, grid = normal(0, 1, 3, 32, 32), np.random.default_rng(1).uniform(-1, 1, (1, 32, 32, 2)).astype(np.float32)
         ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
                        attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
-        return Contest(ours, {"ONNX Runtime GridSample": session("GridSample", {"x": x, "grid": grid}, threads, attributes={"mode": "linear"})},
-                       megabytes(x) * 2)  # fmt: skip
+        built_in = session("GridSample", {"x": x, "grid": grid}, threads, attributes={"mode": "linear"})
+        openvino = in_openvino(
+            "GridSample", 9, [x, grid], threads, mode="bilinear", padding_mode="zeros", align_corners=False
+        )
+        return Contest(ours, {"ONNX Runtime GridSample": built_in, "OpenVINO GridSample": openvino}, megabytes(x) * 2)
 
     return Case("grid_sampler", "small: 3x32x32", make)
 
@@ -27,31 +30,18 @@ def small_roi_align() -> Case:
 
 
 def small_nms() -> Case:
-    def make(threads: int) -> Contest:
-        boxes, scores = boxes_of("spread", 10)
-        ours = session(
-            "mmcv::NonMaxSuppression",
-            {"boxes": boxes, "scores": scores},
-            threads,
-            attributes={"iou_threshold": 0.5, "offset": 0},
-        )
-        feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([10]), "iou": np.array([0.5], np.float32)}
-        return Contest(ours, {"ONNX Runtime NonMaxSuppression": session("NonMaxSuppression", feeds, threads, opset=11)}, 1,
-                       same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))  # fmt: skip
-
-    return Case("nms", "small: 10 boxes", make)
+    case = nms("spread", 10)
+    case.title = "small: 10 boxes"
+    return case
 
 
 def small_add() -> Case:
     def make(threads: int) -> Contest:
         a = normal(0, 3, 32)
         ours = session("custom::my_add", {"a": a, "b": a}, threads)
-        return Contest(
-            ours,
-            {"ONNX Runtime Add": session("Add", {"a": a, "b": a}, threads)},
-            megabytes(a) * 3,
-            same=lambda x, y: x[0].shape == y[0].shape,
-        )
+        built_in, openvino = session("Add", {"a": a, "b": a}, threads), in_openvino("Add", 1, [a, a], threads)
+        return Contest(ours, {"ONNX Runtime Add": built_in, "OpenVINO Add": openvino}, megabytes(a) * 3,
+                       same=lambda x, y: x[0].shape == y[0].shape)  # fmt: skip
 
     return Case("my_add", "small: 3x32, the overhead of a call", make)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
 from cases.made_scenes import sweep
 
@@ -108,6 +108,16 @@ def segment_csr(reduce: str) -> Case:
         rivals = {"torch segment_reduce": with_torch(
             lambda: torch.segment_reduce(ts, reduce, offsets=ti, axis=0, initial=0 if reduce == "sum" else None).nan_to_num(0, 0, 0)
         )}  # fmt: skip
+        if reduce == "sum":
+            rows = np.arange(200_000, dtype=np.int32)
+            rivals["OpenVINO EmbeddingBagOffsets"] = in_openvino(
+                "EmbeddingBagOffsets", 15, [src, rows, indptr[:-1].astype(np.int32)], threads, reduction="sum"
+            )
+        else:
+            segment = np.repeat(np.arange(50_000, dtype=np.int32), np.diff(indptr))
+            rivals["OpenVINO SegmentMax"] = in_openvino(
+                "SegmentMax", 16, [src, segment], threads, constants=[50_000], fill_mode="ZERO"
+            )
         return Contest(ours, rivals, megabytes(src, indptr) + 50_000 * 64 * 4)
 
     return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
@@ -124,6 +134,7 @@ def custom_unique(most: int) -> Case:
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
         built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
+        # OpenVINO's Unique, whose time is that of all pairs, takes minutes.
         return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * megabytes(x),
                        same=lambda a, b: all(np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
 
