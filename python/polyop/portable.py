@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ import polyop.formulas as formulas  # not `from polyop import`, for which polyop
 from polyop._catalogue import is_node
 from polyop._function_bodies import Body, name_nodes
 from polyop._node_groups import interface, meant_by_all, ranks, variants
+from polyop._whole_files import WholeFile, sweep, write_whole
 from polyop.formulas import Call, NoBodyError
 
 __all__ = ["Record", "add_functions", "inline"]
@@ -209,49 +208,54 @@ def convert_file(
     """Writes the portable form of a file; returns what became of each node, and the opsets before and after.
 
     Tensors in files beside the model stay there; they are copied if `output` lies in another folder. Nothing is left
-    half-written.
+    half-written. Raises OSError, or ValueError for what is no model, or none that can be converted.
     """
     path, output = Path(path), Path(output)
     only = None if only is None else list(only)
-    model = onnx.load(path, load_external_data=False)
+    model = _read(path)
     before = opset_of(model)
     records = add_functions(model, only)
     if inlined:
-        model = inline(model, only)
+        try:
+            model = inline(model, only)
+        except Exception as error:  # the inliner raises whatever its C++ part does
+            raise ValueError(f"{path}: its functions cannot become nodes: {error}") from error
+    sweep(output.resolve().parent, deep=False)
     if output.resolve().parent != path.resolve().parent:
         _copy_external_data(model, path.resolve().parent, output.resolve().parent)
-    _write_whole(model.SerializeToString(), output)
+    write_whole(output, model.SerializeToString())
     return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": opset_of(model)}
 
 
-def _write_whole(data: bytes, path: Path) -> None:
-    """All of it or nothing: beside, then by a rename."""
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+def _read(path: Path) -> onnx.ModelProto:
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)  # mkstemp's files are the user's alone
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
+        model = onnx.load(path, load_external_data=False)
+    except OSError:
         raise
+    except Exception as error:  # protobuf's errors have no type of ONNX's
+        raise ValueError(f"{path} is no ONNX model, or damaged: {error}") from error
+    if not model.graph.node:
+        raise ValueError(f"{path} is no ONNX model, or damaged: its graph has no nodes")
+    return model
 
 
 def _copy_external_data(model: onnx.ModelProto, source: Path, target: Path) -> None:
     tensors = [*model.graph.initializer, *(a.t for node in _nodes(model) for a in node.attribute)]
     locations = {entry.value for t in tensors for entry in t.external_data if entry.key == "location"}
-    for location in sorted(locations):
-        to = (target / location).resolve()
+    copies = {location: (target / location).resolve() for location in sorted(locations)}
+    for location, to in copies.items():
         if target not in to.parents:
             raise ValueError(
                 f"tensors lie in '{location}', outside of the model's folder: write the file beside the model"
             )
         if to.exists():
             raise ValueError(f"{to} is there already: tensors of the model would overwrite it")
+        if not (source / location).is_file():
+            raise ValueError(f"tensors lie in '{location}', which is missing in {source}")
+    for location, to in copies.items():
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / location, to)
+        with WholeFile(to) as new:
+            shutil.copyfile(source / location, new)
 
 
 def main(words: Sequence[str] | None = None) -> None:
