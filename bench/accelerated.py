@@ -1,4 +1,5 @@
-"""PyTorch's own operators on the CPU, with polyop.accelerate() and without: a table of times in one process, in turns.
+"""PyTorch's own operators on the CPU, and torchvision's where it is installed, with polyop.accelerate() and without: a table of
+times in one process, in turns.
 
 python bench/accelerated.py [--only cummax,bicubic] [--threads 1,2] [--out bench/results/accelerated.md]
 """
@@ -62,6 +63,29 @@ def cumulative(function: Callable, dim: int, *shape: int) -> Case:
 def instance_norm(*shape: int) -> Case:
     x, weight, bias = torch.randn(shape), torch.randn(shape[1]), torch.randn(shape[1])
     return Case(f"instance_norm, {'x'.join(map(str, shape))}", lambda: F.instance_norm(x, weight=weight, bias=bias))
+
+
+def boxes(count: int) -> torch.Tensor:
+    """In a picture of 800 x 1216."""
+    corner = torch.rand(count, 2) * torch.tensor([1000.0, 600.0])
+    return torch.cat([corner, corner + 10 + torch.rand(count, 2) * 200], 1)
+
+
+def of_torchvision() -> list[Case]:
+    """None where torchvision, or the compiled part of it that fits this PyTorch, is missing."""
+    try:
+        from torchvision.ops import deform_conv2d, nms, roi_align
+    except (ImportError, RuntimeError) as error:  # the latter without its compiled part
+        print(f"torchvision's operators are left out: {error}\n")
+        return []
+    x, rois = torch.randn(1, 256, 200, 304), [boxes(1000)]
+    picture, weight, offset = torch.randn(1, 256, 64, 64), torch.randn(256, 256, 3, 3), torch.randn(1, 18, 64, 64)
+    some = [(boxes(count), torch.randperm(count) / count) for count in (1000, 10000)]
+    return [
+        Case("torchvision roi_align, 256x200x304, 1,000 boxes, 7x7", lambda: roi_align(x, rois, 7, 0.25, 2, True)),
+        *(Case(f"torchvision nms, {len(b):,} boxes", lambda b=b, s=s: nms(b, s, 0.5)) for b, s in some),
+        Case("torchvision deform_conv2d, 256x64x64, 256 filters 3x3", lambda: deform_conv2d(picture, offset, weight, padding=1)),
+    ]  # fmt: skip
 
 
 CASES = [
@@ -128,10 +152,11 @@ def main() -> None:
         "# PyTorch with polyop.accelerate()", "", f"Milliseconds a call, the least of {FEWEST_ROUNDS} to {ROUNDS} turns. {about}.", "",
         "| call | threads | PyTorch | accelerated | ratio |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
+    cases = [*CASES, *of_torchvision()]
     print("\n".join(lines))
     for threads in map(int, arguments.threads.split(",")):
         torch.set_num_threads(threads)
-        for case in CASES:
+        for case in cases:
             if words and not any(w in case.title for w in words):
                 continue
             with torch.no_grad():

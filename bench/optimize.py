@@ -1,6 +1,8 @@
 """`polyop optimize` on models that no one here wrote, at the size that people run: what is found, and times side by side.
 
-python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--output bench/results/optimize.md]
+python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--out TABLE.md]
+
+The first run writes and optimises twelve models, a quarter of an hour; with --keep the next ones find the files.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime as ort
+from harness import machine
 
 import polyop
 from polyop.optimizing import optimize
@@ -76,13 +78,20 @@ def measure(path: Path, threads: int, seconds: float) -> Row:
     return Row(path.stem, found, with_it, without, (times[0], times[1]))
 
 
+def table(rows: list[Row], threads: int) -> str:
+    about = ", ".join(f"{key} {value}" for key, value in machine().items())
+    head = f"model | replaced | largest difference | without polyop | before, ms ({threads} threads) | after, ms | gain"
+    lines = [head, " | ".join("---" for _ in head.split("|")), *(row.text() for row in rows)]
+    return f"Medians, the two files in turns. {about}.\n\n" + "".join(f"| {line} |\n" for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a model's name")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10, help="how long each file is run at least")
     parser.add_argument("--keep", type=Path, help="where the files stay, to be used again")
-    parser.add_argument("--output", type=Path, help="a Markdown file of the results")
+    parser.add_argument("--out", type=Path, help="where the table goes, beside the screen")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -95,14 +104,9 @@ def main() -> None:
                 rows.append(measure(export(program, name, folder), options.threads, options.seconds))
                 rows[-1].name = name
                 print(rows[-1].text(), flush=True)
-    head = f"model | replaced | largest difference | without polyop | before, ms ({options.threads} threads) | after, ms | gain"
-    lines = [head, " | ".join("---" for _ in head.split("|")), *(row.text() for row in rows)]
-    text = f"ONNX Runtime {ort.__version__}, onnx {onnx.__version__}; medians, in turns.\n\n" + "".join(
-        f"| {line} |\n" for line in lines
-    )
-    print(text)
-    if options.output:
-        options.output.write_text("# `polyop optimize` on whole models\n\n" + text)
+                if options.out:  # of what there is: the rest may take long, or fail
+                    options.out.write_text("# `polyop optimize` on whole models\n\n" + table(rows, options.threads))
+    print(table(rows, options.threads))
 
 
 if __name__ == "__main__":

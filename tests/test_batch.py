@@ -19,10 +19,10 @@ from PIL import Image
 
 import polyop
 from polyop import batch
+from polyop._whole_files import sweep
 from polyop.batch import folder
 from polyop.batch.interface import open_model
 from polyop.batch.runner import Runner
-from polyop.batch.writing import sweep
 
 
 def results(output: Path) -> dict[str, dict[str, np.ndarray]]:

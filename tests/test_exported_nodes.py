@@ -160,7 +160,7 @@ NODES = [
     *(Node("polyop::StackedBallQuery", [f(20, 3), np.array([12, 8], t), f(7, 3), np.array([3, 4], t)], [(I32, (7, 5))],
            {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}) for t in (I64, I32)),
     *(Node(name, [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))], {"radius": 0.5, "nsample": 5})
-      for name in ("polyop::GridBallQuery", "::GridBallQuery", "::BallQuery")),
+      for name in ("polyop::GridBallQuery", "::GridBallQuery", "::BallQuery", "polyop::BallQuery")),
     Node("polyop::PointsInBoxesPart", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20))]),
     Node("polyop::PointsInBoxesAll", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20, 5))]),
     Node("custom::my_add", [x, f(1, 10)], same),
@@ -198,6 +198,11 @@ NODES = [
       for d in ("", "TRT", "polyop")),
     *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 4, 5))], {"out_height": 3, "out_width": 4})
       for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "custom::BEVPoolV2TRT2")),
+    *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, shape)], {"output_height": 3, "output_width": 4, "output_z": z})
+      for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "polyop::BEVPoolV2TRT2")
+      for z, shape in ((1, (1, 3, 4, 5)), (2, (1, 2, 3, 4, 5)))),
+    Node("mmdeploy::bev_pool_v2", [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 3, 2, 5))],
+         {"out_height": 3, "out_width": 2, "output_z": 3}),
     Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
          [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
     Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),
@@ -281,6 +286,23 @@ NODES = [
     *(Node(f"{d}::QKVTRT{n}", [f(2, 5, 8), f(2, 6, 8), f(2, 6, 7)], [(F32, (2, 5, 7))])
       for d in ("", "polyop") for n in ("", "2")),
     Node("mmdeploy::TRTBicubicInterpolate", [x], [(F32, (2, 4, 24, 30))], {"scale_factor": [2.0, 3.0], "align_corners": 0}),
+    *(Node("polyop::RiRoIAlignRotated", [x, rotated_rois(5)], pooled,
+           {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.5, "num_samples": samples, "num_orientations": 4, "clockwise": 1})
+      for samples in (0, 2)),
+    *(Node("polyop::BezierAlign", [x, np.concatenate([rois(5)[:, :1], f(5, 16) * 20], 1)], pooled,
+           {"output_height": 3, "output_width": 2, "spatial_scale": 0.5, "sampling_ratio": ratio, "aligned": aligned})
+      for ratio, aligned in ((2, 1), (0, 0))),
+    *(Node("polyop::ActiveRotatedFilter", [f(3, 2, 4, 3, 3), RNG.permuted(np.tile(np.arange(36) + 1, (8, 1)), axis=1).T.reshape(4, 3, 3, 8).astype(t)],
+           [(F32, (24, 8, 3, 3))]) for t in (I32, I64)),
+    *(Node("polyop::AssignScoreWithK", [f(2, 7, 3, 4), f(2, 9, 4, 5), f(2, 9, 4, 5), RNG.integers(0, 10, (2, 7, 3)).astype(t)],
+           [(F32, (2, 5, 7, 3))]) for t in (I32, I64)),
+    Node("polyop::MinAreaPolygons", [f(9, 18) * 10], [(F32, (9, 8))]),
+    *(Node("polyop::BoxIoUQuadri", [f(*lead, 9, 8) * 4, f(*lead, 4, 8) * 4], [(F32, (*lead, 9, 4))], {"mode": mode})
+      for lead in ((), (2,)) for mode in ("iou", "iof")),
+    Node("polyop::NMSQuadri", [f(9, 8) * 4, f(9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
+    Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
+    Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
+    Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
 ]  # fmt: skip
 
 

@@ -189,6 +189,44 @@ def test_roi_pool(rounded: bool) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.roi_pool(x, boxes, (2, 3), 0.7, rounded), rand(2, 2, 6, 5))
 
 
+@pytest.mark.parametrize("samples", [2, 0])
+def test_riroi_align_rotated(samples: int) -> None:
+    boxes = rois(6)
+    assert torch.autograd.gradcheck(
+        lambda x: polyop.riroi_align_rotated(x, boxes, (2, 3), 0.7, samples, 4), rand(2, 4, 6, 5)
+    )
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_bezier_align(ratio: int, aligned: bool) -> None:
+    beziers = rois(17)
+    assert torch.autograd.gradcheck(
+        lambda x: polyop.bezier_align(x, beziers, (2, 3), 0.7, ratio, aligned), rand(2, 2, 6, 5)
+    )
+
+
+def test_active_rotated_filter() -> None:
+    """Places that nothing goes to, and some that get two entries, of which the last stays."""
+    places = torch.randint(1, 13, (2, 3, 2, 4))
+    assert torch.autograd.gradcheck(lambda x: polyop.active_rotated_filter(x, places), rand(2, 3, 2, 3, 2))
+
+
+def test_correlation() -> None:
+    assert torch.autograd.gradcheck(
+        lambda a, b: polyop.correlation(a, b, (3, 2), 1, (1, 2), 1, (1, 2), (2, 1)),
+        (rand(2, 2, 4, 5), rand(2, 2, 4, 5)),
+    )
+
+
+def test_assign_score_withk() -> None:
+    """A neighbour, and a centre, that are none."""
+    index = torch.tensor([[[0, 1, -1], [5, 0, 1]], [[4, 4, 2], [3, 9, 0]]])
+    assert torch.autograd.gradcheck(
+        lambda *t: polyop.assign_score_withk(*t, index), (rand(2, 2, 3, 2), rand(2, 5, 2, 4), rand(2, 5, 2, 4))
+    )
+
+
 @pytest.mark.parametrize("psa_type", ["collect", "distribute"])
 def test_psa_mask(psa_type: str) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.psa_mask(x, psa_type, (3, 5)), rand(2, 15, 3, 4))
@@ -286,6 +324,19 @@ CASES: dict[str, Case] = {
     "roi_pool": (pooled, [plain(2, 2, 6, 5), rois(5).float()]),
     "roi_pool-not-rounded": ({**pooled, "rounded": False}, [plain(2, 2, 6, 5), rois(5).float()]),
     "roi_pool-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 5)]),
+    "riroi_align_rotated": (
+        {"pooled_height": 2, "pooled_width": 3, "num_samples": 2, "num_orientations": 2},
+        [plain(2, 4, 6, 5), rois(6).float()],
+    ),
+    "riroi_align_rotated-no-boxes": ({"num_orientations": 2}, [plain(2, 4, 6, 5), plain(0, 6)]),
+    "bezier_align": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(17).float()]),
+    "bezier_align-by-extents": (pooled, [plain(2, 2, 6, 5), rois(17).float()]),
+    "bezier_align-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 17)]),
+    "active_rotated_filter": ({}, [plain(2, 3, 2, 3, 1), torch.randint(1, 7, (2, 3, 1, 4))]),
+    "correlation": ({"kernel_size": [3], "padding": [1, 0]}, [plain(2, 3, 4, 5), plain(2, 3, 4, 5)]),
+    "assign_score_withk": (
+        {}, [plain(2, 3, 4, 2), plain(2, 5, 2, 6), plain(2, 5, 2, 6), torch.randint(-1, 6, (2, 3, 4))]
+    ),
     "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
     "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
     "flash_deform_attn": (
@@ -309,6 +360,11 @@ CASES: dict[str, Case] = {
     "bev_pool": (
         {"out_height": 2, "out_width": 3},
         [plain(1, 2, 2, 2), plain(1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([5, 5, 2]),
+         torch.tensor([0, 2]), torch.tensor([2, 1])],
+    ),
+    "bev_pool_volume": (
+        {"out_height": 2, "out_width": 3, "output_z": 2},
+        [plain(1, 2, 2, 2), plain(1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([11, 11, 2]),
          torch.tensor([0, 2]), torch.tensor([2, 1])],
     ),
     "quick_cumsum": (

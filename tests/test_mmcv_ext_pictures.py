@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 
+import onnx
 import pytest
 import torch
 from openmmlab import mmcv_ops
+from single_node import session
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -532,3 +535,42 @@ def test_pooling_of_moved_bins_and_of_integrals(ops: ModuleType) -> None:
         [features, rois + 0.3 * torch.tensor([0, 1, 1, 1, 1])],
         1e-3,
     )
+
+
+def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_path: Path) -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.turned = ops.RiRoIAlignRotated((2, 3), 0.5, 2, 4)
+            self.bent = ops.BezierAlign((2, 3), 0.5, 2)
+            self.match = ops.Correlation(max_displacement=2)
+
+        def forward(self, x: Tensor, rois: Tensor, beziers: Tensor, filters: Tensor, places: Tensor, sets: Tensor):
+            rectangles = ops.min_area_polygons(sets)
+            features = torch.stack([rectangles, rectangles + 1])[..., None]
+            return (
+                self.turned(x, rois), self.bent(x, beziers), self.match(x, x * 2),
+                ops.active_rotated_filter(filters, places), rectangles, ops.convex_iou(sets, rectangles),
+                ops.box_iou_quadri(rectangles, rectangles, "iof"),
+                ops.assign_score_withk(torch.ones(2, 3, 4, 8), features, features * 2, torch.zeros(2, 3, 4, dtype=torch.int64)),
+            )  # fmt: skip
+
+    rois = torch.tensor([[0.0, 6, 5, 8, 6, 1.2], [1, 5, 6, 7, 4, -0.5]])
+    given = {
+        "x": torch.randn(2, 4, 6, 7),
+        "rois": rois,
+        "beziers": torch.cat([rois[:, :1], torch.rand(2, 16) * 12], 1),
+        "filters": torch.randn(2, 3, 2, 3, 3),
+        "places": torch.stack([torch.randperm(18) + 1 for _ in range(4)], 1).view(2, 3, 3, 4).int(),
+        "sets": torch.rand(5, 18),
+    }
+    net, path = Net().eval(), tmp_path / "net.onnx"
+    torch.onnx.export(net, tuple(given.values()), path, input_names=[*given], dynamo=False, opset_version=17)
+    written = onnx.load(path)
+    assert {n.op_type for n in written.graph.node if n.domain == "polyop"} == {
+        "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU",
+        "BoxIoUQuadri", "AssignScoreWithK",
+    }  # fmt: skip
+    made = session(written).run(None, {name: t.numpy() for name, t in given.items()})
+    for got, want in zip(made, net(*given.values()), strict=True):
+        torch.testing.assert_close(torch.from_numpy(got), want)

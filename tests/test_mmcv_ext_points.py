@@ -105,13 +105,14 @@ def test_assign_score_withk(ops: ModuleType) -> None:
     index = torch.randint(0, 9, (2, 4, 3))
     index[0, 1, 2] = -1
     index[1, 2, 1] = 9
+    index[1, 3, 0] = 9  # a centre that is none
 
     def want(scores: Tensor, points: Tensor, centers: Tensor) -> Tensor:
         out = torch.zeros(2, 6, 4, 3)
         for b in range(2):
             for n in range(4):
                 for k in range(3):
-                    if 0 <= index[b, n, k] < 9:
+                    if 0 <= index[b, n, k] < 9 and 0 <= index[b, n, 0] < 9:
                         out[b, :, n, k] = scores[b, n, k] @ (points[b, index[b, n, k]] - centers[b, index[b, n, 0]])
         return out
 

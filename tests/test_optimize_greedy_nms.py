@@ -10,6 +10,7 @@ import pytest
 import torch
 from exported import nodes, optimized, write
 from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -26,6 +27,9 @@ def pairs(boxes: Tensor) -> Tensor:
     sides = (far - near).clamp(min=0)
     shared = sides[..., 0] * sides[..., 1]
     return shared / (area[:, None] + area[None] - shared)
+
+
+overlaps = torch.jit.script(pairs)
 
 
 @torch.jit.script
@@ -81,6 +85,50 @@ def with_a_mask(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
 
 
 @torch.jit.script
+def with_a_mask_of_what_has_gone(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
+    order = scores.argsort(0, descending=True)
+    over = overlaps(boxes[order]) > threshold
+    count = boxes.size(0)
+    gone = torch.zeros(count, dtype=torch.bool)
+    places = torch.arange(count)
+    for i in range(count):
+        gone = gone | (~gone[i] & over[i] & (places > i))
+    return order[~gone]
+
+
+@torch.jit.script
+def among_the_best(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
+    """Boxes of low scores neither stay nor suppress."""
+    order = scores.argsort(0, descending=True)
+    over = overlaps(boxes[order]) > threshold
+    count = boxes.size(0)
+    keep = scores[order] > 0.25
+    places = torch.arange(count)
+    for i in range(count):
+        keep = keep & ~(keep[i] & over[i] & (places > i))
+    return order[keep]
+
+
+@torch.jit.script
+def of_rows(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
+    """As in the first implementations of Fast R-CNN: a row has a box and its score, and the last pixels count."""
+    rows = torch.cat([boxes, scores[:, None]], 1)
+    x1, y1, x2, y2 = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
+    areas = (x2 - x1 + 1.0) * (y2 - y1 + 1.0)
+    order = rows[:, 4].argsort(0, descending=True)
+    keep: list[Tensor] = []
+    while order.numel() > 0:
+        i = order[0]
+        keep.append(i)
+        rest = order[1:]
+        width = (torch.min(x2[i], x2[rest]) - torch.max(x1[i], x1[rest]) + 1.0).clamp(min=0.0)
+        height = (torch.min(y2[i], y2[rest]) - torch.max(y1[i], y1[rest]) + 1.0).clamp(min=0.0)
+        shared = width * height
+        order = rest[shared / (areas[i] + areas[rest] - shared) <= threshold]
+    return torch.stack(keep)
+
+
+@torch.jit.script
 def at_most_five(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
     order = scores.argsort(0, descending=True)
     overlaps = boxes[:, None, 0] / boxes[None, :, 2]
@@ -118,6 +166,27 @@ class Looped(nn.Module):
         return order, while_loop(lambda i, keep: i < count, body, first)[1]
 
 
+class Scanned(nn.Module):
+    """torch's own scan over the rows of a matrix of pairs. of_steps: read is whether the box of each step is kept."""
+
+    def __init__(self, of_steps: bool) -> None:
+        super().__init__()
+        self.of_steps = of_steps
+
+    def forward(self, boxes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+        order = scores.argsort(0, descending=True)
+        over = (pairs(boxes[order]) > 0.4).triu(1)
+
+        def step(keep: Tensor, of_box: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            i, row = of_box
+            is_kept = keep.index_select(0, i.reshape(1))[0]
+            return keep & ~(is_kept & row), is_kept.clone()
+
+        count = boxes.shape[0]
+        last, kept = scan(step, torch.ones(count, dtype=torch.bool), (torch.arange(count), over))
+        return order, kept if self.of_steps else last
+
+
 def detections(count: int) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(count)
     corner = torch.rand(count, 2, generator=generator) * 30
@@ -132,7 +201,12 @@ def scripted(suppress: Callable[..., Tensor], threshold: float, folder: Path) ->
     return write(module, detections(60), folder / "before.onnx", "torchscript", dynamic)
 
 
-@pytest.mark.parametrize("suppress", [from_the_first, from_the_last, with_a_mask], ids=lambda f: f.name)
+SUPPRESSIONS = [
+    from_the_first, from_the_last, with_a_mask, with_a_mask_of_what_has_gone, among_the_best, of_rows
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("suppress", SUPPRESSIONS, ids=lambda f: f.name)
 @pytest.mark.parametrize("threshold", [0.5, 0.2])
 def test_scripted_loops(suppress: Callable[..., Tensor], threshold: float, tmp_path: Path) -> None:
     before = scripted(suppress, threshold, tmp_path)
@@ -142,12 +216,14 @@ def test_scripted_loops(suppress: Callable[..., Tensor], threshold: float, tmp_p
     assert nodes(after)["Loop"] == 0
 
 
-def test_a_loop_of_the_dynamo_exporter(tmp_path: Path) -> None:
-    before = write(Looped(), detections(60), tmp_path / "before.onnx", "dynamo")
+@pytest.mark.parametrize("module", [Looped(), Scanned(False), Scanned(True)], ids=["while_loop", "scan", "its steps"])
+def test_loops_of_the_dynamo_exporter(module: nn.Module, tmp_path: Path) -> None:
+    before = write(module, detections(60), tmp_path / "before.onnx", "dynamo")
+    assert nodes(before)["Loop"] + nodes(before)["Scan"] == 1
     after, report = optimized(before, [detections(60)])
     assert dict(report.replaced) == {PATTERN: 1}, str(report)
     assert nodes(after)[NODE] == 1
-    assert nodes(after)["Loop"] == 0
+    assert nodes(after)["Loop"] + nodes(after)["Scan"] == 0
 
 
 def test_a_loop_that_ends_early_stays(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""RoIAlign of all four kinds against torch's grid_sample at the points that the paper and MMCV name, and RoIPool against
+"""RoIAlign of all six kinds against torch's grid_sample at the points that the paper and MMCV name, and RoIPool against
 ONNX Runtime's own MaxRoiPool.
 
 The kernels' own references share a helper; this is the truth beside it.
@@ -135,6 +135,52 @@ def test_roi_align_rotated(seed: int, ratio: int, aligned: bool, clockwise: bool
         got,
         [pooled(planes[int(r[0])], **turned(r[1:], 0.25, aligned, clockwise), bins=BINS, ratio=ratio) for r in rois],
     )
+
+
+@draws
+@given(seeds, ratios, st.booleans())
+def test_riroi_align_rotated(seed: int, ratio: int, clockwise: bool) -> None:
+    """Of 3 orientations: the pooled box of roi_align_rotated, whose channels are moved one by one."""
+    rng = np.random.default_rng(seed)
+    (x,), rois = tensors(rng, (11, 9)), turned_rois(rng, 40)
+    attributes = {"pooled_height": BINS[0], "pooled_width": BINS[1], "spatial_scale": 0.25, "num_samples": ratio}
+    (got,) = run(
+        "polyop::RiRoIAlignRotated", {"x": x, "rois": rois}, **attributes, num_orientations=3, clockwise=int(clockwise)
+    )
+    planes, want = in_double(x), []
+    for r in rois:
+        box = pooled(planes[int(r[0])], **turned(r[1:], 0.25, False, clockwise), bins=BINS, ratio=ratio)
+        turn = float(r[5]) * 3 / (2 * np.pi)
+        whole, part = int(np.floor(turn)), turn - np.floor(turn)
+        want.append((1 - part) * box.roll(whole, 0) + part * box.roll(whole - 1, 0))
+    close(got, want)
+
+
+@draws
+@given(seeds, ratios, st.booleans())
+def test_bezier_align(seed: int, ratio: int, aligned: bool) -> None:
+    rng = np.random.default_rng(seed)
+    (x,) = tensors(rng, (11, 9))
+    rois = np.concatenate([rng.integers(0, 2, (6, 1)), rng.uniform(-8, 48, (6, 16))], 1).astype(np.float32)
+    attributes = {**POOL, "spatial_scale": 0.25, "sampling_ratio": ratio, "aligned": int(aligned)}
+    (got,) = run("polyop::BezierAlign", {"x": x, "rois": rois}, **attributes)
+    planes, want = in_double(x), []
+    for r in rois.astype(np.float64):
+        upper, lower = (r[1:].reshape(8, 2) @ [1, 1j] * 0.25)[[[0, 1, 2, 3], [7, 6, 5, 4]]]
+        ends = (
+            np.abs([(upper[3] - upper[0]).real, (lower[3] - lower[0]).real]).max(),
+            np.abs([(upper[3] - upper[0]).imag, (lower[3] - lower[0]).imag]).max(),
+        )
+        size = complex(*(e if aligned else max(e, 1) for e in ends))
+        size = complex(size.real / BINS[1], size.imag / BINS[0])
+        bins = []
+        for i, j in np.ndindex(*BINS):
+            u, v = j / BINS[1], i / BINS[0]
+            weights = np.array([(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u**3])
+            middle = weights @ upper * (1 - v) + weights @ lower * v - (complex(0.5, 0.5) if aligned else 0)
+            bins.append(pooled(planes[int(r[0])], middle, -size / 2, size, 0.0, (1, 1), ratio)[:, 0, 0])
+        want.append(torch.stack(bins, 1).reshape(-1, *BINS))
+    close(got, want)
 
 
 @draws

@@ -174,6 +174,18 @@ def points_in_polygons() -> Case:
     return Case("points_in_polygons", "20,000 points, 64 quadrilaterals", make)
 
 
+def min_area_polygons() -> Case:
+    def make(threads: int) -> Contest:
+        sets = normal(40, 20000, 18)
+        ours = session("polyop::MinAreaPolygons", {"pointsets": sets}, threads)
+        formula, tensor = formulas.find("min_area_polygons").formula, torch.from_numpy(sets)
+        return Contest(
+            ours, {"torch formulation": with_torch(lambda: formula(tensor))}, megabytes(sets) + 20000 * 8 * 4
+        )
+
+    return Case("min_area_polygons", "20,000 sets of 9 points", make)
+
+
 def inside(points: torch.Tensor, boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether boxes [M, 7] hold points [N, 3], and where along their axes: [M, N], [M, N, 3]."""
     at = points - boxes[:, None, :3]
@@ -248,6 +260,7 @@ CASES = [
     boxes_iou3d(),
     box_iou_rotated(),
     points_in_polygons(),
+    min_area_polygons(),
     roipoint_pool3d(),
     roiaware_pool3d(),
 ]

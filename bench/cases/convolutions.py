@@ -98,10 +98,31 @@ def masked_conv2d(share: float) -> Case:
     return Case("masked_conv2d", f"256x100x152, 256 filters 3x3, {share:.0%} of the pixels", make)
 
 
+def correlation() -> Case:
+    """FlowNet's: 441 displacements of up to 20 pixels."""
+
+    def make(threads: int) -> Contest:
+        a, b = normal(0, 1, 256, 48, 64), normal(1, 1, 256, 48, 64)
+        ours = session("polyop::Correlation", {"a": a, "b": b}, threads,
+                       attributes={"max_displacement": 10, "dilation_patch": [2, 2]})  # fmt: skip
+        first, around = torch.from_numpy(a), F.pad(torch.from_numpy(b), (20, 20, 20, 20))
+
+        def formulation() -> torch.Tensor:
+            steps = range(0, 41, 2)
+            rows = [(first * around[:, :, y : y + 48, x : x + 64]).sum(1) for y in steps for x in steps]
+            return torch.stack(rows, 1).view(1, 21, 21, 48, 64)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(a, b) + 441 * 48 * 64 * 4,
+                       2.0 * 441 * 256 * 48 * 64, tolerance=2e-3)  # fmt: skip
+
+    return Case("correlation", "256x48x64, 441 displacements", make)
+
+
 CASES = [
     deform_conv(modulated=True),
     deform_conv(modulated=False),
     dcn(3),
     dcn(4),
     masked_conv2d(0.05),
+    correlation(),
 ]

@@ -188,6 +188,45 @@ def roi_pool() -> Case:
     return Case("roi_pool", "256x50x76, 500 rois, 7x7", make)
 
 
+def riroi_align_rotated() -> Case:
+    def make(threads: int) -> Contest:
+        x, rois = normal(0, 1, 256, 50, 76), rois_of(500, 76, 50, 0.0625)
+        centre, size = (rois[:, 1:3] + rois[:, 3:]) / 2, rois[:, 3:] - rois[:, 1:3]
+        angle = np.random.default_rng(4).uniform(-3, 3, (500, 1))
+        turned = np.concatenate([rois[:, :1], centre, size, angle], 1).astype(np.float32)
+        attributes = {
+            "pooled_height": 7,
+            "pooled_width": 7,
+            "spatial_scale": 0.0625,
+            "num_samples": 2,
+            "num_orientations": 8,
+        }
+        ours = session("polyop::RiRoIAlignRotated", {"x": x, "rois": turned}, threads, attributes=attributes)
+        rival = in_torch("riroi_align_rotated", x, turned, **attributes, clockwise=0)
+        return Contest(ours, {"torch formulation": rival}, megabytes(x) + 500 * 256 * 49 * 4, tolerance=1e-3)
+
+    return Case("riroi_align_rotated", "256x50x76, 500 rois, 7x7, 8 orientations", make)
+
+
+def bezier_align() -> Case:
+    def make(threads: int) -> Contest:
+        x, rois = normal(0, 1, 256, 160, 160), rois_of(100, 160, 160, 0.25)
+        left, top, right, bottom = rois[:, 1:].T
+        across = [left + (right - left) * part for part in (0, 1 / 3, 2 / 3, 1)]
+        bent = [top + (bottom - top) * part for part in (0.3, 0.0, 0.0, 0.3)]
+        points = [
+            *zip(across, bent, strict=True),
+            *((a, b + (bottom - top) * 0.7) for a, b in zip(across[::-1], bent[::-1], strict=True)),
+        ]
+        curves = np.stack([rois[:, 0], *(v for point in points for v in point)], 1).astype(np.float32)
+        attributes = {"output_height": 8, "output_width": 32, "spatial_scale": 0.25, "sampling_ratio": 1, "aligned": 1}
+        ours = session("polyop::BezierAlign", {"x": x, "rois": curves}, threads, attributes=attributes)
+        return Contest(ours, {"torch formulation": in_torch("bezier_align", x, curves, **attributes)},
+                       megabytes(x) + 100 * 256 * 256 * 4, tolerance=1e-3)  # fmt: skip
+
+    return Case("bezier_align", "256x160x160, 100 curves, 8x32", make)
+
+
 def border_align() -> Case:
     def make(threads: int) -> Contest:
         x = normal(0, 1, 1024, 50, 76)
@@ -220,5 +259,7 @@ CASES = [
     deform_roi_pool(),
     prroi_pool(),
     roi_pool(),
+    riroi_align_rotated(),
+    bezier_align(),
     border_align(),
 ]

@@ -115,6 +115,21 @@ def pool_turned(
     return _by_samples(size.flip(1), bins, sampling_ratio, pool)
 
 
+def pool_placed(input: Tensor, picture: Tensor, middle: Tensor, size: Tensor, sampling_ratio: int) -> Tensor:
+    """Bins that lie anywhere, averaged: around the points (x, y) `middle` [R, oh, ow, 2], all of a roi of one size
+    (width, height) [R, 2], in pixels."""
+
+    def pool(which: Any, ny: Any, nx: Any, counts: Tensor) -> Tensor:
+        extent, at = size[which], middle[which][..., None, None, :]
+        y = at[..., 1] + _bin_samples(-extent[:, 1] / 2, extent[:, 1], 1, ny, counts[:, 0])[:, :, None, :, None]
+        x = at[..., 0] + _bin_samples(-extent[:, 0] / 2, extent[:, 0], 1, nx, counts[:, 1])[:, :, None, None, :]
+        y, x = torch.broadcast_tensors(y, x)
+        index = picture[which].long()[:, None, None, None, None].expand_as(y)
+        return _pool_bins(bilinear(input, index, y, x, clamp=True), counts, "avg")
+
+    return _by_samples(size.flip(1), (1, 1), sampling_ratio, pool)
+
+
 def pool_from_levels(
     boxes: Tensor, size: Tensor, feats: Sequence[Tensor], strides: Sequence[float], finest_scale: int,
     pool: Callable[[Tensor, Tensor, float], Tensor],

@@ -111,7 +111,27 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
   });
 }
 
-/// The same for turned boxes; always the average. A thread pools a bin of one channel.
+/// The average of a bin of a turned box on one plane of its level.
+template <class T>
+POLYOP_HD float AverageOfTurnedBin(const TurnedGrid& grid, const RoiLevel<T>& level, const T* plane, int64_t row,
+                                   int64_t column) {
+  double u_range[2], v_range[2];
+  grid.Bounds(level.height, level.width, u_range, v_range);
+  int64_t v_begin, v_end, u_begin, u_end;
+  grid.v.Inside(row, v_range[0], v_range[1], &v_begin, &v_end);
+  grid.u.Inside(column, u_range[0], u_range[1], &u_begin, &u_end);
+  float sum = 0;
+  for (int64_t iv = v_begin; iv < v_end; ++iv) {
+    for (int64_t iu = u_begin; iu < u_end; ++iu) {
+      const double u = grid.u.Position(column, iu), v = grid.v.Position(row, iv);
+      sum += RoiSample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)}.Of(plane, level.width);
+    }
+  }
+  const double samples = static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples);
+  return samples > 0 ? static_cast<float>(sum / samples) : 0;
+}
+
+/// As PoolRoisCuda, for turned boxes; always the average. A thread pools a bin of one channel.
 template <class T>
 Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const TurnedRois<T>& rois,
                            int64_t count, const RoiPooling& how, T* output) {
@@ -129,22 +149,7 @@ Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid
       return;
     }
     const TurnedGrid grid = TurnedGrid::Make(rois.Box(r), level.scale, how);
-    double u_range[2], v_range[2];
-    grid.Bounds(level.height, level.width, u_range, v_range);
-    int64_t v_begin, v_end, u_begin, u_end;
-    grid.v.Inside(row, v_range[0], v_range[1], &v_begin, &v_end);
-    grid.u.Inside(column, u_range[0], u_range[1], &u_begin, &u_end);
-    const T* const plane = pyramid.Plane(level, picture, c);
-    float sum = 0;
-    for (int64_t iv = v_begin; iv < v_end; ++iv) {
-      for (int64_t iu = u_begin; iu < u_end; ++iu) {
-        const double u = grid.u.Position(column, iu), v = grid.v.Position(row, iv);
-        sum +=
-            RoiSample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)}.Of(plane, level.width);
-      }
-    }
-    const double samples = static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples);
-    output[i] = FromFloat<T>(samples > 0 ? static_cast<float>(sum / samples) : 0);
+    output[i] = FromFloat<T>(AverageOfTurnedBin(grid, level, pyramid.Plane(level, picture, c), row, column));
   });
 }
 

@@ -1,16 +1,14 @@
 // A roi whose bins are moved.
 #pragma once
 
-#include <cmath>
-
-#include "families/rois/roi_axis.h"
+#include "families/rois/placed_pool.h"
 #include "ops/deform_roi_pool/deform_roi_pool.h"
 
 namespace polyop {
 
 template <class T>
 struct MovedBins {
-  RoiAxis y, x;
+  RoiAxis y, x;           // of the roi: `start` is where its first bin begins
   double step_y, step_x;  // by which an offset of 1 moves a bin, in pixels
   const T* offset;        // [2, bins], x before y, or null
   int64_t bins, columns;
@@ -29,16 +27,14 @@ struct MovedBins {
     made.step_x = op.gamma * made.x.bin * static_cast<double>(op.pooled_width);
     return made;
   }
-  /// The axes that a bin's samples lie on; without samples if the bin is moved away for ever.
-  POLYOP_HD void AxesOf(int64_t bin, RoiAxis* down, RoiAxis* across) const {
-    *down = y;
-    *across = x;
-    if (offset == nullptr) return;
-    down->start += step_y * ToFloat(offset[bins + bin]);
-    across->start += step_x * ToFloat(offset[bin]);
-    if (!std::isfinite(down->start) || !std::isfinite(across->start)) down->samples = across->samples = 0;
+  POLYOP_HD BinStart Start(int64_t bin) const {
+    BinStart at{y.start + y.bin * static_cast<double>(bin / columns),
+                x.start + x.bin * static_cast<double>(bin % columns)};
+    if (offset == nullptr) return at;
+    at.y += step_y * ToFloat(offset[bins + bin]);
+    at.x += step_x * ToFloat(offset[bin]);
+    return at;
   }
-  POLYOP_HD double samples() const { return static_cast<double>(y.samples) * static_cast<double>(x.samples); }
 };
 
 }  // namespace polyop

@@ -12,21 +12,7 @@ Status DeformRoiPoolCuda(const DeformRoiPool& op, const CudaContext& cuda, Tenso
   const int64_t height = input.dim(2), width = input.dim(3);
   return PoolBinsCuda(cuda, input, rois, output, [=] POLYOP_DEVICE(int64_t r, int64_t bin, const T* plane) {
     const auto bins = MovedBins<T>::Make(op, row + 5 * r, offsets, r);
-    RoiAxis down, across;
-    bins.AxesOf(bin, &down, &across);
-    const int64_t i_row = bin / bins.columns, i_column = bin % bins.columns;
-    int64_t y_begin, y_end, x_begin, x_end;
-    down.Inside(i_row, height, &y_begin, &y_end);
-    across.Inside(i_column, width, &x_begin, &x_end);
-    float sum = 0;
-    for (int64_t iy = y_begin; iy < y_end; ++iy) {
-      const LinearTaps y = RoiTaps(down.Position(i_row, iy), height);
-      for (int64_t ix = x_begin; ix < x_end; ++ix) {
-        sum += RoiSample{y, RoiTaps(across.Position(i_column, ix), width)}.Of(plane, width);
-      }
-    }
-    const double samples = bins.samples();
-    return samples > 0 ? static_cast<float>(sum / samples) : 0.0f;
+    return AverageOfPlacedBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
   });
 }
 

@@ -15,15 +15,21 @@ from polyop import _gradients  # noqa: F401 - registers them
 from polyop._export import node_domain
 
 __all__ = [
+    "active_rotated_filter",
+    "assign_score_withk",
     "ball_query",
     "bev_pool",
     "bev_pool_v2",
+    "bezier_align",
     "border_align",
+    "box_iou_quadri",
     "box_iou_rotated",
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
+    "convex_iou",
     "corner_pool",
+    "correlation",
     "cummax",
     "cummin",
     "dcn_v3",
@@ -44,12 +50,14 @@ __all__ = [
     "knn",
     "knn_query",
     "masked_conv2d",
+    "min_area_polygons",
     "modulated_deform_conv2d",
     "ms_deform_attn",
     "ms_deform_attn_of_offsets",
     "nms",
     "nms3d",
     "nms3d_normal",
+    "nms_quadri",
     "nms_rotated",
     "node_domain",
     "pillar_scatter",
@@ -58,6 +66,7 @@ __all__ = [
     "points_in_polygons",
     "prroi_pool",
     "psa_mask",
+    "riroi_align_rotated",
     "roi_align",
     "roi_align_rotated",
     "roi_pool",
@@ -113,6 +122,61 @@ def roi_align_rotated(
     return _ops.roi_align_rotated(
         input, rois, output_height=height, output_width=width, spatial_scale=spatial_scale,
         sampling_ratio=sampling_ratio, aligned=int(aligned), clockwise=int(clockwise),
+    )  # fmt: skip
+
+
+def riroi_align_rotated(
+    features: Tensor,
+    rois: Tensor,
+    out_size: int | Sequence[int],
+    spatial_scale: float,
+    num_samples: int = 0,
+    num_orientations: int = 8,
+    clockwise: bool = False,
+) -> Tensor:
+    """`mmcv.ops.riroi_align_rotated`: as roi_align_rotated, with channels of orientations that turn with the box."""
+    height, width = _pair(out_size)
+    return _ops.riroi_align_rotated(
+        features, rois, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale, num_samples=num_samples,
+        num_orientations=num_orientations, clockwise=int(clockwise),
+    )  # fmt: skip
+
+
+def bezier_align(
+    input: Tensor,
+    beziers: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    aligned: bool = True,
+) -> Tensor:
+    """`mmcv.ops.bezier_align`: beziers [R, 17] (picture, 8 points of two curves, clockwise) -> [R, C, h, w]."""
+    height, width = _pair(output_size)
+    return _ops.bezier_align(
+        input, beziers, output_height=height, output_width=width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, aligned=int(aligned),
+    )  # fmt: skip
+
+
+def active_rotated_filter(input: Tensor, indices: Tensor) -> Tensor:
+    """`mmcv.ops.active_rotated_filter`: filters [O, P, A, h, w], places [A, h, w, R] from 1 -> [O * R, P * A, h, w]."""
+    return _ops.active_rotated_filter(input, indices)
+
+
+def correlation(
+    input1: Tensor,
+    input2: Tensor,
+    kernel_size: int | Sequence[int] = 1,
+    max_displacement: int = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    dilation_patch: int | Sequence[int] = 1,
+) -> Tensor:
+    """`mmcv.ops.Correlation`: [N, C, H, W] twice -> [N, P, P, oh, ow] of P = 2 * max_displacement + 1 displacements."""
+    return _ops.correlation(
+        input1, input2, kernel_size=_pair(kernel_size), max_displacement=max_displacement, stride=_pair(stride),
+        padding=_pair(padding), dilation=_pair(dilation), dilation_patch=_pair(dilation_patch),
     )  # fmt: skip
 
 
@@ -344,12 +408,14 @@ def bev_pool_v2(
     interval_lengths: Tensor,
     out_height: int,
     out_width: int,
+    output_z: int = 1,
 ) -> Tensor:
-    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C]."""
-    return _ops.bev_pool(
-        depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths, out_height=out_height,
-        out_width=out_width,
-    )  # fmt: skip
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C], or
+    of several layers, whose cells ranks_bev counts as (z * oh + y) * ow + x, -> [1, output_z, oh, ow, C]."""
+    tensors = (depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths)
+    if output_z == 1:
+        return _ops.bev_pool(*tensors, out_height=out_height, out_width=out_width)
+    return _ops.bev_pool_volume(*tensors, out_height=out_height, out_width=out_width, output_z=output_z)
 
 
 def bev_pool(
@@ -389,6 +455,11 @@ def soft_nms(
     )
 
 
+def nms_quadri(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """The indices of the boxes [N, 8] (x1, y1, ..., x4, y4) that stay, by falling score."""
+    return _ops.nms_quadri(boxes, scores, iou_threshold=iou_threshold)
+
+
 def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The indices of the boxes [N, 5] (cx, cy, w, h, angle in radians) that stay, by falling score."""
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
@@ -416,6 +487,23 @@ def box_iou_rotated(
     if not aligned:
         return _ops.box_iou_rotated(boxes_a, boxes_b, mode=mode)
     return _ops.box_iou_rotated(boxes_a[:, None], boxes_b[:, None], mode=mode).flatten()
+
+
+def box_iou_quadri(boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned: bool = False) -> Tensor:
+    """`mmcv.ops.box_iou_quadri`: (x1, y1, ..., x4, y4) [M, 8] and [N, 8] -> [M, N]; aligned, pair by pair -> [N]."""
+    if not aligned:
+        return _ops.box_iou_quadri(boxes_a, boxes_b, mode=mode)
+    return _ops.box_iou_quadri(boxes_a[:, None], boxes_b[:, None], mode=mode).flatten()
+
+
+def convex_iou(pointsets: Tensor, polygons: Tensor) -> Tensor:
+    """`mmcv.ops.convex_iou`: IoU of the hulls of nine points each [N, 18] and quadrilaterals [K, 8] -> [N, K]."""
+    return _ops.convex_iou(pointsets, polygons)
+
+
+def min_area_polygons(pointsets: Tensor) -> Tensor:
+    """`mmcv.ops.min_area_polygons`: the corners [N, 8] of the smallest rectangle around nine points each [N, 18]."""
+    return _ops.min_area_polygons(pointsets)
 
 
 def points_in_polygons(points: Tensor, polygons: Tensor) -> Tensor:
@@ -499,6 +587,15 @@ def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool 
 def three_nn(target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
     """`mmcv.ops.three_nn`: distances [B, N, 3] and indices of the points [B, M, 3] nearest to the targets [B, N, 3]."""
     return _ops.three_nn(target, source)
+
+
+def assign_score_withk(
+    scores: Tensor, point_features: Tensor, center_features: Tensor, knn_idx: Tensor, aggregate: str = "sum"
+) -> Tensor:
+    """`mmcv.ops.assign_score_withk` (PAConv): scores [B, P, K, M], features [B, N, M, O] twice -> [B, O, P, K]."""
+    if aggregate != "sum":  # of which MMCV makes a sum, too
+        raise ValueError(f"assign_score_withk has aggregate '{aggregate}', wanted 'sum'")
+    return _ops.assign_score_withk(scores, point_features, center_features, knn_idx)
 
 
 def three_interpolate(features: Tensor, indices: Tensor, weight: Tensor) -> Tensor:

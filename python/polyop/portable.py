@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import helper
 
 import polyop.formulas as formulas  # not `from polyop import`, for which polyop would look at PyTorch's part first
-from polyop._catalogue import find_node
+from polyop._catalogue import is_node
 from polyop._function_bodies import Body, name_nodes
-from polyop._node_groups import interface, ranks, variants
+from polyop._node_groups import interface, meant_by_all, ranks, variants
+from polyop._whole_files import WholeFile, sweep, write_whole
 from polyop.formulas import Call, NoBodyError
 
 __all__ = ["Record", "add_functions", "inline"]
@@ -55,7 +55,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in _nodes(model):
         name = f"{node.domain}::{node.op_type}"
-        if (wanted is None or name in wanted) and find_node(node.domain, node.op_type) is not None:
+        if (wanted is None or name in wanted) and is_node(node.domain, node.op_type):
             groups.setdefault(name, []).append(node)
     if not groups:
         return []
@@ -97,7 +97,7 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
     chosen = [
         (f.domain, f.name)
         for f in model.functions
-        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else find_node(f.domain, f.name) is not None)
+        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else is_node(f.domain, f.name))
     ]
     made = inline_selected_functions(model, chosen) if chosen else onnx.ModelProto.FromString(model.SerializeToString())
     used = {node.domain for node in _nodes(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
@@ -143,12 +143,6 @@ def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 # ---- nodes that mirror a standard operator -------------------------------------------------------------------
 
 
-def _mirrored(node: onnx.NodeProto) -> str | None:
-    """The type of ONNX's own operator that such nodes are equal to, if there is one."""
-    found = find_node(node.domain, node.op_type)
-    return node.op_type if found is not None and found[1]["standards"] else None
-
-
 def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> tuple[list[str], list[str], list]:
     """Inputs and attributes are the standard operator's own, so they are handed on."""
     schema = onnx.defs.get_schema(standard, opset)
@@ -173,10 +167,11 @@ def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.F
     domain, op_type, opset = nodes[0].domain, nodes[0].op_type, opset_of(model)
     if not domain:
         raise NoBodyError("its nodes have no domain: ONNX takes functions of other domains than its own alone")
-    if standard := _mirrored(nodes[0]):
-        inputs, outputs, body = _mirror_body(standard, nodes, opset)
+    operator, names = meant_by_all(nodes)
+    if names["standards"]:
+        inputs, outputs, body = _mirror_body(op_type, nodes, opset)
     else:
-        inputs, outputs, body = _formula_body(model, nodes, opset)
+        inputs, outputs, body = _formula_body(model, nodes, opset, operator, names)
     attributes = sorted({a.name for node in nodes for a in node.attribute})
     return helper.make_function(
         domain, op_type, inputs, outputs, name_nodes(list(body)), [helper.make_opsetid("", opset)], attributes
@@ -184,9 +179,12 @@ def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.F
 
 
 def _formula_body(
-    model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    opset: int,
+    operator: dict[str, Any],
+    names: dict[str, Any],
 ) -> tuple[list[str], list[str], list[onnx.NodeProto]]:
-    operator, names = find_node(nodes[0].domain, nodes[0].op_type)
     try:
         module = formulas.find(operator["name"], operator["package"])
     except ImportError as error:
@@ -210,49 +208,54 @@ def convert_file(
     """Writes the portable form of a file; returns what became of each node, and the opsets before and after.
 
     Tensors in files beside the model stay there; they are copied if `output` lies in another folder. Nothing is left
-    half-written.
+    half-written. Raises OSError, or ValueError for what is no model, or none that can be converted.
     """
     path, output = Path(path), Path(output)
     only = None if only is None else list(only)
-    model = onnx.load(path, load_external_data=False)
+    model = _read(path)
     before = opset_of(model)
     records = add_functions(model, only)
     if inlined:
-        model = inline(model, only)
+        try:
+            model = inline(model, only)
+        except Exception as error:  # the inliner raises whatever its C++ part does
+            raise ValueError(f"{path}: its functions cannot become nodes: {error}") from error
+    sweep(output.resolve().parent, deep=False)
     if output.resolve().parent != path.resolve().parent:
         _copy_external_data(model, path.resolve().parent, output.resolve().parent)
-    _write_whole(model.SerializeToString(), output)
+    write_whole(output, model.SerializeToString())
     return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": opset_of(model)}
 
 
-def _write_whole(data: bytes, path: Path) -> None:
-    """All of it or nothing: beside, then by a rename."""
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+def _read(path: Path) -> onnx.ModelProto:
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)  # mkstemp's files are the user's alone
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
+        model = onnx.load(path, load_external_data=False)
+    except OSError:
         raise
+    except Exception as error:  # protobuf's errors have no type of ONNX's
+        raise ValueError(f"{path} is no ONNX model, or damaged: {error}") from error
+    if not model.graph.node:
+        raise ValueError(f"{path} is no ONNX model, or damaged: its graph has no nodes")
+    return model
 
 
 def _copy_external_data(model: onnx.ModelProto, source: Path, target: Path) -> None:
     tensors = [*model.graph.initializer, *(a.t for node in _nodes(model) for a in node.attribute)]
     locations = {entry.value for t in tensors for entry in t.external_data if entry.key == "location"}
-    for location in sorted(locations):
-        to = (target / location).resolve()
+    copies = {location: (target / location).resolve() for location in sorted(locations)}
+    for location, to in copies.items():
         if target not in to.parents:
             raise ValueError(
                 f"tensors lie in '{location}', outside of the model's folder: write the file beside the model"
             )
         if to.exists():
             raise ValueError(f"{to} is there already: tensors of the model would overwrite it")
+        if not (source / location).is_file():
+            raise ValueError(f"tensors lie in '{location}', which is missing in {source}")
+    for location, to in copies.items():
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / location, to)
+        with WholeFile(to) as new:
+            shutil.copyfile(source / location, new)
 
 
 def main(words: Sequence[str] | None = None) -> None:

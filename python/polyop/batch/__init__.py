@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyop._whole_files import sweep
 from polyop.batch import folder, sources
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.interface import SessionOptions, open_model
@@ -23,7 +24,6 @@ from polyop.batch.pictures import PictureOptions
 from polyop.batch.reading import read_constant
 from polyop.batch.report import Report
 from polyop.batch.worker import Job, Worker
-from polyop.batch.writing import sweep
 
 __all__ = ["BatchError", "Cluster", "Report", "SampleError", "run"]
 

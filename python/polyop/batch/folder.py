@@ -6,10 +6,10 @@ import hashlib
 import json
 from pathlib import Path
 
+from polyop._whole_files import write_whole
 from polyop.batch.errors import BatchError
 from polyop.batch.report import Report
 from polyop.batch.worker import Job
-from polyop.batch.writing import write_file
 
 NAME = "polyop-batch.json"
 _BLOCK = 1 << 22
@@ -31,13 +31,13 @@ def claim(folder: Path, job: Job) -> str:
         )
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / NAME).exists():
-        write_file(folder / NAME, json.dumps({"job": mine}).encode())
+        write_whole(folder / NAME, json.dumps({"job": mine}).encode())
     return mine
 
 
 def note(folder: Path, owner: str, report: Report) -> None:
     """Keeps the last run's report beside the results."""
-    write_file(folder / NAME, json.dumps({"job": owner, "report": report.as_json()}, indent=1).encode())
+    write_whole(folder / NAME, json.dumps({"job": owner, "report": report.as_json()}, indent=1).encode())
 
 
 def _digest(job: Job) -> str:

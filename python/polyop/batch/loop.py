@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 
+from polyop._whole_files import WholeFile, write_whole
 from polyop.batch.errors import BatchError, SampleError, said
 from polyop.batch.pictures import Format
 from polyop.batch.reading import Reader, Sample
 from polyop.batch.report import Report
 from polyop.batch.runner import Arrays, Runner
 from polyop.batch.sources import Task
-from polyop.batch.writing import Shard, TarWriter, WholeFile, encoded, write_file
+from polyop.batch.writing import Shard, TarWriter, encoded
 
 _MOST_BYTES = 1 << 30  # of decoded samples that wait; one alone may have more
 _MOST_IN_A_BATCH = 64 << 20
@@ -114,6 +115,7 @@ class _Run:
         self._close_if_complete(task)
 
     def _open(self, task: Task) -> Shard:
+        task.result.parent.mkdir(parents=True, exist_ok=True)
         file = WholeFile(task.result)
         if task.kind == ".tar":
             return Shard(file, TarWriter(file.partial, self._loop._format))
@@ -150,7 +152,8 @@ class _Run:
             else:
                 result = encoded(answer, self._loop._format, self._loop._picture)
             if not item.task.is_shard:
-                write_file(item.task.result, result)
+                item.task.result.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(item.task.result, result)
         except Exception as error:
             result = error
         self._events.put((self._written, (item, result, time.perf_counter() - start)))

@@ -1,59 +1,18 @@
-"""Writes results whole or not at all: under another name first."""
+"""Writes results: files of their own, and shards, whose results come in any order."""
 
 from __future__ import annotations
 
 import io
-import os
 import tarfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from polyop._whole_files import WholeFile
 from polyop.batch import pictures
 from polyop.batch.pictures import Format
-
-_PARTIAL = ".partial-"  # in a file's name until the file is whole; then the machine and the process that write it
-
-
-class WholeFile:
-    """A file that has its name once it is whole. Several processes may write the same: the last wins."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-        self.partial = path.with_name(f".{path.name}{_PARTIAL}{os.uname().nodename}-{os.getpid()}")
-
-    def commit(self) -> None:
-        os.replace(self.partial, self._path)
-
-    def discard(self) -> None:
-        with suppress(FileNotFoundError):
-            self.partial.unlink()
-
-
-def write_file(path: Path, data: bytes) -> None:
-    file = WholeFile(path)
-    try:
-        file.partial.write_bytes(data)
-        file.commit()
-    finally:
-        file.discard()
-
-
-def sweep(folder: Path, everywhere: bool = False) -> None:
-    """Removes what processes that were killed left half-written: those of this machine, or of all machines once none writes."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            _, partial, writer = name.partition(_PARTIAL)
-            if not partial or not name.startswith("."):
-                continue
-            machine, _, process = writer.rpartition("-")
-            if everywhere or (machine == os.uname().nodename and not Path("/proc", process).exists()):
-                with suppress(FileNotFoundError):
-                    Path(place, name).unlink()
 
 
 def encoded(results: Mapping[str, np.ndarray], format: str, pictures_as: Format) -> bytes:

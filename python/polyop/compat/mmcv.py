@@ -25,12 +25,17 @@ from polyop import functional, get_onnxruntime_op_path, modules, sparse
 from polyop.compat import mmcv_ext
 from polyop.compat.mmcv_ext import install, status
 from polyop.functional import (
+    active_rotated_filter,
+    assign_score_withk,
     ball_query,
+    bezier_align,
     border_align,
+    box_iou_quadri,
     box_iou_rotated,
     boxes_iou3d,
     boxes_overlap_bev,
     carafe,
+    convex_iou,
     corner_pool,
     deform_roi_pool,
     furthest_point_sample,
@@ -39,12 +44,14 @@ from polyop.functional import (
     grouping_operation,
     knn,
     masked_conv2d,
+    min_area_polygons,
     modulated_deform_conv2d,
     nms3d,
     nms3d_normal,
     points_in_boxes_all,
     points_in_boxes_part,
     prroi_pool,
+    riroi_align_rotated,
     roi_align_rotated,
     three_interpolate,
     three_nn,
@@ -63,8 +70,10 @@ from polyop.modules import (
 from polyop.sparse import SparseConvTensor, SparseMaxPool2d, SparseMaxPool3d, SparseModule, SparseSequential
 
 __all__ = [
+    "BezierAlign",
     "CARAFEPack",
     "CornerPool",
+    "Correlation",
     "DeformConv2d",
     "DeformConv2dPack",
     "DynamicScatter",
@@ -72,6 +81,7 @@ __all__ = [
     "ModulatedDeformConv2dPack",
     "MultiScaleDeformableAttention",
     "PSAMask",
+    "RiRoIAlignRotated",
     "RoIAlign",
     "RoIAlignRotated",
     "RoIAwarePool3d",
@@ -89,13 +99,18 @@ __all__ = [
     "SubMConv2d",
     "SubMConv3d",
     "Voxelization",
+    "active_rotated_filter",
+    "assign_score_withk",
     "ball_query",
     "batched_nms",
+    "bezier_align",
     "border_align",
+    "box_iou_quadri",
     "box_iou_rotated",
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
+    "convex_iou",
     "corner_pool",
     "deform_conv2d",
     "deform_roi_pool",
@@ -108,6 +123,7 @@ __all__ = [
     "install",
     "knn",
     "masked_conv2d",
+    "min_area_polygons",
     "modulated_deform_conv2d",
     "multi_scale_deformable_attn",
     "nms",
@@ -119,6 +135,7 @@ __all__ = [
     "points_in_boxes_part",
     "points_in_polygons",
     "prroi_pool",
+    "riroi_align_rotated",
     "roi_align",
     "roi_align_rotated",
     "roi_pool",
@@ -177,6 +194,64 @@ class RoIPool(nn.Module):
 
     def forward(self, input: Tensor, rois: Tensor) -> Tensor:
         return roi_pool(input, rois, self.output_size, self.spatial_scale)
+
+
+class RiRoIAlignRotated(nn.Module):
+    """`riroi_align_rotated` as a layer."""
+
+    def __init__(
+        self,
+        out_size: int | Sequence[int],
+        spatial_scale: float,
+        num_samples: int = 0,
+        num_orientations: int = 8,
+        clockwise: bool = False,
+    ) -> None:
+        super().__init__()
+        self.out_size, self.spatial_scale = out_size, spatial_scale
+        self.num_samples, self.num_orientations, self.clockwise = num_samples, num_orientations, clockwise
+
+    def forward(self, features: Tensor, rois: Tensor) -> Tensor:
+        return riroi_align_rotated(
+            features, rois, self.out_size, self.spatial_scale, self.num_samples, self.num_orientations, self.clockwise
+        )
+
+
+class BezierAlign(nn.Module):
+    """`bezier_align` as a layer."""
+
+    def __init__(
+        self, output_size: int | Sequence[int], spatial_scale: float, sampling_ratio: int, aligned: bool = True
+    ) -> None:
+        super().__init__()
+        self.output_size, self.spatial_scale = output_size, spatial_scale
+        self.sampling_ratio, self.aligned = sampling_ratio, aligned
+
+    def forward(self, input: Tensor, beziers: Tensor) -> Tensor:
+        return bezier_align(input, beziers, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned)
+
+
+class Correlation(nn.Module):
+    """`functional.correlation` as a layer."""
+
+    def __init__(
+        self,
+        kernel_size: int = 1,
+        max_displacement: int = 1,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        dilation_patch: int = 1,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.max_displacement, self.stride = kernel_size, max_displacement, stride
+        self.padding, self.dilation, self.dilation_patch = padding, dilation, dilation_patch
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return functional.correlation(
+            input1, input2, self.kernel_size, self.max_displacement, self.stride, self.padding, self.dilation,
+            self.dilation_patch,
+        )  # fmt: skip
 
 
 # Arguments that matter to MMCV's kernels and configurations alone: taken, and without effect.

@@ -20,6 +20,7 @@ LEAST_WORK = {
     "instance normalisation": 0,
     "corner pooling": 0,
     "greedy suppression": 0,
+    "mask pasting": 0,
     "grid sampling": 0,
 }
 

@@ -119,7 +119,19 @@ def cone(
     return list(nodes), list(read)
 
 
-def _is_size(node: ir.Node) -> bool:
+def cone_of(outputs: Iterable[ir.Value], inputs: Iterable[ir.Value]) -> list[ir.Node] | None:
+    """The nodes between inputs and outputs; None if these are computed of more than inputs, constants and sizes: then nothing
+    tells what the place would mean."""
+    try:
+        nodes, read = cone(outputs, inputs)
+    except ValueError:
+        return None
+    if any(constant(v) is None and not _is_size(v.producer()) for v in read):
+        return None
+    return nodes
+
+
+def _is_size(node: ir.Node | None) -> bool:
     return is_standard(node, "Shape", "Size")
 
 

@@ -8,11 +8,6 @@ from dataclasses import dataclass, field
 
 from polyop.batch.interface import Tensor
 
-_TYPES = {
-    "float32": "TYPE_FP32", "float64": "TYPE_FP64", "float16": "TYPE_FP16", "bool": "TYPE_BOOL",
-    **{f"{sign}int{bits}": f"TYPE_{sign.upper()}INT{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Config:
@@ -53,7 +48,12 @@ class Config:
         if not extents:  # Triton wants an extent, which the model does not have
             extents, reshape = [1], " reshape { shape: [ ] }"
         dims = ", ".join(map(str, extents))
-        return f"{kind} [ {{ name: {_quoted(tensor.name)} data_type: {_TYPES[tensor.dtype.name]} dims: [ {dims} ]{reshape} }} ]"
+        return f"{kind} [ {{ name: {_quoted(tensor.name)} data_type: {_type(tensor)} dims: [ {dims} ]{reshape} }} ]"
+
+
+def _type(tensor: Tensor) -> str:
+    """TYPE_FP32, TYPE_INT64, …: Triton's names are NumPy's but for real numbers."""
+    return f"TYPE_{tensor.dtype.name.upper().replace('FLOAT', 'FP')}"
 
 
 def _quoted(text: str) -> str:

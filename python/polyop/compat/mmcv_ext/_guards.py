@@ -1,5 +1,5 @@
 """Places where MMCV's Python asks for a CUDA device, or has slow plain torch for CPUs: there, polyop's kernels; and where
-it exports another operator than its own: there, polyop's node.
+it exports another operator than its own, or none: there, polyop's node (`_exported`).
 
 A module of `mmcv.ops` is changed right after it was executed, before anyone imports a name from it.
 """
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from polyop import functional
 from polyop.compat.mmcv_ext import features
+from polyop.compat.mmcv_ext._exported import EXPORTED
 
 __all__ = ["watch"]
 
@@ -87,45 +88,13 @@ def _deformable_attention(module: ModuleType) -> None:
     module.multi_scale_deformable_attn_pytorch = multi_scale_deformable_attn_pytorch
 
 
-def _bins(output_size: int | Sequence[int]) -> dict[str, int]:
-    height, width = output_size if isinstance(output_size, Sequence) else (output_size, output_size)
-    return {"output_height_i": height, "output_width_i": width}
-
-
-def _roi_align(module: ModuleType) -> None:
-    """MMCV exports ONNX's RoiAlign of opset 10 with a Squeeze that later opsets refuse."""
-
-    def symbolic(
-        graph: Any, input: Any, rois: Any, output_size: int | Sequence[int], spatial_scale: float, sampling_ratio: int,
-        pool_mode: str, aligned: bool,
-    ) -> Any:  # fmt: skip
-        return graph.op(
-            "mmcv::MMCVRoiAlign", input, rois, **_bins(output_size), spatial_scale_f=spatial_scale,
-            sampling_ratio_i=sampling_ratio, mode_s=pool_mode, aligned_i=int(aligned),
-        )  # fmt: skip
-
-    module.RoIAlignFunction.symbolic = staticmethod(symbolic)
-
-
-def _roi_pool(module: ModuleType) -> None:
-    """MMCV exports ONNX's MaxRoiPool, which rounds the corners that its own operator does not round."""
-
-    def symbolic(graph: Any, input: Any, rois: Any, output_size: int | Sequence[int], spatial_scale: float) -> Any:
-        return graph.op(
-            "mmcv::MMCVRoIPool", input, rois, **_bins(output_size), spatial_scale_f=spatial_scale, outputs=2
-        )[0]
-
-    module.RoIPoolFunction.symbolic = staticmethod(symbolic)
-
-
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "mmcv.ops.carafe": _carafe,
     "mmcv.ops.furthest_point_sample": _furthest_point_sample,
     "mmcv.ops.knn": _knn,
     "mmcv.ops.multi_scale_deform_attn": _deformable_attention,
     "mmcv.ops.points_in_boxes": _points_in_boxes,
-    "mmcv.ops.roi_align": _roi_align,
-    "mmcv.ops.roi_pool": _roi_pool,
+    **EXPORTED,
 }
 
 

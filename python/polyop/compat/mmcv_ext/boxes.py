@@ -13,9 +13,6 @@ from polyop.compat.mmcv_ext._registry import provides
 
 _ops = torch.ops.polyop
 
-# Pairs of polygons that are compared at once, and hulls found: their edges' products take some KiB each.
-_PAIRS = 1 << 14
-
 
 # ---- suppression -----------------------------------------------------------------------------------
 
@@ -83,21 +80,14 @@ def nms_rotated(
     return _label_by_label(dets, scores, 5, bool(multi_label), suppress)
 
 
-@provides()
+@provides("nms_quadri")
 def nms_quadri(
     dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, iou_threshold: float, multi_label: bool
 ) -> Tensor:
     del order, dets_sorted
 
     def suppress(boxes: Tensor, their: Tensor) -> Tensor:
-        by_score = their.sort(descending=True, stable=True).indices
-        overlaps = _overlaps(_polygons.quadrilaterals, boxes[by_score], boxes[by_score], False) > iou_threshold
-        overlaps = overlaps.cpu().numpy()
-        kept: list[int] = []
-        for i in range(len(overlaps)):
-            if not overlaps[kept, i].any():
-                kept.append(i)
-        return by_score[torch.tensor(kept, dtype=torch.int64, device=boxes.device)]
+        return _ops.nms_quadri(boxes.float(), their.float(), iou_threshold=iou_threshold)
 
     return _label_by_label(dets, scores, 8, bool(multi_label), suppress)
 
@@ -138,62 +128,25 @@ def bbox_overlaps(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, ali
     )
 
 
-def _shares(first: _polygons.Polygons, second: _polygons.Polygons, aligned: bool, over_first: bool = False) -> Tensor:
-    """IoU, or the share of the first polygon, of N polygons and M: [N, M], aligned [N].
-
-    One without an area has 0 with every other. Pairs whose extents do not meet are not looked at.
-    """
-    own, other = _polygons.area(first), _polygons.area(second)
-    (low, high), (other_low, other_high) = ((p.start.amin(-2), p.start.amax(-2)) for p in (first, second))
-    if not aligned:
-        low, high, own = low[:, None], high[:, None], own[:, None]
-    near = ((low < other_high) & (other_low < high)).all(-1) & (own > 0) & (other > 0)
-    places = near.nonzero().unbind(1)
-    rows, columns = places[0], places[-1]
-    shares = torch.zeros_like(near, dtype=own.dtype)
-    parts = []
-    for some, others in zip(rows.split(_PAIRS), columns.split(_PAIRS), strict=True):
-        pair = (_polygons.Polygons(*(t[k] for t in p)) for p, k in ((first, some), (second, others)))
-        parts.append(_polygons.intersection(*pair))
-    if parts:
-        shared = torch.cat(parts)
-        of_first, of_second = own.flatten()[rows], other[columns]
-        shares[places] = shared / (of_first if over_first else of_first + of_second - shared)
-    return shares
-
-
-def _overlaps(
-    polygons: Callable[[Tensor], _polygons.Polygons], a: Tensor, b: Tensor, aligned: bool, over_first: bool = False
-) -> Tensor:
-    """_shares of the polygons made of a and b."""
-    return _shares(polygons(a.double()), polygons(b.double()), aligned, over_first).to(a.dtype)
-
-
 @provides("box_iou_rotated")
 def box_iou_rotated(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
     made = functional.box_iou_rotated(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
     ious.view(-1).copy_(made.flatten())
 
 
-@provides()
+@provides("box_iou_quadri")
 def box_iou_quadri(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
-    made = _overlaps(_polygons.quadrilaterals, boxes1, boxes2, aligned, mode_flag == 1)
+    made = functional.box_iou_quadri(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
     ious.view(-1).copy_(made.flatten())
 
 
 # ---- sets of nine points (RepPoints) ---------------------------------------------------------------
 
 
-def _hulls(pointsets: Tensor) -> _polygons.Polygons:
-    return _polygons.convex_hull(pointsets.unflatten(-1, (9, 2)), 9)
-
-
-@provides()
+@provides("convex_iou")
 def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
     """IoU of the convex hulls of pointsets [N, 18] and quadrilaterals [K, 8]."""
-    hulls = [_hulls(some) for some in pointsets.double().split(_PAIRS)]
-    together = _polygons.Polygons(*(torch.cat(t) for t in zip(*hulls, strict=True)))
-    ious.copy_(_shares(together, _polygons.quadrilaterals(polygons.double()), False))
+    ious.copy_(functional.convex_iou(pointsets, polygons))
 
 
 @provides()
@@ -201,7 +154,8 @@ def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
     """output [N, 19]: the gradient of each GIoU by its 18 coordinates, and the GIoU."""
     with torch.enable_grad():
         points = pointsets.detach().double().requires_grad_()
-        hulls, quads = _hulls(points), _polygons.quadrilaterals(polygons.double())
+        hulls = _polygons.convex_hull(points.unflatten(-1, (9, 2)), 9)
+        quads = _polygons.quadrilaterals(polygons.double())
         shared = _polygons.intersection(hulls, quads)
         united = _polygons.area(hulls) + _polygons.area(quads) - shared
         corners = torch.cat([points.unflatten(-1, (9, 2)), polygons.double().unflatten(-1, (4, 2))], 1)
@@ -211,21 +165,10 @@ def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
         output[:, 18] = giou.detach()
 
 
-@provides()
+@provides("min_area_polygons")
 def min_area_polygons(pointsets: Tensor, polygons: Tensor) -> None:
     """The corners [N, 8] of the smallest rectangle around each set of nine points [N, 18]."""
-    points = pointsets.double().unflatten(-1, (9, 2))
-    hull = _polygons.convex_hull(points, 9)
-    along = hull.end - hull.start
-    angle = torch.atan2(along[..., 1], along[..., 0]) % (torch.pi / 2)
-    cos, sin = angle.cos()[..., None], angle.sin()[..., None]
-    x, y = points[:, None, :, 0], points[:, None, :, 1]
-    turned_x, turned_y = cos * x + sin * y, cos * y - sin * x
-    x1, x2, y1, y2 = turned_x.amin(-1), turned_x.amax(-1), turned_y.amin(-1), turned_y.amax(-1)
-    best = torch.where(hull.there, (x2 - x1) * (y2 - y1), torch.inf).argmin(-1, keepdim=True)
-    x1, x2, y1, y2, cos, sin = (t.gather(1, best) for t in (x1, x2, y1, y2, cos[..., 0], sin[..., 0]))
-    made = [(cos * a - sin * b, sin * a + cos * b) for a, b in ((x2, y1), (x1, y1), (x1, y2), (x2, y2))]
-    polygons.copy_(torch.cat([v for corner in made for v in corner], 1))
+    polygons.copy_(_ops.min_area_polygons(pointsets))
 
 
 @provides("points_in_polygons")

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from polyop import functional
 from polyop.compat.mmcv_ext._registry import gradients, provides
 
 _ops = torch.ops.polyop
@@ -159,26 +160,17 @@ def masked_col2im_forward(
 # ---- filters of several orientations (ORN) ---------------------------------------------------------
 
 
-@provides()
+@provides("active_rotated_filter")
 def active_rotated_filter_forward(input: Tensor, indices: Tensor, output: Tensor) -> None:
-    output.copy_(_active_rotated_filter(input, indices).reshape(output.shape))
+    output.copy_(_ops.active_rotated_filter(input, indices))
 
 
-def _active_rotated_filter(input: Tensor, indices: Tensor) -> Tensor:
-    """Weights [O, I, orientations, h, w] moved, for each rotation, to the places that indices [orientations, h, w,
-    rotations] name, counted from 1: [O, rotations, I, orientations * h * w]."""
-    places = indices.flatten(0, 2).long().T - 1
-    source = torch.empty_like(places).scatter_(
-        1, places, torch.arange(places.shape[1], device=places.device).expand_as(places)
-    )
-    return input.flatten(2)[:, :, source].transpose(1, 2)
-
-
-@provides()
+@provides("active_rotated_filter")
 def active_rotated_filter_backward(grad_out: Tensor, indices: Tensor, grad_in: Tensor) -> None:
-    rotations = indices.shape[3]
-    grad = grad_out.reshape(grad_in.shape[0], rotations, grad_in.shape[1], -1)
-    grad_in.copy_(gradients(lambda weights: _active_rotated_filter(weights, indices), [grad_in], grad)[0])
+    def forward(weights: Tensor) -> Tensor:  # it moves numbers, so they do not matter
+        return _ops.active_rotated_filter(weights, indices)
+
+    grad_in.copy_(gradients(forward, [grad_in], grad_out)[0])
 
 
 # ---- video -----------------------------------------------------------------------------------------
@@ -208,21 +200,11 @@ def _correlation(
     input1: Tensor, input2: Tensor, kernel: tuple[int, int], patch: tuple[int, int], pad: tuple[int, int],
     dilation: tuple[int, int], dilation_patch: tuple[int, int], stride: tuple[int, int],
 ) -> Tensor:  # fmt: skip
-    """Products of windows of input1 with those of input2 shifted by each step of a patch: [N, patch h, patch w, oh, ow]."""
-    height, width = input1.shape[2:]
-    reach = [d * (p - 1) // 2 for d, p in zip(dilation_patch, patch, strict=True)]
-    around = F.pad(input2, (reach[1], reach[1], reach[0], reach[0]))
-    ones = input1.new_ones(1, 1, *kernel)
-    rows = []
-    for i in range(patch[0]):
-        for j in range(patch[1]):
-            y, x = i * dilation_patch[0], j * dilation_patch[1]
-            products = (input1 * around[:, :, y : y + height, x : x + width]).sum(1, keepdim=True)
-            rows.append(F.conv2d(products, ones, stride=stride, padding=pad, dilation=dilation))
-    return torch.cat(rows, 1).unflatten(1, patch)
+    """MMCV's patches are as many displacements to every side."""
+    return functional.correlation(input1, input2, kernel, (patch[0] - 1) // 2, stride, pad, dilation, dilation_patch)
 
 
-@provides()
+@provides("correlation")
 def correlation_forward(
     input1: Tensor,
     input2: Tensor,
@@ -244,7 +226,7 @@ def correlation_forward(
     output.copy_(_correlation(input1, input2, *window, (dilation_patchH, dilation_patchW), (dH, dW)))
 
 
-@provides()
+@provides("correlation")
 def correlation_backward(
     grad_output: Tensor,
     input1: Tensor,

@@ -204,17 +204,7 @@ def three_interpolate_backward(
     grad_points_tensor.scatter_add_(2, place.expand_as(parts), parts)
 
 
-def _assign_scores(points: Tensor, centers: Tensor, scores: Tensor, knn_idx: Tensor) -> Tensor:
-    """PAConv: [B, O, N, K] of points and centers [B, M, P, O], scores [B, N, K, P] and neighbours [B, N, K], of which the
-    first is the centre; those out of range give 0."""
-    batch = torch.arange(len(points), device=points.device)[:, None, None]
-    valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
-    near = points[batch, torch.where(valid, knn_idx, 0)]
-    center = centers[batch, knn_idx[..., :1].clamp(0, points.shape[1] - 1)]
-    return torch.where(valid[:, None], torch.einsum("bnkp,bnkpo->bonk", scores, near - center), 0)
-
-
-@provides()
+@provides("assign_score_withk")
 def assign_score_withk_forward(
     points: Tensor,
     centers: Tensor,
@@ -231,10 +221,10 @@ def assign_score_withk_forward(
 ) -> None:
     """`aggregate` is MMCV's for later: no kernel of its looks at it."""
     del B, N0, N1, M, K, O, aggregate
-    output.copy_(_assign_scores(points, centers, scores, knn_idx))
+    output.copy_(_ops.assign_score_withk(scores, points, centers, knn_idx))
 
 
-@provides()
+@provides("assign_score_withk")
 def assign_score_withk_backward(
     grad_out: Tensor,
     points: Tensor,
@@ -253,8 +243,8 @@ def assign_score_withk_backward(
     aggregate: int,
 ) -> None:
     del B, N0, N1, M, K, O, aggregate
-    made = gradients(lambda *given: _assign_scores(*given, knn_idx), [points, centers, scores], grad_out)
-    for to, grad in zip((grad_points, grad_centers, grad_scores), made, strict=True):
+    made = gradients(lambda *given: _ops.assign_score_withk(*given, knn_idx), [scores, points, centers], grad_out)
+    for to, grad in zip((grad_scores, grad_points, grad_centers), made, strict=True):
         to.copy_(grad)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
+from polyop import functional
 from polyop.compat.mmcv_ext._registry import gradients, provides
-from polyop.compat.mmcv_ext._sampling import bilinear
 
 _ops = torch.ops.polyop
 
@@ -60,7 +58,7 @@ def roi_align_rotated_backward(
     grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
 
 
-@provides("roi_align_rotated")
+@provides("riroi_align_rotated")
 def riroi_align_rotated_forward(
     features: Tensor,
     rois: Tensor,
@@ -73,28 +71,11 @@ def riroi_align_rotated_forward(
     clockwise: bool,
 ) -> None:
     sizes = (pooled_height, pooled_width)
-    output.copy_(_rotation_invariant(features, rois, sizes, spatial_scale, num_samples, num_orientations, clockwise))
+    how = (spatial_scale, num_samples, num_orientations, clockwise)
+    output.copy_(functional.riroi_align_rotated(features, rois, sizes, *how))
 
 
-def _rotation_invariant(
-    features: Tensor, rois: Tensor, sizes: tuple[int, int], scale: float, samples: int, orientations: int,
-    clockwise: bool,
-) -> Tensor:  # fmt: skip
-    """Turned boxes pooled, and their channels of orientations shifted by the boxes' angles, between two if need be."""
-    pooled = _turned(features, rois, sizes, scale, samples, False, clockwise)
-    pooled = pooled.unflatten(1, (-1, orientations))
-    turn = rois[:, 5] * orientations / (2 * math.pi)
-    whole = torch.floor(turn)
-    part = (turn - whole)[:, None, None, None, None]
-    source = (torch.arange(orientations, device=rois.device) - whole[:, None].long()) % orientations
-
-    def shifted(places: Tensor) -> Tensor:
-        return pooled.gather(2, places[:, None, :, None, None].expand_as(pooled))
-
-    return ((1 - part) * shifted(source) + part * shifted((source + 1) % orientations)).flatten(1, 2)
-
-
-@provides("roi_align_rotated")
+@provides("riroi_align_rotated")
 def riroi_align_rotated_backward(
     top_grad: Tensor,
     rois: Tensor,
@@ -108,7 +89,8 @@ def riroi_align_rotated_backward(
 ) -> None:
     def forward(features: Tensor) -> Tensor:
         sizes = (pooled_height, pooled_width)
-        return _rotation_invariant(features, rois, sizes, spatial_scale, num_samples, num_orientations, clockwise)
+        how = (spatial_scale, num_samples, num_orientations, clockwise)
+        return functional.riroi_align_rotated(features, rois, sizes, *how)
 
     bottom_grad.copy_(gradients(forward, [bottom_grad], top_grad)[0])
 
@@ -133,38 +115,7 @@ def rotated_feature_align_backward(
 # ---- curves ----------------------------------------------------------------------------------------
 
 
-def _bezier_align(
-    input: Tensor, beziers: Tensor, sizes: tuple[int, int], scale: float, ratio: int, aligned: bool
-) -> Tensor:
-    """Averages of samples around points between two cubic curves; a row of beziers is (picture, 8 points x, y): the upper
-    curve's from left to right, then the lower one's from right to left."""
-    height, width = sizes
-    points = beziers[:, 1:].view(-1, 8, 2) * scale
-    upper, lower = points[:, :4], points[:, 4:].flip(1)
-    u = (torch.arange(width, device=input.device) / width).to(beziers)
-    v = (torch.arange(height, device=input.device) / height).to(beziers)[:, None, None]
-    cubic = torch.stack([(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u**3], 1)
-    extents = torch.maximum((upper[:, 0] - upper[:, 3]).abs(), (lower[:, 0] - lower[:, 3]).abs())
-    if not aligned:
-        extents = extents.clamp(min=1)
-    pooled = []
-    for n, picture in enumerate(beziers[:, 0].long().tolist()):
-        centers = (cubic @ lower[n]) * v + (cubic @ upper[n]) * (1 - v) - (0.5 if aligned else 0.0)
-        bin_w, bin_h = extents[n, 0] / width, extents[n, 1] / height
-        grid_h, grid_w = (ratio, ratio) if ratio > 0 else (math.ceil(bin_h), math.ceil(bin_w))
-        if grid_h * grid_w == 0:
-            pooled.append(input[picture].new_zeros(input.shape[1], height, width) * input[picture].sum())
-            continue
-        y = ((torch.arange(grid_h, device=input.device) + 0.5) / grid_h - 0.5) * bin_h
-        x = ((torch.arange(grid_w, device=input.device) + 0.5) / grid_w - 0.5) * bin_w
-        y, x = torch.broadcast_tensors(
-            centers[..., 1, None, None] + y[:, None], centers[..., 0, None, None] + x[None, :]
-        )
-        pooled.append(bilinear(input[picture], y, x).mean((-1, -2)))
-    return torch.stack(pooled) if pooled else input.new_zeros(0, input.shape[1], height, width)
-
-
-@provides()
+@provides("bezier_align")
 def bezier_align_forward(
     input: Tensor,
     rois: Tensor,
@@ -176,10 +127,10 @@ def bezier_align_forward(
     aligned: bool,
 ) -> None:
     sizes = (aligned_height, aligned_width)
-    output.copy_(_bezier_align(input, rois, sizes, spatial_scale, sampling_ratio, aligned))
+    output.copy_(functional.bezier_align(input, rois, sizes, spatial_scale, sampling_ratio, aligned))
 
 
-@provides()
+@provides("bezier_align")
 def bezier_align_backward(
     grad_output: Tensor,
     rois: Tensor,
@@ -192,7 +143,6 @@ def bezier_align_backward(
 ) -> None:
     def forward(features: Tensor) -> Tensor:
         sizes = (aligned_height, aligned_width)
-        return _bezier_align(features, rois, sizes, spatial_scale, sampling_ratio, aligned)
+        return functional.bezier_align(features, rois, sizes, spatial_scale, sampling_ratio, aligned)
 
-    if len(rois):
-        grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])

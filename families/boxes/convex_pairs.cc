@@ -1,0 +1,39 @@
+#include "families/boxes/convex_pairs.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "families/boxes/convex_pairs.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/boxes/box_pairs-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+Status MeasureConvex(const Context& context, int64_t batches, int64_t rows, int64_t columns, const ConvexPolygon* a,
+                     const ConvexPolygon* b, bool of_first, T* overlap) {
+  return MeasurePairs<ConvexPolygon>(
+      context, batches, rows, columns, [=](int64_t i) { return a[i]; }, [=](int64_t k) { return b[k]; },
+      [](const ConvexPolygon& polygon) { return polygon.Bounds(); },
+      [=](const ConvexPolygon& p, const ConvexPolygon& q) { return Share(p, q, of_first); }, overlap);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_SIMD_TABLES(MeasureConvex, MeasureConvex);
+
+template <class T>
+Status MeasureConvexPairs(const Context& context, int64_t batches, int64_t rows, int64_t columns,
+                          const ConvexPolygon* a, const ConvexPolygon* b, bool of_first, T* overlap) {
+  return POLYOP_SIMD(MeasureConvex, T)(context, batches, rows, columns, a, b, of_first, overlap);
+}
+POLYOP_FOR_FLOATS(MeasureConvexPairs);
+}  // namespace polyop
+#endif

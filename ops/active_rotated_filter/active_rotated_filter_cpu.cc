@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "core/words.h"
+#include "ops/active_rotated_filter/active_rotated_filter.h"
+#include "ops/active_rotated_filter/active_rotated_filter_values.h"
+
+namespace polyop {
+namespace {
+
+// Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
+template <class Word, class I>
+Status CopyRotated(const Context& context, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
+                   Word* output, int64_t filters) {
+  const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
+  const Scratch<int64_t> sources = context.Allocate<int64_t>(rotations * entries);  // of each place, or -1
+  if (!sources) return Internal("out of memory: ", rotations, " rotations of ", entries, " entries");
+  std::fill_n(sources.data(), sources.size(), -1);
+  for (int64_t i = 0; i < indices.size(); ++i) sources[i % rotations * entries + indices[i] - 1] = i / rotations;
+  context.ParallelFor(filters, GrainFor(static_cast<double>(entries)), [&](int64_t begin, int64_t end) {
+    for (int64_t filter = begin; filter < end; ++filter) {  // [O, R, P]
+      const int64_t plane = filter % planes, rotation = filter / planes % rotations, o = filter / planes / rotations;
+      const Word* const from = input + (o * planes + plane) * entries;
+      const int64_t* const source = sources.data() + rotation * entries;
+      for (int64_t e = 0; e < entries; ++e) output[filter * entries + e] = source[e] < 0 ? Word{0} : from[source[e]];
+    }
+  });
+  return Status::Ok();
+}
+
+template <class T, class I>
+Status ActiveRotatedFilterCpu(const ActiveRotatedFilter&, const Context& context, Tensor<const T, 5> input,
+                              Tensor<const I, 4> indices, Tensor<T, 4> output) {
+  using Word = WordOf<T>;
+  POLYOP_RETURN_IF_ERROR(CheckPlaces(indices));
+  const int64_t planes = input.dim(1);
+  return CopyRotated(context, reinterpret_cast<const Word*>(input.data()), planes, indices,
+                     reinterpret_cast<Word*>(output.data()), output.dim(0) * planes);
+}
+
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I32, ActiveRotatedFilterCpu<float, int32_t>);
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I64, ActiveRotatedFilterCpu<float, int64_t>);
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I32, ActiveRotatedFilterCpu<Half, int32_t>);
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I64, ActiveRotatedFilterCpu<Half, int64_t>);
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I32, ActiveRotatedFilterCpu<BFloat16, int32_t>);
+POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I64, ActiveRotatedFilterCpu<BFloat16, int64_t>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,54 @@
+// Where the bins between two curves lie.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "families/rois/placed_pool.h"
+#include "ops/bezier_align/bezier_align.h"
+
+namespace polyop {
+
+struct BezierBins {
+  RoiAxis y, x;                     // of one bin; they start where the upper curve does
+  double upper[4][2], lower[4][2];  // x and y of their points from left to right, in pixels
+  int64_t rows, columns;
+
+  /// Of a row (picture, 8 points).
+  template <class T>
+  POLYOP_HD static BezierBins Make(const BezierAlign& op, const T* row) {
+    BezierBins made{{}, {}, {}, {}, op.output_height, op.output_width};
+    const double scale = op.spatial_scale, shift = op.aligned ? 0.5 : 0.0;
+    double size[2];
+    bool finite = true;
+    for (int axis = 0; axis < 2; ++axis) {
+      for (int p = 0; p < 4; ++p) {
+        made.upper[p][axis] = ToFloat(row[1 + 2 * p + axis]) * scale - shift;
+        made.lower[p][axis] = ToFloat(row[15 - 2 * p + axis]) * scale - shift;
+        finite = finite && std::fabs(made.upper[p][axis]) < INFINITY && std::fabs(made.lower[p][axis]) < INFINITY;
+      }
+      size[axis] = std::max(std::fabs(made.upper[3][axis] - made.upper[0][axis]),
+                            std::fabs(made.lower[3][axis] - made.lower[0][axis]));
+    }
+    if (!finite) return made;  // axes without samples
+    const double least = op.aligned ? 0.0 : 1.0;
+    made.x = RoiAxis::Between(0, size[0], least, made.columns, op.sampling_ratio);
+    made.y = RoiAxis::Between(0, size[1], least, made.rows, op.sampling_ratio);
+    made.x.start = made.upper[0][0];
+    made.y.start = made.upper[0][1];
+    return made;
+  }
+  POLYOP_HD BinStart Start(int64_t bin) const {
+    const double u = static_cast<double>(bin % columns) / static_cast<double>(columns);
+    const double v = static_cast<double>(bin / columns) / static_cast<double>(rows);
+    const double rest = 1 - u;
+    const double weights[4] = {rest * rest * rest, 3 * u * rest * rest, 3 * u * u * rest, u * u * u};
+    double at[2] = {-0.5 * x.bin, -0.5 * y.bin};
+    for (int axis = 0; axis < 2; ++axis) {
+      for (int p = 0; p < 4; ++p) at[axis] += weights[p] * ((1 - v) * upper[p][axis] + v * lower[p][axis]);
+    }
+    return {at[1], at[0]};
+  }
+};
+
+}  // namespace polyop

@@ -1,0 +1,24 @@
+#include "families/rois/pool_bins_cuda.h"
+#include "ops/bezier_align/bezier_align.h"
+#include "ops/bezier_align/bezier_align_bins.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status BezierAlignCuda(const BezierAlign& op, const CudaContext& cuda, Tensor<const T, 4> input,
+                       Tensor<const T, 2> rois, Tensor<T, 4> output) {
+  const T* const row = rois.data();
+  const int64_t height = input.dim(2), width = input.dim(3);
+  return PoolBinsCuda(cuda, input, rois, output, [=] POLYOP_DEVICE(int64_t r, int64_t bin, const T* plane) {
+    const BezierBins bins = BezierBins::Make(op, row + 17 * r);
+    return AverageOfPlacedBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
+  });
+}
+
+POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignF32, BezierAlignCuda<float>);
+POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignF16, BezierAlignCuda<Half>);
+POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignBF16, BezierAlignCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

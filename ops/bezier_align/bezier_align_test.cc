@@ -1,0 +1,79 @@
+#include "ops/bezier_align/bezier_align.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+HostTensor RandomCurves(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
+  HostTensor rois = HostTensor::Uniform(dtype, {count, 17}, rng, -4, 20);
+  for (int64_t r = 0; r < count; ++r) rois.set(17 * r, static_cast<double>(r % pictures));
+  return rois;
+}
+
+class BezierAlignTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(BezierAlignTest, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int64_t ratio : {-1, 0, 1, 2, 5}) {
+    for (bool aligned : {true, false}) {
+      for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 49, 11, 7}, Shape{3, 16, 1, 1}}) {
+        SCOPED_TRACE(Concat(ToString(shape), ", ratio ", ratio));
+        ExpectMatchesReference(
+            BezierAlign{2, 5, 0.75f, ratio, aligned},
+            {HostTensor::Uniform(GetParam(), shape, rng), RandomCurves(GetParam(), 9, shape[0], rng)},
+            ToleranceFor(GetParam()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, BezierAlignTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+// On a picture that rises by 1 a column and by 10 a row, a bin's average is the value at its middle.
+TEST(BezierAlign, BinsFollowTheCurves) {
+  HostTensor ramp(DType::kF32, {1, 1, 20, 20});
+  for (int64_t i = 0; i < ramp.size(); ++i) ramp.set(i, static_cast<double>(i % 20 + i / 20 * 10));
+  // The upper curve rises from y 4 to 7 in its middle, 4 + 3 * 4 * u * (1 - u); the lower one is straight at y 12.
+  const HostTensor roi = HostTensor::Of(
+      DType::kF32, {1, 17}, {0, 4.5, 4.5, 6.5, 8.5, 8.5, 8.5, 10.5, 4.5, 10.5, 12.5, 8.5, 12.5, 6.5, 12.5, 4.5, 12.5});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(BezierAlign{2, 2, 1, 2}, {ramp, roi}, &out).ok());
+  const double expected[4] = {4 + 40, 7 + 70, 4 + 80, 7 + 95};
+  for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(out[0].at(i), expected[i], 1e-4) << i;
+}
+
+TEST(BezierAlign, PointsNanInfiniteAndHugeCurves) {
+  std::mt19937 rng(3);
+  HostTensor rois = RandomCurves(DType::kF32, 6, 1, rng);
+  rois.set(17 * 0 + 6, NAN);
+  rois.set(17 * 1 + 16, INFINITY);
+  rois.set(17 * 2 + 1, -1e6);
+  rois.set(17 * 2 + 9, 1e6);
+  rois.set(17 * 3 + 3, 3e38);
+  for (int64_t k = 1; k < 17; ++k) rois.set(17 * 4 + k, 3);  // no extent
+  const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 8, 8}, rng);
+  for (int64_t ratio : {0, 2}) {
+    for (bool aligned : {true, false}) ExpectMatchesReference(BezierAlign{2, 3, 1, ratio, aligned}, {input, rois});
+  }
+}
+
+TEST(BezierAlign, EmptyInputs) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  ExpectMatchesReference(BezierAlign{}, {f32({1, 3, 4, 4}), f32({0, 17})});
+  ExpectMatchesReference(BezierAlign{}, {f32({1, 0, 4, 4}), f32({2, 17})});
+  ExpectMatchesReference(BezierAlign{}, {f32({1, 3, 0, 4}), f32({2, 17})});
+}
+
+TEST(BezierAlign, RefusesBadInput) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
+  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 17})}, {"'rois'[0, 0] is 2", "whole number in [0, 2)"});
+  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 16})}, {"'rois'", "dimension 1 is 16, wanted 17"});
+  ExpectAttributeError(*FindOp("bezier_align"), {{"output_width", AttrValue::Int(0)}}, {"'output_width' is 0"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

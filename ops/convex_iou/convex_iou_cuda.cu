@@ -1,0 +1,24 @@
+#include "families/boxes/box_pairs_cuda.h"
+#include "families/boxes/convex_polygons.h"
+#include "ops/convex_iou/convex_iou.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status ConvexIouCuda(const ConvexIou&, const CudaContext& cuda, Tensor<const T, 2> pointsets,
+                     Tensor<const T, 2> polygons, Tensor<T, 2> ious) {
+  const T *const sets = pointsets.data(), *const others = polygons.data();
+  return MeasurePairsCuda<ConvexPolygon>(
+      cuda, 1, pointsets.dim(0), polygons.dim(0),
+      [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<9>(sets + 18 * i); },
+      [=] POLYOP_HD(int64_t k) { return ConvexPolygon::HullOf<4>(others + 8 * k); },
+      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return Share(a, b, false); }, ious.data());
+}
+
+POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouF32, ConvexIouCuda<float>);
+POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouF16, ConvexIouCuda<Half>);
+POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouBF16, ConvexIouCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

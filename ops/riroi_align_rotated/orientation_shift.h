@@ -1,0 +1,34 @@
+// How the channels of a turned box are shifted.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace polyop {
+
+struct OrientationShift {
+  int64_t orientations;
+  int64_t whole;  // orientations, in [0, orientations)
+  float part;     // of the way to the next one, in [0, 1)
+  bool finite;
+
+  POLYOP_HD static OrientationShift Of(float angle, int64_t orientations) {
+    constexpr double kFullTurn = 6.283185307179586;
+    const auto count = static_cast<double>(orientations);
+    const auto turn = static_cast<float>(static_cast<double>(angle) * count / kFullTurn);
+    if (!(std::fabs(turn) < INFINITY)) return {orientations, 0, 0, false};
+    const float down = std::floor(turn);
+    const auto rest = static_cast<int64_t>(std::fmod(static_cast<double>(down), count));
+    return {orientations, rest < 0 ? rest + orientations : rest, turn - down, true};
+  }
+  /// The orientation that `o` is pooled from, and the one beyond it.
+  POLYOP_HD int64_t First(int64_t o) const { return o < whole ? o - whole + orientations : o - whole; }
+  POLYOP_HD int64_t Second(int64_t o) const {
+    const int64_t next = First(o) + 1;
+    return next == orientations ? 0 : next;
+  }
+};
+
+}  // namespace polyop

@@ -1,0 +1,46 @@
+#include "families/rois/roi_pool_cuda.h"
+#include "ops/riroi_align_rotated/orientation_shift.h"
+#include "ops/riroi_align_rotated/riroi_align_rotated.h"
+
+namespace polyop {
+namespace {
+
+// A thread pools a bin of the two channels that its own is made of. A roi without a picture gives NaN.
+template <class T>
+Status RiRoiAlignRotatedCuda(const RiRoiAlignRotated& op, const CudaContext& cuda, Tensor<const T, 4> input,
+                             Tensor<const T, 2> rois, Tensor<T, 4> output) {
+  RoiPyramid<T> pyramid{{}, input.dim(0), input.dim(1)};
+  pyramid.level[0] = {input.data(), input.dim(2), input.dim(3), op.spatial_scale};
+  POLYOP_RETURN_IF_ERROR(CheckLevels<T>({pyramid.level, 1}));
+  const RoiPooling how{op.pooled_height, op.pooled_width, op.num_samples, false, true};
+  const TurnedRois<T> boxes{rois.data(), op.clockwise};
+  const int64_t orientations = op.num_orientations;
+  T* const to = output.data();
+  const Divider by_rows(how.rows), by_columns(how.columns), by_channels(input.dim(1)), by_orientations(orientations);
+  return ForEach(cuda, output.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t column, row, c, o;
+    const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
+    const int64_t first = by_orientations.Split(c, &o) * orientations;
+    const float picture = boxes.Picture(r);
+    if (!pyramid.Has(picture)) {
+      to[i] = FromFloat<T>(NAN);
+      return;
+    }
+    const RoiLevel<T>& level = pyramid.level[0];
+    const TurnedGrid grid = TurnedGrid::Make(boxes.Box(r), level.scale, how);
+    const auto shift = OrientationShift::Of(ToFloat(boxes.rows[TurnedRois<T>::kWidth * r + 5]), orientations);
+    const auto pooled = [&](int64_t orientation) {
+      return AverageOfTurnedBin(grid, level, pyramid.Plane(level, picture, first + orientation), row, column);
+    };
+    float value = shift.finite ? pooled(shift.First(o)) : 0;
+    if (shift.part > 0) value = (1 - shift.part) * value + shift.part * pooled(shift.Second(o));
+    to[i] = FromFloat<T>(value);
+  });
+}
+
+POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF32, RiRoiAlignRotatedCuda<float>);
+POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF16, RiRoiAlignRotatedCuda<Half>);
+POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedBF16, RiRoiAlignRotatedCuda<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,96 @@
+#include "ops/riroi_align_rotated/riroi_align_rotated.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
+  std::uniform_real_distribution<double> centre(-8, 28), size(-1, 20), angle(-9, 9);
+  HostTensor rois(dtype, {count, 6});
+  for (int64_t r = 0; r < count; ++r) {
+    const double values[6] = {
+        static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
+    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
+  }
+  return rois;
+}
+
+class RiRoiAlignRotatedTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(RiRoiAlignRotatedTest, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int64_t samples : {-1, 0, 1, 2}) {
+    for (int64_t orientations : {1, 4, 8}) {
+      for (const Shape& shape : {Shape{2, 8, 9, 13}, Shape{1, 24, 17, 7}, Shape{3, 16, 1, 1}}) {
+        SCOPED_TRACE(Concat(ToString(shape), ", ", samples, " samples, ", orientations, " orientations"));
+        const RiRoiAlignRotated op{.pooled_height = 3,
+                                   .pooled_width = 2,
+                                   .spatial_scale = 0.5f,
+                                   .num_samples = samples,
+                                   .num_orientations = orientations,
+                                   .clockwise = samples % 2 != 0};
+        ExpectMatchesReference(op,
+                               {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], rng)},
+                               ToleranceFor(GetParam()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, RiRoiAlignRotatedTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+// On planes of one value each, a box gives the values of the planes that it takes.
+std::vector<double> Shifted(double angle, bool clockwise = false) {
+  HostTensor planes(DType::kF32, {1, 8, 3, 3});
+  for (int64_t i = 0; i < planes.size(); ++i) planes.set(i, static_cast<double>(i / 9 % 4 + i / 36 * 10));
+  const RiRoiAlignRotated op{.num_samples = 1, .num_orientations = 4, .clockwise = clockwise};
+  std::vector<HostTensor> out;
+  EXPECT_TRUE(testing::Run(op, {planes, HostTensor::Of(DType::kF32, {1, 6}, {0, 1, 1, 1, 1, angle})}, &out).ok());
+  std::vector<double> values;
+  for (int64_t c = 0; c < 8; ++c) values.push_back(out[0].at(c));
+  return values;
+}
+
+TEST(RiRoiAlignRotated, OrientationsTurnWithTheBox) {
+  using Row = std::vector<double>;
+  const Row none = {0, 1, 2, 3, 10, 11, 12, 13}, one = {3, 0, 1, 2, 13, 10, 11, 12},
+            back = {1, 2, 3, 0, 11, 12, 13, 10};
+  EXPECT_EQ(Shifted(0), none);
+  EXPECT_EQ(Shifted(M_PI / 2), one);
+  EXPECT_EQ(Shifted(M_PI / 2, true), one);  // turns the box alone
+  EXPECT_EQ(Shifted(-M_PI / 2), back);
+  EXPECT_EQ(Shifted(2 * M_PI), none);
+  EXPECT_EQ(Shifted(-8.5 * M_PI), back);  // more than a full turn back
+  const Row half = Shifted(M_PI / 4), mixed = {0.5, 1.5, 2.5, 1.5, 10.5, 11.5, 12.5, 11.5};
+  for (size_t c = 0; c < 8; ++c) EXPECT_NEAR(half[c], mixed[c], 1e-6) << c;
+}
+
+TEST(RiRoiAlignRotated, EmptyNanAndHugeBoxes) {
+  std::mt19937 rng(3);
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  const RiRoiAlignRotated op{.num_samples = 2, .num_orientations = 3};
+  ExpectMatchesReference(op, {f32({1, 3, 4, 4}), f32({0, 6})});
+  ExpectMatchesReference(op, {f32({1, 3, 0, 4}), f32({2, 6})});
+  ExpectMatchesReference(op, {f32({1, 0, 4, 4}), f32({2, 6})});
+  const HostTensor odd = HostTensor::Of(DType::kF32, {6, 6},
+                                        {0, NAN, 4,   4, 4, 0,   0, 4, 4, INFINITY, 4, 0,         0, 4, 4, 4, 4, NAN,
+                                         0, 1e9, 1e9, 4, 4, 0.3, 0, 4, 4, 4,        4, -INFINITY, 0, 4, 4, 4, 4, 3e38});
+  ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, {1, 6, 8, 8}, rng), odd});
+}
+
+TEST(RiRoiAlignRotated, RefusesBadInput) {
+  const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
+  const RiRoiAlignRotated op{.num_orientations = 4};
+  ExpectError(op, {f32({2, 6, 4, 4}), f32({1, 6})}, {"'input' has 6 channels", "a multiple of num_orientations = 4"});
+  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 5})}, {"'rois'", "dimension 1 is 5, wanted 6"});
+  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 6})}, {"'rois'[0, 0] is 2"});
+  ExpectAttributeError(*FindOp("riroi_align_rotated"), {{"num_orientations", AttrValue::Int(0)}},
+                       {"'num_orientations' is 0"});
+}
+
+}  // namespace
+}  // namespace polyop::testing
