@@ -1,4 +1,5 @@
-"""The main line, end to end: PyTorch -> ONNX (equal in ONNX Runtime) -> TensorRT-RTX parses it and builds an engine.
+"""The main line, end to end: PyTorch -> ONNX (equal in ONNX Runtime and OpenVINO) -> TensorRT-RTX parses it and builds an
+engine.
 
 Running the engines needs a GPU (`make gpu`). Where CUDA is not installed there are no plugins, and no engines.
 """
@@ -11,10 +12,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import polyop
+import polyop.openvino
 from polyop import tensorrt as polyop_tensorrt
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +83,15 @@ class InternImageBlock(torch.nn.Module):
         return x + self.mlp(self.norms[2](x))
 
 
+def export(net: torch.nn.Module, example: tuple[torch.Tensor, ...], path: Path, **names: object) -> None:
+    """Raises if ONNX Runtime's or OpenVINO's numbers are not PyTorch's."""
+    polyop.export(net, example, path, output_names=["y"], **names)
+    model = polyop.openvino.core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    got = model(dict(zip(names["input_names"], (t.numpy() for t in example), strict=True)))
+    with torch.no_grad():
+        np.testing.assert_allclose(got["y"], net(*example), rtol=1e-3, atol=1e-4)
+
+
 def build(program: str, model: Path, *arguments: str) -> dict:
     engine = model.with_suffix(".engine")
     environment = {**os.environ, "PYTHONPATH": str(RUNTIME), "POLYOP_TENSORRT": "tensorrt_rtx_bindings"}
@@ -104,9 +116,7 @@ def test_detector_head(program: str, tmp_path: Path, not_run: Callable[[str], No
     example = torch.rand(1, 16, 25, 25), torch.cat([corner, corner + 5 + torch.rand(50, 2) * 30], 1), torch.rand(50)
     dynamic = {"boxes": {0: "boxes"}, "scores": {0: "boxes"}}
     model = tmp_path / "head.onnx"
-    polyop.export(
-        DetectorHead(), example, model, input_names=["features", "boxes", "scores"], output_names=["y"], dynamic=dynamic
-    )
+    export(DetectorHead(), example, model, input_names=["features", "boxes", "scores"], dynamic=dynamic)
     if not HAS_PLUGINS:
         not_run(NO_ENGINE)
         return
@@ -120,9 +130,7 @@ def test_detector_head(program: str, tmp_path: Path, not_run: Callable[[str], No
 def test_deformable_net(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     model = tmp_path / "deform.onnx"
     dynamic = {"x": {0: "n", 2: "h", 3: "w"}}
-    polyop.export(
-        DeformableNet().eval(), torch.rand(2, 3, 20, 24), model, input_names=["x"], output_names=["y"], dynamic=dynamic
-    )
+    export(DeformableNet().eval(), (torch.rand(2, 3, 20, 24),), model, input_names=["x"], dynamic=dynamic)
     if not HAS_PLUGINS:
         not_run(NO_ENGINE)
         return
@@ -135,14 +143,7 @@ def test_deformable_net(program: str, tmp_path: Path, not_run: Callable[[str], N
 def test_point_cloud_net(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     model = tmp_path / "points.onnx"
     example = torch.rand(100, 3), torch.tensor([40, 100], dtype=torch.int32)
-    polyop.export(
-        PointNet().eval(),
-        example,
-        model,
-        input_names=["points", "ends"],
-        output_names=["y"],
-        dynamic={"points": {0: "n"}},
-    )
+    export(PointNet().eval(), example, model, input_names=["points", "ends"], dynamic={"points": {0: "n"}})
     if not HAS_PLUGINS:
         not_run(NO_ENGINE)
         return
@@ -152,9 +153,7 @@ def test_point_cloud_net(program: str, tmp_path: Path, not_run: Callable[[str], 
 def test_internimage(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     model = tmp_path / "internimage.onnx"
     net, example = torch.nn.Sequential(InternImageBlock(), InternImageBlock()).eval(), torch.rand(2, 14, 12, 32)
-    polyop.export(
-        net, (example,), model, input_names=["x"], output_names=["y"], dynamic={"x": {0: "n", 1: "h", 2: "w"}}
-    )
+    export(net, (example,), model, input_names=["x"], dynamic={"x": {0: "n", 1: "h", 2: "w"}})
     if not HAS_PLUGINS:
         not_run(NO_ENGINE)
         return

@@ -1,4 +1,4 @@
-"""SRCNN's three ONNX forms against PyTorch, at run-time scales, and against a fresh export."""
+"""SRCNN's three ONNX forms against PyTorch, at run-time scales, and against a fresh export, in ONNX Runtime and OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 import polyop
+import polyop.openvino
 
 FOLDER = Path(__file__).resolve().parent.parent / "models" / "srcnn"
 sys.path.insert(0, str(FOLDER))
@@ -44,6 +45,15 @@ def test_the_fixed_scale_equals_pytorch() -> None:
     with torch.no_grad():
         want = FixedScale(load_weights(), 3.0)(torch.from_numpy(x))
     np.testing.assert_allclose(run("srcnn.onnx", input=x), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["srcnn.onnx", "srcnn2.onnx", "srcnn3.onnx"])
+def test_openvino_gives_the_same(name: str) -> None:
+    feeds = {"input": np.random.default_rng(2).random((2, 3, 20, 30)).astype(np.float32)}
+    if name != "srcnn.onnx":
+        feeds["factor"] = np.array([1, 1, 2.5, 2.5], np.float32)
+    model = polyop.openvino.core().compile_model(FOLDER / name, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    np.testing.assert_allclose(model(feeds)["output"], run(name, **feeds), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("scale", SCALES)

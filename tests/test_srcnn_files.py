@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -99,15 +100,24 @@ def test_the_scales_may_differ_by_direction(layers: srcnn_model.Layers, protos: 
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("runtime", "scale"), [*(("onnxruntime", scale) for scale in SCALES), ("openvino", 2.5)])
 def test_the_program_enlarges_a_photo_as_pytorch_does(
-    program: str, layers: srcnn_model.Layers, tmp_path: Path, scale: float
+    program: str, layers: srcnn_model.Layers, tmp_path: Path, runtime: str, scale: float
 ) -> None:
     small = pictures.reduce(pictures.load(pictures.HELD_OUT), scale)[..., :51, :67]
     Image.fromarray((small[0] * 255).round().astype(np.uint8).transpose(1, 2, 0)).save(tmp_path / "small.png")
     command = [program, "run", SRCNN / "srcnn3.onnx", "-i", "input=small.png", "-o", "output=large.png"]
-    command += ["--set", f"factor=1,1,{scale:g},{scale:g}"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    command += ["--set", f"factor=1,1,{scale:g},{scale:g}", "--runtime", runtime]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # whose python3 has OpenVINO
+    result = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert result.returncode == 0, result.stderr
     got = np.asarray(Image.open(tmp_path / "large.png")).astype(np.float32)
     want = expected(layers, small, scale)[0].transpose(1, 2, 0).clip(0, 1) * 255

@@ -1,4 +1,5 @@
-"""Nearest neighbours in a point cloud by segments: PyTorch, ONNX by both exporters, and a picture of the clusters.
+"""Nearest neighbours in a point cloud by segments: PyTorch, ONNX by both exporters in ONNX Runtime and OpenVINO, and a
+picture of the clusters.
 
 Two objects in one cloud, as two segments: a mug (body, bottom and handle) and a torus, sampled from their surfaces with
 noise. Queries are points chosen far from each other; with more neighbours asked for than a segment has, the rest is -1.
@@ -15,11 +16,14 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import onnx
-import onnxruntime as ort
 import torch
 from torch import Tensor, nn
 
 import polyop
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from runtimes import BOTH, RUNTIMES
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -123,17 +127,14 @@ def main(folder: Path) -> None:
                 output_names=["index", "distance"], domain="custom", verbose=False,
             )  # fmt: skip
             (node,) = (n for n in onnx.load(path).graph.node if n.domain == "custom")
-            options = ort.SessionOptions()
-            options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-            session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
             asked, asked_ends = (tensors[3], tensors[4]) if len(tensors) == 5 else (points, ends)
             feeds = dict(zip(names, (t.numpy() for t in tensors), strict=False))
-            index, distance = session.run(None, feeds)
             want = brute_force(NEIGHBOURS, points.numpy(), ends.numpy(), asked.numpy(), asked_ends.numpy())
-            np.testing.assert_allclose(distance.astype(np.float64) ** 2, want, atol=1e-4)
-            print(
-                f"{name:17} {exporter:12} {node.domain}::{node.op_type}: {index.shape[0]} x {index.shape[1]} neighbours"
-            )
+            for load in RUNTIMES.values():
+                index, distance = load(path)(feeds)
+                np.testing.assert_allclose(distance.astype(np.float64) ** 2, want, atol=1e-4)
+            found = f"{index.shape[0]} x {index.shape[1]} neighbours"
+            print(f"{name:17} {exporter:12} {node.domain}::{node.op_type}: {found} in {BOTH}")
 
     few = torch.tensor([5, len(points)], dtype=torch.int32)  # a segment of 5 points
     index, _ = polyop.knn_query(8, points, few)

@@ -1,5 +1,5 @@
 """2a + b, written as an extension of PyTorch and by polyop's definition; differentiable; exported as Mul + Add and as
-one custom node. All of them give the same numbers.
+one custom node. All of them give the same numbers in PyTorch, ONNX Runtime and OpenVINO.
 
 python examples/my_add/main.py [FOLDER]     where the extension is built and the models go
 """
@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import torch
 from torch import Tensor, nn
 
-import polyop
-
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from runtimes import BOTH, RUNTIMES  # noqa: E402
+
+import polyop.functional  # noqa: E402, F401 (torch.ops.polyop)
 
 
 def build_extension(folder: Path) -> None:
@@ -67,13 +69,6 @@ class Net(nn.Module):
         return self.add(a, b).relu()
 
 
-def run(path: Path, a: Tensor, b: Tensor) -> np.ndarray:
-    options = ort.SessionOptions()
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return session.run(None, {"a": a.numpy(), "b": b.numpy()})[0]
-
-
 def main(folder: Path) -> None:
     build_extension(folder)
     polyop_add = torch.ops.polyop.my_add  # from ops/my_add/, for all runtimes
@@ -93,8 +88,10 @@ def main(folder: Path) -> None:
         torch.onnx.export(Net(add).eval(), (a, b), path, dynamo=dynamo, input_names=["a", "b"], verbose=False, **given)
         nodes = [f"{n.domain}::{n.op_type}".removeprefix("::") for n in onnx.load(path).graph.node]
         np.testing.assert_allclose(Net(add)(a, b).numpy(), want.numpy(), rtol=1e-6)
-        np.testing.assert_allclose(run(path, a, b), want.numpy(), rtol=1e-6, atol=1e-6)
-        print(f"{name:30} {' '.join(nodes):36} equals 2a + b")
+        for load in RUNTIMES.values():
+            (got,) = load(path)({"a": a.numpy(), "b": b.numpy()})
+            np.testing.assert_allclose(got, want.numpy(), rtol=1e-6, atol=1e-6)
+        print(f"{name:30} {' '.join(nodes):36} equals 2a + b in {BOTH}")
 
 
 if __name__ == "__main__":

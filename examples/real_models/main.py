@@ -1,20 +1,20 @@
 """Deformable DETR and RT-DETR of Hugging Face transformers, random weights: exported with polyop's deformable attention
-and without, run in ONNX Runtime beside PyTorch, and timed.
+and without, run in ONNX Runtime or OpenVINO beside PyTorch, and timed.
 
-python examples/real_models/main.py [--size 640] [--layers 3] [--threads 2] [--rounds 15]
+python examples/real_models/main.py [--runtime onnxruntime|openvino] [--size 640] [--layers 3] [--threads 2] [--rounds 15]
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 import torch
 from rich import box
 from rich.console import Console
@@ -31,6 +31,10 @@ from transformers import (
 
 import polyop
 from polyop.compat.transformers import use_polyop
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from runtimes import Model, in_onnxruntime, in_openvino
 
 DEPTHS, WIDTHS = [2, 2, 2, 2], [64, 128, 256, 512]  # ResNet-18
 
@@ -108,6 +112,8 @@ def make_one(make: Callable[[int], Detector], layers: int, picture: Tensor) -> D
 
 
 MODELS = {"Deformable DETR": deformable_detr, "RT-DETR": rt_detr}
+RUNTIMES = {"onnxruntime": in_onnxruntime, "openvino": in_openvino}
+RTOL, ATOL = 1e-2, 2e-3
 
 
 def export(detector: Detector, picture: Tensor, folder: Path, name: str, rival: bool) -> list[Path]:
@@ -119,34 +125,39 @@ def export(detector: Detector, picture: Tensor, folder: Path, name: str, rival: 
     for model, path in made:
         polyop.export(
             model, picture, path, exporter="dynamo", input_names=["pixels"], output_names=["logits", "boxes"],
-            rtol=1e-2, atol=2e-3,
+            rtol=RTOL, atol=ATOL,
         )  # fmt: skip
     return [path for _, path in made]
 
 
-def session(path: Path, threads: int) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+def compare(detector: Detector, picture: Tensor, models: list[Model]) -> float:
+    """The largest difference from PyTorch, which must not be large."""
+    with torch.no_grad():
+        wanted = [t.numpy() for t in detector(picture)]
+    largest = 0.0
+    for model in models:
+        for got, want in zip(model({"pixels": picture.numpy()}), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=RTOL, atol=ATOL)
+            largest = max(largest, float(np.abs(got - want).max()))
+    return largest
 
 
-def in_turns(sessions: list[ort.InferenceSession], feeds: dict[str, np.ndarray], rounds: int) -> list[list[float]]:
-    """Milliseconds of each session's runs, taken in turns after a warm-up."""
-    times: list[list[float]] = [[] for _ in sessions]
+def in_turns(models: list[Model], feeds: dict[str, np.ndarray], rounds: int) -> list[list[float]]:
+    """Milliseconds of each model's runs, taken in turns after a warm-up."""
+    times: list[list[float]] = [[] for _ in models]
     for i in range(rounds + 1):
-        for of_session, made in zip(times, sessions, strict=True):
-            made.run(None, feeds)
+        for of_model, model in zip(times, models, strict=True):
+            model(feeds)
             start = time.perf_counter()
-            made.run(None, feeds)
+            model(feeds)
             if i:
-                of_session.append((time.perf_counter() - start) * 1e3)
+                of_model.append((time.perf_counter() - start) * 1e3)
     return times
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtime", choices=RUNTIMES, default="onnxruntime")
     parser.add_argument("--size", type=int, default=640, help="height and width of the picture")
     parser.add_argument(
         "--layers", type=int, default=3, help="of the encoder (if it has deformable ones) and the decoder"
@@ -163,9 +174,11 @@ def main() -> None:
         for name, make in MODELS.items():
             detector = make_one(make, options.layers, picture)
             paths = export(detector, picture, Path(folder), name, rival=options.rounds > 0)
+            models = [RUNTIMES[options.runtime](path, options.threads) for path in paths]
+            print(f"{name} in {options.runtime}: PyTorch's numbers to {compare(detector, picture, models):.1e}")
             if not options.rounds:
                 continue
-            times = in_turns([session(p, options.threads) for p in paths], {"pixels": picture.numpy()}, options.rounds)
+            times = in_turns(models, {"pixels": picture.numpy()}, options.rounds)
             ours, theirs = (f"{min(t):.1f} / {np.median(t):.1f}" for t in times)
             table.add_row(name, ours, theirs, f"{np.median(times[1]) / np.median(times[0]):.2f}")
     if options.rounds:

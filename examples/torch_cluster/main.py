@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import torch
 from torch import Tensor, nn
 from torch.onnx import symbolic_helper
 
-import polyop
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from runtimes import BOTH, RUNTIMES
 
 SCHEMA = "(Tensor pos, Tensor size, Tensor? optional_start, Tensor? optional_end) -> Tensor"
 
@@ -74,14 +75,13 @@ def main(folder: Path) -> None:
             input_names=list(inputs), dynamic_axes={"pos": {0: "points"}},
         )  # fmt: skip
         (node,) = (n for n in onnx.load(path).graph.node if n.domain == "custom")
-        options = ort.SessionOptions()
-        options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        for points in (2000, 7):
-            fed = {**inputs, "pos": pos[:points]}
-            (got,) = session.run(None, {i.name: fed[i.name].numpy() for i in session.get_inputs()})
-            np.testing.assert_array_equal(got, Voxels(with_end)(*fed.values()).numpy())
-        print(f"{node.domain}::{node.op_type}({', '.join(node.input)}) equals PyTorch; {len(np.unique(got))} voxels")
+        for load in RUNTIMES.values():
+            model = load(path)
+            for points in (2000, 7):
+                fed = {**inputs, "pos": pos[:points]}
+                (got,) = model({name: fed[name].numpy() for name in node.input})
+                np.testing.assert_array_equal(got, Voxels(with_end)(*fed.values()).numpy())
+        print(f"{node.domain}::{node.op_type}({', '.join(node.input)}) equals PyTorch in {BOTH}")
 
 
 if __name__ == "__main__":
