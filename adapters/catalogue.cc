@@ -59,6 +59,12 @@ Json NodeJson(const NodeName& node) {
     if (standard.preset.first != nullptr) preset[standard.preset.first] = standard.preset.second;
     json["standards"].push_back({{"since", standard.since}, {"preset", preset}});
   }
+  // Which nodes of the name mean the operator, where others have the name, too.
+  json["when"] = nullptr;
+  if (node.when.attribute != nullptr) {
+    const bool any = node.when.least == NodeName::Condition::kAnyValue;
+    json["when"] = {{"attribute", node.when.attribute}, {"least", any ? Json(nullptr) : Json(node.when.least)}};
+  }
   return json;
 }
 

@@ -25,6 +25,7 @@ from chart import draw_growth
 from growing import CASES
 from growing.call import Call, Growing
 from harness import machine
+from memory import most_held
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
@@ -75,22 +76,12 @@ def keep_memory() -> None:
     libc.mallopt(m_trim_threshold, -1)
 
 
-def _kilobytes(field: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
-    return int(line.split()[1])
-
-
 def scratch_of(run: Call) -> tuple[float, int]:
     """MiB that a call holds at most beside its outputs, and the number of elements that go in and come out."""
-    libc = ctypes.CDLL(None)
-    libc.malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the highest resident size begins anew
-    before = _kilobytes("VmRSS")
-    outputs = run()
-    highest = _kilobytes("VmHWM")
+    outputs, held = most_held(run)
     written = sum(t.nbytes for t in outputs)
     elements = sum(t.numel() for t in [*run.inputs(), *outputs])
-    return max(0.0, (highest - before) / 1024 - written / 2**20), elements
+    return max(0.0, held - written / 2**20), elements
 
 
 def seconds_of(run: Call) -> float:

@@ -12,11 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
 import openvino as ov
 import torch
+from memory import Flush, most_held, page_faults
 from onnx import TensorProto, helper
 from openvino.utils.node_factory import NodeFactory
 
@@ -28,15 +30,19 @@ CACHE_LINE = 64
 ROUNDS = 15
 FEWEST_ROUNDS = 3
 SECONDS_A_CONTENDER = 0.8
-SECONDS_A_CASE = 8.0  # slow contenders have fewer rounds
+SECONDS_A_CASE = 8.0  # slow contenders have fewer rounds, and those whose one call takes longer have that one
+COLD_CALLS, SECONDS_A_COLD_CALL = 5, 0.5  # a slower call is made once
+FAULT_CALLS = 3
 
 ELEMENT = {
     np.dtype(np.float32): TensorProto.FLOAT,
     np.dtype(np.float16): TensorProto.FLOAT16,
+    np.dtype(ml_dtypes.bfloat16): TensorProto.BFLOAT16,
     np.dtype(np.int64): TensorProto.INT64,
     np.dtype(np.int32): TensorProto.INT32,
     np.dtype(np.bool_): TensorProto.BOOL,
 }
+HALVES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 
 @dataclass
@@ -66,6 +72,7 @@ class Case:
 class Timing:
     minimum: float  # milliseconds
     median: float
+    cold: float | None = None  # the median of single calls after the caches were flushed
 
 
 @dataclass
@@ -78,6 +85,12 @@ class Row:
     rivals: dict[str, Timing]
     limit_ms: float
     limit_kind: str
+    scratch: float = 0  # MiB that our first call held beside inputs and outputs
+    faults: float = 0  # pages that one of our later calls asked the system for
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.operator, self.title, self.isa, self.threads
 
     @property
     def best_rival(self) -> str | None:
@@ -87,6 +100,12 @@ class Row:
     def ratio(self) -> float | None:
         """How many times as long the best rival takes, by medians."""
         return self.rivals[self.best_rival].median / self.ours.median if self.best_rival else None
+
+    @property
+    def cold_ratio(self) -> float | None:
+        """The same with cold caches, whose best rival may be another."""
+        cold = [timing.cold for timing in self.rivals.values() if timing.cold]
+        return min(cold) / self.ours.cold if cold and self.ours.cold else None
 
 
 # ---- contenders ------------------------------------------------------------------------------------
@@ -124,19 +143,36 @@ def session(
 
 
 class OnnxRun:
-    """A run of a session in ONNX Runtime. Inputs are bound once; outputs are ONNX Runtime's own."""
+    """A run of a model in ONNX Runtime. Inputs are bound once; outputs are ONNX Runtime's own."""
 
-    def __init__(self, made: ort.InferenceSession, feeds: Mapping[str, np.ndarray]) -> None:
-        self._made, self._feeds = made, dict(feeds)
-        self._binding = made.io_binding()
+    def __init__(self, model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], options: ort.SessionOptions) -> None:
+        self._model, self._feeds, self._options = model, dict(feeds), options
+        self._made = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        self._binding = self._made.io_binding()
         for name, array in feeds.items():
-            self._binding.bind_cpu_input(name, array)
+            if ELEMENT[array.dtype] == TensorProto.BFLOAT16:  # NumPy has no such type
+                bits = array.view(np.uint16)
+                value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16)
+                self._binding.bind_ortvalue_input(name, value)
+            else:
+                self._binding.bind_cpu_input(name, array)
 
     def __call__(self) -> Sequence[object]:
         for output in self._made.get_outputs():
             self._binding.bind_output(output.name)
         self._made.run_with_iobinding(self._binding)
         return self._binding.get_outputs()
+
+    def in_half(self, dtype: np.dtype) -> OnnxRun:
+        """The same model with its float inputs rounded to `dtype`."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._model)
+        for tensor in (info.type.tensor_type for info in model.graph.input):
+            if tensor.elem_type == TensorProto.FLOAT:
+                tensor.elem_type = ELEMENT[dtype]
+        floats = {name for name, array in self._feeds.items() if array.dtype == np.float32}
+        feeds = {name: array.astype(dtype) if name in floats else array for name, array in self._feeds.items()}
+        return OnnxRun(model, feeds, self._options)
 
     def placed(self, inputs_off: int, outputs_off: int) -> Run:
         """The same run with all inputs and outputs in memory that lies so many bytes behind the start of a cache line."""
@@ -181,8 +217,7 @@ def model_run(
     if accelerate:
         options.add_session_config_entry("polyop.opset", str(opset_of(model)))
         options.register_custom_ops_library(polyop.get_accelerator_path())
-    made = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return OnnxRun(made, feeds)
+    return OnnxRun(model, feeds, options)
 
 
 def with_torch(function: Callable[[], torch.Tensor | Sequence[torch.Tensor]]) -> Run:
@@ -208,8 +243,18 @@ def in_openvino(
     parameters = [ov.op.Parameter(ov.Type(array.dtype), ov.PartialShape(array.shape)) for array in feeds]
     arguments = [p.output(0) for p in parameters] + [ov.op.Constant(np.asarray(c)).output(0) for c in constants]
     made = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
+    return _openvino_run(ov.Model(made.outputs(), parameters), feeds, threads)
+
+
+def model_in_openvino(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int) -> Run:
+    """A run of a whole model of standard operators, without polyop."""
+    read = ov.Core().read_model(model.SerializeToString())
+    return _openvino_run(read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
+
+
+def _openvino_run(model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
     config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-    request = ov.Core().compile_model(ov.Model(made.outputs(), parameters), "CPU", config).create_infer_request()
+    request = ov.Core().compile_model(model, "CPU", config).create_infer_request()
     for i, array in enumerate(feeds):
         request.set_input_tensor(i, ov.Tensor(array, shared_memory=True))
 
@@ -223,6 +268,11 @@ def in_openvino(
 
 def to_numpy(outputs: Sequence[object]) -> list[np.ndarray]:
     return [o.numpy() if hasattr(o, "numpy") else np.asarray(o) for o in outputs]
+
+
+def mebibytes(outputs: Sequence[object]) -> float:
+    """What outputs of a run take, in MiB."""
+    return sum(o.nbytes if hasattr(o, "nbytes") else o.tensor_size_in_bytes() for o in outputs) / 2**20
 
 
 # ---- limits ----------------------------------------------------------------------------------------
@@ -258,9 +308,12 @@ def _once(function: Callable[[], object]) -> float:
 # ---- timing ----------------------------------------------------------------------------------------
 
 
-def check(contest: Contest, title: str) -> None:
-    """Every rival gives our result, or its time means nothing."""
-    ours = to_numpy(contest.ours())
+class DisagreementError(Exception):
+    """A rival gives another result, so that its time means nothing."""
+
+
+def check(contest: Contest, ours: Sequence[np.ndarray], title: str) -> None:
+    """Every rival gives our result. Raises DisagreementError."""
     for name, rival in contest.rivals.items():
         theirs = to_numpy(rival())
         if contest.same is not None:
@@ -271,46 +324,68 @@ def check(contest: Contest, title: str) -> None:
                 for a, b in zip(ours, theirs, strict=False)
             )
         if not equal:
-            raise SystemExit(f"{title}: polyop and {name} do not agree; nothing is timed")
+            raise DisagreementError(f"{title}: polyop and {name} do not agree, nothing is timed")
 
 
 def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
     """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all; each turn
     starts with a call that does not count, as the caches and waiting threads are those of the one before."""
-    repeats, seconds_a_round = {}, 0.0
+    repeats, samples, seconds_a_round = {}, {}, 0.0
     for name, run in runs.items():
-        _once(run)  # warm-up
+        first = _once(run)  # warm-up
+        if first > SECONDS_A_CASE:  # it will not get better
+            samples[name] = [first * 1e3]
+            continue
         once = max(_once(run), 1e-7)
-        repeats[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / once))
+        repeats[name], samples[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / once)), []
         seconds_a_round += repeats[name] * once
     rounds = min(ROUNDS, max(FEWEST_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
-    samples: dict[str, list[float]] = {name: [] for name in runs}
     gc.disable()
     for _ in range(rounds):
-        for name, run in runs.items():
-            run()
+        for name in repeats:
+            runs[name]()
             start = time.perf_counter()
             for _ in range(repeats[name]):
-                run()
+                runs[name]()
             samples[name].append((time.perf_counter() - start) / repeats[name] * 1e3)
     gc.enable()
     return {name: Timing(min(s), float(np.median(s))) for name, s in samples.items()}
 
 
+def time_cold(runs: Mapping[str, Run], timings: Mapping[str, Timing]) -> None:
+    """Single calls of all in turns, each after other memory went through the caches."""
+    flush = Flush()
+    for name, run in runs.items():
+        if timings[name].median > SECONDS_A_CASE * 1e3:
+            continue
+        calls = COLD_CALLS if timings[name].median < SECONDS_A_COLD_CALL * 1e3 else 1
+        samples = []
+        for _ in range(calls):
+            flush()
+            samples.append(_once(run) * 1e3)
+        timings[name].cold = float(np.median(samples))
+
+
 def measure(case: Case, threads: int, bandwidth: float, gemm: float) -> Row:
     torch.set_num_threads(threads)
     contest = case.make(threads)
-    check(contest, case.title)
+    outputs, held = most_held(contest.ours)
+    if contest.rivals:
+        check(contest, to_numpy(outputs), case.title)
     yardstick = dict([contest.yardstick]) if contest.yardstick else {}
-    timings = time_in_turns({"polyop": contest.ours, **contest.rivals, **yardstick})
+    runs = {"polyop": contest.ours, **contest.rivals, **yardstick}
+    timings = time_in_turns(runs)
+    time_cold(runs, timings)
+    scratch, faults = max(0.0, held - mebibytes(outputs)), page_faults(contest.ours, FAULT_CALLS)
     for name, milliseconds in case.published.items():
         timings[name] = Timing(*[milliseconds[threads - 1]] * 2)
     moved, computed = contest.bytes_moved / bandwidth * 1e3, contest.flops / gemm * 1e3
-    ours = timings.pop("polyop")
+    own = timings.pop("polyop")
     limit, kind = max(moved, computed), "memory" if moved >= computed else "arithmetic"
     for name in yardstick:
         limit, kind = timings.pop(name).median, name
-    return Row(case.operator, case.title, threads, os.environ.get("POLYOP_ISA") or "best", ours, timings, limit, kind)
+    isa = os.environ.get("POLYOP_ISA") or "best"
+    return Row(case.operator, case.title, threads, isa, own, timings, limit, kind, scratch, faults)
 
 
 def machine() -> dict[str, object]:
@@ -335,11 +410,11 @@ def machine() -> dict[str, object]:
 
 
 def as_json(row: Row) -> dict[str, object]:
-    return {**asdict(row), "best_rival": row.best_rival, "ratio": row.ratio}
+    return {**asdict(row), "best_rival": row.best_rival, "ratio": row.ratio, "cold_ratio": row.cold_ratio}
 
 
 def from_json(row: Mapping[str, object]) -> Row:
-    fields = {key: value for key, value in row.items() if key not in ("best_rival", "ratio")}
+    fields = {key: value for key, value in row.items() if key not in ("best_rival", "ratio", "cold_ratio")}
     fields["ours"] = Timing(**row["ours"])
     fields["rivals"] = {name: Timing(**timing) for name, timing in row["rivals"].items()}
     return Row(**fields)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from harness import Case, Contest, model_run
+from harness import Case, Contest, Run, model_in_openvino, model_run
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,11 +33,13 @@ class Graph:
         self.nodes.append(helper.make_node(op_type, list(inputs), [name], domain=domain, **attributes))
         return name
 
-    def model(self, inputs: dict[str, np.ndarray], outputs: list[str], domains: tuple[str, ...]) -> onnx.ModelProto:
+    def model(
+        self, inputs: dict[str, np.ndarray], outputs: list[str], domains: tuple[str, ...], opset: int = 16
+    ) -> onnx.ModelProto:
         infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape) for n, a in inputs.items()]
         results = [onnx.ValueInfoProto(name=name) for name in outputs]
-        graph = helper.make_graph(self.nodes, "head", infos, results, self.initializers)
-        opsets = [helper.make_opsetid("", 16), *(helper.make_opsetid(domain, 1) for domain in domains)]
+        graph = helper.make_graph(self.nodes, "g", infos, results, self.initializers)
+        opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
@@ -110,8 +112,7 @@ def detector() -> Case:
         inputs["boxes"] = np.concatenate([corner, corner + size], 1).astype(np.float32)
         inputs["scores"] = (rng.permutation(2000) / 2000).astype(np.float32)
         ours = model_run(detector_head(inputs), inputs, threads)
-        theirs = model_run(standard_detector_head(inputs), inputs, threads)
-        return Contest(ours, {"ONNX Runtime, standard operators": theirs}, tolerance=1e-3)
+        return Contest(ours, without_polyop(standard_detector_head(inputs), inputs, threads), tolerance=1e-3)
 
     return Case("whole model", "detector head: FPN, 2,000 boxes, NMS, RoIAlign of 300, box head", make)
 
@@ -120,13 +121,57 @@ def super_resolution() -> Case:
     def make(threads: int) -> Contest:
         rng = np.random.default_rng(2)
         inputs = {"input": rng.random((1, 3, 120, 180), np.float32), "factor": np.array([1, 1, 3, 3], np.float32)}
-        ours, theirs = (
-            model_run(onnx.load(ROOT / "models" / "srcnn" / name), inputs, threads)
-            for name in ("srcnn3.onnx", "srcnn2.onnx")
-        )
-        return Contest(ours, {"ONNX Runtime, Resize": theirs}, tolerance=1e-3)
+        ours, theirs = (onnx.load(ROOT / "models" / "srcnn" / name) for name in ("srcnn3.onnx", "srcnn2.onnx"))
+        return Contest(model_run(ours, inputs, threads), without_polyop(theirs, inputs, threads), tolerance=1e-3)
 
     return Case("whole model", "SRCNN x3 of 3x120x180", make)
 
 
-MODELS = [super_resolution(), detector()]
+def deformable_stage(inputs: dict[str, np.ndarray], blocks: int, standard: bool) -> onnx.ModelProto:
+    """Bottlenecks of ResNet-50's fourth stage whose 3x3 convolution is modulated and deformable; random weights."""
+    g, rng = Graph(), np.random.default_rng(3)
+    wide, narrow = inputs["x"].shape[1], inputs["x"].shape[1] // 4
+
+    def weight(filters: int, channels: int, size: int, gain: float = 1.0) -> str:
+        values = rng.standard_normal((filters, channels, size, size)) * gain / (channels * size * size) ** 0.5
+        return g.constant(values, np.float32)
+
+    def conv3x3(x: str, filters: str) -> str:
+        around = g.add("Conv", x, weight(27, narrow, 3), pads=[1, 1, 1, 1])
+        offset = g.add("Slice", around, g.constant([0]), g.constant([18]), g.constant([1]))
+        mask = g.add("Sigmoid", g.add("Slice", around, g.constant([18]), g.constant([27]), g.constant([1])))
+        if standard:
+            return g.add(
+                "DeformConv", x, filters, offset, "", mask, kernel_shape=[3, 3], pads=[1, 1, 1, 1], offset_group=1
+            )
+        return g.add("mmcv::MMCVModulatedDeformConv2d", x, offset, mask, filters, stride=[1, 1], padding=[1, 1],
+                     dilation=[1, 1], groups=1, deform_groups=1)  # fmt: skip
+
+    x = "x"
+    for _ in range(blocks):
+        y = g.add("Relu", g.add("Conv", x, weight(narrow, wide, 1, 1.4)))
+        y = g.add("Relu", conv3x3(y, weight(narrow, narrow, 3, 1.4)))
+        x = g.add("Relu", g.add("Add", x, g.add("Conv", y, weight(wide, narrow, 1, 0.5))))
+    return g.model(inputs, [x], () if standard else ("mmcv",), opset=19)
+
+
+def deformable_backbone() -> Case:
+    def make(threads: int) -> Contest:
+        inputs = {"x": np.random.default_rng(4).standard_normal((1, 1024, 50, 76)).astype(np.float32)}
+        ours, theirs = (deformable_stage(inputs, 6, standard) for standard in (False, True))
+        rivals = {
+            "ONNX Runtime, standard operators": model_run(theirs, inputs, threads)
+        }  # OpenVINO reads no DeformConv
+        return Contest(model_run(ours, inputs, threads), rivals, tolerance=1e-2)
+
+    return Case("whole model", "six DCNv2 bottlenecks, 1024x50x76", make)
+
+
+def without_polyop(model: onnx.ModelProto, inputs: dict[str, np.ndarray], threads: int) -> dict[str, Run]:
+    return {
+        "ONNX Runtime, standard operators": model_run(model, inputs, threads),
+        "OpenVINO, standard operators": model_in_openvino(model, inputs, threads),
+    }
+
+
+MODELS = [super_resolution(), detector(), deformable_backbone()]

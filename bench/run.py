@@ -1,16 +1,18 @@
-"""Every operator beside its rivals: a table, JSON and a chart.
+"""Every operator beside its rivals: a table, JSON and a chart. Rows are kept as they are measured.
 
 python bench/run.py [--only roi_align,nms] [--threads 1,2] [--isa best,avx2] [--out bench/results]
+python bench/run.py --only roi_align --update               records these rows anew
+python bench/run.py --against bench/results [--only …]      names the rows that fell behind those recorded there
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -18,75 +20,45 @@ import matplotlib
 matplotlib.use("Agg")
 
 from cases import CASES
-from chart import draw
-from harness import Row, as_json, copy_bandwidth, from_json, gemm_speed, machine, measure
-from rich import box
+from harness import Case, DisagreementError, Row, copy_bandwidth, gemm_speed, machine, measure
+from regressions import MOST_FALL, fallen
+from report import read, table, write_report, write_rows
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from models import MODELS
 
 HERE = Path(__file__).parent
+ALL = CASES + MODELS
+PLACES = {(case.operator, case.title): place for place, case in enumerate(ALL)}
 
 
-def cells(row: Row) -> list[str]:
-    best = row.best_rival
-    rival = f"{best} {row.rivals[best].median:.3g}" if best else "-"
-    ratio = f"{row.ratio:.2f}x" if best else "-"
-    return [
-        row.operator,
-        row.title,
-        row.isa,
-        str(row.threads),
-        f"{row.ours.minimum:.3g}",
-        f"{row.ours.median:.3g}",
-        rival,
-        ratio,
-        f"{row.ours.median / row.limit_ms:.1f}x {row.limit_kind}" if row.limit_ms > 0 else "-",
-    ]
-
-
-HEADER = [
-    "operator",
-    "size",
-    "kernels",
-    "threads",
-    "min ms",
-    "median ms",
-    "best rival, median ms",
-    "rival / us",
-    "us / limit",
-]
-
-
-def markdown(rows: list[Row], about: dict[str, object]) -> str:
-    lines = ["# Benchmarks", "", "Milliseconds a call. " + ", ".join(f"{k} {v}" for k, v in about.items()) + ".", ""]
-    lines += ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def measure_all(words: list[str], threads: list[int], console: Console) -> list[Row]:
+def chosen(words: list[str]) -> list[Case]:
     """Every case whose operator or size has one of the words."""
-    cases = [c for c in CASES + MODELS if not words or any(w in f"{c.operator} {c.title}" for w in words)]
+    cases = [c for c in ALL if not words or any(w in f"{c.operator} {c.title}" for w in words)]
     if not cases:
         raise SystemExit(f"no case has any of: {', '.join(words)}")
+    return cases
+
+
+def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iterator[Row]:
+    """Says which have no row because a rival disagrees."""
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
         console.print(
             f"{t} thread(s): copy {limits[t][0] / 1e9:.1f} GB/s, GEMM {limits[t][1] / 1e9:.0f} GFLOP/s", highlight=False
         )
-    rows: list[Row] = []
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("Measuring", total=len(cases) * len(threads))
         for case in cases:
             for t in threads:
                 progress.update(task, description=f"{case.operator}, {case.title}, {t} thread(s)")
-                rows.append(measure(case, t, *limits[t]))
+                try:
+                    yield measure(case, t, *limits[t])
+                except DisagreementError as error:
+                    console.print(f"{case.operator}: {error}", style="red", highlight=False)
                 progress.advance(task)
-    return rows
 
 
 def measure_apart(isa: str, arguments: argparse.Namespace) -> list[Row]:
@@ -94,7 +66,22 @@ def measure_apart(isa: str, arguments: argparse.Namespace) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--only", arguments.only, "--threads", arguments.threads, "--out", folder]
         subprocess.run(command, check=True, env={**os.environ, "POLYOP_ISA": isa}, stdout=subprocess.DEVNULL)
-        return [from_json(row) for row in json.loads((Path(folder) / "results.json").read_text())["rows"]]
+        return read(Path(folder))
+
+
+def in_order(rows: dict[object, Row]) -> list[Row]:
+    """Without those of cases that are no more."""
+    known = [row for row in rows.values() if (row.operator, row.title) in PLACES]
+    return sorted(known, key=lambda row: PLACES[row.operator, row.title])
+
+
+def tell_fallen(rows: list[Row], recorded: list[Row], console: Console) -> int:
+    """Names what fell behind; the process's exit status."""
+    lines, compared = fallen(rows, recorded)
+    for line in lines:
+        console.print(line, highlight=False)
+    console.print(f"{len(lines)} of {compared} rows fell by more than {MOST_FALL:.0%}", highlight=False)
+    return 1 if lines else 0
 
 
 def main() -> None:
@@ -102,33 +89,33 @@ def main() -> None:
     parser.add_argument("--only", default="", help="words of operators or sizes, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--isa", default="best", help="instruction sets: best, avx3, avx2, sse4")
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="where results go")
+    parser.add_argument("--out", type=Path, help="where results go; bench/results, or build/bench with --against")
+    parser.add_argument("--update", action="store_true", help="what is recorded there and not measured now stays")
+    parser.add_argument("--against", type=Path, help="a folder of recorded results, to which ratios are compared")
     arguments = parser.parse_args()
-    words = [w for w in arguments.only.split(",") if w]
+    recorded = read(arguments.against) if arguments.against else []
+    out = arguments.out or (HERE.parent / "build" / "bench" if arguments.against else HERE / "results")
+    cases = chosen([w for w in arguments.only.split(",") if w])
     threads = [int(t) for t in arguments.threads.split(",")]
 
     console = Console()
     about = machine()
     console.print(", ".join(f"{k} {v}" for k, v in about.items()), highlight=False)
-    rows: list[Row] = []
+    rows = {row.key: row for row in (read(out) if arguments.update else [])}
+    measured: list[Row] = []
     for isa in arguments.isa.split(","):
         if isa != "best":
             console.print(f"kernels of {isa}", highlight=False)
-        rows += measure_all(words, threads, console) if isa == "best" else measure_apart(isa, arguments)
-    order = {key: i for i, key in enumerate(dict.fromkeys((row.operator, row.title) for row in rows))}
-    rows.sort(key=lambda row: order[row.operator, row.title])
-    table = Table(*HEADER, box=box.SIMPLE)
-    for row in rows:
-        table.add_row(*cells(row))
-    Console(width=max(console.width, 160)).print(table)  # a log file has no width of its own
-
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "results.json").write_text(
-        json.dumps({"machine": about, "rows": [as_json(r) for r in rows]}, indent=1)
-    )
-    (arguments.out / "results.md").write_text(markdown(rows, about))
-    draw([row for row in rows if row.isa == rows[0].isa], about, arguments.out / "results.png")
-    console.print(f"written to {arguments.out}: results.md, results.json, results.png")
+        for row in measure_all(cases, threads, console) if isa == "best" else measure_apart(isa, arguments):
+            measured.append(row)
+            rows[row.key] = row
+            write_rows(in_order(rows), about, out)
+    Console(width=max(console.width, 200)).print(table(measured))  # a log file has no width of its own
+    if rows:
+        write_report(in_order(rows), about, out)
+        console.print(f"written to {out}: results.md, results.json, results.png")
+    if arguments.against:
+        sys.exit(tell_fallen(measured, recorded, console))
 
 
 if __name__ == "__main__":

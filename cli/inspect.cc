@@ -15,9 +15,9 @@
 namespace polyop::cli {
 namespace {
 
-// One kind of non-standard node in the model.
+// One kind of non-standard node in the model: of a name, and of the operator that such nodes mean.
 struct Needed {
-  std::string domain, op_type;
+  std::string type, domain, op_type;  // type: "domain::Type"
   int count = 0;
   std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
   bool by_runtime = false, by_function = false;
@@ -30,13 +30,16 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   std::map<std::string, Needed> found;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
     if (IsStandard(node)) return;
-    Needed& needed = found[TypeOf(node)];
+    const OperatorInfo* const op = OperatorOf(node);
+    const bool is_shared = op != nullptr && FindCandidates(node.domain(), node.op_type()).size() > 1;
+    Needed& needed = found[TypeOf(node) + (is_shared ? " (" + op->FullName() + ")" : "")];
+    needed.op = op;
+    needed.type = TypeOf(node);
     needed.domain = node.domain();
     needed.op_type = node.op_type();
     ++needed.count;
     needed.by_runtime = IsRuntimeDomain(node.domain());
     needed.by_function = IsLocalFunction(model, node);
-    needed.op = FindOperator(node.domain(), node.op_type());
     for (const auto& attribute : node.attribute()) needed.attributes[attribute.name()].insert(AttributeText(attribute));
   });
   return found;
@@ -100,7 +103,8 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
     report["outputs"].push_back({{"name", output.name()}, {"type", TypeText(output.type())}});
   report["operators"] = Json::array();
   for (const auto& [name, n] : needed) {
-    Json entry = {{"name", name},
+    Json entry = {{"name", n.type},
+                  {"operator", n.op == nullptr ? Json() : Json(n.op->FullName())},
                   {"count", n.count},
                   {"provided", n.provided()},
                   {"provider", ProviderText(n)},

@@ -2,6 +2,7 @@
 enable_testing()
 # Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
 set(polyop_test_options -O0 -fno-sanitize=undefined)
+set(polyop_emulated_options -O1)
 
 # A C++ file that includes a .cu file, whose language CMake fixes: kernels/cuda/cuda.h lets it compile as C++.
 function(polyop_cuda_as_cxx source wrapper)
@@ -39,6 +40,15 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   endif()
   target_link_libraries(polyop_testing PUBLIC polyop_kernels GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
+
+  # The same for CUDA kernels that are compiled as C++: barely optimised, for they are run once or twice a test.
+  if(NOT POLYOP_CUDA AND NOT POLYOP_SANITIZE STREQUAL "thread")
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/emulated_headers.cc" CONTENT "")
+    add_library(polyop_emulated_headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/emulated_headers.cc")
+    target_link_libraries(polyop_emulated_headers PUBLIC polyop_kernels)
+    target_compile_options(polyop_emulated_headers PRIVATE ${polyop_emulated_options})
+    polyop_precompile(polyop_emulated_headers ${polyop_std_headers})
+  endif()
 
   # What every test includes, compiled once with the flags of tests. An executable, because they are: code of a library
   # is not that of a program.

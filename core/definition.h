@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,11 +43,18 @@ struct NodeName {
     int since = 0;  // its first opset; 0: none
     Pair preset;    // attribute name -> value: a default that newer versions changed
   };
+  /// Which nodes of a name that operators share mean this one.
+  struct Condition {
+    static constexpr int64_t kAnyValue = std::numeric_limits<int64_t>::min();
+    const char* attribute = nullptr;  // the operator's name of it; null: those that mean none of the others
+    int64_t least = kAnyValue;        // the integer that it is at least
+  };
   const char* name = "";
   std::array<Pair, 4> renames{};        // the operator's attribute name -> the name in such nodes
   std::array<Pair, 4> presets{};        // attribute name -> value (as text) that this node name implies
   std::array<Pair, 4> spellings{};      // a choice's name -> the name in such nodes, which write choices as strings
   std::array<Standard, 4> standards{};  // what such nodes are equal to, oldest first
+  Condition when{};
 
   constexpr NodeName() = default;  // of a call without a node: attributes have the operator's own names
   /// A name without colons or without a type fails to compile.
@@ -102,6 +110,14 @@ struct NodeName {
       last = s.since;
     }
     throw "too many standards, or not the oldest first";
+  }
+  /// Another operator has the name, too: this one is meant where the node gives the attribute, with an integer of
+  /// `least` or more. The operator requires the attribute and takes no other value, so that no node of it is mistaken.
+  /// core/meaning.h says what such operators have in common.
+  constexpr NodeName When(const char* attribute, int64_t least = Condition::kAnyValue) const {
+    NodeName copy = *this;
+    copy.when = {attribute, least};
+    return copy;
   }
 
   /// How such nodes call an attribute.

@@ -63,15 +63,25 @@ AttrValue PresetValue(const AttrInfo& info, const char* text) {
   return AttrValue::Int(std::strtoll(text, nullptr, 10));
 }
 
-bool Find(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value) {
-  if (source.Get(node.NameOf(info.spec.name), value)) return true;
+}  // namespace
+
+const char* GivenAs(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value) {
+  const char* const name = node.NameOf(info.spec.name);
+  if (source.Get(name, value)) return name;
   for (const char* alias : info.spec.aliases) {
-    if (alias != nullptr && source.Get(alias, value)) return true;
+    if (alias != nullptr && source.Get(alias, value)) return alias;
   }
-  return false;
+  return nullptr;
 }
 
-}  // namespace
+std::string InputTypesText(const Op& op, const Kernel& kernel) {
+  const Signature& s = *op.signatures[kernel.signature].signature;
+  std::string text = "(";
+  for (int i = 0; i < s.num_inputs(); ++i) {
+    text += Concat(i ? ", " : "", s.input(i).name, ": ", s.input(i).any_dtype ? "any" : NameOf(kernel.inputs[i]));
+  }
+  return text + ")";
+}
 
 std::string ToString(const Shape& shape) {
   std::string text;
@@ -122,7 +132,7 @@ Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) 
     if (const char* preset = PresetFor(node, info.spec.name)) {
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), PresetValue(info, preset)));
     }
-    if (Find(info, node, source, &value)) {
+    if (GivenAs(info, node, source, &value) != nullptr) {
       Respell(node, &value);
       POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), value));
     } else if (info.spec.required) {
@@ -143,12 +153,7 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
   std::string have;
   for (const Kernel& k : kernels) {
     if (k.device != device) continue;
-    const Signature& s = *signatures[k.signature].signature;
-    have += have.empty() ? "(" : "; (";
-    for (int i = 0; i < s.num_inputs(); ++i) {
-      have += Concat(i ? ", " : "", s.input(i).name, ": ", s.input(i).any_dtype ? "any" : NameOf(k.inputs[i]));
-    }
-    have += ")";
+    have += (have.empty() ? "" : "; ") + InputTypesText(*this, k);
   }
   return Unsupported("no kernel takes inputs (", RanksAndTypes(inputs), "); there is ",
                      have.empty() ? "none for this device" : have);

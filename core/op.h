@@ -63,14 +63,19 @@ struct Op : Definition {
   const Kernel* FindKernel(Device device, std::span<const KnownInput> inputs) const;
 };
 
+/// The name under which the node gives an attribute, its value in `value`; null if it does not.
+const char* GivenAs(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value);
+
+/// "(input: f32, rois: f32)": what the kernel takes.
+std::string InputTypesText(const Op& op, const Kernel& kernel);
+
 /// All registered operators, by name.
 std::span<const Op* const> AllOps();
 /// By folder name, or null.
 const Op* FindOp(std::string_view name);
-/// By node domain and type, or null. `node` may be null.
-const Op* FindOpByNode(std::string_view domain, std::string_view op_type, const NodeName** node);
 
-/// An error if two operators have the same name, or answer to the same node. Whoever loads operators asks once.
+/// An error if two operators have the same name, or answer to the same node and cannot be told apart (core/meaning.h).
+/// Whoever loads operators asks once.
 Status CheckRegistry();
 /// The same for any operators.
 Status CheckNames(std::span<const Op* const> ops);

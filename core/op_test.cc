@@ -1,9 +1,12 @@
 // The registry, attributes, and the checks that come before every kernel, on operators of this file.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <span>
 
 #include "core/call.h"
 #include "core/int_domain.h"
+#include "core/meaning.h"
 #include "core/operator.h"
 #include "testing/testing.h"
 
@@ -101,6 +104,46 @@ Status FindsCpu(const Finds& op, const Context&, Tensor<const float, 1>, Pending
   return Status::Ok();
 }
 POLYOP_KERNEL(Finds, Device::kCpu, FindsF32, FindsCpu);
+
+// Operators that share the name custom::finds_sample with Finds.
+struct FindsTwo {
+  int64_t step = 0;
+  static constexpr const char* kName = "finds_two_sample";
+  static constexpr Signature kSignature = "x: f32[N] -> y: f32[N], z: f32[N]";
+  static constexpr NodeName kNodes[] = {NodeName("custom::finds_sample").When("step", 2).Rename("step", "by")};
+  static constexpr std::tuple kAttributes = {
+      Attr("step", &FindsTwo::step, "a step").AtLeast(2).Required().Also("pace")};
+  static constexpr Doc kDoc = {};
+};
+Status FindsTwoCpu(const FindsTwo&, const Context&, Tensor<const float, 1>, Tensor<float, 1>, Tensor<float, 1>) {
+  return Status::Ok();
+}
+POLYOP_KERNEL(FindsTwo, Device::kCpu, FindsTwoF32, FindsTwoCpu);
+
+struct FindsWeighed {
+  float weight = 0;
+  static constexpr const char* kName = "finds_weighed_sample";
+  static constexpr Signature kSignature = "x: f32[N] -> y: f32[N]";
+  static constexpr NodeName kNodes[] = {NodeName("custom::finds_sample").When("weight")};
+  static constexpr std::tuple kAttributes = {Attr("weight", &FindsWeighed::weight, "a weight").Required()};
+  static constexpr Doc kDoc = {};
+};
+Status FindsWeighedCpu(const FindsWeighed&, const Context&, Tensor<const float, 1>, Tensor<float, 1>) {
+  return Status::Ok();
+}
+POLYOP_KERNEL(FindsWeighed, Device::kCpu, FindsWeighedF32, FindsWeighedCpu);
+
+struct Adds {
+  static constexpr const char* kName = "adds_sample";
+  static constexpr Signature kSignature = "x: f32[N], y: f32[N] -> z: f32[N]";
+  static constexpr NodeName kNodes[] = {"custom::adds_sample"};
+  static constexpr std::tuple<> kAttributes{};
+  static constexpr Doc kDoc = {};
+};
+Status AddsCpu(const Adds&, const Context&, Tensor<const float, 1>, Tensor<const float, 1>, Tensor<float, 1>) {
+  return Status::Ok();
+}
+POLYOP_KERNEL(Adds, Device::kCpu, AddsF32, AddsCpu);
 
 class NoOutputs : public OutputSource {
  public:
@@ -256,11 +299,11 @@ TEST(Attributes, NodeNamesRenameAndPreset) {
 }
 
 TEST(Registry, FindsByNameAndNode) {
-  const NodeName* node = nullptr;
-  EXPECT_EQ(FindOpByNode("custom", "sample_max", &node), FindOp("sample"));
-  ASSERT_NE(node, nullptr);
-  EXPECT_EQ(node->domain(), "custom");
-  EXPECT_EQ(FindOpByNode("mmcv", "sample", nullptr), nullptr);
+  const std::vector<Meaning> meanings = MeaningsOf("custom", "sample_max");
+  ASSERT_EQ(meanings.size(), 1u);
+  EXPECT_EQ(meanings[0].op, FindOp("sample"));
+  EXPECT_EQ(meanings[0].node->domain(), "custom");
+  EXPECT_TRUE(MeaningsOf("mmcv", "sample").empty());
   EXPECT_TRUE(
       std::is_sorted(AllOps().begin(), AllOps().end(), [](const Op* a, const Op* b) { return a->name < b->name; }));
 }
@@ -279,6 +322,111 @@ TEST(Registry, RefusesNamesThatStandTwice) {
   second.nodes = {};
   second.name = "first";
   EXPECT_EQ(CheckNames(std::vector<const Op*>{&first, &second}).message(), "two operators are called 'first'");
+}
+
+class GivenAttributes : public AttrSource {
+ public:
+  explicit GivenAttributes(std::map<std::string, AttrValue> values) : values_(std::move(values)) {}
+  bool Get(const char* name, AttrValue* value) override {
+    const auto found = values_.find(name);
+    if (found != values_.end()) *value = found->second;
+    return found != values_.end();
+  }
+
+ private:
+  std::map<std::string, AttrValue> values_;
+};
+
+// The name of the operator that a node of custom::finds_sample with these attributes means, or the error.
+std::string MeantBy(std::map<std::string, AttrValue> values) {
+  GivenAttributes attributes(std::move(values));
+  Meaning chosen;
+  const Status status = ChooseMeaning(MeaningsOf("custom", "finds_sample"), attributes, &chosen);
+  return status.ok() ? std::string(chosen.op->name) : status.message();
+}
+
+TEST(Meaning, AttributesTell) {
+  const AttrValue two = AttrValue::Int(2);
+  EXPECT_EQ(MeantBy({}), "finds_sample");
+  EXPECT_EQ(MeantBy({{"rows", two}}), "finds_sample");
+  EXPECT_EQ(MeantBy({{"by", two}}), "finds_two_sample");
+  EXPECT_EQ(MeantBy({{"pace", AttrValue::Int(9)}}), "finds_two_sample");
+  EXPECT_EQ(MeantBy({{"step", two}}), "finds_sample") << "such nodes write it otherwise";
+  EXPECT_EQ(MeantBy({{"by", AttrValue::Int(1)}}), "finds_sample") << "too small";
+  EXPECT_EQ(MeantBy({{"by", AttrValue::Float(2)}}), "finds_sample") << "no integer";
+  EXPECT_EQ(MeantBy({{"weight", AttrValue::Float(0)}}), "finds_weighed_sample") << "any value";
+  EXPECT_EQ(MeantBy({{"by", two}, {"weight", AttrValue::Float(1)}}),
+            "attribute 'by' of 2 or more says that the node means 'finds_two_sample', and 'weight' that it means "
+            "'finds_weighed_sample'");
+}
+
+TEST(Meaning, ANameMayHaveConditionsAlone) {
+  const Meaning alone[] = {{FindOp("finds_weighed_sample"), FindOp("finds_weighed_sample")->nodes.data()}};
+  GivenAttributes none({});
+  Meaning chosen;
+  EXPECT_EQ(ChooseMeaning(alone, none, &chosen).message(),
+            "the node's attributes mean no operator, wanted attribute 'weight' for 'finds_weighed_sample'");
+}
+
+// Of names that a runtime takes for one.
+TEST(Meaning, RequiredAttributesTellWhereNoConditionDoes) {
+  const Op &sample = *FindOp("sample"), &variadic = *FindOp("variadic_sample");
+  const Meaning mixed[] = {{&sample, sample.nodes.data()}, {&variadic, variadic.nodes.data()}};
+  Meaning chosen;
+  GivenAttributes none({}), ratio({{"ratio", AttrValue::Float(1)}});
+  ASSERT_TRUE(ChooseMeaning(mixed, none, &chosen).ok());
+  EXPECT_EQ(chosen.op, &variadic);
+  ASSERT_TRUE(ChooseMeaning(mixed, ratio, &chosen).ok());
+  EXPECT_EQ(chosen.op, &sample);
+  ASSERT_TRUE(ChooseMeaning(std::span(mixed, 1), none, &chosen).ok()) << "the first says what is missing";
+  EXPECT_EQ(chosen.op, &sample);
+}
+
+TEST(Meaning, CountsOutputs) {
+  const std::vector<Meaning> meanings = MeaningsOf("custom", "finds_sample");
+  ASSERT_EQ(meanings.size(), 3u);
+  EXPECT_EQ(Widest(meanings).op, FindOp("finds_two_sample"));
+  EXPECT_TRUE(CheckOutputCount(meanings, meanings[0], 1).ok());
+  EXPECT_TRUE(CheckOutputCount(meanings, meanings[1], 2).ok());
+  EXPECT_EQ(CheckOutputCount(meanings, meanings[0], 2).message(),
+            "the node has 2 outputs and its attributes mean 'finds_sample', which has 1; 'finds_two_sample', which is "
+            "meant with attribute 'by' of 2 or more, has 2; 'finds_weighed_sample', which is meant with attribute "
+            "'weight', has 1");
+  EXPECT_EQ(CheckOutputCount(meanings, meanings[1], 1).message(),
+            "the node has 1 output and its attributes mean 'finds_two_sample', which has 2; 'finds_sample', which is "
+            "meant otherwise, has 1; 'finds_weighed_sample', which is meant with attribute 'weight', has 1");
+}
+
+// Copies of operators that answer to other names.
+Status CheckCopies(const char* one, std::span<const NodeName> names, const char* other,
+                   std::span<const NodeName> others) {
+  Op a = *FindOp(one), b = *FindOp(other);
+  a.nodes = names;
+  b.nodes = others;
+  return CheckNames(std::vector<const Op*>{&a, &b});
+}
+
+TEST(Registry, RefusesOperatorsThatCannotShareAName) {
+  static constexpr NodeName kPlain[] = {"custom::shared"};
+  static constexpr NodeName kWithRows[] = {NodeName("custom::shared").When("rows")};
+  static constexpr NodeName kWithWeight[] = {NodeName("custom::shared").When("weight")};
+  const auto error = [](const Status& status) { return status.message(); };
+  EXPECT_EQ(error(CheckCopies("finds_sample", kPlain, "finds_weighed_sample", kWithWeight)), "");
+  EXPECT_EQ(error(CheckCopies("finds_sample", kWithRows, "finds_weighed_sample", kWithWeight)), "");
+  EXPECT_EQ(error(CheckCopies("finds_sample", kPlain, "finds_weighed_sample", kPlain)),
+            "operators 'finds_sample' and 'finds_weighed_sample' both answer to node custom::shared");
+  EXPECT_EQ(
+      error(CheckCopies("variadic_sample", kPlain, "finds_weighed_sample", kWithWeight)),
+      "operators 'variadic_sample' and 'finds_weighed_sample' cannot share node custom::shared: one has a variadic "
+      "input");
+  EXPECT_EQ(error(CheckCopies("empty_sample", kPlain, "finds_two_sample", kWithWeight)),
+            "operators 'empty_sample' and 'finds_two_sample' cannot share node custom::shared: 'empty_sample' has a "
+            "kernel that 'finds_two_sample' has not, for the CPU and (x: f32)")
+      << "the second output is of another type";
+  EXPECT_EQ(
+      error(CheckCopies("adds_sample", kPlain, "finds_two_sample", kWithWeight)),
+      "operators 'adds_sample' and 'finds_two_sample' cannot share node custom::shared: neither has the inputs and "
+      "outputs of both");
 }
 
 TEST(IntDomain, RoundsDownAndRefusesNonsense) {

@@ -144,10 +144,26 @@ constexpr bool AttributesExist() {
   return true;
 }
 
+/// What a node name's condition asks for holds in every node of the operator.
+template <class P>
+constexpr bool ConditionsHold() {
+  for (const NodeName& node : P::kNodes) {
+    const auto holds = [&](const AttrSpec& spec) {
+      return spec.required && std::string_view(spec.name) == node.when.attribute &&
+             (node.when.least == NodeName::Condition::kAnyValue || spec.least >= static_cast<double>(node.when.least));
+    };
+    if (node.when.attribute == nullptr) continue;
+    if (!std::apply([&](const auto&... a) { return (holds(a) || ...); }, P::kAttributes)) return false;
+  }
+  return true;
+}
+
 template <class P>
 const Definition& DefinitionOf() {
   static_assert(AttributesExist<P>(),
                 "the signature names something that is neither an extent, an input nor an attribute");
+  static_assert(ConditionsHold<P>(),
+                "a node name's When() names no attribute that is required and has that least value");
   static const Definition kDefinition = [] {
     Definition d;
     d.name = P::kName;

@@ -3,7 +3,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 
+#include "core/meaning.h"
 #include "core/op.h"
 #include "core/unload.h"
 
@@ -76,29 +78,12 @@ const Op* FindOp(std::string_view name) {
   return nullptr;
 }
 
-const Op* FindOpByNode(std::string_view domain, std::string_view op_type, const NodeName** node) {
-  for (const Op* op : AllOps()) {
-    for (const NodeName& n : op->nodes) {
-      if (n.domain() != domain || n.op_type() != op_type) continue;
-      if (node != nullptr) *node = &n;
-      return op;
-    }
-  }
-  return nullptr;
-}
-
 Status CheckNames(std::span<const Op* const> ops) {
-  std::map<std::string_view, const Op*> names, nodes;
+  std::set<std::string_view> names;
   for (const Op* op : ops) {
-    if (!names.emplace(op->name, op).second) return InvalidArgument("two operators are called '", op->name, "'");
-    for (const NodeName& node : op->nodes) {
-      const auto [other, is_new] = nodes.emplace(node.name, op);
-      if (!is_new) {
-        return InvalidArgument("operators '", other->second->name, "' and '", op->name, "' both answer to node ",
-                               node.name);
-      }
-    }
+    if (!names.insert(op->name).second) return InvalidArgument("two operators are called '", op->name, "'");
   }
+  for (const std::vector<Meaning>& meanings : MeaningsByName(ops)) POLYOP_RETURN_IF_ERROR(CheckShared(meanings));
   return Status::Ok();
 }
 

@@ -29,7 +29,7 @@ def by_qemu(*command: str | Path, **environment: str) -> str:
 
 
 def operator(node: Node) -> str:
-    return find_node(*node.name.split("::"))[0]["name"]
+    return find_node(*node.name.split("::"), node.attributes)[0]["name"]
 
 
 CALLS = [node for node in NODES if OPERATORS == ["all"] or operator(node) in OPERATORS]

@@ -72,7 +72,7 @@ CALLS = NODES + EDGES
 
 
 def operator_of(node: Node) -> dict:
-    return find_node(*node.name.split("::"))[0]
+    return find_node(*node.name.split("::"), node.attributes)[0]
 
 
 def has_body(node: Node) -> bool:

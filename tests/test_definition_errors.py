@@ -16,10 +16,12 @@ OPERATOR = """
 namespace polyop {{
 struct Bad {{
   float factor = 1;
+  int64_t rows = 2;
   static constexpr const char* kName = "bad";
   static constexpr Signature kSignature = "{signature}";
-  static constexpr NodeName kNodes[] = {{"{node}"}};
-  static constexpr std::tuple kAttributes = {{Attr("factor", &Bad::factor, "a factor")}};
+  static constexpr NodeName kNodes[] = {{NodeName("{node}"){when}}};
+  static constexpr std::tuple kAttributes = {{
+      Attr("factor", &Bad::factor, "a factor"), Attr("rows", &Bad::rows, "rows").AtLeast(2).Required()}};
   static constexpr Doc kDoc = {{}};
 }};
 Status Run(const Bad&, const Context&, {parameters}) {{ return Status::Ok(); }}
@@ -32,12 +34,12 @@ GOOD_PARAMETERS = "Tensor<const float, 2>, Tensor<float, 1>"
 MISMATCH = "do not match the signature"
 
 
-def compile_error(signature: str, parameters: str, node: str = "custom::bad") -> str | None:
+def compile_error(signature: str, parameters: str, node: str = "custom::bad", when: str = "") -> str | None:
     """The compiler's message, or None if the definition compiles."""
     assert COMPILER, "no C++ compiler"
     result = subprocess.run(
         [COMPILER, "-std=c++20", "-fsyntax-only", "-x", "c++", "-I", str(ROOT), "-"],
-        input=OPERATOR.format(signature=signature, parameters=parameters, node=node),
+        input=OPERATOR.format(signature=signature, parameters=parameters, node=node, when=when),
         capture_output=True,
         text=True,
         check=False,
@@ -95,3 +97,15 @@ def test_a_node_name_without_domain_or_type_does_not_compile(node: str) -> None:
     error = compile_error(GOOD_SIGNATURE, GOOD_PARAMETERS, node)
     assert error is not None
     assert "domain::OpType" in error
+
+
+@pytest.mark.parametrize("when", ['.When("rows")', '.When("rows", 1)', '.When("rows", 2)'])
+def test_a_condition_that_every_node_of_the_operator_fulfils_compiles(when: str) -> None:
+    assert compile_error(GOOD_SIGNATURE, GOOD_PARAMETERS, when=when) is None
+
+
+@pytest.mark.parametrize("when", ['.When("nothing")', '.When("factor")', '.When("rows", 3)'])
+def test_a_condition_that_some_node_of_the_operator_fails_does_not_compile(when: str) -> None:
+    error = compile_error(GOOD_SIGNATURE, GOOD_PARAMETERS, when=when)
+    assert error is not None
+    assert "When() names no attribute that is required and has that least value" in error

@@ -160,7 +160,7 @@ NODES = [
     *(Node("polyop::StackedBallQuery", [f(20, 3), np.array([12, 8], t), f(7, 3), np.array([3, 4], t)], [(I32, (7, 5))],
            {"min_radius": 0.1, "max_radius": 0.5, "sample_num": 5}) for t in (I64, I32)),
     *(Node(name, [f(2, 20, 3), f(2, 7, 3)], [(I32, (2, 7)), (I32, (2, 7, 5))], {"radius": 0.5, "nsample": 5})
-      for name in ("polyop::GridBallQuery", "::GridBallQuery", "::BallQuery")),
+      for name in ("polyop::GridBallQuery", "::GridBallQuery", "::BallQuery", "polyop::BallQuery")),
     Node("polyop::PointsInBoxesPart", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20))]),
     Node("polyop::PointsInBoxesAll", [f(2, 20, 3), f(2, 5, 7)], [(I32, (2, 20, 5))]),
     Node("custom::my_add", [x, f(1, 10)], same),
@@ -198,6 +198,11 @@ NODES = [
       for d in ("", "TRT", "polyop")),
     *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 4, 5))], {"out_height": 3, "out_width": 4})
       for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "custom::BEVPoolV2TRT2")),
+    *(Node(name, [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, shape)], {"output_height": 3, "output_width": 4, "output_z": z})
+      for name in ("mmdeploy::bev_pool_v2", "::BEVPoolV2TRT", "polyop::BEVPoolV2TRT2")
+      for z, shape in ((1, (1, 3, 4, 5)), (2, (1, 2, 3, 4, 5)))),
+    Node("mmdeploy::bev_pool_v2", [f(2, 4, 3, 2), f(2, 3, 2, 5), *ranks], [(F32, (1, 3, 3, 2, 5))],
+         {"out_height": 3, "out_width": 2, "output_z": 3}),
     Node("autoware::QuickCumsumCuda", [f(3, 5), pillars[:, [2, 3, 1, 0]], np.array([1, 2], I32), np.array([0, 1], I32)],
          [(F32, (2, 1, 3, 4, 5))], {"batch_size": 2, "dimension": 1, "height": 3, "width": 4}),
     Node("polyop::PillarScatter", [f(3, 5), pillars], [(F32, (2, 5, 3, 4))], {"dense_shape": [3, 4], "batch_size": 2}),

@@ -25,7 +25,7 @@ def test_no_operator_has_a_formula_and_a_reason_for_having_none() -> None:
 
 @pytest.mark.parametrize("node", WITH_FORMULAS, ids=name_of)
 def test_the_formula_is_what_the_kernel_computes(node: Node) -> None:
-    found, names = find_node(*node.name.split("::"))
+    found, names = find_node(*node.name.split("::"), node.attributes)
     operator = OPERATORS[found["name"]]
     attributes = values(found, names, onnx.helper.make_node("n", [], [], **node.attributes))
     attributes = {name: v for name, v in attributes.items() if v is not None}

@@ -311,6 +311,11 @@ CASES: dict[str, Case] = {
         [plain(1, 2, 2, 2), plain(1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([5, 5, 2]),
          torch.tensor([0, 2]), torch.tensor([2, 1])],
     ),
+    "bev_pool_volume": (
+        {"out_height": 2, "out_width": 3, "output_z": 2},
+        [plain(1, 2, 2, 2), plain(1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([11, 11, 2]),
+         torch.tensor([0, 2]), torch.tensor([2, 1])],
+    ),
     "quick_cumsum": (
         {"batch_size": 2, "dimension": 1, "height": 2, "width": 3},
         [plain(3, 4), torch.tensor([[0, 1, 0, 0], [0, 1, 0, 0], [1, 2, 0, 1]]), torch.tensor([2, 1]), torch.tensor([0, 2])],

@@ -37,7 +37,7 @@ TRANSFORMERS = {
 DOUBLE_GRIDS = {"Deformable DETR", "Mask2Former", "OneFormer"}
 # Which TorchScript's exporter does not write: it lacks aten::isin, by which special tokens are found.
 NOT_WRITTEN = {"Grounding DINO"}
-QUICK = {("D-FINE", "torchscript"), ("Swin", "torchscript")}
+QUICK = {("D-FINE", "torchscript")}
 
 RUN_ELSEWHERE = """
 import json, sys

@@ -108,7 +108,7 @@ import polyop
 from polyop._catalogue import find_node
 x = np.arange(6, dtype=np.float32).reshape(2, 3)
 print(polyop.session(sys.argv[1]).run(None, {"x": x})[0].tolist())
-print(find_node("my_ops", "Times")[0]["package"])
+print(find_node("my_ops", "Times", {})[0]["package"])
 """
 
 

@@ -34,7 +34,8 @@ def main() -> None:
     head, rule, *lines = [cells(line) for line in sys.stdin if line.startswith("|")]
     mirrors = {o["name"] for o in operators() if any(node["standards"] for node in o["nodes"])}
     table = row([*head[:-1], "runs in", "has", head[-1]]) + row([*rule, "---", "---"])
-    names, has = 0, []
+    names: set[str] = set()
+    has = []
     for name, nodes, types, summary in lines:
         folder = ROOT / "ops" / name
         runtimes = [r for end, served in RUNTIMES.items() if (folder / f"{name}_{end}").is_file() for r in served]
@@ -46,11 +47,11 @@ def main() -> None:
             if there
         ]
         table += row([f"[{name}]({name}.md)", nodes, types, ", ".join(runtimes), ", ".join(more), summary])
-        names += nodes.count("<br>") + 1
+        names |= {node.split()[0] for node in nodes.split("<br>")}  # without what tells operators of a name apart
         has += more
     counts = {
         "count": len(lines),
-        "names": names,
+        "names": len(names),
         "gradients": has.count("gradient"),
         "functions": has.count("function"),
     }

@@ -64,8 +64,9 @@ void AddRuntimesOwn(const Op& op, const NodeName& node, const Host& host, const 
   for (const auto& [first, rest] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF32),
                                     std::pair(DType::kF32, DType::kF16)}) {
     const Kernel own = RuntimesOwn(signature, *kernel, first, rest);
-    if (own.inputs != kernel->inputs)
-      made->push_back(std::make_unique<CustomOp>(op, node, own, nullptr, host, standard));
+    if (own.inputs == kernel->inputs) continue;
+    const std::span<const Meaning> others;
+    made->push_back(std::make_unique<CustomOp>(op, node, others, own, nullptr, host, standard));
   }
 }
 
@@ -80,7 +81,7 @@ CustomOps MakeStandardOps(int opset, const Host& host) {
       NodeName standing = node;
       if (version.preset.first != nullptr) standing = node.Preset(version.preset.first, version.preset.second);
       const StandsFor standard{version.since, StartOf(*op, node, version, opset)};
-      AddCustomOps(*op, standing, host, standard, &made);
+      AddCustomOps(*op, standing, {}, host, standard, &made);
       AddRuntimesOwn(*op, standing, host, standard, &made);
     }
   }

@@ -1,6 +1,7 @@
 #include "adapters/onnxruntime/custom_op.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "adapters/onnxruntime/node_kernel.h"
@@ -11,9 +12,14 @@ namespace {
 
 const CustomOp& Self(const OrtCustomOp* op) { return *static_cast<const CustomOp*>(op); }
 
-OrtCustomOpInputOutputCharacteristic Characteristic(const TensorSpec& spec) {
-  if (spec.variadic) return INPUT_OUTPUT_VARIADIC;
-  return spec.optional ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+OrtCustomOpInputOutputCharacteristic InputCharacteristic(const OrtCustomOp* op, size_t index) {
+  const int i = static_cast<int>(index);
+  if (Self(op).signature().input(i).variadic) return INPUT_OUTPUT_VARIADIC;
+  return Self(op).may_lack_input(i) ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+}
+
+OrtCustomOpInputOutputCharacteristic OutputCharacteristic(const OrtCustomOp* op, size_t index) {
+  return Self(op).may_lack_output(static_cast<int>(index)) ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
 }
 
 ONNXTensorElementDataType InputType(const OrtCustomOp* op, size_t index) {
@@ -78,9 +84,9 @@ std::span<const char* const> ProvidersOf(Device device) {
 }
 
 // Whether a node may leave out an input and have a later one.
-bool MayMissBetween(const Signature& signature) {
+bool MayMissBetween(const CustomOp& op) {
   int optional = 0;
-  for (int i = 0; i < signature.num_inputs(); ++i) optional += signature.input(i).optional;
+  for (int i = 0; i < op.signature().num_inputs(); ++i) optional += op.may_lack_input(i);
   return optional > 1;
 }
 
@@ -90,16 +96,18 @@ bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const K
 
 }  // namespace
 
-CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, const char* provider, const Host& host,
-                   const StandsFor& standard)
+CustomOp::CustomOp(const Op& op, const NodeName& node, std::span<const Meaning> others, const Kernel& kernel,
+                   const char* provider, const Host& host, const StandsFor& standard)
     : OrtCustomOp{},
       op_(op),
       node_(node),
+      meanings_(others.begin(), others.end()),
       kernel_(kernel),
       provider_(provider),
       host_(host),
       standard_(standard),
       op_type_(node.op_type()) {
+  meanings_.push_back({&op_, &node_});
   for (const Kernel& other : op.kernels) {
     const Signature& theirs = *op.signatures[other.signature].signature;
     if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
@@ -113,12 +121,8 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.GetInputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_inputs()); };
   self.GetOutputType = [](const OrtCustomOp* o, size_t i) { return ToOrt(Self(o).kernel().outputs[i]); };
   self.GetOutputTypeCount = [](const OrtCustomOp* o) { return static_cast<size_t>(Self(o).signature().num_outputs()); };
-  self.GetInputCharacteristic = [](const OrtCustomOp* o, size_t i) {
-    return Characteristic(Self(o).signature().input(static_cast<int>(i)));
-  };
-  self.GetOutputCharacteristic = [](const OrtCustomOp* o, size_t i) {
-    return Characteristic(Self(o).signature().output(static_cast<int>(i)));
-  };
+  self.GetInputCharacteristic = InputCharacteristic;
+  self.GetOutputCharacteristic = OutputCharacteristic;
   self.GetInputMemoryType = InputMemory;
   self.GetVariadicInputMinArity = [](const OrtCustomOp*) { return 1; };
   self.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 1; };
@@ -131,7 +135,7 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   };
   self.CreateKernelV2 = CreateNode;
   self.KernelComputeV2 = ComputeNode;
-  if (host.release >= kInfersBesideMissing || !MayMissBetween(signature())) self.InferOutputShapeFn = Infer;
+  if (host.release >= kInfersBesideMissing || !MayMissBetween(*this)) self.InferOutputShapeFn = Infer;
   self.GetStartVersion = [](const OrtCustomOp* o) { return Self(o).standard_.start; };
   self.GetEndVersion = [](const OrtCustomOp*) { return INT32_MAX; };
   // No input may be overwritten: said with null arrays, for the runtime calls these without asking.
@@ -141,7 +145,22 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, const Kernel& kernel, con
   self.ReleaseAliasMap = [](int*, int*) {};
 }
 
-void AddCustomOps(const Op& op, const NodeName& node, const Host& host, const StandsFor& standard, CustomOps* made) {
+bool CustomOp::may_lack_input(int index) const {
+  return std::any_of(meanings_.begin(), meanings_.end(), [&](const Meaning& meaning) {
+    const Signature& signature = *meaning.op->signatures[0].signature;
+    return index >= signature.num_inputs() || signature.input(index).optional;
+  });
+}
+
+bool CustomOp::may_lack_output(int index) const {
+  return std::any_of(meanings_.begin(), meanings_.end(), [&](const Meaning& meaning) {
+    const Signature& signature = *meaning.op->signatures[0].signature;
+    return index >= signature.num_outputs() || signature.output(index).optional;
+  });
+}
+
+void AddCustomOps(const Op& op, const NodeName& node, std::span<const Meaning> others, const Host& host,
+                  const StandsFor& standard, CustomOps* made) {
   const auto first = static_cast<std::ptrdiff_t>(made->size());
   for (const Kernel& kernel : op.kernels) {
     const std::span<const char* const> providers = ProvidersOf(kernel.device);
@@ -157,17 +176,20 @@ void AddCustomOps(const Op& op, const NodeName& node, const Host& host, const St
       continue;
     }
     for (const char* provider : providers) {
-      made->push_back(std::make_unique<CustomOp>(op, node, kernel, provider, host, standard));
+      made->push_back(std::make_unique<CustomOp>(op, node, others, kernel, provider, host, standard));
     }
   }
 }
 
 CustomOps MakeCustomOps(std::string_view domain, const Host& host) {
   CustomOps made;
-  for (const Op* op : AllOps()) {
-    for (const NodeName& node : op->nodes) {
-      if (node.domain() == domain) AddCustomOps(*op, node, host, {}, &made);
-    }
+  for (const std::vector<Meaning>& meanings : MeaningsByName(AllOps())) {
+    if (meanings[0].node->domain() != domain) continue;
+    const Meaning& widest = Widest(meanings);
+    std::vector<Meaning> others;
+    std::copy_if(meanings.begin(), meanings.end(), std::back_inserter(others),
+                 [&](const Meaning& meaning) { return meaning.op != widest.op; });
+    AddCustomOps(*widest.op, *widest.node, others, host, {}, &made);
   }
   return made;
 }

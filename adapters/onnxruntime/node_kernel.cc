@@ -218,11 +218,16 @@ Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, 
   made->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
   made->reference_ = ReferenceKernels();
   KernelAttributes attributes(info);
-  POLYOP_RETURN_IF_ERROR(
-      custom_op.op().MakeParams(custom_op.node(), attributes, &made->params_).WithPrefix(made->prefix_));
+  Meaning meaning;
+  POLYOP_RETURN_IF_ERROR(ChooseMeaning(custom_op.meanings(), attributes, &meaning).WithPrefix(made->prefix_));
+  made->op_ = meaning.op;
+  POLYOP_RETURN_IF_ERROR(meaning.op->MakeParams(*meaning.node, attributes, &made->params_).WithPrefix(made->prefix_));
+  size_t outputs = 0;
   for (int o = 0; o < custom_op.signature().num_outputs(); ++o) {
     made->wanted_.push_back(OutputIsNamed(info, static_cast<size_t>(o)));
+    if (made->wanted_.back()) outputs = made->wanted_.size();
   }
+  POLYOP_RETURN_IF_ERROR(CheckOutputCount(custom_op.meanings(), meaning, outputs).WithPrefix(made->prefix_));
   const bool own = custom_op.kernel().launch != nullptr;
   if (custom_op.standard() != 0 && (!own || custom_op.op().leave_to_standard != nullptr)) {
     const Status status = RuntimeKernel::Create(custom_op, info, made->params_.get(), &made->runtime_kernel_);
@@ -240,19 +245,18 @@ Status NodeKernel::Run(OrtKernelContext* context) const {
   std::vector<AnyTensor> inputs(count);
   for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &inputs[i]));
   NodeOutputs outputs(context, custom_op_, wanted_);
-  const Op& op = custom_op_.op();
   if (LeaveToRuntime(inputs)) return RunRuntimeKernel(context, inputs, outputs);
 #if POLYOP_CUDA
   if (custom_op_.kernel().device == Device::kCuda) {
     StreamBackend device(context);
     POLYOP_RETURN_IF_ERROR(device.Open(count));
-    return CallOnDevice(op, params_.get(), inputs, outputs, device.backend());
+    return CallOnDevice(*op_, params_.get(), inputs, outputs, device.backend());
   }
 #endif
-  if (reference_) return CallReference(op, params_.get(), inputs, outputs);
+  if (reference_) return CallReference(*op_, params_.get(), inputs, outputs);
   const SessionBackend session(context);
   const Context kernel_context(session.backend());
-  return Call(op, Device::kCpu, params_.get(), inputs, outputs, &kernel_context);
+  return Call(*op_, Device::kCpu, params_.get(), inputs, outputs, &kernel_context);
 }
 
 bool NodeKernel::LeaveToRuntime(std::span<const AnyTensor> inputs) const {

@@ -29,6 +29,7 @@ class NodeKernel {
   Status RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs, OutputSource& wanted) const;
 
   const CustomOp& custom_op_;
+  const Op* op_ = nullptr;  // what the node's attributes mean
   bool reference_ = false;
   Params params_;
   std::string prefix_;        // "mmcv::MMCVRoiAlign (node 'roi'): "

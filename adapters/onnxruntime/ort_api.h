@@ -21,12 +21,13 @@ struct Host {
 };
 
 /// What ONNX Runtimes before these versions lack: a type for the outputs of variadic operators that come in several
-/// types; a type of outputs that shape inference says; a check of the index there, so that an output which the node
-/// left out is written past the end of a list.
-inline constexpr uint32_t kTypesOfVariadic = 18, kTypesByInference = 19, kChecksOutputIndex = 29;
+/// types; a type of outputs that shape inference says.
+inline constexpr uint32_t kTypesOfVariadic = 18, kTypesByInference = 19;
 
-/// The first release that was seen to infer shapes where a node leaves out an input before another; 1.20 crashes.
-inline constexpr uint32_t kInfersBesideMissing = 31;
+/// The first releases that were seen to infer shapes where a node leaves out an input before another, where 1.20
+/// crashes; and to check an output's index there, without which one that the node left out is written past the end of a
+/// list.
+inline constexpr uint32_t kInfersBesideMissing = 31, kChecksOutputIndex = 31;
 
 /// The host that this thread works for. A process may hold several ONNX Runtimes, and what one of them made none but
 /// its own API may touch.

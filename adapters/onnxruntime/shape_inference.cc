@@ -58,7 +58,7 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
                        OrtShapeInferContext* context) {
   for (int o = 0; o < signature.num_outputs(); ++o) {
     if (!custom_op.output_type_varies(o)) continue;
-    if (signature.output(o).optional && TheHost().version < kChecksOutputIndex) continue;
+    if (custom_op.may_lack_output(o) && TheHost().release < kChecksOutputIndex) continue;
     Dims<SymbolicDim> unknown;
     for (int d = 0; d < signature.output(o).rank; ++d) unknown.push_back({});
     POLYOP_RETURN_IF_ERROR(SetShape(context, static_cast<size_t>(o), kernel.outputs[o], unknown));
@@ -68,8 +68,9 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
 
 // In the place of a standard operator a type that may vary is that of the first input.
 DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const KnownInput> inputs) {
+  if (custom_op.standard() == 0) return kernel.outputs[output];
   const Signature& signature = *custom_op.op().signatures[kernel.signature].signature;
-  const bool varies = custom_op.standard() != 0 && signature.output(output).type_variable >= 0;
+  const bool varies = signature.output(output).type_variable >= 0;
   return varies ? inputs[0].dtype.value_or(kernel.outputs[output]) : kernel.outputs[output];
 }
 
@@ -80,7 +81,10 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().ShapeInferContext_GetInputCount(context, &count)));
   std::vector<Dims<SymbolicDim>> shapes(count);
   std::vector<KnownInput> inputs(count);
-  const Op& op = custom_op.op();
+  InferenceAttributes attributes(context);
+  Meaning meaning;
+  if (!ChooseMeaning(custom_op.meanings(), attributes, &meaning).ok()) return Status::Ok();
+  const Op& op = *meaning.op;
   for (size_t i = 0; i < count; ++i) {
     inputs[i].present = shapes[i].present = ReadInput(context, i, &inputs[i], &shapes[i]);
   }
@@ -92,9 +96,8 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
     kernel = op.FindKernel(custom_op.kernel().device, of_any_type);
   }
   if (kernel == nullptr) return Status::Ok();
-  InferenceAttributes attributes(context);
   Params params;
-  if (!op.MakeParams(custom_op.node(), attributes, &params).ok()) return Status::Ok();
+  if (!op.MakeParams(*meaning.node, attributes, &params).ok()) return Status::Ok();
   const OpSignature& resolved = op.signatures[kernel->signature];
   SymbolicDomain domain;
   ShapeEvaluator<SymbolicDomain> evaluator(resolved, op, params.get(), domain);
@@ -106,13 +109,13 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   }
   if (!evaluator.Bind(shapes).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
-    // Nothing tells which of the optional outputs the node has.
-    if (resolved.signature->output(o).optional && TheHost().version < kChecksOutputIndex) continue;
+    // Nothing tells which of the outputs that it may lack the node has.
+    if (custom_op.may_lack_output(o) && TheHost().release < kChecksOutputIndex) continue;
     Dims<SymbolicDim> output;
     if (!evaluator.Output(o, &output).ok()) continue;
     const DType type = OutputType(custom_op, *kernel, o, inputs);
     const Status status = SetShape(context, static_cast<size_t>(o), type, output);
-    if (!status.ok() && !resolved.signature->output(o).optional) return status;
+    if (!status.ok() && !custom_op.may_lack_output(o)) return status;
   }
   return Status::Ok();
 }

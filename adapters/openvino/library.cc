@@ -1,10 +1,13 @@
 // libpolyop_openvino.so: what ov::Core::add_extension asks for.
+#include <algorithm>
 #include <openvino/core/op_extension.hpp>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/op/convert.hpp>
+#include <span>
 
 #include "adapters/openvino/attributes.h"
 #include "adapters/openvino/node.h"
+#include "core/meaning.h"
 
 namespace polyop::openvino {
 namespace {
@@ -33,11 +36,17 @@ ov::Output<ov::Node> ForConsumers(const ov::Output<ov::Node>& output) {
   return std::make_shared<ov::op::v0::Convert>(narrow, ov::element::i64);
 }
 
-ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::frontend::NodeContext& context) {
+const Record& RecordOf(const polyop::Op& op) {
+  return **std::find_if(Records().begin(), Records().end(), [&](const auto& record) { return &record->op == &op; });
+}
+
+ov::OutputVector FromOnnx(std::span<const Meaning> meanings, const ov::frontend::NodeContext& context) {
   OnnxAttributes attributes(context);
+  Meaning meaning;
   Params params;
-  const Status status = record.op.MakeParams(name, attributes, &params);
-  NodeForm form{Concat(name.label(), " (node '", context.get_name(), "')"), {}};
+  Status status = ChooseMeaning(meanings, attributes, &meaning);
+  if (status.ok()) status = meaning.op->MakeParams(*meaning.node, attributes, &params);
+  NodeForm form{Concat(meanings[0].node->label(), " (node '", context.get_name(), "')"), {}};
   if (!status.ok()) OPENVINO_THROW(form.name, ": ", status.message());
   ov::OutputVector arguments;
   for (size_t i = 0; i < context.get_input_size(); ++i) {
@@ -47,7 +56,7 @@ ov::OutputVector FromOnnx(const Record& record, const NodeName& name, const ov::
     if (given) arguments.push_back(input);
   }
   while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
-  const auto node = std::make_shared<Node>(record, std::move(form), std::move(params), arguments);
+  const auto node = std::make_shared<Node>(RecordOf(*meaning.op), std::move(form), std::move(params), arguments);
   ov::OutputVector outputs = node->outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
   return outputs;
@@ -57,15 +66,12 @@ std::vector<ov::Extension::Ptr> Extensions() {
   const Status status = CheckRegistry();
   if (!status.ok()) OPENVINO_THROW("polyop: ", status.message());
   std::vector<ov::Extension::Ptr> made;
-  for (const auto& record : Records()) {
-    made.push_back(std::make_shared<Extension>(*record));
-    for (const NodeName& name : record->op.nodes) {
-      made.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
-          std::string(name.op_type()), std::string(name.domain()),
-          [&record = *record, &name](const ov::frontend::NodeContext& context) {
-            return FromOnnx(record, name, context);
-          }));
-    }
+  for (const auto& record : Records()) made.push_back(std::make_shared<Extension>(*record));
+  for (const std::vector<Meaning>& meanings : MeaningsByName(AllOps())) {
+    const NodeName& name = *meanings[0].node;
+    made.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+        std::string(name.op_type()), std::string(name.domain()),
+        [meanings](const ov::frontend::NodeContext& context) { return FromOnnx(meanings, context); }));
   }
   return made;
 }

@@ -1,5 +1,6 @@
 #include "adapters/tensorrt/fields.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace polyop::tensorrt {
@@ -76,6 +77,7 @@ void Fields::Add(const std::string& name, const AttrValue& value) {
 }
 
 void Fields::Add(const std::string& name, AttrType type) {
+  if (std::any_of(owned_.begin(), owned_.end(), [&](const Owned& known) { return known.name == name; })) return;
   Owned& owned = owned_.emplace_back(Owned{name, {}, {}});
   const bool real = type == AttrType::kFloat || type == AttrType::kFloats;
   const PluginFieldType field_type = type == AttrType::kString ? PluginFieldType::kCHAR

@@ -29,7 +29,7 @@ class Fields {
   Fields& operator=(const Fields&) = delete;
 
   void Add(const std::string& name, const AttrValue& value);
-  /// A name alone, of which the parser wants to know that it exists.
+  /// A name alone, of which the parser wants to know that it exists. One that is there already stays as it is.
   void Add(const std::string& name, AttrType type);
   const nvinfer1::PluginFieldCollection* collection();
 

@@ -422,41 +422,29 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
 }
 
 void Creator::Add(const Op& op, const NodeName& node) {
-  const auto is_known = [&](const Meaning& meaning) { return meaning.op == &op; };  // by the name of another domain
+  // By the name of another domain.
+  const auto is_known = [&](const Meaning& known) {
+    return known.op == &op && (known.node->when.attribute == nullptr) == (node.when.attribute == nullptr);
+  };
   if (std::any_of(meanings_.begin(), meanings_.end(), is_known)) return;
   meanings_.push_back({&op, &node});
+  fields_.Add(kSizeTensorsField, AttrType::kInt);
   for (const AttrInfo& info : op.attributes) {
     fields_.Add(node.NameOf(info.spec.name), info.type);
     for (const char* alias : info.spec.aliases) {
       if (alias != nullptr) fields_.Add(alias, info.type);
     }
   }
-  if (meanings_.size() == 1) fields_.Add(kSizeTensorsField, AttrType::kInt);
-}
-
-const Creator::Meaning& Creator::MeantBy(AttrSource& attributes) const {
-  const auto gives = [&](const char* name) {
-    AttrValue value;
-    return name != nullptr && attributes.Get(name, &value);
-  };
-  const auto is_meant = [&](const Meaning& meaning) {
-    return std::all_of(meaning.op->attributes.begin(), meaning.op->attributes.end(), [&](const AttrInfo& info) {
-      const auto& aliases = info.spec.aliases;
-      return !info.spec.required || gives(meaning.node->NameOf(info.spec.name)) ||
-             std::any_of(aliases.begin(), aliases.end(), gives);
-    });
-  };
-  const auto found = std::find_if(meanings_.begin(), meanings_.end(), is_meant);
-  return found == meanings_.end() ? meanings_.front() : *found;
 }
 
 nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFieldCollection* fields,
                                            nvinfer1::TensorRTPhase) noexcept {
   return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
     FieldAttributes source(fields);
-    const auto [op, node] = MeantBy(source);
+    Meaning meaning;
     Params params;
-    const Status status = op->MakeParams(*node, source, &params);
+    Status status = ChooseMeaning(meanings_, source, &meaning);
+    if (status.ok()) status = meaning.op->MakeParams(*meaning.node, source, &params);
     if (!status.ok()) {
       Report(name_, status);
       return nullptr;
@@ -464,7 +452,7 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
     AttrValue size_tensors;
     const bool wants_sizes =
         source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
-    return std::make_unique<Plugin>(*op, *node, std::move(params), wants_sizes).release();
+    return std::make_unique<Plugin>(*meaning.op, *meaning.node, std::move(params), wants_sizes).release();
   });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapters/tensorrt/fields.h"
+#include "core/meaning.h"
 #include "core/op.h"
 
 namespace polyop::tensorrt {
@@ -87,7 +88,7 @@ class Plugin final : public nvinfer1::IPluginV3,
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
   explicit Creator(const NodeName& node) : name_(node.op_type()) {}
-  /// Nodes of this type may mean this operator, too: one whose required attributes a node gives is meant, or the first.
+  /// Nodes of this type may mean this operator, too: in this domain, or in one that TensorRT does not tell.
   void Add(const Op& op, const NodeName& node);
 
   nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
@@ -98,12 +99,6 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
   const char* getPluginNamespace() const noexcept override { return ""; }
 
  private:
-  struct Meaning {
-    const Op* op;
-    const NodeName* node;
-  };
-  const Meaning& MeantBy(AttrSource& attributes) const;
-
   std::string name_;
   std::vector<Meaning> meanings_;
   Fields fields_;

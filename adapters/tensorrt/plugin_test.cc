@@ -97,18 +97,20 @@ nvinfer1::DynamicPluginTensorDesc DescOf(DType dtype, const Shape& shape) {
   return desc;
 }
 
-// Where operators share a type of nodes the attributes tell which is meant, but a random call need not give them: the
-// first operator is found by the type, the others by the name of their own.
+// Where operators share a type of nodes the attributes tell which is meant: by a condition of the name, or else by what
+// an operator requires. A random call need not give the latter, so of operators without a condition the first is found
+// by the type, the others by the name of their own.
 Creator* FindCreator(const NodeName& node) {
   const Op *first = nullptr, *mine = nullptr;
   for (const Op* op : AllOps()) {
     for (const NodeName& name : op->nodes) {
-      if (name.op_type() != node.op_type()) continue;
+      if (name.op_type() != node.op_type() || name.when.attribute != nullptr) continue;
       if (first == nullptr) first = op;
       if (std::string_view(name.name) == node.name) mine = op;
     }
   }
-  const std::string type = mine == first ? std::string(node.op_type()) : "polyop_" + std::string(mine->name);
+  const bool by_type = node.when.attribute != nullptr || mine == nullptr || mine == first;
+  const std::string type = by_type ? std::string(node.op_type()) : "polyop_" + std::string(mine->name);
   for (const auto& creator : Creators()) {
     if (creator->getPluginName() == type) return creator.get();
   }
@@ -409,6 +411,36 @@ std::unique_ptr<nvinfer1::IPluginV3> RoiAlignOf(const std::vector<nvinfer1::Plug
   const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.size()), fields.data()};
   return std::unique_ptr<nvinfer1::IPluginV3>(
       CreatorOf("mmcv::MMCVRoiAlign").createPlugin("layer", &collection, nvinfer1::TensorRTPhase::kBUILD));
+}
+
+int32_t OutputsOf(const char* node, const std::vector<nvinfer1::PluginField>& fields) {
+  const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.size()), fields.data()};
+  const std::unique_ptr<nvinfer1::IPluginV3> plugin(
+      CreatorOf(node).createPlugin("layer", &collection, nvinfer1::TensorRTPhase::kBUILD));
+  if (plugin == nullptr) return -1;
+  return static_cast<nvinfer1::v_1_0::IPluginV3OneBuild&>(
+             *plugin->getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD))
+      .getNbOutputs();
+}
+
+TEST(TensorRTPluginNames, AttributesTellWhichOperatorIsMeant) {
+  using Type = nvinfer1::PluginFieldType;
+  const int32_t five = 5;
+  const float half = 0.5f;
+  const nvinfer1::PluginField radius{"radius", &half, Type::kFLOAT32, 1}, nsample{"nsample", &five, Type::kINT32, 1},
+      max_radius{"max_radius", &half, Type::kFLOAT32, 1}, sample_num{"sample_num", &five, Type::kINT32, 1};
+  EXPECT_EQ(OutputsOf("polyop::BallQuery", {radius, nsample}), 2);
+  EXPECT_EQ(OutputsOf("polyop::BallQuery", {max_radius, sample_num}), 1);
+  const auto error = [&](const std::vector<nvinfer1::PluginField>& fields, const std::string& part) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(OutputsOf("polyop::BallQuery", fields), -1);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  error({radius, nsample, max_radius, sample_num},
+        "attribute 'nsample' says that the node means 'grid_ball_query', and 'max_radius' that it means 'ball_query'");
+  error({}, "attribute 'max_radius' is missing");
+  error({nsample}, "attribute 'radius' is missing");
 }
 
 // Everything wrong ends in a code and a line on stderr that says why.

@@ -35,7 +35,7 @@ def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> C
         )  # fmt: skip
         openvino = in_openvino(
             "ROIAlign", 9, [x, boxes[:, 1:].copy(), np.zeros(rois, np.int32)], threads, pooled_h=bins, pooled_w=bins,
-            sampling_ratio=2, spatial_scale=0.25, mode="avg", aligned_mode="half_pixel",
+            sampling_ratio=2, spatial_scale=0.25, mode="avg", aligned_mode="half_pixel_for_nn",
         )  # fmt: skip
         moved = megabytes(x) + rois * channels * bins * bins * 4
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in, "OpenVINO ROIAlign": openvino}, moved)

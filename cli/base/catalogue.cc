@@ -3,15 +3,23 @@
 #include <sstream>
 
 #include "cli/base/text.h"
-#include "core/status.h"
 
 namespace polyop::cli {
 namespace {
 
-std::vector<std::string> NodesOf(const OperatorInfo& op) {
-  std::vector<std::string> names;
-  for (const NodeInfo& node : op.nodes) names.push_back(node.label);
-  return names;
+// A name, and the condition under which nodes of the name mean the operator.
+std::string NodeText(const NodeInfo& node, bool markdown) {
+  return (markdown ? "`" + node.label + "`" : node.label) + (node.when ? " " + node.when->Text(markdown) : "");
+}
+
+// Of a name that operators share: which of its nodes are not this one's.
+std::string OthersText(const OperatorInfo& op, const NodeInfo& node, bool markdown) {
+  std::string text;
+  for (const Candidate& other : FindCandidates(node.domain, node.type)) {
+    if (other.op->package != op.package || other.op->name == op.name || !other.node->when) continue;
+    text += "; " + other.node->when->Text(markdown) + " it is " + other.op->name + "'s";
+  }
+  return text;
 }
 
 std::vector<std::vector<std::string>> AttributeRows(const OperatorInfo& op, bool markdown) {
@@ -45,10 +53,10 @@ std::string Wrapped(const std::string& text) {
 std::string CatalogueText(bool markdown) {
   std::vector<std::vector<std::string>> rows;
   for (const OperatorInfo& op : Operators()) {
-    std::vector<std::string> nodes = NodesOf(op);
+    std::vector<std::string> nodes;
+    for (const NodeInfo& node : op.nodes) nodes.push_back(NodeText(node, markdown));
     if (markdown) {
       if (!op.own()) continue;
-      for (std::string& node : nodes) node = Concat("`", node, "`");
       rows.push_back({op.name, Join(nodes, "<br>"), Join(op.types, ", "), op.summary});
       continue;
     }
@@ -90,7 +98,7 @@ std::string PageText(const OperatorInfo& op, bool markdown) {
                                              : Table(columns, rows));
   std::string nodes;
   for (const NodeInfo& node : op.nodes) {
-    nodes += (markdown ? "- `" + node.label + "`" : "  " + node.label) + node.note + "\n";
+    nodes += (markdown ? "- " : "  ") + NodeText(node, markdown) + node.note + OthersText(op, node, markdown) + "\n";
   }
   page += section("Node names", nodes);
   const std::string types = Join(op.types, ", ");

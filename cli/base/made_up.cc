@@ -60,7 +60,7 @@ std::optional<double> DecidingValue(const onnx::NodeProto& node, int input) {
     }
     return std::nullopt;
   }
-  const OperatorInfo* op = FindOperator(node.domain(), node.op_type());
+  const OperatorInfo* op = OperatorOf(node);
   if (op == nullptr) return std::nullopt;
   const std::vector<int>& deciding = op->deciding_inputs;
   const bool decides = std::find(deciding.begin(), deciding.end(), input) != deciding.end();

@@ -7,7 +7,6 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/base/operators.h"
 #include "cli/base/text.h"
 
 namespace polyop::cli {
@@ -48,6 +47,17 @@ void VisitNode(const onnx::NodeProto& node, const std::function<void(const onnx:
 
 void VisitGraph(const onnx::GraphProto& graph, const std::function<void(const onnx::NodeProto&)>& visit) {
   for (const onnx::NodeProto& node : graph.node()) VisitNode(node, visit);
+}
+
+// Whether the node means the operator of a shared name that has this condition.
+bool Fulfils(const onnx::NodeProto& node, const NodeInfo::Condition& when) {
+  for (const std::string& name : when.attribute) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.name() != name) continue;
+      return !when.least || (attribute.type() == onnx::AttributeProto::INT && attribute.i() >= *when.least);
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -124,6 +134,18 @@ bool IsStandardDomain(const std::string& domain) {
 
 bool IsStandard(const onnx::NodeProto& node) {
   return IsStandardDomain(node.domain()) && FindOperator(node.domain(), node.op_type()) == nullptr;
+}
+
+const OperatorInfo* OperatorOf(const onnx::NodeProto& node) {
+  const OperatorInfo* otherwise = nullptr;
+  for (const Candidate& candidate : FindCandidates(node.domain(), node.op_type())) {
+    if (!candidate.node->when) {
+      otherwise = candidate.op;
+    } else if (Fulfils(node, *candidate.node->when)) {
+      return candidate.op;
+    }
+  }
+  return otherwise;
 }
 
 std::string TypeOf(const onnx::NodeProto& node) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/base/image.h"
+#include "cli/base/operators.h"
 #include "onnx/onnx.pb.h"
 
 namespace polyop::cli {
@@ -30,6 +31,9 @@ std::string Metadata(const onnx::ModelProto& model, const std::string& key);
 bool IsStandardDomain(const std::string& domain);
 /// True for nodes of ONNX's own operators: of those domains, but for names in them that polyop or a package answers to.
 bool IsStandard(const onnx::NodeProto& node);
+/// The operator that the node means, of polyop or a package, or null. Operators may share a name: then the attributes
+/// tell.
+const OperatorInfo* OperatorOf(const onnx::NodeProto& node);
 /// "domain::Type", or the type alone in the default domain.
 std::string TypeOf(const onnx::NodeProto& node);
 /// True for domains that ONNX Runtime brings along (com.microsoft…).

@@ -4,6 +4,7 @@
 #include "cli/base/packages.h"
 #include "cli/base/text.h"
 #include "core/library.h"
+#include "core/status.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop::cli {
@@ -21,13 +22,29 @@ AttributeInfo ReadAttribute(const Json& json) {
           .required = json.at("required")};
 }
 
-NodeInfo ReadNode(const Json& json) {
+// A library of an older SDK says nothing of conditions.
+std::optional<NodeInfo::Condition> ReadCondition(const Json& node, const std::vector<AttributeInfo>& attributes) {
+  const Json when = node.value("when", Json());
+  if (when.is_null()) return std::nullopt;
+  NodeInfo::Condition condition;
+  const std::string name = when.at("attribute");
+  condition.attribute.push_back(node.at("renames").value(name, name));
+  for (const AttributeInfo& attribute : attributes) {
+    if (attribute.name != name) continue;
+    condition.attribute.insert(condition.attribute.end(), attribute.aliases.begin(), attribute.aliases.end());
+  }
+  if (!when.at("least").is_null()) condition.least = when.at("least").get<int64_t>();
+  return condition;
+}
+
+NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes) {
   NodeInfo node;
   const std::string name = json.at("name");
   const size_t colons = name.find("::");
   node.domain = name.substr(0, colons);
   node.type = name.substr(colons + 2);
   node.label = node.domain.empty() ? node.type : name;
+  node.when = ReadCondition(json, attributes);
   std::vector<std::string> parts;
   for (const auto& [attribute, value] : json.at("presets").items()) {
     parts.push_back(attribute + " = " + value.get<std::string>());
@@ -66,7 +83,7 @@ void AddOperators(const std::string& package, const std::string& catalogue, std:
     op.types = json.at("types");
     op.runtimes = RuntimesOf(json.at("devices"));
     for (const Json& attribute : json.at("attributes")) op.attributes.push_back(ReadAttribute(attribute));
-    for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node));
+    for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node, op.attributes));
     op.deciding_inputs = json.at("deciding_inputs").get<std::vector<int>>();
   }
 }
@@ -83,13 +100,25 @@ const std::vector<OperatorInfo>& Operators() {
   return kOperators;
 }
 
-const OperatorInfo* FindOperator(std::string_view domain, std::string_view type) {
+std::string NodeInfo::Condition::Text(bool markdown) const {
+  const char* const quote = markdown ? "`" : "";
+  return Concat("with ", quote, attribute[0], quote, least ? Concat(" of ", *least, " or more") : "");
+}
+
+std::vector<Candidate> FindCandidates(std::string_view domain, std::string_view type) {
+  std::vector<Candidate> found;
   for (const OperatorInfo& op : Operators()) {
+    if (!found.empty() && found[0].op->package != op.package) continue;
     for (const NodeInfo& node : op.nodes) {
-      if (node.domain == domain && node.type == type) return &op;
+      if (node.domain == domain && node.type == type) found.push_back({&op, &node});
     }
   }
-  return nullptr;
+  return found;
+}
+
+const OperatorInfo* FindOperator(std::string_view domain, std::string_view type) {
+  const std::vector<Candidate> candidates = FindCandidates(domain, type);
+  return candidates.empty() ? nullptr : candidates[0].op;
 }
 
 }  // namespace polyop::cli

@@ -1,6 +1,8 @@
 // The operators that the program knows, polyop's and those of packages, as their libraries describe them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,15 @@ struct NodeInfo {
   std::string domain, type;
   std::string label;  // "mmcv::MMCVRoiAlign", or the type alone in ONNX's default domain
   std::string note;   // what the name implies: preset and renamed attributes, an equal operator of ONNX's
+  /// Which nodes of a name that operators share mean the operator; nothing: those that mean none of the others.
+  struct Condition {
+    std::vector<std::string> attribute;  // the names under which nodes write it
+    std::optional<int64_t> least;
+
+    /// "with nsample", "with output_z of 2 or more".
+    std::string Text(bool markdown) const;
+  };
+  std::optional<Condition> when;
 };
 
 struct OperatorInfo {
@@ -37,7 +48,15 @@ struct OperatorInfo {
 
 /// polyop's by name, then the packages'.
 const std::vector<OperatorInfo>& Operators();
-/// Those that a node of this name runs, or null: polyop's first.
+/// An operator, and the name by which nodes mean it.
+struct Candidate {
+  const OperatorInfo* op;
+  const NodeInfo* node;
+};
+/// Those that answer to nodes of this name, of one package: polyop's, if it has any. Of several the node's attributes
+/// tell which is meant (OperatorOf in cli/base/model.h).
+std::vector<Candidate> FindCandidates(std::string_view domain, std::string_view type);
+/// The first of them, or null.
 const OperatorInfo* FindOperator(std::string_view domain, std::string_view type);
 
 }  // namespace polyop::cli

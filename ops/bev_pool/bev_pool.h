@@ -20,7 +20,7 @@ struct BevPool {
   static constexpr std::tuple kAttributes = {
       Attr("out_height", &BevPool::out_height, "rows of the bird's eye view").AtLeast(1).Also("output_height"),
       Attr("out_width", &BevPool::out_width, "columns of the bird's eye view").AtLeast(1).Also("output_width"),
-      Attr("output_z", &BevPool::output_z, "layers of the bird's eye view: 1; exporters disagree on the shape of more")
+      Attr("output_z", &BevPool::output_z, "layers of the bird's eye view: nodes of more are `bev_pool_volume`'s")
           .Between(1, 1),
   };
   static constexpr Doc kDoc = {
@@ -33,7 +33,7 @@ struct BevPool {
           "ranks writes nothing. A rank of an interval that lies outside of its tensor, and an interval that does not "
           "lie in the ranks, are errors.",
       .source = "Huang et al., BEVDet4D, 2022; `bev_pool_v2` of BEVDet and of mmdet3d",
-      .differences = "FlashOCC's nodes with output_z of more than 1 are refused. BEVDet's kernels sum fp16 in fp16.",
+      .differences = "BEVDet's kernels sum fp16 in fp16.",
   };
 };
 

@@ -14,7 +14,8 @@ struct GridBallQuery {
   static constexpr const char* kName = "grid_ball_query";
   static constexpr Signature kSignature =
       "xyz: T[B, N, 3], query: T[B, M, 3] -> count: i32[B, M], idx: i32[B, M, nsample]";
-  static constexpr NodeName kNodes[] = {"polyop::GridBallQuery", "::GridBallQuery", "::BallQuery"};
+  static constexpr NodeName kNodes[] = {"polyop::GridBallQuery", "::GridBallQuery", "::BallQuery",
+                                        NodeName("polyop::BallQuery").When("nsample")};
   static constexpr std::tuple kAttributes = {
       Attr("radius", &GridBallQuery::radius, "points this far and farther are outside").AtLeast(0).Required(),
       Attr("nsample", &GridBallQuery::nsample, "how many points to find for each query").AtLeast(1).Required(),

@@ -10,9 +10,29 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from polyop._catalogue import find_node, is_node, spellings
 from polyop._function_bodies import Variant
 from polyop._signatures import Argument, parse
 from polyop.formulas import NoBodyError
+
+
+def meant(node: onnx.NodeProto) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The operator that the node means, and its node name, or None."""
+    if not is_node(node.domain, node.op_type):
+        return None
+    given = [a for a in node.attribute if not a.ref_attr_name]
+    return find_node(node.domain, node.op_type, {a.name: helper.get_attribute_value(a) for a in given})
+
+
+def meant_by_all(nodes: Sequence[onnx.NodeProto]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the nodes of one name mean; raises NoBodyError if that is not the same: ONNX has one function for a name."""
+    found = [meant(node) for node in nodes]
+    if None in found:
+        raise NoBodyError("the attributes of one of its nodes mean no operator")
+    names = sorted({operator["name"] for operator, _ in found})
+    if len(names) > 1:
+        raise NoBodyError(f"its nodes mean different operators, {' and '.join(names)}, and a name has one function")
+    return found[0]
 
 
 def interface(
@@ -114,7 +134,7 @@ def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto
     found = {}
     for attribute in operator["attributes"]:
         name, choices = attribute["name"], attribute["choices"]
-        value = next((raw[n] for n in _spellings(attribute, names) if n in raw), attribute["default"])
+        value = next((raw[n] for n in spellings(attribute, names) if n in raw), attribute["default"])
         if name in names["presets"]:
             preset = names["presets"][name]
             value = int(preset) if attribute["type"] == "int" and not choices else preset
@@ -129,14 +149,10 @@ def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto
     return found
 
 
-def _spellings(attribute: dict[str, Any], names: dict[str, Any]) -> list[str]:
-    return [names["renames"].get(attribute["name"], attribute["name"]), *attribute["aliases"]]
-
-
 def _write_in_all(attribute: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]) -> str:
     """The attribute's name on the nodes. Those that lack it get its default: references to nothing have no value."""
-    spellings = _spellings(attribute, names)
-    used = {a.name for node in nodes for a in node.attribute if a.name in spellings}
+    possible = spellings(attribute, names)
+    used = {a.name for node in nodes for a in node.attribute if a.name in possible}
     if len(used) > 1:
         raise NoBodyError(
             f"its nodes write the attribute '{attribute['name']}' in several ways: {', '.join(sorted(used))}"

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from polyop._catalogue import find_node, operators
+from polyop._catalogue import is_node, operators
+from polyop._node_groups import meant
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 SIZE_TENSORS = "polyop_size_tensors"
@@ -37,7 +38,7 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
     model = onnx.ModelProto()
     model.CopyFrom(onnx_model)
     _fix_inputs(model, constants or {})
-    kept = [f for f in model.functions if find_node(f.domain, f.name) is None]
+    kept = [f for f in model.functions if not is_node(f.domain, f.name)]
     del model.functions[:]
     model.functions.extend(kept)
     ranks = {info.name: len(info.type.tensor_type.shape.dim) for info in [*model.graph.input, *model.graph.value_info]}
@@ -45,7 +46,7 @@ def preprocess_onnx(onnx_model: onnx.ModelProto, constants: Mapping[str, np.ndar
     own = {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}
     left_out = 0
     for index, node in enumerate(list(model.graph.node)):
-        found = find_node(node.domain, node.op_type)
+        found = meant(node)
         if found is None:
             continue
         operator, names = found

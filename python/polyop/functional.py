@@ -344,12 +344,14 @@ def bev_pool_v2(
     interval_lengths: Tensor,
     out_height: int,
     out_width: int,
+    output_z: int = 1,
 ) -> Tensor:
-    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C]."""
-    return _ops.bev_pool(
-        depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths, out_height=out_height,
-        out_width=out_width,
-    )  # fmt: skip
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C], or
+    of several layers, whose cells ranks_bev counts as (z * oh + y) * ow + x, -> [1, output_z, oh, ow, C]."""
+    tensors = (depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths)
+    if output_z == 1:
+        return _ops.bev_pool(*tensors, out_height=out_height, out_width=out_width)
+    return _ops.bev_pool_volume(*tensors, out_height=out_height, out_width=out_width, output_z=output_z)
 
 
 def bev_pool(

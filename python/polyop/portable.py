@@ -12,14 +12,15 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import helper
 
 import polyop.formulas as formulas  # not `from polyop import`, for which polyop would look at PyTorch's part first
-from polyop._catalogue import find_node
+from polyop._catalogue import is_node
 from polyop._function_bodies import Body, name_nodes
-from polyop._node_groups import interface, ranks, variants
+from polyop._node_groups import interface, meant_by_all, ranks, variants
 from polyop._whole_files import WholeFile, sweep, write_whole
 from polyop.formulas import Call, NoBodyError
 
@@ -54,7 +55,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in _nodes(model):
         name = f"{node.domain}::{node.op_type}"
-        if (wanted is None or name in wanted) and find_node(node.domain, node.op_type) is not None:
+        if (wanted is None or name in wanted) and is_node(node.domain, node.op_type):
             groups.setdefault(name, []).append(node)
     if not groups:
         return []
@@ -96,7 +97,7 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
     chosen = [
         (f.domain, f.name)
         for f in model.functions
-        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else find_node(f.domain, f.name) is not None)
+        if (f"{f.domain}::{f.name}" in wanted if wanted is not None else is_node(f.domain, f.name))
     ]
     made = inline_selected_functions(model, chosen) if chosen else onnx.ModelProto.FromString(model.SerializeToString())
     used = {node.domain for node in _nodes(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
@@ -142,12 +143,6 @@ def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 # ---- nodes that mirror a standard operator -------------------------------------------------------------------
 
 
-def _mirrored(node: onnx.NodeProto) -> str | None:
-    """The type of ONNX's own operator that such nodes are equal to, if there is one."""
-    found = find_node(node.domain, node.op_type)
-    return node.op_type if found is not None and found[1]["standards"] else None
-
-
 def _mirror_body(standard: str, nodes: Sequence[onnx.NodeProto], opset: int) -> tuple[list[str], list[str], list]:
     """Inputs and attributes are the standard operator's own, so they are handed on."""
     schema = onnx.defs.get_schema(standard, opset)
@@ -172,10 +167,11 @@ def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.F
     domain, op_type, opset = nodes[0].domain, nodes[0].op_type, opset_of(model)
     if not domain:
         raise NoBodyError("its nodes have no domain: ONNX takes functions of other domains than its own alone")
-    if standard := _mirrored(nodes[0]):
-        inputs, outputs, body = _mirror_body(standard, nodes, opset)
+    operator, names = meant_by_all(nodes)
+    if names["standards"]:
+        inputs, outputs, body = _mirror_body(op_type, nodes, opset)
     else:
-        inputs, outputs, body = _formula_body(model, nodes, opset)
+        inputs, outputs, body = _formula_body(model, nodes, opset, operator, names)
     attributes = sorted({a.name for node in nodes for a in node.attribute})
     return helper.make_function(
         domain, op_type, inputs, outputs, name_nodes(list(body)), [helper.make_opsetid("", opset)], attributes
@@ -183,9 +179,12 @@ def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.F
 
 
 def _formula_body(
-    model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    opset: int,
+    operator: dict[str, Any],
+    names: dict[str, Any],
 ) -> tuple[list[str], list[str], list[onnx.NodeProto]]:
-    operator, names = find_node(nodes[0].domain, nodes[0].op_type)
     try:
         module = formulas.find(operator["name"], operator["package"])
     except ImportError as error:

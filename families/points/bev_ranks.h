@@ -1,4 +1,4 @@
-// What the values of ranks must satisfy: the CPU's kernel and the reference refuse the same.
+// What the values of a pooling's ranks must satisfy: the CPU's kernel and the reference refuse the same.
 #pragma once
 
 #include "core/status.h"

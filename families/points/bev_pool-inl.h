@@ -1,0 +1,85 @@
+// Camera features, weighted by depth, summed into the cells of a bird's eye view of any number of layers. Compiled once
+// per instruction set; include it from a kernel file.
+
+// Outside of the guards: Highway sets its macros anew each time a target is compiled.
+#include "families/points/bev_sums-inl.h"
+#include "kernels/cpu/simd.h"
+
+#ifndef POLYOP_FAMILIES_POINTS_BEV_POOL_INL_H_
+#define POLYOP_FAMILIES_POINTS_BEV_POOL_INL_H_
+
+#include "families/points/bev_ranks.h"
+
+namespace polyop {
+
+/// What a kernel is for: an operator, its types and its output's rank.
+template <class OpType, class Element, class Index, int kOutputRank>
+struct BevPoolTypes {
+  using Op = OpType;
+  using T = Element;
+  using I = Index;
+  static constexpr int kRank = kOutputRank;
+};
+
+}  // namespace polyop
+#endif  // POLYOP_FAMILIES_POINTS_BEV_POOL_INL_H_
+
+#if defined(POLYOP_FAMILIES_POINTS_BEV_POOL_TARGET_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_POINTS_BEV_POOL_TARGET_H_
+#undef POLYOP_FAMILIES_POINTS_BEV_POOL_TARGET_H_
+#else
+#define POLYOP_FAMILIES_POINTS_BEV_POOL_TARGET_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Features of pixels, each weighed by a depth.
+template <class T, class I>
+struct WeighedPixels {
+  const T* depth;
+  const T* feat;
+  const I* ranks_depth;
+  const I* ranks_feat;
+  int64_t channels;
+
+  const T* Row(int64_t r) const { return feat + ranks_feat[r] * channels; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Weigh(D d, int64_t r, hn::Vec<D> features) const {
+    return hn::Mul(hn::Set(d, ToFloat(depth[ranks_depth[r]])), features);
+  }
+};
+
+// No kernel is asked for a view without channels.
+template <class Types>
+Status PoolBev(const typename Types::Op&, const Context& context, Tensor<const typename Types::T, 4> depth,
+               Tensor<const typename Types::T, 4> feat, Tensor<const typename Types::I, 1> ranks_depth,
+               Tensor<const typename Types::I, 1> ranks_feat, Tensor<const typename Types::I, 1> ranks_bev,
+               Tensor<const typename Types::I, 1> starts, Tensor<const typename Types::I, 1> lengths,
+               Tensor<typename Types::T, Types::kRank> bev) {
+  using T = typename Types::T;
+  using I = typename Types::I;
+  const int64_t channels = feat.dim(3), cells = bev.size() / channels;
+  const BevIntervals<I> intervals{starts.data(), lengths.data(), starts.dim(0), ranks_bev.dim(0)};
+  const Scratch<int32_t> owner = context.Allocate<int32_t>(cells);
+  if (!owner) return Internal("out of memory: ", cells, " cells");
+  const auto cell_of = [&](int64_t j, int64_t* cell) {
+    *cell = ranks_bev[intervals.starts[j]];
+    return CheckCell(intervals.starts[j], *cell, cells);
+  };
+  POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
+  const int64_t pixels = feat.dim(0) * feat.dim(1) * feat.dim(2);
+  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_depth", intervals, ranks_depth, depth.size()));
+  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_feat", intervals, ranks_feat, pixels));
+  const WeighedPixels<T, I> rows{depth.data(), feat.data(), ranks_depth.data(), ranks_feat.data(), channels};
+  SumIntervals(context, rows, intervals, owner.data(), cells, channels, bev.data());
+  return Status::Ok();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
