@@ -2,7 +2,7 @@
 
 python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--out TABLE.md]
 
-The first run writes and optimises twelve models, a quarter of an hour; with --keep the next ones find the files.
+The first run writes twelve models, which takes longer than all else; with --keep the next ones find the files.
 """
 
 from __future__ import annotations
