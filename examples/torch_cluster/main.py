@@ -37,7 +37,8 @@ def grid_in_torch(pos: Tensor, size: Tensor, start: Tensor | None, end: Tensor |
 
 def provide_torch_cluster() -> str:
     """Makes torch.ops.torch_cluster.grid exist; says whose it is."""
-    if importlib.util.find_spec("torch_cluster") is not None:
+    found = importlib.util.find_spec("torch_cluster")
+    if found is not None and found.origin is not None:  # not this folder, which is called the same
         importlib.import_module("torch_cluster")
         return "torch_cluster's own"
     torch.library.define("torch_cluster::grid", SCHEMA)
