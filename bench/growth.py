@@ -25,7 +25,7 @@ from chart import draw_growth
 from growing import CASES
 from growing.call import Call, Growing
 from harness import machine
-from memory import most_held
+from memory import scratch_of
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
@@ -76,14 +76,6 @@ def keep_memory() -> None:
     libc.mallopt(m_trim_threshold, -1)
 
 
-def scratch_of(run: Call) -> tuple[float, int]:
-    """MiB that a call holds at most beside its outputs, and the number of elements that go in and come out."""
-    outputs, held = most_held(run)
-    written = sum(t.nbytes for t in outputs)
-    elements = sum(t.numel() for t in [*run.inputs(), *outputs])
-    return max(0.0, held - written / 2**20), elements
-
-
 def seconds_of(run: Call) -> float:
     best, total, calls = float("inf"), 0.0, 0
     while calls < CALLS and (calls == 0 or total < SECONDS_A_SIZE):
@@ -99,7 +91,8 @@ def measure(case: Growing, seconds: float) -> Growth:
     n = case.least
     while n <= case.most:
         run = case.make(n)
-        scratch, elements = scratch_of(run)
+        outputs, scratch = scratch_of(run)
+        elements = sum(t.numel() for t in [*run.inputs(), *outputs])
         points.append(Point(n, elements, seconds_of(run) * 1e3, scratch))
         n = case.most if n < case.most < n * STEP else n * STEP
         # As the last step, at least in proportion.

@@ -18,7 +18,7 @@ import onnx
 import onnxruntime as ort
 import openvino as ov
 import torch
-from memory import Flush, most_held, page_faults
+from memory import Flush, page_faults, scratch_of
 from onnx import TensorProto, helper
 from openvino.utils.node_factory import NodeFactory
 
@@ -270,11 +270,6 @@ def to_numpy(outputs: Sequence[object]) -> list[np.ndarray]:
     return [o.numpy() if hasattr(o, "numpy") else np.asarray(o) for o in outputs]
 
 
-def mebibytes(outputs: Sequence[object]) -> float:
-    """What outputs of a run take, in MiB."""
-    return sum(o.nbytes if hasattr(o, "nbytes") else o.tensor_size_in_bytes() for o in outputs) / 2**20
-
-
 # ---- limits ----------------------------------------------------------------------------------------
 
 
@@ -369,14 +364,14 @@ def time_cold(runs: Mapping[str, Run], timings: Mapping[str, Timing]) -> None:
 def measure(case: Case, threads: int, bandwidth: float, gemm: float) -> Row:
     torch.set_num_threads(threads)
     contest = case.make(threads)
-    outputs, held = most_held(contest.ours)
+    outputs, scratch = scratch_of(contest.ours)
     if contest.rivals:
         check(contest, to_numpy(outputs), case.title)
     yardstick = dict([contest.yardstick]) if contest.yardstick else {}
     runs = {"polyop": contest.ours, **contest.rivals, **yardstick}
     timings = time_in_turns(runs)
     time_cold(runs, timings)
-    scratch, faults = max(0.0, held - mebibytes(outputs)), page_faults(contest.ours, FAULT_CALLS)
+    faults = page_faults(contest.ours, FAULT_CALLS)
     for name, milliseconds in case.published.items():
         timings[name] = Timing(*[milliseconds[threads - 1]] * 2)
     moved, computed = contest.bytes_moved / bandwidth * 1e3, contest.flops / gemm * 1e3

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
-
-Result = TypeVar("Result")
 
 FLUSHED_BYTES = 1 << 28  # several times the last cache of a large processor
 
@@ -20,13 +18,15 @@ def _kilobytes(field: str) -> int:
     return int(line.split()[1])
 
 
-def most_held(run: Callable[[], Result]) -> tuple[Result, float]:
-    """What the call returns, and the MiB that the process held at most beyond what it held before, its results among them."""
+def scratch_of(run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], float]:
+    """A call's outputs, and the MiB that the process held at most beyond what it held before, outputs aside."""
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # the highest resident size begins anew
     before = _kilobytes("VmRSS")
-    result = run()
-    return result, (_kilobytes("VmHWM") - before) / 1024
+    outputs = run()
+    held = _kilobytes("VmHWM") - before
+    written = sum(o.nbytes if hasattr(o, "nbytes") else o.tensor_size_in_bytes() for o in outputs)
+    return outputs, max(0.0, held / 1024 - written / 2**20)
 
 
 def page_faults(run: Callable[[], object], calls: int) -> float:
