@@ -104,10 +104,12 @@ Node::Known Node::ReadArguments() const {
 
 Status Node::Infer() {
   if (form_.present.empty()) form_.present.assign(get_input_size(), 1);
-  const Known known = ReadArguments();
+  Known known = ReadArguments();
   POLYOP_RETURN_IF_ERROR(CheckCount(*record_.op.signatures[0].signature, known.inputs.size()));
   const Kernel* kernel = FindKernel(record_.op, known.inputs);
   if (kernel == nullptr) return record_.op.FindKernel(Device::kCpu, known.tensors, &kernel);
+  Widening widening;
+  widening.Apply(record_.op, *kernel, known.tensors);
   if (known.is_static) POLYOP_RETURN_IF_ERROR(record_.op.check_inputs(params_.get(), known.tensors));
   return SetOutputs(known, *kernel);
 }

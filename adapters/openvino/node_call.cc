@@ -26,7 +26,7 @@ const ContextBackend& Backend() {
   return backend;
 }
 
-// The inputs as a kernel takes them; widened copies live as long as the reader.
+// The inputs as a kernel takes them.
 class Inputs {
  public:
   Status Read(const Op& op, const std::vector<int64_t>& present, const ov::TensorVector& tensors) {
@@ -56,26 +56,11 @@ class Inputs {
       inputs[i] = {views_[i].present, views_[i].dtype, views_[i].shape.rank()};
     }
     const Kernel* const kernel = FindKernel(op, std::move(inputs));
-    if (kernel == nullptr) return;  // the call will tell
-    const Signature& signature = *op.signatures[static_cast<size_t>(kernel->signature)].signature;
-    for (size_t i = 0; i < views_.size(); ++i) {
-      const size_t slot = std::min(i, static_cast<size_t>(signature.num_inputs()) - 1);
-      if (views_[i].present && !signature.input(static_cast<int>(slot)).any_dtype)
-        Widen(kernel->inputs[slot], &views_[i]);
-    }
-  }
-
-  void Widen(DType wanted, AnyTensor* view) {
-    if (wanted == DType::kBool && view->dtype == DType::kU8) view->dtype = DType::kBool;
-    if (wanted != DType::kI64 || view->dtype != DType::kI32) return;
-    const auto* const narrow = static_cast<const int32_t*>(view->data);
-    std::vector<int64_t>& wide = kept_.emplace_back(narrow, narrow + view->shape.NumElements().value_or(0));
-    view->dtype = DType::kI64;
-    view->data = wide.data();
+    if (kernel != nullptr) widening_.Apply(op, *kernel, views_);  // else the call will tell
   }
 
   std::vector<AnyTensor> views_;
-  std::vector<std::vector<int64_t>> kept_;
+  Widening widening_;
 };
 
 class Outputs : public OutputSource {
@@ -132,6 +117,23 @@ const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs) {
   }
   if (kernel == nullptr) kernel = op.FindKernel(Device::kCpu, inputs);
   return kernel != nullptr ? kernel : op.FindKernel(Device::kCpu, any);
+}
+
+void Widening::Apply(const Op& op, const Kernel& kernel, std::span<AnyTensor> inputs) {
+  const Signature& signature = *op.signatures[static_cast<size_t>(kernel.signature)].signature;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t slot = std::min(i, static_cast<size_t>(signature.num_inputs()) - 1);
+    if (inputs[i].present && !signature.input(static_cast<int>(slot)).any_dtype) Apply(kernel.inputs[slot], &inputs[i]);
+  }
+}
+
+void Widening::Apply(DType wanted, AnyTensor* input) {
+  if (wanted == DType::kBool && input->dtype == DType::kU8) input->dtype = DType::kBool;
+  if (wanted != DType::kI64 || input->dtype != DType::kI32) return;
+  input->dtype = DType::kI64;
+  if (input->data == nullptr) return;
+  const auto* const narrow = static_cast<const int32_t*>(input->data);
+  input->data = copies_.emplace_back(narrow, narrow + input->shape.NumElements().value_or(0)).data();
 }
 
 Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& present, const ov::TensorVector& inputs,
