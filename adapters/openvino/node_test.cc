@@ -45,7 +45,7 @@ constexpr int kThreadsOfTbb = 1;
 constexpr int kThreadsOfTbb = 2;
 #endif
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 // Else TBB loads a part of itself in a way that sanitizers refuse.
 const int kTbbIsTold = setenv("TBB_ENABLE_SANITIZERS", "1", 1);
 #endif
