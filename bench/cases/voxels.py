@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
 
+from cases import with_spconv
 from cases.made_scenes import sweep
 
 PILLARS = {"voxel_size": [0.16, 0.16, 4.0], "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0]}
@@ -43,7 +44,9 @@ def hard_voxelize() -> Case:
             return [voxels, coors, torch.empty_like(size).index_put_((number,), size).clamp(max=32).int()]
 
         written = megabytes(*[np.asarray(o.numpy()) for o in ours()])
-        return Contest(ours, {"torch unique + index_put": with_torch(formulation)}, megabytes(points) + written)
+        made = with_spconv.voxels(points, PILLARS["voxel_size"], PILLARS["point_cloud_range"], 40_000, 32)
+        rivals = {"torch unique + index_put": with_torch(formulation), "spconv": made}
+        return Contest(ours, rivals, megabytes(points) + written)
 
     return Case("hard_voxelize", "120,000 points, 432 x 496 pillars of 32", make)
 

@@ -21,7 +21,7 @@ namespace polyop {
 
 // A canvas is mostly zeros, and larger than the caches: to write zeros and then the pillars would fetch a line for each
 // value of theirs. So it is made in bands of cells, whose pillars are known, and each line is written once.
-inline constexpr int64_t kBandCells = 512, kBandChannels = 16;  // of floats, a tile of 32 KB and a line of a pillar
+inline constexpr int64_t kBandCells = 256, kBandChannels = 32;  // of floats, a tile of 34 KB and two lines of a pillar
 inline constexpr int64_t kBandPitch = kBandCells + 16;  // rows of a power of two would share the same few lines of L1
 
 struct PlacedPillar {
@@ -66,6 +66,16 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Of a whole group the compiler knows how many there are.
+template <class Body>
+HWY_INLINE void ForEachChannel(int64_t width, const Body& body) {
+  if (HWY_LIKELY(width == kBandChannels)) {
+    for (int64_t c = 0; c < kBandChannels; ++c) body(c);
+  } else {
+    for (int64_t c = 0; c < width; ++c) body(c);
+  }
+}
+
 // Writes the `cells` cells of a band from `first_cell` on of `width` planes. `features` and `plane` begin with the
 // first of these channels. `tile`, which is null if nothing is streamed, is 0 before and after.
 template <class Word>
@@ -80,12 +90,12 @@ void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int6
   const int64_t pitch = in_tile ? kBandPitch : plane_cells;
   for (const PlacedPillar& pillar : pillars) {
     const Word* const row = features + pillar.row * channels;
-    for (int64_t c = 0; c < width; ++c) to[c * pitch + pillar.cell - first_cell] = row[c];
+    ForEachChannel(width, [&](int64_t c) { to[c * pitch + pillar.cell - first_cell] = row[c]; });
   }
   if (!in_tile) return;
   for (int64_t c = 0; c < width; ++c) StreamRun(tile + c * kBandPitch, cells, band + c * plane_cells);
   for (const PlacedPillar& pillar : pillars) {
-    for (int64_t c = 0; c < width; ++c) tile[c * kBandPitch + pillar.cell - first_cell] = 0;
+    ForEachChannel(width, [&](int64_t c) { tile[c * kBandPitch + pillar.cell - first_cell] = 0; });
   }
 }
 
@@ -103,6 +113,11 @@ void WriteCanvas(const Context& context, const Word* features, const PillarBands
     for (int64_t i = begin; i < end; ++i) {
       const int64_t band = i % bands.bands, plane = i / bands.bands;
       const int64_t picture = plane / groups, channel = plane % groups * kBandChannels, first = band * kBandCells;
+      if (i + 1 < end && band + 1 < bands.bands) {
+        for (const PlacedPillar& next : bands.Of(picture, band + 1)) {
+          __builtin_prefetch(features + next.row * channels + channel);
+        }
+      }
       WriteBand(bands.Of(picture, band), features + channel, channels, std::min(kBandChannels, channels - channel),
                 first, std::min(kBandCells, cells - first), cells, canvas + (picture * channels + channel) * cells,
                 stream ? tile : nullptr);
