@@ -115,7 +115,7 @@ def normal(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def megabytes(*arrays: np.ndarray) -> float:
+def bytes_of(*arrays: np.ndarray) -> float:
     return float(sum(a.nbytes for a in arrays))
 
 

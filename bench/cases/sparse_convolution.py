@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, normal, session, with_torch
 
 from cases import with_spconv
 from cases.made_scenes import voxels
@@ -54,7 +54,7 @@ def sparse_pairs(operator: str, subm: bool) -> Case:
         rivals = {"torch sort + searchsorted": lambda: [submanifold_table(indices)]} if subm and implicit else {}
         if threads == 1:
             rivals["spconv"] = with_spconv.pairs_of(indices, sparse_attributes(subm))
-        moved = megabytes(indices) * 2 + 27 * 60_000 * (4 if implicit else 8)
+        moved = bytes_of(indices) * 2 + 27 * 60_000 * (4 if implicit else 8)
         return Contest(ours, rivals, moved, same=same_pairs)
 
     return Case(operator, f"street, 60,000 voxels, 3x3x3, {'submanifold' if subm else 'stride 2'}", make)
@@ -96,7 +96,7 @@ def sparse_products(operator: str) -> Case:
             rivals["spconv"] = with_spconv.products(features, filters, indices, sparse_attributes(True))
         product = with_torch(lambda: torch.mm(many, weights[0], out=once))
         return Contest(
-            ours, rivals, megabytes(features, filters, features), 2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
+            ours, rivals, bytes_of(features, filters, features), 2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
         )  # fmt: skip
 
     return Case(operator, "street, 60,000 voxels, 3x3x3, submanifold, 64 to 64 channels", make)
