@@ -2,8 +2,8 @@
 # Random calls of every operator, directly and as models in ONNX Runtime, under AddressSanitizer and UBSan: SECONDS_EACH
 # seconds (60) for each operator. Then libFuzzer for as long, where clang is to be had: it begins with what fuzz/corpus
 # keeps and what it found before, which lies in build/fuzz/corpus. OPERATORS='nms my_add' plays these alone.
-# fuzz.sh --keep   writes into fuzz/corpus what was found: as few calls of each operator as reach all the code that the
-#                  found ones and the kept ones do. fuzz/kept_calls_test.cc plays them in every build with tests.
+# fuzz.sh --keep   adds to fuzz/corpus as few of the found calls as reach all the code that the kept ones do not.
+#                  fuzz/kept_calls_test.cc plays them in every build with tests.
 FOR="${SECONDS_EACH:-60}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 read -r -a operators <<<"${OPERATORS:-$(cd ops && echo *)}"
@@ -15,23 +15,23 @@ fuzz() {
     -artifact_prefix="build/fuzz/$1-" "${@:2}"
 }
 
-# unpack OPERATOR   its kept calls as files, beside those that were found
+# unpack OPERATOR FOLDER   its kept calls as files
 unpack() {
   local digits number=0
-  mkdir -p "$corpus/$1"
+  mkdir -p "$2"
   [ -f "fuzz/corpus/$1.txt" ] || return 0
   while read -r digits; do
-    printf "$(sed 's/../\\x&/g' <<<"$digits")" >"$corpus/$1/kept-$((++number))"
+    printf "$(sed 's/../\\x&/g' <<<"$digits")" >"$2/kept-$((++number))"
   done <"fuzz/corpus/$1.txt"
 }
 
 keep() {
   local operator chosen call
-  mkdir -p fuzz/corpus
   for operator in "${operators[@]}"; do
-    unpack "$operator"
+    mkdir -p "$corpus/$operator"
     chosen="$(mktemp -d)"
-    fuzz "$operator" -set_cover_merge=1 -use_counters=0 "$chosen" "$corpus/$operator" 2>"build/fuzz/merge.log" || return 1
+    unpack "$operator" "$chosen"
+    fuzz "$operator" -set_cover_merge=1 -use_counters=0 "$chosen" "$corpus/$operator" 2>build/fuzz/merge.log || return 1
     for call in "$chosen"/*; do
       od -An -v -tx1 "$call" | tr -d ' \n'
       echo
@@ -43,7 +43,7 @@ keep() {
 play() {
   local operator
   for operator in "${operators[@]}"; do
-    unpack "$operator"
+    unpack "$operator" "$corpus/$operator"
     fuzz "$operator" -max_total_time="$FOR" -verbosity=0 "$corpus/$operator" || return 1
   done
 }

@@ -99,7 +99,8 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, int64
     for (int64_t item = begin; item < end; ++item) {
       const T* const picture = value.data() + item / queries * spatial * heads * depth;
       for (int64_t m = 0; m < heads; ++m) {
-        AttnTaps<T> found(picture + m * depth, heads * depth, taps.data() + task * samples * 4);
+        const T* const first = spatial > 0 ? picture + m * depth : nullptr;  // a value without pixels has no tap
+        AttnTaps<T> found(first, heads * depth, taps.data() + task * samples * 4);
         find(item * heads + m, rooms.data() + task * samples, found);
         found.Sum(depth, output + (item * heads + m) * depth);
       }

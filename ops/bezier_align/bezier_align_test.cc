@@ -50,10 +50,10 @@ TEST(BezierAlign, BinsFollowTheCurves) {
 // inside.
 TEST(BezierAlign, RowsBetweenVerticalEdgesLieAlike) {
   const HostTensor ones = HostTensor::Full(DType::kF32, {1, 1, 7, 2}, 1);
-  // From x 4 down to 0, and y 0 to 5: the four samples of each bin lie at x 2, 3, 4 and 5.
+  // From x 4 down to 0, and y 0 to 5: the samples of each bin lie at x 2, 3, 4 and 5.
   const HostTensor roi = HostTensor::Of(DType::kF32, {1, 17}, {0, 4, 0, 3, 0, 1, 0, 0, 0, 0, 5, 1, 5, 3, 5, 4, 5});
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(BezierAlign{5, 1, 1, 0, true}, {ones, roi}, &out).ok());
+  ASSERT_TRUE(testing::Run(BezierAlign{5, 1, 1, 4, true}, {ones, roi}, &out).ok());
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(out[0].at(i), 0.25) << i;
 }
 

@@ -103,6 +103,8 @@ TEST(DcnV3, EmptyInputs) {
   const DcnV3 op{{.group = 2, .group_channels = 4}};
   ExpectMatchesReference(op, Inputs(op, DType::kF32, {0, 5, 6}, rng));
   ExpectMatchesReference(op, Inputs(op, DType::kF32, {2, 0, 6}, rng));
+  const DcnV3 padding_alone{{.kernel_h = 1, .group = 2, .group_channels = 4}};  // two rows of output from none
+  ExpectMatchesReference(padding_alone, Inputs(padding_alone, DType::kF32, {2, 0, 6}, rng));
   const DcnV3 pointless{
       {.kernel_h = 1, .kernel_w = 1, .pad_h = 0, .pad_w = 0, .group = 1, .group_channels = 3, .remove_center = 1}};
   ExpectMatchesReference(pointless, Inputs(pointless, DType::kF32, {1, 2, 2}, rng));
