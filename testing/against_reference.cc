@@ -50,8 +50,8 @@ AgainstReference::AgainstReference(const RandomCall& call) : call_(call) {
   }
 }
 
-// The reference's outputs for the call with other real inputs: `change(dtype, value)`. Inputs whose values decide
-// shapes stay as they are.
+// The reference's outputs for the call with other real inputs: `change(dtype, value, whether it begins a row of a
+// matrix)`. Inputs whose values decide shapes stay as they are.
 template <class Change>
 std::optional<std::vector<HostTensor>> AgainstReference::OutputsWith(const Change& change) const {
   const Op& op = *call_.op;
@@ -67,7 +67,9 @@ std::optional<std::vector<HostTensor>> AgainstReference::OutputsWith(const Chang
     const DType dtype = inputs[i].dtype();
     if (!inputs[i].present() || !IsReal(dtype) || fixed) continue;
     inputs[i] = inputs[i].Cast(DType::kF64);
-    for (int64_t e = 0; e < inputs[i].size(); ++e) inputs[i].set(e, change(dtype, inputs[i].at(e)));
+    const Shape& shape = inputs[i].shape();
+    for (int64_t e = 0; e < inputs[i].size(); ++e)
+      inputs[i].set(e, change(dtype, inputs[i].at(e), shape.rank() == 2 && e % shape[1] == 0));
   }
   if (!RunReference(op, call_.params.get(), inputs, &outputs, call_.optional_outputs ? 99 : 0, kMaxOutputElements).ok())
     return std::nullopt;
@@ -80,14 +82,17 @@ void AgainstReference::MakeVariations() {
   std::uniform_real_distribution<double> move(-1, 1);
   for (int v = 0; v < kVariations; ++v) {
     const auto moved = [&](DType dtype, double x) { return x * (1 + move(rng) * MoveOf(dtype)); };
-    auto outputs = OutputsWith(moved);
-    // Whole numbers may be indices, which are refused elsewhere.
-    if (!outputs)
-      outputs = OutputsWith([&](DType dtype, double x) { return x == std::trunc(x) ? x : moved(dtype, x); });
+    const auto whole = [](double x) { return x == std::trunc(x); };
+    auto outputs = OutputsWith([&](DType dtype, double x, bool) { return moved(dtype, x); });
+    // Whole numbers may be indices, which are refused elsewhere: the first of a row may be, or any.
+    if (!outputs) {
+      outputs = OutputsWith([&](DType dtype, double x, bool first) { return first && whole(x) ? x : moved(dtype, x); });
+    }
+    if (!outputs) outputs = OutputsWith([&](DType dtype, double x, bool) { return whole(x) ? x : moved(dtype, x); });
     if (outputs) variations_.push_back(std::move(*outputs));
   }
   for (const double number : {0.0, 1.0, -2.0}) {
-    auto outputs = OutputsWith([&](DType, double x) { return std::isfinite(x) ? x : number; });
+    auto outputs = OutputsWith([&](DType, double x, bool) { return std::isfinite(x) ? x : number; });
     if (outputs) replacements_.push_back(std::move(*outputs));
   }
 }

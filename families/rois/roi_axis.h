@@ -58,8 +58,7 @@ struct RoiAxis {
     axis.bin = length / static_cast<double>(bins);
     const double adaptive = std::ceil(axis.bin);
     if (!std::isfinite(axis.start) || !std::isfinite(length)) return axis;
-    axis.samples = ratio > 0 ? ratio : adaptive < 9e15 ? static_cast<int64_t>(adaptive) : 0;
-    axis.samples = std::max<int64_t>(axis.samples, 0);
+    axis.samples = ratio > 0 ? ratio : adaptive > 0 && adaptive < 9e15 ? static_cast<int64_t>(adaptive) : 0;
     return axis;
   }
 
@@ -76,7 +75,7 @@ struct RoiAxis {
   POLYOP_HD void Inside(int64_t bin_index, double low, double high, int64_t* begin, int64_t* end) const {
     *begin = 0;
     *end = samples;
-    if (!(bin > 0)) return;
+    if (!(bin > 0) || samples == 0) return;  // nothing of what is not finite has samples
     const double step = bin / static_cast<double>(samples), first = start + bin * static_cast<double>(bin_index);
     const auto clamp = [&](double at) {
       return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples)));

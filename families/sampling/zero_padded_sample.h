@@ -33,9 +33,9 @@ struct ZeroPaddedSample {
   /// Pixels outside are -1, and their weights have no meaning. The plane has fewer than 2^31 pixels.
   POLYOP_HD static ZeroPaddedSample At(float y, float x, int64_t height, int64_t width, float factor) {
     ZeroPaddedSample sample;
-    ForEachZeroPaddedTap(y, x, height, width, factor, [&](int k, int64_t pixel, float weight) {
-      sample.pixel[k] = static_cast<int32_t>(pixel);
-      sample.weight[k] = weight;
+    ForEachZeroPaddedTap(y, x, height, width, factor, [&](int k, int64_t at, float part) {
+      sample.pixel[k] = static_cast<int32_t>(at);
+      sample.weight[k] = part;
     });
     return sample;
   }

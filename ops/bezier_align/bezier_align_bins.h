@@ -22,13 +22,16 @@ struct BezierBins {
     double size[2];
     bool finite = true;
     for (int axis = 0; axis < 2; ++axis) {
+      // Between points that are not shifted, which keeps what is tiny: it decides whether a bin has a sample.
+      const auto between = [&](int from, int to) {
+        return std::fabs(ToFloat(row[1 + 2 * to + axis]) * scale - ToFloat(row[1 + 2 * from + axis]) * scale);
+      };
+      size[axis] = std::max(between(0, 3), between(4, 7));
       for (int p = 0; p < 4; ++p) {
         made.upper[p][axis] = ToFloat(row[1 + 2 * p + axis]) * scale - shift;
         made.lower[p][axis] = ToFloat(row[15 - 2 * p + axis]) * scale - shift;
         finite = finite && std::fabs(made.upper[p][axis]) < INFINITY && std::fabs(made.lower[p][axis]) < INFINITY;
       }
-      size[axis] = std::max(std::fabs(made.upper[3][axis] - made.upper[0][axis]),
-                            std::fabs(made.lower[3][axis] - made.lower[0][axis]));
     }
     if (!finite) return made;  // axes without samples
     const double least = op.aligned ? 0.0 : 1.0;
@@ -45,7 +48,7 @@ struct BezierBins {
     const double weights[4] = {rest * rest * rest, 3 * u * rest * rest, 3 * u * u * rest, u * u * u};
     double at[2] = {-0.5 * x.bin, -0.5 * y.bin};
     for (int axis = 0; axis < 2; ++axis) {
-      for (int p = 0; p < 4; ++p) at[axis] += weights[p] * ((1 - v) * upper[p][axis] + v * lower[p][axis]);
+      for (int p = 0; p < 4; ++p) at[axis] += weights[p] * (upper[p][axis] + v * (lower[p][axis] - upper[p][axis]));
     }
     return {at[1], at[0]};
   }

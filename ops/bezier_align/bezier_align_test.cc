@@ -46,6 +46,28 @@ TEST(BezierAlign, BinsFollowTheCurves) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(out[0].at(i), expected[i], 1e-4) << i;
 }
 
+// Where both curves have one x every row of bins has it too, to the last bit: samples on the picture's border stay
+// inside.
+TEST(BezierAlign, RowsBetweenVerticalEdgesLieAlike) {
+  const HostTensor ones = HostTensor::Full(DType::kF32, {1, 1, 7, 2}, 1);
+  // From x 4 down to 0, and y 0 to 5: the four samples of each bin lie at x 2, 3, 4 and 5.
+  const HostTensor roi = HostTensor::Of(DType::kF32, {1, 17}, {0, 4, 0, 3, 0, 1, 0, 0, 0, 0, 5, 1, 5, 3, 5, 4, 5});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(BezierAlign{5, 1, 1, 0, true}, {ones, roi}, &out).ok());
+  for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(out[0].at(i), 0.25) << i;
+}
+
+// A curve's tiny extent is not lost beside the shift by half a pixel: its bins have a sample.
+TEST(BezierAlign, TinyExtentsHaveSamples) {
+  const HostTensor ones = HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1);
+  HostTensor roi = HostTensor::Full(DType::kF32, {1, 17}, 0);
+  roi.set(7, 1e-30);
+  roi.set(8, 1e-30);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(BezierAlign{1, 1, 1, 0, true}, {ones, roi}, &out).ok());
+  EXPECT_EQ(out[0].at(0), 1);
+}
+
 TEST(BezierAlign, PointsNanInfiniteAndHugeCurves) {
   std::mt19937 rng(3);
   HostTensor rois = RandomCurves(DType::kF32, 6, 1, rng);

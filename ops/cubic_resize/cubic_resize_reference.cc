@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "ops/cubic_resize/cubic_resize.h"
 
@@ -33,11 +34,13 @@ struct Tap {
   double weight;
 };
 
+using Taps = std::array<Tap, 4>;
+
 // The pixels that make the resized one.
-std::array<Tap, 4> TapsOf(const CubicResize& op, int64_t resized, int64_t length_resized, int64_t length) {
+Taps TapsOf(const CubicResize& op, int64_t resized, int64_t length_resized, int64_t length) {
   const double at = Coordinate(op.coordinate_transformation_mode, static_cast<double>(resized),
                                static_cast<double>(length_resized), static_cast<double>(length));
-  std::array<Tap, 4> taps;
+  Taps taps;
   double sum = 0;
   const auto first = static_cast<int64_t>(std::floor(at)) - 1;
   for (int64_t k = 0; k < 4; ++k) {
@@ -50,15 +53,23 @@ std::array<Tap, 4> TapsOf(const CubicResize& op, int64_t resized, int64_t length
   return taps;
 }
 
+std::vector<Taps> AllTaps(const CubicResize& op, int64_t length_resized, int64_t length) {
+  std::vector<Taps> taps;
+  for (int64_t resized = 0; resized < length_resized; ++resized)
+    taps.push_back(TapsOf(op, resized, length_resized, length));
+  return taps;
+}
+
 Status CubicResizeReference(const CubicResize& op, const Context&, Tensor<const double, 4> input,
                             Tensor<const int64_t, 1>, Tensor<double, 4> output) {
   const int64_t height = input.dim(2), width = input.dim(3), rows = output.dim(2), columns = output.dim(3);
+  const std::vector<Taps> downs = AllTaps(op, rows, height), acrosses = AllTaps(op, columns, width);
   for (int64_t plane = 0; plane < input.dim(0) * input.dim(1); ++plane) {
     for (int64_t oy = 0; oy < rows; ++oy) {
       for (int64_t ox = 0; ox < columns; ++ox) {
         double sum = 0;
-        for (const Tap& down : TapsOf(op, oy, rows, height)) {
-          for (const Tap& across : TapsOf(op, ox, columns, width)) {
+        for (const Tap& down : downs[static_cast<size_t>(oy)]) {
+          for (const Tap& across : acrosses[static_cast<size_t>(ox)]) {
             sum += input[(plane * height + down.pixel) * width + across.pixel] * down.weight * across.weight;
           }
         }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/host_device.h"
 #include "core/operator.h"
 
 namespace polyop {
@@ -46,6 +47,9 @@ struct DeformRoiPool {
       .source = "Dai et al., Deformable Convolutional Networks, 2017; `mmcv.ops.deform_roi_pool`",
       .differences = "MMCV has it on GPUs alone.",
   };
+
+  /// Along an axis of a bin; 0: one for each pixel.
+  POLYOP_HD int64_t Samples() const { return sampling_ratio > 0 ? static_cast<int64_t>(sampling_ratio) : 0; }
 
   Status Check() const {
     if (sampling_ratio == std::floor(sampling_ratio)) return Status::Ok();

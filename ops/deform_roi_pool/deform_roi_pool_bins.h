@@ -15,7 +15,7 @@ struct MovedBins {
 
   /// `roi` is a row, `offsets` those of all rois or null. The roi's number is r.
   POLYOP_HD static MovedBins Make(const DeformRoiPool& op, const T* roi, const T* offsets, int64_t r) {
-    const int64_t bins = op.pooled_height * op.pooled_width, ratio = static_cast<int64_t>(op.sampling_ratio);
+    const int64_t bins = op.pooled_height * op.pooled_width, ratio = op.Samples();
     MovedBins made{RoiAxis::Make(ToFloat(roi[2]), ToFloat(roi[4]), op.spatial_scale, true, op.pooled_height, ratio),
                    RoiAxis::Make(ToFloat(roi[1]), ToFloat(roi[3]), op.spatial_scale, true, op.pooled_width, ratio),
                    0,

@@ -30,7 +30,7 @@ Status DeformRoiPoolReference(const DeformRoiPool& op, const Context&, Tensor<co
         bin.y += op.gamma * box.height * (*offset)[(2 * r + 1) * bins + b];
       }
       bin.finite = box.finite && std::isfinite(bin.x) && std::isfinite(bin.y);
-      reference::PoolBox(bin, {1, 1, static_cast<int64_t>(op.sampling_ratio), true},
+      reference::PoolBox(bin, {1, 1, op.Samples(), true},
                          input.data() + static_cast<int64_t>(roi[0]) * channels * height * width, channels, height,
                          width, pooled.data());
       for (int64_t c = 0; c < channels; ++c) output[(r * channels + c) * bins + b] = pooled[static_cast<size_t>(c)];

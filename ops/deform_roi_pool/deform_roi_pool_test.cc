@@ -54,13 +54,16 @@ TEST(DeformRoiPool, OffsetsMoveBins) {
 TEST(DeformRoiPool, NanInfiniteAndHugeBoxes) {
   std::mt19937 rng(3);
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 8, 8}, rng);
-  const HostTensor rois = HostTensor::Of(DType::kF32, {4, 5}, {0, NAN, 0, 4, 4, 0, 0,    0,    INFINITY, 4,  //
-                                                               0, 0,   0, 4, 4, 0, -1e6, -1e6, 1e6,      1e6});
-  HostTensor offset = HostTensor::Uniform(DType::kF32, {4, 2, 1, 3}, rng);
+  const HostTensor rois = HostTensor::Of(DType::kF32, {5, 5}, {0, NAN,  0,    4,        4,    //
+                                                               0, 0,    0,    INFINITY, 4,    //
+                                                               0, 0,    0,    4,        4,    //
+                                                               0, -1e6, -1e6, 1e6,      1e6,  //
+                                                               0, 1e38, 1e38, -1e38,    -1e38});
+  HostTensor offset = HostTensor::Uniform(DType::kF32, {5, 2, 1, 3}, rng);
   offset.set(2 * 6, NAN);
   offset.set(2 * 6 + 4, INFINITY);
   offset.set(2 * 6 + 5, 1e30);
-  for (float ratio : {0.0f, 2.0f}) {
+  for (float ratio : {0.0f, 2.0f, -3e38f}) {
     ExpectMatchesReference(DeformRoiPool{1, 3, 1, ratio, 0.1f}, {input, rois, offset});
   }
 }
