@@ -129,6 +129,23 @@ def test_turned_boxes(ops: ModuleType) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("points", [1, 5])
+def test_rotated_feature_align(ops: ModuleType, points: int) -> None:
+    """A box's first number is taken for y."""
+    boxes = torch.rand(2, 6, 7, 5) * torch.tensor([14.0, 14, 6, 6, 3]) - 2
+
+    def want(input: Tensor) -> Tensor:
+        y, x, w, h = (boxes[..., k].double() * 0.5 for k in range(4))
+        c, s = boxes[..., 4].double().cos() / 2, boxes[..., 4].double().sin() / 2
+        out = input.clone()
+        for i, j in [(0, 0), (1, 1), (1, -1), (-1, -1), (-1, 1)][:points]:
+            at_y, at_x = y + i * s * w + j * c * h, x + i * c * w - j * s * h
+            out = out + torch.stack([sampled(f, v, u) for f, v, u in zip(input, at_y, at_x, strict=True)])
+        return out
+
+    agree(lambda input: ops.rotated_feature_align(input, boxes, 0.5, points), want, [torch.randn(2, 3, 6, 7)])
+
+
 def test_rotation_invariant_pooling(ops: ModuleType) -> None:
     """Of 4 orientations, a box turned by 1.25 quarters mixes channels shifted by one and by two... of the same samples."""
     rois = torch.tensor([[0.0, 6, 5, 8, 6, 1.25 * math.pi / 2], [1, 5, 6, 7, 4, -0.5]])
