@@ -183,11 +183,14 @@ def test_deform_roi_pool(ratio: int) -> None:
     )
 
 
-def test_prroi_pool_of_features_and_boxes() -> None:
+@pytest.mark.parametrize(("on_pixels", "scale"), [(False, 0.7), (True, 1.0)])
+def test_prroi_pool_of_features_and_boxes(on_pixels: bool, scale: float) -> None:
     boxes = rois(5)
+    if on_pixels:
+        boxes = torch.cat([boxes[:, :3].floor(), boxes[:, :3].floor()[:, 1:] + torch.tensor([3.0, 2])], 1)
     corners = boxes[:, 1:].clone().requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda x, c: polyop.prroi_pool(x, torch.cat([boxes[:, :1], c], 1), (2, 3), 0.7), (rand(2, 2, 6, 5), corners)
+        lambda x, c: polyop.prroi_pool(x, torch.cat([boxes[:, :1], c], 1), (2, 3), scale), (rand(2, 2, 6, 5), corners)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
@@ -486,23 +487,25 @@ def test_border_align(ops: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", ["collect", "distribute"])
-def test_psa_mask(ops: ModuleType, kind: str) -> None:
+@pytest.mark.parametrize("sizes", [(3, 5), (4, 4), (2, 3), (1, 2)])
+def test_psa_mask(ops: ModuleType, kind: str, sizes: tuple[int, int]) -> None:
+    rows, columns = sizes
+
     def want(input: Tensor) -> Tensor:
         out = torch.zeros(2, 12, 3, 4).double()
         for y in range(3):
             for x in range(4):
-                for i in range(3):
-                    for j in range(5):
-                        to_y, to_x = y + i - 1, x + j - 2
-                        if 0 <= to_y < 3 and 0 <= to_x < 4:
-                            value = input[:, i * 5 + j, y, x]
-                            if kind == "collect":
-                                out[:, to_y * 4 + to_x, y, x] = value
-                            else:
-                                out[:, y * 4 + x, to_y, to_x] = value
+                for i, j in product(range(rows), range(columns)):
+                    to_y, to_x = y + i - (rows - 1) // 2, x + j - (columns - 1) // 2
+                    if 0 <= to_y < 3 and 0 <= to_x < 4:
+                        value = input[:, i * columns + j, y, x]
+                        if kind == "collect":
+                            out[:, to_y * 4 + to_x, y, x] = value
+                        else:
+                            out[:, y * 4 + x, to_y, to_x] = value
         return out
 
-    agree(ops.PSAMask(kind, (3, 5)), want, [torch.randn(2, 15, 3, 4)])
+    agree(ops.PSAMask(kind, sizes), want, [torch.randn(2, rows * columns, 3, 4)])
 
 
 def test_pooling_of_moved_bins_and_of_integrals(ops: ModuleType) -> None:
