@@ -115,7 +115,7 @@ def normal(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def megabytes(*arrays: np.ndarray) -> float:
+def bytes_of(*arrays: np.ndarray) -> float:
     return float(sum(a.nbytes for a in arrays))
 
 
@@ -163,14 +163,14 @@ class OnnxRun:
         self._made.run_with_iobinding(self._binding)
         return self._binding.get_outputs()
 
-    def in_half(self, dtype: np.dtype) -> OnnxRun:
-        """The same model with its float inputs rounded to `dtype`."""
+    def in_half(self, dtype: np.dtype, kept: Sequence[str] = ()) -> OnnxRun:
+        """The same model with its float inputs rounded to `dtype`, but those `kept`."""
+        floats = {name for name, array in self._feeds.items() if array.dtype == np.float32 and name not in kept}
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
-        for tensor in (info.type.tensor_type for info in model.graph.input):
-            if tensor.elem_type == TensorProto.FLOAT:
-                tensor.elem_type = ELEMENT[dtype]
-        floats = {name for name, array in self._feeds.items() if array.dtype == np.float32}
+        for info in model.graph.input:
+            if info.name in floats:
+                info.type.tensor_type.elem_type = ELEMENT[dtype]
         feeds = {name: array.astype(dtype) if name in floats else array for name, array in self._feeds.items()}
         return OnnxRun(model, feeds, self._options)
 

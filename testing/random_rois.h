@@ -15,4 +15,18 @@ inline HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, std::
   return rois;
 }
 
+/// Turned rois (batch index, centre x, y, width, height, angle) [count, 6] of pictures in turn, whose sides are -1 to
+/// `extent` long and whose angles go beyond a full turn. Right angles, which put samples exactly on edges, where
+/// rounding decides, are not among them.
+inline HostTensor RandomTurnedRois(DType dtype, int64_t count, int64_t pictures, double extent, std::mt19937& rng) {
+  std::uniform_real_distribution<double> centre(-0.4 * extent, 1.4 * extent), size(-1, extent), angle(-9, 9);
+  HostTensor rois(dtype, {count, 6});
+  for (int64_t r = 0; r < count; ++r) {
+    const double values[6] = {
+        static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
+    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
+  }
+  return rois;
+}
+
 }  // namespace polyop::testing

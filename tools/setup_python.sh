@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# setup_python.sh [demo]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
-# `demo`: only what building and the demonstration need.
+# setup_python.sh [demo|bench]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
+# `demo`: only what building and the demonstration need; `bench`: what the benchmarks need beside all that is there.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PYTHON="${PYTHON:-python3}"
@@ -43,6 +43,10 @@ has_venv || step "Making .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --cle
 
 if [ "${1:-}" = demo ]; then
   install demo
+  exit 0
+fi
+if [ "${1:-}" = bench ]; then
+  install bench -c requirements/torch.txt
   exit 0
 fi
 install torch

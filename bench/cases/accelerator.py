@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, Run, in_openvino, megabytes, normal, session
+from harness import Case, Contest, Run, bytes_of, in_openvino, normal, session
 
 from cases.sampling import nearly_all_equal
 from cases.suppression import first_output
@@ -18,7 +18,7 @@ def accelerated(
         )
         rivals = {f"ONNX Runtime {node}": built_in, **openvinos_own(node, feeds, attributes, threads)}
         same = nearly_all_equal if attributes.get("mode") == "nearest" else None
-        return Contest(ours, rivals, megabytes(*feeds.values()), tolerance=tolerance, same=same)
+        return Contest(ours, rivals, bytes_of(*feeds.values()), tolerance=tolerance, same=same)
 
     return Case("accelerator", f"{node}, {title}", make)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 
 
 def attend_by_grids(
@@ -41,7 +41,7 @@ def flash_deform_attn() -> Case:
             summed = attend_by_grids(tv, shapes, tr[..., :32].reshape(1, 900, 8, 4, 4, 2), weights)
             return summed.transpose(1, 2).reshape(1, 900, 256)
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(value, rows) + 900 * 1024,
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(value, rows) + 900 * 1024,
                        tolerance=1e-3)  # fmt: skip
 
     return Case("flash_deform_attn", "4 levels, 8 heads x 32, 900 queries", make)
@@ -71,7 +71,7 @@ def ms_deform_attn(queries: int | None) -> Case:
         return Contest(
             ours,
             {"torch formulation": with_torch(formulation)},
-            megabytes(value, locations, weights) + q * 1024,
+            bytes_of(value, locations, weights) + q * 1024,
             tolerance=1e-3,
         )
 
@@ -98,7 +98,7 @@ def ms_deform_attn_of_offsets() -> Case:
             weights = tw.softmax(-1).view(1, q, 8, 4, 8)
             return attend_by_grids(tv, shapes, at, weights).transpose(1, 2)
 
-        moved = megabytes(value, references, offsets, logits) + q * 1024
+        moved = bytes_of(value, references, offsets, logits) + q * 1024
         return Contest(ours, {"torch formulation": with_torch(formulation)}, moved, tolerance=1e-3)
 
     return Case("ms_deform_attn_of_offsets", "4 levels, 8 heads x 32, 10,000 queries x 8 points", make)
@@ -114,7 +114,7 @@ def attention() -> Case:
             weights = torch.softmax(torch.bmm(tq, tk.transpose(1, 2)) / 32**0.5, -1)
             return torch.bmm(weights, tv), weights
 
-        moved = megabytes(q, k, v) + q.nbytes + 8 * 900 * 900 * 4
+        moved = bytes_of(q, k, v) + q.nbytes + 8 * 900 * 900 * 4
         return Contest(ours, {"torch bmm, softmax, bmm": with_torch(formulation)}, moved, 4 * 8 * 900 * 900 * 32)
 
     return Case("scaled_dot_product_attention", "8 x 900 queries, 900 keys, 32", make)
@@ -131,7 +131,7 @@ def qkv_attention() -> Case:
             "torch scaled_dot_product_attention": theirs,
             "OpenVINO ScaledDotProductAttention": lambda: [openvino()[0][0]],
         }
-        return Contest(ours, rivals, megabytes(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32)
+        return Contest(ours, rivals, bytes_of(q, k, v) + q.nbytes, 4 * 8 * 900 * 900 * 32)
 
     return Case("qkv_attention", "8 x 900 queries, 900 keys, 32", make)
 
@@ -145,7 +145,7 @@ def inverse() -> Case:
             "torch linalg.inv": with_torch(lambda: torch.linalg.inv(tx)),
             "OpenVINO Inverse": in_openvino("Inverse", 14, [x], threads, adjoint=False),
         }
-        return Contest(ours, rivals, 2 * megabytes(x), tolerance=1e-2)
+        return Contest(ours, rivals, 2 * bytes_of(x), tolerance=1e-2)
 
     return Case("inverse", "10,000 matrices of 4x4", make)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, normal, session, with_torch
 
 from cases.made_scenes import scenes
 
@@ -34,7 +34,7 @@ def bev_pool() -> Case:
         def formulation() -> torch.Tensor:
             return torch.zeros(128 * 128, 80).index_add_(0, bi, td[di, None] * tf[fi]).view(1, 128, 128, 80)
 
-        moved = megabytes(depth, feat, of_depth, pixel) + 128 * 128 * 80 * 4
+        moved = bytes_of(depth, feat, of_depth, pixel) + 128 * 128 * 80 * 4
         return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
 
     return Case("bev_pool", "6 cameras of 59 depths, 16x44, 80 channels, 128x128", make)
@@ -54,7 +54,7 @@ def quick_cumsum() -> Case:
         def formulation() -> torch.Tensor:
             return torch.zeros(360 * 360, 80).index_add_(0, tc, tx).view(1, 1, 360, 360, 80)
 
-        moved = megabytes(x) + 360 * 360 * 80 * 4
+        moved = bytes_of(x) + 360 * 360 * 80 * 4
         return Contest(ours, {"torch index_add": with_torch(formulation)}, moved, tolerance=1e-3)
 
     return Case("quick_cumsum", "300,000 points, 80 channels, 360x360", make)
@@ -74,7 +74,7 @@ def pillar_scatter() -> Case:
             canvas[:, tc] = tf.T
             return canvas.view(1, 64, 496, 432)
 
-        moved = megabytes(features) + 64 * 496 * 432 * 4
+        moved = bytes_of(features) + 64 * 496 * 432 * 4
         return Contest(ours, {"torch index_put": with_torch(formulation)}, moved)
 
     return Case("pillar_scatter", "12,000 pillars, 64 channels, 496x432", make)

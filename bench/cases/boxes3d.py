@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, normal, session, with_torch
 
 from polyop import formulas
 
@@ -55,7 +55,7 @@ def decode_bbox3d(scores_above: float) -> Case:
             return torch.cat([made, made.new_zeros(len(cell) - len(made), 9)])[None]
 
         # Of box and dir only what is kept is read.
-        moved = megabytes(cls) + scores_above * megabytes(box, direction) + height * width * anchors * 9 * 4
+        moved = bytes_of(cls) + scores_above * bytes_of(box, direction) + height * width * anchors * 9 * 4
         return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
                        same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-2) < 1e-3)  # fmt: skip
 
@@ -133,7 +133,7 @@ def boxes_iou3d() -> Case:
         ours = session("polyop::BoxesIoU3D", {"a": a, "b": b}, threads, attributes={"mode": 1})
         ta, tb = (torch.from_numpy(np.ascontiguousarray(t[:, [0, 1, 3, 4, 6]])) for t in (a, b))
         theirs = with_torch(lambda: torch.stack([areas_shared(box, tb) for box in ta]))
-        return Contest(ours, {"torch formulation": theirs}, megabytes(a, b) + 1000 * 500 * 4, tolerance=1e-3)
+        return Contest(ours, {"torch formulation": theirs}, bytes_of(a, b) + 1000 * 500 * 4, tolerance=1e-3)
 
     return Case("boxes_iou3d", "1,000 x 500 boxes seen from above", make)
 
@@ -151,7 +151,7 @@ def box_iou_rotated() -> Case:
             shared = torch.stack([areas_shared(box, ta) for box in tb], 1)
             return shared / (area_a[:, None] + area_b - shared)
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(a, b) + 2000 * 100 * 4,
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) + 2000 * 100 * 4,
                        tolerance=1e-3)  # fmt: skip
 
     return Case("box_iou_rotated", "2,000 x 100 boxes", make)
@@ -169,7 +169,7 @@ def points_in_polygons() -> Case:
         formula = formulas.find("points_in_polygons").formula
         tensors = torch.from_numpy(points), torch.from_numpy(polygons)
         return Contest(ours, {"torch formulation": with_torch(lambda: formula(*tensors))},
-                       megabytes(points, polygons) + 20000 * 64 * 4)  # fmt: skip
+                       bytes_of(points, polygons) + 20000 * 64 * 4)  # fmt: skip
 
     return Case("points_in_polygons", "20,000 points, 64 quadrilaterals", make)
 
@@ -179,9 +179,7 @@ def min_area_polygons() -> Case:
         sets = normal(40, 20000, 18)
         ours = session("polyop::MinAreaPolygons", {"pointsets": sets}, threads)
         formula, tensor = formulas.find("min_area_polygons").formula, torch.from_numpy(sets)
-        return Contest(
-            ours, {"torch formulation": with_torch(lambda: formula(tensor))}, megabytes(sets) + 20000 * 8 * 4
-        )
+        return Contest(ours, {"torch formulation": with_torch(lambda: formula(tensor))}, bytes_of(sets) + 20000 * 8 * 4)
 
     return Case("min_area_polygons", "20,000 sets of 9 points", make)
 
@@ -221,7 +219,7 @@ def roipoint_pool3d() -> Case:
             rows = both[first.gather(1, rank).clamp(max=16383)]
             return torch.where((number > 0)[:, None, None], rows, 0)[None]
 
-        moved = megabytes(points, features) + 128 * 512 * 131 * 4
+        moved = bytes_of(points, features) + 128 * 512 * 131 * 4
         return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
                        same=lambda a, b: np.mean(a[0] != b[0]) < 1e-3)  # fmt: skip
 
@@ -245,7 +243,7 @@ def roiaware_pool3d() -> Case:
             pooled = torch.zeros(128 * 14**3, 16).index_add_(0, row, tf[point])
             return (pooled / number.clamp(min=1)[:, None]).view(128, 14, 14, 14, 16)
 
-        moved = megabytes(points, features) + 128 * 14**3 * 16 * 4
+        moved = bytes_of(points, features) + 128 * 14**3 * 16 * 4
         return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
                        same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-3) < 1e-3)  # fmt: skip
 

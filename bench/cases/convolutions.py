@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 
 from cases.regions import in_torch
 
@@ -78,7 +78,7 @@ def dcn(version: int) -> Case:
             weighted = sampled * tm[0].permute(2, 0, 1, 3).reshape(groups, 1, size * size, 9)
             return weighted.sum(-1).view(groups * depth, size, size).permute(1, 2, 0)[None].contiguous()
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, 2 * megabytes(x) + megabytes(offset, mask),
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, 2 * bytes_of(x) + bytes_of(offset, mask),
                        tolerance=1e-3)  # fmt: skip
 
     return Case(f"dcn_v{version}", f"{size}x{size}, {groups} groups x {depth}, 3x3", make)
@@ -112,7 +112,7 @@ def correlation() -> Case:
             rows = [(first * around[:, :, y : y + 48, x : x + 64]).sum(1) for y in steps for x in steps]
             return torch.stack(rows, 1).view(1, 21, 21, 48, 64)
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(a, b) + 441 * 48 * 64 * 4,
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) + 441 * 48 * 64 * 4,
                        2.0 * 441 * 256 * 48 * 64, tolerance=2e-3)  # fmt: skip
 
     return Case("correlation", "256x48x64, 441 displacements", make)

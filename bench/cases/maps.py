@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 
 from cases.regions import in_torch
 
@@ -17,7 +17,7 @@ def cumulative(name: str, dim: int) -> Case:
         tx, function = torch.from_numpy(x), getattr(torch, name)
         out = (torch.empty_like(tx), torch.empty(tx.shape, dtype=torch.int64))
         theirs = with_torch(lambda: function(tx, dim, out=out))
-        return Contest(ours, {f"torch {name} (out=)": theirs}, megabytes(x) * 4)
+        return Contest(ours, {f"torch {name} (out=)": theirs}, bytes_of(x) * 4)
 
     return Case(name, f"64x512x512, dim {dim}", make)
 
@@ -31,7 +31,7 @@ def corner_pool(mode: int) -> Case:
             theirs = with_torch(lambda: tx.cummax(dim).values)
         else:
             theirs = with_torch(lambda: tx.flip(dim).cummax(dim).values.flip(dim))
-        return Contest(ours, {"torch cummax": theirs}, megabytes(x) * 2)
+        return Contest(ours, {"torch cummax": theirs}, bytes_of(x) * 2)
 
     return Case("corner_pool", f"128x256x256, {('top', 'bottom', 'left', 'right')[mode]}", make)
 
@@ -42,7 +42,7 @@ def instance_norm() -> Case:
         feeds = {"x": x, "scale": scale, "B": bias}
         ours = session("mmcv::MMCVInstanceNormalization", feeds, threads, attributes={"epsilon": 1e-5})
         built_in = session("InstanceNormalization", feeds, threads, attributes={"epsilon": 1e-5})
-        return Contest(ours, {"ONNX Runtime InstanceNormalization": built_in}, megabytes(x) * 2, tolerance=1e-3)
+        return Contest(ours, {"ONNX Runtime InstanceNormalization": built_in}, bytes_of(x) * 2, tolerance=1e-3)
 
     return Case("instance_norm", "64x512x512", make)
 
@@ -59,7 +59,7 @@ def scatter_nd() -> Case:
                 "ScatterNDUpdate", 4, [x, indices.astype(np.int32), updates], threads
             ),
         }
-        moved = megabytes(x) * 2 + megabytes(updates) * 2
+        moved = bytes_of(x) * 2 + bytes_of(updates) * 2
         return Contest(session("mmcv::ScatterND", feeds, threads), rivals, moved)
 
     return Case("scatter_nd", "4096x1024, 1024 rows", make)
@@ -110,7 +110,7 @@ def rotated_feature_align() -> Case:
                                 rng.uniform(-3, 3, (1, 100, 152, 1))], -1).astype(np.float32)  # fmt: skip
         ours = session("mmcv::MMCVRotatedFeatureAlign", {"x": x, "boxes": boxes}, threads,
                        attributes={"spatial_scale": 1.0, "points": 5})  # fmt: skip
-        return Contest(ours, {}, megabytes(x) * 2 + megabytes(boxes))
+        return Contest(ours, {}, bytes_of(x) * 2 + bytes_of(boxes))
 
     return Case("rotated_feature_align", "256x100x152, 5 points", make)
 
@@ -132,7 +132,7 @@ def carafe() -> Case:
             return torch.einsum("ckhw,khiwj->chiwj", windows, tm.view(25, 50, 2, 76, 2)).reshape(1, 256, 100, 152)
 
         rivals = {"torch formulation": with_torch(formulation), "torch einsum": with_torch(at_once)}
-        return Contest(ours, rivals, 5 * megabytes(x) + megabytes(masks))
+        return Contest(ours, rivals, 5 * bytes_of(x) + bytes_of(masks))
 
     return Case("carafe", "x2 of 256x50x76, k 5", make)
 

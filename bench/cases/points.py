@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 from scipy.spatial import cKDTree
 
 from cases.made_scenes import room, sweep
@@ -20,7 +20,7 @@ def voxel_grid() -> Case:
         t = [torch.from_numpy(v) for v in (pos, size, start)]
         strides = torch.tensor([1, 101, 101 * 101])
         theirs = with_torch(lambda: (((t[0] - t[2]) / t[1]).long() * strides).sum(1))
-        return Contest(ours, {"torch formulation": theirs}, megabytes(pos) + 8e6)
+        return Contest(ours, {"torch formulation": theirs}, bytes_of(pos) + 8e6)
 
     return Case("voxel_grid", "1,000,000 points", make)
 
@@ -43,7 +43,7 @@ def knn() -> Case:
                 index[mine] = found + s * 25_000
             return [index, dist]
 
-        return Contest(ours, {"SciPy cKDTree (build + query)": trees}, megabytes(xyz, new) + 25_000 * 16 * 8,
+        return Contest(ours, {"SciPy cKDTree (build + query)": trees}, bytes_of(xyz, new) + 25_000 * 16 * 8,
                        same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6) and (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
 
     return Case("knn_query", "100k points, 25k queries, 16 neighbours, 4 segments", make)
@@ -64,7 +64,7 @@ def furthest_point_sampling(place: str, points: int, chosen: int) -> Case:
                 index[0, k] = last
             return index
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(xyz),
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(xyz),
                        same=lambda a, b: (a[0] == b[0]).mean() > 0.9)  # fmt: skip
 
     return Case("furthest_point_sampling", f"{place}, {points:,} points, {chosen:,} chosen", make)
@@ -84,7 +84,7 @@ def ball_query(radius: float) -> Case:
             first = index[..., :1]
             return torch.where(index == 16384, torch.where(first == 16384, 0, first), index).int()
 
-        return Contest(ours, {"torch cdist + topk": with_torch(formulation)}, megabytes(xyz, centres) + 4096 * 32 * 4,
+        return Contest(ours, {"torch cdist + topk": with_torch(formulation)}, bytes_of(xyz, centres) + 4096 * 32 * 4,
                        same=lambda a, b: (a[0] == b[0]).mean() > 0.999)  # fmt: skip
 
     return Case("ball_query", f"room, 16,384 points, 4,096 centres, {radius} m, 32 samples", make)
@@ -101,7 +101,7 @@ def three_nn() -> Case:
             return [cKDTree(source[0]).query(target[0], 3, workers=threads)[0].astype(np.float32)[None]]
 
         return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
-                       megabytes(target, source) + 16384 * 24,
+                       bytes_of(target, source) + 16384 * 24,
                        same=lambda a, b: np.allclose(a[0], b[0], atol=2e-3))  # fmt: skip
 
     return Case("three_nn", "room, 16,384 points, 4,096 sources", make)
@@ -115,7 +115,7 @@ def three_interpolate() -> Case:
         tf, tw = torch.from_numpy(features), torch.from_numpy(weight)
         ti = torch.from_numpy(index.astype(np.int64)).flatten(1)[:, None].expand(-1, 128, -1)
         theirs = with_torch(lambda: (tf.gather(2, ti).view(1, 128, 16384, 3) * tw[:, None]).sum(-1))
-        return Contest(ours, {"torch gather + sum": theirs}, megabytes(features, weight, index) + 128 * 16384 * 4)
+        return Contest(ours, {"torch gather + sum": theirs}, bytes_of(features, weight, index) + 128 * 16384 * 4)
 
     return Case("three_interpolate", "128 channels, 4,096 to 16,384 points", make)
 
@@ -134,7 +134,7 @@ def group_points() -> Case:
             "ONNX Runtime GatherElements": built_in,
             "OpenVINO Gather": in_openvino("Gather", 8, [features, index], threads, constants=[2], batch_dims=1),
         }
-        return Contest(ours, rivals, megabytes(features, index) + 64 * 4096 * 32 * 4,
+        return Contest(ours, rivals, bytes_of(features, index) + 64 * 4096 * 32 * 4,
                        same=lambda a, b: np.array_equal(a[0].ravel(), b[0].ravel()))  # fmt: skip
 
     return Case("group_points", "64 channels, 16,384 points, 4,096 groups of 32", make)
@@ -166,7 +166,7 @@ def knn_of_batches() -> Case:
             return [cKDTree(xyz[0]).query(centres[0], 16, workers=threads)[1].T.astype(np.int32)[None]]
 
         return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
-                       megabytes(xyz, centres) + 4096 * 16 * 4, same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
+                       bytes_of(xyz, centres) + 4096 * 16 * 4, same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
 
     return Case("knn", "room, 16,384 points, 4,096 centres, 16 neighbours", make)
 

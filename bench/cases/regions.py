@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, Run, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, Run, bytes_of, in_openvino, normal, session, with_torch
 
 from polyop import formulas
 
@@ -37,7 +37,7 @@ def roi_align(channels: int, height: int, width: int, rois: int, bins: int) -> C
             "ROIAlign", 9, [x, boxes[:, 1:].copy(), np.zeros(rois, np.int32)], threads, pooled_h=bins, pooled_w=bins,
             sampling_ratio=2, spatial_scale=0.25, mode="avg", aligned_mode="half_pixel_for_nn",
         )  # fmt: skip
-        moved = megabytes(x) + rois * channels * bins * bins * 4
+        moved = bytes_of(x) + rois * channels * bins * bins * 4
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in, "OpenVINO ROIAlign": openvino}, moved)
 
     return Case("roi_align", f"{channels}x{height}x{width}, {rois} rois, {bins}x{bins}", make)
@@ -56,7 +56,7 @@ def tensorrt_roi_align() -> Case:
             attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
         )  # fmt: skip
         # OpenVINO's ROIAlign takes another maximum.
-        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, megabytes(x) + 1000 * 256 * 49 * 4)
+        return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, bytes_of(x) + 1000 * 256 * 49 * 4)
 
     return Case("tensorrt_roi_align", "256x200x304, 1000 rois, 7x7, maximum", make)
 
@@ -79,7 +79,7 @@ def roi_align_rotated() -> Case:
         feeds = [x, rotated[:, 1:].copy(), np.zeros(1000, np.int32)]
         openvino = in_openvino("ROIAlignRotated", 15, feeds, threads, pooled_h=7, pooled_w=7, sampling_ratio=2,
                                spatial_scale=0.25, clockwise_mode=False)  # fmt: skip
-        return Contest(ours, {"OpenVINO ROIAlignRotated": openvino}, megabytes(x) + 1000 * 256 * 49 * 4)
+        return Contest(ours, {"OpenVINO ROIAlignRotated": openvino}, bytes_of(x) + 1000 * 256 * 49 * 4)
 
     return Case("roi_align_rotated", "256x200x304, 1000 rois, 7x7", make, {"MMCV (elsewhere)": (524, 519)})
 
@@ -120,7 +120,7 @@ def multi_level_roi_align() -> Case:
             "ONNX Runtime RoiAlign per level": standard,
             "OpenVINO ExperimentalDetectronROIFeatureExtractor": openvino,
         }
-        return Contest(ours, rivals, megabytes(*levels) + 1000 * 256 * 49 * 4)
+        return Contest(ours, rivals, bytes_of(*levels) + 1000 * 256 * 49 * 4)
 
     return Case("multi_level_roi_align", "FPN 256 channels, 4 levels, 1000 rois", make)
 
@@ -156,7 +156,7 @@ def deform_roi_pool() -> Case:
             pooled = (sampled.view(256, 1000, 7, 2, 7, 2) * inside).mean((3, 5))
             return pooled.transpose(0, 1).contiguous()
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(x) + 1000 * 256 * 49 * 4,
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(x) + 1000 * 256 * 49 * 4,
                        tolerance=1e-3)  # fmt: skip
 
     return Case("deform_roi_pool", "256x200x304, 1000 rois, 7x7", make)
@@ -168,7 +168,7 @@ def prroi_pool() -> Case:
         attributes = {"pooled_height": 7, "pooled_width": 7, "spatial_scale": 0.0625}
         ours = session("mmcv::PrRoIPool", {"x": x, "rois": rois}, threads, attributes=attributes)
         return Contest(ours, {"torch formulation": in_torch("prroi_pool", x, rois, **attributes)},
-                       megabytes(x) + 500 * 256 * 49 * 4)  # fmt: skip
+                       bytes_of(x) + 500 * 256 * 49 * 4)  # fmt: skip
 
     return Case("prroi_pool", "256x50x76, 500 rois, 7x7", make)
 
@@ -182,7 +182,7 @@ def roi_pool() -> Case:
         openvino = in_openvino("ROIPooling", 2, list(feeds.values()), threads, output_roi=[7, 7], spatial_scale=0.0625,
                                method="max")  # fmt: skip
         rivals = {"ONNX Runtime MaxRoiPool": built_in, "OpenVINO ROIPooling": openvino}
-        return Contest(ours, rivals, megabytes(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
+        return Contest(ours, rivals, bytes_of(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
                        same=lambda a, b: np.array_equal(a[0], b[0]))  # fmt: skip
 
     return Case("roi_pool", "256x50x76, 500 rois, 7x7", make)
@@ -203,7 +203,7 @@ def riroi_align_rotated() -> Case:
         }
         ours = session("polyop::RiRoIAlignRotated", {"x": x, "rois": turned}, threads, attributes=attributes)
         rival = in_torch("riroi_align_rotated", x, turned, **attributes, clockwise=0)
-        return Contest(ours, {"torch formulation": rival}, megabytes(x) + 500 * 256 * 49 * 4, tolerance=1e-3)
+        return Contest(ours, {"torch formulation": rival}, bytes_of(x) + 500 * 256 * 49 * 4, tolerance=1e-3)
 
     return Case("riroi_align_rotated", "256x50x76, 500 rois, 7x7, 8 orientations", make)
 
@@ -222,7 +222,7 @@ def bezier_align() -> Case:
         attributes = {"output_height": 8, "output_width": 32, "spatial_scale": 0.25, "sampling_ratio": 1, "aligned": 1}
         ours = session("polyop::BezierAlign", {"x": x, "rois": curves}, threads, attributes=attributes)
         return Contest(ours, {"torch formulation": in_torch("bezier_align", x, curves, **attributes)},
-                       megabytes(x) + 100 * 256 * 256 * 4, tolerance=1e-3)  # fmt: skip
+                       bytes_of(x) + 100 * 256 * 256 * 4, tolerance=1e-3)  # fmt: skip
 
     return Case("bezier_align", "256x160x160, 100 curves, 8x32", make)
 
@@ -245,7 +245,7 @@ def border_align() -> Case:
             sampled = F.grid_sample(tx.view(4, 256, 50, 76), grid, align_corners=False)
             return sampled.amax(-1).permute(1, 2, 0)[None].contiguous()
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(x) * 2, tolerance=1e-3)
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(x) * 2, tolerance=1e-3)
 
     return Case("border_align", "4x256x50x76, 3800 boxes, pool_size 10", make)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import Case, Contest, Run, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, Run, bytes_of, in_openvino, normal, session, with_torch
 
 MODES = ("bilinear", "nearest", "bicubic")
 
@@ -30,7 +30,7 @@ def grid_sampler(mode: int, smooth: bool) -> Case:
         return Contest(
             ours,
             {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs, "OpenVINO GridSample": openvino},
-            2 * megabytes(x),
+            2 * bytes_of(x),
             same=same,
             tolerance=1e-3,
         )
@@ -59,7 +59,7 @@ def grid_sampler_3d() -> Case:
         tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
         theirs = with_torch(lambda: F.grid_sample(tx, tg, "bilinear", "zeros", align_corners=False))
         return Contest(
-            ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * megabytes(x), tolerance=1e-3
+            ours, {"ONNX Runtime GridSample": built_in, "torch grid_sample": theirs}, 2 * bytes_of(x), tolerance=1e-3
         )
 
     return Case("grid_sampler", "trilinear, 16x32x64x64, random grid", make)
@@ -84,7 +84,7 @@ def resize(channels: int, height: int, width: int) -> Case:
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
         rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}
         rivals |= interpolate(x, "scales", [3, 3], threads, "half_pixel")
-        return Contest(ours, rivals, 10 * megabytes(x), tolerance=1e-3)
+        return Contest(ours, rivals, 10 * bytes_of(x), tolerance=1e-3)
 
     return Case("dynamic_resize", f"bicubic x3 of {channels}x{height}x{width}", make)
 
@@ -98,7 +98,7 @@ def bicubic_interpolate() -> Case:
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=2, mode="bicubic", align_corners=True))
         rivals = {"torch interpolate": theirs, **interpolate(x, "scales", [2, 2], threads, "align_corners")}
-        return Contest(ours, rivals, 5 * megabytes(x), tolerance=1e-3)
+        return Contest(ours, rivals, 5 * bytes_of(x), tolerance=1e-3)
 
     return Case("bicubic_interpolate", "x2 of 3x360x640, align_corners", make)
 
@@ -115,7 +115,7 @@ def cubic_resize() -> Case:
         theirs = with_torch(lambda: F.interpolate(tx, size=(720, 1280), mode="bicubic", align_corners=True))
         rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}
         rivals |= interpolate(x, "sizes", [720, 1280], threads, "align_corners")
-        return Contest(ours, rivals, 5 * megabytes(x), tolerance=1e-3)
+        return Contest(ours, rivals, 5 * bytes_of(x), tolerance=1e-3)
 
     return Case("cubic_resize", "3x360x640 to 720x1280, align_corners", make)
 
@@ -135,7 +135,7 @@ def rotate() -> Case:
             return F.grid_sample(tx, grid, "bilinear", "zeros", align_corners=False)[0]
 
         return Contest(
-            ours, {"torch affine_grid, grid_sample": with_torch(formulation)}, 2 * megabytes(x), tolerance=1e-3
+            ours, {"torch affine_grid, grid_sample": with_torch(formulation)}, 2 * bytes_of(x), tolerance=1e-3
         )
 
     return Case("rotate", "256x200x200", make)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, in_openvino, megabytes, normal, session
+from harness import Case, Contest, bytes_of, in_openvino, normal, session
 
 from cases.regions import roi_align
 from cases.suppression import nms
@@ -18,7 +18,7 @@ def small_grid_sampler() -> Case:
         openvino = in_openvino(
             "GridSample", 9, [x, grid], threads, mode="bilinear", padding_mode="zeros", align_corners=False
         )
-        return Contest(ours, {"ONNX Runtime GridSample": built_in, "OpenVINO GridSample": openvino}, megabytes(x) * 2)
+        return Contest(ours, {"ONNX Runtime GridSample": built_in, "OpenVINO GridSample": openvino}, bytes_of(x) * 2)
 
     return Case("grid_sampler", "small: 3x32x32", make)
 
@@ -40,7 +40,7 @@ def small_add() -> Case:
         a = normal(0, 3, 32)
         ours = session("custom::my_add", {"a": a, "b": a}, threads)
         built_in, openvino = session("Add", {"a": a, "b": a}, threads), in_openvino("Add", 1, [a, a], threads)
-        return Contest(ours, {"ONNX Runtime Add": built_in, "OpenVINO Add": openvino}, megabytes(a) * 3,
+        return Contest(ours, {"ONNX Runtime Add": built_in, "OpenVINO Add": openvino}, bytes_of(a) * 3,
                        same=lambda x, y: x[0].shape == y[0].shape)  # fmt: skip
 
     return Case("my_add", "small: 3x32, the overhead of a call", make)

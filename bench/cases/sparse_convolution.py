@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, normal, session, with_torch
 
+from cases import with_spconv
 from cases.made_scenes import voxels
 
 SPARSE_SHAPE = (41, 1440, 1440)
@@ -33,6 +34,15 @@ def submanifold_table(indices: np.ndarray) -> np.ndarray:
     return torch.where(ordered[at] == wanted, rows[at], -1).int().numpy()
 
 
+def same_pairs(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
+    """Equal tables; or as many pairs at each of the offsets that spconv lists, whose order is its own."""
+    if len(theirs) == 1:
+        return np.array_equal(ours[1], theirs[0])
+    counts = theirs[2][theirs[2] > 0]
+    have = (ours[1] >= 0).reshape(-1, 27, ours[1].shape[-1])[0].sum(1)
+    return np.array_equal(have[: len(counts)], counts)
+
+
 def sparse_pairs(operator: str, subm: bool) -> Case:
     implicit = operator.endswith("implicit_gemm")
     name, outputs = ("GetIndicePairsImplicitGemm", 5) if implicit else ("GetIndicePairs", 4)
@@ -42,8 +52,10 @@ def sparse_pairs(operator: str, subm: bool) -> Case:
         names = [f"y{o}" for o in range(outputs)]
         ours = session(f"autoware::{name}", {"indices": indices}, threads, names, attributes=sparse_attributes(subm))
         rivals = {"torch sort + searchsorted": lambda: [submanifold_table(indices)]} if subm and implicit else {}
-        moved = megabytes(indices) * 2 + 27 * 60_000 * (4 if implicit else 8)
-        return Contest(ours, rivals, moved, same=lambda a, b: np.array_equal(a[1], b[0]))
+        if threads == 1:
+            rivals["spconv"] = with_spconv.pairs_of(indices, sparse_attributes(subm))
+        moved = bytes_of(indices) * 2 + 27 * 60_000 * (4 if implicit else 8)
+        return Contest(ours, rivals, moved, same=same_pairs)
 
     return Case(operator, f"street, 60,000 voxels, 3x3x3, {'submanifold' if subm else 'stride 2'}", make)
 
@@ -79,10 +91,12 @@ def sparse_products(operator: str) -> Case:
 
         pairs = int((table >= 0).sum())
         many, once = torch.randn(pairs, channels), torch.empty(pairs, channels)
+        rivals = {"torch index_select + mm + index_add": with_torch(formulation)}
+        if threads == 1:
+            rivals["spconv"] = with_spconv.products(features, filters, indices, sparse_attributes(True))
         product = with_torch(lambda: torch.mm(many, weights[0], out=once))
         return Contest(
-            ours, {"torch index_select + mm + index_add": with_torch(formulation)}, megabytes(features, filters, features),
-            2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
+            ours, rivals, bytes_of(features, filters, features), 2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
         )  # fmt: skip
 
     return Case(operator, "street, 60,000 voxels, 3x3x3, submanifold, 64 to 64 channels", make)

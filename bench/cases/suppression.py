@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, Contest, Run, in_openvino, megabytes, session
+from harness import Case, Contest, Run, bytes_of, in_openvino, session
 
 
 def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def nms(kind: str, count: int = 10_000) -> Case:
         constants = [count, np.float32(0.5), np.float32(-1)]  # without the last a score of 0 is too low
         openvino = in_openvino("NonMaxSuppression", 9, feeds, threads, constants)
         rivals = {"ONNX Runtime NonMaxSuppression": built_in, "OpenVINO NonMaxSuppression": first_output(openvino)}
-        return Contest(ours, rivals, megabytes(boxes, scores), same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))
+        return Contest(ours, rivals, bytes_of(boxes, scores), same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))
 
     return Case("nms", f"{count:,} {kind} boxes", make)
 
@@ -60,7 +60,7 @@ def soft_nms(method: int) -> Case:
                 "NonMaxSuppression", 9, [boxes[None], scores[None, None]], threads,
                 constants=[len(boxes), np.float32(1), np.float32(1e-3), np.float32(0.25)],
             )  # fmt: skip
-        return Contest(ours, rivals, megabytes(boxes, scores), same=scores_fall_alike)
+        return Contest(ours, rivals, bytes_of(boxes, scores), same=scores_fall_alike)
 
     name = ("naive", "linear", "gaussian")[method]
     return Case("soft_nms", f"5,000 boxes, {name}", make, {"MMCV (elsewhere)": ((56, 56), (78, 78))[method - 1]})
@@ -88,7 +88,7 @@ def nms_rotated(kind: str, elsewhere: float) -> Case:
         ours = session("mmdeploy::NMSRotated", feeds, threads, attributes=attributes)
         openvino = in_openvino("NMSRotated", 13, list(feeds.values()), threads,
                                constants=[len(boxes), np.float32(0.5), np.float32(-1)], clockwise=True)  # fmt: skip
-        return Contest(ours, {"OpenVINO NMSRotated": first_output(openvino)}, megabytes(boxes, scores),
+        return Contest(ours, {"OpenVINO NMSRotated": first_output(openvino)}, bytes_of(boxes, scores),
                        same=nearly_the_same_boxes)  # fmt: skip
 
     return Case("nms_rotated", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": (elsewhere, elsewhere)})
@@ -106,7 +106,7 @@ def nms_match(kind: str, elsewhere: float) -> Case:
         feeds = {"boxes": boxes[None], "scores": scores[None, None]}
         thresholds = {"iou": np.array([0.5], np.float32), "score": np.array([0], np.float32)}
         ours = session("mmdeploy::NMSMatch", {**feeds, **thresholds}, threads)
-        return Contest(ours, {}, megabytes(boxes, scores))
+        return Contest(ours, {}, bytes_of(boxes, scores))
 
     return Case("nms_match", f"2,000 {kind} boxes", make, {"MMDeploy (elsewhere)": (elsewhere, elsewhere)})
 
@@ -156,7 +156,7 @@ def batched_nms() -> Case:
             return [multiclass()[0][None][:, :, [2, 3, 4, 5, 1]]]
 
         rivals = {"ONNX Runtime NonMaxSuppression + top k": standard, "OpenVINO MulticlassNms": in_our_order}
-        return Contest(ours, rivals, megabytes(boxes, scores), same=lambda a, b: nearly_the_same_rows(a[0][0], b[0][0]))
+        return Contest(ours, rivals, bytes_of(boxes, scores), same=lambda a, b: nearly_the_same_rows(a[0][0], b[0][0]))
 
     return Case("batched_nms", "8,400 boxes x 80 classes, 100 detections", make)
 
@@ -190,7 +190,7 @@ def efficient_nms() -> Case:
             return [multiclass()[0][:, 2:]]
 
         rivals = {"ONNX Runtime NonMaxSuppression + top k": standard, "OpenVINO MulticlassNms": boxes_alone}
-        return Contest(ours, rivals, megabytes(boxes, scores), same=lambda a, b: nearly_the_same_rows(a[1][0], b[0]))
+        return Contest(ours, rivals, bytes_of(boxes, scores), same=lambda a, b: nearly_the_same_rows(a[1][0], b[0]))
 
     return Case("efficient_nms", "8,400 boxes x 80 classes, 100 detections", make)
 

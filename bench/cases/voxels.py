@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Case, Contest, in_openvino, megabytes, normal, session, with_torch
+from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 
+from cases import with_spconv
 from cases.made_scenes import sweep
 
 PILLARS = {"voxel_size": [0.16, 0.16, 4.0], "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0]}
@@ -42,8 +43,10 @@ def hard_voxelize() -> Case:
             coors = cell[kept[first.sort().values]]
             return [voxels, coors, torch.empty_like(size).index_put_((number,), size).clamp(max=32).int()]
 
-        written = megabytes(*[np.asarray(o.numpy()) for o in ours()])
-        return Contest(ours, {"torch unique + index_put": with_torch(formulation)}, megabytes(points) + written)
+        written = bytes_of(*[np.asarray(o.numpy()) for o in ours()])
+        made = with_spconv.voxels(points, PILLARS["voxel_size"], PILLARS["point_cloud_range"], 40_000, 32)
+        rivals = {"torch unique + index_put": with_torch(formulation), "spconv": made}
+        return Contest(ours, rivals, bytes_of(points) + written)
 
     return Case("hard_voxelize", "120,000 points, 432 x 496 pillars of 32", make)
 
@@ -58,7 +61,7 @@ def dynamic_voxelize() -> Case:
             cell, inside = cells_of(tp)
             return torch.where(inside[:, None], cell, -1)
 
-        return Contest(ours, {"torch formulation": with_torch(formulation)}, megabytes(points) + 120_000 * 12)
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(points) + 120_000 * 12)
 
     return Case("dynamic_voxelize", "120,000 points, 432 x 496 pillars", make)
 
@@ -69,7 +72,7 @@ def voxel_generator() -> Case:
         attributes = {**PILLARS, "max_num_points_per_voxel": 32, "max_voxels": 10_000, "voxel_feature_num": 10}
         ours = session("::VoxelGeneratorPlugin", {"points": points, "num": num}, threads, ["v", "c", "n"],
                        attributes=attributes)  # fmt: skip
-        return Contest(ours, {}, megabytes(points) + 10_000 * (32 * 10 + 4) * 4)
+        return Contest(ours, {}, bytes_of(points) + 10_000 * (32 * 10 + 4) * 4)
 
     return Case("voxel_generator", "120,000 points, 10,000 pillars of 32", make)
 
@@ -92,7 +95,7 @@ def dynamic_scatter(reduce: str) -> Case:
                 return [made.scatter_reduce(0, place[:, None].expand_as(rows), rows, "amax", include_self=False), cells]
             return [made.index_add(0, place, rows) / counts[:, None], cells]
 
-        moved = megabytes(feats, coors, *[np.asarray(o.numpy()) for o in ours()])
+        moved = bytes_of(feats, coors, *[np.asarray(o.numpy()) for o in ours()])
         return Contest(ours, {"torch unique(dim=0) + scatter": with_torch(formulation)}, moved)
 
     return Case("dynamic_scatter", f"{reduce} of 120,000 points, 64 channels, 432 x 496 pillars", make)
@@ -118,7 +121,7 @@ def segment_csr(reduce: str) -> Case:
             rivals["OpenVINO SegmentMax"] = in_openvino(
                 "SegmentMax", 16, [src, segment], threads, constants=[50_000], fill_mode="ZERO"
             )
-        return Contest(ours, rivals, megabytes(src, indptr) + 50_000 * 64 * 4)
+        return Contest(ours, rivals, bytes_of(src, indptr) + 50_000 * 64 * 4)
 
     return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
 
@@ -135,7 +138,7 @@ def custom_unique(most: int) -> Case:
         theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
         built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
         # OpenVINO's Unique, whose time is that of all pairs, takes minutes.
-        return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * megabytes(x),
+        return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * bytes_of(x),
                        same=lambda a, b: all(np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
 
     return Case("custom_unique", f"500,000 integers below {most:.0e}", make)
@@ -147,7 +150,7 @@ def argsort(most: int) -> Case:
         ours = session("autoware::Argsort", {"x": x}, threads)
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: torch.argsort(tx, stable=True))
-        return Contest(ours, {"torch argsort(stable)": theirs}, 2 * megabytes(x), tolerance=0)
+        return Contest(ours, {"torch argsort(stable)": theirs}, 2 * bytes_of(x), tolerance=0)
 
     return Case("argsort", f"500,000 integers below {most:.0e}", make)
 

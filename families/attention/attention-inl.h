@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/softmax-inl.h"
+#include "kernels/cpu/stream-inl.h"
 #include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,53 +63,68 @@ struct Attention {
   int64_t keys() const { return k.dim(1); }
   int64_t values() const { return v.dim(2); }
   // Packed: keys as the outputs of the first product, values as those of the second.
-  int64_t KeyFloats() const { return GemmPanels(keys()) * GemmPanel() * size(); }
-  int64_t ValueFloats() const { return GemmPanels(values()) * GemmPanel() * keys(); }
-  int64_t ScoreStride() const { return GemmPanels(keys()) * GemmPanel(); }
-  int64_t OutStride() const { return GemmPanels(values()) * GemmPanel(); }
+  GemmColumns key_columns() const { return GemmColumns(keys()); }
+  GemmColumns value_columns() const { return GemmColumns(values()); }
+  int64_t KeyFloats() const { return key_columns().stride() * size(); }
+  int64_t ValueFloats() const { return value_columns().stride() * keys(); }
+  int64_t panels() const { return key_columns().panels() + value_columns().panels(); }
 
   // Panel number `panel` of a batch entry; those of the values come after those of the keys.
   void Pack(int64_t batch, int64_t panel, float* packed) const {
-    const int64_t width = GemmPanel(), key_panels = GemmPanels(keys());
-    if (panel < key_panels) {
-      const int64_t first = panel * width, count = std::min(width, keys() - first), depth = size();
-      const T* from = k.data() + (batch * keys() + first) * depth;
+    const GemmColumns of_keys = key_columns(), of_values = value_columns();
+    if (panel < of_keys.panels()) {
+      const int64_t depth = size();
+      const T* const from = k.data() + batch * keys() * depth;
       const auto fill = [&](int64_t o, float* to, int64_t stride) {
         for (int64_t e = 0; e < depth; ++e) to[e * stride] = ToFloat(from[o * depth + e]);
       };
-      PackPanel(0, count, depth, fill, packed + panel * width * depth);
+      PackPanel(of_keys, panel, depth, fill, packed + panel * of_keys.panel() * depth);
     } else {
-      const int64_t first = (panel - key_panels) * width, count = std::min(width, values() - first), step = values();
-      const T* from = v.data() + batch * keys() * step + first;
+      const int64_t p = panel - of_keys.panels(), step = values();
+      const T* const from = v.data() + batch * keys() * step;
       const auto fill = [&](int64_t o, float* to, int64_t stride) {
         for (int64_t s = 0; s < keys(); ++s) to[s * stride] = ToFloat(from[s * step + o]);
       };
-      PackPanel(0, count, keys(), fill, packed + KeyFloats() + first * keys());
+      PackPanel(of_values, p, keys(), fill, packed + KeyFloats() + p * of_values.panel() * keys());
     }
+  }
+
+  bool streams() const {
+    return std::is_same_v<T, float> && weights != nullptr &&
+           ShouldStream(keys() * static_cast<int64_t>(sizeof(T)), q.dim(0) * queries());
+  }
+  void WriteWeights(const float* score, T* to) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (streams()) return StreamRun(score, keys(), to);
+    }
+    NarrowRow(score, keys(), to);
   }
 
   // Queries [first, first + count) of a batch entry; `rows`, a multiple of kGemmRows, is at least count.
   void Attend(int64_t batch, int64_t first, int64_t count, int64_t rows, const float* packed, const int32_t* place,
               float* scratch) const {
+    const GemmColumns of_keys = key_columns(), of_values = value_columns();
     float* query = scratch;
     float* scores = query + rows * size();
-    float* sums = scores + rows * ScoreStride();
+    float* sums = scores + rows * of_keys.stride();
     const int64_t row = batch * queries() + first;
     // An E of 0 leaves products of 0 whatever the factor is.
     const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
     for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), query + r * size(), factor);
     std::fill(query + count * size(), query + rows * size(), 0.0f);
-    GemmTile(query, rows, size(), place, size(), packed, keys(), scores, ScoreStride());
+    GemmTile(query, rows, size(), place, size(), packed, of_keys, scores, of_keys.stride());
     for (int64_t r = 0; r < count; ++r) {
-      float* score = scores + r * ScoreStride();
+      float* score = scores + r * of_keys.stride();
       if (mask != nullptr) {
         AddMask(mask + batch * mask_batch + (first + r) * mask_row, mask_column, keys(), score);
       }
       Softmax(score, keys());
-      if (weights != nullptr) NarrowRow(score, keys(), weights + (row + r) * keys());
+      if (weights != nullptr) WriteWeights(score, weights + (row + r) * keys());
     }
-    GemmTile(scores, rows, ScoreStride(), place, keys(), packed + KeyFloats(), values(), sums, OutStride());
-    for (int64_t r = 0; r < count; ++r) NarrowRow(sums + r * OutStride(), values(), out.data() + (row + r) * values());
+    GemmTile(scores, rows, of_keys.stride(), place, keys(), packed + KeyFloats(), of_values, sums, of_values.stride());
+    for (int64_t r = 0; r < count; ++r) {
+      NarrowRow(sums + r * of_values.stride(), values(), out.data() + (row + r) * values());
+    }
   }
 };
 
@@ -126,14 +143,15 @@ Status Attend(const Context& context, const Attention<T>& attention) {
   const double flops = static_cast<double>(rows) * static_cast<double>(keys) *
                        static_cast<double>(attention.size() + attention.values() + 10);
   const int64_t grain = GrainFor(flops * 0.05);
-  const int64_t scratch_size = rows * (attention.size() + attention.ScoreStride() + attention.OutStride());
+  const int64_t scratch_size =
+      rows * (attention.size() + attention.key_columns().stride() + attention.value_columns().stride());
   const Scratch<float> packed = context.Allocate<float>(at_once * entry);
   const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
   const Scratch<int32_t> place = context.Allocate<int32_t>(std::max(attention.size(), keys));
   if (!packed || !scratch || !place) return Internal("out of memory: ", at_once * entry, " packed keys and values");
   std::iota(place.data(), place.data() + place.size(), 0);
 
-  const int64_t panels = GemmPanels(keys) + GemmPanels(attention.values());
+  const int64_t panels = attention.panels();
   const int64_t pack_grain = GrainFor(static_cast<double>(entry) / static_cast<double>(std::max<int64_t>(panels, 1)));
   for (int64_t first = 0; first < batches; first += at_once) {
     const int64_t count = std::min(at_once, batches - first);
@@ -147,6 +165,7 @@ Status Attend(const Context& context, const Attention<T>& attention) {
         attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows, packed.data() + i / blocks * entry,
                          place.data(), scratch.data() + task * scratch_size);
       }
+      if (attention.streams()) hwy::FlushStream();
     });
   }
   return Status::Ok();

@@ -144,7 +144,8 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   // once a tile: the more pixels it has, the less often. There are tiles for several threads, if there are pixels.
   constexpr int64_t kTileFloats = 1 << 16, kTiles = 16;
   const int64_t column = std::max<int64_t>(s.column(), 1);
-  const int64_t sum_stride = GemmPanels(s.group_outputs()) * GemmPanel(), packed_group = sum_stride * s.depth();
+  const GemmColumns filters(s.group_outputs());
+  const int64_t sum_stride = filters.stride(), packed_group = sum_stride * s.depth();
   const int64_t group_sums = s.groups * sum_stride;
   const int64_t most = std::min(kTileFloats / (column + group_sums), s.batch * s.out_pixels() / kTiles) / kGemmRows;
   const int64_t tile = std::clamp<int64_t>(most, 1, 16) * kGemmRows;
@@ -173,22 +174,21 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
       }
     }
   }
-  const int64_t panels = GemmPanels(s.group_outputs());
-  context.ParallelFor(
-      s.groups * panels, GrainFor(static_cast<double>(s.depth() * GemmPanel())), [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t g = item / panels, first = item % panels * GemmPanel();
-          const auto fill = [&](int64_t o, float* to, int64_t stride) {
-            const T* from = weight.data() + (g * s.group_outputs() + o) * s.depth();
-            for (int64_t c = 0; c < s.group_channels(); ++c) {
-              for (int64_t point = 0; point < s.points(); ++point) {
-                to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
-              }
-            }
-          };
-          PackPanel(first, s.group_outputs(), s.depth(), fill, packed.data() + item * GemmPanel() * s.depth());
+  const int64_t panels = filters.panels(), panel_size = s.depth() * filters.panel();
+  context.ParallelFor(s.groups * panels, GrainFor(static_cast<double>(panel_size)), [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t g = item / panels;
+      const auto fill = [&](int64_t o, float* to, int64_t stride) {
+        const T* from = weight.data() + (g * s.group_outputs() + o) * s.depth();
+        for (int64_t c = 0; c < s.group_channels(); ++c) {
+          for (int64_t point = 0; point < s.points(); ++point) {
+            to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
+          }
         }
-      });
+      };
+      PackPanel(filters, item % panels, s.depth(), fill, packed.data() + item * panel_size);
+    }
+  });
 
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     float* const columns = memory.data() + task * scratch;
@@ -204,7 +204,7 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
         SampleColumns(s, copy.data(), offset, mask, n, first, count, point, last, columns);
         for (int64_t g = 0; g < s.groups; ++g) {
           AddGemmTile(columns, rows, column, places.data() + g * s.depth() + done, (last - point) * s.group_channels(),
-                      packed.data() + g * packed_group + done * GemmPanel(), s.depth() * GemmPanel(), s.group_outputs(),
+                      packed.data() + g * packed_group + done * filters.panel(), panel_size, filters,
                       sums + g * tile * sum_stride, sum_stride);
         }
       }

@@ -26,42 +26,29 @@ constexpr int64_t kMostSparseRows = 1024;
 
 /// The filter's matrices, [offset][panel][channel][width of a panel].
 struct SparseFilters {
-  int64_t offsets, channels, outputs;
-  int vectors;  // of a panel: as many as waste the fewest lanes
+  int64_t offsets, channels;
+  GemmColumns columns;
   const float* packed = nullptr;
 
-  SparseFilters(int64_t num_offsets, int64_t num_channels, int64_t num_outputs)
-      : offsets(num_offsets), channels(num_channels), outputs(num_outputs), vectors(1) {
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(GemmTag()));
-    const auto wasted = [&](int v) { return (outputs + v * lanes - 1) / (v * lanes) * v * lanes - outputs; };
-    for (int v = 2; v <= kGemmVectors; v *= 2) {
-      if (wasted(v) < wasted(vectors) + 2 * lanes) vectors = v;
-    }
-  }
-  int64_t panel() const { return vectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
-  int64_t panels() const { return (outputs + panel() - 1) / panel(); }
-  /// Of a row of sums.
-  int64_t stride() const { return panels() * panel(); }
-  const float* Of(int64_t offset) const { return packed + offset * channels * stride(); }
+  const float* Of(int64_t offset) const { return packed + offset * channels * columns.stride(); }
 };
 
-/// Packs filters[outputs][offsets][channels]; `to` has offsets * channels * stride() floats.
+/// Packs filters[outputs][offsets][channels]; `to` has offsets * channels * columns.stride() floats.
 template <class T>
 void PackSparseFilters(const Context& context, const T* filters, SparseFilters* packed, float* to) {
   const SparseFilters& f = *packed;
   packed->packed = to;
-  context.ParallelFor(f.offsets * f.panels(), GrainFor(static_cast<double>(f.channels * f.panel())),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t item = begin; item < end; ++item) {
-                          const T* const from = filters + item / f.panels() * f.channels;
-                          const auto fill = [&](int64_t o, float* at, int64_t stride) {
-                            const T* const row = from + o * f.offsets * f.channels;
-                            for (int64_t c = 0; c < f.channels; ++c) at[c * stride] = ToFloat(row[c]);
-                          };
-                          PackPanel(item % f.panels() * f.panel(), f.outputs, f.channels, fill,
-                                    to + item * f.channels * f.panel(), f.panel());
-                        }
-                      });
+  const int64_t panels = f.columns.panels(), size = f.channels * f.columns.panel();
+  context.ParallelFor(f.offsets * panels, GrainFor(static_cast<double>(size)), [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const T* const from = filters + item / panels * f.channels;
+      const auto fill = [&](int64_t o, float* at, int64_t stride) {
+        const T* const row = from + o * f.offsets * f.channels;
+        for (int64_t c = 0; c < f.channels; ++c) at[c * stride] = ToFloat(row[c]);
+      };
+      PackPanel(f.columns, item % panels, f.channels, fill, to + item * size);
+    }
+  });
 }
 
 /// Pairs of one offset, in groups of kGemmRows that name no output twice.
@@ -112,8 +99,8 @@ class PairGroups {
 template <int kVectors>
 HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
                                    const float* features, const float* zeros, float* sums, float* spare) {
-  const int64_t panel = filters.panel(), stride = filters.stride(), channels = filters.channels;
-  for (int64_t p = 0; p < filters.panels(); ++p) {
+  const int64_t panel = filters.columns.panel(), stride = filters.columns.stride(), channels = filters.channels;
+  for (int64_t p = 0; p < filters.columns.panels(); ++p) {
     for (int64_t first = 0; first < channels; first += kGemmDepthBlock) {
       const int64_t depth = std::min(kGemmDepthBlock, channels - first);
       const float* const weights = filters.Of(offset) + (p * channels + first) * panel;
@@ -135,7 +122,7 @@ HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset,
 
 inline void MultiplyGroups(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
                            const float* features, const float* zeros, float* sums, float* spare) {
-  switch (filters.vectors) {
+  switch (filters.columns.vectors) {
     case 1: return MultiplyGroupsBy<1>(filters, offset, groups, features, zeros, sums, spare);
     case 2: return MultiplyGroupsBy<2>(filters, offset, groups, features, zeros, sums, spare);
     default: return MultiplyGroupsBy<kGemmVectors>(filters, offset, groups, features, zeros, sums, spare);
@@ -183,8 +170,8 @@ Status GatheredProduct(const Context& context, const Tensor<const T, 2>& feature
                        const Tensor<T, 2>& out) {
   constexpr bool kWiden = !std::is_same_v<T, float>;
   const int64_t channels = features.dim(1), outputs = out.dim(1), rows = out.dim(0);
-  SparseFilters packed(offsets, channels, outputs);
-  const int64_t stride = packed.stride(), block_rows = SparseBlockRows(outputs);
+  SparseFilters packed{offsets, channels, GemmColumns(outputs)};
+  const int64_t stride = packed.columns.stride(), block_rows = SparseBlockRows(outputs);
   const int64_t blocks = (rows + block_rows - 1) / block_rows, per_task = (block_rows + 1) * stride;
   const Scratch<float> weights = context.Allocate<float>(offsets * channels * stride);
   const Scratch<float> widened = context.Allocate<float>(kWiden ? features.size() : 0);

@@ -7,6 +7,8 @@
 #define POLYOP_KERNELS_CPU_GEMM_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,17 +22,32 @@ constexpr int64_t kGemmRows = 6;
 constexpr int kGemmVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
 using GemmTag = hn::ScalableTag<float>;
-inline int64_t GemmPanel() { return kGemmVectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
-inline int64_t GemmPanels(int64_t outputs) { return (outputs + GemmPanel() - 1) / GemmPanel(); }
 
-/// Packs the weights of one panel for GemmTile: outputs [first, first + panel) of `outputs`, [depth][panel]; outputs
-/// beyond the last are 0. `fill(o, to, stride)` writes the `depth` weights of output o to to[k * stride]. `to` has
-/// depth * panel floats.
+/// The columns of packed weights, one for each output, in panels of some vectors.
+struct GemmColumns {
+  int64_t outputs;
+  int vectors = 1;  // of a panel: as many as waste the fewest lanes
+
+  explicit GemmColumns(int64_t num_outputs) : outputs(num_outputs) {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(GemmTag()));
+    const auto wasted = [&](int v) { return (outputs + v * lanes - 1) / (v * lanes) * v * lanes - outputs; };
+    for (int v = 2; v <= kGemmVectors; v *= 2) {
+      if (wasted(v) < wasted(vectors) + 2 * lanes) vectors = v;
+    }
+  }
+  int64_t panel() const { return vectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
+  int64_t panels() const { return (outputs + panel() - 1) / panel(); }
+  /// Of a row of sums, and of a row of all packed weights.
+  int64_t stride() const { return panels() * panel(); }
+};
+
+/// Packs the weights of panel number `p`, [depth][panel]; outputs beyond the last are 0. `fill(o, to, stride)` writes
+/// the `depth` weights of output o to to[k * stride]. `to` has depth * panel() floats.
 template <class Fill>
-void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, float* to,
-               int64_t panel = GemmPanel()) {
-  for (int64_t o = first; o < first + panel; ++o, ++to) {
-    if (o < outputs) {
+void PackPanel(const GemmColumns& columns, int64_t p, int64_t depth, const Fill& fill, float* to) {
+  const int64_t panel = columns.panel();
+  for (int64_t o = p * panel; o < (p + 1) * panel; ++o, ++to) {
+    if (o < columns.outputs) {
       fill(o, to, panel);
     } else {
       for (int64_t k = 0; k < depth; ++k) to[k * panel] = 0;
@@ -39,13 +56,14 @@ void PackPanel(int64_t first, int64_t outputs, int64_t depth, const Fill& fill, 
 }
 
 /// sum(r)[v] += element(r, k) * weights[k][v] over k in [0, depth), for kGemmRows rows and a panel of kVectors vectors.
-template <int kVectors = kGemmVectors, class Element, class Sum>
+/// With kFromZero sums are not read, but begin at 0.
+template <int kVectors, bool kFromZero = false, class Element, class Sum>
 HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* weights, const Sum& sum) {
   const GemmTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<GemmTag> acc[kGemmRows][kVectors];
   for (int r = 0; r < kGemmRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::LoadU(d, sum(r) + v * lanes);
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = kFromZero ? hn::Zero(d) : hn::LoadU(d, sum(r) + v * lanes);
   }
   for (int64_t k = 0; k < depth; ++k) {
     hn::Vec<GemmTag> w[kVectors];
@@ -64,30 +82,52 @@ HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* we
 /// Of a panel's weights so many fit in the L1 cache, to be read from there for every six rows: 32 KiB.
 constexpr int64_t kGemmDepthBlock = 128;
 
-/// sums[r][o] += sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
-/// panels of packed weights: `depth` of the panels' weights, from `packed` on in the first one, where panels are
-/// panel_stride floats apart. sum_stride is at least GemmPanels(outputs) * GemmPanel().
-inline void AddGemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
-                        const float* packed, int64_t panel_stride, int64_t outputs, float* sums, int64_t sum_stride) {
-  const int64_t panel = GemmPanel();
-  for (int64_t p = 0; p < GemmPanels(outputs); ++p) {
-    for (int64_t first = 0; first < depth; first += kGemmDepthBlock) {
-      const int64_t size = std::min(kGemmDepthBlock, depth - first);
-      for (int64_t r = 0; r < row_count; r += kGemmRows) {
-        const float* const from = rows + r * row_stride;
-        float* const to = sums + r * sum_stride + p * panel;
-        GemmMicro([=](int row, int64_t k) { return from[place[first + k] + row * row_stride]; }, size,
-                  packed + p * panel_stride + first * panel, [=](int row) { return to + row * sum_stride; });
-      }
+// Of some rows and one panel.
+template <int kVectors, bool kFromZero>
+HWY_INLINE void AddPanel(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+                         const float* packed, float* sums, int64_t sum_stride) {
+  for (int64_t r = 0; r < row_count; r += kGemmRows) {
+    const float* const from = rows + r * row_stride;
+    float* const to = sums + r * sum_stride;
+    GemmMicro<kVectors, kFromZero>([=](int row, int64_t k) { return from[place[k] + row * row_stride]; }, depth, packed,
+                                   [=](int row) { return to + row * sum_stride; });
+  }
+}
+
+template <int kVectors, bool kFromZero>
+HWY_NOINLINE void AddPanels(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place,
+                            int64_t depth, const float* packed, int64_t panel_stride, const GemmColumns& columns,
+                            float* sums, int64_t sum_stride) {
+  const int64_t panel = columns.panel();
+  for (int64_t p = 0; p < columns.panels(); ++p) {
+    const float* const weights = packed + p * panel_stride;
+    const int64_t size = std::min(kGemmDepthBlock, depth);
+    AddPanel<kVectors, kFromZero>(rows, row_count, row_stride, place, size, weights, sums + p * panel, sum_stride);
+    for (int64_t first = size; first < depth; first += kGemmDepthBlock) {
+      AddPanel<kVectors, false>(rows, row_count, row_stride, place + first, std::min(kGemmDepthBlock, depth - first),
+                                weights + first * panel, sums + p * panel, sum_stride);
     }
   }
 }
 
+/// sums[r][o] += sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
+/// panels of packed weights: `depth` of the panels' weights, from `packed` on in the first one, where panels are
+/// panel_stride floats apart. sum_stride is at least columns.stride(). With kFromZero sums begin at 0.
+template <bool kFromZero = false>
+void AddGemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+                 const float* packed, int64_t panel_stride, const GemmColumns& columns, float* sums,
+                 int64_t sum_stride) {
+  const auto add = columns.vectors == 1   ? AddPanels<1, kFromZero>
+                   : columns.vectors == 2 ? AddPanels<2, kFromZero>
+                                          : AddPanels<kGemmVectors, kFromZero>;
+  add(rows, row_count, row_stride, place, depth, packed, panel_stride, columns, sums, sum_stride);
+}
+
 /// The same of all weights of the panels, with sums that begin at 0.
 inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
-                     const float* packed, int64_t outputs, float* sums, int64_t sum_stride) {
-  std::fill_n(sums, row_count * sum_stride, 0.0f);
-  AddGemmTile(rows, row_count, row_stride, place, depth, packed, depth * GemmPanel(), outputs, sums, sum_stride);
+                     const float* packed, const GemmColumns& columns, float* sums, int64_t sum_stride) {
+  AddGemmTile<true>(rows, row_count, row_stride, place, depth, packed, depth * columns.panel(), columns, sums,
+                    sum_stride);
 }
 
 }  // namespace

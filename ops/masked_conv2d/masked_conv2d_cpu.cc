@@ -54,7 +54,8 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
   const int64_t tiles = (count + tile - 1) / tile;
   const double work = static_cast<double>(tile * depth) * static_cast<double>(outputs);
   const int64_t grain = GrainFor(work / 30 + static_cast<double>(tile * depth));
-  const int64_t sum_stride = GemmPanels(outputs) * GemmPanel(), room = tile * (depth + sum_stride);
+  const GemmColumns filters(outputs);
+  const int64_t sum_stride = filters.stride(), room = tile * (depth + sum_stride);
   const int64_t tasks = Context::NumTasks(tiles, grain);
   const Scratch<float> packed = context.Allocate<float>(sum_stride * depth);
   const Scratch<int32_t> in_order = context.Allocate<int32_t>(depth);
@@ -62,14 +63,14 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
   const Scratch<int64_t> places = context.Allocate<int64_t>(tasks * tile * points);
   if (!packed || !in_order || !memory || !places) return Internal("out of memory: scratch for ", outputs, " filters");
   std::iota(in_order.data(), in_order.data() + depth, 0);
-  context.ParallelFor(GemmPanels(outputs), GrainFor(static_cast<double>(depth * GemmPanel())),
+  context.ParallelFor(filters.panels(), GrainFor(static_cast<double>(depth * filters.panel())),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t p = begin; p < end; ++p) {
                           const auto fill = [&](int64_t o, float* to, int64_t stride) {
                             const T* const from = weight.data() + o * depth;
                             for (int64_t k = 0; k < depth; ++k) to[k * stride] = ToFloat(from[k]);
                           };
-                          PackPanel(p * GemmPanel(), outputs, depth, fill, packed.data() + p * GemmPanel() * depth);
+                          PackPanel(filters, p, depth, fill, packed.data() + p * filters.panel() * depth);
                         }
                       });
   context.ParallelFor(tiles, grain, [&](int64_t task, int64_t begin, int64_t end) {
@@ -82,7 +83,7 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
       GatherColumns(op, features, weight.shape(), mine, held, output.dim(3), places.data() + task * tile * points,
                     columns);
       GemmTile(columns, (held + kGemmRows - 1) / kGemmRows * kGemmRows, depth, in_order.data(), depth, packed.data(),
-               outputs, sums, sum_stride);
+               filters, sums, sum_stride);
       for (int64_t o = 0; o < outputs; ++o) {
         const float start = bias != nullptr ? ToFloat(bias[o]) : 0.0f;
         T* const to = output.data() + o * output.dim(2) * output.dim(3);

@@ -1,106 +1,187 @@
+#include "ops/pillar_scatter/pillar_scatter.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/pillar_scatter/pillar_scatter_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
+
+#ifndef POLYOP_OPS_PILLAR_SCATTER_PILLAR_SCATTER_CPU_
+#define POLYOP_OPS_PILLAR_SCATTER_PILLAR_SCATTER_CPU_
+
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "core/words.h"
-#include "ops/pillar_scatter/pillar_scatter.h"
+#include "families/points/type_pairs.h"
 #include "ops/pillar_scatter/pillar_scatter_values.h"
 
 namespace polyop {
-namespace {
 
-// Copies alone: there is nothing to compute, so the file is compiled once, for every processor.
+// A canvas is mostly zeros, and larger than the caches: to write zeros and then the pillars would fetch a line for each
+// value of theirs. So it is made in bands of cells, whose pillars are known, and each line is written once.
+inline constexpr int64_t kBandCells = 256, kBandChannels = 32;  // of floats, a tile of 34 KB and two lines of a pillar
+inline constexpr int64_t kBandPitch = kBandCells + 16;  // rows of a power of two would share the same few lines of L1
 
-constexpr int64_t kChannels = 16;  // planes that a task writes: a pillar's share is a cache line of floats
-
-struct Place {
-  int64_t picture = -1, cell = 0;
+struct PlacedPillar {
+  int64_t row, cell;
 };
 
-// The places of `count` pillars, of which the first `used` are put. `picture` is that of all, or -1: coords say it.
-template <class I>
-Status FindPlaces(const I* coords, int64_t first, int64_t count, int64_t used, int64_t picture, const Shape& canvas,
-                  Place* places) {
-  POLYOP_RETURN_IF_ERROR(CheckUsed(used, count));
-  for (int64_t p = 0; p < count; ++p) {
-    places[p] = {};
-    if (p >= used) continue;
-    const I* const row = coords + 4 * p;
-    const int64_t of = picture >= 0 ? picture : int64_t{row[0]}, y = row[2], x = row[3];
-    POLYOP_RETURN_IF_ERROR(CheckPlace(first + p, of, y, x, canvas));
-    places[p] = {of, y * canvas[3] + x};
+// Pillars band by band, picture by picture, each band's in the order of their rows.
+struct PillarBands {
+  int64_t bands;  // of a picture
+  const int64_t* firsts;
+  const PlacedPillar* pillars;
+
+  std::span<const PlacedPillar> Of(int64_t picture, int64_t band) const {
+    const int64_t b = picture * bands + band;
+    return {pillars + firsts[b], static_cast<size_t>(firsts[b + 1] - firsts[b])};
+  }
+};
+
+// Calls put(picture, pillar) for those that are put, of `pictures` times `count` pillars. Without `num` it is the
+// coordinates that say whose a pillar is.
+template <class I, class Put>
+Status ForEachPillar(const I* coords, int64_t pictures, int64_t count, const I* num, const Shape& canvas,
+                     const Put& put) {
+  for (int64_t n = 0; n < pictures; ++n) {
+    const int64_t used = num == nullptr ? count : int64_t{num[n]};
+    POLYOP_RETURN_IF_ERROR(CheckUsed(used, count));
+    for (int64_t p = n * count; p < n * count + used; ++p) {
+      const I* const row = coords + 4 * p;
+      const int64_t picture = num == nullptr ? int64_t{row[0]} : n, y = row[2], x = row[3];
+      POLYOP_RETURN_IF_ERROR(CheckPlace(p, picture, y, x, canvas));
+      put(picture, PlacedPillar{p, y * canvas[3] + x});
+    }
   }
   return Status::Ok();
 }
 
-// Writes `width` planes of a picture from `plane` on, whose first channel is `channel`.
-template <class Word>
-void Scatter(const Word* features, int64_t channels, int64_t channel, int64_t width, std::span<const Place> places,
-             int64_t picture, int64_t cells, Word* plane) {
-  std::fill_n(plane, width * cells, Word{0});
-  const Word* row = features + channel;
-  for (const Place& place : places) {
-    if (place.picture == picture) {
-      for (int64_t c = 0; c < width; ++c) plane[c * cells + place.cell] = row[c];
-    }
-    row += channels;
+}  // namespace polyop
+#endif  // POLYOP_OPS_PILLAR_SCATTER_PILLAR_SCATTER_CPU_
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Of a whole group the compiler knows how many there are.
+template <class Body>
+HWY_INLINE void ForEachChannel(int64_t width, const Body& body) {
+  if (HWY_LIKELY(width == kBandChannels)) {
+    for (int64_t c = 0; c < kBandChannels; ++c) body(c);
+  } else {
+    for (int64_t c = 0; c < width; ++c) body(c);
   }
 }
 
-// `of_picture` pillars belong to each picture, or all of them to any where it is 0.
-template <class T>
-void ScatterAll(const Context& context, const T* features, std::span<const Place> places, int64_t of_picture,
-                Tensor<T, 4> canvas) {
-  using Word = WordOf<T>;
-  const int64_t channels = canvas.dim(1), cells = canvas.dim(2) * canvas.dim(3);
-  const int64_t groups = (channels + kChannels - 1) / kChannels;
-  const auto* const from = reinterpret_cast<const Word*>(features);
-  auto* const to = reinterpret_cast<Word*>(canvas.data());
-  context.ParallelFor(canvas.dim(0) * groups, 1, [&](int64_t begin, int64_t end) {
+// Writes the `cells` cells of a band from `first_cell` on of `width` planes. `features` and `plane` begin with the
+// first of these channels. `tile`, which is null if nothing is streamed, is 0 before and after.
+template <class Word>
+void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int64_t channels, int64_t width,
+               int64_t first_cell, int64_t cells, int64_t plane_cells, Word* plane, Word* tile) {
+  Word* const band = plane + first_cell;
+  const bool stream = tile != nullptr, in_tile = stream && !pillars.empty();
+  if (!in_tile) {
+    for (int64_t c = 0; c < width; ++c) FillWithZeros(band + c * plane_cells, cells, stream);
+  }
+  Word* const to = in_tile ? tile : band;
+  const int64_t pitch = in_tile ? kBandPitch : plane_cells;
+  for (const PlacedPillar& pillar : pillars) {
+    const Word* const row = features + pillar.row * channels;
+    ForEachChannel(width, [&](int64_t c) { to[c * pitch + pillar.cell - first_cell] = row[c]; });
+  }
+  if (!in_tile) return;
+  for (int64_t c = 0; c < width; ++c) StreamRun(tile + c * kBandPitch, cells, band + c * plane_cells);
+  for (const PlacedPillar& pillar : pillars) {
+    ForEachChannel(width, [&](int64_t c) { tile[c * kBandPitch + pillar.cell - first_cell] = 0; });
+  }
+}
+
+template <class Word>
+void WriteCanvas(const Context& context, const Word* features, const PillarBands& bands, const Shape& shape,
+                 Word* canvas) {
+  const int64_t channels = shape[1], cells = shape[2] * shape[3];
+  const int64_t groups = (channels + kBandChannels - 1) / kBandChannels, items = shape[0] * groups * bands.bands;
+  const bool stream = ShouldStream(cells * static_cast<int64_t>(sizeof(Word)), shape[0] * channels);
+  const double bytes =
+      static_cast<double>(std::min(cells, kBandCells) * std::min(channels, kBandChannels)) * sizeof(Word);
+  context.ParallelFor(items, GrainFor(0.1 * bytes), [&](int64_t begin, int64_t end) HWY_ATTR {
+    alignas(kCacheLine) Word tile[kBandChannels * kBandPitch];
+    std::fill_n(tile, stream ? kBandChannels * kBandPitch : 0, Word{0});
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t picture = i / groups, channel = i % groups * kChannels;
-      const auto first = static_cast<size_t>(picture * of_picture);
-      Scatter(from + static_cast<int64_t>(first) * channels, channels, channel, std::min(kChannels, channels - channel),
-              of_picture == 0 ? places : places.subspan(first, static_cast<size_t>(of_picture)), picture, cells,
-              to + (picture * channels + channel) * cells);
+      const int64_t band = i % bands.bands, plane = i / bands.bands;
+      const int64_t picture = plane / groups, channel = plane % groups * kBandChannels, first = band * kBandCells;
+      if (i + 1 < end && band + 1 < bands.bands) {
+        for (const PlacedPillar& next : bands.Of(picture, band + 1)) {
+          __builtin_prefetch(features + next.row * channels + channel);
+        }
+      }
+      WriteBand(bands.Of(picture, band), features + channel, channels, std::min(kBandChannels, channels - channel),
+                first, std::min(kBandCells, cells - first), cells, canvas + (picture * channels + channel) * cells,
+                stream ? tile : nullptr);
     }
+    if (stream) hwy::FlushStream();
   });
 }
 
 template <class T, class I>
+Status ScatterPillars(const Context& context, const T* features, const I* coords, int64_t pictures, int64_t count,
+                      const I* num, Tensor<T, 4> canvas) {
+  const Shape shape = canvas.shape();
+  const int64_t bands = (shape[2] * shape[3] + kBandCells - 1) / kBandCells;
+  const Scratch<int64_t> firsts = context.Allocate<int64_t>(shape[0] * bands + 1);
+  const Scratch<PlacedPillar> pillars = context.Allocate<PlacedPillar>(pictures * count);
+  if (!firsts || !pillars) return Internal("out of memory: ", pictures * count, " pillars");
+  // Counted into the slot behind, which then holds where the next band begins, ...
+  int64_t* const ends = firsts.data() + 1;
+  const auto band_of = [&](int64_t picture, int64_t cell) { return picture * bands + cell / kBandCells; };
+  std::fill_n(firsts.data(), shape[0] * bands + 1, int64_t{0});
+  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, pictures, count, num, shape, [&](int64_t picture, PlacedPillar pillar) {
+    ++ends[band_of(picture, pillar.cell)];
+  }));
+  int64_t before = 0;
+  for (int64_t b = 0; b < shape[0] * bands; ++b) before += std::exchange(ends[b], before);
+  // ... and moves there as the band is filled.
+  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, pictures, count, num, shape, [&](int64_t picture, PlacedPillar pillar) {
+    pillars[ends[band_of(picture, pillar.cell)]++] = pillar;
+  }));
+  using Word = WordOf<T>;
+  WriteCanvas(context, reinterpret_cast<const Word*>(features), {bands, firsts.data(), pillars.data()}, shape,
+              reinterpret_cast<Word*>(canvas.data()));
+  return Status::Ok();
+}
+
+template <class Types, class T = typename Types::Real, class I = typename Types::Int>
 Status PillarScatterCpu(const PillarScatter&, const Context& context, Tensor<const T, 2> features,
                         Tensor<const I, 2> coords, std::optional<Tensor<const I, 1>> num, Tensor<T, 4> canvas) {
-  const int64_t count = features.dim(0);
-  const Scratch<Place> places = context.Allocate<Place>(count);
-  if (!places) return Internal("out of memory: ", count, " pillars");
-  POLYOP_RETURN_IF_ERROR(FindPlaces(coords.data(), 0, count, num ? int64_t{(*num)[0]} : count, num ? 0 : -1,
-                                    canvas.shape(), places.data()));
-  ScatterAll(context, features.data(), std::span<const Place>(places.span()), 0, canvas);
-  return Status::Ok();
+  return ScatterPillars(context, features.data(), coords.data(), 1, features.dim(0), num ? num->data() : nullptr,
+                        canvas);
 }
 
-template <class T, class I>
+template <class Types, class T = typename Types::Real, class I = typename Types::Int>
 Status PillarScatterOfPictures(const PillarScatter&, const Context& context, Tensor<const T, 3> features,
                                Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<T, 4> canvas) {
-  const int64_t count = features.dim(1);
-  const Scratch<Place> places = context.Allocate<Place>(features.dim(0) * count);
-  if (!places) return Internal("out of memory: ", features.dim(0) * count, " pillars");
-  for (int64_t n = 0; n < features.dim(0); ++n) {
-    POLYOP_RETURN_IF_ERROR(FindPlaces(coords.data() + 4 * n * count, n * count, count, int64_t{num[n]}, n,
-                                      canvas.shape(), places.data() + n * count));
-  }
-  ScatterAll(context, features.data(), std::span<const Place>(places.span()), count, canvas);
-  return Status::Ok();
+  return ScatterPillars(context, features.data(), coords.data(), features.dim(0), features.dim(1), num.data(), canvas);
 }
 
-#define POLYOP_PILLAR_SCATTER(T, I, NAME)                                                  \
-  POLYOP_KERNEL(PillarScatter, Device::kCpu, PillarScatter##NAME, PillarScatterCpu<T, I>); \
-  POLYOP_KERNEL(PillarScatter, Device::kCpu, PillarScatterOfPictures##NAME, PillarScatterOfPictures<T, I>)
-POLYOP_PILLAR_SCATTER(float, int32_t, F32I32);
-POLYOP_PILLAR_SCATTER(float, int64_t, F32I64);
-POLYOP_PILLAR_SCATTER(Half, int32_t, F16I32);
-POLYOP_PILLAR_SCATTER(Half, int64_t, F16I64);
-POLYOP_PILLAR_SCATTER(BFloat16, int32_t, BF16I32);
-POLYOP_PILLAR_SCATTER(BFloat16, int64_t, BF16I64);
-#undef POLYOP_PILLAR_SCATTER
-
 }  // namespace
+}  // namespace HWY_NAMESPACE
 }  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+#define POLYOP_PILLAR_SCATTER(TYPES)                                               \
+  POLYOP_CPU_KERNEL(PillarScatter, PillarScatter##TYPES, PillarScatterCpu<TYPES>); \
+  POLYOP_CPU_KERNEL(PillarScatter, PillarScatterOfPictures##TYPES, PillarScatterOfPictures<TYPES>)
+POLYOP_PILLAR_SCATTER(F32I32);
+POLYOP_PILLAR_SCATTER(F32I64);
+POLYOP_PILLAR_SCATTER(F16I32);
+POLYOP_PILLAR_SCATTER(F16I64);
+POLYOP_PILLAR_SCATTER(BF16I32);
+POLYOP_PILLAR_SCATTER(BF16I64);
+#undef POLYOP_PILLAR_SCATTER
+}  // namespace polyop
+#endif

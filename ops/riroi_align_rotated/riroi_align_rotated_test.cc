@@ -2,21 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
-  std::uniform_real_distribution<double> centre(-8, 28), size(-1, 20), angle(-9, 9);
-  HostTensor rois(dtype, {count, 6});
-  for (int64_t r = 0; r < count; ++r) {
-    const double values[6] = {
-        static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
-    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
-  }
-  return rois;
-}
 
 class RiRoiAlignRotatedTest : public ::testing::TestWithParam<DType> {};
 
@@ -32,9 +22,9 @@ TEST_P(RiRoiAlignRotatedTest, MatchesReference) {
                                    .num_samples = samples,
                                    .num_orientations = orientations,
                                    .clockwise = samples % 2 != 0};
-        ExpectMatchesReference(op,
-                               {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], rng)},
-                               ToleranceFor(GetParam()));
+        ExpectMatchesReference(
+            op, {HostTensor::Uniform(GetParam(), shape, rng), RandomTurnedRois(GetParam(), 11, shape[0], 20, rng)},
+            ToleranceFor(GetParam()));
       }
     }
   }

@@ -2,22 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, double extent, std::mt19937& rng) {
-  std::uniform_real_distribution<double> centre(-0.4 * extent, 1.4 * extent), size(-1, extent), angle(-4, 4);
-  HostTensor rois(dtype, {count, 6});
-  for (int64_t r = 0; r < count; ++r) {
-    // Right angles put samples exactly on edges, where rounding decides; they have a test of their own.
-    const double values[6] = {
-        static_cast<double>(r % pictures), centre(rng), centre(rng), size(rng), size(rng), angle(rng)};
-    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
-  }
-  return rois;
-}
 
 class RoiAlignRotatedTest : public ::testing::TestWithParam<DType> {};
 
@@ -35,7 +24,7 @@ TEST_P(RoiAlignRotatedTest, MatchesReference) {
                                    .aligned = aligned,
                                    .clockwise = clockwise};
           ExpectMatchesReference(
-              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRois(GetParam(), 11, shape[0], 40, rng)},
+              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomTurnedRois(GetParam(), 11, shape[0], 40, rng)},
               ToleranceFor(GetParam()));
         }
       }

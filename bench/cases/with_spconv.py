@@ -1,0 +1,46 @@
+"""spconv's CPU build, as a rival. With two threads its sums of products differ from run to run: it runs with one.
+
+It is imported where it is used: only `make bench` installs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+
+Run = Callable[[], Sequence[object]]
+
+
+def pairs_of(indices: np.ndarray, attributes: Mapping[str, object]) -> Callable[[], tuple[torch.Tensor, ...]]:
+    """The rulebook: output coordinates, pairs [2, offsets, rows] and how many each offset has. Of a submanifold
+    convolution it has the first half of the offsets and the centre, which the others mirror."""
+    from spconv.core import ConvAlgo
+    from spconv.pytorch.ops import get_indice_pairs
+
+    coords, size = torch.from_numpy(indices), attributes["ksize"]
+    where = (attributes["batch_size"], attributes["spatial_shape"], ConvAlgo.Native, size)
+    padding = attributes.get("padding", [n // 2 for n in size])
+    window = (attributes["stride"], padding, [1] * len(size), [0] * len(size))
+    return lambda: get_indice_pairs(coords, *where, *window, subm=bool(attributes["subm"]), transpose=False)
+
+
+def products(features: np.ndarray, filters: np.ndarray, indices: np.ndarray, attributes: Mapping[str, object]) -> Run:
+    """A submanifold convolution with a rulebook that is there."""
+    from spconv.core import ConvAlgo
+    from spconv.pytorch.ops import indice_conv
+
+    _, pairs, counts = pairs_of(indices, attributes)()
+    tf, tw = torch.from_numpy(features), torch.from_numpy(filters)
+    return lambda: [indice_conv(tf, tw, pairs, counts, len(tf), subm=True, algo=ConvAlgo.Native)]
+
+
+def voxels(points: np.ndarray, voxel_size: Sequence[float], bounds: Sequence[float], most: int, of_voxel: int) -> Run:
+    """Points of each voxel, its coordinates (z, y, x), and how many points it has."""
+    from cumm import tensorview
+    from spconv.utils import Point2VoxelCPU3d
+
+    generator = Point2VoxelCPU3d(voxel_size, bounds, points.shape[1], most, of_voxel)
+    cloud = tensorview.from_numpy(points)
+    return lambda: generator.point_to_voxel(cloud)
