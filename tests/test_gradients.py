@@ -55,6 +55,14 @@ def test_roi_align_rotated(ratio: int, clockwise: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("points", [1, 5])
+def test_rotated_feature_align(points: int) -> None:
+    boxes = rand(2, 4, 5, 5, low=-4, high=9).detach()
+    assert torch.autograd.gradcheck(
+        lambda x: torch.ops.polyop.rotated_feature_align(x, boxes, spatial_scale=0.7, points=points), rand(2, 3, 4, 5)
+    )
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample(mode: str, padding: str) -> None:
@@ -175,11 +183,14 @@ def test_deform_roi_pool(ratio: int) -> None:
     )
 
 
-def test_prroi_pool_of_features_and_boxes() -> None:
+@pytest.mark.parametrize(("on_pixels", "scale"), [(False, 0.7), (True, 1.0)])
+def test_prroi_pool_of_features_and_boxes(on_pixels: bool, scale: float) -> None:
     boxes = rois(5)
+    if on_pixels:
+        boxes = torch.cat([boxes[:, :3].floor(), boxes[:, :3].floor()[:, 1:] + torch.tensor([3.0, 2])], 1)
     corners = boxes[:, 1:].clone().requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda x, c: polyop.prroi_pool(x, torch.cat([boxes[:, :1], c], 1), (2, 3), 0.7), (rand(2, 2, 6, 5), corners)
+        lambda x, c: polyop.prroi_pool(x, torch.cat([boxes[:, :1], c], 1), (2, 3), scale), (rand(2, 2, 6, 5), corners)
     )
 
 
@@ -337,6 +348,7 @@ CASES: dict[str, Case] = {
     "assign_score_withk": (
         {}, [plain(2, 3, 4, 2), plain(2, 5, 2, 6), plain(2, 5, 2, 6), torch.randint(-1, 6, (2, 3, 4))]
     ),
+    "rotated_feature_align": ({"spatial_scale": 0.5, "points": 5}, [plain(2, 3, 4, 5), plain(2, 4, 5, 5)]),
     "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
     "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
     "flash_deform_attn": (

@@ -15,6 +15,7 @@ import torch
 from openmmlab import FOLDER
 
 import polyop
+from polyop import formulas
 from polyop.compat import mmcv_ext
 from polyop.compat.mmcv_ext import FUNCTIONS
 from polyop.compat.mmcv_ext._status import markdown
@@ -122,6 +123,12 @@ def test_what_is_not_there_is_named() -> None:
     del FUNCTIONS["some_forward"]
     with pytest.raises(NotImplementedError, match=r"mmcv\._ext\.some_forward needs polyop's operator not_built"):
         lacking()
+
+
+def test_operators_that_gradients_are_asked_of_have_them() -> None:
+    for name, provided in FUNCTIONS.items():
+        for operator in provided.operators if "backward" in name else ():
+            assert hasattr(formulas.find(operator), "DIFFERENTIABLE"), f"{name}: {operator} has no gradient"
 
 
 def test_status(capsys: pytest.CaptureFixture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
@@ -127,6 +128,23 @@ def test_turned_boxes(ops: ModuleType) -> None:
         lambda input: ops.roi_align_rotated(input, on_side, (3, 3), 0.5, 2, True, True),
         lambda input: upright(input).rot90(1, (2, 3)), [features], 1e-3,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("points", [1, 5])
+def test_rotated_feature_align(ops: ModuleType, points: int) -> None:
+    """A box's first number is taken for y."""
+    boxes = torch.rand(2, 6, 7, 5) * torch.tensor([14.0, 14, 6, 6, 3]) - 2
+
+    def want(input: Tensor) -> Tensor:
+        y, x, w, h = (boxes[..., k].double() * 0.5 for k in range(4))
+        c, s = boxes[..., 4].double().cos() / 2, boxes[..., 4].double().sin() / 2
+        out = input.clone()
+        for i, j in [(0, 0), (1, 1), (1, -1), (-1, -1), (-1, 1)][:points]:
+            at_y, at_x = y + i * s * w + j * c * h, x + i * c * w - j * s * h
+            out = out + torch.stack([sampled(f, v, u) for f, v, u in zip(input, at_y, at_x, strict=True)])
+        return out
+
+    agree(lambda input: ops.rotated_feature_align(input, boxes, 0.5, points), want, [torch.randn(2, 3, 6, 7)])
 
 
 def test_rotation_invariant_pooling(ops: ModuleType) -> None:
@@ -469,23 +487,25 @@ def test_border_align(ops: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", ["collect", "distribute"])
-def test_psa_mask(ops: ModuleType, kind: str) -> None:
+@pytest.mark.parametrize("sizes", [(3, 5), (4, 4), (2, 3), (1, 2)])
+def test_psa_mask(ops: ModuleType, kind: str, sizes: tuple[int, int]) -> None:
+    rows, columns = sizes
+
     def want(input: Tensor) -> Tensor:
         out = torch.zeros(2, 12, 3, 4).double()
         for y in range(3):
             for x in range(4):
-                for i in range(3):
-                    for j in range(5):
-                        to_y, to_x = y + i - 1, x + j - 2
-                        if 0 <= to_y < 3 and 0 <= to_x < 4:
-                            value = input[:, i * 5 + j, y, x]
-                            if kind == "collect":
-                                out[:, to_y * 4 + to_x, y, x] = value
-                            else:
-                                out[:, y * 4 + x, to_y, to_x] = value
+                for i, j in product(range(rows), range(columns)):
+                    to_y, to_x = y + i - (rows - 1) // 2, x + j - (columns - 1) // 2
+                    if 0 <= to_y < 3 and 0 <= to_x < 4:
+                        value = input[:, i * columns + j, y, x]
+                        if kind == "collect":
+                            out[:, to_y * 4 + to_x, y, x] = value
+                        else:
+                            out[:, y * 4 + x, to_y, to_x] = value
         return out
 
-    agree(ops.PSAMask(kind, (3, 5)), want, [torch.randn(2, 15, 3, 4)])
+    agree(ops.PSAMask(kind, sizes), want, [torch.randn(2, rows * columns, 3, 4)])
 
 
 def test_pooling_of_moved_bins_and_of_integrals(ops: ModuleType) -> None:

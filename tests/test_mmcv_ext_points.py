@@ -89,6 +89,27 @@ def test_features_of_neighbours(ops: ModuleType) -> None:
     )
 
 
+@pytest.mark.parametrize("rows", [[4, 8], [0, 5], [0, 0]])
+def test_neighbours_that_a_cloud_does_not_have(ops: ModuleType, rows: list[int]) -> None:
+    """They have features of 0, and give no gradient, to the next cloud's points either."""
+    places = torch.tensor([[0, 3, 4], [7, 8, -1], [1, 4, 5], [100, 7, 0]]).int()
+    clouds = [0, 0, 1, 1]
+
+    def want(features: Tensor) -> Tensor:
+        first = [0, rows[0]]
+        picked = [
+            features[first[c] + i] if 0 <= i < rows[c] else features.sum(0) * 0
+            for c, line in zip(clouds, places.tolist(), strict=True)
+            for i in line
+        ]
+        return torch.stack(picked).view(4, 3, 5).mT
+
+    counts = torch.tensor(rows).int()
+    compare(
+        lambda f: ops.grouping_operation(f, places, counts, torch.tensor([2, 2]).int()), want, torch.randn(sum(rows), 5)
+    )
+
+
 def compare(made, want, features: Tensor) -> None:
     """Results and gradients."""
     leaves = features.clone().requires_grad_(), features.clone().requires_grad_()

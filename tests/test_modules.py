@@ -186,7 +186,7 @@ def test_batched_soft_nms_by_class() -> None:
     torch.testing.assert_close(together, apart, rtol=1e-4, atol=1e-4)
 
 
-def test_nms_rotated_by_labels_and_sense() -> None:
+def test_nms_rotated_of_either_sense() -> None:
     upright, scores = boxes_and_scores(40)
     size = upright[:, 2:] - upright[:, :2]
     boxes = torch.cat([(upright[:, :2] + upright[:, 2:]) / 2, size, torch.zeros(40, 1)], 1)
@@ -194,8 +194,9 @@ def test_nms_rotated_by_labels_and_sense() -> None:
     assert kept.tolist() == plain_nms(upright, scores, 0.3)
     assert dets.shape == (len(kept), 6)
     labels = torch.randint(0, 3, (40,))
-    _, kept = mmcv_ops.nms_rotated(boxes, scores, 0.3, labels)
-    assert kept.tolist() == plain_nms(upright, scores, 0.3, labels)
+    assert mmcv_ops.nms_rotated(boxes, scores, 0.3, labels)[1].tolist() == kept.tolist()
+    _, by_class = mmcv_ops.batched_nms(boxes, scores, labels, {"type": "nms_rotated", "iou_threshold": 0.3})
+    assert by_class.tolist() == plain_nms(upright, scores, 0.3, labels)
     boxes[:, 4] = torch.rand(40) * 3
     mirrored = boxes * torch.tensor([-1.0, 1, 1, 1, 1])  # in a mirror angles grow the other way
     assert (

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test_openmmlab.sh [pytest options…]   OpenMMLab's packages, unpacked beside .venv, with polyop in the place of MMCV's
-# compiled module: its functions, mmdet's models found with, trained and exported.
+# compiled module: its functions, mmdet's models found with, trained and exported. With a checkout of MMCV's repository in
+# POLYOP_MMCV_SOURCE, MMCV's own tests of its operators, too.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/setup.sh
 tools/build.sh release

@@ -9,6 +9,7 @@
 #define POLYOP_FAMILIES_POINTS_BEV_POOL_INL_H_
 
 #include "families/points/bev_ranks.h"
+#include "kernels/cpu/check_indices.h"
 
 namespace polyop {
 
@@ -71,8 +72,12 @@ Status PoolBev(const typename Types::Op&, const Context& context, Tensor<const t
   };
   POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
   const int64_t pixels = feat.dim(0) * feat.dim(1) * feat.dim(2);
-  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_depth", intervals, ranks_depth, depth.size()));
-  POLYOP_RETURN_IF_ERROR(CheckRanks("ranks_feat", intervals, ranks_feat, pixels));
+  const auto check = [&](const char* name, const Tensor<const I, 1>& ranks, int64_t limit) {
+    if (AreInside(context, ranks.data(), ranks.size(), limit)) return Status::Ok();
+    return CheckRanks(name, intervals, ranks, limit);  // those of no interval may be anything
+  };
+  POLYOP_RETURN_IF_ERROR(check("ranks_depth", ranks_depth, depth.size()));
+  POLYOP_RETURN_IF_ERROR(check("ranks_feat", ranks_feat, pixels));
   const WeighedPixels<T, I> rows{depth.data(), feat.data(), ranks_depth.data(), ranks_feat.data(), channels};
   SumIntervals(context, rows, intervals, owner.data(), cells, channels, bev.data());
   return Status::Ok();

@@ -29,8 +29,8 @@ struct BoxIouQuadri {
           "[N, 1, 8] are compared one by one.",
       .source = "`mmcv.ops.box_iou_quadri`",
       .differences =
-          "MMCV computes in fp32, and takes the area of a quadrilateral that is not convex by the order of its "
-          "corners.",
+          "MMCV computes in fp32, takes a corner to be inside where it would be inside of a rectangle, and the area "
+          "of a quadrilateral that is not convex by the order of its corners.",
       .not_portable =
           "Cut by their eight sides in standard operators, all pairs of quadrilaterals would take hundreds of nodes.",
   };

@@ -28,8 +28,8 @@ struct NmsQuadri {
           "overlaps nothing. A NaN score is not above the threshold.",
       .source = "`mmcv.ops.nms_quadri`",
       .differences =
-          "MMCV computes in fp32, and takes the area of what is not convex by the order of its corners. Its labels are "
-          "its Python's: boxes of one label at a time.",
+          "MMCV computes in fp32, takes a corner to be inside where it would be inside of a rectangle, and the area of "
+          "what is not convex by the order of its corners. It takes labels, and does not look at them.",
       .not_portable =
           "Cut by their eight sides in standard operators, all pairs of quadrilaterals would take hundreds of nodes, "
           "and the suppression a Loop of a turn for each box.",

@@ -21,7 +21,9 @@ def _weights(low: Tensor, high: Tensor, bins: int, extent: int) -> Tensor:
     first = start + size * torch.arange(bins, device=low.device).reshape(bins, 1)
     begin = first - torch.arange(extent, device=low.device)
     end = begin + size
-    a, b, c, d = begin.clamp(-1, 0), end.clamp(-1, 0), begin.clamp(0, 1), end.clamp(0, 1)
+    # On a pixel a clamp would pass the gradient on in both parts; relu does not.
+    a, b = (-torch.relu(-t).clamp(max=1) for t in (begin, end))
+    c, d = begin.clamp(0, 1), end.clamp(0, 1)
     area = (b - a) * (1 + (a + b) / 2) + (d - c) * (1 - (c + d) / 2)
     return torch.where(some, area / size, 0)
 

@@ -10,6 +10,8 @@ from torch import Tensor
 from polyop.formulas import Call
 from polyop.formulas.bilinear_formula import bilinear
 
+DIFFERENTIABLE = (0,)
+
 
 def formula(features: Tensor, best_bboxes: Tensor, *, spatial_scale: float, points: int) -> Tensor:
     number = features.shape[0]

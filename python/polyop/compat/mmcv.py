@@ -470,13 +470,13 @@ def nms_rotated(
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """(boxes [K, 5] and scores as [K, 6], indices [K]) of boxes (cx, cy, w, h, angle); (None, None) of none.
 
-    With `labels`, boxes of one label suppress each other alone. `clockwise` is the sense in which angles grow.
+    `labels` change nothing, as in MMCV's kernels: batched_nms tells classes apart. `clockwise` is the sense in which
+    angles grow.
     """
+    del labels
     if dets.shape[0] == 0:
         return None, None
     boxes = dets if clockwise else torch.cat([dets[:, :4], -dets[:, 4:5]], 1)
-    if labels is not None:
-        boxes = _apart(boxes, labels)
     kept = functional.nms_rotated(boxes.contiguous(), scores.contiguous(), iou_threshold)
     return torch.cat([dets[kept], scores[kept, None]], 1), kept
 

@@ -87,7 +87,12 @@ def carafe_backward(
 
 
 def _psa_mask(input: Tensor, psa_type: int, h_mask: int, w_mask: int) -> Tensor:
-    return _ops.psa_mask(input, psa_type=("collect", "distribute")[psa_type], mask_size=[h_mask, w_mask])
+    """A mask of even extent has one place more after its pixel than before: an odd one whose first place is 0."""
+    rows, columns = h_mask | 1, w_mask | 1
+    if (rows, columns) != (h_mask, w_mask):
+        masks = input.unflatten(1, (h_mask, w_mask))
+        input = F.pad(masks, (0, 0, 0, 0, columns - w_mask, 0, rows - h_mask, 0)).flatten(1, 2)
+    return _ops.psa_mask(input, psa_type=("collect", "distribute")[psa_type], mask_size=[rows, columns])
 
 
 @provides("psa_mask")

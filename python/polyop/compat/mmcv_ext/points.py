@@ -131,10 +131,17 @@ def group_points_backward(
     grad_points_tensor.scatter_add_(2, place.expand_as(grad), grad)
 
 
-def _stacked_rows(idx: Tensor, idx_counts: Tensor, counts: Tensor) -> Tensor:
-    """The rows that idx [M, K] names, each in its own cloud, of clouds that lie one behind the other."""
-    first = counts.long().cumsum(0) - counts
-    return idx.long() + first.repeat_interleave(idx_counts.long())[:, None]
+def _stacked_rows(idx: Tensor, idx_counts: Tensor, counts: Tensor, rows: int) -> Tensor:
+    """The rows that idx [M, K] names, each in its own cloud, of clouds that lie one behind the other; the number of rows
+    where that cloud has none of this index."""
+    count = counts.long()
+    first, own = (t.repeat_interleave(idx_counts.long())[:, None] for t in (count.cumsum(0) - count, count))
+    return torch.where((idx >= 0) & (idx < own), idx.long() + first, rows)
+
+
+def _with_a_row_more(features: Tensor) -> Tensor:
+    """Of zeros, for indices that name none."""
+    return torch.cat([features, features.new_zeros(1, features.shape[1])])
 
 
 @provides()
@@ -150,8 +157,8 @@ def stack_group_points_forward(
     nsample: int,
 ) -> None:
     del b, c, m, nsample
-    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
-    out_tensor.copy_(features_tensor[rows].mT)
+    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor, len(features_tensor))
+    out_tensor.copy_(_with_a_row_more(features_tensor)[rows].mT)
 
 
 @provides()
@@ -168,8 +175,9 @@ def stack_group_points_backward(
     nsample: int,
 ) -> None:
     del b, c, m, n, nsample
-    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
-    grad_features_tensor.index_add_(0, rows.flatten(), grad_out_tensor.mT.flatten(0, 1))
+    rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor, len(grad_features_tensor))
+    made = _with_a_row_more(grad_features_tensor).index_add(0, rows.flatten(), grad_out_tensor.mT.flatten(0, 1))
+    grad_features_tensor.copy_(made[:-1])
 
 
 @provides("three_interpolate")
