@@ -43,6 +43,9 @@ class BoundedOutputs : public OutputSource {
   std::string wrong_;
 };
 
+// More than a machine has is refused: AddressSanitizer ends the program instead.
+constexpr size_t kMostScratch = size_t{1} << 39;
+
 // Threads of a pool, and scratch that is aligned to 64 bytes and no more, ends where it must, and holds garbage.
 class TightMemory {
  public:
@@ -54,7 +57,7 @@ class TightMemory {
     };
     backend_.allocate = [](void*, size_t bytes) -> void* {
       void* memory = nullptr;
-      if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
+      if (bytes > kMostScratch || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
       std::memset(memory, 0xA5, bytes + 64);
       return static_cast<char*>(memory) + 64;
     };

@@ -72,6 +72,7 @@ Status Multiply(const IndiceConv& op, const Context& context, const Tensor<const
   POLYOP_RETURN_IF_ERROR(CheckLists(context, lists, features.dim(0), outputs));
   Tensor<T, 2> out;
   POLYOP_RETURN_IF_ERROR(pending.Allocate(outputs, &out));
+  if (out.size() == 0) return Status::Ok();  // scratch would be as wide as the channels of no rows
   const int64_t block_rows = SparseBlockRows(out.dim(1)), blocks = (outputs + block_rows - 1) / block_rows;
   const Scratch<int64_t> firsts = context.Allocate<int64_t>(lists.offsets + 1);
   const Scratch<int64_t> ends = context.Allocate<int64_t>(lists.offsets * (blocks + 1));

@@ -76,6 +76,22 @@ TEST(IndiceConv, SubmanifoldMirrorsCountsAndAddsTheCentre) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{3 + 50, 30 + 2}));
 }
 
+// No scratch as wide as the channels of rows that are not there.
+TEST(IndiceConv, NoOutputsOfManyChannels) {
+  constexpr int64_t kChannels = int64_t{1} << 40;
+  IndiceConv op;
+  op.is_subm = true;
+  std::vector<HostTensor> out;
+  const Status status =
+      testing::Run(op,
+                   {HostTensor::Full(DType::kF32, {1, 3}, 0), HostTensor::Full(DType::kF32, {kChannels, 0, 0, 0, 3}, 0),
+                    HostTensor::Full(DType::kI32, {2, 0, 0}, 0), HostTensor::Full(DType::kI32, {0}, 0),
+                    HostTensor::Full(DType::kI32, {}, 0)},
+                   &out);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(out[0].shape(), (Shape{0, kChannels}));
+}
+
 TEST(IndiceConv, SameAtAnyAlignment) {
   std::mt19937 rng(4);
   const IndiceConv op;
