@@ -96,8 +96,13 @@ def sparse_products(operator: str) -> Case:
             rivals["spconv"] = with_spconv.products(features, filters, indices, sparse_attributes(True))
         product = with_torch(lambda: torch.mm(many, weights[0], out=once))
         return Contest(
-            ours, rivals, bytes_of(features, filters, features), 2.0 * pairs * channels * channels, tolerance=1e-3, yardstick=("torch.mm of as many products", product),
-        )  # fmt: skip
+            ours,
+            rivals,
+            bytes_of(features, filters, features),
+            2.0 * pairs * channels * channels,
+            tolerance=1e-3,
+            yardstick=("torch.mm of as many products", product),
+        )
 
     return Case(operator, "street, 60,000 voxels, 3x3x3, submanifold, 64 to 64 channels", make)
 

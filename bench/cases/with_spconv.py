@@ -5,15 +5,14 @@ It is imported where it is used: only `make bench` installs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from harness import Run
 
-Run = Callable[[], Sequence[object]]
 
-
-def pairs_of(indices: np.ndarray, attributes: Mapping[str, object]) -> Callable[[], tuple[torch.Tensor, ...]]:
+def pairs_of(indices: np.ndarray, attributes: Mapping[str, object]) -> Run:
     """The rulebook: output coordinates, pairs [2, offsets, rows] and how many each offset has. Of a submanifold
     convolution it has the first half of the offsets and the centre, which the others mirror."""
     from spconv.core import ConvAlgo
