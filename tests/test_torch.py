@@ -5,6 +5,8 @@ The calls are made from the nodes of test_exported_nodes.py, so every operator o
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +278,18 @@ def test_functions_of_boxes_and_points() -> None:
     assert index[:, 0].tolist() == list(range(20))
     torch.testing.assert_close(dist, torch.cdist(points, points).topk(3, largest=False).values, atol=1e-3, rtol=0)
     assert polyop.voxel_grid(points, torch.full((3,), 2.0), torch.zeros(3)).tolist() == [0] * 20
+
+
+def test_pytorch_is_all_that_the_functions_need() -> None:
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("numpy", "onnx", "onnxruntime")))  # to import them fails
+import torch, polyop
+print(polyop.nms(torch.tensor([[0.0, 0, 2, 2]]), torch.ones(1), iou_threshold=0.5).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[0]\n"
 
 
 def test_unknown_names_are_attribute_errors() -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from polyop.formulas import Call
 
 
+def _fp32(value: float) -> float:
+    fraction, exponent = math.frexp(value)
+    return math.ldexp(round(fraction * 2**24), exponent - 24)
+
+
 def _cells(voxel_size: Sequence[float], point_cloud_range: Sequence[float]) -> list[float]:
     """Of each axis, found in fp32; halves are rounded away from zero."""
-    low, high = np.array(point_cloud_range, np.float32).reshape(2, 3)
-    return [float(np.floor(c) + (c - np.floor(c) >= 0.5)) for c in (high - low) / np.array(voxel_size, np.float32)]
+    lengths = (
+        _fp32(_fp32(high) - _fp32(low)) for low, high in zip(point_cloud_range[:3], point_cloud_range[3:], strict=True)
+    )
+    quotients = [_fp32(length / _fp32(size)) for length, size in zip(lengths, voxel_size, strict=True)]
+    return [math.floor(q) + float(q - math.floor(q) >= 0.5) for q in quotients]
 
 
 def formula(points: Tensor, voxel_size: Sequence[float], point_cloud_range: Sequence[float]) -> Tensor:
