@@ -285,7 +285,8 @@ def test_pytorch_is_all_that_the_functions_need() -> None:
 import sys
 sys.modules.update(dict.fromkeys(("numpy", "onnx", "onnxruntime")))  # to import them fails
 import torch, polyop
-print(polyop.nms(torch.tensor([[0.0, 0, 2, 2]]), torch.ones(1), iou_threshold=0.5).tolist())
+with polyop.accelerate():
+    print(polyop.nms(torch.tensor([[0.0, 0, 2, 2]]), torch.ones(1), iou_threshold=0.5).tolist())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
@@ -95,6 +94,15 @@ def _grid_sampler(
 # ---- resizing --------------------------------------------------------------------------------------
 
 
+def _float32(value: float) -> float:
+    return torch.tensor(value, dtype=torch.float32, device="cpu").item()
+
+
+def _next_float32(value: float, towards: float) -> float:
+    number, other = (torch.tensor(v, dtype=torch.float32, device="cpu") for v in (value, towards))
+    return number.nextafter(other).item()
+
+
 @lru_cache(maxsize=4096)
 def _scale_for(inputs: int, outputs: int, align_corners: bool, scale: float | None) -> float | None:
     """The float32 by which bicubic_interpolate makes `outputs` pixels of `inputs`, where PyTorch samples; or None.
@@ -103,10 +111,10 @@ def _scale_for(inputs: int, outputs: int, align_corners: bool, scale: float | No
     """
     if align_corners:  # the scale says the extent alone
         return (outputs + 0.5) / inputs
-    given = np.float32(scale if scale is not None and scale > 0 else outputs / inputs)
-    if math.floor(inputs * float(given)) < outputs:
-        given = np.nextafter(given, np.float32(math.inf))
-    return float(given) if math.floor(inputs * float(given)) == outputs else None
+    given = _float32(scale if scale is not None and scale > 0 else outputs / inputs)
+    if math.floor(inputs * given) < outputs:
+        given = _next_float32(given, math.inf)
+    return given if math.floor(inputs * given) == outputs else None
 
 
 def _upsample_bicubic2d(
@@ -207,10 +215,10 @@ def _roi_align(
 @lru_cache(maxsize=256)
 def _threshold_for(iou_threshold: float) -> float:
     """The float32 that decides an IoU of exactly `iou_threshold` as torchvision does: by the quotient in float32."""
-    rounded = np.float32(iou_threshold)
-    if float(rounded) == iou_threshold:
+    rounded = _float32(iou_threshold)
+    if rounded == iou_threshold:
         return iou_threshold
-    return float(np.nextafter(rounded, np.float32(-1 if float(rounded) > iou_threshold else 2)))
+    return _next_float32(rounded, -1 if rounded > iou_threshold else 2)
 
 
 def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Any:
