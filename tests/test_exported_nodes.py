@@ -303,6 +303,8 @@ NODES = [
     Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
+    *(Node("polyop::ChamferDistance", [f(2, 7, d), f(2, 20, d)], [(F32, (2, 7)), (F32, (2, 20)), (I32, (2, 7)), (I32, (2, 20))])
+      for d in (2, 3)),
 ]  # fmt: skip
 
 

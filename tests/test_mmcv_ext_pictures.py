@@ -572,6 +572,7 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
                 self.turned(x, rois), self.bent(x, beziers), self.match(x, x * 2),
                 ops.active_rotated_filter(filters, places), rectangles, ops.convex_iou(sets, rectangles),
                 ops.box_iou_quadri(rectangles, rectangles, "iof"),
+                *ops.chamfer_distance(sets.view(5, 9, 2), rectangles.view(5, 4, 2)),
                 ops.assign_score_withk(torch.ones(2, 3, 4, 8), features, features * 2, torch.zeros(2, 3, 4, dtype=torch.int64)),
             )  # fmt: skip
 
@@ -589,7 +590,7 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
     written = onnx.load(path)
     assert {n.op_type for n in written.graph.node if n.domain == "polyop"} == {
         "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU",
-        "BoxIoUQuadri", "AssignScoreWithK",
+        "BoxIoUQuadri", "AssignScoreWithK", "ChamferDistance",
     }  # fmt: skip
     made = session(written).run(None, {name: t.numpy() for name, t in given.items()})
     for got, want in zip(made, net(*given.values()), strict=True):

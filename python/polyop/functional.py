@@ -27,6 +27,7 @@ __all__ = [
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
+    "chamfer_distance",
     "convex_iou",
     "corner_pool",
     "correlation",
@@ -587,6 +588,13 @@ def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool 
 def three_nn(target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
     """`mmcv.ops.three_nn`: distances [B, N, 3] and indices of the points [B, M, 3] nearest to the targets [B, N, 3]."""
     return _ops.three_nn(target, source)
+
+
+def chamfer_distance(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`mmcv.ops.chamfer_distance`: squared distances of points [B, N, D] from the nearest ones of [B, M, D], and of those from
+    these -> (dist1 [B, N], dist2 [B, M], the nearest ones' indices idx1 [B, N], idx2 [B, M]); D is 2 or 3.
+    """
+    return _ops.chamfer_distance(xyz1, xyz2)
 
 
 def assign_score_withk(

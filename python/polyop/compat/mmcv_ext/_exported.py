@@ -107,6 +107,13 @@ def _assign_score_withk(module: ModuleType) -> None:
     module.AssignScoreWithK.symbolic = staticmethod(symbolic)
 
 
+def _chamfer_distance(module: ModuleType) -> None:
+    def symbolic(graph: Any, xyz1: Any, xyz2: Any) -> Any:
+        return graph.op("polyop::ChamferDistance", xyz1, xyz2, outputs=4)
+
+    module.ChamferDistanceFunction.symbolic = staticmethod(symbolic)
+
+
 def _min_area_polygons(module: ModuleType) -> None:
     """MMCV's functions without gradients write into a tensor, of which no trace is left."""
     module.min_area_polygons = functional.min_area_polygons
@@ -128,6 +135,7 @@ EXPORTED: dict[str, Callable[[ModuleType], None]] = {
     "mmcv.ops.assign_score_withk": _assign_score_withk,
     "mmcv.ops.bezier_align": _bezier_align,
     "mmcv.ops.box_iou_quadri": _box_iou_quadri,
+    "mmcv.ops.chamfer_distance": _chamfer_distance,
     "mmcv.ops.convex_iou": _convex_iou,
     "mmcv.ops.correlation": _correlation,
     "mmcv.ops.min_area_polygons": _min_area_polygons,
