@@ -305,6 +305,7 @@ NODES = [
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
     *(Node("polyop::ChamferDistance", [f(2, 7, d), f(2, 20, d)], [(F32, (2, 7)), (F32, (2, 20)), (I32, (2, 7)), (I32, (2, 20))])
       for d in (2, 3)),
+    Node("polyop::ConvexGIoU", [f(9, 18) * 4, f(9, 8) * 4], [(F32, (9, 19))]),
 ]  # fmt: skip
 
 

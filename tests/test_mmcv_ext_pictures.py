@@ -571,6 +571,7 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
             return (
                 self.turned(x, rois), self.bent(x, beziers), self.match(x, x * 2),
                 ops.active_rotated_filter(filters, places), rectangles, ops.convex_iou(sets, rectangles),
+                *ops.convex_giou(sets, rectangles),
                 ops.box_iou_quadri(rectangles, rectangles, "iof"),
                 *ops.chamfer_distance(sets.view(5, 9, 2), rectangles.view(5, 4, 2)),
                 ops.assign_score_withk(torch.ones(2, 3, 4, 8), features, features * 2, torch.zeros(2, 3, 4, dtype=torch.int64)),
@@ -589,7 +590,7 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
     torch.onnx.export(net, tuple(given.values()), path, input_names=[*given], dynamo=False, opset_version=17)
     written = onnx.load(path)
     assert {n.op_type for n in written.graph.node if n.domain == "polyop"} == {
-        "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU",
+        "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU", "ConvexGIoU",
         "BoxIoUQuadri", "AssignScoreWithK", "ChamferDistance",
     }  # fmt: skip
     made = session(written).run(None, {name: t.numpy() for name, t in given.items()})

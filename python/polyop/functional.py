@@ -28,6 +28,7 @@ __all__ = [
     "boxes_overlap_bev",
     "carafe",
     "chamfer_distance",
+    "convex_giou",
     "convex_iou",
     "corner_pool",
     "correlation",
@@ -500,6 +501,14 @@ def box_iou_quadri(boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned:
 def convex_iou(pointsets: Tensor, polygons: Tensor) -> Tensor:
     """`mmcv.ops.convex_iou`: IoU of the hulls of nine points each [N, 18] and quadrilaterals [K, 8] -> [N, K]."""
     return _ops.convex_iou(pointsets, polygons)
+
+
+def convex_giou(pointsets: Tensor, polygons: Tensor) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.convex_giou`: GIoU [N] of the hulls of nine points each [N, 18] and quadrilaterals [N, 8], pair by pair, and its
+    gradient by the points [N, 18].
+    """
+    made = _ops.convex_giou(pointsets, polygons)
+    return made[:, 18], made[:, :18]
 
 
 def min_area_polygons(pointsets: Tensor) -> Tensor:

@@ -121,6 +121,7 @@ def _min_area_polygons(module: ModuleType) -> None:
 
 def _convex_iou(module: ModuleType) -> None:
     module.convex_iou = functional.convex_iou
+    module.convex_giou = functional.convex_giou
 
 
 def _box_iou_quadri(module: ModuleType) -> None:

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop.compat.mmcv_ext import _polygons
 from polyop.compat.mmcv_ext._registry import provides
 
 _ops = torch.ops.polyop
@@ -127,20 +126,10 @@ def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
     ious.copy_(functional.convex_iou(pointsets, polygons))
 
 
-@provides()
+@provides("convex_giou")
 def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
     """output [N, 19]: the gradient of each GIoU by its 18 coordinates, and the GIoU."""
-    with torch.enable_grad():
-        points = pointsets.detach().double().requires_grad_()
-        hulls = _polygons.convex_hull(points.unflatten(-1, (9, 2)), 9)
-        quads = _polygons.quadrilaterals(polygons.double())
-        shared = _polygons.intersection(hulls, quads)
-        united = _polygons.area(hulls) + _polygons.area(quads) - shared
-        corners = torch.cat([points.unflatten(-1, (9, 2)), polygons.double().unflatten(-1, (4, 2))], 1)
-        around = _polygons.area(_polygons.convex_hull(corners, 13))
-        giou = shared / united - (around - united) / around
-        output[:, :18] = torch.autograd.grad(giou.sum(), points)[0]
-        output[:, 18] = giou.detach()
+    output.copy_(_ops.convex_giou(pointsets, polygons))
 
 
 @provides("min_area_polygons")
