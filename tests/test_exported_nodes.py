@@ -306,6 +306,8 @@ NODES = [
     *(Node("polyop::ChamferDistance", [f(2, 7, d), f(2, 20, d)], [(F32, (2, 7)), (F32, (2, 20)), (I32, (2, 7)), (I32, (2, 20))])
       for d in (2, 3)),
     Node("polyop::ConvexGIoU", [f(9, 18) * 4, f(9, 8) * 4], [(F32, (9, 19))]),
+    Node("polyop::DiffIoURotatedSortVertices", [f(2, 5, 24, 2) - 0.5, f(2, 5, 24) < 0.3, RNG.integers(0, 9, (2, 5)).astype(I32)],
+         [(I32, (2, 5, 9))]),
 ]  # fmt: skip
 
 

@@ -200,6 +200,30 @@ def convex_giou() -> Case:
     return Case("convex_giou", "2,000 sets of 9 points, with gradients", make)
 
 
+def diff_iou_rotated_sort_vertices() -> Case:
+    def make(threads: int) -> Contest:
+        mask = np.random.default_rng(44).random((1, 20000, 24)) < 0.25
+        mask &= mask.cumsum(2) <= 8
+        vertices = normal(45, 1, 20000, 24, 2) * mask[..., None]
+        feeds = {"vertices": vertices, "mask": mask, "num_valid": mask.sum(2).astype(np.int32)}
+        ours = session("polyop::DiffIoURotatedSortVertices", feeds, threads)
+        tv, tm, tn = (torch.from_numpy(t) for t in feeds.values())
+
+        def formulation() -> torch.Tensor:
+            angle = torch.atan2(tv[..., 1], tv[..., 0])
+            angle = torch.where(tm, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
+            order = angle.sort(dim=-1, stable=True).indices[..., :9]
+            count, place = tn[..., None], torch.arange(9)
+            free = 8 + tm[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
+            made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
+            return torch.where(count < 3, free, made).to(torch.int32)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(*feeds.values()) + 20000 * 36,
+                       same=lambda a, b: (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+
+    return Case("diff_iou_rotated_sort_vertices", "20,000 pairs of boxes", make)
+
+
 def inside(points: torch.Tensor, boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether boxes [M, 7] hold points [N, 3], and where along their axes: [M, N], [M, N, 3]."""
     at = points - boxes[:, None, :3]
@@ -276,6 +300,7 @@ CASES = [
     points_in_polygons(),
     min_area_polygons(),
     convex_giou(),
+    diff_iou_rotated_sort_vertices(),
     roipoint_pool3d(),
     roiaware_pool3d(),
 ]

@@ -114,6 +114,13 @@ def _chamfer_distance(module: ModuleType) -> None:
     module.ChamferDistanceFunction.symbolic = staticmethod(symbolic)
 
 
+def _diff_iou_rotated(module: ModuleType) -> None:
+    def symbolic(graph: Any, vertices: Any, mask: Any, num_valid: Any) -> Any:
+        return graph.op("polyop::DiffIoURotatedSortVertices", vertices, mask, num_valid)
+
+    module.SortVertices.symbolic = staticmethod(symbolic)
+
+
 def _min_area_polygons(module: ModuleType) -> None:
     """MMCV's functions without gradients write into a tensor, of which no trace is left."""
     module.min_area_polygons = functional.min_area_polygons
@@ -139,6 +146,7 @@ EXPORTED: dict[str, Callable[[ModuleType], None]] = {
     "mmcv.ops.chamfer_distance": _chamfer_distance,
     "mmcv.ops.convex_iou": _convex_iou,
     "mmcv.ops.correlation": _correlation,
+    "mmcv.ops.diff_iou_rotated": _diff_iou_rotated,
     "mmcv.ops.min_area_polygons": _min_area_polygons,
     "mmcv.ops.riroi_align_rotated": _riroi_align_rotated,
     "mmcv.ops.roi_align": _roi_align,

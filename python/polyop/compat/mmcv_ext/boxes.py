@@ -144,15 +144,8 @@ def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor)
     output.copy_(_ops.points_in_polygons(points, polygons))
 
 
-@provides()
+@provides("diff_iou_rotated_sort_vertices")
 def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
     """The valid ones of vertices [B, N, 24, 2] around the origin by rising angle, the first one again behind the last,
     and a vertex that is none up to 9: [B, N, 9]. Fewer than three are none."""
-    angle = torch.atan2(vertices[..., 1], vertices[..., 0])
-    angle = torch.where(mask, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
-    order = angle.sort(dim=-1, stable=True).indices[..., :9]
-    count = num_valid[..., None].clamp(max=8)
-    place = torch.arange(9, device=vertices.device)
-    free = 8 + mask[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
-    made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
-    return torch.where(num_valid[..., None] < 3, free, made).to(torch.int32)
+    return _ops.diff_iou_rotated_sort_vertices(vertices, mask, num_valid)
