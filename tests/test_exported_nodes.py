@@ -308,6 +308,8 @@ NODES = [
     Node("polyop::ConvexGIoU", [f(9, 18) * 4, f(9, 8) * 4], [(F32, (9, 19))]),
     Node("polyop::DiffIoURotatedSortVertices", [f(2, 5, 24, 2) - 0.5, f(2, 5, 24) < 0.3, RNG.integers(0, 9, (2, 5)).astype(I32)],
          [(I32, (2, 5, 9))]),
+    *(Node("polyop::ContourExpand", [(f(3, 9, 8) > 0.3).astype(t), (f(9, 8) > 0.9).astype(I32)], [(I32, (9, 8))],
+           {"min_kernel_area": 2}) for t in (np.uint8, np.bool_)),
 ]  # fmt: skip
 
 

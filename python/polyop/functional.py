@@ -28,6 +28,7 @@ __all__ = [
     "boxes_overlap_bev",
     "carafe",
     "chamfer_distance",
+    "contour_expand",
     "convex_giou",
     "convex_iou",
     "corner_pool",
@@ -276,6 +277,12 @@ def dcn_v4(
         input, offset_mask, **_window(kernel_size, stride, padding, dilation), group=group,
         group_channels=group_channels, offset_scale=offset_scale, remove_center=int(remove_center),
     )  # fmt: skip
+
+
+def contour_expand(kernel_mask: Tensor, internal_kernel_label: Tensor, min_kernel_area: int) -> Tensor:
+    """`mmcv.ops.contour_expand` (PSENet): the smallest kernels' labels [H, W] grown over the masks [K, H, W], from the last but one
+    to the first -> int32 [H, W]."""
+    return _ops.contour_expand(kernel_mask, internal_kernel_label, min_kernel_area=min_kernel_area)
 
 
 def carafe(features: Tensor, masks: Tensor, kernel_size: int, group_size: int, scale_factor: int) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+import torch
 from torch import Tensor
 
 from polyop.compat.mmcv_ext._registry import provides
@@ -11,42 +12,16 @@ from polyop.compat.mmcv_ext._registry import provides
 _SIDES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
-@provides()
+@provides("contour_expand")
 def contour_expand(
     kernel_mask: Tensor, internal_kernel_label: Tensor, min_kernel_area: int, kernel_num: int
 ) -> list[list[int]]:
     """PSENet: labels of the smallest kernels, those of fewer than min_kernel_area pixels left out, grown over the next
     larger kernels of kernel_mask [K, H, W], from the last but one to the first; who comes first keeps a pixel."""
-    labels = internal_kernel_label.cpu().numpy()
-    masks = kernel_mask.cpu().numpy()
-    height, width = labels.shape
-    grown = [[0] * width for _ in range(height)]
-    areas: dict[int, int] = {}
-    seeds = [(y, x, int(labels[y, x])) for y, x in zip(*labels.nonzero(), strict=True)]
-    for _, _, label in seeds:
-        areas[label] = areas.get(label, 0) + 1
-    front = deque()
-    for y, x, label in seeds:
-        if areas[label] >= min_kernel_area:
-            grown[y][x] = label
-            front.append((int(y), int(x)))
-    for number in range(kernel_num - 2, -1, -1):
-        mask = masks[number].tolist()
-        later = deque()
-        while front:
-            y, x = front.popleft()
-            alone = True
-            for dy, dx in _SIDES:
-                to_y, to_x = y + dy, x + dx
-                if not (0 <= to_y < height and 0 <= to_x < width) or not mask[to_y][to_x] or grown[to_y][to_x] > 0:
-                    continue
-                grown[to_y][to_x] = grown[y][x]
-                front.append((to_y, to_x))
-                alone = False
-            if alone:
-                later.append((y, x))
-        front = later
-    return grown
+    grown = torch.ops.polyop.contour_expand(
+        kernel_mask[:kernel_num] != 0, internal_kernel_label.int(), min_kernel_area=min_kernel_area
+    )
+    return grown.tolist()
 
 
 @provides()
