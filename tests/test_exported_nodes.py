@@ -310,6 +310,9 @@ NODES = [
          [(I32, (2, 5, 9))]),
     *(Node("polyop::ContourExpand", [(f(3, 9, 8) > 0.3).astype(t), (f(9, 8) > 0.9).astype(I32)], [(I32, (9, 8))],
            {"min_kernel_area": 2}) for t in (np.uint8, np.bool_)),
+    *(Node("polyop::PixelGroup", [f(9, 8), (f(9, 8) > 0.3).astype(t), f(9, 8, 4), (f(9, 8) * 3.5).astype(I32), np.ones((9, 8), t)],
+           [(I32, (9, 8)), (F32, (4,)), (I32, (4,))], {"kernel_region_num": 4, "distance_threshold": 0.5})
+      for t in (np.uint8, np.bool_)),
 ]  # fmt: skip
 
 

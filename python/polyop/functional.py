@@ -64,6 +64,7 @@ __all__ = [
     "nms_rotated",
     "node_domain",
     "pillar_scatter",
+    "pixel_group",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "points_in_polygons",
@@ -283,6 +284,24 @@ def contour_expand(kernel_mask: Tensor, internal_kernel_label: Tensor, min_kerne
     """`mmcv.ops.contour_expand` (PSENet): the smallest kernels' labels [H, W] grown over the masks [K, H, W], from the last but one
     to the first -> int32 [H, W]."""
     return _ops.contour_expand(kernel_mask, internal_kernel_label, min_kernel_area=min_kernel_area)
+
+
+def pixel_group(
+    score: Tensor,
+    mask: Tensor,
+    embedding: Tensor,
+    kernel_label: Tensor,
+    kernel_contour: Tensor,
+    kernel_region_num: int,
+    distance_threshold: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`mmcv.ops.pixel_group` (PAN): kernels grown over the pixels of the mask [H, W] whose embedding [H, W, D] is near theirs ->
+    (labels [H, W], of each label the mean score [kernel_region_num], and the number of pixels).
+    """
+    return _ops.pixel_group(
+        score, mask, embedding, kernel_label, kernel_contour, kernel_region_num=kernel_region_num,
+        distance_threshold=distance_threshold,
+    )  # fmt: skip
 
 
 def carafe(features: Tensor, masks: Tensor, kernel_size: int, group_size: int, scale_factor: int) -> Tensor:
