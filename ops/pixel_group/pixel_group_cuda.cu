@@ -11,7 +11,8 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
                       Tensor<const M, 2> kernel_contour, Tensor<int32_t, 2> label, Tensor<T, 1> scores,
                       Tensor<int32_t, 1> counts) {
   const PictureGrid grid{label.dim(0), label.dim(1)};
-  const int64_t regions = op.kernel_region_num, dimensions = embedding.dim(2);
+  // Without pixels there may be any number of dimensions.
+  const int64_t regions = op.kernel_region_num, dimensions = grid.size() > 0 ? embedding.dim(2) : 0;
   const int32_t* const given = kernel_label.data();
   const T *const vectors = embedding.data(), *const values = score.data();
   const M* const contour = kernel_contour.data();
