@@ -15,23 +15,27 @@ import torch
 from torch import nn
 
 FOLDER = Path(__file__).resolve().parent.parent / ".deps" / "openmmlab"
-PACKAGES = ("mmdet", "mmdet3d")
+MORE = FOLDER.with_name("openmmlab-more")  # older ones, and what is built on them
+PACKAGES = ("mmdet", "mmdet3d", "mmseg", "mmocr", "mmrotate", "mmyolo")
 
 
 @contextmanager
-def mmcv_ops() -> Iterator[ModuleType]:
+def mmcv_ops(more: bool = False) -> Iterator[ModuleType]:
     """`mmcv.ops`; afterwards neither it nor the compiled module's name is known to the process."""
-    assert (FOLDER / "mmcv").is_dir(), f"{FOLDER} is missing: run tools/setup_python.sh"
+    folders = [MORE, FOLDER] if more else [FOLDER]
+    for folder in folders:
+        assert (folder / "mmcv").is_dir(), f"{folder} is missing: run tools/test_openmmlab.sh"
     import polyop.compat.mmcv
 
     polyop.compat.mmcv.install()
-    sys.path.append(str(FOLDER))
+    sys.path.extend(map(str, folders))
     try:
         import mmcv.ops
 
         yield mmcv.ops
     finally:
-        sys.path.remove(str(FOLDER))
+        for folder in folders:
+            sys.path.remove(str(folder))
         for name in [n for n in sys.modules if n.split(".")[0] in ("mmcv", "mmengine")]:
             del sys.modules[name]
 
@@ -56,9 +60,9 @@ def without(package: str) -> Iterator[None]:
 
 
 @contextmanager
-def models_of(package: str) -> Iterator[None]:
+def models_of(package: str, more: bool = False) -> Iterator[None]:
     """A package that is built on MMCV, whose models `build` makes; afterwards the process does not know it."""
-    with mmcv_ops(), without("spconv"), warnings.catch_warnings():
+    with mmcv_ops(more), without("spconv"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_module(f"{package}.models")  # all that makes a model, and no data set
         from mmengine.registry import init_default_scope
@@ -74,6 +78,7 @@ def _without_pretrained(part: Any) -> None:
     if isinstance(part, dict):
         if isinstance(part.get("init_cfg"), dict) and part["init_cfg"].get("type") == "Pretrained":
             del part["init_cfg"]
+        part.pop("pretrained", None)
         for value in part.values():
             _without_pretrained(value)
     elif isinstance(part, list | tuple):
@@ -87,7 +92,8 @@ def build(name: str, changes: dict[str, Any] | None = None, package: str = "mmde
     from mmengine.registry import MODELS
 
     torch.manual_seed(0)
-    whole = Config.fromfile(str(FOLDER / package / ".mim" / "configs" / name))
+    folder = Path(str(import_module(package).__file__)).parent
+    whole = Config.fromfile(str(folder / ".mim" / "configs" / name))
     whole.merge_from_dict(changes or {})
     configuration = whole.model
     _without_pretrained(configuration)
