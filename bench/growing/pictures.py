@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -73,6 +75,28 @@ def few_pixels(n: int) -> Call:
     side = side_of(n)
     mask = (scores(1, side, side) < 0.1).float()
     return call("masked_conv2d", picture(n, 8), mask, normal(8, 8, 3, 3), None, padding=[1, 1])
+
+
+def lines_of_text(n: int) -> tuple[Tensor, Tensor]:
+    """Each pixel's distance from the middle of a line of 24 x 120 pixels, and the number of the line."""
+    side = side_of(n)
+    y, x = torch.arange(side)[:, None], torch.arange(side)[None]
+    lines = y // 24 * math.ceil(side / 120) + x // 120 + 1
+    return torch.maximum((y % 24 - 12).abs(), (x % 120 - 60).abs() - 48), lines.int()
+
+
+def expanded(n: int) -> Call:
+    away, lines = lines_of_text(n)
+    kernels = torch.stack([away < 10 - 2 * k for k in range(4)])
+    return call("contour_expand", kernels, lines * kernels[-1], min_kernel_area=5)
+
+
+def grouped(n: int) -> Call:
+    away, lines = lines_of_text(n)
+    kernel, mask = away < 4, away < 10
+    embedding = lines[..., None] % 7 + uniform(*lines.shape, 4) * 0.2
+    return call("pixel_group", scores(*lines.shape), mask, embedding, lines * kernel, kernel,
+                kernel_region_num=int(lines.max()) + 1, distance_threshold=0.8)  # fmt: skip
 
 
 def resized(n: int) -> Call:
@@ -147,6 +171,8 @@ CASES = [
     pixels("openvino_deform_conv2d", lambda n: deformed("openvino_deform_conv2d", n, pads=[1, 1, 1, 1])),
     pixels("masked_conv2d", few_pixels),
     pixels("correlation", lambda n: call("correlation", picture(n, 8), picture(n, 8), max_displacement=4)),
+    pixels("contour_expand", expanded),
+    pixels("pixel_group", grouped),
     pixels("rotate", turned),
     pixels("rotated_feature_align", aligned),
     Growing("psa_mask", "pixels, a mask of all", 100, 10_000, spread_psa),

@@ -135,6 +135,8 @@ CASES = [
         "stacked_ball_query", street(n), ends(n), quarter(n), ends(len(quarter(n))), max_radius=0.3, sample_num=16)),
     Growing("grid_ball_query", "points, a quarter asks", 1000, POINTS, lambda n: call(
         "grid_ball_query", batch(street(n)), batch(quarter(n)), radius=0.3, nsample=16)),
+    Growing("chamfer_distance", "points of both clouds", 1000, POINTS, lambda n: call(
+        "chamfer_distance", batch(street(n)), batch(street(n).flip(0) + 0.01))),
     Growing("three_nn", "points, a quarter are sources", 1000, POINTS, lambda n: call(
         "three_nn", batch(street(n)), batch(quarter(n)))),
     Growing("three_interpolate", "points", 1000, POINTS, lambda n: call(
