@@ -188,16 +188,16 @@ def min_area_polygons() -> Case:
 def convex_giou() -> Case:
     def make(threads: int) -> Contest:
         rng = np.random.default_rng(43)
-        middles, angles = rng.uniform(0, 1000, (2000, 1, 2)), np.sort(rng.uniform(0, 6.2, (2000, 4)), 1)
-        sets = (middles + rng.uniform(-20, 20, (2000, 9, 2))).reshape(2000, 18).astype(np.float32)
+        middles, angles = rng.uniform(0, 1000, (500, 1, 2)), np.sort(rng.uniform(0, 6.2, (500, 4)), 1)
+        sets = (middles + rng.uniform(-20, 20, (500, 9, 2))).reshape(500, 18).astype(np.float32)
         around = middles + 25 * np.stack([np.cos(angles), np.sin(angles)], 2)
-        polygons = around.reshape(2000, 8).astype(np.float32)
+        polygons = around.reshape(500, 8).astype(np.float32)
         ours = session("polyop::ConvexGIoU", {"pointsets": sets, "polygons": polygons}, threads)
         points, corners = torch.from_numpy(sets), torch.from_numpy(polygons)
         theirs = with_torch(lambda: convex_polygons.convex_giou(points, corners))
-        return Contest(ours, {"torch formulation": theirs}, bytes_of(sets, polygons) + 2000 * 19 * 4, tolerance=1e-3)
+        return Contest(ours, {"torch formulation": theirs}, bytes_of(sets, polygons) + 500 * 19 * 4, tolerance=1e-3)
 
-    return Case("convex_giou", "2,000 sets of 9 points, with gradients", make)
+    return Case("convex_giou", "500 sets of 9 points, with gradients", make)
 
 
 def diff_iou_rotated_sort_vertices() -> Case:

@@ -16,7 +16,7 @@ def lines_of_text(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     across, along = np.abs(y % 24 - 12), np.abs(x % 120 - 60)
     kernels = np.stack([(across < 10 - k) & (along < 58 - 2 * k) for k in range(5)])
     number = 1 + y // 24 * (width // 120) + x // 120
-    return kernels.astype(np.uint8), number.astype(np.int32)
+    return kernels, number.astype(np.int32)
 
 
 def expanded(masks: list, labels: np.ndarray) -> list[np.ndarray]:
