@@ -48,7 +48,7 @@ def contour_expand() -> Case:
         ours = session("polyop::ContourExpand", {"kernels": kernels, "labels": labels}, threads,
                        attributes={"min_kernel_area": 5})  # fmt: skip
         masks = kernels.tolist()
-        return Contest(ours, {"loop in Python": lambda: expanded(masks, labels)}, bytes_of(kernels, labels) * 2)
+        return Contest(ours, {"loop in Python": lambda: expanded(masks, labels)}, bytes_of(kernels, labels, labels))
 
     return Case("contour_expand", "480x720, 5 kernels of 120 lines", make)
 
@@ -89,7 +89,7 @@ def pixel_group() -> Case:
                        attributes={"kernel_region_num": regions, "distance_threshold": 0.8})  # fmt: skip
         mask = kernels[0].tolist()
         return Contest(ours, {"loop in Python": lambda: grouped(score, mask, embedding, labels, 0.8, regions)},
-                       bytes_of(score, kernels[0], embedding, labels) * 1.5)  # fmt: skip
+                       bytes_of(*feeds.values(), labels))  # fmt: skip
 
     return Case("pixel_group", "192x360, 4 dimensions, 24 lines", make)
 

@@ -42,6 +42,6 @@ def pixel_group(
     places = places[label[places[:, 0], places[:, 1]].argsort(stable=True)].flip(1)
     of_regions = places.split(counts.tolist())
     return [
-        [mean, float(len(own)), *own.flatten().to(score.dtype).tolist()]
+        [mean, float(len(own)), *own.flatten().double().tolist()]
         for mean, own in zip(scores.tolist(), of_regions, strict=True)
     ]
