@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -72,6 +73,7 @@ def _carafe(module: ModuleType) -> None:
 def _deformable_attention(module: ModuleType) -> None:
     plain = module.multi_scale_deformable_attn_pytorch
 
+    @wraps(plain)
     def multi_scale_deformable_attn_pytorch(
         value: Tensor, value_spatial_shapes: Tensor, sampling_locations: Tensor, attention_weights: Tensor
     ) -> Tensor:
