@@ -45,11 +45,12 @@ def without(package: str) -> Iterator[None]:
     """As if it were not installed: with spconv, mmdet3d leaves MMCV's sparse convolutions aside."""
     before = sys.modules.get(package)
     sys.modules[package] = None
-    yield
-    if before is None:
+    try:
+        yield
+    finally:
         del sys.modules[package]
-    else:
-        sys.modules[package] = before
+        if before is not None:
+            sys.modules[package] = before
 
 
 @contextmanager
@@ -84,7 +85,7 @@ def build(name: str, changes: dict[str, Any] | None = None, package: str = "mmde
 
     init_default_scope(package)
     torch.manual_seed(0)
-    folder = Path(str(import_module(package).__file__)).parent
+    folder = Path(str(import_module(f"{package}.models").__file__)).parent.parent
     whole = Config.fromfile(str(folder / ".mim" / "configs" / name))
     whole.merge_from_dict(changes or {})
     configuration = whole.model

@@ -42,7 +42,7 @@ class Called(TorchDispatchMode):
 
 class Case(NamedTuple):
     needs: set[str]  # of polyop's operators and the functions of mmcv._ext
-    changes: dict[str, Any] = {}  # noqa: RUF012
+    changes: dict[str, Any] | None = None
 
 
 OF_MMSEG = {
@@ -77,9 +77,8 @@ KNOWN = {
 @pytest.fixture(scope="module", autouse=True)
 def _packages() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            collections, "Sequence", Sequence, raising=False
-        )  # mmrotate takes it from there, as of Python 3.9
+        # Up to Python 3.9 it is there, and mmrotate looks for it.
+        patch.setattr(collections, "Sequence", Sequence, raising=False)
         with models_of("mmseg", "mmocr", "mmrotate", "mmyolo", more=True):
             yield
 

@@ -49,7 +49,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _mmdet() -> Iterator[None]:
-    with models_of("mmdet", "mmdet3d"):
+    with models_of("mmdet"):
         yield
 
 
