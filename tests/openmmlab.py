@@ -41,33 +41,25 @@ def mmcv_ops(more: bool = False) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def mmdet_models() -> Iterator[None]:
-    """mmdet, whose models `build` makes; afterwards the process does not know it."""
-    with models_of("mmdet"):
-        yield
-
-
-@contextmanager
 def without(package: str) -> Iterator[None]:
     """As if it were not installed: with spconv, mmdet3d leaves MMCV's sparse convolutions aside."""
     before = sys.modules.get(package)
     sys.modules[package] = None
-    yield
-    if before is None:
+    try:
+        yield
+    finally:
         del sys.modules[package]
-    else:
-        sys.modules[package] = before
+        if before is not None:
+            sys.modules[package] = before
 
 
 @contextmanager
-def models_of(package: str, more: bool = False) -> Iterator[None]:
-    """A package that is built on MMCV, whose models `build` makes; afterwards the process does not know it."""
+def models_of(*packages: str, more: bool = False) -> Iterator[None]:
+    """Packages that are built on MMCV, whose models `build` makes; afterwards the process does not know them."""
     with mmcv_ops(more), without("spconv"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import_module(f"{package}.models")  # all that makes a model, and no data set
-        from mmengine.registry import init_default_scope
-
-        init_default_scope(package)
+        for package in packages:
+            import_module(f"{package}.models")  # all that makes a model, and no data set
         yield
         for name in [n for n in sys.modules if n.split(".")[0] in PACKAGES]:
             del sys.modules[name]
@@ -89,10 +81,11 @@ def _without_pretrained(part: Any) -> None:
 def build(name: str, changes: dict[str, Any] | None = None, package: str = "mmdet") -> nn.Module:
     """The model of one of a package's configurations, some values of it changed, with random weights."""
     from mmengine.config import Config
-    from mmengine.registry import MODELS
+    from mmengine.registry import MODELS, init_default_scope
 
+    init_default_scope(package)
     torch.manual_seed(0)
-    folder = Path(str(import_module(package).__file__)).parent
+    folder = Path(str(import_module(f"{package}.models").__file__)).parent.parent
     whole = Config.fromfile(str(folder / ".mim" / "configs" / name))
     whole.merge_from_dict(changes or {})
     configuration = whole.model

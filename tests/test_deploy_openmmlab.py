@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 import torch
-from openmmlab import FOLDER, build, mmdet_models
+from openmmlab import FOLDER, build, models_of
 from torch import Tensor, nn
 
 import polyop
@@ -49,7 +49,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _mmdet() -> Iterator[None]:
-    with mmdet_models():
+    with models_of("mmdet"):
         yield
 
 
@@ -114,27 +114,13 @@ PILLARS = {
 }
 
 
-def of_space(name: str, changes: dict[str, Any]) -> nn.Module:
-    """mmdet3d's, whose names are not mmdet's."""
-    import mmdet3d.models  # noqa: F401
-    from mmengine.registry import DefaultScope, init_default_scope
-
-    before = DefaultScope.get_current_instance().scope_name
-    init_default_scope("mmdet3d")
-    try:
-        return build(name, changes, "mmdet3d").eval()
-    finally:
-        init_default_scope(before)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PILLARS)
 def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
-    points, features, encoder = PILLARS[name]
-    model = of_space(name, {f"model.{encoder}.output_shape": [64, 64]})
     from polyop.compat import mmdet3d as deploy
 
-    network = deploy.PillarNetwork(model)
+    points, features, encoder = PILLARS[name]
+    network = deploy.PillarNetwork(build(name, {f"model.{encoder}.output_shape": [64, 64]}, "mmdet3d").eval())
     traced = pillars(200, 64, points, features)
     deploy.export(network, list(traced.values()), tmp_path / "pillars.onnx", verbose=False)
     session = session_of(tmp_path / "pillars.onnx")
@@ -168,15 +154,13 @@ def voxels(count: int, shape: tuple[int, ...], points: int, features: int) -> di
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPARSE)
 def test_a_file_takes_any_number_of_voxels(name: str, tmp_path: Path) -> None:
+    from polyop.compat import mmdet3d as deploy
+
     points, features, encoder = SPARSE[name]
     shape = (41, 256, 256)
-    model = of_space(name, {f"model.{encoder}.sparse_shape": list(shape)})
-    from polyop.compat.mmdet3d import VoxelNetwork
-    from polyop.compat.mmdet3d import export as export_voxels
-
-    network = VoxelNetwork(model)
+    network = deploy.VoxelNetwork(build(name, {f"model.{encoder}.sparse_shape": list(shape)}, "mmdet3d").eval())
     traced = voxels(500, shape, points, features)
-    made = export_voxels(network, list(traced.values()), tmp_path / "voxels.onnx", verbose=False)
+    made = deploy.export(network, list(traced.values()), tmp_path / "voxels.onnx", verbose=False)
     assert made.nodes["autoware::GetIndicePairs"] > 3
     assert made.nodes["autoware::IndiceConv"] > 10
     session = session_of(tmp_path / "voxels.onnx")
