@@ -303,6 +303,16 @@ NODES = [
     Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
+    *(Node("polyop::ChamferDistance", [f(2, 7, d), f(2, 20, d)], [(F32, (2, 7)), (F32, (2, 20)), (I32, (2, 7)), (I32, (2, 20))])
+      for d in (2, 3)),
+    Node("polyop::ConvexGIoU", [f(9, 18) * 4, f(9, 8) * 4], [(F32, (9, 19))]),
+    Node("polyop::DiffIoURotatedSortVertices", [f(2, 5, 24, 2) - 0.5, f(2, 5, 24) < 0.3, RNG.integers(0, 9, (2, 5)).astype(I32)],
+         [(I32, (2, 5, 9))]),
+    *(Node("polyop::ContourExpand", [(f(3, 9, 8) > 0.3).astype(t), (f(9, 8) > 0.9).astype(I32)], [(I32, (9, 8))],
+           {"min_kernel_area": 2}) for t in (np.uint8, np.bool_)),
+    *(Node("polyop::PixelGroup", [f(9, 8), (f(9, 8) > 0.3).astype(t), f(9, 8, 4), (f(9, 8) * 3.5).astype(I32), np.ones((9, 8), t)],
+           [(I32, (9, 8)), (F32, (4,)), (I32, (4,))], {"kernel_region_num": 4, "distance_threshold": 0.5})
+      for t in (np.uint8, np.bool_)),
 ]  # fmt: skip
 
 

@@ -238,6 +238,12 @@ def test_assign_score_withk() -> None:
     )
 
 
+@pytest.mark.parametrize("coordinates", [2, 3])
+def test_chamfer_distance(coordinates: int) -> None:
+    a, b = rand(2, 5, coordinates), rand(2, 4, coordinates)
+    assert torch.autograd.gradcheck(lambda *clouds: polyop.chamfer_distance(*clouds)[:2], (a, b))
+
+
 @pytest.mark.parametrize("psa_type", ["collect", "distribute"])
 def test_psa_mask(psa_type: str) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.psa_mask(x, psa_type, (3, 5)), rand(2, 15, 3, 4))
@@ -349,6 +355,7 @@ CASES: dict[str, Case] = {
         {}, [plain(2, 3, 4, 2), plain(2, 5, 2, 6), plain(2, 5, 2, 6), torch.randint(-1, 6, (2, 3, 4))]
     ),
     "rotated_feature_align": ({"spatial_scale": 0.5, "points": 5}, [plain(2, 3, 4, 5), plain(2, 4, 5, 5)]),
+    "chamfer_distance": ({}, [plain(2, 5, 2), plain(2, 4, 2)]),
     "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
     "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
     "flash_deform_attn": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -144,7 +145,12 @@ def test_rotated_feature_align(ops: ModuleType, points: int) -> None:
             out = out + torch.stack([sampled(f, v, u) for f, v, u in zip(input, at_y, at_x, strict=True)])
         return out
 
-    agree(lambda input: ops.rotated_feature_align(input, boxes, 0.5, points), want, [torch.randn(2, 3, 6, 7)])
+    for given in (boxes, boxes.view(84, 5)):
+        agree(
+            lambda input, given=given: ops.rotated_feature_align(input, given, 0.5, points),
+            want,
+            [torch.randn(2, 3, 6, 7)],
+        )
 
 
 def test_rotation_invariant_pooling(ops: ModuleType) -> None:
@@ -558,6 +564,8 @@ def test_pooling_of_moved_bins_and_of_integrals(ops: ModuleType) -> None:
 
 
 def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_path: Path) -> None:
+    sort_indices = import_module("mmcv.ops.diff_iou_rotated").sort_indices
+
     class Net(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -568,10 +576,14 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
         def forward(self, x: Tensor, rois: Tensor, beziers: Tensor, filters: Tensor, places: Tensor, sets: Tensor):
             rectangles = ops.min_area_polygons(sets)
             features = torch.stack([rectangles, rectangles + 1])[..., None]
+            mask = rectangles.repeat(1, 3)[None] > 0.5
             return (
                 self.turned(x, rois), self.bent(x, beziers), self.match(x, x * 2),
                 ops.active_rotated_filter(filters, places), rectangles, ops.convex_iou(sets, rectangles),
+                *ops.convex_giou(sets, rectangles),
                 ops.box_iou_quadri(rectangles, rectangles, "iof"),
+                sort_indices(rectangles.repeat(1, 6).view(1, 5, 24, 2) * mask[..., None], mask),
+                *ops.chamfer_distance(sets.view(5, 9, 2), rectangles.view(5, 4, 2)),
                 ops.assign_score_withk(torch.ones(2, 3, 4, 8), features, features * 2, torch.zeros(2, 3, 4, dtype=torch.int64)),
             )  # fmt: skip
 
@@ -588,8 +600,9 @@ def test_operators_that_mmcv_has_no_node_for_are_exported(ops: ModuleType, tmp_p
     torch.onnx.export(net, tuple(given.values()), path, input_names=[*given], dynamo=False, opset_version=17)
     written = onnx.load(path)
     assert {n.op_type for n in written.graph.node if n.domain == "polyop"} == {
-        "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU",
-        "BoxIoUQuadri", "AssignScoreWithK",
+        "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU", "ConvexGIoU",
+        "BoxIoUQuadri", "AssignScoreWithK", "ChamferDistance",
+        "DiffIoURotatedSortVertices",
     }  # fmt: skip
     made = session(written).run(None, {name: t.numpy() for name, t in given.items()})
     for got, want in zip(made, net(*given.values()), strict=True):

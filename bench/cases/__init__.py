@@ -20,6 +20,7 @@ KINDS = [
     "points",
     "voxels",
     "boxes3d",
+    "text",
     "half",
     "off_line",
     "small",

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from harness import Case, Contest, bytes_of, normal, session, with_torch
 
+from cases import convex_polygons
 from polyop import formulas
 
 
@@ -184,6 +185,45 @@ def min_area_polygons() -> Case:
     return Case("min_area_polygons", "20,000 sets of 9 points", make)
 
 
+def convex_giou() -> Case:
+    def make(threads: int) -> Contest:
+        rng = np.random.default_rng(43)
+        middles, angles = rng.uniform(0, 1000, (500, 1, 2)), np.sort(rng.uniform(0, 6.2, (500, 4)), 1)
+        sets = (middles + rng.uniform(-20, 20, (500, 9, 2))).reshape(500, 18).astype(np.float32)
+        around = middles + 25 * np.stack([np.cos(angles), np.sin(angles)], 2)
+        polygons = around.reshape(500, 8).astype(np.float32)
+        ours = session("polyop::ConvexGIoU", {"pointsets": sets, "polygons": polygons}, threads)
+        points, corners = torch.from_numpy(sets), torch.from_numpy(polygons)
+        theirs = with_torch(lambda: convex_polygons.convex_giou(points, corners))
+        return Contest(ours, {"torch formulation": theirs}, bytes_of(sets, polygons) + 500 * 19 * 4, tolerance=1e-3)
+
+    return Case("convex_giou", "500 sets of 9 points, with gradients", make)
+
+
+def diff_iou_rotated_sort_vertices() -> Case:
+    def make(threads: int) -> Contest:
+        mask = np.random.default_rng(44).random((1, 20000, 24)) < 0.25
+        mask &= mask.cumsum(2) <= 8
+        vertices = normal(45, 1, 20000, 24, 2) * mask[..., None]
+        feeds = {"vertices": vertices, "mask": mask, "num_valid": mask.sum(2).astype(np.int32)}
+        ours = session("polyop::DiffIoURotatedSortVertices", feeds, threads)
+        tv, tm, tn = (torch.from_numpy(t) for t in feeds.values())
+
+        def formulation() -> torch.Tensor:
+            angle = torch.atan2(tv[..., 1], tv[..., 0])
+            angle = torch.where(tm, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
+            order = angle.sort(dim=-1, stable=True).indices[..., :9]
+            count, place = tn[..., None], torch.arange(9)
+            free = 8 + tm[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
+            made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
+            return torch.where(count < 3, free, made).to(torch.int32)
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(*feeds.values()) + 20000 * 36,
+                       same=lambda a, b: (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+
+    return Case("diff_iou_rotated_sort_vertices", "20,000 pairs of boxes", make)
+
+
 def inside(points: torch.Tensor, boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether boxes [M, 7] hold points [N, 3], and where along their axes: [M, N], [M, N, 3]."""
     at = points - boxes[:, None, :3]
@@ -259,6 +299,8 @@ CASES = [
     box_iou_rotated(),
     points_in_polygons(),
     min_area_polygons(),
+    convex_giou(),
+    diff_iou_rotated_sort_vertices(),
     roipoint_pool3d(),
     roiaware_pool3d(),
 ]

@@ -107,6 +107,28 @@ def three_nn() -> Case:
     return Case("three_nn", "room, 16,384 points, 4,096 sources", make)
 
 
+def chamfer_distance() -> Case:
+    def make(threads: int) -> Contest:
+        a, b = (np.random.default_rng(n).random((2, 4096, 2)).astype(np.float32) * 100 for n in (41, 42))
+        ours = session("polyop::ChamferDistance", {"xyz1": a, "xyz2": b}, threads, ["dist1", "dist2", "idx1", "idx2"])
+        first, second = torch.from_numpy(a), torch.from_numpy(b)
+
+        def nearest(own: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found = [
+                ((rows[:, :, None] - other[:, None]) ** 2).sum(-1).min(-1) for rows in own.split((1 << 22) // 4096, 1)
+            ]
+            return torch.cat([f.values for f in found], 1), torch.cat([f.indices for f in found], 1)
+
+        def formulation() -> list[torch.Tensor]:
+            (dist1, idx1), (dist2, idx2) = nearest(first, second), nearest(second, first)
+            return [dist1, dist2, idx1, idx2]
+
+        return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) * 2,
+                       same=lambda a, b: all(np.allclose(a[i], b[i], atol=1e-4) for i in (0, 1)))  # fmt: skip
+
+    return Case("chamfer_distance", "2 x 4,096 points twice, 2-D", make)
+
+
 def three_interpolate() -> Case:
     def make(threads: int) -> Contest:
         features, weight = normal(18, 1, 128, 4096), np.random.default_rng(19).random((1, 16384, 3)).astype(np.float32)
@@ -180,6 +202,7 @@ CASES = [
     ball_query(0.1),
     ball_query(0.4),
     three_nn(),
+    chamfer_distance(),
     three_interpolate(),
     group_points(),
     gather_points(),

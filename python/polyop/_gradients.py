@@ -21,7 +21,7 @@ def _register(operator: Operator, formula: Callable[..., Any], differentiable: S
         ctx.save_for_backward(*inputs)
         ctx.attributes = operator.values(keyword_only_inputs or {})
 
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         with torch.enable_grad():
             leaves = [None if t is None else t.detach() for t in ctx.saved_tensors]
             wanted = [i for i in differentiable if leaves[i] is not None and ctx.needs_input_grad[i]]
@@ -29,13 +29,14 @@ def _register(operator: Operator, formula: Callable[..., Any], differentiable: S
                 return (None,) * len(leaves)
             for i in wanted:
                 leaves[i].requires_grad_()
-            out = formula(*leaves, **ctx.attributes)
-            out = out if isinstance(out, Tensor) else out[0]  # indices have no gradient
-            made = torch.autograd.grad(out, [leaves[i] for i in wanted], grad)
-        grads: list[Tensor | None] = [None] * len(leaves)
+            outputs = formula(*leaves, **ctx.attributes)
+            outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]  # indices have no gradient
+            made = torch.autograd.grad([o for o, _ in pairs], [leaves[i] for i in wanted], [g for _, g in pairs])
+        of_inputs: list[Tensor | None] = [None] * len(leaves)
         for i, g in zip(wanted, made, strict=True):
-            grads[i] = g
-        return tuple(grads)
+            of_inputs[i] = g
+        return tuple(of_inputs)
 
     torch.library.register_autograd(f"{operator.namespace}::{operator.name}", backward, setup_context=setup_context)
 

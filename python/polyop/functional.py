@@ -27,6 +27,9 @@ __all__ = [
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
+    "chamfer_distance",
+    "contour_expand",
+    "convex_giou",
     "convex_iou",
     "corner_pool",
     "correlation",
@@ -61,6 +64,7 @@ __all__ = [
     "nms_rotated",
     "node_domain",
     "pillar_scatter",
+    "pixel_group",
     "points_in_boxes_all",
     "points_in_boxes_part",
     "points_in_polygons",
@@ -273,6 +277,30 @@ def dcn_v4(
     return _ops.dcn_v4(
         input, offset_mask, **_window(kernel_size, stride, padding, dilation), group=group,
         group_channels=group_channels, offset_scale=offset_scale, remove_center=int(remove_center),
+    )  # fmt: skip
+
+
+def contour_expand(kernel_mask: Tensor, internal_kernel_label: Tensor, min_kernel_area: int) -> Tensor:
+    """`mmcv.ops.contour_expand` (PSENet): the smallest kernels' labels [H, W] grown over the masks [K, H, W], from the last but one
+    to the first -> int32 [H, W]."""
+    return _ops.contour_expand(kernel_mask, internal_kernel_label, min_kernel_area=min_kernel_area)
+
+
+def pixel_group(
+    score: Tensor,
+    mask: Tensor,
+    embedding: Tensor,
+    kernel_label: Tensor,
+    kernel_contour: Tensor,
+    kernel_region_num: int,
+    distance_threshold: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`mmcv.ops.pixel_group` (PAN): kernels grown over the pixels of the mask [H, W] whose embedding [H, W, D] is near theirs ->
+    (labels [H, W], of each label the mean score [kernel_region_num], and the number of pixels).
+    """
+    return _ops.pixel_group(
+        score, mask, embedding, kernel_label, kernel_contour, kernel_region_num=kernel_region_num,
+        distance_threshold=distance_threshold,
     )  # fmt: skip
 
 
@@ -501,6 +529,14 @@ def convex_iou(pointsets: Tensor, polygons: Tensor) -> Tensor:
     return _ops.convex_iou(pointsets, polygons)
 
 
+def convex_giou(pointsets: Tensor, polygons: Tensor) -> tuple[Tensor, Tensor]:
+    """`mmcv.ops.convex_giou`: GIoU [N] of the hulls of nine points each [N, 18] and quadrilaterals [N, 8], pair by pair, and its
+    gradient by the points [N, 18].
+    """
+    made = _ops.convex_giou(pointsets, polygons)
+    return made[:, 18], made[:, :18]
+
+
 def min_area_polygons(pointsets: Tensor) -> Tensor:
     """`mmcv.ops.min_area_polygons`: the corners [N, 8] of the smallest rectangle around nine points each [N, 18]."""
     return _ops.min_area_polygons(pointsets)
@@ -587,6 +623,13 @@ def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool 
 def three_nn(target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
     """`mmcv.ops.three_nn`: distances [B, N, 3] and indices of the points [B, M, 3] nearest to the targets [B, N, 3]."""
     return _ops.three_nn(target, source)
+
+
+def chamfer_distance(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`mmcv.ops.chamfer_distance`: squared distances of points [B, N, D] from the nearest ones of [B, M, D], and of those from
+    these -> (dist1 [B, N], dist2 [B, M], the nearest ones' indices idx1 [B, N], idx2 [B, M]); D is 2 or 3.
+    """
+    return _ops.chamfer_distance(xyz1, xyz2)
 
 
 def assign_score_withk(

@@ -107,6 +107,20 @@ def _assign_score_withk(module: ModuleType) -> None:
     module.AssignScoreWithK.symbolic = staticmethod(symbolic)
 
 
+def _chamfer_distance(module: ModuleType) -> None:
+    def symbolic(graph: Any, xyz1: Any, xyz2: Any) -> Any:
+        return graph.op("polyop::ChamferDistance", xyz1, xyz2, outputs=4)
+
+    module.ChamferDistanceFunction.symbolic = staticmethod(symbolic)
+
+
+def _diff_iou_rotated(module: ModuleType) -> None:
+    def symbolic(graph: Any, vertices: Any, mask: Any, num_valid: Any) -> Any:
+        return graph.op("polyop::DiffIoURotatedSortVertices", vertices, mask, num_valid)
+
+    module.SortVertices.symbolic = staticmethod(symbolic)
+
+
 def _min_area_polygons(module: ModuleType) -> None:
     """MMCV's functions without gradients write into a tensor, of which no trace is left."""
     module.min_area_polygons = functional.min_area_polygons
@@ -114,6 +128,7 @@ def _min_area_polygons(module: ModuleType) -> None:
 
 def _convex_iou(module: ModuleType) -> None:
     module.convex_iou = functional.convex_iou
+    module.convex_giou = functional.convex_giou
 
 
 def _box_iou_quadri(module: ModuleType) -> None:
@@ -128,8 +143,10 @@ EXPORTED: dict[str, Callable[[ModuleType], None]] = {
     "mmcv.ops.assign_score_withk": _assign_score_withk,
     "mmcv.ops.bezier_align": _bezier_align,
     "mmcv.ops.box_iou_quadri": _box_iou_quadri,
+    "mmcv.ops.chamfer_distance": _chamfer_distance,
     "mmcv.ops.convex_iou": _convex_iou,
     "mmcv.ops.correlation": _correlation,
+    "mmcv.ops.diff_iou_rotated": _diff_iou_rotated,
     "mmcv.ops.min_area_polygons": _min_area_polygons,
     "mmcv.ops.riroi_align_rotated": _riroi_align_rotated,
     "mmcv.ops.roi_align": _roi_align,

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop.compat.mmcv_ext import _polygons
 from polyop.compat.mmcv_ext._registry import provides
 
 _ops = torch.ops.polyop
@@ -127,20 +126,10 @@ def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
     ious.copy_(functional.convex_iou(pointsets, polygons))
 
 
-@provides()
+@provides("convex_giou")
 def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
     """output [N, 19]: the gradient of each GIoU by its 18 coordinates, and the GIoU."""
-    with torch.enable_grad():
-        points = pointsets.detach().double().requires_grad_()
-        hulls = _polygons.convex_hull(points.unflatten(-1, (9, 2)), 9)
-        quads = _polygons.quadrilaterals(polygons.double())
-        shared = _polygons.intersection(hulls, quads)
-        united = _polygons.area(hulls) + _polygons.area(quads) - shared
-        corners = torch.cat([points.unflatten(-1, (9, 2)), polygons.double().unflatten(-1, (4, 2))], 1)
-        around = _polygons.area(_polygons.convex_hull(corners, 13))
-        giou = shared / united - (around - united) / around
-        output[:, :18] = torch.autograd.grad(giou.sum(), points)[0]
-        output[:, 18] = giou.detach()
+    output.copy_(_ops.convex_giou(pointsets, polygons))
 
 
 @provides("min_area_polygons")
@@ -155,15 +144,8 @@ def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor)
     output.copy_(_ops.points_in_polygons(points, polygons))
 
 
-@provides()
+@provides("diff_iou_rotated_sort_vertices")
 def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
     """The valid ones of vertices [B, N, 24, 2] around the origin by rising angle, the first one again behind the last,
     and a vertex that is none up to 9: [B, N, 9]. Fewer than three are none."""
-    angle = torch.atan2(vertices[..., 1], vertices[..., 0])
-    angle = torch.where(mask, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
-    order = angle.sort(dim=-1, stable=True).indices[..., :9]
-    count = num_valid[..., None].clamp(max=8)
-    place = torch.arange(9, device=vertices.device)
-    free = 8 + mask[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
-    made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
-    return torch.where(num_valid[..., None] < 3, free, made).to(torch.int32)
+    return _ops.diff_iou_rotated_sort_vertices(vertices, mask, num_valid)

@@ -68,21 +68,13 @@ def softmax_focal_loss_backward(
     grad_input.copy_(buff[:, None] * (own - input))
 
 
-def _nearest(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor]:
-    """The squared distance and the number of the nearest of xyz2 [B, M, D] to each of xyz1 [B, N, D]."""
-    found = []
-    for rows in xyz1.split(max(1, (1 << 22) // max(1, xyz2.shape[1])), 1):
-        found.append(((rows[:, :, None] - xyz2[:, None]) ** 2).sum(-1).min(-1))
-    return torch.cat([f.values for f in found], 1), torch.cat([f.indices for f in found], 1)
-
-
-@provides()
+@provides("chamfer_distance")
 def chamfer_distance_forward(
     xyz1: Tensor, xyz2: Tensor, dist1: Tensor, dist2: Tensor, idx1: Tensor, idx2: Tensor
 ) -> None:
-    for made, dist, idx in ((_nearest(xyz1, xyz2), dist1, idx1), (_nearest(xyz2, xyz1), dist2, idx2)):
-        dist.copy_(made[0])
-        idx.copy_(made[1])
+    made = torch.ops.polyop.chamfer_distance(xyz1, xyz2)
+    for output, value in zip((dist1, dist2, idx1, idx2), made, strict=True):
+        output.copy_(value)
 
 
 @provides()

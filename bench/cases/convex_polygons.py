@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Polygons", "area", "convex_hull", "intersection", "quadrilaterals"]
+__all__ = ["convex_giou"]
 
 
 class Polygons(NamedTuple):
@@ -97,3 +97,15 @@ def intersection(a: Polygons, b: Polygons) -> Tensor:
     of_a = _clipped(a, b, torch.where(collinear, torch.where(forth, 1, -1), 0))
     of_b = _clipped(b, a, torch.where(collinear, -1, 0).mT)
     return (of_a + of_b).clamp(min=0) / 2
+
+
+def convex_giou(pointsets: Tensor, polygons: Tensor) -> Tensor:
+    """The gradient of each GIoU of nine points [N, 18] and a quadrilateral [N, 8] by the points, and the GIoU: [N, 19]."""
+    with torch.inference_mode(False), torch.enable_grad():
+        points, corners = pointsets.double().clone().requires_grad_(), polygons.double().clone()
+        hulls, quads = convex_hull(points.unflatten(-1, (9, 2)), 9), quadrilaterals(corners)
+        shared = intersection(hulls, quads)
+        united = area(hulls) + area(quads) - shared
+        around = area(convex_hull(torch.cat([points, corners], 1).unflatten(-1, (13, 2)), 13))
+        giou = shared / united - (around - united) / around
+        return torch.cat([torch.autograd.grad(giou.sum(), points)[0], giou.detach()[:, None]], 1).float()

@@ -1,0 +1,23 @@
+#include "ops/convex_giou/convex_giou.h"
+#include "ops/convex_giou/giou_slope.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status ConvexGiouCpu(const ConvexGiou&, const Context& context, Tensor<const T, 2> pointsets,
+                     Tensor<const T, 2> polygons, Tensor<T, 2> output) {
+  context.ParallelFor(output.dim(0), GrainFor(2500), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      ConvexGiouWithSlope(pointsets.data() + 18 * i, polygons.data() + 8 * i, output.data() + 19 * i);
+    }
+  });
+  return Status::Ok();
+}
+
+POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouF32, ConvexGiouCpu<float>);
+POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouF16, ConvexGiouCpu<Half>);
+POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouBF16, ConvexGiouCpu<BFloat16>);
+
+}  // namespace
+}  // namespace polyop

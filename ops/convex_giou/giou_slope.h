@@ -1,0 +1,151 @@
+// The generalised IoU of two convex hulls, and its gradient by the points of the first, for CPU and GPU.
+#pragma once
+
+#include <cmath>
+
+#include "families/boxes/convex_polygons.h"
+
+namespace polyop {
+
+/// The nine points of a set, and behind them the four of a quadrilateral.
+struct PointsOfBoth {
+  static constexpr int kSet = 9, kAll = 13;
+
+  double x[kAll], y[kAll];
+  bool finite = true;
+
+  template <class T>
+  POLYOP_HD PointsOfBoth(const T* set, const T* quadrilateral) {
+    for (int i = 0; i < kAll; ++i) {
+      const T* const point = i < kSet ? set + 2 * i : quadrilateral + 2 * (i - kSet);
+      x[i] = ToFloat(point[0]);
+      y[i] = ToFloat(point[1]);
+      finite = finite && std::fabs(x[i]) < INFINITY && std::fabs(y[i]) < INFINITY;
+    }
+  }
+
+  /// The corners of the hull of the first `count` points, in the sense from the x axis to the y axis; of equal points
+  /// the first (Andrew, 1979). Returns how many there are.
+  POLYOP_HD int Hull(int count, int* corners) const {
+    int order[kAll], distinct = 0;
+    for (int i = 0; i < count; ++i) {
+      int place = distinct;
+      while (place > 0 && IsBefore(i, order[place - 1])) --place;
+      if (place > 0 && x[order[place - 1]] == x[i] && y[order[place - 1]] == y[i]) continue;
+      for (int k = distinct; k > place; --k) order[k] = order[k - 1];
+      order[place] = i;
+      ++distinct;
+    }
+    int chain[2 * kAll], length = 0;
+    for (int side = 0; side < 2; ++side) {
+      const int first = length;
+      for (int i = 0; i < distinct; ++i) {
+        const int point = order[side == 0 ? i : distinct - 1 - i];
+        while (length >= first + 2 && !(Turn(chain[length - 2], chain[length - 1], point) > 0)) --length;
+        chain[length++] = point;
+      }
+      --length;  // the other side begins there
+    }
+    for (int i = 0; i < length; ++i) corners[i] = chain[i];
+    return length;
+  }
+
+  /// Of a polygon; 0 if it is below what counts.
+  POLYOP_HD double Area(const int* corners, int size) const {
+    double twice = 0;
+    for (int i = 2; i < size; ++i) twice += Cross(corners[0], corners[i - 1], corners[i]);
+    return twice / 2 >= ConvexPolygon::kLeastArea ? twice / 2 : 0;
+  }
+
+ private:
+  POLYOP_HD bool IsBefore(int a, int b) const { return x[a] < x[b] || (x[a] == x[b] && y[a] < y[b]); }
+  POLYOP_HD double Cross(int o, int a, int b) const {
+    return (x[a] - x[o]) * (y[b] - y[o]) - (y[a] - y[o]) * (x[b] - x[o]);
+  }
+  // Positive where the way from a through b to c turns from x to y.
+  POLYOP_HD double Turn(int a, int b, int c) const {
+    return (x[b] - x[a]) * (y[c] - y[b]) - (y[b] - y[a]) * (x[c] - x[b]);
+  }
+};
+
+/// A side of a polygon, from point `from` to point `to`.
+struct SideOfHull {
+  double x, y, along_x, along_y;
+  int from, to;
+
+  POLYOP_HD SideOfHull(const PointsOfBoth& points, int from_point, int to_point)
+      : x(points.x[from_point]),
+        y(points.y[from_point]),
+        along_x(points.x[to_point] - x),
+        along_y(points.y[to_point] - y),
+        from(from_point),
+        to(to_point) {}
+
+  /// Adds `weight` times the gradient of the area on the side's left, of which the part [begin, end] of the side is the
+  /// border. Only points of the set have one.
+  POLYOP_HD void AddSlope(double weight, double begin, double end, double* slope) const {
+    const double of_to = weight * (end * end - begin * begin) / 2, of_from = weight * (end - begin) - of_to;
+    if (from < PointsOfBoth::kSet) {
+      slope[2 * from] += of_from * along_y;
+      slope[2 * from + 1] -= of_from * along_x;
+    }
+    if (to < PointsOfBoth::kSet) {
+      slope[2 * to] += of_to * along_y;
+      slope[2 * to + 1] -= of_to * along_x;
+    }
+  }
+
+  /// The part that lies within a convex polygon or on its border; empty if begin >= end.
+  POLYOP_HD void PartWithin(const ConvexPolygon& polygon, double* begin, double* end) const {
+    *begin = 0;
+    *end = 1;
+    for (int i = 0, next = 1; i < polygon.size; ++i, ++next) {
+      if (next == polygon.size) next = 0;
+      const double line_x = polygon.x[next] - polygon.x[i], line_y = polygon.y[next] - polygon.y[i];
+      const double before = line_x * (y - polygon.y[i]) - line_y * (x - polygon.x[i]);
+      const double after = line_x * (y + along_y - polygon.y[i]) - line_y * (x + along_x - polygon.x[i]);
+      if (before < 0 && after < 0) {
+        *end = 0;
+      } else if (before < 0) {
+        *begin = std::max(*begin, before / (before - after));
+      } else if (after < 0) {
+        *end = std::min(*end, before / (before - after));
+      }
+    }
+  }
+};
+
+/// output: the gradient by the set's 18 coordinates, and the GIoU.
+template <class T>
+POLYOP_HD void ConvexGiouWithSlope(const T* set, const T* quadrilateral, T* output) {
+  constexpr int kGradient = 2 * PointsOfBoth::kSet;
+  const PointsOfBoth points(set, quadrilateral);
+  double slope[kGradient] = {}, giou = points.finite ? 0 : NAN;
+  int corners[2 * PointsOfBoth::kAll];
+  int size = points.finite ? points.Hull(PointsOfBoth::kAll, corners) : 0;
+  const double around = points.Area(corners, size);
+  if (around > 0) {
+    const ConvexPolygon own = ConvexPolygon::HullOf<9>(set), other = ConvexPolygon::HullOf<4>(quadrilateral);
+    const double shared = SharedArea(own, other), united = own.area + other.area - shared;
+    const double iou = united > 0 ? shared / united : 0, by_united = united > 0 ? 1 / united : 0;
+    giou = iou - (around - united) / around;
+    // By how much it rises with the three areas that the set decides.
+    const double of_around = -united / around / around, of_own = 1 / around - iou * by_united;
+    const double of_shared = (1 + iou) * by_united - 1 / around;
+    const auto for_sides = [&](const auto& add) {
+      for (int i = 0; i < size; ++i) add(SideOfHull(points, corners[i], corners[i + 1 < size ? i + 1 : 0]));
+    };
+    for_sides([&](const SideOfHull& side) { side.AddSlope(of_around, 0, 1, slope); });
+    size = own.area > 0 ? points.Hull(PointsOfBoth::kSet, corners) : 0;
+    for_sides([&](const SideOfHull& side) {
+      side.AddSlope(of_own, 0, 1, slope);
+      double begin = 0, end = 0;
+      if (other.area > 0) side.PartWithin(other, &begin, &end);
+      if (begin < end) side.AddSlope(of_shared, begin, end, slope);
+    });
+  }
+  for (int k = 0; k < kGradient; ++k) output[k] = FromFloat<T>(static_cast<float>(points.finite ? slope[k] : NAN));
+  output[kGradient] = FromFloat<T>(static_cast<float>(giou));
+}
+
+}  // namespace polyop
