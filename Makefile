@@ -26,7 +26,7 @@ test: ## C++ and Python tests; some operators under AddressSanitizer, too
 test-all: ## the same, every operator under the sanitizers, and the tests that take long: models, wheels
 	@tools/test.sh all
 
-test-openmmlab: ## mmdet's models with mmcv-lite and polyop: found, trained, exported; takes an hour
+test-openmmlab: ## OpenMMLab's models with mmcv-lite and polyop: found, trained, exported; takes an hour
 	@tools/test_openmmlab.sh
 
 bench: ## every operator beside its rivals; ARGS='--only nms'. Over sizes: bench/growth.py

@@ -19,7 +19,7 @@ import onnxruntime as ort
 from harness import machine
 
 import polyop
-from polyop.optimizing import optimize
+from polyop.optimizing import Report, optimize
 from polyop.optimizing.running import time_in_turns
 
 BENCH = Path(__file__).resolve().parent
@@ -36,20 +36,23 @@ PROGRAMS = {
 @dataclass
 class Row:
     name: str
-    replaced: str
-    difference: float
-    without: float
-    seconds: tuple[float, float]
+    before: Path
+    after: Path
+    report: Report
+    seconds: tuple[float, float] = (0, 0)
 
     def text(self) -> str:
+        found = ", ".join(f"{n} {what}" for what, n in sorted(self.report.replaced.items()))
+        differences = [self.report.differences.get(f"{way} polyop", 0.0) for way in ("with", "without")]
         before, after = self.seconds
-        cells = [self.name, self.replaced or "nothing", f"{self.difference:.1e}", f"{self.without:.1e}"]
+        cells = [self.name, found or "nothing", *(f"{difference:.1e}" for difference in differences)]
         return " | ".join([*cells, f"{before * 1e3:.0f}", f"{after * 1e3:.0f}", f"{before / after:.2f}x"])
 
 
-def export(program: str, name: str, folder: Path) -> Path:
+def export(name: str, folder: Path) -> Path:
     path = folder / f"{name.lower().replace(' ', '_')}.onnx"
     if not path.exists():
+        program = next(program for program, names in PROGRAMS.items() if name in names)
         subprocess.run([sys.executable, str(BENCH / program), name, str(path), "--full"], check=True)
     return path
 
@@ -67,15 +70,17 @@ def feeds_of(session: ort.InferenceSession) -> dict[str, np.ndarray]:
     return {i.name: kinds[i.type](i.shape) for i in session.get_inputs()}
 
 
-def measure(path: Path, threads: int, seconds: float) -> Row:
-    after = path.with_name(f"{path.stem}_fast.onnx")
-    report = optimize(path, after, threads=threads)
+def optimized(name: str, before: Path, threads: int) -> Row:
+    after = before.with_name(f"{before.stem}_fast.onnx")
+    report = optimize(before, after, threads=threads)
     print(report, flush=True)
-    sessions = [session(p, threads) for p in (path, after)]
+    return Row(name, before, after, report)
+
+
+def measure(row: Row, threads: int, seconds: float) -> None:
+    sessions = [session(path, threads) for path in (row.before, row.after)]
     times = time_in_turns(sessions, feeds_of(sessions[0]), seconds)
-    found = ", ".join(f"{n} {what}" for what, n in sorted(report.replaced.items()))
-    with_it, without = (report.differences.get(f"{way} polyop", 0.0) for way in ("with", "without"))
-    return Row(path.stem, found, with_it, without, (times[0], times[1]))
+    row.seconds = (times[0], times[1])
 
 
 def table(rows: list[Row], threads: int) -> str:
@@ -93,19 +98,19 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="where the files stay, to be used again")
     parser.add_argument("--out", type=Path, help="where the table goes, beside the screen")
     options = parser.parse_args()
-    rows = []
+    names = [name for names in PROGRAMS.values() for name in names if not options.only or name in options.only]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for program, names in PROGRAMS.items():
-            for name in names:
-                if options.only and name not in options.only:
-                    continue
-                rows.append(measure(export(program, name, folder), options.threads, options.seconds))
-                rows[-1].name = name
-                print(rows[-1].text(), flush=True)
-                if options.out:  # of what there is: the rest may take long, or fail
-                    options.out.write_text("# `polyop optimize` on whole models\n\n" + table(rows, options.threads))
+        rows = [optimized(name, export(name, folder), options.threads) for name in names]
+        # All are made before one is measured: the machine has to be quiet for the measurements alone.
+        print(f"Measuring {len(rows)} models", flush=True)
+        for measured, row in enumerate(rows, 1):
+            measure(row, options.threads, options.seconds)
+            print(row.text(), flush=True)
+            if options.out:  # of what there is: the rest may take long, or fail
+                made = table(rows[:measured], options.threads)
+                options.out.write_text(f"# `polyop optimize` on whole models\n\n{made}")
     print(table(rows, options.threads))
 
 

@@ -18,7 +18,7 @@ class CudaContext {
  public:
   /// `stream` is a cudaStream_t. `scratch` is device memory, aligned to kAlignment.
   CudaContext(void* stream, void* scratch, size_t bytes)
-      : stream_(stream), scratch_(static_cast<char*>(scratch)), capacity_(bytes) {}
+      : stream_(stream), scratch_(reinterpret_cast<uintptr_t>(scratch)), capacity_(bytes) {}
   /// Counts what is allocated; launches do nothing.
   static CudaContext Measuring() {
     CudaContext context(nullptr, nullptr, ~size_t{0});
@@ -42,7 +42,7 @@ class CudaContext {
       failed_ = true;
       return nullptr;
     }
-    char* const at = scratch_ + used_;
+    const uintptr_t at = scratch_ + used_;
     used_ += bytes / kAlignment * kAlignment;
     return reinterpret_cast<T*>(at);
   }
@@ -55,7 +55,7 @@ class CudaContext {
 
  private:
   void* stream_;
-  char* scratch_;
+  uintptr_t scratch_;  // a number: a context that measures has no memory to point into
   size_t capacity_;
   mutable size_t used_ = 0;
   mutable bool failed_ = false;

@@ -7,9 +7,9 @@ import os
 import subprocess
 from pathlib import Path
 
+import elsewhere
 import numpy as np
 import pytest
-from single_node import model, session
 from test_exported_nodes import NODES, Node
 
 from polyop._catalogue import find_node
@@ -35,25 +35,14 @@ def operator(node: Node) -> str:
 CALLS = [node for node in NODES if OPERATORS == ["all"] or operator(node) in OPERATORS]
 
 
-def inputs(node: Node) -> dict[str, np.ndarray]:
-    return {f"in{i}": array for i, array in enumerate(node.inputs) if array is not None}
-
-
-def proto(node: Node):
-    given = {f"in{i}": array for i, array in enumerate(node.inputs)}
-    return model(node.name, given, [f"out{o}" for o in range(len(node.outputs))], node.attributes)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All calls, run in one process: to import ONNX Runtime takes qemu most of the time."""
     folder = tmp_path_factory.mktemp("aarch64")
-    for number, node in enumerate(CALLS):
-        (folder / f"{number}.onnx").write_bytes(proto(node).SerializeToString())
-        np.savez(folder / f"{number}.npz", **inputs(node))
+    elsewhere.write(CALLS, folder)
     python = SYSTEM / "usr" / "bin" / "python3"
     library = TREE / "lib" / "libpolyop_onnxruntime.so"
-    by_qemu(python, ROOT / "tests" / "aarch64_child.py", library, folder, PYTHONPATH=str(SYSTEM / "packages"))
+    by_qemu(python, elsewhere.CHILD, library, folder, PYTHONPATH=str(SYSTEM / "packages"))
     return folder
 
 
@@ -63,16 +52,7 @@ def test_every_operator_is_called():
 
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: f"{CALLS[number].name}-{number}")
 def test_results_equal_this_processors(folder: Path, number: int):
-    error = folder / f"{number}.error"
-    assert not error.exists(), error.read_text()
-    got = list(np.load(folder / f"{number}.results.npz").values())
-    want = session(proto(CALLS[number]), threads=2).run(None, inputs(CALLS[number]))
-    for mine, theirs in zip(got, want, strict=True):
-        assert mine.dtype == theirs.dtype
-        if np.issubdtype(theirs.dtype, np.floating):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
-        else:
-            np.testing.assert_array_equal(mine, theirs)
+    elsewhere.check(folder, number, elsewhere.here(CALLS[number]))
 
 
 def test_the_program_enlarges_as_this_processors_does(tmp_path: Path, program: str):

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,37 +15,53 @@ import torch
 from torch import nn
 
 FOLDER = Path(__file__).resolve().parent.parent / ".deps" / "openmmlab"
-CONFIGURATIONS = FOLDER / "mmdet" / ".mim" / "configs"
+MORE = FOLDER.with_name("openmmlab-more")  # older ones, and what is built on them
+PACKAGES = ("mmdet", "mmdet3d", "mmseg", "mmocr", "mmrotate", "mmyolo")
 
 
 @contextmanager
-def mmcv_ops() -> Iterator[ModuleType]:
+def mmcv_ops(more: bool = False) -> Iterator[ModuleType]:
     """`mmcv.ops`; afterwards neither it nor the compiled module's name is known to the process."""
-    assert (FOLDER / "mmcv").is_dir(), f"{FOLDER} is missing: run tools/setup_python.sh"
+    folders = [MORE, FOLDER] if more else [FOLDER]
+    for folder in folders:
+        assert (folder / "mmcv").is_dir(), f"{folder} is missing: run tools/test_openmmlab.sh"
     import polyop.compat.mmcv
 
     polyop.compat.mmcv.install()
-    sys.path.append(str(FOLDER))
+    sys.path.extend(map(str, folders))
     try:
         import mmcv.ops
 
         yield mmcv.ops
     finally:
-        sys.path.remove(str(FOLDER))
+        for folder in folders:
+            sys.path.remove(str(folder))
         for name in [n for n in sys.modules if n.split(".")[0] in ("mmcv", "mmengine")]:
             del sys.modules[name]
 
 
 @contextmanager
-def mmdet_models() -> Iterator[None]:
-    """mmdet, whose models `build` makes; afterwards the process does not know it."""
-    with mmcv_ops(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from mmdet.utils import register_all_modules
-
-        register_all_modules(init_default_scope=True)
+def without(package: str) -> Iterator[None]:
+    """As if it were not installed: with spconv, mmdet3d leaves MMCV's sparse convolutions aside."""
+    before = sys.modules.get(package)
+    sys.modules[package] = None
+    try:
         yield
-        for name in [n for n in sys.modules if n.split(".")[0] in ("mmdet", "mmdet3d")]:
+    finally:
+        del sys.modules[package]
+        if before is not None:
+            sys.modules[package] = before
+
+
+@contextmanager
+def models_of(*packages: str, more: bool = False) -> Iterator[None]:
+    """Packages that are built on MMCV, whose models `build` makes; afterwards the process does not know them."""
+    with mmcv_ops(more), without("spconv"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for package in packages:
+            import_module(f"{package}.models")  # all that makes a model, and no data set
+        yield
+        for name in [n for n in sys.modules if n.split(".")[0] in PACKAGES]:
             del sys.modules[name]
 
 
@@ -53,6 +70,7 @@ def _without_pretrained(part: Any) -> None:
     if isinstance(part, dict):
         if isinstance(part.get("init_cfg"), dict) and part["init_cfg"].get("type") == "Pretrained":
             del part["init_cfg"]
+        part.pop("pretrained", None)
         for value in part.values():
             _without_pretrained(value)
     elif isinstance(part, list | tuple):
@@ -60,13 +78,15 @@ def _without_pretrained(part: Any) -> None:
             _without_pretrained(value)
 
 
-def build(name: str, changes: dict[str, Any] | None = None) -> nn.Module:
-    """The model of one of mmdet's configurations, some values of it changed, with random weights."""
-    from mmdet.registry import MODELS
+def build(name: str, changes: dict[str, Any] | None = None, package: str = "mmdet") -> nn.Module:
+    """The model of one of a package's configurations, some values of it changed, with random weights."""
     from mmengine.config import Config
+    from mmengine.registry import MODELS, init_default_scope
 
+    init_default_scope(package)
     torch.manual_seed(0)
-    whole = Config.fromfile(str(CONFIGURATIONS / name))
+    folder = Path(str(import_module(f"{package}.models").__file__)).parent.parent
+    whole = Config.fromfile(str(folder / ".mim" / "configs" / name))
     whole.merge_from_dict(changes or {})
     configuration = whole.model
     _without_pretrained(configuration)

@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 import torch
-from openmmlab import FOLDER, build, mmdet_models
+from openmmlab import FOLDER, build, models_of
 from torch import Tensor, nn
 
 import polyop
@@ -49,7 +49,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _mmdet() -> Iterator[None]:
-    with mmdet_models():
+    with models_of("mmdet"):
         yield
 
 
@@ -117,23 +117,10 @@ PILLARS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PILLARS)
 def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
-    import mmdet3d.models
-    from mmdet3d.registry import MODELS as OF_SPACE
-    from mmengine.config import Config
-    from mmengine.registry import DefaultScope, init_default_scope
-
     from polyop.compat import mmdet3d as deploy
 
     points, features, encoder = PILLARS[name]
-    configuration = Config.fromfile(str(Path(mmdet3d.__file__).parent / ".mim" / "configs" / name))
-    configuration.merge_from_dict({f"model.{encoder}.output_shape": [64, 64]})
-    torch.manual_seed(0)
-    before = DefaultScope.get_current_instance().scope_name
-    init_default_scope("mmdet3d")
-    try:
-        network = deploy.PillarNetwork(OF_SPACE.build(configuration.model).eval())
-    finally:
-        init_default_scope(before)
+    network = deploy.PillarNetwork(build(name, {f"model.{encoder}.output_shape": [64, 64]}, "mmdet3d").eval())
     traced = pillars(200, 64, points, features)
     deploy.export(network, list(traced.values()), tmp_path / "pillars.onnx", verbose=False)
     session = session_of(tmp_path / "pillars.onnx")
@@ -144,6 +131,41 @@ def test_a_file_takes_any_number_of_pillars(name: str, tmp_path: Path) -> None:
             encoder = network.parts["voxel_encoder"]
             made = deploy.encode(encoder, **cloud)
             torch.testing.assert_close(made, encoder(cloud["voxels"].clone(), cloud["num_points"], cloud["coors"]))
+
+
+SPARSE = {
+    "second/second_hv_secfpn_8xb6-80e_kitti-3d-3class.py": (5, 4, "middle_encoder"),
+    "centerpoint/centerpoint_voxel01_second_secfpn_8xb4-cyclic-20e_nus-3d.py": (10, 5, "pts_middle_encoder"),
+}
+
+
+def voxels(count: int, shape: tuple[int, ...], points: int, features: int) -> dict[str, Tensor]:
+    """Some of them in clumps, so that filters meet more than one."""
+    cells = torch.rand(count, 3) * torch.tensor(shape)
+    cells[: count // 2] = cells[0] + torch.rand(count // 2, 3) * 8
+    cells = torch.minimum(cells.int(), torch.tensor(shape).int() - 1).unique(dim=0)
+    return {
+        "voxels": torch.rand(len(cells), points, features) * 4,
+        "num_points": torch.randint(1, points + 1, (len(cells),), dtype=torch.int32),
+        "coors": torch.cat([torch.zeros(len(cells), 1, dtype=torch.int32), cells], 1),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPARSE)
+def test_a_file_takes_any_number_of_voxels(name: str, tmp_path: Path) -> None:
+    from polyop.compat import mmdet3d as deploy
+
+    points, features, encoder = SPARSE[name]
+    shape = (41, 256, 256)
+    network = deploy.VoxelNetwork(build(name, {f"model.{encoder}.sparse_shape": list(shape)}, "mmdet3d").eval())
+    traced = voxels(500, shape, points, features)
+    made = deploy.export(network, list(traced.values()), tmp_path / "voxels.onnx", verbose=False)
+    assert made.nodes["autoware::GetIndicePairs"] > 3
+    assert made.nodes["autoware::IndiceConv"] > 10
+    session = session_of(tmp_path / "voxels.onnx")
+    for count in (900, 3):
+        agree(session, network, **voxels(count, shape, points, features))
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from openmmlab import build, mmdet_models
+from openmmlab import build, models_of
 from torch import Tensor, nn
 
 SIZE, SMALL = (256, 320), (128, 160)  # to find things in, and to learn from
@@ -41,7 +41,7 @@ TRAINED = [
 
 @pytest.fixture(scope="module", autouse=True)
 def _mmdet() -> Iterator[None]:
-    with mmdet_models():
+    with models_of("mmdet"):
         yield
 
 

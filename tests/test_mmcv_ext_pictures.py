@@ -145,7 +145,12 @@ def test_rotated_feature_align(ops: ModuleType, points: int) -> None:
             out = out + torch.stack([sampled(f, v, u) for f, v, u in zip(input, at_y, at_x, strict=True)])
         return out
 
-    agree(lambda input: ops.rotated_feature_align(input, boxes, 0.5, points), want, [torch.randn(2, 3, 6, 7)])
+    for given in (boxes, boxes.view(84, 5)):
+        agree(
+            lambda input, given=given: ops.rotated_feature_align(input, given, 0.5, points),
+            want,
+            [torch.randn(2, 3, 6, 7)],
+        )
 
 
 def test_rotation_invariant_pooling(ops: ModuleType) -> None:

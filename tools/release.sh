@@ -6,7 +6,7 @@
 #   tests     all of them: tools/test.sh all
 #   source    the source distribution, into dist/
 #   wheels    for every Linux, into dist/: tools/wheels.sh
-#   audit     what the wheels hold and need, and that they run where they are installed alone
+#   audit     what the wheels hold and need, and that they run where they are installed with one runtime of the index
 #   deb       the Debian package, into dist/: tools/deb.sh
 #   site      the documentation, into build/site: tools/site.sh
 #   tag       the tag vVERSION, here
@@ -75,7 +75,7 @@ do_audit() {
     compgen -G "dist/polyop-$VERSION-*_$arch.whl" >/dev/null || die "dist/ has no wheel of $VERSION for $arch"
     "$VENV/bin/python" tools/check_notices.py "build/portable/$arch/polyop" || return
   done
-  "$VENV/bin/python" -m pytest -q tests/test_wheels.py
+  "$VENV/bin/python" -m pytest -q tests/test_wheels.py tests/test_wheel_matrix.py
 }
 
 do_deb() { tools/deb.sh; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# setup_python.sh [demo|bench]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
-# `demo`: only what building and the demonstration need; `bench`: what the benchmarks need beside all that is there.
+# setup_python.sh [demo|bench|openmmlab]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
+# `demo`: only what building and the demonstration need; `bench`, `openmmlab`: what the benchmarks, test_openmmlab.sh need
+# beside all that is there.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PYTHON="${PYTHON:-python3}"
@@ -92,6 +93,10 @@ unpack_all() {
   step "Unpacking $2 for tests into ${folder#"$ROOT"/}" pip_install --no-deps --target "$folder" -r "$file"
   stamp_write "$folder/.stamp" "$file"
 }
+if [ "${1:-}" = openmmlab ]; then
+  unpack_all openmmlab-more "more of OpenMMLab's packages"
+  exit 0
+fi
 unpack_all torchvision "torchvision's models"
 unpack_all openmmlab "MMCV's Python"
 unpack_all ray "Ray"

@@ -1,5 +1,5 @@
 """Calls of every operator over sizes."""
 
-from growing import boxes, pictures, points
+from growing import boxes, pictures, points, polygons
 
-CASES = boxes.CASES + points.CASES + pictures.CASES
+CASES = boxes.CASES + polygons.CASES + points.CASES + pictures.CASES

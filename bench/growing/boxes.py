@@ -82,6 +82,15 @@ def rois(n: int, rotated_ones: bool = False) -> Tensor:
     return torch.cat([torch.zeros(n, 1), corner, corner + size], 1)
 
 
+def curves(n: int) -> Tensor:
+    """Rois whose upper and lower sides are curves."""
+    batch, x1, y1, x2, y2 = rois(n).split(1, 1)
+    along = torch.linspace(0, 1, 4)
+    upper = torch.stack([x1 + along * (x2 - x1), y1 + 4 * along * (1 - along)], 2)
+    lower = torch.stack([x2 - along * (x2 - x1), y2 + 4 * along * (1 - along)], 2)
+    return torch.cat([batch, upper.flatten(1), lower.flatten(1)], 1)
+
+
 def pyramid() -> list[Tensor]:
     return [normal(1, 16, 256 // 2**i, 256 // 2**i) for i in range(4)]
 
@@ -100,6 +109,12 @@ def pooled(operator: str, n: int) -> Call:
             return call(operator, picture, upright[:, 1:], torch.zeros(n, dtype=torch.int64), **output)
         case "prroi_pool":
             return call(operator, picture, upright, **bins)
+        case "roi_pool":
+            return call(operator, picture, upright, **output)
+        case "riroi_align_rotated":
+            return call(operator, picture, rois(n, rotated_ones=True), **bins)
+        case "bezier_align":
+            return call(operator, picture, curves(n), **output)
         case "deform_roi_pool":
             return call(operator, picture, upright, normal(n, 2, 7, 7), **bins)
         case "multi_level_roi_align":
@@ -112,7 +127,8 @@ def pooled(operator: str, n: int) -> Call:
 
 
 POOLS = (
-    "roi_align", "roi_align_rotated", "onnx_roi_align", "tensorrt_roi_align", "prroi_pool", "deform_roi_pool",
+    "roi_align", "roi_align_rotated", "onnx_roi_align", "tensorrt_roi_align", "roi_pool", "prroi_pool", "deform_roi_pool",
+    "riroi_align_rotated", "bezier_align",
     "multi_level_roi_align", "multi_level_rotated_roi_align", "openvino_roi_features",
 )  # fmt: skip
 

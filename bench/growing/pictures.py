@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -75,6 +77,39 @@ def few_pixels(n: int) -> Call:
     return call("masked_conv2d", picture(n, 8), mask, normal(8, 8, 3, 3), None, padding=[1, 1])
 
 
+def lines_of_text(n: int) -> tuple[Tensor, Tensor]:
+    """Each pixel's distance from the middle of a line of 24 x 120 pixels, and the number of the line."""
+    side = side_of(n)
+    y, x = torch.arange(side)[:, None], torch.arange(side)[None]
+    lines = y // 24 * math.ceil(side / 120) + x // 120 + 1
+    return torch.maximum((y % 24 - 12).abs(), (x % 120 - 60).abs() - 48), lines.int()
+
+
+def expanded(n: int) -> Call:
+    away, lines = lines_of_text(n)
+    kernels = torch.stack([away < 10 - 2 * k for k in range(4)])
+    return call("contour_expand", kernels, lines * kernels[-1], min_kernel_area=5)
+
+
+def grouped(n: int) -> Call:
+    away, lines = lines_of_text(n)
+    kernel, mask = away < 4, away < 10
+    embedding = lines[..., None] % 7 + uniform(*lines.shape, 4) * 0.2
+    return call("pixel_group", scores(*lines.shape), mask, embedding, lines * kernel, kernel,
+                kernel_region_num=int(lines.max()) + 1, distance_threshold=0.8)  # fmt: skip
+
+
+def resized(n: int) -> Call:
+    side = side_of(n)
+    return call("cubic_resize", picture(n), torch.tensor([2 * side, 2 * side]))
+
+
+def rotated_filters(n: int) -> Call:
+    """Filters of 3x3 for 8 orientations, by 8 rotations; each place of a filter goes to some other."""
+    places = torch.stack([torch.randperm(72, generator=torch.Generator().manual_seed(i)) for i in range(8)], 1)
+    return call("active_rotated_filter", normal(n, 16, 8, 3, 3), places.view(8, 3, 3, 8) + 1)
+
+
 def turned(n: int) -> Call:
     side = side_of(n)
     return call("rotate", picture(n)[0], torch.tensor(20.0), torch.tensor([side / 2, side / 2]))
@@ -122,6 +157,7 @@ CASES = [
     pixels("planar_grid_sampler", lambda n: call(
         "planar_grid_sampler", picture(n), smooth_grid(n).permute(0, 3, 1, 2).contiguous())),
     pixels("bicubic_interpolate", lambda n: call("bicubic_interpolate", picture(n), scale_factor=[2.0, 2.0])),
+    pixels("cubic_resize", resized),
     pixels("dynamic_resize", lambda n: call("dynamic_resize", picture(n), torch.tensor([1.0, 1.0, 2.0, 2.0]))),
     pixels("carafe", masks),
     pixels("corner_pool", lambda n: call("corner_pool", picture(n), mode="top")),
@@ -134,6 +170,9 @@ CASES = [
     pixels("modulated_deform_conv2d", lambda n: deformed("modulated_deform_conv2d", n, padding=[1, 1])),
     pixels("openvino_deform_conv2d", lambda n: deformed("openvino_deform_conv2d", n, pads=[1, 1, 1, 1])),
     pixels("masked_conv2d", few_pixels),
+    pixels("correlation", lambda n: call("correlation", picture(n, 8), picture(n, 8), max_displacement=4)),
+    pixels("contour_expand", expanded),
+    pixels("pixel_group", grouped),
     pixels("rotate", turned),
     pixels("rotated_feature_align", aligned),
     Growing("psa_mask", "pixels, a mask of all", 100, 10_000, spread_psa),
@@ -141,6 +180,7 @@ CASES = [
       for operator in ("ms_deform_attn", "ms_deform_attn_by_head", "ms_deform_attn_of_offsets", "flash_deform_attn")),
     *(Growing(operator, "queries and keys", 100, 20_000, lambda n, operator=operator: tokens(operator, n))
       for operator in ("qkv_attention", "scaled_dot_product_attention")),
+    Growing("active_rotated_filter", "filters of 16 channels", 100, 100_000, rotated_filters),
     Growing("inverse", "matrices of 4x4", 1000, MILLION, lambda n: call("inverse", normal(n, 4, 4))),
     Growing("grid_priors", "cells", 1000, 10 * MILLION, priors),
     Growing("scatter_nd", "rows, a quarter is written", 1000, 10 * MILLION, scattered),

@@ -69,12 +69,14 @@ def runs(n: int) -> tuple[Tensor, Tensor, Tensor, int]:
     return cell, (count.cumsum(0) - count).int(), count.int(), side
 
 
-def lifted(n: int) -> Call:
+def lifted(n: int, layers: int = 1) -> Call:
+    """Into one layer, or spread over several."""
     cell, starts, lengths, side = runs(n)
     pixels = max(1, n // 59)
     depth = torch.arange(n, dtype=torch.int32) % (59 * pixels)
-    return call("bev_pool", uniform(1, 59, 1, pixels), normal(1, 1, pixels, 16), depth, depth % pixels, cell, starts,
-                lengths, out_height=side, out_width=side)  # fmt: skip
+    several = {} if layers == 1 else {"output_z": layers}
+    return call("bev_pool" if layers == 1 else "bev_pool_volume", uniform(1, 59, 1, pixels), normal(1, 1, pixels, 16),
+                depth, depth % pixels, cell * layers, starts, lengths, out_height=side, out_width=side, **several)  # fmt: skip
 
 
 def summed(n: int) -> Call:
@@ -104,6 +106,13 @@ def neighbours(n: int) -> Tensor:
     return integers(n, 1, n // 4, 16)
 
 
+def scored(n: int) -> Call:
+    """Two weight matrices, 16 channels, 16 neighbours."""
+    return call(
+        "assign_score_withk", uniform(1, n // 4, 16, 2), normal(1, n, 2, 16), normal(1, n, 2, 16), neighbours(n)
+    )
+
+
 POINTS = 10 * MILLION
 
 CASES = [
@@ -126,12 +135,15 @@ CASES = [
         "stacked_ball_query", street(n), ends(n), quarter(n), ends(len(quarter(n))), max_radius=0.3, sample_num=16)),
     Growing("grid_ball_query", "points, a quarter asks", 1000, POINTS, lambda n: call(
         "grid_ball_query", batch(street(n)), batch(quarter(n)), radius=0.3, nsample=16)),
+    Growing("chamfer_distance", "points of both clouds", 1000, POINTS, lambda n: call(
+        "chamfer_distance", batch(street(n)), batch(street(n).flip(0) + 0.01))),
     Growing("three_nn", "points, a quarter are sources", 1000, POINTS, lambda n: call(
         "three_nn", batch(street(n)), batch(quarter(n)))),
     Growing("three_interpolate", "points", 1000, POINTS, lambda n: call(
         "three_interpolate", normal(1, 16, n // 4), integers(n // 4, 1, n, 3), uniform(1, n, 3))),
     Growing("group_points", "points, groups of 16 of a quarter", 1000, POINTS, lambda n: call(
         "group_points", normal(1, 16, n), neighbours(n))),
+    Growing("assign_score_withk", "points, 16 neighbours of a quarter", 1000, POINTS, scored),
     Growing("gather_points", "points", 1000, POINTS, lambda n: call("gather_points", normal(1, 16, n), integers(n, 1, n))),
     Growing("furthest_point_sampling", "points, a quarter is chosen", 1000, POINTS, lambda n: call(
         "furthest_point_sampling", batch(street(n)), num_points=n // 4)),
@@ -154,6 +166,7 @@ CASES = [
     Growing("indice_conv", "voxels", 1000, MILLION, lambda n: convolution("indice_conv", n)),
     Growing("implicit_gemm", "voxels", 1000, MILLION, lambda n: convolution("implicit_gemm", n)),
     Growing("bev_pool", "points", 1000, POINTS, lifted),
+    Growing("bev_pool_volume", "points, 4 layers", 1000, POINTS, lambda n: lifted(n, layers=4)),
     Growing("quick_cumsum", "points", 1000, POINTS, summed),
     Growing("pillar_scatter", "pillars", 1000, MILLION, pillars),
 ]  # fmt: skip

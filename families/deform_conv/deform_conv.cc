@@ -156,7 +156,7 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMostTasks - 1) / kMostTasks);
   const int64_t tasks = Context::NumTasks(items, grain);
   const int64_t scratch = tile * (column + group_sums);
-  const int64_t copy_floats = ChannelBlocks::FloatsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
+  const int64_t copy_floats = ChannelBlocks::ElementsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
   const Scratch<float> copy = context.Allocate<float>(copy_floats);
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
   const Scratch<int32_t> places = context.Allocate<int32_t>(s.groups * s.depth());

@@ -56,8 +56,8 @@ struct RoiPlace {
 // Blocks whose averages are summed at a time, so that finding a tap is worth more: as registers allow.
 constexpr int64_t kPooledBlocks = kBlockVectors == 1 ? 4 : kBlockVectors == 2 ? 2 : 1;
 
-// Floats of blocks that are pooled together: they stay in L2, or one after the other is faster.
-constexpr int64_t kPooledTogether = 1 << 18;
+// Bytes of blocks that are pooled together: they stay in L2, or one after the other is faster.
+constexpr int64_t kPooledTogether = 1 << 20;
 
 // Writes the bins of up to 16 channels of a roi, one piece of the output. A piece that is streamed past the caches is
 // made in `spare` first, which has room for it.
@@ -68,19 +68,19 @@ void WriteRoi(const float* tile, float* spare, int64_t bins, int64_t channels, b
   if (stream) StreamRun(made, channels * bins, to);
 }
 
-// How many blocks of channels of a picture are copied and pooled at a time: what stays in a cache that cores share,
-// and is work enough for them.
-inline int64_t BlocksAtOnce(int64_t blocks, int64_t pixels) {
-  constexpr int64_t kFloats = 4 << 20;
-  const int64_t units = kFloats / std::max<int64_t>(pixels * kBlockChannels, 1) / kPooledBlocks;
+// How many blocks of `block_bytes` of a picture are copied and pooled at a time: what stays in a cache that cores
+// share, and is work enough for them.
+inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_bytes) {
+  constexpr int64_t kBytes = 16 << 20;
+  const int64_t units = kBytes / std::max<int64_t>(block_bytes, 1) / kPooledBlocks;
   return std::min(blocks, std::max<int64_t>(units, 1) * kPooledBlocks);
 }
 
 /// The rois of one picture of one level after the other. Blocks of its channels are copied, then pooled while the
 /// cache holds them, all rois from one block before the next one:
 ///  - prepare(first, last) makes the rois order[first] … ready, and returns up to which it did;
-///  - pool(i, blocks, block_stride, blocks_together, tile) pools roi order[i], from 1 or kPooledBlocks blocks, to
-///    tile [blocks][bins][16].
+///  - pool(i, blocks, block_stride, blocks_together, tile) pools roi order[i], from 1 or kPooledBlocks blocks of
+///    BlockElement<T>, to tile [blocks][bins][16].
 /// The output is [count, channels, bins].
 template <class T, class Prepare, class Pool>
 Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels,
@@ -92,12 +92,14 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
   const int64_t tile_floats = (kPooledBlocks + 1) * bins * kBlockChannels;  // one more to transpose into
   const bool stream =
       ShouldStream(bins * kBlockChannels * static_cast<int64_t>(sizeof(T)), count * channels / kBlockChannels);
+  using Element = BlockElement<T>;
+  constexpr auto kPixelBytes = static_cast<int64_t>(sizeof(Element)) * kBlockChannels;
   int64_t copied = 0;
   for (const RoiLevel<T>& level : levels) {
     const int64_t pixels = level.height * level.width;
-    copied = std::max(copied, BlocksAtOnce(blocks, pixels) * pixels * kBlockChannels);
+    copied = std::max(copied, BlocksAtOnce(blocks, pixels * kPixelBytes) * pixels * kBlockChannels);
   }
-  const Scratch<float> copy = context.Allocate<float>(copied);
+  const Scratch<Element> copy = context.Allocate<Element>(copied);
   const Scratch<float> tiles = context.Allocate<float>(tasks * tile_floats);
   if (!copy || !tiles) return Internal("out of memory: scratch for ", count, " rois");
 
@@ -105,8 +107,8 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
     while (run_end < count && order[run_end].SamePicture(order[run])) ++run_end;
     const RoiLevel<T>& level = levels[static_cast<size_t>(order[run].level)];
     const int64_t pixels = level.height * level.width, stride = pixels * kBlockChannels;
-    const int64_t at_once = BlocksAtOnce(blocks, pixels);
-    const int64_t unit = together && stride * kPooledBlocks <= kPooledTogether ? kPooledBlocks : 1;
+    const int64_t at_once = BlocksAtOnce(blocks, pixels * kPixelBytes);
+    const int64_t unit = together && pixels * kPixelBytes * kPooledBlocks <= kPooledTogether ? kPooledBlocks : 1;
     for (int64_t start = 0; start < blocks; start += at_once) {
       const int64_t some = std::min(at_once, blocks - start), units = (some + unit - 1) / unit;
       ToChannelBlocks(context, level.data + order[run].picture * channels * pixels, 1, channels, pixels, copy.data(),

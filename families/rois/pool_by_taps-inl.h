@@ -24,23 +24,23 @@ namespace {
 constexpr int64_t kKeptTaps = 4 << 20;
 
 // Sums the taps of a roi's bins, of which bin b's end before ends[b], in kBlocks blocks.
-template <int64_t kBlocks>
-void SumKeptTaps(const Tap* taps, const int32_t* ends, int64_t bins, const float* block, int64_t block_stride,
+template <int64_t kBlocks, class Element>
+void SumKeptTaps(const Tap* taps, const int32_t* ends, int64_t bins, const Element* block, int64_t block_stride,
                  float* tile) {
   const Tap* tap = taps;
   for (int64_t bin = 0; bin < bins; ++bin) {
     BlockSum sums[kBlocks];
     for (BlockSum& sum : sums) sum.Fill(0);
     for (const Tap* const end = taps + ends[bin]; tap < end; ++tap) {
-      const float* const pixel = block + static_cast<int64_t>(tap->index) * kBlockChannels;
+      const Element* const pixel = block + static_cast<int64_t>(tap->index) * kBlockChannels;
       for (int64_t b = 0; b < kBlocks; ++b) sums[b].Add(pixel + b * block_stride, tap->weight);
     }
     for (int64_t b = 0; b < kBlocks; ++b) sums[b].Store(1.0f, tile + (b * bins + bin) * kBlockChannels);
   }
 }
 
-template <class Roi>
-void SumTapsAsFound(const Roi& roi, int64_t bins, const float* block, float* tile) {
+template <class Roi, class Element>
+void SumTapsAsFound(const Roi& roi, int64_t bins, const Element* block, float* tile) {
   for (int64_t bin = 0; bin < bins; ++bin) {
     BlockSum sum;
     sum.Fill(0);
@@ -103,15 +103,17 @@ Status PoolByTaps(const Context& context, std::span<const RoiLevel<T>> levels, i
     ready_first = first;
     return ready_last = stop;
   };
-  const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
+  using Element = BlockElement<T>;
+  const auto pool = [&](int64_t i, const Element* pixels, int64_t stride, int64_t together, float* tile) {
     if (starts[i] < 0) {
       for (int64_t b = 0; b < together; ++b) {
         SumTapsAsFound(roi_of(order[i].roi), bins, pixels + b * stride, tile + b * bins * kBlockChannels);
       }
       return;
     }
-    (together == 1 ? SumKeptTaps<1> : SumKeptTaps<kPooledBlocks>)(taps.data() + starts[i], ends.data() + i * bins, bins,
-                                                                  pixels, stride, tile);
+    (together == 1 ? SumKeptTaps<1, Element> : SumKeptTaps<kPooledBlocks, Element>)(taps.data() + starts[i],
+                                                                                    ends.data() + i * bins, bins,
+                                                                                    pixels, stride, tile);
   };
   return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, true, prepare, pool,
                       output);

@@ -114,22 +114,22 @@ inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, const
   out.begin[bins] = count;
 }
 
-// kBlocks blocks that lie `block_stride` floats apart; tile [kBlocks][rows][columns][16].
-template <int64_t kBlocks>
-void PoolAverage(const Roi& roi, const float* block, int64_t block_stride, int64_t width, int64_t rows, int64_t columns,
-                 float* tile) {
+// kBlocks blocks that lie `block_stride` elements apart; tile [kBlocks][rows][columns][16].
+template <int64_t kBlocks, class Element>
+void PoolAverage(const Roi& roi, const Element* block, int64_t block_stride, int64_t width, int64_t rows,
+                 int64_t columns, float* tile) {
   const int64_t tile_stride = rows * columns * kBlockChannels;
   for (int64_t by = 0; by < rows; ++by) {
     for (int64_t bx = 0; bx < columns; ++bx) {
       BlockSum sum[kBlocks];
       for (BlockSum& s : sum) s.Fill(0);
       for (int32_t ty = roi.rows.begin[by]; ty < roi.rows.begin[by + 1]; ++ty) {
-        const float* const row = block + roi.rows.taps[ty].index * width * kBlockChannels;
+        const Element* const row = block + roi.rows.taps[ty].index * width * kBlockChannels;
         BlockSum across[kBlocks];
         for (BlockSum& s : across) s.Fill(0);
         for (int32_t tx = roi.columns.begin[bx]; tx < roi.columns.begin[bx + 1]; ++tx) {
           const Tap& tap = roi.columns.taps[tx];
-          const float* const pixel = row + tap.index * kBlockChannels;
+          const Element* const pixel = row + tap.index * kBlockChannels;
           for (int64_t b = 0; b < kBlocks; ++b) across[b].Add(pixel + b * block_stride, tap.weight);
         }
         for (int64_t b = 0; b < kBlocks; ++b) sum[b].Add(across[b], roi.rows.taps[ty].weight);
@@ -141,13 +141,13 @@ void PoolAverage(const Roi& roi, const float* block, int64_t block_stride, int64
 }
 
 // The same for a roi of four taps.
-template <int64_t kBlocks>
-void PoolAverageOfFour(const Roi& roi, const float* block, int64_t block_stride, int64_t width, int64_t rows,
+template <int64_t kBlocks, class Element>
+void PoolAverageOfFour(const Roi& roi, const Element* block, int64_t block_stride, int64_t width, int64_t rows,
                        int64_t columns, float* tile) {
   const int64_t tile_stride = rows * columns * kBlockChannels;
   for (int64_t by = 0; by < rows; ++by) {
     const Tap* const y = roi.rows.taps + by * kFour;
-    const float* row[kFour];
+    const Element* row[kFour];
     for (int64_t t = 0; t < kFour; ++t) row[t] = block + y[t].index * width * kBlockChannels;
     for (int64_t bx = 0; bx < columns; ++bx) {
       const Tap* const x = roi.columns.taps + bx * kFour;
@@ -170,8 +170,8 @@ void PoolAverageOfFour(const Roi& roi, const float* block, int64_t block_stride,
 }
 
 // With kCorners each weighted pixel of a sample takes part by itself; one of weight 0 is 0.
-template <bool kCorners>
-void PoolMaximum(const Roi& roi, const float* block, int64_t width, int64_t rows, int64_t columns, float* tile) {
+template <bool kCorners, class Element>
+void PoolMaximum(const Roi& roi, const Element* block, int64_t width, int64_t rows, int64_t columns, float* tile) {
   const auto start = [](int32_t marked) { return marked < 0 ? ~marked : marked; };
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   for (int64_t by = 0; by < rows; ++by) {
@@ -256,16 +256,17 @@ Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> leve
   });
 
   const auto all = [](int64_t, int64_t last) { return last; };
-  const auto pool = [&](int64_t i, const float* pixels, int64_t stride, int64_t together, float* tile) {
+  using Element = BlockElement<T>;
+  const auto pool = [&](int64_t i, const Element* pixels, int64_t stride, int64_t together, float* tile) {
     const Roi& roi = table[order[i].roi];
     const int64_t width = levels[static_cast<size_t>(order[i].level)].width;
     if (!how.average) {
-      const auto maximum = how.corners ? PoolMaximum<true> : PoolMaximum<false>;
+      const auto maximum = how.corners ? PoolMaximum<true, Element> : PoolMaximum<false, Element>;
       return maximum(roi, pixels, width, rows, columns, tile);
     }
-    const auto average = together == 1 ? (roi.four ? PoolAverageOfFour<1> : PoolAverage<1>)
-                                       : (roi.four ? PoolAverageOfFour<kPooledBlocks> : PoolAverage<kPooledBlocks>);
-    average(roi, pixels, stride, width, rows, columns, tile);
+    const auto four = together == 1 ? PoolAverageOfFour<1, Element> : PoolAverageOfFour<kPooledBlocks, Element>;
+    const auto any = together == 1 ? PoolAverage<1, Element> : PoolAverage<kPooledBlocks, Element>;
+    (roi.four ? four : any)(roi, pixels, stride, width, rows, columns, tile);
   };
   return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, how.average, all,
                       pool, output);

@@ -53,8 +53,8 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
 // A row of a tile for up to 16 channels, `stride` apart. A tap is one load of 16 channels; the block has a pixel of
 // zeros for those outside. With kStream whole cache lines go past the caches; they begin at the same places of every
 // channel.
-template <bool kStream, class Table, class T>
-void SampleRow(const float* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
+template <bool kStream, class Table, class Element, class T>
+void SampleRow(const Element* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
                T* to) {
   constexpr int64_t kPiece = 64;
   HWY_ALIGN float piece[kPiece * kBlockChannels];
@@ -86,16 +86,18 @@ void SampleRow(const float* block, const Table& table, int64_t entry, int64_t co
 // Some channels of a picture, and how they are read.
 template <class T>
 struct Channels {
+  using Element = BlockElement<T>;
   enum class As {
     kPlanes,  // gathered from planes of f32
     kBlocks,  // from a copy of the picture in blocks of 16 channels: taps may be anywhere
     kBoxes,   // from copies of what each tile reads: the taps of a tile are near each other
   } as = As::kPlanes;
-  const float* data = nullptr;   // planes or blocks
+  const float* planes = nullptr;
+  const Element* blocks = nullptr;
   const T* picture = nullptr;    // for boxes: the first channel's plane
   const Box* boxes = nullptr;    // one for each tile
   int64_t first = 0, count = 0;  // channels
-  int64_t unit_size = 0;         // floats of a plane or block
+  int64_t unit_size = 0;         // elements of a plane or block
 
   int64_t PerUnit() const { return as == As::kPlanes ? 1 : kBlockChannels; }
   int64_t units() const { return (count + PerUnit() - 1) / PerUnit(); }
@@ -104,8 +106,8 @@ struct Channels {
 constexpr int64_t kMaxBox = 2048;  // pixels: 128 KiB of a block, on a task's stack
 
 // Copies a box of up to 16 channels of the picture, which is `whole` pixels large; a pixel of zeros follows.
-template <class T>
-void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, float* to) {
+template <class T, class Element>
+void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, Element* to) {
   for (int64_t z = 0; z < box.size[2]; ++z) {
     for (int64_t y = 0; y < box.size[1]; ++y) {
       const int64_t row = ((box.low[2] + z) * whole.size[1] + box.low[1] + y) * whole.size[0] + box.low[0];
@@ -113,7 +115,7 @@ void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box,
       to += box.size[0] * kBlockChannels;
     }
   }
-  std::fill_n(to, kBlockChannels, 0.0f);
+  std::fill_n(to, kBlockChannels, Element{});
 }
 
 template <int kAxes, int kPerAxis, class T>
@@ -121,6 +123,7 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
             const Outputs<T>& outputs) {
   using Table = TapTable<kAxes, kPerAxis>;
   using As = typename Channels<T>::As;
+  using Element = typename Channels<T>::Element;
   const int64_t tiles = tiling.count(), units = channels.units();
   // Few tiles: several tasks share one, each with some of the channels.
   const int64_t parts = std::min(units, (16 + tiles - 1) / tiles), per_part = (units + parts - 1) / parts;
@@ -129,14 +132,15 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
       2.0 * Table::kTaps + static_cast<double>(per_part) * (channels.as == As::kPlanes ? 1 : 2) * Table::kTaps;
   Box whole;
   for (int a = 0; a < kAxes; ++a) whole.size[a] = static_cast<int32_t>(axes[a].extent);
-  const auto sample = [&]<bool kStream>(const float* data, const Table& table, const Tile& tile, int64_t some, T* to) {
+  const auto sample = [&]<bool kStream>(const Element* data, const Table& table, const Tile& tile, int64_t some,
+                                        T* to) {
     for (int64_t r = 0; r < tile.height; ++r) {
       SampleRow<kStream>(data, table, r * tile.pitch, tile.width, some, outputs.points, to + r * tiling.width);
     }
   };
   context.ParallelFor(tiles * parts, GrainFor(outputs_per_item * per_output), [&](int64_t begin, int64_t end) {
     Table table;
-    HWY_ALIGN float copy[(kMaxBox + 1) * kBlockChannels];
+    HWY_ALIGN Element copy[(kMaxBox + 1) * kBlockChannels];
     int64_t filled = -1;
     for (int64_t item = begin; item < end; ++item) {
       const int64_t index = item / parts, part = item % parts;
@@ -150,14 +154,15 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
       for (int64_t unit = part * per_part; unit < std::min(units, (part + 1) * per_part); ++unit) {
         const int64_t channel = unit * channels.PerUnit();
         T* const to = outputs.to + (channels.first + channel) * outputs.points + tile.row * tiling.width + tile.column;
-        const float* data = channels.data + unit * channels.unit_size;
         if (channels.as == As::kPlanes) {
+          const float* const plane = channels.planes + unit * channels.unit_size;
           for (int64_t r = 0; r < tile.height; ++r) {
-            GatherRow(data, table, r * tile.pitch, tile.width, to + r * tiling.width);
+            GatherRow(plane, table, r * tile.pitch, tile.width, to + r * tiling.width);
           }
           continue;
         }
         const int64_t some = std::min(kBlockChannels, channels.count - channel);
+        const Element* data = channels.blocks + unit * channels.unit_size;
         if (channels.as == As::kBoxes) {
           CopyBox(channels.picture + channel * whole.pixels(), some, whole, box, copy);
           data = copy;
@@ -206,7 +211,8 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
   using Table = TapTable<kAxes, kPerAxis>;
   using As = typename Channels<T>::As;
   constexpr bool kF32 = std::is_same_v<T, float>;
-  constexpr int64_t kMaxFloats = 1 << 24;  // of copied channels at a time
+  using Element = typename Channels<T>::Element;
+  constexpr int64_t kMost = 1 << 24;  // elements of copied channels at a time
   const int64_t channels = input.dim(1), width = output.dim(kAxes + 1), pixels = PlanePixels(input.shape()),
                 points = PlanePixels(output.shape());
   // Outputs are streamed if lines begin at the same place of each channel.
@@ -220,17 +226,18 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
   const Tiling squares{points / width, width, std::min(tile_width, Table::kOutputs / tile_width), tile_width, cut};
 
   const int64_t block_size = (pixels + 1) * kBlockChannels,
-                plane_step = kF32 ? channels : std::max<int64_t>(1, kMaxFloats / pixels);
-  const int64_t block_step = std::max<int64_t>(1, kMaxFloats / block_size) * kBlockChannels;
+                plane_step = kF32 ? channels : std::max<int64_t>(1, kMost / pixels);
+  const int64_t block_step = std::max<int64_t>(1, kMost / block_size) * kBlockChannels;
   // Few outputs of a large picture, or a very large one: no copy of all of it.
-  const bool copied = points * Table::kTaps * 2 >= pixels && block_size <= kMaxFloats;
+  const bool copied = points * Table::kTaps * 2 >= pixels && block_size <= kMost;
   const int64_t anywhere = copied ? ChannelsInBlocks(channels) : 0, near = ChannelsInBlocks(channels);
   const bool look = channels >= 4 && points >= 4096;  // worth a look at where the taps are
   const Scratch<Box> boxes = context.Allocate<Box>(look ? squares.count() : 0);
   const int64_t copied_blocks = ChannelBlocks::BlocksFor(std::min(anywhere, block_step));
   const int64_t copied_planes = kF32 ? 0 : std::min(channels - anywhere, plane_step);
-  const Scratch<float> copy = context.Allocate<float>(std::max(copied_blocks * block_size, copied_planes * pixels));
-  if (!copy || (look && !boxes)) {
+  const Scratch<Element> blocks = context.Allocate<Element>(copied_blocks * block_size);
+  const Scratch<float> widened = context.Allocate<float>(copied_planes * pixels);
+  if (!blocks || !widened || (look && !boxes)) {
     return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
   }
 
@@ -242,12 +249,12 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
         Channels<T> part{
             .as = As::kPlanes, .first = first, .count = std::min(plane_step, channels - first), .unit_size = pixels};
         if constexpr (kF32) {
-          part.data = picture + first * pixels;
+          part.planes = picture + first * pixels;
         } else {
           context.ParallelFor(part.count * pixels, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
-            WidenRow(picture + first * pixels + begin, end - begin, copy.data() + begin);
+            WidenRow(picture + first * pixels + begin, end - begin, widened.data() + begin);
           });
-          part.data = copy.data();
+          part.planes = widened.data();
         }
         Sample<kAxes, kPerAxis>(context, axes, tiling, part, outputs);
       }
@@ -264,11 +271,11 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
     }
     for (int64_t first = 0; first < anywhere; first += block_step) {
       const Channels<T> part{.as = As::kBlocks,
-                             .data = copy.data(),
+                             .blocks = blocks.data(),
                              .first = first,
                              .count = std::min(block_step, anywhere - first),
                              .unit_size = block_size};
-      ToChannelBlocks(context, picture, 1, anywhere, pixels, copy.data(), first / kBlockChannels, part.units(), 1);
+      ToChannelBlocks(context, picture, 1, anywhere, pixels, blocks.data(), first / kBlockChannels, part.units(), 1);
       Sample<kAxes, kPerAxis>(context, axes, runs, part, outputs);
     }
     planes(runs, anywhere);

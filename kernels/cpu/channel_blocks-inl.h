@@ -1,6 +1,6 @@
-// Pictures with the channels of a pixel side by side, in blocks of one cache line: what operators that sample
-// at irregular places read from. One sample then is one vector load for 16 channels instead of 16 scattered
-// ones. Compiled once per instruction set; include it from a kernel file.
+// Pictures with the channels of a pixel side by side, in blocks of one cache line, or of half of one in half precision:
+// what operators that sample at irregular places read from. One sample then is one vector load for 16 channels instead
+// of 16 scattered ones. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
 #undef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
@@ -10,6 +10,7 @@
 
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -23,35 +24,52 @@ using BlockTag = hn::CappedTag<float, kBlockChannels>;
 constexpr int64_t kBlockLanes = static_cast<int64_t>(hn::MaxLanes(BlockTag()));
 constexpr int64_t kBlockVectors = kBlockChannels / kBlockLanes;
 
+/// What blocks of a picture of T may hold: T itself, which moves half the memory, where an instruction widens it.
+template <class T>
+using BlockElement = std::conditional_t<POLYOP_NO_F16C && std::is_same_v<T, Half>, float, T>;
+
 /// Picture n, block b, pixel p, channel 16 b + c lies at ((n * blocks + b) * pixels + p) * 16 + c.
-/// Channels beyond the last are 0.
-struct ChannelBlocks {
-  const float* data = nullptr;
+/// Channels beyond the last are 0. Element is float, or the picture's own type.
+template <class Element>
+struct BlocksOf {
+  const Element* data = nullptr;
   int64_t blocks = 0, pixels = 0;
 
-  const float* Block(int64_t picture, int64_t block) const {
+  const Element* Block(int64_t picture, int64_t block) const {
     return data + (picture * blocks + block) * pixels * kBlockChannels;
   }
   static int64_t BlocksFor(int64_t channels) { return (channels + kBlockChannels - 1) / kBlockChannels; }
-  static int64_t FloatsFor(int64_t pictures, int64_t channels, int64_t pixels) {
+  static int64_t ElementsFor(int64_t pictures, int64_t channels, int64_t pixels) {
     return pictures * BlocksFor(channels) * pixels * kBlockChannels;
   }
 };
+using ChannelBlocks = BlocksOf<float>;
 
-using QuadTag = hn::FixedTag<float, 4>;
-
-// Four rows of four values become columns.
-HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
-  const QuadTag q;
-  const auto low01 = hn::InterleaveLower(q, rows[0], rows[1]), high01 = hn::InterleaveUpper(q, rows[0], rows[1]);
-  const auto low23 = hn::InterleaveLower(q, rows[2], rows[3]), high23 = hn::InterleaveUpper(q, rows[2], rows[3]);
-  rows[0] = hn::ConcatLowerLower(q, low23, low01);
-  rows[1] = hn::ConcatUpperUpper(q, low23, low01);
-  rows[2] = hn::ConcatLowerLower(q, high23, high01);
-  rows[3] = hn::ConcatUpperUpper(q, high23, high01);
+/// `count` pixels of up to 16 channels of 16 bits, whose planes are `plane_stride` apart, to [count][pitch], 16 of
+/// each.
+template <class T>
+  requires(sizeof(T) == 2)
+void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, T* to,
+                        int64_t pitch = kBlockChannels) {
+  const EightTag d;
+  const int64_t whole = count / 8 * 8;
+  for (int64_t p = 0; p < whole; p += 8) {
+    for (int64_t c = 0; c < kBlockChannels; c += 8) {
+      hn::Vec<EightTag> rows[8];
+      for (int64_t k = 0; k < 8; ++k) {
+        rows[k] = c + k < channels ? hn::LoadU(d, reinterpret_cast<const uint16_t*>(from + (c + k) * plane_stride + p))
+                                   : hn::Zero(d);
+      }
+      Transpose(rows);
+      for (int64_t k = 0; k < 8; ++k) hn::StoreU(rows[k], d, reinterpret_cast<uint16_t*>(to + (p + k) * pitch + c));
+    }
+  }
+  for (int64_t p = whole; p < count; ++p) {
+    for (int64_t c = 0; c < kBlockChannels; ++c) to[p * pitch + c] = c < channels ? from[c * plane_stride + p] : T{};
+  }
 }
 
-/// `count` pixels of up to 16 channels, whose planes are `plane_stride` apart, to [count][pitch], 16 floats of each.
+/// The same as floats.
 template <class T>
 void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to,
                         int64_t pitch = kBlockChannels) {
@@ -83,13 +101,13 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
 }
 
 /// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks *
-/// (pixels + zero_pixels) * 16 floats: `zero_pixels` pixels of 0 follow those of each block, and count as the result's.
-/// In the result blocks are numbered from 0.
-template <class T>
-ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
-                              int64_t pixels, float* memory, int64_t first_block, int64_t blocks,
-                              int64_t zero_pixels = 0) {
-  const ChannelBlocks result{memory, blocks, pixels + zero_pixels};
+/// (pixels + zero_pixels) * 16 elements: `zero_pixels` pixels of 0 follow those of each block, and count as the
+/// result's. In the result blocks are numbered from 0.
+template <class T, class Element>
+BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                                  int64_t pixels, Element* memory, int64_t first_block, int64_t blocks,
+                                  int64_t zero_pixels = 0) {
+  const BlocksOf<Element> result{memory, blocks, pixels + zero_pixels};
   constexpr int64_t kRun = 4096;  // pixels of one item
   const int64_t runs = (pixels + kRun - 1) / kRun;
   context.ParallelFor(pictures * blocks * runs, 1, [&](int64_t begin, int64_t end) {
@@ -97,8 +115,8 @@ ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pi
       const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
       const int64_t first = (first_block + plane % blocks) * kBlockChannels;
       const int64_t begin_pixel = run * kRun, end_pixel = std::min(pixels, begin_pixel + kRun);
-      float* const block = memory + plane * result.pixels * kBlockChannels;
-      if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, 0.0f);
+      Element* const block = memory + plane * result.pixels * kBlockChannels;
+      if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, Element{});
       InterleaveChannels(input + (picture * channels + first) * pixels + begin_pixel,
                          std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
                          block + begin_pixel * kBlockChannels);
@@ -107,10 +125,10 @@ ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pi
   return result;
 }
 
-/// Copies all of input [N, C, pixels…] into `memory` of FloatsFor() floats.
-template <class T>
-ChannelBlocks ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
-                              int64_t pixels, float* memory) {
+/// Copies all of input [N, C, pixels…] into `memory` of ElementsFor() elements.
+template <class T, class Element>
+BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+                                  int64_t pixels, Element* memory) {
   return ToChannelBlocks(context, input, pictures, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
 }
 
@@ -140,14 +158,18 @@ struct BlockSum {
   HWY_INLINE void Fill(float value) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::Set(BlockTag(), value);
   }
-  HWY_INLINE void Load(const float* from) {
-    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::LoadU(BlockTag(), from + i * kBlockLanes);
+  template <class Element>
+  HWY_INLINE void Load(const Element* from) {
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = LoadFloat(BlockTag(), from + i * kBlockLanes);
   }
-  /// this += weight * pixel
-  HWY_INLINE void Add(const float* pixel, float weight) {
+  /// this += weight * pixel. The pixel comes second: clang reads the second factor within the product's instruction,
+  /// and if that were the weight, pixels that are anywhere in memory would come a tenth slower.
+  template <class Element>
+  HWY_INLINE void Add(const Element* pixel, float weight) {
     const auto w = hn::Set(BlockTag(), weight);
-    for (int64_t i = 0; i < kBlockVectors; ++i)
-      v[i] = hn::MulAdd(hn::LoadU(BlockTag(), pixel + i * kBlockLanes), w, v[i]);
+    for (int64_t i = 0; i < kBlockVectors; ++i) {
+      v[i] = hn::MulAdd(w, LoadFloat(BlockTag(), pixel + i * kBlockLanes), v[i]);
+    }
   }
   /// this += weight * other
   HWY_INLINE void Add(const BlockSum& other, float weight) {
@@ -164,6 +186,39 @@ struct BlockSum {
   }
 };
 
+// Eight floats rounded to T, of 16 bits.
+template <class T>
+HWY_INLINE hn::Vec<EightTag> RoundEight(const float* from) {
+  using To = std::conditional_t<std::is_same_v<T, Half>, hwy::float16_t, hwy::bfloat16_t>;
+  const hn::CappedTag<float, 8> df;
+  const hn::Rebind<To, decltype(df)> dt;
+  const hn::Rebind<uint16_t, decltype(df)> d;
+  const auto rounded = [&](int64_t at) HWY_ATTR { return hn::BitCast(d, hn::DemoteTo(dt, hn::LoadU(df, from + at))); };
+  if constexpr (hn::MaxLanes(df) == 8) {
+    return rounded(0);
+  } else {
+    return hn::Combine(EightTag(), rounded(4), rounded(0));
+  }
+}
+
+// As WriteChannels for eights of channels and 8 positions or more; returns how many channels these are.
+template <class T>
+int64_t WriteEights(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to, int64_t pitch) {
+  int64_t c = 0;
+  for (; c + 8 <= channels; c += 8) {
+    for (int64_t next = 0; next < count; next += 8) {
+      const int64_t i = std::min(next, count - 8);  // the last ones partly again
+      hn::Vec<EightTag> rows[8];
+      for (int64_t k = 0; k < 8; ++k) rows[k] = RoundEight<T>(tile + (i + k) * pitch + c);
+      Transpose(rows);
+      for (int64_t k = 0; k < 8; ++k) {
+        hn::StoreU(rows[k], EightTag(), reinterpret_cast<uint16_t*>(to + (c + k) * stride + i));
+      }
+    }
+  }
+  return c;
+}
+
 /// tile [count][pitch] -> channels <= pitch rows of `count` values, `stride` apart, rounding to T. With kStream past
 /// the caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
 template <bool kStream = false, class T>
@@ -172,6 +227,9 @@ void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t s
   const QuadTag q;
   const int64_t whole = count / 4 * 4;
   int64_t c = 0;
+  if constexpr (sizeof(BlockElement<T>) == 2) {
+    if (count >= 8) c = WriteEights(tile, count, channels, stride, to, pitch);
+  }
   for (; c + 4 <= channels; c += 4) {
     for (int64_t i = 0; i < whole; i += 4) {
       hn::Vec<QuadTag> quad[4];

@@ -42,7 +42,8 @@ struct SampleTaps {
 };
 
 // The largest of `count` samples of 16 channels.
-inline void Largest(const SampleTaps* samples, int64_t count, const float* block, float* to) {
+template <class Element>
+void Largest(const SampleTaps* samples, int64_t count, const Element* block, float* to) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   BlockSum largest;
   largest.Fill(kNone);
@@ -68,12 +69,13 @@ Status BorderAlignCpu(const BorderAlign& op, const Context& context, Tensor<cons
   const int64_t samples = op.pool_size + 1, blocks = ChannelBlocks::BlocksFor(channels);
   const int64_t runs = (number + kRun - 1) / kRun, items = pictures * runs;
   const int64_t grain = GrainFor(static_cast<double>(kRun * kBorderSides * samples * (blocks + 2)) * 4);
-  const Scratch<float> copy =
-      context.Allocate<float>(ChannelBlocks::FloatsFor(pictures * kBorderSides, channels, pixels));
+  using Element = BlockElement<T>;
+  const Scratch<Element> copy =
+      context.Allocate<Element>(ChannelBlocks::ElementsFor(pictures * kBorderSides, channels, pixels));
   const Scratch<SampleTaps> table =
       context.Allocate<SampleTaps>(Context::NumTasks(items, grain) * kRun * kBorderSides * samples);
   if (!copy || !table) return Internal("out of memory: a copy of ", ToString(input.shape()));
-  const ChannelBlocks sides =
+  const BlocksOf<Element> sides =
       ToChannelBlocks(context, input.data(), pictures * kBorderSides, channels, pixels, copy.data());
 
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {

@@ -35,7 +35,7 @@ Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> fe
   const int64_t runs = (out_width + run - 1) / run, items = pictures * out_height * runs;
   const int64_t blocks = ChannelBlocks::BlocksFor(channels);
   const int64_t grain = GrainFor(static_cast<double>(run * taps * blocks * kBlockVectors) * 0.5);
-  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(pictures, channels, pixels));
+  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::ElementsFor(pictures, channels, pixels));
   const Scratch<float> weights = context.Allocate<float>(Context::NumTasks(items, grain) * run * taps);
   if (!copy || !weights) return Internal("out of memory: a copy of ", ToString(features.shape()));
   const ChannelBlocks groups = ToChannelBlocks(context, features.data(), pictures, channels, pixels, copy.data());

@@ -27,8 +27,7 @@ struct ContourExpand {
           "H * W, and other labels are none. Those of at least min_kernel_area pixels spread over the mask K - 2, then "
           "over K - 3, and so on to mask 0; the last mask is not looked at. Within a mask labels spread breadth first, "
           "from all kernels at once, to the neighbours above, below, left and right: who comes first keeps a pixel. "
-          "The "
-          "first in the queue are the kernels' pixels row by row, for the next mask those from which nothing spread. 0 "
+          "First in the queue are the kernels' pixels row by row, for the next mask those from which nothing spread. 0 "
           "is where nothing came.",
       .source =
           "`mmcv.ops.contour_expand`; Wang et al., Shape Robust Text Detection with Progressive Scale Expansion "

@@ -17,11 +17,10 @@ struct DiffIouRotatedSortVertices {
           "The vertices of a pair are the corners of both boxes and the crossings of their sides, counted from their "
           "mean; `mask` says which of them the intersection has, `num_valid` how many that are. idx names up to 8 of "
           "these by rising angle from the x axis, and the first one again; the rest of the 9 is a vertex from 8 on "
-          "that "
-          "the mask leaves out (8 if it leaves out none), whose coordinates are 0 there. With fewer than 3 all are "
-          "that vertex. Angles are compared exactly, of equal ones the lower index comes first, and the origin lies on "
-          "the x axis. Vertices that the mask leaves out, or with NaN or infinity in them, come behind the others, the "
-          "lower index first.",
+          "that the mask leaves out (8 if it leaves out none), whose coordinates are 0 there. With fewer than 3 all "
+          "are that vertex. Angles are compared exactly, of equal ones the lower index comes first, and the origin "
+          "lies on the x axis. Vertices that the mask leaves out, or with NaN or infinity in them, come behind the "
+          "others, the lower index first.",
       .source =
           "`mmcv.ops.diff_iou_rotated`; Zhou et al., IoU Loss for 2D/3D Object Detection, 2019; "
           "github.com/lilanxiao/Rotated_IoU",

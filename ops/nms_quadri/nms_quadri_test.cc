@@ -23,6 +23,13 @@ TEST(NmsQuadri, MatchesReference) {
   }
 }
 
+TEST(NmsQuadri, ManySpreadBoxesMatchReference) {  // so many that kept ones are found by their cells
+  std::mt19937 rng(2);
+  HostTensor boxes = RandomQuadrilaterals(DType::kF32, {2500, 8}, 900, rng);
+  for (int64_t i = 0; i < boxes.size(); i += 8 * 97) boxes.set(i, i % 2 == 0 ? NAN : 1e30);
+  ExpectMatchesReference(NmsQuadri{0.1f}, {boxes, HostTensor::Uniform(DType::kF32, {2500}, rng, 0, 1)});
+}
+
 TEST(NmsQuadri, KnownBoxes) {
   const HostTensor boxes =
       HostTensor::Of(DType::kF32, {6, 8}, {0, 0, 4,   0, 4, 4, 0, 4,      // shares a third with the next one

@@ -70,7 +70,8 @@ Status RoiPoolCpu(const RoiPool& op, const Context& context, Tensor<const T, 4> 
   const int64_t columns = op.output_width, bins = op.output_height * columns;
   const int64_t blocks = ChannelBlocks::BlocksFor(channels), items = blocks * count;
   const int64_t grain = GrainFor(static_cast<double>(bins) * 50), tasks = Context::NumTasks(items, grain);
-  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(input.dim(0), channels, height * width));
+  const Scratch<float> copy =
+      context.Allocate<float>(ChannelBlocks::ElementsFor(input.dim(0), channels, height * width));
   const Scratch<float> values = context.Allocate<float>(tasks * columns * kBlockChannels);
   const Scratch<int32_t> places = context.Allocate<int32_t>(tasks * columns * kBlockChannels);
   const Scratch<PixelRange> ranges = context.Allocate<PixelRange>(tasks * columns);

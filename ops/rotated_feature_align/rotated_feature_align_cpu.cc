@@ -67,9 +67,10 @@ Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& cont
     return InvalidArgument("'features' has shape ", ToString(features.shape()),
                            ": pixels of a picture must fit 32 bits");
   const int64_t pixels = height * width, runs = (pixels + kRun - 1) / kRun;
-  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::FloatsFor(batch, channels, pixels));
+  using Element = BlockElement<T>;
+  const Scratch<Element> copy = context.Allocate<Element>(ChannelBlocks::ElementsFor(batch, channels, pixels));
   if (!copy) return Internal("out of memory: a copy of ", ToString(features.shape()));
-  const ChannelBlocks pictures = ToChannelBlocks(context, features.data(), batch, channels, pixels, copy.data());
+  const BlocksOf<Element> pictures = ToChannelBlocks(context, features.data(), batch, channels, pixels, copy.data());
   const int64_t grain = GrainFor(static_cast<double>(kRun * pictures.blocks) * 8 * static_cast<double>(op.points));
   context.ParallelFor(batch * runs, grain, [&](int64_t begin, int64_t end) {
     PixelTaps taps[kRun];
@@ -79,7 +80,7 @@ Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& cont
       for (int64_t i = 0; i < count; ++i)
         taps[i] = FindTaps(op, boxes.data() + (n * pixels + first + i) * 5, height, width);
       for (int64_t b = 0; b < pictures.blocks; ++b) {
-        const float* block = pictures.Block(n, b);
+        const Element* const block = pictures.Block(n, b);
         for (int64_t i = 0; i < count; ++i) {
           BlockSum sum;
           sum.Load(block + (first + i) * kBlockChannels);

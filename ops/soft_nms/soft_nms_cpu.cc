@@ -160,9 +160,12 @@ int64_t LowerScores(Race& race, const Taken& taken, const SoftNms& op) {
   }
   race.alive = alive;
   if (alive == 0) return -1;
-  const float maximum = hn::ReduceMax(d, best);
-  const int64_t place = std::find(race.scores, race.scores + race.count, maximum) - race.scores;
-  return place < race.count ? place : -1;
+  const auto maximum = hn::Set(d, hn::ReduceMax(d, best));
+  for (int64_t i = 0; i < race.count; i += lanes) {
+    const auto lane = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, race.scores + i), maximum));
+    if (lane >= 0) return i + lane;
+  }
+  return -1;
 }
 
 // The turns of all boxes: which was taken, and with which score.

@@ -1,8 +1,10 @@
-"""Pillar detectors of mmdet3d 1.4 as ONNX files, without MMDeploy.
+"""Pillar and voxel detectors of mmdet3d 1.4 as ONNX files, without MMDeploy.
 
 from polyop.compat.mmdet3d import PillarNetwork, export
 
 export(PillarNetwork(model), (voxels, num_points, coors), "pillars.onnx")
+
+VoxelNetwork is for those with sparse convolutions.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from polyop.compat.mmdet import tensors
 from polyop.exporting import Exported
 from polyop.exporting import export as export_checked
 
-__all__ = ["PillarNetwork", "encode", "export"]
+__all__ = ["PillarNetwork", "VoxelNetwork", "encode", "export"]
 
 _NAMES = ["voxels", "num_points", "coors"]
+_TRACED = {"mmcv", "mmdet3d", "mmengine", "torch"}
 _PARTS = ("voxel_encoder", "middle_encoder", "backbone", "neck", "bbox_head")
 
 
@@ -31,21 +34,45 @@ class PillarNetwork(nn.Module):
     makes, or polyop's HardVoxelize with a column of zeros before its coors.
     """
 
+    _encoders = ("PillarFeatureNet", "PointPillarsScatter")
+
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.training = model.training
         prefix = "pts_" if getattr(model, "pts_voxel_encoder", None) is not None else ""
         self.parts = nn.ModuleDict({name: getattr(model, prefix + name) for name in _PARTS})
-        for part, wanted in (("voxel_encoder", "PillarFeatureNet"), ("middle_encoder", "PointPillarsScatter")):
+        for part, wanted in zip(_PARTS[:2], self._encoders, strict=True):
             if (given := type(self.parts[part]).__name__) != wanted:
                 raise NotImplementedError(f"the model's {part} is a {given}, wanted a {wanted}")
 
     def forward(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> tuple[Tensor, ...]:
-        made = encode(self.parts["voxel_encoder"], voxels, num_points, coors)
+        made = self._encode(voxels, num_points, coors)
         made = self.parts["middle_encoder"](made, coors, batch_size=1)
         for name in ("backbone", "neck", "bbox_head"):
             made = self.parts[name](made)
         return tuple(tensors(made))
+
+    def _encode(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
+        return encode(self.parts["voxel_encoder"], voxels, num_points, coors)
+
+
+class VoxelNetwork(PillarNetwork):
+    """The same of SECOND, or CenterPoint with voxels: MMCV's sparse convolutions, with polyop in the place of its compiled
+    module, are the nodes autoware::GetIndicePairs and autoware::IndiceConv."""
+
+    _encoders = ("HardSimpleVFE", "SparseEncoder")
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model)
+        foreign = {type(m).__module__.split(".")[0] for m in self.parts["middle_encoder"].modules()} - _TRACED
+        if foreign:
+            raise NotImplementedError(
+                f"the model's middle_encoder has layers of {', '.join(sorted(foreign))}, wanted MMCV's: mmdet3d takes "
+                "those where spconv is not installed"
+            )
+
+    def _encode(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
+        return self.parts["voxel_encoder"](voxels, num_points, coors)
 
 
 def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
@@ -73,7 +100,7 @@ def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> T
 
 
 def export(network: PillarNetwork, pillars: Sequence[Tensor], path: str | Path, **given: Any) -> Exported:
-    """`polyop.export` of a network, whose file takes any number of pillars. `given` are its arguments."""
+    """`polyop.export` of a network, whose file takes any number of pillars or voxels. `given` are its arguments."""
     options = {
         "exporter": "torchscript", "opset_version": 17, "input_names": _NAMES,
         "dynamic": {name: {0: "pillars"} for name in _NAMES},

@@ -1,5 +1,5 @@
-"""Places where MMCV's Python asks for a CUDA device, or has slow plain torch for CPUs: there, polyop's kernels; and where
-it exports another operator than its own, or none: there, polyop's node (`_exported`).
+"""Places where MMCV's Python asks for a CUDA device, has slow plain torch for CPUs, or takes more steps than one: there,
+polyop's kernels; and where it exports another operator than its own, or none: there, polyop's node (`_exported`).
 
 A module of `mmcv.ops` is changed right after it was executed, before anyone imports a name from it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -72,6 +73,7 @@ def _carafe(module: ModuleType) -> None:
 def _deformable_attention(module: ModuleType) -> None:
     plain = module.multi_scale_deformable_attn_pytorch
 
+    @wraps(plain)
     def multi_scale_deformable_attn_pytorch(
         value: Tensor, value_spatial_shapes: Tensor, sampling_locations: Tensor, attention_weights: Tensor
     ) -> Tensor:
@@ -88,10 +90,29 @@ def _deformable_attention(module: ModuleType) -> None:
     module.multi_scale_deformable_attn_pytorch = multi_scale_deformable_attn_pytorch
 
 
+def _masked_conv(module: ModuleType) -> None:
+    """MMCV gathers, multiplies and scatters, which is one operator."""
+    plain = module.MaskedConv2dFunction.forward
+
+    def forward(
+        ctx: Any, features: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ) -> Tensor:  # fmt: skip
+        pads = (padding, padding) if isinstance(padding, int) else tuple(padding)
+        is_same = all(2 * pad == size - 1 for pad, size in zip(pads, weight.shape[2:], strict=True))
+        if features.device.type != "cpu" or not is_same:
+            return plain(ctx, features, mask, weight, bias, padding, stride)
+        where = (mask > 0).contiguous()
+        return functional.masked_conv2d(features.contiguous(), where, weight.contiguous(), bias, pads, stride)
+
+    module.MaskedConv2dFunction.forward = staticmethod(forward)
+
+
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "mmcv.ops.carafe": _carafe,
     "mmcv.ops.furthest_point_sample": _furthest_point_sample,
     "mmcv.ops.knn": _knn,
+    "mmcv.ops.masked_conv": _masked_conv,
     "mmcv.ops.multi_scale_deform_attn": _deformable_attention,
     "mmcv.ops.points_in_boxes": _points_in_boxes,
     **EXPORTED,

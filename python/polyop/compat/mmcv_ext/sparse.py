@@ -1,4 +1,8 @@
-"""Sparse convolution as of spconv 1: pairs of rows for each place of a filter, and products of them."""
+"""Sparse convolution as of spconv 1: pairs of rows for each place of a filter, and products of them.
+
+Pairs are [places, 2, N], of which a place's come by rising output. polyop's operators have [2, places, N]: what is given
+out is a view of that, so that neither way moves the pairs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,10 @@ import torch
 from torch import Tensor
 
 from polyop.compat.mmcv_ext._registry import provides
+
+_ops = torch.ops.polyop
+
+# ---- pairs by torch, of any number of dimensions --------------------------------------------------
 
 
 def _feeds(
@@ -79,7 +87,56 @@ def _indice_pairs(
     return [outputs, pairs, counts]
 
 
-def _get_indice_pairs_forward(
+# ---- by polyop's operator, of two and three dimensions: two are three on a grid of one layer ------
+
+
+def _in_three(values: Sequence[int], filler: int) -> list[int]:
+    return [filler] * (3 - len(values)) + list(values)
+
+
+def _in_space(indices: Tensor) -> Tensor:
+    if indices.shape[1] == 4:
+        return indices
+    return torch.cat([indices[:, :1], torch.zeros_like(indices[:, :1]), indices[:, 1:]], 1)
+
+
+def _is_centred(kernelSize: Sequence[int], dilation: Sequence[int]) -> bool:
+    """Whether MMCV's submanifold convolution, whose padding is half a filter whatever the dilation, is symmetric."""
+    return all(k % 2 == 1 and (d == 1 or k == 1) for k, d in zip(kernelSize, dilation, strict=True))
+
+
+def _forward(
+    indices: Tensor,
+    batchSize: int,
+    outSpatialShape: Sequence[int],
+    spatialShape: Sequence[int],
+    kernelSize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    outPadding: Sequence[int],
+    _subM: int,
+    _transpose: int,
+) -> list[Tensor]:
+    window = (kernelSize, stride, padding, dilation)
+    if _subM and not _is_centred(kernelSize, dilation):
+        return _indice_pairs(indices, outSpatialShape, *window, bool(_subM), bool(_transpose))
+    outputs, pairs, counts, _ = _ops.get_indice_pairs(
+        _in_space(indices).contiguous(), batch_size=batchSize, spatial_shape=_in_three(spatialShape, 1),
+        ksize=_in_three(kernelSize, 1), stride=_in_three(stride, 1), padding=_in_three(padding, 0),
+        dilation=_in_three(dilation, 1), out_padding=_in_three(outPadding, 0), subm=int(_subM),
+        transpose=int(_transpose),
+    )  # fmt: skip
+    if _subM:  # of places behind the centre the operator leaves the counts out, which are those before it
+        before = counts[: counts.shape[0] // 2]
+        counts = torch.cat([before, counts.new_ones(1) * indices.shape[0], before.flip(0)])
+    if len(kernelSize) == 2:
+        outputs = torch.cat([outputs[:, :1], outputs[:, 2:]], 1)
+    return [outputs, pairs.transpose(0, 1), counts]
+
+
+@provides()
+def get_indice_pairs_4d_forward(
     indices: Tensor,
     batchSize: int,
     outSpatialShape: Sequence[int],
@@ -97,7 +154,7 @@ def _get_indice_pairs_forward(
     return _indice_pairs(indices, outSpatialShape, *window, bool(_subM), bool(_transpose))
 
 
-def _get_indice_pairs_backward(
+def _backward(
     indices: Tensor,
     gridOut: Tensor,
     batchSize: int,
@@ -114,26 +171,20 @@ def _get_indice_pairs_backward(
     """The same, with memory for a table of all voxels, which is not needed here."""
     del gridOut
     window = (kernelSize, stride, padding, dilation, outPadding)
-    return _get_indice_pairs_forward(indices, batchSize, outSpatialShape, spatialShape, *window, _subM, _transpose)
+    return _forward(indices, batchSize, outSpatialShape, spatialShape, *window, _subM, _transpose)
 
 
 for _name, _function in (
-    *((f"get_indice_pairs_{n}d_forward", _get_indice_pairs_forward) for n in (2, 3, 4)),
-    *((f"get_indice_pairs_{n}d_backward", _get_indice_pairs_backward) for n in (2, 3)),
+    *((f"get_indice_pairs_{n}d_forward", _forward) for n in (2, 3)),
+    *((f"get_indice_pairs_{n}d_backward", _backward) for n in (2, 3)),
 ):
-    provides()(_function, _name)
+    provides("get_indice_pairs")(_function, _name)
 
 
-def _pairs_of(indicePairs: Tensor, indiceNum: Tensor, inverse: bool) -> list[tuple[Tensor, Tensor]]:
-    """(rows of the input, rows of the output that they feed) of each place of a filter."""
-    ends = (1, 0) if inverse else (0, 1)
-    return [
-        (indicePairs[n, ends[0], :count].long(), indicePairs[n, ends[1], :count].long())
-        for n, count in enumerate(indiceNum.tolist())
-    ]
+# ---- products --------------------------------------------------------------------------------------
 
 
-@provides()
+@provides("indice_conv")
 def indice_conv_forward(
     features: Tensor,
     filters: Tensor,
@@ -144,16 +195,18 @@ def indice_conv_forward(
     _subM: int,
 ) -> Tensor:
     """features [N, C], filters [places…, C, K] -> [numActOut, K]."""
-    del _subM
-    weights = filters.flatten(0, -3)
-    out = features.new_zeros(numActOut, filters.shape[-1])
-    for weight, (rows, fed) in zip(weights, _pairs_of(indicePairs, indiceNum, bool(_inverse)), strict=True):
-        if len(rows):
-            out.index_add_(0, fed, features[rows] @ weight)
-    return out
+    del _subM  # all counts are there
+    pairs = indicePairs.transpose(0, 1)
+    if _inverse:
+        pairs = pairs.flip(0)
+    weights = filters.flatten(0, -3).permute(2, 0, 1)[:, :, None, None]
+    number = torch.as_tensor(numActOut, dtype=pairs.dtype, device=pairs.device)
+    return _ops.indice_conv(
+        features.contiguous(), weights.contiguous(), pairs.contiguous(), indiceNum.contiguous(), number, is_subm=0
+    )
 
 
-@provides()
+@provides("indice_conv")
 def fused_indice_conv_forward(
     features: Tensor,
     filters: Tensor,
@@ -164,7 +217,16 @@ def fused_indice_conv_forward(
     _inverse: int,
     _subM: int,
 ) -> Tensor:
-    return indice_conv_forward(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM) + bias
+    return indice_conv_forward(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM).add_(bias)
+
+
+def _pairs_of(indicePairs: Tensor, indiceNum: Tensor, inverse: bool) -> list[tuple[Tensor, Tensor]]:
+    """(rows of the input, rows of the output that they feed) of each place of a filter."""
+    ends = (1, 0) if inverse else (0, 1)
+    return [
+        (indicePairs[n, ends[0], :count].long(), indicePairs[n, ends[1], :count].long())
+        for n, count in enumerate(indiceNum.tolist())
+    ]
 
 
 @provides()

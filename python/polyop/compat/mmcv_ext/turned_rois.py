@@ -95,11 +95,17 @@ def riroi_align_rotated_backward(
     bottom_grad.copy_(gradients(forward, [bottom_grad], top_grad)[0])
 
 
+def _rotated_feature_align(features: Tensor, best_bboxes: Tensor, spatial_scale: float, points: int) -> Tensor:
+    """A box for each place [N, H, W, 5], or in that order [N * H * W, 5], as mmrotate has them."""
+    boxes = best_bboxes.reshape(features.shape[0], *features.shape[2:], 5)
+    return _ops.rotated_feature_align(features, boxes, spatial_scale=spatial_scale, points=points)
+
+
 @provides("rotated_feature_align")
 def rotated_feature_align_forward(
     features: Tensor, best_bboxes: Tensor, output: Tensor, spatial_scale: float, points: int
 ) -> None:
-    output.copy_(_ops.rotated_feature_align(features, best_bboxes, spatial_scale=spatial_scale, points=points))
+    output.copy_(_rotated_feature_align(features, best_bboxes, spatial_scale, points))
 
 
 @provides("rotated_feature_align")
@@ -107,7 +113,7 @@ def rotated_feature_align_backward(
     top_grad: Tensor, best_bboxes: Tensor, bottom_grad: Tensor, spatial_scale: float, points: int
 ) -> None:
     def forward(features: Tensor) -> Tensor:
-        return _ops.rotated_feature_align(features, best_bboxes, spatial_scale=spatial_scale, points=points)
+        return _rotated_feature_align(features, best_bboxes, spatial_scale, points)
 
     bottom_grad.copy_(gradients(forward, [bottom_grad], top_grad)[0])
 

@@ -1,4 +1,4 @@
-"""Runs on_aarch64.py's models in the Python of another processor, which has ONNX Runtime and NumPy alone.
+"""Runs elsewhere.py's models in a Python that has ONNX Runtime and NumPy alone.
 
 Arguments: polyop's library and a folder. Each NAME.onnx is run with NAME.npz; its results go to NAME.results.npz, or an
 error's text to NAME.error.

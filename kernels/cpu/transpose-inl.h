@@ -1,0 +1,58 @@
+// Small squares of values, transposed in registers. Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_
+#undef POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_
+#else
+#define POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_
+#endif
+
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+using QuadTag = hn::FixedTag<float, 4>;
+
+/// Four rows of four values become columns.
+HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
+  const QuadTag q;
+  const auto low01 = hn::InterleaveLower(q, rows[0], rows[1]), high01 = hn::InterleaveUpper(q, rows[0], rows[1]);
+  const auto low23 = hn::InterleaveLower(q, rows[2], rows[3]), high23 = hn::InterleaveUpper(q, rows[2], rows[3]);
+  rows[0] = hn::ConcatLowerLower(q, low23, low01);
+  rows[1] = hn::ConcatUpperUpper(q, low23, low01);
+  rows[2] = hn::ConcatLowerLower(q, high23, high01);
+  rows[3] = hn::ConcatUpperUpper(q, high23, high01);
+}
+
+using EightTag = hn::FixedTag<uint16_t, 8>;
+
+/// Eight rows of eight values of 16 bits become columns.
+HWY_INLINE void Transpose(hn::Vec<EightTag> rows[8]) {
+  const EightTag d;
+  const hn::RepartitionToWide<EightTag> d32;
+  const hn::RepartitionToWide<decltype(d32)> d64;
+  hn::Vec<decltype(d32)> pairs[8];  // of columns 0 to 3, then 4 to 7, of two rows each
+  for (int k = 0; k < 4; ++k) {
+    pairs[k] = hn::BitCast(d32, hn::InterleaveLower(d, rows[2 * k], rows[2 * k + 1]));
+    pairs[4 + k] = hn::BitCast(d32, hn::InterleaveUpper(d, rows[2 * k], rows[2 * k + 1]));
+  }
+  for (int half = 0; half < 2; ++half) {
+    const auto* const from = pairs + 4 * half;
+    const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d32, from[0], from[1]));
+    const auto high01 = hn::BitCast(d64, hn::InterleaveUpper(d32, from[0], from[1]));
+    const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d32, from[2], from[3]));
+    const auto high23 = hn::BitCast(d64, hn::InterleaveUpper(d32, from[2], from[3]));
+    rows[4 * half] = hn::BitCast(d, hn::InterleaveLower(d64, low01, low23));
+    rows[4 * half + 1] = hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23));
+    rows[4 * half + 2] = hn::BitCast(d, hn::InterleaveLower(d64, high01, high23));
+    rows[4 * half + 3] = hn::BitCast(d, hn::InterleaveUpper(d64, high01, high23));
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
