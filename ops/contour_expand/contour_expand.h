@@ -14,7 +14,9 @@ struct ContourExpand {
       "kernel_mask: M[K, H, W], internal_kernel_label: i32[H, W] -> label: i32[H, W]";
   static constexpr NodeName kNodes[] = {"polyop::ContourExpand"};
   static constexpr std::tuple kAttributes = {
-      Attr("min_kernel_area", &ContourExpand::min_kernel_area, "kernels of fewer pixels are left out").Required(),
+      Attr("min_kernel_area", &ContourExpand::min_kernel_area, "kernels of fewer pixels are left out")
+          .AtLeast(0)
+          .Required(),
   };
   static constexpr Doc kDoc = {
       .summary =
