@@ -17,8 +17,10 @@ def formula(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
     first = index[:, None] < index  # [j, i]: vertex j comes before vertex i where nothing else tells them apart
     mine, other = (lambda t: t[..., :, None]), (lambda t: t[..., None, :])
     forth, back = mine(x) * other(y), other(x) * mine(y)
-    ahead = torch.where(mine(lower) == other(lower), (forth > back) | ((forth == back) & first), other(lower))
-    ahead = torch.where(mine(known) & other(known), ahead, torch.where(mine(known) == other(known), first, mine(known)))
+    turn = (forth > back) | ((forth == back) & first)
+    turn = (other(lower) & ~mine(lower)) | ((mine(lower) == other(lower)) & turn)
+    # Not by torch.where: ONNX Runtime does not choose between booleans.
+    ahead = (mine(known) & (turn | ~other(known))) | (~(mine(known) | other(known)) & first)
     rank = ahead.int().sum(2)
     place = torch.arange(9, device=mask.device)
     order = (rank[..., None, :] == place[:, None]).int().argmax(3)
