@@ -79,6 +79,9 @@ if HAS_PLUGINS:
     @pytest.mark.parametrize("index", range(len(NODES)), ids=lambda i: f"{NODES[i].name}-{len(NODES[i].inputs)}-{i}")
     def test_every_exported_node_parses_and_builds(index: int, dynamic: bool, answers: list[dict]) -> None:
         answer = answers[2 * index + dynamic]
+        if any(array is not None and array.dtype == np.uint8 for array in NODES[index].inputs):
+            assert "UInt8 datatype formats are not supported" in answer["error"]  # of any plugin
+            return
         assert "error" not in answer, answer["error"]
         assert answer["size"] > 1000
         resized = "DynamicTRTResize" in NODES[index].name
