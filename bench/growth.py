@@ -177,8 +177,8 @@ def main() -> None:
     made = [{**asdict(row), "exponents": power} for row, power in zip(rows, exponents, strict=True)]
     (arguments.out / "growth.json").write_text(json.dumps({"machine": about, "rows": made}, indent=1))
     (arguments.out / "growth.md").write_text(markdown(rows, about))
-    draw_growth(rows, about, arguments.out / "growth.svg")
-    console.print(f"written to {arguments.out}: growth.md, growth.json, growth.svg")
+    draw_growth(rows, about, arguments.out / "growth.png")
+    console.print(f"written to {arguments.out}: growth.md, growth.json, growth.png")
 
 
 if __name__ == "__main__":
