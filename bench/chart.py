@@ -84,7 +84,9 @@ def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> Non
         axes.legend(fontsize=6.5, loc="upper left", frameon=False)
     for axes in list(fields.flat)[len(groups) :]:
         axes.set_visible(False)
-    figure.supxlabel("elements of the outputs and of the inputs that grow; dotted: in proportion to n, and to its square")
+    figure.supxlabel(
+        "elements of the outputs and of the inputs that grow; dotted: in proportion to n, and to its square"
+    )
     figure.supylabel("milliseconds a call")
     figure.suptitle(f"polyop {about['polyop']} on {about['processor']}, one thread", fontsize=11)
     figure.savefig(path)

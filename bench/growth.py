@@ -141,6 +141,7 @@ def markdown(rows: list[Growth], about: dict[str, object]) -> str:
              "Milliseconds of the largest size, and for each million elements. `n^p` is fitted to the largest four sizes on "
              "logarithmic axes; n is the number of elements of the outputs and of the inputs that grow. "
              "A star marks those that grow faster than n log n. Scratch is what a call held beside inputs and outputs.", ""]  # fmt: skip
+    lines += ["![Milliseconds over elements, on logarithmic axes](growth.png)", ""]
     lines += ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     return "\n".join(lines) + "\n"
