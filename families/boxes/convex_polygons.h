@@ -10,6 +10,25 @@
 
 namespace polyop {
 
+/// The corners of the hull of `count` points that come by rising x, of equal ones by rising y, in the sense from the x
+/// axis to the y axis: the lower chain from left to right, then the upper one back (Andrew, 1979). turn(a, b, c) is
+/// positive where the way through points a, b and c turns in that sense. `corners` has room for 2 * count; returns how
+/// many there are.
+template <class Turn>
+POLYOP_HD int HullOfSorted(int count, const Turn& turn, int* corners) {
+  int length = 0;
+  for (int side = 0; side < 2; ++side) {
+    const int first = length;
+    for (int i = 0; i < count; ++i) {
+      const int point = side == 0 ? i : count - 1 - i;
+      while (length >= first + 2 && !(turn(corners[length - 2], corners[length - 1], point) > 0)) --length;
+      corners[length++] = point;
+    }
+    --length;  // the other side begins there
+  }
+  return length;
+}
+
 /// Corners in the sense from the x axis to the y axis.
 struct ConvexPolygon {
   static constexpr int kMost = 9;
@@ -36,17 +55,8 @@ struct ConvexPolygon {
     for (int i = 1; i < kPoints; ++i) {
       for (int k = i; k > 0 && points.IsBefore(k, k - 1); --k) points.Swap(k, k - 1);
     }
-    // The lower chain from left to right, then the upper one back (Andrew, 1979).
-    int chain[2 * kMost], length = 0;
-    for (int side = 0; side < 2; ++side) {
-      const int first = length;
-      for (int i = 0; i < kPoints; ++i) {
-        const int point = side == 0 ? i : kPoints - 1 - i;
-        while (length >= first + 2 && !(points.Turn(chain[length - 2], chain[length - 1], point) > 0)) --length;
-        chain[length++] = point;
-      }
-      --length;  // the other side begins there
-    }
+    int chain[2 * kMost];
+    const int length = HullOfSorted(kPoints, [&](int a, int b, int c) { return points.Turn(a, b, c); }, chain);
     hull.size = std::min(length, kPoints);
     for (int i = 0; i < hull.size; ++i) {
       hull.x[i] = points.x[chain[i]];

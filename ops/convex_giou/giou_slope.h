@@ -25,7 +25,7 @@ struct PointsOfBoth {
   }
 
   /// The corners of the hull of the first `count` points, in the sense from the x axis to the y axis; of equal points
-  /// the first (Andrew, 1979). Returns how many there are.
+  /// the first. `corners` has room for 2 * count; returns how many there are.
   POLYOP_HD int Hull(int count, int* corners) const {
     int order[kAll], distinct = 0;
     for (int i = 0; i < count; ++i) {
@@ -36,17 +36,9 @@ struct PointsOfBoth {
       order[place] = i;
       ++distinct;
     }
-    int chain[2 * kAll], length = 0;
-    for (int side = 0; side < 2; ++side) {
-      const int first = length;
-      for (int i = 0; i < distinct; ++i) {
-        const int point = order[side == 0 ? i : distinct - 1 - i];
-        while (length >= first + 2 && !(Turn(chain[length - 2], chain[length - 1], point) > 0)) --length;
-        chain[length++] = point;
-      }
-      --length;  // the other side begins there
-    }
-    for (int i = 0; i < length; ++i) corners[i] = chain[i];
+    const int length =
+        HullOfSorted(distinct, [&](int a, int b, int c) { return Turn(order[a], order[b], order[c]); }, corners);
+    for (int i = 0; i < length; ++i) corners[i] = order[corners[i]];
     return length;
   }
 
