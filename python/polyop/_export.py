@@ -39,27 +39,9 @@ def _node(operator: Operator, args: tuple[Any, ...], given: dict[str, Any]) -> t
     return name, inputs, attributes
 
 
-def _decompose(operator: Operator) -> None:
-    """The exporter takes operators apart before it translates them: this one becomes a call of an ONNX node."""
-
-    def decomposition(*args: Any, **given: Any) -> Any:
-        name, inputs, attributes = _node(operator, args, given)
-        outputs = operator.outputs(args, given, _no_size)
-        types, shapes = [t for t, _ in outputs], [s for _, s in outputs]
-        if len(outputs) == 1:
-            return torch.onnx.ops.symbolic(name, inputs, attributes, dtype=types[0], shape=shapes[0], version=1)
-        return torch.onnx.ops.symbolic_multi_out(name, inputs, attributes, dtypes=types, shapes=shapes, version=1)
-
-    torch._decomp.register_decomposition(operator.overload)(decomposition)
-
-
-def _no_size(most: int | None) -> torch.SymInt:
-    raise AssertionError("an operator of unknown sizes is translated, not decomposed")
-
-
 def _translate(operator: Operator) -> None:
-    """A decomposition must tell every size. Where only the kernel finds one, the exporter translates the call itself,
-    with the sizes that the fake kernel made up."""
+    """The exporter is told the node of a call; types and sizes are those that the fake kernel found. A decomposition into
+    torch.onnx.ops.symbolic would be found by others, too: inductor refuses operators that have one where CI is set."""
 
     def translation(*args: Any, **given: Any) -> Any:
         name, inputs, attributes = _node(operator, args, given)
@@ -127,8 +109,6 @@ except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
 for _operator in ALL_OPERATORS:
-    if _operator.sizes_are_known:
-        _decompose(_operator)
-    elif onnx_impl is not None:
+    if onnx_impl is not None:
         _translate(_operator)
     _symbolic(_operator)

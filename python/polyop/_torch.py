@@ -41,9 +41,6 @@ class Operator:
         self.name: str = record["name"]
         self.inputs = [Input(**{**i, "types": tuple(i["types"])}) for i in record["inputs"]]
         self.num_outputs = len(record["outputs"])
-        finds_sizes = any(found for form in record["found_sizes"] for found in form)
-        self.sizes_are_known = not finds_sizes and not any(i.value for i in self.inputs)
-        """False if the kernel or a value inside of an input decides an output's size."""
         self.attributes: list[dict[str, Any]] = record["attributes"]
         self.nodes: list[dict[str, Any]] = record["nodes"]
 
