@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 if TYPE_CHECKING:
+    import whole_models
     from growth import Growth
     from harness import Row
 
@@ -90,4 +91,35 @@ def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> Non
     figure.supylabel("milliseconds a call")
     figure.suptitle(f"polyop {about['polyop']} on {about['processor']}, one thread", fontsize=11)
     figure.savefig(path)
+    plt.close(figure)
+
+
+def draw_models(rows: list[whole_models.Row], about: dict[str, object], path: Path) -> None:
+    """Bars of milliseconds, one an engine; a field for each number of threads."""
+    engines = list(dict.fromkeys(engine for row in rows for engine in row.milliseconds))
+    names = list(dict.fromkeys(row.name for row in rows))
+    counts = sorted({row.threads for row in rows})
+    figure, fields = plt.subplots(
+        1, len(counts), figsize=(7.5 * len(counts), 1.5 + 0.75 * len(names)), layout="constrained", sharey=True,
+        squeeze=False,
+    )  # fmt: skip
+    height = 0.8 / len(engines)
+    for axes, count in zip(fields.flat, counts, strict=True):
+        times = {row.name: row.milliseconds for row in rows if row.threads == count}
+        for index, engine in enumerate(engines):
+            places = np.arange(len(names)) + (index - (len(engines) - 1) / 2) * height
+            widths = [times.get(name, {}).get(engine, np.nan) for name in names]
+            bars = axes.barh(places, widths, height, color=COLOURS[index % len(COLOURS)], label=engine)
+            axes.bar_label(bars, ["" if np.isnan(w) else f"{w:,.0f}" for w in widths], padding=3, fontsize=7)
+        axes.set_xscale("log")
+        axes.margins(x=0.15)
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xlabel(f"milliseconds, median, {count} thread{'s' * (count > 1)}")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(
+        *fields.flat[0].get_legend_handles_labels(), loc="outside upper right", ncols=len(engines), frameon=False
+    )
+    figure.suptitle(f"polyop {about['polyop']} on {about['processor']}", fontsize=11, x=0.02, ha="left")
+    figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -243,18 +243,20 @@ def in_openvino(
     parameters = [ov.op.Parameter(ov.Type(array.dtype), ov.PartialShape(array.shape)) for array in feeds]
     arguments = [p.output(0) for p in parameters] + [ov.op.Constant(np.asarray(c)).output(0) for c in constants]
     made = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
-    return _openvino_run(ov.Model(made.outputs(), parameters), feeds, threads)
+    return openvino_run(ov.Core(), ov.Model(made.outputs(), parameters), feeds, threads)
 
 
 def model_in_openvino(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int) -> Run:
     """A run of a whole model of standard operators, without polyop."""
-    read = ov.Core().read_model(model.SerializeToString())
-    return _openvino_run(read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
+    core = ov.Core()
+    read = core.read_model(model.SerializeToString())
+    return openvino_run(core, read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
 
 
-def _openvino_run(model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
+def openvino_run(core: ov.Core, model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
+    """A run in float. Inputs are bound once, outputs are its own."""
     config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-    request = ov.Core().compile_model(model, "CPU", config).create_infer_request()
+    request = core.compile_model(model, "CPU", config).create_infer_request()
     for i, array in enumerate(feeds):
         request.set_input_tensor(i, ov.Tensor(array, shared_memory=True))
 

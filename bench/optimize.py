@@ -57,11 +57,15 @@ def export(name: str, folder: Path) -> Path:
     return path
 
 
-def session(path: Path, threads: int) -> ort.InferenceSession:
+def options_of(threads: int) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
-    return polyop.session(path, options=options)
+    return options
+
+
+def session(path: Path, threads: int) -> ort.InferenceSession:
+    return polyop.session(path, options=options_of(threads))
 
 
 def feeds_of(session: ort.InferenceSession) -> dict[str, np.ndarray]:
@@ -70,8 +74,12 @@ def feeds_of(session: ort.InferenceSession) -> dict[str, np.ndarray]:
     return {i.name: kinds[i.type](i.shape) for i in session.get_inputs()}
 
 
+def place_of_optimized(before: Path) -> Path:
+    return before.with_name(f"{before.stem}_fast.onnx")
+
+
 def optimized(name: str, before: Path, threads: int) -> Row:
-    after = before.with_name(f"{before.stem}_fast.onnx")
+    after = place_of_optimized(before)
     report = optimize(before, after, threads=threads)
     print(report, flush=True)
     return Row(name, before, after, report)

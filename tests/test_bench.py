@@ -51,3 +51,19 @@ def test_rows_that_fell_are_named(recorded: Path, tmp_path: Path, times_better: 
     assert f"{rows if code else 0} of {rows} rows fell by more than 20%" in done.stdout
     named = [row for row in then["rows"] if f"{row['title']}, best, 1 thread(s): rival / us" in done.stdout]
     assert len(named) == (rows if code else 0)
+
+
+def test_whole_models_stand_beside_themselves_without_polyop(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench" / "whole_models.py"), "--only", "SRCNN", "--threads", "1", "--seconds", "0.1",
+         "--out", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "models.json").read_text())["rows"]
+    assert set(row["milliseconds"]) == {"ONNX Runtime", "ONNX Runtime + polyop", "OpenVINO", "OpenVINO + polyop"}
+    assert row["missing"] == {}
+    assert 0 < row["shares"]["polyop"] < 0.5
+    assert sum(row["shares"].values()) == pytest.approx(1)
+    assert row["name"] in (tmp_path / "models.md").read_text()
+    assert (tmp_path / "models.png").stat().st_size > 10_000
