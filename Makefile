@@ -1,6 +1,6 @@
 # Every target does its own set-up and is quick when nothing changed. The work is in tools/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels deb test-aarch64 clean
+.PHONY: help setup build demo quick test test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 clean
 
 help: ## show this list
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -56,6 +56,9 @@ wheel: ## build a wheel for this machine into dist/
 
 wheels: ## portable wheels for x86-64 and aarch64 into dist/, by zig: glibc 2.28 and newer
 	@tools/wheels.sh
+
+cuda-wheel: ## polyop-cuda13 or -cuda12, the libraries with CUDA kernels, into dist/: needs nvcc; long
+	@tools/cuda_wheel.sh
 
 deb: ## a Debian package for systems like this one into dist/: program, library, SDK
 	@tools/deb.sh

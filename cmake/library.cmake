@@ -28,7 +28,7 @@ function(polyop_build_library name)
       target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")
       set_target_properties(${name}_${runtime} PROPERTIES
         LINKER_LANGUAGE CXX SKIP_BUILD_RPATH ON LINK_DEPENDS "${exports}")
-      install(TARGETS ${name}_${runtime} LIBRARY DESTINATION "${POLYOP_INSTALL_ROOT}lib")
+      install(TARGETS ${name}_${runtime} LIBRARY DESTINATION "${POLYOP_INSTALL_ROOT}lib" COMPONENT libraries)
       list(APPEND built ${runtime})
     endif()
   endforeach()

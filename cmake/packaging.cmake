@@ -11,5 +11,7 @@ set(CPACK_DEBIAN_PACKAGE_SUGGESTS "graphviz, python3")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 # The formulas are the Python package's, which is installed by a wheel.
-set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};Unspecified;/")
+foreach(component IN ITEMS libraries Unspecified)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR}" "${PROJECT_NAME}" ${component} /)
+endforeach()
 include(CPack)

@@ -18,7 +18,7 @@ import single_node
 import polyop
 
 ROOT = Path(__file__).resolve().parent.parent
-LONG = ("tests", "source", "wheels", "audit", "deb", "site")
+LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "site")
 SKIP_LONG = [word for step in LONG for word in ("--skip", step)]
 
 
@@ -70,8 +70,8 @@ def test_a_dry_run_goes_through_all_steps_and_leaves_no_trace(checkout: Path) ->
     (checkout / "dist" / "polyop-0.0.1-py3-none-any.whl").write_bytes(b"an older one")
     code, said = release(checkout, "--dry-run", *SKIP_LONG)
     assert code == 0, said
-    steps = re.findall(r"\[(\d+)/10\] (\w+)", said)
-    assert [int(number) for number, _ in steps] == list(range(1, 11))
+    steps = re.findall(r"\[(\d+)/11\] (\w+)", said)
+    assert [int(number) for number, _ in steps] == list(range(1, 12))
     assert set(re.findall(r"\] (\w+): skipped", said)) == set(LONG)
     assert f"7  dist/{wheel.name}" in said
     assert "0.0.1" not in said

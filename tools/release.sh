@@ -6,6 +6,7 @@
 #   tests     all of them: tools/test.sh all
 #   source    the source distribution, into dist/
 #   wheels    for every Linux, into dist/: tools/wheels.sh
+#   cuda      where nvcc is: the wheel of libraries with CUDA kernels, into dist/: tools/cuda_wheel.sh
 #   audit     what the wheels hold and need, and that they run where they are installed with one runtime of the index
 #   deb       the Debian package, into dist/: tools/deb.sh
 #   site      the documentation, into build/site: tools/site.sh
@@ -16,7 +17,7 @@
 # the tag; .github/workflows/release.yml uploads then.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-STEPS=(tree version tests source wheels audit deb site tag upload)
+STEPS=(tree version tests source wheels cuda audit deb site tag upload)
 dry=no publish=no skipped=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -69,6 +70,14 @@ do_source() {
 
 do_wheels() { tools/wheels.sh; }
 
+do_cuda() {
+  if has_cuda; then
+    tools/cuda_wheel.sh
+  else
+    say "    there is no nvcc here: no wheel of libraries with CUDA kernels"
+  fi
+}
+
 do_audit() {
   local arch
   for arch in x86_64 aarch64; do
@@ -94,7 +103,7 @@ do_tag() {
 
 do_upload() {
   local file files=()
-  for file in dist/polyop-"$VERSION"[-.]* dist/polyop_"$VERSION"[_-]*; do [ ! -f "$file" ] || files+=("$file"); done
+  for file in dist/polyop-"$VERSION"[-.]* dist/polyop_cuda1?-"$VERSION"-* dist/polyop_"$VERSION"[_-]*; do [ ! -f "$file" ] || files+=("$file"); done
   [ ${#files[@]} -gt 0 ] || say "    dist/ has nothing of $VERSION"
   for file in "${files[@]}"; do say "    $(sha256sum "$file" | cut -c1-64)  $(stat -c %s "$file")  $file"; done
   [ ! -f build/site/index.html ] || say "    build/site, $(find build/site -name '*.html' | wc -l) pages"

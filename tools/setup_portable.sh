@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# setup_portable.sh ARCHITECTURE…   zig, and what the program links, compiled for each (x86_64, aarch64) into
-# build/portable/ARCHITECTURE/prefix: what cmake/toolchains/ARCHITECTURE.cmake needs.
+# setup_portable.sh [ARCHITECTURE…]   zig, and what the program links, compiled for each (x86_64, aarch64) into
+# build/portable/ARCHITECTURE/prefix: what cmake/toolchains/ARCHITECTURE.cmake needs. Without one, zig and auditwheel alone.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 unset CC CXX # the toolchain file names them
 
@@ -40,7 +40,7 @@ build_libraries() {
 
 stamp_is "$DEPS/wheel-tools/.stamp" requirements/wheels.txt || step "Installing zig and auditwheel" install_tools
 stamp_write "$DEPS/wheel-tools/.stamp" requirements/wheels.txt
-tools/setup_sources.sh
+[ $# -eq 0 ] || tools/setup_sources.sh
 for ARCH in "$@"; do
   stamp="build/portable/$ARCH/.stamp"
   inputs=(requirements/wheels.txt "$0" cmake/portable/CMakeLists.txt cmake/toolchains/*.cmake "$DEPS"/sources/*)

@@ -20,8 +20,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +33,33 @@ __all__ = ["__version__", "get_accelerator_path", "get_library_path", "get_onnxr
 
 
 def _library(name: str) -> Path:
-    """A library of the package, or of the folder that POLYOP_LIBRARY_DIR names: one built with more operators."""
-    folder = os.environ.get("POLYOP_LIBRARY_DIR") or Path(__file__).resolve().parent / "lib"
-    return Path(folder).absolute() / name
+    """A library of the folder that POLYOP_LIBRARY_DIR names, one built with more operators; without it, of the package with
+    CUDA kernels where that is installed and has it, else of this one."""
+    if named := os.environ.get("POLYOP_LIBRARY_DIR"):
+        return Path(named).absolute() / name
+    own = Path(__file__).resolve().parent / "lib"
+    return next((folder / name for folder in _cuda_folders() if (folder / name).exists()), own / name)
+
+
+@cache
+def _cuda_folders() -> tuple[Path, ...]:
+    """Where polyop-cuda13 or polyop-cuda12 has its libraries, the newer one's first: tools/cuda_wheel.sh makes them. One of
+    another version than this package's is left out, with a warning."""
+    found = []
+    for cuda in (13, 12):
+        try:
+            package = distribution(f"polyop-cuda{cuda}")
+        except PackageNotFoundError:
+            continue
+        if package.version == __version__:
+            found.append(Path(str(package.locate_file(f"polyop_cuda{cuda}"))) / "lib")
+        else:
+            warnings.warn(
+                f"polyop-cuda{cuda} has version {package.version} and is not used, for polyop has {__version__}: "
+                f"pip install polyop-cuda{cuda}=={__version__}",
+                stacklevel=4,
+            )
+    return tuple(found)
 
 
 def _existing(name: str, runtime: str = "ONNX Runtime") -> str:

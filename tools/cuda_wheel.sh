@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# cuda_wheel.sh [FOLDER]   the wheel polyop-cuda12 or polyop-cuda13, by nvcc's version, into FOLDER (dist): polyop's libraries
+# with CUDA kernels for every GPU since Turing, which the package polyop takes instead of its own. nvcc compiles with this
+# system's GCC, so the wheel is for systems with its glibc or a newer one. CUDAARCHS names fewer GPUs, POLYOP_OPS fewer operators.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+has_cuda || die "nvcc was not found: install CUDA 12.8 or newer, or name its folder in CUDA_HOME"
+tools/setup.sh
+PATH="$VENV/bin:$PATH"
+tools/setup_portable.sh # auditwheel
+TREE="$ROOT/build/cuda-wheel" OUT="${1:-dist}"
+CUDA="$(nvcc --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')"
+VERSION="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/polyop/__init__.py)"
+
+write_project() {
+  rm -rf "$TREE/project" "$TREE/raw" "$TREE/audited"
+  mkdir -p "$TREE/project/polyop_cuda$CUDA"
+  sed "s|@CUDA@|$CUDA|; s|@VERSION@|$VERSION|; s|@ROOT@|$ROOT|" tools/cuda_wheel/pyproject.toml.in >"$TREE/project/pyproject.toml"
+  cp tools/cuda_wheel/__init__.py "$TREE/project/polyop_cuda$CUDA/"
+  cp LICENSE THIRD_PARTY_LICENSES "$TREE/project/"
+}
+build_wheel() {
+  python -m pip wheel --no-deps --no-build-isolation -w "$TREE/raw" "$TREE/project" -Cbuild-dir="$TREE/polyop" \
+    -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}"
+}
+# Names it for the oldest glibc that has all its symbols. PyTorch's library is PyTorch's.
+audit_wheel() {
+  PYTHONPATH="$DEPS/wheel-tools" PATH="$DEPS/wheel-tools/bin:$PATH" python -m auditwheel repair --plat auto \
+    --exclude libtorch_cpu.so --wheel-dir "$TREE/audited" "$TREE"/raw/*.whl
+}
+check_notices() { python tools/check_notices.py "$TREE/polyop"; }
+
+write_project
+step "Building a wheel of polyop-cuda$CUDA" build_wheel
+step "Auditing it" audit_wheel
+step "Checking the notices" check_notices
+mkdir -p "$OUT"
+rm -f "$OUT/polyop_cuda$CUDA"-*.whl
+cp "$TREE"/audited/*.whl "$OUT"
+ls -l "$OUT/polyop_cuda$CUDA"-*.whl
