@@ -2,8 +2,8 @@
 
 python bench/whole_models.py [--only NAME] [--threads 1,2] [--seconds 5] [--keep FOLDER] [--out bench/results]
 
-Writes models.md, models.json and models.png. Detectors of others are exported and optimised first, as bench/optimize.py
-does, which takes longer than all else; with --keep the next run finds the files.
+Writes models.md, models.json and models.png. Three of bench/optimize.py's detectors, of which polyop finds most, are
+exported and optimised first, which takes longer than all else; with --keep the next run finds the files.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def of_others(name: str, folder: Path, threads: int) -> Model | None:
 MAKERS: dict[str, Callable[[Path, int], Model | None]] = {
     **{pair.title: partial(of_pair, pair) for pair in PAIRS},
     **{name: partial(of_lidar, name) for name in ("PointPillars", "SECOND")},
-    **{name: partial(of_others, name) for names in optimize.PROGRAMS.values() for name in names},
+    **{name: partial(of_others, name) for name in ("Deformable DETR", "RT-DETRv2", "Mask2Former")},
 }
 
 

@@ -7,12 +7,14 @@
 #define POLYOP_FAMILIES_BOXES_BOXES_INL_H_
 #endif
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "families/boxes/boxes_overlap.h"
 #include "families/boxes/rotated_boxes.h"
+#include "kernels/cpu/mask_bits-inl.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -69,10 +71,10 @@ struct BoxArrays {
 template <class D, class M, class Visit>
 HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
   if (hn::AllFalse(d, mask)) return false;
-  uint8_t bits[8] = {};
-  hn::StoreMaskBits(d, mask, bits);
-  for (int64_t lane = 0; lane < count; ++lane) {
-    if ((bits[lane / 8] >> (lane % 8) & 1) && visit(lane)) return true;
+  for (uint64_t bits = BitsOf(d, mask); bits != 0; bits &= bits - 1) {
+    const int64_t lane = std::countr_zero(bits);
+    if (lane >= count) break;
+    if (visit(lane)) return true;
   }
   return false;
 }

@@ -84,7 +84,7 @@ class BallSearch {
     for (; row + lanes <= end && count_ < wanted_; row += lanes) {
       hn::Vec<decltype(d)> x, y, z;
       hn::LoadInterleaved3(d, xyz_ + 3 * row, x, y, z);
-      for (uint32_t bits = BitsOf(d, MayBeInside(d, x, y, z)); bits != 0 && count_ < wanted_; bits &= bits - 1) {
+      for (uint64_t bits = BitsOf(d, MayBeInside(d, x, y, z)); bits != 0 && count_ < wanted_; bits &= bits - 1) {
         NoteRow(row + std::countr_zero(bits));
       }
     }
@@ -127,7 +127,7 @@ class BallSearch {
     for (size_t i = 0; i < kLeafSize; i += hn::Lanes(d)) {
       const auto inside = MayBeInside(d, hn::Load(d, leaf.column.x + i), hn::Load(d, leaf.column.y + i),
                                       hn::Load(d, leaf.column.z + i));  // false where NaN fills the leaf up
-      for (uint32_t bits = BitsOf(d, inside); bits != 0; bits &= bits - 1) {
+      for (uint64_t bits = BitsOf(d, inside); bits != 0; bits &= bits - 1) {
         const size_t at = i + static_cast<size_t>(std::countr_zero(bits));
         const int32_t row = leaf.column.index[at];
         if (row < first_row_ || row > last_row_) continue;

@@ -3,6 +3,7 @@
 // from a kernel file.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "kernels/cpu/mask_bits-inl.h"
 #include "kernels/cpu/simd.h"
 
 #ifndef POLYOP_FAMILIES_POINTS_POINT_TREE_INL_H_
@@ -121,14 +122,6 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// Up to 16 lanes, a bit each.
-template <class D, class M>
-HWY_INLINE uint32_t BitsOf(D d, M mask) {
-  uint8_t bytes[8] = {};
-  hn::StoreMaskBits(d, mask, bytes);
-  return bytes[0] | (static_cast<uint32_t>(bytes[1]) << 8);
-}
 
 /// How far a coordinate lies outside of the boxes from `lane` on, along its axis; 0 within.
 template <class D>

@@ -2,6 +2,7 @@
 // it from a kernel file.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
+#include "kernels/cpu/mask_bits-inl.h"
 #include "kernels/cpu/simd.h"
 
 #if defined(POLYOP_FAMILIES_POINTS_POINTS_IN_BOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -120,7 +121,7 @@ class PointColumns {
   /// Calls visit(i) for each point of a batch that the box holds, by rising index, until it returns false.
   template <class Visit>
   HWY_INLINE void ForInside(const Box3d& box, int64_t batch, const Visit& visit) const {
-    const hn::CappedTag<double, 8> d;  // whose mask is a byte
+    const hn::CappedTag<double, 8> d;
     const auto lanes_of_box = BoxLanes<decltype(d)>::Of(d, box);
     const int64_t first = batch * stride_;
     for (int64_t i = 0; i < points_.dim(1); i += static_cast<int64_t>(hn::Lanes(d))) {
@@ -128,9 +129,7 @@ class PointColumns {
           lanes_of_box.Hold(d, hn::LoadU(d, columns_.column(0) + first + i),
                             hn::LoadU(d, columns_.column(1) + first + i), hn::LoadU(d, columns_.column(2) + first + i));
       if (hn::AllFalse(d, inside)) continue;
-      uint8_t bytes[8] = {};
-      hn::StoreMaskBits(d, inside, bytes);
-      for (uint32_t bits = bytes[0]; bits != 0; bits &= bits - 1) {
+      for (uint64_t bits = BitsOf(d, inside); bits != 0; bits &= bits - 1) {
         if (!visit(i + std::countr_zero(bits))) return;
       }
     }

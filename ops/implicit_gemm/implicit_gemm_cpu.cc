@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/sparse/gathered_product-inl.h"
 #include "families/sparse/sparse_values.h"
+#include "kernels/cpu/mask_bits-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/implicit_gemm/implicit_gemm.h"
 
@@ -39,9 +40,7 @@ HWY_INLINE void ForRows(const I* rows, int64_t count, const Add& add) {
   for (; o + lanes <= count; o += lanes) {
     const auto there = hn::Ge(hn::LoadU(d, rows + o), hn::Zero(d));
     if (hn::AllFalse(d, there)) continue;
-    uint64_t bits = 0;  // of at most 64 lanes
-    hn::StoreMaskBits(d, there, reinterpret_cast<uint8_t*>(&bits));
-    for (; bits != 0; bits &= bits - 1) {
+    for (uint64_t bits = BitsOf(d, there); bits != 0; bits &= bits - 1) {
       const int64_t lane = std::countr_zero(bits);
       add(static_cast<int32_t>(rows[o + lane]), static_cast<int32_t>(o + lane));
     }
