@@ -116,7 +116,7 @@ def of_others(name: str, folder: Path, threads: int) -> Model | None:
 MAKERS: dict[str, Callable[[Path, int], Model | None]] = {
     **{pair.title: partial(of_pair, pair) for pair in PAIRS},
     **{name: partial(of_lidar, name) for name in ("PointPillars", "SECOND")},
-    **{name: partial(of_others, name) for name in ("Deformable DETR", "RT-DETRv2", "Mask2Former")},
+    **{name: partial(of_others, name) for name in ("Deformable DETR", "RT-DETR", "Mask2Former")},
 }
 
 

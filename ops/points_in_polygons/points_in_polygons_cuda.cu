@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 POLYOP_HD bool IsInside(const T* polygon, int64_t corners, double px, double py) {
-  bool odd = false, on_side = false, finite = true;
+  bool odd = false, on_side = false, finite = true, left = false, right = false, above = false, below = false;
   double ax = ToFloat(polygon[2 * corners - 2]), ay = ToFloat(polygon[2 * corners - 1]);
   for (int64_t c = 0; c < corners; ++c) {
     const double bx = ToFloat(polygon[2 * c]), by = ToFloat(polygon[2 * c + 1]);
@@ -16,11 +16,13 @@ POLYOP_HD bool IsInside(const T* polygon, int64_t corners, double px, double py)
     const bool within = (ax < bx ? ax : bx) <= px && px <= (ax > bx ? ax : bx) && (ay < by ? ay : by) <= py &&
                         py <= (ay > by ? ay : by);
     on_side |= within && side == 0;
+    left |= bx < px, right |= bx > px, above |= by < py, below |= by > py;
     finite &= std::fabs(bx) < INFINITY && std::fabs(by) < INFINITY;
     ax = bx;
     ay = by;
   }
-  return odd && !on_side && finite && std::fabs(px) < INFINITY && std::fabs(py) < INFINITY;
+  const bool between = left && right && above && below;  // as for the CPU: sides of huge numbers do not tell
+  return odd && !on_side && between && finite && std::fabs(px) < INFINITY && std::fabs(py) < INFINITY;
 }
 
 template <class T>

@@ -18,7 +18,10 @@ def formula(points: Tensor, polygons: Tensor) -> Tensor:
     on_side = (side == 0) & (torch.minimum(ax, bx) <= px) & (px <= torch.maximum(ax, bx))
     on_side = on_side & (torch.minimum(ay, by) <= py) & (py <= torch.maximum(ay, by))
     finite = torch.isfinite(points).all(1)[:, None] & torch.isfinite(polygons).all(1)
-    return ((crossed.int().sum(-1) % 2 == 1) & ~on_side.any(-1) & finite).int()
+    # Sides of huge numbers do not tell.
+    within = finite & (ax.amin(-1) < px[..., 0]) & (px[..., 0] < ax.amax(-1))
+    within = within & (ay.amin(-1) < py[..., 0]) & (py[..., 0] < ay.amax(-1))
+    return ((crossed.int().sum(-1) % 2 == 1) & ~on_side.any(-1) & within).int()
 
 
 def example(call: Call) -> list[Tensor]:

@@ -9,9 +9,14 @@ namespace {
 // By the winding of the sides around the point, whose parity is that of the sides which a ray crosses.
 int32_t IsInside(const double* polygon, int64_t corners, double px, double py) {
   int64_t winding = 0;
+  double low[2] = {polygon[0], polygon[1]}, high[2] = {polygon[0], polygon[1]};
   for (int64_t k = 0; k < 2 * corners; ++k) {
     if (!std::isfinite(polygon[k]) || !std::isfinite(px) || !std::isfinite(py)) return 0;
+    low[k % 2] = std::min(low[k % 2], polygon[k]);
+    high[k % 2] = std::max(high[k % 2], polygon[k]);
   }
+  // Not left to the sides: of numbers 1e20 apart, products are wrong by more than the polygon is wide.
+  if (px <= low[0] || px >= high[0] || py <= low[1] || py >= high[1]) return 0;
   for (int64_t c = 0; c < corners; ++c) {
     const double *a = polygon + 2 * c, *b = polygon + 2 * ((c + 1) % corners);
     const double turn = (b[0] - a[0]) * (py - a[1]) - (b[1] - a[1]) * (px - a[0]);

@@ -50,6 +50,14 @@ TEST(PointsInPolygons, MatchesReference) {
   }
 }
 
+TEST(PointsInPolygons, HugeNumbers) {
+  // Left of all corners but one, whose side the products of the others' numbers would hide.
+  const std::vector<double> point = {0, 0.0559}, polygon = {0, 29952, 1e13, 1e-38, 3, -1e20, 1e-38, 2, 3, 4, 3, 1};
+  EXPECT_EQ(Inside(point, polygon), std::vector<double>{0});
+  ExpectMatchesReference(PointsInPolygons{},
+                         {HostTensor::Of(DType::kF32, {1, 2}, point), HostTensor::Of(DType::kF32, {1, 12}, polygon)});
+}
+
 TEST(PointsInPolygons, ManyPointsInParallel) {
   std::mt19937 rng(2);
   ExpectMatchesReference(PointsInPolygons{}, {HostTensor::Uniform(DType::kF32, {20000, 2}, rng, -3, 3),

@@ -31,8 +31,8 @@ struct RoiPoolAxis {
       axis.start = low * scale;
       axis.bin = ((high + 1.0) * scale - axis.start) / static_cast<double>(bins);
     }
-    const bool has_bins = std::fabs(axis.start) < INFINITY && axis.bin > 0 && axis.bin < INFINITY;
-    if (!has_bins) axis.bin = 0;
+    const bool finite = std::fabs(low) < INFINITY && std::fabs(high) < INFINITY && std::fabs(axis.start) < INFINITY;
+    if (!finite || !(axis.bin > 0 && axis.bin < INFINITY)) axis.bin = 0;
     return axis;
   }
 

@@ -55,8 +55,9 @@ TEST(RoiPool, NanAndInfinity) {
   for (int64_t i = 0; i < input.size(); i += 3) input.set(i, i % 2 ? NAN : -INFINITY);
   for (int64_t i = 0; i < 64; ++i) input.set(i, i % 2 ? NAN : -INFINITY);  // a plane of these alone
   const HostTensor rois =
-      HostTensor::Of(DType::kF32, {6, 5}, {0, NAN,  0,    4,   4,   0, 0,     0, INFINITY, 4, 0, 0, -INFINITY, 4, 4,
-                                           0, -1e6, -1e6, 1e6, 1e6, 0, -3e38, 0, 3e38,     4, 0, 0, 0,         7, 7});
+      HostTensor::Of(DType::kF32, {7, 5},
+                     {0,   NAN, 0, 4,     4, 0,    0, 0, INFINITY, 4, 0, 0, -INFINITY, 4, 4, 0,         -1e6, -1e6,
+                      1e6, 1e6, 0, -3e38, 0, 3e38, 4, 0, 0,        0, 7, 7, 0,         4, 0, -INFINITY, 1});
   for (bool rounded : {true, false}) ExpectMatchesReference(RoiPool{2, 3, 1, rounded}, {input, rois});
 }
 
