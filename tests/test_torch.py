@@ -19,7 +19,7 @@ from test_exported_nodes import NODES, Node
 
 import polyop
 from polyop._catalogue import find_node
-from polyop._export import node_domain
+from polyop._node_domain import node_domain
 from polyop._torch import OPERATORS, Operator
 
 

@@ -1,30 +1,17 @@
 """Both of PyTorch's ONNX exporters write polyop's operators, and those of packages, as their nodes: no table for the user
-to pass."""
+to pass. Imported by _late_export.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.onnx import symbolic_helper
 
+from polyop._node_domain import chosen_domain
 from polyop._torch import ALL_OPERATORS, Operator
 
-_domain = "mmcv"
 _JIT_SUFFIX = {int: "i", float: "f", str: "s"}
-
-
-@contextmanager
-def node_domain(domain: str) -> Iterator[None]:
-    """Within, exporters write the node names of this domain ("mmcv", "mmdeploy", "custom") where an operator has one."""
-    global _domain
-    before, _domain = _domain, domain
-    try:
-        yield
-    finally:
-        _domain = before
 
 
 # ---- torch.onnx.export(…, dynamo=True) -------------------------------------------------------------
@@ -35,7 +22,7 @@ def _node(operator: Operator, args: tuple[Any, ...], given: dict[str, Any]) -> t
     inputs = operator.flatten(args)
     while inputs and inputs[-1] is None:
         inputs.pop()
-    name, attributes = operator.node(operator.values(given), _domain)
+    name, attributes = operator.node(operator.values(given), chosen_domain())
     return name, inputs, attributes
 
 
@@ -77,7 +64,7 @@ def _symbolic(operator: Operator) -> None:
             value = symbolic_helper._node_get(arg.node(), "value") if arg.node().kind() == "onnx::Constant" else None
             value = symbolic_helper._maybe_get_const(arg, _kind(attribute)) if value is None else value
             given[attribute["name"]] = None if symbolic_helper._is_none(arg) else _plain(value)
-        name, attributes = operator.node(operator.values(given), _domain)
+        name, attributes = operator.node(operator.values(given), chosen_domain())
         written = {f"{k}_{_suffix(v)}": v for k, v in attributes.items()}
         made = g.op(name, *flat, **written, outputs=operator.num_outputs)
         return made

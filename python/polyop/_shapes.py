@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 Size = Any  # int or torch.SymInt
 Tree = Any  # int, None or [kind, …]
@@ -156,6 +155,8 @@ class _Sizes:
         return self._found[key]
 
     def _broadcast(self, a: Size, b: Size) -> Size:
+        from torch.fx.experimental.symbolic_shapes import guard_or_false  # imports sympy
+
         if guard_or_false(a == 1):
             return b
         if guard_or_false(b == 1):

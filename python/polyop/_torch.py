@@ -13,6 +13,7 @@ from warnings import warn
 import torch
 
 from polyop import _library
+from polyop._late_export import tell_exporters
 from polyop._shapes import Library, Size
 from polyop.packages import check_version, libraries
 
@@ -160,3 +161,5 @@ ALL_OPERATORS = [*OPERATORS.values(), *_load_packages(_own)]
 """polyop's and those of packages."""
 for _operator in ALL_OPERATORS:
     _register_fake(_operator)
+
+tell_exporters()

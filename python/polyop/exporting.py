@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from polyop._export import node_domain
+from polyop._node_domain import node_domain
 from polyop.packages import register_all
 from polyop.portable import convert_file
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from polyop import _gradients  # noqa: F401 - registers them
-from polyop._export import node_domain
+from polyop._node_domain import node_domain
 
 __all__ = [
     "active_rotated_filter",

@@ -1,0 +1,49 @@
+"""PyTorch's exporters learn of polyop's operators when torch.onnx is first imported: they take a second of processor time
+to import, and most programs export nothing."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_EXPORTERS = "torch.onnx"
+
+
+class _Loader(importlib.abc.Loader):
+    """The module's own loader; afterwards its exporters are told."""
+
+    def __init__(self, own: importlib.abc.Loader) -> None:
+        self._own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__.loader = module.__loader__ = self._own
+        self._own.exec_module(module)
+        importlib.import_module("polyop._export")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds nothing by itself, and one module once."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != _EXPORTERS:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+def tell_exporters() -> None:
+    """Now, where they are imported already; else then."""
+    if _EXPORTERS in sys.modules:
+        importlib.import_module("polyop._export")
+    else:
+        sys.meta_path.insert(0, _Finder())
