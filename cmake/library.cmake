@@ -9,8 +9,11 @@ function(polyop_build_library name)
   configure_file("${POLYOP_ROOT}/cmake/library.cc.in" "${PROJECT_BINARY_DIR}/libraries/${name}.cc" @ONLY)
   add_library(${name}_library OBJECT "${PROJECT_BINARY_DIR}/libraries/${name}.cc")
   target_link_libraries(${name}_library PUBLIC polyop_kernels)
-  if(POLYOP_FINALIZES) # as cmake/toolchains/zig.cmake says
+  if(POLYOP_BY_ZIG) # as cmake/toolchains/zig.cmake says
     target_compile_definitions(${name}_library PRIVATE POLYOP_FINALIZES)
+    set(memory "${POLYOP_ROOT}/cmake/portable/memory.c")
+    set_source_files_properties("${memory}" PROPERTIES COMPILE_OPTIONS -fno-builtin)
+    target_sources(${name}_library PRIVATE "${memory}")
   endif()
   set_property(GLOBAL APPEND PROPERTY ${name}_objects ${name}_library)
 

@@ -63,6 +63,9 @@ def test_it_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_
         needed, exported = needed_and_exported(tmp_path / "polyop" / "lib" / f"libpolyop_{name}.so")
         assert exported == wanted
         assert needed <= {"libtorch_cpu.so", "libpolyop_onnxruntime.so"}
+        if name != "accelerator":  # glibc's, not zig's: cmake/portable/memory.c
+            symbols = run("readelf", "--dyn-syms", "--wide", tmp_path / "polyop" / "lib" / f"libpolyop_{name}.so")
+            assert {"memcpy", "memmove", "memset"} <= set(re.findall(r" UND (\w+)@GLIBC", symbols))
     needed, _ = needed_and_exported(tmp_path / f"{data}.data" / "scripts" / "polyop")
     assert needed == set()
     notices = tmp_path / f"{data}.dist-info" / "licenses" / "THIRD_PARTY_LICENSES"

@@ -43,5 +43,5 @@ foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
 
-# Libraries end their static objects themselves (cmake/library.cc.in).
-set(POLYOP_FINALIZES ON)
+# Libraries end their static objects themselves (cmake/library.cc.in), and call glibc's memcpy (cmake/portable/memory.c).
+set(POLYOP_BY_ZIG ON)
