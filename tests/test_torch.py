@@ -283,6 +283,24 @@ def test_functions_of_boxes_and_points() -> None:
     assert polyop.voxel_grid(points, torch.full((3,), 2.0), torch.zeros(3)).tolist() == [0] * 20
 
 
+def test_exporters_are_imported_by_who_exports() -> None:
+    """They take longer to import than all of polyop. They are told of its operators even if somebody looked for them first."""
+    code = """
+import importlib.util, sys
+import torch, polyop
+
+print(polyop.nms.__name__, "onnxscript" in sys.modules, "torch.onnx" in sys.modules)
+before = len(sys.meta_path)
+assert importlib.util.find_spec("torch.onnx") is not None
+import torch.onnx
+
+print("polyop._export" in sys.modules, before - len(sys.meta_path), type(torch.onnx.__loader__).__name__)
+assert type(importlib.util.find_spec("torch.onnx.ops").loader).__module__ != "polyop._late_export"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["nms False False", "True 1 SourceFileLoader"], done.stderr
+
+
 def test_pytorch_is_all_that_the_functions_need() -> None:
     code = """
 import sys

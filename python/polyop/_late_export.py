@@ -25,17 +25,24 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__.loader = module.__loader__ = self._own
         self._own.exec_module(module)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         importlib.import_module("polyop._export")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing by itself, and one module once."""
+    """Finds one module as the others do, with a loader that tells. Some look for a module without importing it, so this
+    stays until it is imported."""
+
+    _asks_others = False
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != _EXPORTERS:
+        if name != _EXPORTERS or self._asks_others:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._asks_others = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asks_others = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
