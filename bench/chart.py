@@ -28,16 +28,11 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
         return
     labels = list(dict.fromkeys(label_of(row) for row in rows))
     threads = sorted({row.threads for row in rows})
-    height = 0.8 / len(threads)
     figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(labels)), layout="constrained")
     for index, count in enumerate(threads):
         ratios = {label_of(row): row.ratio for row in rows if row.threads == count}
-        places = np.arange(len(labels)) + (index - (len(threads) - 1) / 2) * height
         widths = [ratios.get(label, np.nan) for label in labels]
-        bars = axes.barh(
-            places, widths, height, color=COLOURS[index % len(COLOURS)], label=f"{count} thread{'s' * (count > 1)}"
-        )
-        axes.bar_label(bars, [f"{w:.1f}x" for w in widths], padding=3, fontsize=7)
+        _bars(axes, widths, [f"{w:.1f}x" for w in widths], index, len(threads), f"{count} thread{'s' * (count > 1)}")
     axes.axvline(1, color="#555", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlim(min(0.5, *(row.ratio for row in rows)), max(row.ratio for row in rows) * 1.6)
@@ -55,6 +50,14 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.legend(loc="upper right", frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def _bars(axes: plt.Axes, widths: list[float], texts: list[str], index: int, count: int, label: str) -> None:
+    """A bar for each row: that of number `index` of the `count` that share it."""
+    height = 0.8 / count
+    places = np.arange(len(widths)) + (index - (count - 1) / 2) * height
+    bars = axes.barh(places, widths, height, color=COLOURS[index % len(COLOURS)], label=label)
+    axes.bar_label(bars, texts, padding=3, fontsize=7)
 
 
 GROWTHS_A_FIELD = 9
@@ -103,14 +106,12 @@ def draw_models(rows: list[whole_models.Row], about: dict[str, object], path: Pa
         1, len(counts), figsize=(7.5 * len(counts), 1.5 + 0.75 * len(names)), layout="constrained", sharey=True,
         squeeze=False,
     )  # fmt: skip
-    height = 0.8 / len(engines)
     for axes, count in zip(fields.flat, counts, strict=True):
         times = {row.name: row.milliseconds for row in rows if row.threads == count}
         for index, engine in enumerate(engines):
-            places = np.arange(len(names)) + (index - (len(engines) - 1) / 2) * height
             widths = [times.get(name, {}).get(engine, np.nan) for name in names]
-            bars = axes.barh(places, widths, height, color=COLOURS[index % len(COLOURS)], label=engine)
-            axes.bar_label(bars, ["" if np.isnan(w) else f"{w:,.0f}" for w in widths], padding=3, fontsize=7)
+            texts = ["" if np.isnan(w) else f"{w:,.0f}" for w in widths]
+            _bars(axes, widths, texts, index, len(engines), engine)
         axes.set_xscale("log")
         axes.margins(x=0.15)
         axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -243,17 +243,19 @@ def in_openvino(
     parameters = [ov.op.Parameter(ov.Type(array.dtype), ov.PartialShape(array.shape)) for array in feeds]
     arguments = [p.output(0) for p in parameters] + [ov.op.Constant(np.asarray(c)).output(0) for c in constants]
     made = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
-    return openvino_run(ov.Core(), ov.Model(made.outputs(), parameters), feeds, threads)
+    return _openvino_run(ov.Core(), ov.Model(made.outputs(), parameters), feeds, threads)
 
 
-def model_in_openvino(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int) -> Run:
-    """A run of a whole model of standard operators, without polyop."""
-    core = ov.Core()
-    read = core.read_model(model.SerializeToString())
-    return openvino_run(core, read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
+def model_in_openvino(
+    model: onnx.ModelProto | Path, feeds: Mapping[str, np.ndarray], threads: int, core: ov.Core | None = None
+) -> Run:
+    """A run of a whole model; of standard operators, without a core that knows polyop's."""
+    core = core or ov.Core()
+    read = core.read_model(model if isinstance(model, Path) else model.SerializeToString())
+    return _openvino_run(core, read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
 
 
-def openvino_run(core: ov.Core, model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
+def _openvino_run(core: ov.Core, model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
     """A run in float. Inputs are bound once, outputs are its own."""
     config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
     request = core.compile_model(model, "CPU", config).create_infer_request()

@@ -14,9 +14,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,14 +27,15 @@ matplotlib.use("Agg")
 import numpy as np
 import onnx
 import onnxruntime as ort
-import openvino as ov
 import optimize
 from chart import draw_models
-from harness import Run, machine, openvino_run
+from harness import Run, machine, model_in_openvino
 
 import polyop
 from models import PAIRS, Pair
+from polyop import portable
 from polyop.openvino import core
+from polyop.optimizing.running import time_runs_in_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 Feeds = Mapping[str, np.ndarray]
@@ -125,17 +125,11 @@ MAKERS: dict[str, Callable[[Path, int], Model | None]] = {
 
 
 def in_onnxruntime(path: Path, feeds: Feeds, threads: int, with_polyop: bool) -> Run:
-    options = optimize.options_of(threads)
     if with_polyop:
-        session = polyop.session(path, options=options)
+        session = optimize.session(path, threads)
     else:
-        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(path, optimize.options_of(threads), providers=["CPUExecutionProvider"])
     return lambda: session.run(None, dict(feeds))
-
-
-def in_openvino(core: ov.Core, path: Path, feeds: Feeds, threads: int) -> Run:
-    model = core.read_model(path)
-    return openvino_run(core, model, [feeds[parameter.any_name] for parameter in model.inputs], threads)
 
 
 def measured(model: Model, threads: int, seconds: float) -> Row:
@@ -143,9 +137,9 @@ def measured(model: Model, threads: int, seconds: float) -> Row:
     makers: dict[str, Callable[[], Run]] = {}
     if model.theirs is not None:
         makers[WITHOUT[0]] = lambda: in_onnxruntime(model.theirs, model.feeds, threads, False)
-        makers[WITHOUT[1]] = lambda: in_openvino(ov.Core(), model.theirs, model.feeds, threads)
+        makers[WITHOUT[1]] = lambda: model_in_openvino(model.theirs, model.feeds, threads)
     makers[WITH[0]] = lambda: in_onnxruntime(model.ours, model.feeds, threads, True)
-    makers[WITH[1]] = lambda: in_openvino(core(), model.ours, model.feeds, threads)
+    makers[WITH[1]] = lambda: model_in_openvino(model.ours, model.feeds, threads, core())
     runs = {}
     for engine, make in makers.items():
         try:
@@ -155,37 +149,15 @@ def measured(model: Model, threads: int, seconds: float) -> Row:
         except Exception as error:  # engines' own types
             said = " ".join(str(error).split())
             row.missing[engine] = found[0] if (found := REASON.search(said)) else said[:200]
-    row.milliseconds = medians(runs, seconds)
+    taken = time_runs_in_turns([*runs.values()], seconds, FEWEST_TURNS)
+    row.milliseconds = {engine: 1e3 * median for engine, median in zip(runs, taken, strict=True)}
     row.shares = shares(model, threads)
     return row
 
 
-def medians(runs: Mapping[str, Run], seconds: float) -> dict[str, float]:
-    """Milliseconds of calls in turns, which have warmed up."""
-    taken: dict[str, list[float]] = {engine: [] for engine in runs}
-    end = time.perf_counter() + seconds * len(runs)
-    turns = 0
-    while runs and (turns < FEWEST_TURNS or time.perf_counter() < end):
-        for engine, run in runs.items():
-            start = time.perf_counter()
-            run()
-            taken[engine].append((time.perf_counter() - start) * 1e3)
-        turns += 1
-    return {engine: float(np.median(times)) for engine, times in taken.items()}
-
-
-def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Those of branches and loops, too."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from nodes_of(inner)
-
-
 def shares(model: Model, threads: int) -> dict[str, float]:
     """By kinds of nodes: polyop's all together, others by their operator."""
-    ours = {node.op_type for node in nodes_of(onnx.load(model.ours).graph) if node.domain not in STANDARD_DOMAINS}
+    ours = {node.op_type for node in portable.nodes_of(onnx.load(model.ours)) if node.domain not in STANDARD_DOMAINS}
     with tempfile.TemporaryDirectory() as folder:
         options = optimize.options_of(threads)
         options.enable_profiling, options.profile_file_prefix = True, f"{folder}/profile"

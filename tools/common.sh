@@ -48,6 +48,16 @@ export CC="${CC:-gcc}" CXX="${CXX:-g++}"
 # Generated headers lie in each build tree; relative to it they are the same.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}"
 
+# The version that the Python package, the tags and the files of a release have.
+polyop_version() { sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/polyop/__init__.py; }
+
+# audit_wheel TREE   names the wheel in TREE/raw for the oldest glibc that has all its symbols, into TREE/audited. PyTorch's
+# library is PyTorch's. tools/setup_portable.sh installs auditwheel.
+audit_wheel() {
+  PYTHONPATH="$DEPS/wheel-tools" PATH="$DEPS/wheel-tools/bin:$PATH" python -m auditwheel repair --plat auto \
+    --exclude libtorch_cpu.so --wheel-dir "$1/audited" "$1"/raw/*.whl
+}
+
 # Whether nvcc is here: on the path, or where CUDA is installed.
 [ -d "${CUDA_HOME:-/usr/local/cuda}/bin" ] && PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
 has_cuda() { command -v nvcc >/dev/null; }

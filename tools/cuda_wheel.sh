@@ -9,7 +9,7 @@ PATH="$VENV/bin:$PATH"
 tools/setup_portable.sh # auditwheel
 TREE="$ROOT/build/cuda-wheel" OUT="${1:-dist}"
 CUDA="$(nvcc --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')"
-VERSION="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/polyop/__init__.py)"
+VERSION="$(polyop_version)"
 
 write_project() {
   rm -rf "$TREE/project" "$TREE/raw" "$TREE/audited"
@@ -22,16 +22,11 @@ build_wheel() {
   python -m pip wheel --no-deps --no-build-isolation -w "$TREE/raw" "$TREE/project" -Cbuild-dir="$TREE/polyop" \
     -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}"
 }
-# Names it for the oldest glibc that has all its symbols. PyTorch's library is PyTorch's.
-audit_wheel() {
-  PYTHONPATH="$DEPS/wheel-tools" PATH="$DEPS/wheel-tools/bin:$PATH" python -m auditwheel repair --plat auto \
-    --exclude libtorch_cpu.so --wheel-dir "$TREE/audited" "$TREE"/raw/*.whl
-}
 check_notices() { python tools/check_notices.py "$TREE/polyop"; }
 
 write_project
 step "Building a wheel of polyop-cuda$CUDA" build_wheel
-step "Auditing it" audit_wheel
+step "Auditing it" audit_wheel "$TREE"
 step "Checking the notices" check_notices
 mkdir -p "$OUT"
 rm -f "$OUT/polyop_cuda$CUDA"-*.whl

@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ "$dry$publish" != yesyes ] || die "--dry-run publishes nothing"
-VERSION="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/polyop/__init__.py)"
+VERSION="$(polyop_version)"
 [ -n "$VERSION" ] || die "python/polyop/__init__.py has no line __version__ = \"…\""
 TAG="v$VERSION"
 

@@ -17,12 +17,6 @@ build_wheel() {
     -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.CMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 }
 
-# auditwheel finds out which systems the wheel runs on, and names it so. PyTorch's library is PyTorch's.
-audit_wheel() {
-  PYTHONPATH="$DEPS/wheel-tools" PATH="$DEPS/wheel-tools/bin:$PATH" python -m auditwheel repair --plat auto \
-    --exclude libtorch_cpu.so --wheel-dir "$tree/audited" "$tree"/raw/*.whl
-}
-
 check_notices() { python tools/check_notices.py "$tree/polyop"; }
 
 # Named for the oldest glibc that has all its symbols.
@@ -40,7 +34,7 @@ for arch in "$@"; do
   tree="$ROOT/build/portable/$arch"
   rm -rf "$tree/raw" "$tree/audited"
   step "Building a wheel for $arch" build_wheel
-  step "Auditing it" audit_wheel
+  step "Auditing it" audit_wheel "$tree"
   step "Checking the notices" check_notices
   take_wheel
 done

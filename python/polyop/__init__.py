@@ -24,7 +24,6 @@ import warnings
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,8 @@ def _library(name: str) -> Path:
 def _cuda_folders() -> tuple[Path, ...]:
     """Where polyop-cuda13 or polyop-cuda12 has its libraries, the newer one's first: tools/cuda_wheel.sh makes them. One of
     another version than this package's is left out, with a warning."""
+    from importlib.metadata import PackageNotFoundError, distribution  # as long to import as all of this package
+
     found = []
     for cuda in (13, 12):
         try:

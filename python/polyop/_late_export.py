@@ -4,10 +4,9 @@ to import, and most programs export nothing."""
 from __future__ import annotations
 
 import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 _EXPORTERS = "torch.onnx"
@@ -30,19 +29,11 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module as the others do, with a loader that tells. Some look for a module without importing it, so this
-    stays until it is imported."""
-
-    _asks_others = False
+    """Finds one module where it lies, with a loader that tells. Some look for a module without importing it, so this stays
+    until it is imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != _EXPORTERS or self._asks_others:
-            return None
-        self._asks_others = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._asks_others = False
+        spec = PathFinder.find_spec(name, path, target) if name == _EXPORTERS else None
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec

@@ -53,7 +53,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     """
     wanted = _wanted(only)
     groups: dict[str, list[onnx.NodeProto]] = {}
-    for node in _nodes(model):
+    for node in nodes_of(model):
         name = f"{node.domain}::{node.op_type}"
         if (wanted is None or name in wanted) and is_node(node.domain, node.op_type):
             groups.setdefault(name, []).append(node)
@@ -63,7 +63,7 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     if any(not name.startswith("::") for name in set(groups) - have):
         raise_opset(model)
         groups = {name: [] for name in groups}
-        for node in _nodes(model):
+        for node in nodes_of(model):
             if (name := f"{node.domain}::{node.op_type}") in groups:
                 groups[name].append(node)
     records = []
@@ -100,7 +100,7 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
         if (f"{f.domain}::{f.name}" in wanted if wanted is not None else is_node(f.domain, f.name))
     ]
     made = inline_selected_functions(model, chosen) if chosen else onnx.ModelProto.FromString(model.SerializeToString())
-    used = {node.domain for node in _nodes(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
+    used = {node.domain for node in nodes_of(made)} | {f.domain for f in made.functions} | {"", "ai.onnx"}
     for opset in [o for o in made.opset_import if o.domain not in used]:
         made.opset_import.remove(opset)
     return made
@@ -124,7 +124,7 @@ def opset_of(model: onnx.ModelProto) -> int:
     return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
-def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     """Of the graph, of its subgraphs and of the model's functions."""
 
     def walk(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -240,7 +240,7 @@ def _read(path: Path) -> onnx.ModelProto:
 
 
 def _copy_external_data(model: onnx.ModelProto, source: Path, target: Path) -> None:
-    tensors = [*model.graph.initializer, *(a.t for node in _nodes(model) for a in node.attribute)]
+    tensors = [*model.graph.initializer, *(a.t for node in nodes_of(model) for a in node.attribute)]
     locations = {entry.value for t in tensors for entry in t.external_data if entry.key == "location"}
     copies = {location: (target / location).resolve() for location in sorted(locations)}
     for location, to in copies.items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,14 +76,20 @@ def time_in_turns(
 ) -> list[float]:
     """The median seconds of each session's runs, taken in turns after a warm-up. feeds: of all of them."""
     read = [{i.name: feeds[i.name] for i in session.get_inputs()} for session in sessions]
-    for session, of_session in zip(sessions, read, strict=True):
-        session.run(None, of_session)
-    times: list[list[float]] = [[] for _ in sessions]
-    end = time.perf_counter() + seconds * len(sessions)
-    while len(times[0]) < least or time.perf_counter() < end:
-        for taken, session, of_session in zip(times, sessions, read, strict=True):
+    runs = [partial(session.run, None, feed) for session, feed in zip(sessions, read, strict=True)]
+    for run in runs:
+        run()
+    return time_runs_in_turns(runs, seconds, least)
+
+
+def time_runs_in_turns(runs: Sequence[Callable[[], object]], seconds: float, least: int) -> list[float]:
+    """The median seconds of each, which have warmed up."""
+    times: list[list[float]] = [[] for _ in runs]
+    end = time.perf_counter() + seconds * len(runs)
+    while runs and (len(times[0]) < least or time.perf_counter() < end):
+        for taken, run in zip(times, runs, strict=True):
             start = time.perf_counter()
-            session.run(None, of_session)
+            run()
             taken.append(time.perf_counter() - start)
     return [float(np.median(t)) for t in times]
 
