@@ -76,12 +76,17 @@ std::optional<std::vector<HostTensor>> AgainstReference::OutputsWith(const Chang
   return outputs;
 }
 
-void AgainstReference::MakeVariations() {
-  if (std::exchange(made_variations_, true)) return;
+// Some times the outputs for real inputs that are moved by up to MoveOf times their value, which counts as `least` at
+// least.
+std::vector<std::vector<HostTensor>> AgainstReference::Moved(double least) const {
+  std::vector<std::vector<HostTensor>> results;
   std::mt19937 rng(1);
   std::uniform_real_distribution<double> move(-1, 1);
   for (int v = 0; v < kVariations; ++v) {
-    const auto moved = [&](DType dtype, double x) { return x * (1 + move(rng) * MoveOf(dtype)); };
+    const auto moved = [&](DType dtype, double x) {
+      const double by = move(rng) * MoveOf(dtype);
+      return std::fabs(x) < least ? x + by * least : x * (1 + by);
+    };
     const auto whole = [](double x) { return x == std::trunc(x); };
     auto outputs = OutputsWith([&](DType dtype, double x, bool) { return moved(dtype, x); });
     // Whole numbers may be indices, which are refused elsewhere: the first of a row may be, or any.
@@ -89,8 +94,15 @@ void AgainstReference::MakeVariations() {
       outputs = OutputsWith([&](DType dtype, double x, bool first) { return first && whole(x) ? x : moved(dtype, x); });
     }
     if (!outputs) outputs = OutputsWith([&](DType dtype, double x, bool) { return whole(x) ? x : moved(dtype, x); });
-    if (outputs) variations_.push_back(std::move(*outputs));
+    if (outputs) results.push_back(std::move(*outputs));
   }
+  return results;
+}
+
+void AgainstReference::MakeVariations() {
+  if (std::exchange(made_variations_, true)) return;
+  variations_ = Moved(0);
+  shifts_ = Moved(1);
   for (const double number : {0.0, 1.0, -2.0}) {
     auto outputs = OutputsWith([&](DType, double x, bool) { return std::isfinite(x) ? x : number; });
     if (outputs) replacements_.push_back(std::move(*outputs));
@@ -112,15 +124,19 @@ bool AgainstReference::ZeroWeight(size_t output, int64_t element, double got, do
 bool AgainstReference::Excused(size_t output, int64_t element, double got, double want, DType dtype) const {
   double low = want, high = want;
   bool same = false, finite = std::isfinite(want);
-  for (const std::vector<HostTensor>& outputs : variations_) {
-    const HostTensor& t = OutputOf(outputs, output);
-    if (!t.present() || element >= t.size()) continue;
-    const double v = t.at(element);
-    same |= Near(got, v, dtype);
-    finite &= std::isfinite(v);
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
+  const auto look_at = [&](const std::vector<std::vector<HostTensor>>& results) {
+    for (const std::vector<HostTensor>& outputs : results) {
+      const HostTensor& t = OutputOf(outputs, output);
+      if (!t.present() || element >= t.size()) continue;
+      const double v = t.at(element);
+      same |= Near(got, v, dtype);
+      finite &= std::isfinite(v);
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  };
+  look_at(variations_);
+  if (IsReal(dtype)) look_at(shifts_);
   if (same) return true;
   if (!IsReal(dtype)) return call_.extreme_attribute;
   const Tolerance tolerance = ToleranceFor(dtype);

@@ -19,7 +19,9 @@ namespace polyop::testing {
 /// element that differs is therefore excused if the reference's own result is as unsure: real inputs are moved some
 /// times by up to 2^-20 of their value (by half a unit in the last place of f16 and bf16, to which kernels may round
 /// what they multiply), and the element must lie within four times the range of the results, or be one of them if it is
-/// an integer. Where an output's size is one of those seen but not the first, its elements are not compared.
+/// an integer. For real elements inputs are also moved by 2^-20 where they are smaller than 1: a small number added to
+/// a place among pixels has the place's rounding error. Where an output's size is one of those seen but not the first,
+/// its elements are not compared.
 ///
 /// A NaN or infinity that goes in with a weight of 0 may spread or not: the reference must give the same finite element
 /// whatever number stands in its place. Where there are some among the inputs, infinity and NaN count as one in what is
@@ -46,6 +48,7 @@ class AgainstReference {
  private:
   template <class Change>
   std::optional<std::vector<HostTensor>> OutputsWith(const Change& change) const;
+  std::vector<std::vector<HostTensor>> Moved(double least) const;
   void MakeVariations();
   bool Excused(size_t output, int64_t element, double got, double want, DType dtype) const;
   bool ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype) const;
@@ -55,7 +58,8 @@ class AgainstReference {
   bool has_reference_ = false, excused_ = false, made_variations_ = false;
   Status status_;
   std::vector<HostTensor> want_;
-  std::vector<std::vector<HostTensor>> variations_;    // of inputs that are moved a little
+  std::vector<std::vector<HostTensor>> variations_;    // of inputs that are moved by a little of their value
+  std::vector<std::vector<HostTensor>> shifts_;        // of those, but small ones by a little of 1
   std::vector<std::vector<HostTensor>> replacements_;  // of inputs with numbers in the place of NaN and infinity
 };
 

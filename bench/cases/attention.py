@@ -47,7 +47,9 @@ def flash_deform_attn() -> Case:
     return Case("flash_deform_attn", "4 levels, 8 heads x 32, 900 queries", make)
 
 
-def ms_deform_attn(queries: int | None) -> Case:
+def ms_deform_attn(queries: int | None, near: bool = False) -> Case:
+    """`near`: every pixel is a query whose samples lie some pixels about it, as in an encoder; else they lie anywhere."""
+
     def make(threads: int) -> Contest:
         shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
         starts = np.concatenate([[0], np.cumsum(shapes.prod(1))[:-1]]).astype(np.int64)
@@ -56,6 +58,11 @@ def ms_deform_attn(queries: int | None) -> Case:
         rng = np.random.default_rng(7)
         value = normal(0, 1, total, 8, 32)
         locations = rng.uniform(0, 1, (1, q, 8, 4, 4, 2)).astype(np.float32)
+        if near:
+            own = [(np.stack(np.meshgrid(np.arange(w), np.arange(h)), -1) + 0.5) / (w, h) for h, w in shapes]
+            middle = np.concatenate([m.reshape(-1, 2) for m in own]).reshape(1, q, 1, 1, 1, 2)
+            from_there = 2 * rng.standard_normal(locations.shape) / shapes[:, ::-1].reshape(1, 1, 1, 4, 1, 2)
+            locations = (middle + from_there).astype(np.float32)
         weights = (
             torch.from_numpy(rng.standard_normal((1, q, 8, 16))).softmax(-1).reshape(1, q, 8, 4, 4).float().numpy()
         )
@@ -75,7 +82,8 @@ def ms_deform_attn(queries: int | None) -> Case:
             tolerance=1e-3,
         )
 
-    return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries", make)
+    where = ", samples near" if near else ""
+    return Case("ms_deform_attn", f"4 levels, 8 heads x 32, {queries or 'all'} queries{where}", make)
 
 
 def ms_deform_attn_of_offsets() -> Case:
@@ -153,6 +161,7 @@ def inverse() -> Case:
 CASES = [
     ms_deform_attn(900),
     ms_deform_attn(None),
+    ms_deform_attn(None, near=True),
     ms_deform_attn_of_offsets(),
     flash_deform_attn(),
     attention(),

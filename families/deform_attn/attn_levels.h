@@ -1,6 +1,8 @@
 // What the levels' values must satisfy: the CPU's kernel and the reference refuse the same.
 #pragma once
 
+#include <cstdint>
+
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -10,6 +12,12 @@ namespace polyop {
 struct AttnLevel {
   int64_t height, width, start;
 };
+
+/// Pixels of 'value', [N, S, heads, depth], fit 32 bits.
+inline Status CheckAttnPixels(const AnyTensor& value) {
+  if (value.shape.NumElements() == 0 || value.shape[1] <= INT32_MAX) return Status::Ok();
+  return InvalidArgument("'value' has ", value.shape[1], " pixels, wanted at most 2147483647");
+}
 
 /// Reads the levels, which lie inside of `spatial` pixels.
 template <class I>

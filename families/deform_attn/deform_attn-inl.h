@@ -7,105 +7,119 @@
 #define POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_INL_H_
 #endif
 
-#include "families/deform_attn/attn_levels.h"
-#include "families/sampling/zero_padded_sample.h"
-#include "hwy/cache_control.h"
+#include "families/deform_attn/attn_taps-inl.h"
+#include "families/deform_attn/sample_levels.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// One pixel of `value` and what it weighs in a head's sum.
-struct AttnTap {
-  int64_t offset;
-  float weight;
-};
-
-// The taps of a query's head, found one sample after the other.
-template <class T>
-class AttnTaps {
+// Sums the pairs of a query and a head that a task is given. While the pixels of one pair are on their way to the
+// cache, those of the pair before are summed.
+template <class T, class Place>
+class AttnSums {
  public:
-  AttnTaps(const T* value, int64_t stride, AttnTap* room) : value_(value), stride_(stride), first_(room), last_(room) {}
+  // What a task needs of each scratch.
+  static int64_t PixelsFor(int64_t samples) { return 2 * Taps(samples); }
+  static int64_t FloatsFor(int64_t samples) { return 2 * Taps(samples) + 3 * WithVector(samples); }
 
-  // Adds the pixels of the sample at (y, x) of a level. They lie anywhere in `value`, so they are called to the cache
-  // here, before the sums ask for them.
-  HWY_INLINE void Add(const AttnLevel& level, float y, float x, float weight) {
-    ForEachZeroPaddedTap(y, x, level.height, level.width, weight, [&](int, int64_t pixel, float pixel_weight) {
-      *last_ = {(level.start + pixel) * stride_, pixel_weight};
-      hwy::Prefetch(value_ + last_++->offset);
-    });
+  AttnSums(const SampleLevels& levels, const Place& place, int32_t* pixels, float* floats, int64_t depth, T* output)
+      : levels_(levels),
+        place_(place),
+        found_{{pixels, floats}, {pixels + Taps(levels.samples()), floats + Taps(levels.samples())}},
+        depth_(depth),
+        output_(output) {
+    float* const places = floats + 2 * Taps(levels.samples());
+    const int64_t room = WithVector(levels.samples());
+    places_ = {places, places + room, places + 2 * room};
   }
 
-  // The same at a location (x, y) that is 0 to 1 over the level.
-  HWY_INLINE void AddAtLocation(const AttnLevel& level, const T* location, float weight) {
-    Add(level, ToFloat(location[1]) * static_cast<float>(level.height) - 0.5f,
-        ToFloat(location[0]) * static_cast<float>(level.width) - 0.5f, weight);
+  // Pixel number p of the pair's head lies at value + p * stride.
+  HWY_INLINE void Add(int64_t pair, const T* value, int64_t stride) {
+    place_(pair, places_);
+    found_[pair_count_ % 2].Find(levels_, places_, value, stride, depth_);
+    Finish();
+    last_ = pair;
+    ++pair_count_;
   }
-
-  // to[0, depth) = the weighted sum of the taps.
-  void Sum(int64_t depth, T* to) const {
-    const hn::ScalableTag<float> d;
-    int64_t at = SumVectors<4>(depth, 0, to);
-    at = SumVectors<2>(depth, at, to);
-    at = SumVectors<1>(depth, at, to);
-    if (at == depth) return;
-    const size_t rest = static_cast<size_t>(depth - at);
-    auto sum = hn::Zero(d);
-    for (const AttnTap* tap = first_; tap != last_; ++tap) {
-      sum = hn::MulAdd(LoadFloatN(d, value_ + tap->offset + at, rest), hn::Set(d, tap->weight), sum);
-    }
-    StoreFloatN(sum, d, to + at, rest);
+  // Sums what is left.
+  HWY_INLINE void Finish() {
+    if (last_ >= 0) found_[(pair_count_ + 1) % 2].Sum(depth_, output_ + last_ * depth_);
+    last_ = -1;
   }
 
  private:
-  // kVectors vectors at a time stay in registers.
-  template <int kVectors>
-  HWY_INLINE int64_t SumVectors(int64_t depth, int64_t at, T* to) const {
-    const hn::ScalableTag<float> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; at + kVectors * lanes <= depth; at += kVectors * lanes) {
-      hn::Vec<decltype(d)> sum[kVectors];
-      for (auto& s : sum) s = hn::Zero(d);
-      for (const AttnTap* tap = first_; tap != last_; ++tap) {
-        const auto weight = hn::Set(d, tap->weight);
-        const T* pixel = value_ + tap->offset + at;
-        for (int v = 0; v < kVectors; ++v) sum[v] = hn::MulAdd(LoadFloat(d, pixel + v * lanes), weight, sum[v]);
-      }
-      for (int v = 0; v < kVectors; ++v) StoreFloat(sum[v], d, to + at + v * lanes);
-    }
-    return at;
+  static int64_t WithVector(int64_t samples) {
+    return samples + static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   }
+  static int64_t Taps(int64_t samples) { return WithVector(AttnTaps<T>::RoomFor(samples)); }
 
-  const T* const value_;
-  const int64_t stride_;
-  AttnTap* const first_;
-  AttnTap* last_;
+  const SampleLevels& levels_;
+  const Place& place_;
+  AttnTaps<T> found_[2];
+  AttnPlaces places_;
+  const int64_t depth_;
+  T* const output_;
+  int64_t pair_count_ = 0, last_ = -1;
 };
 
-/// output[N, Q, M, D] from value[N, S, M, D]. find(pair, room, taps) adds the at most `samples` samples of pair number
-/// (n * Q + q) * M + m; `room` has a float for each.
-template <class T, class Find>
-Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, int64_t queries, int64_t samples,
-                  const Find& find, T* output) {
-  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), items = value.dim(0) * queries;
-  const int64_t grain = GrainFor(static_cast<double>(heads * samples) * (8 + 0.2 * static_cast<double>(depth)));
+// Whether a head's pixels are copied together first: side by side with other heads' they fill as many pages and sets of
+// the caches as all heads' do. It pays if each pixel is read some times, and all of them do not fit the caches anyway.
+template <class T>
+bool CopiesHeads(const Tensor<const T, 4>& value, int64_t reads) {
+  constexpr int64_t kReadsOfPixel = 8, kBytes = 1 << 20;
+  return value.dim(2) > 1 && reads >= kReadsOfPixel * value.dim(1) &&
+         value.size() / value.dim(0) * static_cast<int64_t>(sizeof(T)) > kBytes;
+}
+
+/// output[N, Q, M, D] from value[N, S, M, D]. place(pair, places) says where the samples of pair number (n * Q + q) * M
+/// + m lie, and their weights.
+template <class T, class Place>
+Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const SampleLevels& levels, int64_t queries,
+                  const Place& place, T* output) {
+  using Sums = AttnSums<T, Place>;
+  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), pictures = value.dim(0);
+  const int64_t samples = levels.samples(), picture = spatial * heads * depth;
+  const bool copies = CopiesHeads(value, 4 * samples * queries);
+  const double nanoseconds = static_cast<double>(samples) * (4 + 0.2 * static_cast<double>(depth));
+  const int64_t items = copies ? queries : pictures * queries,
+                grain = GrainFor(copies ? nanoseconds : nanoseconds * heads);
   const int64_t tasks = Context::NumTasks(items, grain);
-  const Scratch<AttnTap> taps = context.Allocate<AttnTap>(tasks * samples * 4);
-  const Scratch<float> rooms = context.Allocate<float>(tasks * samples);
-  if (!taps || !rooms) return Internal("out of memory: scratch for ", samples, " samples");
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t item = begin; item < end; ++item) {
-      const T* const picture = value.data() + item / queries * spatial * heads * depth;
-      for (int64_t m = 0; m < heads; ++m) {
-        const T* const first = spatial > 0 ? picture + m * depth : nullptr;  // a value without pixels has no tap
-        AttnTaps<T> found(first, heads * depth, taps.data() + task * samples * 4);
-        find(item * heads + m, rooms.data() + task * samples, found);
-        found.Sum(depth, output + (item * heads + m) * depth);
+  const Scratch<int32_t> pixels = context.Allocate<int32_t>(tasks * Sums::PixelsFor(samples));
+  const Scratch<float> floats = context.Allocate<float>(tasks * Sums::FloatsFor(samples));
+  const Scratch<T> head = context.Allocate<T>(copies ? spatial * depth : 0);
+  if (!pixels || !floats || !head) return Internal("out of memory: scratch for ", samples, " samples");
+  const auto sums_of = [&](int64_t task) HWY_ATTR {
+    return Sums(levels, place, pixels.data() + task * Sums::PixelsFor(samples),
+                floats.data() + task * Sums::FloatsFor(samples), depth, output);
+  };
+  if (!copies) {
+    context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      Sums sums = sums_of(task);
+      for (int64_t item = begin; item < end; ++item) {
+        // A value without pixels has no tap.
+        const T* const first = spatial > 0 ? value.data() + item / queries * picture : nullptr;
+        for (int64_t m = 0; m < heads; ++m) sums.Add(item * heads + m, first + m * depth, heads * depth);
       }
-    }
-  });
+      sums.Finish();
+    });
+    return Status::Ok();
+  }
+  for (int64_t of = 0; of < pictures * heads; ++of) {
+    const int64_t n = of / heads, m = of % heads;
+    const T* const from = value.data() + n * picture + m * depth;
+    context.ParallelFor(spatial, GrainFor(0.2 * static_cast<double>(depth)), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) std::copy_n(from + p * heads * depth, depth, head.data() + p * depth);
+    });
+    context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      Sums sums = sums_of(task);
+      for (int64_t q = begin; q < end; ++q) sums.Add((n * queries + q) * heads + m, head.data(), depth);
+      sums.Finish();
+    });
+  }
   return Status::Ok();
 }
 
@@ -114,18 +128,14 @@ template <class T, class I>
 Status DeformAttnAtLocations(const Context& context, const Tensor<const T, 4>& value, const Tensor<const I, 2>& shapes,
                              const Tensor<const I, 1>& starts, const Tensor<const T, 6>& locations, const T* weights,
                              T* output) {
-  const int64_t points = locations.dim(4), samples = locations.dim(3) * points;
-  const Scratch<AttnLevel> levels = context.Allocate<AttnLevel>(starts.dim(0));
-  if (!levels) return Internal("out of memory: ", starts.dim(0), " levels");
-  POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, starts, value.dim(1), levels.data()));
-  const auto find = [&](int64_t pair, float*, AttnTaps<T>& taps) HWY_ATTR {
-    const T* const location = locations.data() + pair * samples * 2;
-    const T* const weight = weights + pair * samples;
-    for (int64_t s = 0; s < samples; ++s) {
-      taps.AddAtLocation(levels[s / points], location + 2 * s, ToFloat(weight[s]));
-    }
+  const SampleLevels levels(context, starts.dim(0), locations.dim(4));
+  POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
+  const int64_t samples = levels.samples();
+  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
+    PlaceAtLocations(levels, locations.data() + pair * samples * 2, places);
+    WidenRow(weights + pair * samples, samples, places.weight);
   };
-  return DeformAttn<T>(context, value, locations.dim(1), samples, find, output);
+  return DeformAttn<T>(context, value, levels, locations.dim(1), place, output);
 }
 
 }  // namespace

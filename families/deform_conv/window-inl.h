@@ -24,22 +24,27 @@ Status SumDeformWindows(const DeformWindowRule& op, const Context& context, cons
   const DeformWindow window(op, input.shape(), output.shape());
   const int64_t groups = op.group, points = op.points();
   const Tensor<const T, 4> value(input.data(), {input.dim(0), window.height * window.width, groups, op.group_channels});
-  const AttnLevel level{window.height, window.width, 0};
-  const Scratch<float> places = context.Allocate<float>(2 * points);
-  if (!places) return Internal("out of memory: ", points, " points");
-  for (int64_t p = 0; p < points; ++p) window.Point(p, &places[2 * p], &places[2 * p + 1]);
-  const auto find = [&](int64_t pair, float*, AttnTaps<T>& taps) HWY_ATTR {
+  const SampleLevels levels(context, 1, points);
+  POLYOP_RETURN_IF_ERROR(levels.Set({window.height, window.width, 0}));
+  const Scratch<float> columns = context.Allocate<float>(points), rows = context.Allocate<float>(points);
+  if (!columns || !rows) return Internal("out of memory: ", points, " points");
+  for (int64_t p = 0; p < points; ++p) window.Point(p, &rows[p], &columns[p]);
+  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
+    const hn::ScalableTag<float> d;
     const int64_t pixel = pair / groups, g = pair % groups;
-    const T* const offset = data.offset + pixel * data.offset_step + g * data.offset_group;
-    const T* const mask = data.mask + pixel * data.mask_step + g * data.mask_group;
     float y = 0, x = 0;
     window.Middle(pixel % window.out_pixels, &y, &x);
-    for (int64_t p = 0; p < points; ++p) {
-      taps.Add(level, y + (places[2 * p] + ToFloat(offset[2 * p + 1])) * window.scale,
-               x + (places[2 * p + 1] + ToFloat(offset[2 * p])) * window.scale, ToFloat(mask[p]));
-    }
+    const auto scale = hn::Set(d, window.scale), middle_x = hn::Set(d, x), middle_y = hn::Set(d, y);
+    const T* const offsets = data.offset + pixel * data.offset_step + g * data.offset_group;
+    ForEachPair(offsets, points, [&](int64_t i, auto offset_x, auto offset_y) HWY_ATTR {
+      const auto from_x = hn::Add(hn::LoadU(d, columns.data() + i), offset_x);
+      const auto from_y = hn::Add(hn::LoadU(d, rows.data() + i), offset_y);
+      hn::StoreU(hn::MulAdd(from_x, scale, middle_x), d, places.x + i);
+      hn::StoreU(hn::MulAdd(from_y, scale, middle_y), d, places.y + i);
+    });
+    WidenRow(data.mask + pixel * data.mask_step + g * data.mask_group, points, places.weight);
   };
-  return DeformAttn<T>(context, value, window.out_pixels, points, find, output.data());
+  return DeformAttn<T>(context, value, levels, window.out_pixels, place, output.data());
 }
 
 }  // namespace

@@ -18,16 +18,16 @@ class GrowingLabels {
   /// in, and theirs to theirs, until none is left. Pixels that gave theirs to nobody may spread another time.
   template <class Enters>
   void Spread(const Enters& enters) {
-    int64_t stay = 0;
-    for (int64_t i = 0; i < count_; ++i) {
-      const int64_t pixel = queue_[i], before = count_;
-      for (int side = 0; side < PictureGrid::kSides; ++side) {
-        const int64_t neighbour = grid_.Beside(pixel, side);
-        if (neighbour < 0 || labels_[neighbour] > 0 || !enters(neighbour, labels_[pixel])) continue;
-        labels_[neighbour] = labels_[pixel];
-        Add(neighbour);
-      }
-      if (count_ == before) queue_[stay++] = static_cast<int32_t>(pixel);
+    int64_t stay = 0, count = count_;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t pixel = queue_[i], before = count;
+      const int32_t label = labels_[pixel];
+      grid_.ForEachBeside(pixel, [&](int64_t neighbour) __attribute__((always_inline)) {
+        if (labels_[neighbour] > 0 || !enters(neighbour, label)) return;
+        labels_[neighbour] = label;
+        queue_[count++] = static_cast<int32_t>(neighbour);
+      });
+      if (count == before) queue_[stay++] = static_cast<int32_t>(pixel);
     }
     count_ = stay;
   }

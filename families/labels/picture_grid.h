@@ -24,6 +24,15 @@ struct PictureGrid {
     if (side == 2) return column > 0 ? pixel - 1 : -1;
     return column + 1 < width ? pixel + 1 : -1;
   }
+  /// Calls visit(neighbour) for those in the picture, in the order of sides. Inlined, as `visit` is meant to be.
+  template <class Visit>
+  __attribute__((always_inline)) void ForEachBeside(int64_t pixel, const Visit& visit) const {
+    const int64_t column = static_cast<uint32_t>(pixel) % static_cast<uint32_t>(width);
+    if (pixel >= width) visit(pixel - width);
+    if (pixel + width < size()) visit(pixel + width);
+    if (column > 0) visit(pixel - 1);
+    if (column + 1 < width) visit(pixel + 1);
+  }
 };
 
 /// The input's last two dimensions are a picture whose pixels an i32 can number.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/deform_attn/attn_levels.h"
 
 namespace polyop {
 
@@ -34,6 +35,8 @@ struct FlashDeformAttn {
           "Applications, 2024; `FlashDeformAttnFunction` of OpenGVLab/DCNv4",
       .differences = "The attribute im2col_step is without effect. The original takes 8 channels a head or multiples.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckAttnPixels(inputs[0]); }
 };
 
 }  // namespace polyop

@@ -17,17 +17,16 @@ template <class Pair, class T = typename Pair::Real, class I = typename Pair::In
 Status FlashDeformAttnCpu(const FlashDeformAttn& op, const Context& context, Tensor<const T, 4> value,
                           Tensor<const I, 2> shapes, Tensor<const I, 1> starts, Tensor<const T, 4> loc_attn,
                           Tensor<T, 3> output) {
-  const int64_t samples = starts.dim(0) * op.points;
-  const Scratch<AttnLevel> levels = context.Allocate<AttnLevel>(starts.dim(0));
-  if (!levels) return Internal("out of memory: ", starts.dim(0), " levels");
-  POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, starts, value.dim(1), levels.data()));
-  const auto find = [&](int64_t pair, float* weights, AttnTaps<T>& taps) HWY_ATTR {
-    const T* const location = loc_attn.data() + pair * samples * 3;
-    WidenRow(location + 2 * samples, samples, weights);
-    Softmax(weights, samples);
-    for (int64_t s = 0; s < samples; ++s) taps.AddAtLocation(levels[s / op.points], location + 2 * s, weights[s]);
+  const SampleLevels levels(context, starts.dim(0), op.points);
+  POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
+  const int64_t samples = levels.samples();
+  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
+    const T* const locations = loc_attn.data() + pair * samples * 3;
+    PlaceAtLocations(levels, locations, places);
+    WidenRow(locations + 2 * samples, samples, places.weight);
+    Softmax(places.weight, samples);
   };
-  return DeformAttn<T>(context, value, loc_attn.dim(1), samples, find, output.data());
+  return DeformAttn<T>(context, value, levels, loc_attn.dim(1), place, output.data());
 }
 
 }  // namespace

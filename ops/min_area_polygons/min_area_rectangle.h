@@ -59,15 +59,20 @@ POLYOP_HD void MinAreaRectangle(const T* set, T* corners) {
   }
   for (int k = 0; k < 2; ++k) origin[k] = points[k];
   for (int k = 0; k < 2 * kPoints; ++k) points[k] -= origin[k % 2];
-  double least = INFINITY;
+  double areas[kPoints * kPoints], least = INFINITY;
   for (int i = 0; i < kPoints; ++i) {
-    for (int j = i + 1; j < kPoints; ++j) least = std::min(least, SeenAlong::Make(points, i, j).Area());
+    for (int j = i + 1; j < kPoints; ++j) {
+      const double area = SeenAlong::Make(points, i, j).Area();
+      areas[i * kPoints + j] = area;
+      least = std::min(least, area);
+    }
   }
   SeenAlong best{0, 1, {}, {}};
   for (int i = 0; i < kPoints; ++i) {
     for (int j = i + 1; j < kPoints; ++j) {
+      if (!(areas[i * kPoints + j] <= least * (1 + 1e-9))) continue;
       const SeenAlong seen = SeenAlong::Make(points, i, j);
-      if (seen.Area() <= least * (1 + 1e-9) && seen.HasSmallerAngle(best)) best = seen;
+      if (seen.HasSmallerAngle(best)) best = seen;
     }
   }
   const double along[4] = {best.high[0], best.low[0], best.low[0], best.high[0]};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/deform_attn/attn_levels.h"
 
 namespace polyop {
 
@@ -29,6 +30,8 @@ struct MsDeformAttn {
           "on each level",
       .differences = "none known",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckAttnPixels(inputs[0]); }
 };
 
 }  // namespace polyop

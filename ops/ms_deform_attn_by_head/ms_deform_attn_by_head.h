@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/deform_attn/attn_levels.h"
 
 namespace polyop {
 
@@ -21,6 +22,8 @@ struct MsDeformAttnByHead {
       .source = "TensorRT's MultiscaleDeformableAttnPlugin_TRT; Zhu et al., Deformable DETR, 2021",
       .differences = "The plugin trusts spatial_shapes and level_start_index.",
   };
+
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckAttnPixels(inputs[0]); }
 };
 
 }  // namespace polyop

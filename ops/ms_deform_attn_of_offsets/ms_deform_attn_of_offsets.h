@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/operator.h"
+#include "families/deform_attn/attn_levels.h"
 
 namespace polyop {
 
@@ -31,6 +32,7 @@ struct MsDeformAttnOfOffsets {
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    POLYOP_RETURN_IF_ERROR(CheckAttnPixels(inputs[0]));
     const Shape &levels = inputs[1].shape, &references = inputs[2].shape, &offsets = inputs[3].shape;
     if (references[3] < 2 || references[3] % 2 != 0) {
       return InvalidArgument("'reference_points' has shape ", ToString(references),

@@ -17,25 +17,36 @@ template <class Pair, class T = typename Pair::Real, class I = typename Pair::In
 Status MsDeformAttnOfOffsetsCpu(const MsDeformAttnOfOffsets&, const Context& context, Tensor<const T, 4> value,
                                 Tensor<const I, 2> shapes, Tensor<const T, 4> references, Tensor<const T, 4> offsets,
                                 Tensor<const T, 4> logits, Tensor<T, 4> output) {
-  const int64_t heads = value.dim(2), samples = logits.dim(3), groups = references.dim(3) / 2;
-  const int64_t points = samples / std::max<int64_t>(shapes.dim(0), 1);
-  const Scratch<AttnLevel> levels = context.Allocate<AttnLevel>(shapes.dim(0));
-  if (!levels) return Internal("out of memory: ", shapes.dim(0), " levels");
-  POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, value.dim(1), levels.data()));
-  const auto find = [&](int64_t pair, float* weights, AttnTaps<T>& taps) HWY_ATTR {
-    WidenRow(logits.data() + pair * samples, samples, weights);
-    Softmax(weights, samples);
-    const T* const offset = offsets.data() + pair * samples * 2;
+  const int64_t heads = value.dim(2), groups = references.dim(3) / 2;
+  const int64_t points = logits.dim(3) / std::max<int64_t>(shapes.dim(0), 1);
+  const SampleLevels levels(context, shapes.dim(0), points);
+  POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes));
+  const int64_t samples = levels.samples();
+  const Scratch<int32_t> group = context.Allocate<int32_t>(samples);
+  if (!group) return Internal("out of memory: ", samples, " samples");
+  for (int64_t s = 0; s < samples; ++s) group[s] = static_cast<int32_t>(s % points % groups);
+  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
+    WidenRow(logits.data() + pair * samples, samples, places.weight);
+    Softmax(places.weight, samples);
     const T* const reference = references.data() + pair / heads * groups * 2;
     for (int64_t s = 0; s < samples; ++s) {
-      const AttnLevel& level = levels[s / points];
-      const T* const at = reference + s % points % groups * 2;
-      const float x = ToFloat(at[0]) * static_cast<float>(level.width) + ToFloat(offset[2 * s]) - 0.5f;
-      const float y = ToFloat(at[1]) * static_cast<float>(level.height) + ToFloat(offset[2 * s + 1]) - 0.5f;
-      taps.Add(level, y, x, weights[s]);
+      places.x[s] = ToFloat(reference[2 * group[s]]);
+      places.y[s] = ToFloat(reference[2 * group[s] + 1]);
     }
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const auto half = hn::Set(d, 0.5f);
+    // In pixels, and from there by the offsets.
+    const auto move = [&](float* at, const int32_t* extent, auto offset) HWY_ATTR {
+      const auto size = hn::ConvertTo(d, hn::LoadU(di, extent));
+      hn::StoreU(hn::Sub(hn::MulAdd(hn::LoadU(d, at), size, offset), half), d, at);
+    };
+    ForEachPair(offsets.data() + pair * samples * 2, samples, [&](int64_t i, auto x, auto y) HWY_ATTR {
+      move(places.x + i, levels.widths() + i, x);
+      move(places.y + i, levels.heights() + i, y);
+    });
   };
-  return DeformAttn<T>(context, value, references.dim(1), samples, find, output.data());
+  return DeformAttn<T>(context, value, levels, references.dim(1), place, output.data());
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+// What a head of deformable attention reads for a query: from samples' places to pixels with weights, and their sum.
+// Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_
+#undef POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_
+#else
+#define POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_
+#endif
+
+#include "families/deform_attn/sample_levels.h"
+#include "hwy/cache_control.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Where the samples of a query's head lie, in pixels of their levels, and their weights. Behind the last one is room
+// for a whole vector.
+struct AttnPlaces {
+  float *x, *y, *weight;
+};
+
+// Calls visit(i, x, y) with vectors of the pairs (x, y) of a row, from number i on. Lanes behind the last pair are 0.
+template <class T, class Visit>
+HWY_INLINE void ForEachPair(const T* row, int64_t count, const Visit& visit) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) {
+    const T* const pairs = row + 2 * i;
+    const int64_t left = 2 * (count - i);
+    auto low = hn::Zero(d), high = hn::Zero(d);
+    if (left >= 2 * lanes) {
+      low = LoadFloat(d, pairs);
+      high = LoadFloat(d, pairs + lanes);
+    } else {
+      low = LoadFloatN(d, pairs, static_cast<size_t>(std::min(left, lanes)));
+      if (left > lanes) high = LoadFloatN(d, pairs + lanes, static_cast<size_t>(left - lanes));
+    }
+    visit(i, hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  }
+}
+
+// Samples at locations (x, y) that are 0 to 1 over their levels.
+template <class T>
+HWY_INLINE void PlaceAtLocations(const SampleLevels& levels, const T* locations, const AttnPlaces& places) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto half = hn::Set(d, 0.5f);
+  ForEachPair(locations, levels.samples(), [&](int64_t i, auto x, auto y) HWY_ATTR {
+    hn::StoreU(hn::MulSub(x, hn::ConvertTo(d, hn::LoadU(di, levels.widths() + i)), half), d, places.x + i);
+    hn::StoreU(hn::MulSub(y, hn::ConvertTo(d, hn::LoadU(di, levels.heights() + i)), half), d, places.y + i);
+  });
+}
+
+// The pixels of `value` that a head reads, and what each weighs in its sum.
+template <class T>
+class AttnTaps {
+ public:
+  // The numbers that a head of so many samples has at most. Behind them is room for a whole vector.
+  static int64_t RoomFor(int64_t samples) { return 4 * samples; }
+  AttnTaps(int32_t* pixels, float* weights) : pixels_(pixels), weights_(weights) {}
+
+  // Finds those of samples between pixels; a sample outside by a pixel or more, or at NaN, has none, and pixels outside
+  // are left out. Pixel number p of the head lies at value + p * stride. As they lie anywhere, they are called to the
+  // cache here; the sums ask for them later.
+  HWY_INLINE void Find(const SampleLevels& levels, const AttnPlaces& places, const T* value, int64_t stride,
+                       int64_t depth) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto zero = hn::Zero(di), next = hn::Set(di, 1);
+    const auto one = hn::Set(d, 1.0f), outside = hn::Set(d, -1.0f);
+    count_ = 0;
+    for (int64_t i = 0; i < levels.samples(); i += lanes) {
+      const auto height = hn::LoadU(di, levels.heights() + i), width = hn::LoadU(di, levels.widths() + i);
+      const auto y = hn::LoadU(d, places.y + i), x = hn::LoadU(d, places.x + i);
+      const auto inside = hn::And(hn::And(hn::Gt(y, outside), hn::Lt(y, hn::ConvertTo(d, height))),
+                                  hn::And(hn::Gt(x, outside), hn::Lt(x, hn::ConvertTo(d, width))));
+      const auto whole_y = hn::Floor(hn::IfThenElseZero(inside, y)), whole_x = hn::Floor(hn::IfThenElseZero(inside, x));
+      const auto row = hn::ConvertTo(di, whole_y), column = hn::ConvertTo(di, whole_x);
+      // Samples behind the last one are in levels without pixels.
+      const auto here = hn::RebindMask(di, inside);
+      const auto upper = hn::And(here, hn::And(hn::Ge(row, zero), hn::Lt(row, height)));
+      const auto lower = hn::And(here, hn::Lt(hn::Add(row, next), height));
+      const auto left = hn::And(hn::Ge(column, zero), hn::Lt(column, width));
+      const auto right = hn::Lt(hn::Add(column, next), width);
+      const auto weight = hn::LoadU(d, places.weight + i);
+      const auto dy = hn::Sub(y, whole_y), dx = hn::Sub(x, whole_x);
+      const auto in_upper = hn::Sub(one, dy), in_left = hn::Sub(one, dx);
+      const auto pixel = hn::Add(hn::Add(hn::LoadU(di, levels.starts() + i), column), hn::Mul(row, width));
+      Add(hn::And(upper, left), pixel, hn::Mul(hn::Mul(in_upper, in_left), weight));
+      Add(hn::And(upper, right), hn::Add(pixel, next), hn::Mul(hn::Mul(in_upper, dx), weight));
+      Add(hn::And(lower, left), hn::Add(pixel, width), hn::Mul(hn::Mul(dy, in_left), weight));
+      Add(hn::And(lower, right), hn::Add(hn::Add(pixel, width), next), hn::Mul(hn::Mul(dy, dx), weight));
+    }
+    value_ = value;
+    stride_ = stride;
+    for (int64_t t = 0; t < count_; ++t) {
+      const T* const from = Pixel(t);
+      hwy::Prefetch(from);
+      // The processor follows longer runs by itself.
+      if (depth * static_cast<int64_t>(sizeof(T)) > 64) hwy::Prefetch(from + 64 / sizeof(T));
+    }
+  }
+
+  // to[0, depth) = the weighted sum of the pixels found.
+  void Sum(int64_t depth, T* to) const {
+    const hn::ScalableTag<float> d;
+    int64_t at = SumVectors<4>(depth, 0, to);
+    at = SumVectors<2>(depth, at, to);
+    at = SumVectors<1>(depth, at, to);
+    if (at == depth) return;
+    const size_t rest = static_cast<size_t>(depth - at);
+    auto sum = hn::Zero(d);
+    for (int64_t t = 0; t < count_; ++t) {
+      sum = hn::MulAdd(LoadFloatN(d, Pixel(t) + at, rest), hn::Set(d, weights_[t]), sum);
+    }
+    StoreFloatN(sum, d, to + at, rest);
+  }
+
+ private:
+  template <class M, class VI, class V>
+  HWY_INLINE void Add(M mask, VI pixel, V weight) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    hn::CompressStore(pixel, mask, di, pixels_ + count_);
+    count_ += static_cast<int64_t>(hn::CompressStore(weight, hn::RebindMask(d, mask), d, weights_ + count_));
+  }
+
+  HWY_INLINE const T* Pixel(int64_t tap) const { return value_ + pixels_[tap] * stride_; }
+
+  // kVectors vectors of some taps at a time stay in registers: sums that do not wait for each other.
+  template <int kVectors>
+  HWY_INLINE int64_t SumVectors(int64_t depth, int64_t at, T* to) const {
+    constexpr int kTaps = kVectors == 4 ? 2 : 4;
+    const hn::ScalableTag<float> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; at + kVectors * lanes <= depth; at += kVectors * lanes) {
+      hn::Vec<decltype(d)> sum[kTaps][kVectors];
+      for (auto& of_tap : sum) {
+        for (auto& s : of_tap) s = hn::Zero(d);
+      }
+      const auto add = [&](int64_t tap, auto& to_sum) HWY_ATTR {
+        const auto weight = hn::Set(d, weights_[tap]);
+        const T* const pixel = Pixel(tap) + at;
+        for (int v = 0; v < kVectors; ++v) to_sum[v] = hn::MulAdd(LoadFloat(d, pixel + v * lanes), weight, to_sum[v]);
+      };
+      int64_t t = 0;
+      for (; t + kTaps <= count_; t += kTaps) {
+        for (int k = 0; k < kTaps; ++k) add(t + k, sum[k]);
+      }
+      for (; t < count_; ++t) add(t, sum[0]);
+      for (int v = 0; v < kVectors; ++v) {
+        auto total = hn::Add(sum[0][v], sum[1][v]);
+        if constexpr (kTaps == 4) total = hn::Add(total, hn::Add(sum[2][v], sum[3][v]));
+        StoreFloat(total, d, to + at + v * lanes);
+      }
+    }
+    return at;
+  }
+
+  int32_t* const pixels_;
+  float* const weights_;
+  int64_t count_ = 0, stride_ = 0;
+  const T* value_ = nullptr;
+};
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
