@@ -25,14 +25,17 @@ namespace {
 
 constexpr int64_t kPackedFloats = int64_t{8} << 20;  // keys and values of so many batch entries are packed at a time
 
+// y[i] = x[i] * factor
 template <class T>
-void NarrowRow(const float* x, int64_t count, T* y) {
+void NarrowRow(const float* x, float factor, int64_t count, T* y) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, factor);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) StoreFloat(hn::LoadU(d, x + i), d, y + i);
-  if (i < count)
-    StoreFloatN(LoadFloatN(d, x + i, static_cast<size_t>(count - i)), d, y + i, static_cast<size_t>(count - i));
+  for (; i + lanes <= count; i += lanes) StoreFloat(hn::Mul(hn::LoadU(d, x + i), f), d, y + i);
+  if (i == count) return;
+  const size_t rest = static_cast<size_t>(count - i);
+  StoreFloatN(hn::Mul(LoadFloatN(d, x + i, rest), f), d, y + i, rest);
 }
 
 // row[i] += mask[i * step], step 0 or 1.
@@ -93,11 +96,11 @@ struct Attention {
     return std::is_same_v<T, float> && weights != nullptr &&
            ShouldStream(keys() * static_cast<int64_t>(sizeof(T)), q.dim(0) * queries());
   }
-  void WriteWeights(const float* score, T* to) const {
+  void WriteWeights(const float* terms, float factor, T* to) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (streams()) return StreamRun(score, keys(), to);
+      if (streams()) return StreamScaled(terms, factor, keys(), to);
     }
-    NarrowRow(score, keys(), to);
+    NarrowRow(terms, factor, keys(), to);
   }
 
   // Queries [first, first + count) of a batch entry; `rows`, a multiple of kGemmRows, is at least count.
@@ -107,6 +110,7 @@ struct Attention {
     float* query = scratch;
     float* scores = query + rows * size();
     float* sums = scores + rows * of_keys.stride();
+    float* factors = sums + rows * of_values.stride();  // by which terms become weights: sums are multiplied, not they
     const int64_t row = batch * queries() + first;
     // An E of 0 leaves products of 0 whatever the factor is.
     const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
@@ -118,12 +122,12 @@ struct Attention {
       if (mask != nullptr) {
         AddMask(mask + batch * mask_batch + (first + r) * mask_row, mask_column, keys(), score);
       }
-      Softmax(score, keys());
-      if (weights != nullptr) WriteWeights(score, weights + (row + r) * keys());
+      factors[r] = SoftmaxTerms(score, keys());
+      if (weights != nullptr) WriteWeights(score, factors[r], weights + (row + r) * keys());
     }
     GemmTile(scores, rows, of_keys.stride(), place, keys(), packed + KeyFloats(), of_values, sums, of_values.stride());
     for (int64_t r = 0; r < count; ++r) {
-      NarrowRow(sums + r * of_values.stride(), values(), out.data() + (row + r) * values());
+      NarrowRow(sums + r * of_values.stride(), factors[r], values(), out.data() + (row + r) * values());
     }
   }
 };
@@ -144,7 +148,7 @@ Status Attend(const Context& context, const Attention<T>& attention) {
                        static_cast<double>(attention.size() + attention.values() + 10);
   const int64_t grain = GrainFor(flops * 0.05);
   const int64_t scratch_size =
-      rows * (attention.size() + attention.key_columns().stride() + attention.value_columns().stride());
+      rows * (attention.size() + attention.key_columns().stride() + attention.value_columns().stride() + 1);
   const Scratch<float> packed = context.Allocate<float>(at_once * entry);
   const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
   const Scratch<int32_t> place = context.Allocate<int32_t>(std::max(attention.size(), keys));
