@@ -45,9 +45,9 @@ class Graph:
         return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
-def box_head(g: Graph, features: str) -> list[str]:
-    """Two fully connected layers, classes and boxes; random weights."""
-    rng = np.random.default_rng(0)
+def box_head(g: Graph, features: str, seed: int = 0, boxes: int = CLASSES) -> list[str]:
+    """Two fully connected layers, classes and `boxes` boxes; random weights."""
+    rng = np.random.default_rng(seed)
 
     def dense(x: str, depth: int, width: int) -> str:
         weight = g.constant(rng.standard_normal((depth, width)) / depth**0.5, np.float32)
@@ -57,7 +57,39 @@ def box_head(g: Graph, features: str) -> list[str]:
     x = g.add("Reshape", features, g.constant([-1, depth]))
     x = g.add("Relu", dense(x, depth, 1024))
     x = g.add("Relu", dense(x, 1024, 1024))
-    return [dense(x, 1024, CLASSES), dense(x, 1024, 4 * CLASSES)]
+    return [dense(x, 1024, CLASSES), dense(x, 1024, 4 * boxes)]
+
+
+def columns(g: Graph, x: str, begin: int, end: int) -> str:
+    return g.add("Slice", x, g.constant([begin]), g.constant([end]), g.constant([1]))
+
+
+def pooled(g: Graph, boxes: str) -> str:
+    """Multi-level RoIAlign as a node of polyop's."""
+    rois = g.add("Concat", g.add("Mul", columns(g, boxes, 0, 1), g.constant(0.0, np.float32)), boxes, axis=1)
+    return g.add("mmdeploy::MMCVMultiLevelRoiAlign", rois, *(f"f{i}" for i in range(4)), output_height=BINS,
+                 output_width=BINS, sampling_ratio=2, pool_mode=1, aligned=1, featmap_strides=[float(s) for s in STRIDES],
+                 roi_scale_factor=-1.0, finest_scale=56)  # fmt: skip
+
+
+def pooled_by_standard_operators(g: Graph, boxes: str) -> str:
+    """A RoiAlign a level, scattered together."""
+    area = g.add("ReduceProd", g.add("Sub", columns(g, boxes, 2, 4), columns(g, boxes, 0, 2)), axes=[1], keepdims=0)
+    relative = g.add("Div", g.add("Sqrt", area), g.constant(56.0, np.float32))
+    shifted = g.add("Add", relative, g.constant(1e-6, np.float32))
+    level = g.add("Floor", g.add("Div", g.add("Log", shifted), g.constant(np.log(2.0), np.float32)))
+    level = g.add("Clip", level, g.constant(0.0, np.float32), g.constant(3.0, np.float32))
+    shape = g.add("Concat", g.add("Shape", level), g.constant([CHANNELS, BINS, BINS]), axis=0)
+    features = g.add("ConstantOfShape", shape)
+    for i, stride in enumerate(STRIDES):
+        mine = g.add("NonZero", g.add("Equal", level, g.constant(float(i), np.float32)))
+        places = g.add("Squeeze", mine, g.constant([0]))
+        picture = g.add("Mul", places, g.constant(0))
+        aligned = g.add("RoiAlign", f"f{i}", g.add("Gather", boxes, places), picture, output_height=BINS,
+                        output_width=BINS, sampling_ratio=2, spatial_scale=1 / stride, mode="avg",
+                        coordinate_transformation_mode="half_pixel")  # fmt: skip
+        features = g.add("ScatterND", features, g.add("Unsqueeze", places, g.constant([1])), aligned)
+    return features
 
 
 def detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
@@ -65,41 +97,34 @@ def detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
     g = Graph()
     keep = g.add("mmcv::NonMaxSuppression", "boxes", "scores", iou_threshold=0.7, offset=0)
     best = g.add("Slice", keep, g.constant([0]), g.constant([KEPT]))
-    boxes = g.add("Gather", "boxes", best)
-    first = g.add("Slice", boxes, g.constant([0]), g.constant([1]), g.constant([1]))
-    rois = g.add("Concat", g.add("Mul", first, g.constant(0.0, np.float32)), boxes, axis=1)
-    features = g.add("mmdeploy::MMCVMultiLevelRoiAlign", rois, *(f"f{i}" for i in range(4)), output_height=BINS,
-                     output_width=BINS, sampling_ratio=2, pool_mode=1, aligned=1, featmap_strides=[float(s) for s in STRIDES],
-                     roi_scale_factor=-1.0, finest_scale=56)  # fmt: skip
-    return g.model(inputs, box_head(g, features), ("mmcv", "mmdeploy"))
+    return g.model(inputs, box_head(g, pooled(g, g.add("Gather", "boxes", best))), ("mmcv", "mmdeploy"))
 
 
 def standard_detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """The same of standard operators: a RoiAlign a level, scattered together."""
+    """The same of standard operators."""
     g = Graph()
     batched = g.add("Unsqueeze", "boxes", g.constant([0]))
     scores = g.add("Unsqueeze", "scores", g.constant([0, 1]))
     rows = g.add("NonMaxSuppression", batched, scores, g.constant([KEPT]), g.constant([0.7], np.float32))
     best = g.add("Gather", rows, g.constant(2), axis=1)
-    boxes = g.add("Gather", "boxes", best)
-    low = g.add("Slice", boxes, g.constant([0]), g.constant([2]), g.constant([1]))
-    high = g.add("Slice", boxes, g.constant([2]), g.constant([4]), g.constant([1]))
-    area = g.add("ReduceProd", g.add("Sub", high, low), axes=[1], keepdims=0)
-    relative = g.add("Div", g.add("Sqrt", area), g.constant(56.0, np.float32))
-    shifted = g.add("Add", relative, g.constant(1e-6, np.float32))
-    level = g.add("Floor", g.add("Div", g.add("Log", shifted), g.constant(np.log(2.0), np.float32)))
-    level = g.add("Clip", level, g.constant(0.0, np.float32), g.constant(3.0, np.float32))
-    shape = g.add("Concat", g.add("Shape", best), g.constant([CHANNELS, BINS, BINS]), axis=0)
-    features = g.add("ConstantOfShape", shape)
-    for i, stride in enumerate(STRIDES):
-        mine = g.add("NonZero", g.add("Equal", level, g.constant(float(i), np.float32)))
-        places = g.add("Squeeze", mine, g.constant([0]))
-        picture = g.add("Mul", places, g.constant(0))
-        pooled = g.add("RoiAlign", f"f{i}", g.add("Gather", boxes, places), picture, output_height=BINS, output_width=BINS,
-                       sampling_ratio=2, spatial_scale=1 / stride, mode="avg",
-                       coordinate_transformation_mode="half_pixel")  # fmt: skip
-        features = g.add("ScatterND", features, g.add("Unsqueeze", places, g.constant([1])), pooled)
-    return g.model(inputs, box_head(g, features), ())
+    return g.model(inputs, box_head(g, pooled_by_standard_operators(g, g.add("Gather", "boxes", best))), ())
+
+
+def cascade(inputs: dict[str, np.ndarray], pool: Callable[[Graph, str], str], *domains: str) -> onnx.ModelProto:
+    """Three box heads, each of which pools the boxes that the one before moved: boxes and the heads' mean scores."""
+    g = Graph()
+    boxes, scores, half = "boxes", [], g.constant(0.5, np.float32)
+    for stage, step in enumerate((0.1, 0.05, 0.033)):
+        logits, move = box_head(g, pool(g, boxes), seed=stage, boxes=1)
+        scores.append(g.add("Softmax", logits, axis=1))
+        low, high = columns(g, boxes, 0, 2), columns(g, boxes, 2, 4)
+        size, middle = g.add("Sub", high, low), g.add("Mul", g.add("Add", low, high), half)
+        by = g.add("Mul", g.add("Mul", columns(g, move, 0, 2), g.constant(step, np.float32)), size)
+        growth = g.add("Exp", g.add("Mul", columns(g, move, 2, 4), g.constant(2 * step, np.float32)))
+        to, away = g.add("Add", middle, by), g.add("Mul", g.add("Mul", size, growth), half)
+        boxes = g.add("Concat", g.add("Sub", to, away), g.add("Add", to, away), axis=1)
+    mean = g.add("Div", g.add("Sum", *scores), g.constant(3.0, np.float32))
+    return g.model(inputs, [boxes, mean], domains)
 
 
 @dataclass(frozen=True)
@@ -129,17 +154,28 @@ def super_resolution() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.n
     return ours, theirs, inputs
 
 
-def detector() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndarray]]:
+def pyramid(boxes: int) -> dict[str, np.ndarray]:
+    """The features of a picture of 800 x 1216 and boxes in it."""
     rng = np.random.default_rng(1)
     inputs = {
         f"f{i}": rng.standard_normal((1, CHANNELS, 800 // s, 1216 // s)).astype(np.float32)
         for i, s in enumerate(STRIDES)
     }
-    size = rng.uniform(16, 500, (2000, 2))
-    corner = rng.uniform(0, 1, (2000, 2)) * np.maximum([1216, 800] - size, 1)
+    size = rng.uniform(16, 500, (boxes, 2))
+    corner = rng.uniform(0, 1, (boxes, 2)) * np.maximum([1216, 800] - size, 1)
     inputs["boxes"] = np.concatenate([corner, corner + size], 1).astype(np.float32)
-    inputs["scores"] = (rng.permutation(2000) / 2000).astype(np.float32)
+    return inputs
+
+
+def detector() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndarray]]:
+    inputs = pyramid(2000)
+    inputs["scores"] = (np.random.default_rng(5).permutation(2000) / 2000).astype(np.float32)
     return detector_head(inputs), standard_detector_head(inputs), inputs
+
+
+def cascade_heads() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndarray]]:
+    inputs = pyramid(KEPT)
+    return cascade(inputs, pooled, "mmdeploy"), cascade(inputs, pooled_by_standard_operators), inputs
 
 
 def deformable_stage(inputs: dict[str, np.ndarray], blocks: int, standard: bool) -> onnx.ModelProto:
@@ -179,6 +215,7 @@ def deformable_backbone() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, n
 PAIRS = [
     Pair("SRCNN x3 of 3x120x180", super_resolution, tolerance=1e-3),
     Pair("detector head: FPN, 2,000 boxes, NMS, RoIAlign of 300, box head", detector, tolerance=1e-3),
+    Pair("Cascade's three box heads: FPN, RoIAlign of 300", cascade_heads, tolerance=2e-2),
     # OpenVINO reads no DeformConv.
     Pair("six DCNv2 bottlenecks, 1024x50x76", deformable_backbone, tolerance=1e-2, in_openvino=False),
 ]

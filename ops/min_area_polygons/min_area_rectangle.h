@@ -59,18 +59,17 @@ POLYOP_HD void MinAreaRectangle(const T* set, T* corners) {
   }
   for (int k = 0; k < 2; ++k) origin[k] = points[k];
   for (int k = 0; k < 2 * kPoints; ++k) points[k] -= origin[k % 2];
-  double areas[kPoints * kPoints], least = INFINITY;
-  for (int i = 0; i < kPoints; ++i) {
-    for (int j = i + 1; j < kPoints; ++j) {
-      const double area = SeenAlong::Make(points, i, j).Area();
-      areas[i * kPoints + j] = area;
-      least = std::min(least, area);
+  double areas[kPoints * (kPoints - 1) / 2], least = INFINITY;
+  for (int i = 0, pair = 0; i < kPoints; ++i) {
+    for (int j = i + 1; j < kPoints; ++j, ++pair) {
+      areas[pair] = SeenAlong::Make(points, i, j).Area();
+      least = std::min(least, areas[pair]);
     }
   }
   SeenAlong best{0, 1, {}, {}};
-  for (int i = 0; i < kPoints; ++i) {
-    for (int j = i + 1; j < kPoints; ++j) {
-      if (!(areas[i * kPoints + j] <= least * (1 + 1e-9))) continue;
+  for (int i = 0, pair = 0; i < kPoints; ++i) {
+    for (int j = i + 1; j < kPoints; ++j, ++pair) {
+      if (!(areas[pair] <= least * (1 + 1e-9))) continue;
       const SeenAlong seen = SeenAlong::Make(points, i, j);
       if (seen.HasSmallerAngle(best)) best = seen;
     }

@@ -42,6 +42,14 @@ TEST_P(MsDeformAttnTest, MatchesReference) {
   }
 }
 
+// Of more than a megabyte, and each pixel is read eight times: heads are copied.
+TEST_P(MsDeformAttnTest, LargeValuesThatAreReadOften) {
+  std::mt19937 rng(5);
+  Tolerance tolerance = ToleranceFor(GetParam());
+  tolerance.absolute *= 5;
+  ExpectMatchesReference(MsDeformAttn{}, Inputs({2, 80, 16, 60, 8, {24, 24, 6, 5}}, GetParam(), rng), tolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, MsDeformAttnTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -85,6 +93,9 @@ TEST(MsDeformAttn, RefusesBadInput) {
               {"'level_start_index'", "wanted L = 2"});
   ExpectError(MsDeformAttn{}, with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 2, 3}, 0)),
               {"'attention_weights'", "wanted P = 2"});
+  const AnyTensor many{nullptr, DType::kF32, true, {1, int64_t{1} << 31, 1, 1}};
+  EXPECT_EQ(MsDeformAttn{}.CheckInputs({&many, 1}).message(),
+            "'value' has 2147483648 pixels, wanted at most 2147483647");
   ExpectError(MsDeformAttn{}, with(0, HostTensor::Full(DType::kF32, {1, 20, 16}, 0)), {"'value' has rank 3"});
 }
 
