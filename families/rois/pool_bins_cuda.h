@@ -39,9 +39,11 @@ POLYOP_HD float AverageOfPlacedBin(RoiAxis y, RoiAxis x, const BinStart& start, 
   float sum = 0;
   for (int64_t iy = y_begin; iy < y_end; ++iy) {
     const LinearTaps down = RoiTaps(y.Position(0, iy), height);
+    float along = 0;  // rounding errors of a sum of all samples would be as many
     for (int64_t ix = x_begin; ix < x_end; ++ix) {
-      sum += RoiSample{down, RoiTaps(x.Position(0, ix), width)}.Of(plane, width);
+      along += RoiSample{down, RoiTaps(x.Position(0, ix), width)}.Of(plane, width);
     }
+    sum += along;
   }
   const double samples = static_cast<double>(y.samples) * static_cast<double>(x.samples);
   return samples > 0 ? static_cast<float>(sum / samples) : 0.0f;

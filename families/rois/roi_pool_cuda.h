@@ -97,12 +97,14 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
         float sum = 0, largest = all ? -INFINITY : 0;
         for (int64_t iy = y_begin; iy < y_end; ++iy) {
           const LinearTaps down = y.At(row, iy);
+          float along = 0;  // rounding errors of a sum of all samples would be as many
           for (int64_t ix = x_begin; ix < x_end; ++ix) {
             const RoiSample sample{down, x.At(column, ix)};
             const float value = how.corners ? sample.LargestCorner(plane, level.width) : sample.Of(plane, level.width);
-            sum += value;
+            along += value;
             largest = value > largest ? value : largest;
           }
+          sum += along;
         }
         const float average = samples > 0 ? static_cast<float>(sum / samples) : 0;
         *to = FromFloat<T>(how.average ? average : largest == -INFINITY ? 0 : largest);
@@ -122,10 +124,13 @@ POLYOP_HD float AverageOfTurnedBin(const TurnedGrid& grid, const RoiLevel<T>& le
   grid.u.Inside(column, u_range[0], u_range[1], &u_begin, &u_end);
   float sum = 0;
   for (int64_t iv = v_begin; iv < v_end; ++iv) {
+    float along = 0;  // as above
     for (int64_t iu = u_begin; iu < u_end; ++iu) {
       const double u = grid.u.Position(column, iu), v = grid.v.Position(row, iv);
-      sum += RoiSample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)}.Of(plane, level.width);
+      const RoiSample sample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)};
+      along += sample.Of(plane, level.width);
     }
+    sum += along;
   }
   const double samples = static_cast<double>(grid.u.samples) * static_cast<double>(grid.v.samples);
   return samples > 0 ? static_cast<float>(sum / samples) : 0;
