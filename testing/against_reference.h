@@ -28,8 +28,8 @@ namespace polyop::testing {
 /// real, for a sum of both depends on which of them had a weight of 0.
 ///
 /// In calls with extreme values products leave float's range or fall below it: there real elements are not compared;
-/// nor are integers and found sizes where an attribute is extreme, as a threshold of 1e-40 is, which rounding errors
-/// pass.
+/// nor are integers and found sizes where an attribute is extreme, as a threshold of 1e-40 is, or 0, which rounding
+/// errors pass.
 class AgainstReference {
  public:
   /// The operator took the call.

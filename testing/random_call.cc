@@ -130,11 +130,13 @@ class CallMaker {
       const int64_t integer = draw_(10) == 0 ? static_cast<int64_t>(HostileInteger(draw_)) : draw_(6);
       value.ints.push_back(integer);
       const bool strange = hostile && draw_(4) == 0;
-      extreme_attribute_ |= strange;
-      value.floats.push_back(!strange
-                                 ? draw_(9) / 4.0
-                                 : Special(draw_(2) == 0 ? CallKind::Values::kNonFinite : CallKind::Values::kExtreme,
-                                           DType::kF32, draw_(24)));
+      const double number = !strange
+                                ? draw_(9) / 4.0
+                                : Special(draw_(2) == 0 ? CallKind::Values::kNonFinite : CallKind::Values::kExtreme,
+                                          DType::kF32, draw_(24));
+      value.floats.push_back(number);
+      // A threshold of 0 is passed by the rounding errors of huge values.
+      extreme_attribute_ |= strange || (number == 0 && kind_.values == CallKind::Values::kExtreme);
     }
     return value;
   }

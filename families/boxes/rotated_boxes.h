@@ -35,36 +35,46 @@ namespace rotated_boxes_internal {
 
 // A convex polygon; four corners cut four times have eight at most.
 struct Polygon {
-  double x[8], y[8];
+  double at[2][8];  // x and y
   int size = 0;
 
-  POLYOP_HD void Add(double px, double py) {
-    x[size] = px;
-    y[size++] = py;
+  POLYOP_HD void Add(double x, double y) {
+    at[0][size] = x;
+    at[1][size++] = y;
+  }
+  /// Whether all of it lies on the inner side: sign * coordinate <= limit. Coordinate 0 is x, 1 is y.
+  POLYOP_HD bool IsInside(int coordinate, double sign, double limit) const {
+    for (int i = 0; i < size; ++i) {
+      if (!(limit - sign * at[coordinate][i] >= 0)) return false;
+    }
+    return true;
+  }
+  /// What of another lies there.
+  POLYOP_HD void Cut(const Polygon& from, int coordinate, double sign, double limit) {
+    const double *const across = from.at[coordinate], *const along = from.at[1 - coordinate];
+    double *const to_across = at[coordinate], *const to_along = at[1 - coordinate];
+    size = 0;
+    double before = limit - sign * across[from.size - 1], last = along[from.size - 1];
+    for (int i = 0; i < from.size; ++i) {
+      const double here = limit - sign * across[i], place = along[i];
+      if ((before >= 0) != (here >= 0)) {  // what is cut off ends on the side, to the last bit
+        to_across[size] = sign * limit;
+        to_along[size++] = last + before / (before - here) * (place - last);
+      }
+      if (here >= 0) {
+        to_across[size] = across[i];
+        to_along[size++] = place;
+      }
+      before = here;
+      last = place;
+    }
   }
   POLYOP_HD double Area() const {
     double twice = 0;
-    for (int i = 0, last = size - 1; i < size; last = i++) twice += x[last] * y[i] - x[i] * y[last];
+    for (int i = 0, last = size - 1; i < size; last = i++) twice += at[0][last] * at[1][i] - at[0][i] * at[1][last];
     return std::fabs(twice) / 2;
   }
 };
-
-// What lies on the inner side: sign * coordinate <= limit. Coordinate 0 is x, 1 is y.
-POLYOP_HD inline Polygon Cut(const Polygon& from, int coordinate, double sign, double limit) {
-  Polygon result;
-  for (int i = 0, last = from.size - 1; i < from.size; last = i++) {
-    const double a = limit - sign * (coordinate == 0 ? from.x[last] : from.y[last]);
-    const double b = limit - sign * (coordinate == 0 ? from.x[i] : from.y[i]);
-    if ((a >= 0) != (b >= 0)) {  // what is cut off ends on the side, to the last bit
-      const double t = a / (a - b);
-      const double x = coordinate == 0 ? sign * limit : from.x[last] + t * (from.x[i] - from.x[last]);
-      const double y = coordinate == 1 ? sign * limit : from.y[last] + t * (from.y[i] - from.y[last]);
-      result.Add(x, y);
-    }
-    if (b >= 0) result.Add(from.x[i], from.y[i]);
-  }
-  return result;
-}
 
 }  // namespace rotated_boxes_internal
 
@@ -84,16 +94,23 @@ POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& 
   // Where the smaller box lies in the frame; the larger one lies at (at_x - x, at_y - y).
   const double at_x = large.half_width < std::fabs(wx) + std::fabs(hx) ? x : 0;
   const double at_y = large.half_height < std::fabs(wy) + std::fabs(hy) ? y : 0;
-  rotated_boxes_internal::Polygon polygon;
-  polygon.Add(at_x + wx + hx, at_y + wy + hy);
-  polygon.Add(at_x - wx + hx, at_y - wy + hy);
-  polygon.Add(at_x - wx - hx, at_y - wy - hy);
-  polygon.Add(at_x + wx - hx, at_y + wy - hy);
+  rotated_boxes_internal::Polygon polygons[2];
+  int now = 0;
+  polygons[0].Add(at_x + wx + hx, at_y + wy + hy);
+  polygons[0].Add(at_x - wx + hx, at_y - wy + hy);
+  polygons[0].Add(at_x - wx - hx, at_y - wy - hy);
+  polygons[0].Add(at_x + wx - hx, at_y + wy - hy);
   for (double sign : {1.0, -1.0}) {
-    polygon = rotated_boxes_internal::Cut(polygon, 0, sign, large.half_width + sign * (at_x - x));
-    polygon = rotated_boxes_internal::Cut(polygon, 1, sign, large.half_height + sign * (at_y - y));
+    for (int coordinate = 0; coordinate < 2; ++coordinate) {
+      const double limit =
+          coordinate == 0 ? large.half_width + sign * (at_x - x) : large.half_height + sign * (at_y - y);
+      if (polygons[now].IsInside(coordinate, sign, limit)) continue;
+      polygons[1 - now].Cut(polygons[now], coordinate, sign, limit);
+      now = 1 - now;
+      if (polygons[now].size == 0) return 0;
+    }
   }
-  return polygon.Area();
+  return polygons[now].Area();
 }
 
 /// The same, within what is known without computing: 0 where the upright boxes around both do not touch, and at most
