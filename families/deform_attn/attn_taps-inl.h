@@ -7,6 +7,8 @@
 #define POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "families/deform_attn/sample_levels.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"

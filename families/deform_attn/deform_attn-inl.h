@@ -7,6 +7,8 @@
 #define POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "families/deform_attn/attn_taps-inl.h"
 #include "families/deform_attn/sample_levels.h"
 #include "kernels/cpu/simd.h"
@@ -100,9 +102,11 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const
     context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
       Sums sums = sums_of(task);
       for (int64_t item = begin; item < end; ++item) {
-        // A value without pixels has no tap.
-        const T* const first = spatial > 0 ? value.data() + item / queries * picture : nullptr;
-        for (int64_t m = 0; m < heads; ++m) sums.Add(item * heads + m, first + m * depth, heads * depth);
+        const T* const first = value.data() + item / queries * picture;
+        for (int64_t m = 0; m < heads; ++m) {
+          // A value without pixels has no tap, and may have no memory.
+          sums.Add(item * heads + m, spatial > 0 ? first + m * depth : nullptr, heads * depth);
+        }
       }
       sums.Finish();
     });

@@ -1,6 +1,7 @@
 // The levels of deformable attention's samples, on the CPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/context.h"

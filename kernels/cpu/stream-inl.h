@@ -199,10 +199,11 @@ HWY_INLINE void StreamScaled(const float* from, float factor, int64_t count, flo
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(float));
   const hn::CappedTag<float, static_cast<size_t>(kLine)> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), head = std::min(count, ElementsBeforeLine(to));
+  const int64_t lines = head + (count - head) / kLine * kLine;
   const auto f = hn::Set(d, factor);
   int64_t i = 0;
   for (; i < head; ++i) to[i] = from[i] * factor;
-  for (; i + lanes <= count; i += lanes) hn::Stream(hn::Mul(hn::LoadU(d, from + i), f), d, to + i);
+  for (; i < lines; i += lanes) hn::Stream(hn::Mul(hn::LoadU(d, from + i), f), d, to + i);
   for (; i < count; ++i) to[i] = from[i] * factor;
 }
 
