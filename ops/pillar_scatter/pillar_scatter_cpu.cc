@@ -76,11 +76,11 @@ HWY_INLINE void ForEachChannel(int64_t width, const Body& body) {
   }
 }
 
-// Writes the `cells` cells of a band from `first_cell` on of `width` planes. `features` and `plane` begin with the
-// first of these channels. `tile`, which is null if nothing is streamed, is 0 before and after.
+// Writes the `cells` cells of a band from `first_cell` on of `width` planes, those of the channels from `channel` on,
+// of which the first begins at `plane`. `tile`, which is null if nothing is streamed, is 0 before and after.
 template <class Word>
-void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int64_t channels, int64_t width,
-               int64_t first_cell, int64_t cells, int64_t plane_cells, Word* plane, Word* tile) {
+void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int64_t channels, int64_t channel,
+               int64_t width, int64_t first_cell, int64_t cells, int64_t plane_cells, Word* plane, Word* tile) {
   Word* const band = plane + first_cell;
   const bool stream = tile != nullptr, in_tile = stream && !pillars.empty();
   if (!in_tile) {
@@ -89,7 +89,7 @@ void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int6
   Word* const to = in_tile ? tile : band;
   const int64_t pitch = in_tile ? kBandPitch : plane_cells;
   for (const PlacedPillar& pillar : pillars) {
-    const Word* const row = features + pillar.row * channels;
+    const Word* const row = features + pillar.row * channels + channel;
     ForEachChannel(width, [&](int64_t c) { to[c * pitch + pillar.cell - first_cell] = row[c]; });
   }
   if (!in_tile) return;
@@ -118,7 +118,7 @@ void WriteCanvas(const Context& context, const Word* features, const PillarBands
           __builtin_prefetch(features + next.row * channels + channel);
         }
       }
-      WriteBand(bands.Of(picture, band), features + channel, channels, std::min(kBandChannels, channels - channel),
+      WriteBand(bands.Of(picture, band), features, channels, channel, std::min(kBandChannels, channels - channel),
                 first, std::min(kBandCells, cells - first), cells, canvas + (picture * channels + channel) * cells,
                 stream ? tile : nullptr);
     }
