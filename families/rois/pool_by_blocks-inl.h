@@ -20,12 +20,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A pixel, or its row or column, and its weight.
-struct Tap {
-  int32_t index;
-  float weight;
-};
-
 // Which cell of 16 pixels lies there.
 inline uint32_t CellOf(double pixel) {
   const double cell = pixel / 16;
@@ -59,15 +53,6 @@ constexpr int64_t kPooledBlocks = kBlockVectors == 1 ? 4 : kBlockVectors == 2 ? 
 // Bytes of blocks that are pooled together: they stay in L2, or one after the other is faster.
 constexpr int64_t kPooledTogether = 1 << 20;
 
-// Writes the bins of up to 16 channels of a roi, one piece of the output. A piece that is streamed past the caches is
-// made in `spare` first, which has room for it.
-template <class T>
-void WriteRoi(const float* tile, float* spare, int64_t bins, int64_t channels, bool stream, T* to) {
-  T* const made = stream ? reinterpret_cast<T*>(spare) : to;
-  WriteChannels(tile, bins, channels, bins, made);
-  if (stream) StreamRun(made, channels * bins, to);
-}
-
 // How many blocks of `block_bytes` of a picture are copied and pooled at a time: what stays in a cache that cores
 // share, and is work enough for them.
 inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_bytes) {
@@ -84,8 +69,8 @@ inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_bytes) {
 /// The output is [count, channels, bins].
 template <class T, class Prepare, class Pool>
 Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels,
-                    std::span<const RoiPlace> order, int64_t bins, bool together, const Prepare& prepare,
-                    const Pool& pool, T* output) {
+                    std::span<const RoiPlace> order, int64_t bins, const Prepare& prepare, const Pool& pool,
+                    T* output) {
   const int64_t count = static_cast<int64_t>(order.size()), blocks = ChannelBlocks::BlocksFor(channels);
   const int64_t grain = GrainFor(static_cast<double>(bins) * 30);           // rois of one block
   const int64_t tasks = std::min(Context::kMaxTasks, count * blocks);       // at most
@@ -108,7 +93,7 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
     const RoiLevel<T>& level = levels[static_cast<size_t>(order[run].level)];
     const int64_t pixels = level.height * level.width, stride = pixels * kBlockChannels;
     const int64_t at_once = BlocksAtOnce(blocks, pixels * kPixelBytes);
-    const int64_t unit = together && pixels * kPixelBytes * kPooledBlocks <= kPooledTogether ? kPooledBlocks : 1;
+    const int64_t unit = pixels * kPixelBytes * kPooledBlocks <= kPooledTogether ? kPooledBlocks : 1;
     for (int64_t start = 0; start < blocks; start += at_once) {
       const int64_t some = std::min(at_once, blocks - start), units = (some + unit - 1) / unit;
       ToChannelBlocks(context, level.data + order[run].picture * channels * pixels, 1, channels, pixels, copy.data(),
@@ -126,9 +111,9 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
                   pool(i, copy.data() + (block + b) * stride, stride, step, tile);
                   for (int64_t k = 0; k < step; ++k) {
                     const int64_t channel = (start + block + b + k) * kBlockChannels;
-                    WriteRoi(tile + k * bins * kBlockChannels, tile + kPooledBlocks * bins * kBlockChannels, bins,
-                             std::min(kBlockChannels, channels - channel), stream,
-                             output + (order[i].roi * channels + channel) * bins);
+                    WriteChannelRun(tile + k * bins * kBlockChannels, tile + kPooledBlocks * bins * kBlockChannels,
+                                    bins, std::min(kBlockChannels, channels - channel), stream,
+                                    output + (order[i].roi * channels + channel) * bins);
                   }
                 }
               }

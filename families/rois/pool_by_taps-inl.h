@@ -138,7 +138,7 @@ Status PoolByTaps(const Context& context, std::span<const RoiLevel<T>> levels, i
                                                                                     ends.data() + i * bins, bins,
                                                                                     pixels, stride, tile);
   };
-  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, true, prepare, pool,
+  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, prepare, pool,
                       output);
 }
 

@@ -11,6 +11,12 @@
 
 namespace polyop {
 
+/// A pixel, or its row or column, and its weight.
+struct Tap {
+  int32_t index;
+  float weight;
+};
+
 /// The two pixels of a linearly interpolated position, or none.
 struct LinearTaps {
   bool inside = false;  // else the sample is 0

@@ -10,6 +10,7 @@
 
 #include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -180,6 +181,17 @@ struct BlockSum {
   HWY_INLINE void Max(const BlockSum& other) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenElse(hn::Gt(other.v[i], v[i]), other.v[i], v[i]);
   }
+  /// The same of other * weight.
+  HWY_INLINE void Max(const BlockSum& other, float weight) {
+    BlockSum weighted;
+    const auto w = hn::Set(BlockTag(), weight);
+    for (int64_t i = 0; i < kBlockVectors; ++i) weighted.v[i] = hn::Mul(other.v[i], w);
+    Max(weighted);
+  }
+  HWY_INLINE void ZeroWhere(float value) {
+    const auto other = hn::Set(BlockTag(), value);
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenZeroElse(hn::Eq(v[i], other), v[i]);
+  }
   HWY_INLINE void Store(float scale, float* to) const {
     const auto s = hn::Set(BlockTag(), scale);
     for (int64_t i = 0; i < kBlockVectors; ++i) hn::StoreU(hn::Mul(v[i], s), BlockTag(), to + i * kBlockLanes);
@@ -219,13 +231,22 @@ int64_t WriteEights(const float* tile, int64_t count, int64_t channels, int64_t 
   return c;
 }
 
-/// tile [count][pitch] -> channels <= pitch rows of `count` values, `stride` apart, rounding to T. With kStream past
-/// the caches (f32 alone): rows are aligned to 64 bytes, and the task ends with hwy::FlushStream().
-template <bool kStream = false, class T>
-void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to,
+/// tile [count][pitch] -> channels <= pitch rows of `count` values, `stride` apart, rounding to T; a tile of i32 stays
+/// i32. With kStream past the caches (f32 alone): rows are aligned to 64 bytes, and the task ends with
+/// hwy::FlushStream().
+template <bool kStream = false, class From, class T>
+void WriteChannels(const From* tile, int64_t count, int64_t channels, int64_t stride, T* to,
                    int64_t pitch = kBlockChannels) {
   const QuadTag q;
+  const hn::Rebind<From, QuadTag> from;
   const int64_t whole = count / 4 * 4;
+  const auto store = [&](const From& value, T* at) {
+    if constexpr (std::is_integral_v<T>) {
+      *at = value;
+    } else {
+      *at = FromFloat<T>(value);
+    }
+  };
   int64_t c = 0;
   if constexpr (sizeof(BlockElement<T>) == 2) {
     if (count >= 8) c = WriteEights(tile, count, channels, stride, to, pitch);
@@ -233,23 +254,36 @@ void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t s
   for (; c + 4 <= channels; c += 4) {
     for (int64_t i = 0; i < whole; i += 4) {
       hn::Vec<QuadTag> quad[4];
-      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::LoadU(q, tile + (i + k) * pitch + c);
+      for (int64_t k = 0; k < 4; ++k) quad[k] = hn::BitCast(q, hn::LoadU(from, tile + (i + k) * pitch + c));
       Transpose(quad);
       for (int64_t k = 0; k < 4; ++k) {
+        T* const at = to + (c + k) * stride + i;
         if constexpr (kStream) {
-          hn::Stream(quad[k], q, to + (c + k) * stride + i);
+          hn::Stream(quad[k], q, at);
+        } else if constexpr (std::is_integral_v<T>) {
+          hn::StoreU(hn::BitCast(from, quad[k]), from, at);
         } else {
-          StoreFloat(quad[k], q, to + (c + k) * stride + i);
+          StoreFloat(quad[k], q, at);
         }
       }
     }
     for (int64_t i = whole; i < count; ++i) {
-      for (int64_t k = 0; k < 4; ++k) to[(c + k) * stride + i] = FromFloat<T>(tile[i * pitch + c + k]);
+      for (int64_t k = 0; k < 4; ++k) store(tile[i * pitch + c + k], to + (c + k) * stride + i);
     }
   }
   for (; c < channels; ++c) {
-    for (int64_t i = 0; i < count; ++i) to[c * stride + i] = FromFloat<T>(tile[i * pitch + c]);
+    for (int64_t i = 0; i < count; ++i) store(tile[i * pitch + c], to + c * stride + i);
   }
+}
+
+/// The same of one piece of memory, up to 16 channels of `count` values each. What is streamed past the caches is made
+/// in `spare` first, which has room for it; the task must end with hwy::FlushStream() then.
+template <class From, class T>
+void WriteChannelRun(const From* tile, From* spare, int64_t count, int64_t channels, bool stream, T* to) {
+  static_assert(sizeof(T) <= sizeof(From));
+  T* const made = stream ? reinterpret_cast<T*>(spare) : to;
+  WriteChannels(tile, count, channels, count, made);
+  if (stream) StreamRun(made, channels * count, to);
 }
 
 }  // namespace

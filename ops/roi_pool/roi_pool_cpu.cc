@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roi_pool/roi_pool_cpu.cc"
@@ -7,6 +8,7 @@
 #include "families/rois/rois.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/stream-inl.h"
 #include "ops/roi_pool/roi_pool.h"
 #include "ops/roi_pool/roi_pool_bins.h"
 
@@ -46,20 +48,28 @@ struct LargestPixels {
   }
 };
 
-// One row of a box's bins, of 16 channels.
-void PoolRow(const float* block, int64_t width, const PixelRange& rows, const PixelRange* columns, int64_t bins,
-             float* values, int32_t* places) {
-  for (int64_t bin = 0; bin < bins; ++bin) {
-    LargestPixels largest;
-    for (int64_t y = rows.begin; y < rows.end; ++y) {
-      for (int64_t x = columns[bin].begin; x < columns[bin].end; ++x) {
-        const int64_t pixel = y * width + x;
-        largest.Take(block + pixel * kBlockChannels, static_cast<int32_t>(pixel));
+// Some rows of a box's bins, of 16 channels. `columns` are the pixels of each bin of a row.
+void PoolRows(const RoiPoolAxis& y, int64_t first, int64_t rows, int64_t height, int64_t width,
+              std::span<const PixelRange> columns, const float* block, float* values, int32_t* places) {
+  for (int64_t bin = first; bin < first + rows; ++bin) {
+    const PixelRange lines = y.Bin(bin, height);
+    for (const PixelRange& column : columns) {
+      LargestPixels largest;
+      for (int64_t line = lines.begin; line < lines.end; ++line) {
+        for (int64_t x = column.begin; x < column.end; ++x) {
+          const int64_t pixel = line * width + x;
+          largest.Take(block + pixel * kBlockChannels, static_cast<int32_t>(pixel));
+        }
       }
+      largest.Store(values, places);
+      values += kBlockChannels;
+      places += kBlockChannels;
     }
-    largest.Store(values + bin * kBlockChannels, places + bin * kBlockChannels);
   }
 }
+
+// Bins that are made at a time: their pixels and places stay in L2.
+constexpr int64_t kBinsAtOnce = 1024;
 
 // Box by box of one block of channels, then of the next: the block stays in the cache.
 template <class T>
@@ -67,38 +77,48 @@ Status RoiPoolCpu(const RoiPool& op, const Context& context, Tensor<const T, 4> 
                   Tensor<T, 4> output, Tensor<int32_t, 4> argmax) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3), count = rois.dim(0);
-  const int64_t columns = op.output_width, bins = op.output_height * columns;
+  const int64_t rows = op.output_height, columns = op.output_width, bins = rows * columns;
+  const int64_t rows_at_once = std::clamp<int64_t>(kBinsAtOnce / columns, 1, rows);
+  const int64_t tile_size = rows_at_once * columns * kBlockChannels;
   const int64_t blocks = ChannelBlocks::BlocksFor(channels), items = blocks * count;
   const int64_t grain = GrainFor(static_cast<double>(bins) * 50), tasks = Context::NumTasks(items, grain);
+  const auto streams = [&](size_t size) {  // boxes that are one piece of the output
+    return rows_at_once == rows && ShouldStream(bins * kBlockChannels * static_cast<int64_t>(size), items);
+  };
+  const bool stream_values = streams(sizeof(T)), stream_places = streams(sizeof(int32_t));
   const Scratch<float> copy =
       context.Allocate<float>(ChannelBlocks::ElementsFor(input.dim(0), channels, height * width));
-  const Scratch<float> values = context.Allocate<float>(tasks * columns * kBlockChannels);
-  const Scratch<int32_t> places = context.Allocate<int32_t>(tasks * columns * kBlockChannels);
+  const Scratch<float> values = context.Allocate<float>(tasks * 2 * tile_size);  // a second one to be streamed from
+  const Scratch<int32_t> places = context.Allocate<int32_t>(tasks * 2 * tile_size);
   const Scratch<PixelRange> ranges = context.Allocate<PixelRange>(tasks * columns);
   if (!copy || !values || !places || !ranges) return Internal("out of memory: a copy of ", ToString(input.shape()));
   const ChannelBlocks pixels =
       ToChannelBlocks(context, input.data(), input.dim(0), channels, height * width, copy.data());
 
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* const tile = values.data() + task * columns * kBlockChannels;
-    int32_t* const where = places.data() + task * columns * kBlockChannels;
-    PixelRange* const across = ranges.data() + task * columns;
+    float* const tile = values.data() + task * 2 * tile_size;
+    int32_t* const where = places.data() + task * 2 * tile_size;
+    const std::span<PixelRange> across(ranges.data() + task * columns, static_cast<size_t>(columns));
     for (int64_t item = begin; item < end; ++item) {
       const int64_t b = item / count, r = item % count, first = b * kBlockChannels;
       const int64_t held = std::min(kBlockChannels, channels - first);
       const T* const row = rois.data() + 5 * r;
       const RoiPoolBox box = RoiPoolBox::Of(op, row);
       const float* const block = pixels.Block(static_cast<int64_t>(ToFloat(row[0])), b);
-      for (int64_t x = 0; x < columns; ++x) across[x] = box.x.Bin(x, width);
-      for (int64_t y = 0; y < op.output_height; ++y) {
-        PoolRow(block, width, box.y.Bin(y, height), across, columns, tile, where);
-        const int64_t to = (r * channels + first) * bins + y * columns;
-        WriteChannels(tile, columns, held, bins, output.data() + to);
-        for (int64_t c = 0; c < held; ++c) {
-          for (int64_t x = 0; x < columns; ++x) argmax[to + c * bins + x] = where[x * kBlockChannels + c];
+      for (int64_t x = 0; x < columns; ++x) across[static_cast<size_t>(x)] = box.x.Bin(x, width);
+      for (int64_t y = 0; y < rows; y += rows_at_once) {
+        const int64_t some = std::min(rows_at_once, rows - y), to = (r * channels + first) * bins + y * columns;
+        PoolRows(box.y, y, some, height, width, across, block, tile, where);
+        if (some == rows) {
+          WriteChannelRun(tile, tile + tile_size, bins, held, stream_values, output.data() + to);
+          WriteChannelRun(where, where + tile_size, bins, held, stream_places, argmax.data() + to);
+        } else {
+          WriteChannels(tile, some * columns, held, bins, output.data() + to);
+          WriteChannels(where, some * columns, held, bins, argmax.data() + to);
         }
       }
     }
+    if (stream_values || stream_places) hwy::FlushStream();
   });
   return Status::Ok();
 }

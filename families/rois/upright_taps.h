@@ -1,0 +1,159 @@
+// The weighted rows and columns of pixels that the bins of an upright box take, one axis at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "families/rois/roi_axis.h"
+
+namespace polyop {
+
+/// Bins of this many pixels an axis (two samples) need no loops of their own.
+constexpr int64_t kFour = 4;
+
+/// The taps of each bin of an axis: taps[begin[b]] … taps[begin[b + 1]]. A bin in whose maximum 0 takes part is marked.
+struct AxisTaps {
+  Tap* taps;
+  int32_t* begin;
+
+  bool Marked(int64_t bin) const { return begin[bin] < 0; }
+  void Mark(int64_t bin) { begin[bin] = ~begin[bin]; }
+  int32_t Begin(int64_t bin) const { return Marked(bin) ? ~begin[bin] : begin[bin]; }
+};
+
+/// A box and its taps.
+struct UprightRoi {
+  RoiAxis y, x;
+  AxisTaps rows, columns;
+  float scale = 0;      // 1 / samples
+  bool four = false;    // every bin has kFour pixels on both axes
+  bool differ = false;  // a pixel has weights that differ, whose maximum is wanted
+};
+
+/// Most taps that the bins of an axis can have together: two pixels of each sample, `each` taps of a pixel.
+inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent, int64_t each) {
+  int64_t samples = 0;
+  for (int64_t b = 0; b < bins; ++b) {
+    int64_t begin = 0, end = 0;
+    axis.Inside(b, extent, &begin, &end);
+    samples += end - begin;
+  }
+  return std::max(2 * samples, bins * kFour) * each;  // room to pad
+}
+
+/// Calls visit(LinearTaps) for the samples of a bin that lie inside; returns how many do.
+template <class Visit>
+int64_t ForEachInside(const RoiAxis& axis, int64_t bin, int64_t extent, const Visit& visit) {
+  int64_t begin = 0, end = 0, inside = 0;
+  axis.Inside(bin, extent, &begin, &end);
+  for (int64_t s = begin; s < end; ++s) {
+    const LinearTaps taps = RoiTaps(axis.Position(bin, s), extent);
+    if (!taps.inside) continue;
+    ++inside;
+    visit(taps);
+  }
+  return inside;
+}
+
+/// The average: samples of a bin that share a pixel share its tap.
+inline void FillMerged(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
+  int32_t count = 0;
+  for (int64_t b = 0; b < bins; ++b) {
+    const int32_t first = out.begin[b] = count;
+    const auto add = [&](int32_t index, float weight) {
+      if (weight == 0) return;
+      // Positions are monotonic: only the last two can match.
+      for (int32_t t = count - 1; t >= std::max(first, count - 2); --t) {
+        if (out.taps[t].index != index) continue;
+        out.taps[t].weight += weight;
+        return;
+      }
+      out.taps[count++] = {index, weight};
+    };
+    ForEachInside(axis, b, extent, [&](const LinearTaps& taps) {
+      add(taps.low, taps.low_weight);
+      add(taps.high, taps.high_weight);
+    });
+  }
+  out.begin[bins] = count;
+}
+
+/// The maximum of samples: two taps for each. Neither has a weight of 0, which would make NaN of infinite pixels: the
+/// other one comes twice, each time with half of its weight. A sample outside is 0.
+inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
+  int32_t count = 0;
+  for (int64_t b = 0; b < bins; ++b) {
+    out.begin[b] = count;
+    const int64_t inside = ForEachInside(axis, b, extent, [&](const LinearTaps& taps) {
+      Tap low{taps.low, taps.low_weight}, high{taps.high, taps.high_weight};
+      if (low.weight == 0 || high.weight == 0) {
+        if (low.weight == 0) low = high;
+        low.weight /= 2;
+        high = low;
+      }
+      out.taps[count++] = low;
+      out.taps[count++] = high;
+    });
+    if (inside < axis.samples) out.Mark(b);
+  }
+  out.begin[bins] = count;
+}
+
+/// The maximum of weighted pixels: two taps for each pixel of a bin, with the greatest and with the least weight that
+/// samples give it. One of weight 0, or of a sample outside, is 0. Returns whether some pixel has two weights.
+inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
+  int32_t count = 0;
+  bool differ = false;
+  for (int64_t b = 0; b < bins; ++b) {
+    const int32_t first = out.begin[b] = count;
+    bool zero = false;
+    const auto add = [&](int32_t index, float weight) {
+      zero = zero || weight == 0;
+      if (weight == 0) return;
+      for (int32_t t = count - 2; t >= std::max(first, count - 4); t -= 2) {
+        if (out.taps[t].index != index) continue;
+        out.taps[t].weight = std::max(out.taps[t].weight, weight);
+        out.taps[t + 1].weight = std::min(out.taps[t + 1].weight, weight);
+        differ = true;
+        return;
+      }
+      out.taps[count++] = {index, weight};
+      out.taps[count++] = {index, weight};
+    };
+    const int64_t inside = ForEachInside(axis, b, extent, [&](const LinearTaps& taps) {
+      add(taps.low, taps.low_weight);
+      add(taps.high, taps.high_weight);
+    });
+    if (zero || inside < axis.samples) out.Mark(b);
+  }
+  out.begin[bins] = count;
+  return differ;
+}
+
+/// Brings every bin to four pixels by its last one: in a maximum, of two taps `each`, it comes again; in a sum each time
+/// with half of the weight that is left. (Weights of 0 would make NaN of infinite pixels.) Returns false, and changes
+/// nothing, if a bin has no taps or too many.
+inline bool PadToFour(AxisTaps& axis, int64_t bins, int64_t each) {
+  const int64_t room = kFour * each;
+  for (int64_t b = 0; b < bins; ++b) {
+    const int64_t count = axis.Begin(b + 1) - axis.Begin(b);
+    if (count == 0 || count > room) return false;
+  }
+  for (int64_t b = bins; b-- > 0;) {  // from the end: a bin moves up, if at all
+    const int64_t from = axis.Begin(b), count = axis.Begin(b + 1) - from;
+    Tap padded[2 * kFour];
+    for (int64_t t = 0; t < room; ++t) {
+      padded[t] = axis.taps[from + (t < count ? t : count - each + t % each)];
+      if (each == 1 && t >= count) padded[t].weight = padded[t - 1].weight /= 2;
+    }
+    std::copy_n(padded, room, axis.taps + b * room);
+  }
+  for (int64_t b = 0; b <= bins; ++b) {
+    const bool marked = axis.Marked(b);
+    axis.begin[b] = static_cast<int32_t>(b * room);
+    if (marked) axis.Mark(b);
+  }
+  return true;
+}
+
+}  // namespace polyop
