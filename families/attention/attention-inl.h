@@ -83,12 +83,14 @@ struct Attention {
       };
       PackPanel(of_keys, panel, depth, fill, packed + panel * of_keys.panel() * depth);
     } else {
-      const int64_t p = panel - of_keys.panels(), step = values();
-      const T* const from = v.data() + batch * keys() * step;
-      const auto fill = [&](int64_t o, float* to, int64_t stride) {
-        for (int64_t s = 0; s < keys(); ++s) to[s * stride] = ToFloat(from[s * step + o]);
-      };
-      PackPanel(of_values, p, keys(), fill, packed + KeyFloats() + p * of_values.panel() * keys());
+      const int64_t width = of_values.panel(), first = (panel - of_keys.panels()) * width;
+      const int64_t some = std::min(width, values() - first);
+      const T* const from = v.data() + batch * keys() * values() + first;
+      float* const to = packed + KeyFloats() + first * keys();
+      for (int64_t s = 0; s < keys(); ++s) {
+        WidenRow(from + s * values(), some, to + s * width);
+        std::fill_n(to + s * width + some, width - some, 0.0f);
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
 #include "ops/inverse/inverse.h"
+#include "ops/inverse/inverse_lanes-inl.h"
 #include "ops/inverse/inverse_rule.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -85,9 +86,29 @@ void Invert(const T* from, int64_t size, const InverseRoom& room, T* to) {
   }
 }
 
+// Matrices of more rows are vectors enough by themselves.
+constexpr int64_t kMostRowsInLanes = 16;
+
+template <class T>
+Status InvertInLanes(const Context& context, const T* from, int64_t count, int64_t size, T* to) {
+  const int64_t lanes = InverseLanes::Count(), groups = (count + lanes - 1) / lanes, area = size * size;
+  const int64_t grain = GrainFor(static_cast<double>((area * size + 60) * lanes) * 0.3);
+  const int64_t room = InverseLanes::Doubles(size);
+  const Scratch<double> reals = context.Allocate<double>(Context::NumTasks(groups, grain) * room);
+  if (!reals) return Internal("out of memory: matrices of ", size, " rows");
+  context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    InverseLanes matrices(size, reals.data() + task * room);
+    for (int64_t n = begin * lanes; n < std::min(end * lanes, count); n += lanes) {
+      matrices.Invert(from + n * area, std::min(lanes, count - n), to + n * area);
+    }
+  });
+  return Status::Ok();
+}
+
 template <class T>
 Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
+  if (size <= kMostRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
   const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
   const int64_t grain = GrainFor(cubed + 20);
   const int64_t tasks = Context::NumTasks(count, grain);

@@ -18,10 +18,11 @@ POLYOP_HD inline double InverseScale(double greatest) {
   return std::ldexp(1.0, -exponent);
 }
 
-/// Of a scaled matrix of `size` rows: pivots up to this are what rounding leaves of 0. NaN is no pivot.
-POLYOP_HD inline bool IsPivot(double value, int64_t size) {
-  return std::fabs(value) > 0x1p-50 * static_cast<double>(size);
-}
+/// Of a scaled matrix of `size` rows: pivots up to this are what rounding leaves of 0.
+POLYOP_HD inline double LeastPivot(int64_t size) { return 0x1p-50 * static_cast<double>(size); }
+
+/// NaN is no pivot.
+POLYOP_HD inline bool IsPivot(double value, int64_t size) { return std::fabs(value) > LeastPivot(size); }
 
 /// The greater magnitude; NaN stays.
 POLYOP_HD inline double GreaterMagnitude(double greatest, double value) {
