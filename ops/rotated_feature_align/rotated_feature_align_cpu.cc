@@ -14,7 +14,10 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kRun = 64;     // pixels whose taps are found before the channels are visited
+// Pixels whose taps are found before the channels are visited. What they read of a block of channels, which may lie
+// anywhere in the picture, stays in L2 while one block is summed after the other.
+constexpr int64_t kMostPixels = 1 << 14;
+constexpr int64_t kTile = 64;    // pixels that are written at a time
 constexpr int kMaxTaps = 5 * 4;  // five points of four pixels
 
 struct PixelTaps {
@@ -59,6 +62,19 @@ PixelTaps FindTaps(const RotatedFeatureAlign& op, const T* box, int64_t height, 
   return taps;
 }
 
+// Pixels [first, first + count) of 16 channels, and their taps.
+template <class Element>
+void SumPixels(const Element* block, const PixelTaps* taps, int64_t first, int64_t count, float* tile) {
+  for (int64_t i = 0; i < count; ++i) {
+    BlockSum sum;
+    sum.Load(block + (first + i) * kBlockChannels);
+    for (int t = 0; t < taps[i].count; ++t) {
+      sum.Add(block + static_cast<int64_t>(taps[i].index[t]) * kBlockChannels, taps[i].weight[t]);
+    }
+    sum.Store(1.0f, tile + i * kBlockChannels);
+  }
+}
+
 template <class T>
 Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& context, Tensor<const T, 4> features,
                               Tensor<const T, 4> boxes, Tensor<T, 4> output) {
@@ -66,34 +82,30 @@ Status RotatedFeatureAlignCpu(const RotatedFeatureAlign& op, const Context& cont
   if (height > INT32_MAX / width)
     return InvalidArgument("'features' has shape ", ToString(features.shape()),
                            ": pixels of a picture must fit 32 bits");
-  const int64_t pixels = height * width, runs = (pixels + kRun - 1) / kRun;
+  const int64_t pixels = height * width;
   using Element = BlockElement<T>;
   const Scratch<Element> copy = context.Allocate<Element>(ChannelBlocks::ElementsFor(batch, channels, pixels));
-  if (!copy) return Internal("out of memory: a copy of ", ToString(features.shape()));
+  const Scratch<PixelTaps> taps = context.Allocate<PixelTaps>(std::min(pixels, kMostPixels));
+  if (!copy || !taps) return Internal("out of memory: a copy of ", ToString(features.shape()));
   const BlocksOf<Element> pictures = ToChannelBlocks(context, features.data(), batch, channels, pixels, copy.data());
-  const int64_t grain = GrainFor(static_cast<double>(kRun * pictures.blocks) * 8 * static_cast<double>(op.points));
-  context.ParallelFor(batch * runs, grain, [&](int64_t begin, int64_t end) {
-    PixelTaps taps[kRun];
-    HWY_ALIGN float tile[kRun * kBlockChannels];
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t n = item / runs, first = item % runs * kRun, count = std::min(kRun, pixels - first);
-      for (int64_t i = 0; i < count; ++i)
-        taps[i] = FindTaps(op, boxes.data() + (n * pixels + first + i) * 5, height, width);
-      for (int64_t b = 0; b < pictures.blocks; ++b) {
-        const Element* const block = pictures.Block(n, b);
-        for (int64_t i = 0; i < count; ++i) {
-          BlockSum sum;
-          sum.Load(block + (first + i) * kBlockChannels);
-          for (int t = 0; t < taps[i].count; ++t)
-            sum.Add(block + static_cast<int64_t>(taps[i].index[t]) * kBlockChannels, taps[i].weight[t]);
-          sum.Store(1.0f, tile + i * kBlockChannels);
-        }
+  const int64_t grain = GrainFor(static_cast<double>(kTile * op.points) * 8);
+  for (int64_t run = 0; run < batch * pixels; run += std::min(pixels - run % pixels, kMostPixels)) {
+    const int64_t n = run / pixels, start = run % pixels, count = std::min(pixels - start, kMostPixels);
+    const int64_t tiles = (count + kTile - 1) / kTile;
+    context.ParallelFor(count, GrainFor(100), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) taps[i] = FindTaps(op, boxes.data() + (run + i) * 5, height, width);
+    });
+    context.ParallelFor(pictures.blocks * tiles, grain, [&](int64_t begin, int64_t end) {
+      HWY_ALIGN float tile[kTile * kBlockChannels];
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t b = item / tiles, first = item % tiles * kTile, some = std::min(kTile, count - first);
+        SumPixels(pictures.Block(n, b), taps.data() + first, start + first, some, tile);
         const int64_t channel = b * kBlockChannels;
-        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), pixels,
-                      output.data() + (n * channels + channel) * pixels + first);
+        WriteChannels(tile, some, std::min(kBlockChannels, channels - channel), pixels,
+                      output.data() + (n * channels + channel) * pixels + start + first);
       }
-    }
-  });
+    });
+  }
   return Status::Ok();
 }
 
