@@ -14,30 +14,43 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kRun = 16;  // boxes whose taps are found before the channels are visited
+// Samples whose taps are found before the channels are visited. What they read of a block of channels stays in L2 while
+// one block is pooled after the other.
+constexpr int64_t kMostSamples = 1 << 16;
+constexpr int64_t kTile = 64;  // lines of samples that are written at a time
+constexpr int kFour = 4;
 
-// The pixels of a sample; none if it lies outside.
+// The pixels of a sample. If there are fewer than four, the last one comes again, each time with half of the weight
+// that is left.
 struct SampleTaps {
-  int32_t pixel[4];
-  float weight[4];
-  int32_t count = 0;
+  int32_t pixel[kFour];
+  float weight[kFour];
+  bool inside;  // else the sample is 0
 
-  SampleTaps(const RoiSample& sample, int64_t width) {
-    if (!sample.y.inside || !sample.x.inside) return;
+  static SampleTaps Of(const RoiSample& sample, int64_t width) {
+    SampleTaps taps;
+    taps.inside = sample.y.inside && sample.x.inside;
+    if (!taps.inside) return taps;
     const int32_t low = sample.y.low * static_cast<int32_t>(width), high = sample.y.high * static_cast<int32_t>(width);
-    AddRow(low, sample.x, sample.y.low_weight);
-    if (high != low) AddRow(high, sample.x, sample.y.high_weight);
+    int count = taps.AddRow(0, low, sample.x, sample.y.low_weight);
+    if (high != low) count = taps.AddRow(count, high, sample.x, sample.y.high_weight);
+    for (; count < kFour; ++count) {
+      taps.weight[count - 1] /= 2;
+      taps.Add(count, taps.pixel[count - 1], taps.weight[count - 1]);
+    }
+    return taps;
   }
 
  private:
   // A weight of 0 counts where there is a pixel for it, so that NaN there makes the sample NaN on the GPU and here.
-  void AddRow(int32_t row, const LinearTaps& x, float w) {
-    Add(row + x.low, w * x.low_weight);
-    if (x.high != x.low) Add(row + x.high, w * x.high_weight);
+  int AddRow(int count, int32_t row, const LinearTaps& x, float w) {
+    Add(count++, row + x.low, w * x.low_weight);
+    if (x.high != x.low) Add(count++, row + x.high, w * x.high_weight);
+    return count;
   }
-  void Add(int32_t at, float w) {
-    pixel[count] = at;
-    weight[count++] = w;
+  void Add(int at, int32_t index, float w) {
+    pixel[at] = index;
+    weight[at] = w;
   }
 };
 
@@ -50,13 +63,13 @@ void Largest(const SampleTaps* samples, int64_t count, const Element* block, flo
   for (int64_t s = 0; s < count; ++s) {
     BlockSum sample;
     sample.Fill(0);
-    for (int32_t t = 0; t < samples[s].count; ++t) {
+    for (int t = 0; samples[s].inside && t < kFour; ++t) {
       sample.Add(block + static_cast<int64_t>(samples[s].pixel[t]) * kBlockChannels, samples[s].weight[t]);
     }
     largest.Max(sample);
   }
+  largest.ZeroWhere(kNone);
   largest.Store(1.0f, to);
-  for (int64_t c = 0; c < kBlockChannels; ++c) to[c] = to[c] == kNone ? 0 : to[c];
 }
 
 template <class T>
@@ -65,41 +78,46 @@ Status BorderAlignCpu(const BorderAlign& op, const Context& context, Tensor<cons
   const int64_t height = input.dim(2), width = input.dim(3), pixels = height * width;
   if (width > 0 && height > INT32_MAX / width)
     return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a picture must fit 32 bits");
-  const int64_t pictures = input.dim(0), channels = output.dim(1), number = boxes.dim(1);
+  const int64_t pictures = input.dim(0), channels = output.dim(1), number = boxes.dim(1), lines = number * kBorderSides;
   const int64_t samples = op.pool_size + 1, blocks = ChannelBlocks::BlocksFor(channels);
-  const int64_t runs = (number + kRun - 1) / kRun, items = pictures * runs;
-  const int64_t grain = GrainFor(static_cast<double>(kRun * kBorderSides * samples * (blocks + 2)) * 4);
+  const int64_t most = std::clamp<int64_t>(kMostSamples / (samples * kBorderSides), 1, std::max<int64_t>(number, 1));
+  const int64_t most_lines = most * kBorderSides;
   using Element = BlockElement<T>;
   const Scratch<Element> copy =
       context.Allocate<Element>(ChannelBlocks::ElementsFor(pictures * kBorderSides, channels, pixels));
-  const Scratch<SampleTaps> table =
-      context.Allocate<SampleTaps>(Context::NumTasks(items, grain) * kRun * kBorderSides * samples);
-  if (!copy || !table) return Internal("out of memory: a copy of ", ToString(input.shape()));
+  const Scratch<SampleTaps> taps = context.Allocate<SampleTaps>(most_lines * samples);
+  if (!copy || !taps) return Internal("out of memory: a copy of ", ToString(input.shape()));
   const BlocksOf<Element> sides =
       ToChannelBlocks(context, input.data(), pictures * kBorderSides, channels, pixels, copy.data());
 
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    SampleTaps* const taps = table.data() + task * kRun * kBorderSides * samples;
-    HWY_ALIGN float tile[kRun * kBorderSides * kBlockChannels];
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t n = item / runs, first = item % runs * kRun, count = std::min(kRun, number - first) * kBorderSides;
-      for (int64_t i = 0; i < count * samples; ++i) {
-        const int64_t line = i / samples;
-        const T* const box = boxes.data() + (n * number + first + line / kBorderSides) * 4;
-        const auto side = static_cast<int>(line % kBorderSides);
-        taps[i] = SampleTaps(BorderSample(box, side, i % samples, op.pool_size, height, width), width);
-      }
-      for (int64_t b = 0; b < blocks; ++b) {
-        for (int64_t line = 0; line < count; ++line) {
-          Largest(taps + line * samples, samples, sides.Block(n * kBorderSides + line % kBorderSides, b),
-                  tile + line * kBlockChannels);
+  const int64_t grain = GrainFor(static_cast<double>(kTile * samples) * 4);
+  for (int64_t n = 0; n < pictures; ++n) {
+    for (int64_t start = 0; start < lines; start += most_lines) {
+      const int64_t count = std::min(most_lines, lines - start), tiles = (count + kTile - 1) / kTile;
+      context.ParallelFor(count * samples, GrainFor(30), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t line = start + i / samples;
+          const T* const box = boxes.data() + (n * number + line / kBorderSides) * 4;
+          const auto side = static_cast<int>(line % kBorderSides);
+          taps[i] = SampleTaps::Of(BorderSample(box, side, i % samples, op.pool_size, height, width), width);
         }
-        const int64_t channel = b * kBlockChannels;
-        WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), number * kBorderSides,
-                      output.data() + ((n * channels + channel) * number + first) * kBorderSides);
-      }
+      });
+      context.ParallelFor(blocks * tiles, grain, [&](int64_t begin, int64_t end) {
+        HWY_ALIGN float tile[kTile * kBlockChannels];
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t b = item / tiles, first = item % tiles * kTile, some = std::min(kTile, count - first);
+          for (int64_t i = 0; i < some; ++i) {
+            const int64_t side = (first + i) % kBorderSides;
+            Largest(taps.data() + (first + i) * samples, samples, sides.Block(n * kBorderSides + side, b),
+                    tile + i * kBlockChannels);
+          }
+          const int64_t channel = b * kBlockChannels;
+          WriteChannels(tile, some, std::min(kBlockChannels, channels - channel), lines,
+                        output.data() + (n * channels + channel) * lines + start + first);
+        }
+      });
     }
-  });
+  }
   return Status::Ok();
 }
 
