@@ -24,6 +24,25 @@ struct Window {
   }
 };
 
+// kSame output pixels of one window, whose weights are `taps` apart.
+template <int kSame>
+HWY_INLINE void SumWindow(const float* block, int64_t width, const Window& rows, const Window& columns, int64_t half,
+                          int64_t kernel, const float* weights, float* to) {
+  BlockSum sum[kSame];
+  for (BlockSum& s : sum) s.Fill(0);
+  const int64_t taps = kernel * kernel;
+  for (int64_t y = rows.first; y < rows.last; ++y) {
+    const float* const line = block + y * width * kBlockChannels;
+    const float* const weight = weights + (y - rows.middle + half) * kernel - columns.middle + half;
+    for (int64_t x = columns.first; x < columns.last; ++x) {
+      BlockSum pixel;
+      pixel.Load(line + x * kBlockChannels);
+      for (int s = 0; s < kSame; ++s) sum[s].Add(pixel, weight[s * taps + x]);
+    }
+  }
+  for (int s = 0; s < kSame; ++s) sum[s].Store(1.0f, to + s * kBlockChannels);
+}
+
 template <class T>
 Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> features, Tensor<const T, 4> masks,
                  Tensor<T, 4> output) {
@@ -55,16 +74,11 @@ Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> fe
       for (int64_t i = 0; i < count; ++i) columns[i] = Window::Around((first + i) / scale, half, width);
       for (int64_t b = 0; b < blocks; ++b) {
         const float* const block = groups.Block(picture, b);
-        for (int64_t i = 0; i < count; ++i) {
-          const Window& across = columns[i];
-          BlockSum sum;
-          sum.Fill(0);
-          for (int64_t y = rows.first; y < rows.last; ++y) {
-            const float* const pixel = block + y * width * kBlockChannels;
-            const float* const w = weight + i * taps + (y - rows.middle + half) * kernel - across.middle + half;
-            for (int64_t x = across.first; x < across.last; ++x) sum.Add(pixel + x * kBlockChannels, w[x]);
-          }
-          sum.Store(1.0f, tile + i * kBlockChannels);
+        for (int64_t i = 0; i < count;) {
+          const bool two = i + 1 < count && columns[i + 1].middle == columns[i].middle;
+          (two ? SumWindow<2> : SumWindow<1>)(block, width, rows, columns[i], half, kernel, weight + i * taps,
+                                              tile + i * kBlockChannels);
+          i += two ? 2 : 1;
         }
         const int64_t channel = b * kBlockChannels;
         WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), out_pixels,
