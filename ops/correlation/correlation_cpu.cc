@@ -16,9 +16,9 @@ using RowTag = hn::CappedTag<float, 16>;
 constexpr int64_t kRowLanes = static_cast<int64_t>(hn::MaxLanes(RowTag()));
 
 // Pixels of a row that are worked on together, so that their channels stay in the cache: at most.
-constexpr int64_t kPiece = 256;
-// Displacements whose products share the reading of input1.
-constexpr int64_t kTogether = 4;
+constexpr int64_t kPiece = 128;
+// Displacements whose products share the reading of both inputs: at most, as registers allow.
+constexpr int64_t kTogether = HWY_TARGET <= HWY_AVX3 ? 12 : 8;
 
 // Columns [from, to) of a row of `channels` planes, to rows of `pitch` floats. What lies outside of the picture is 0.
 template <class T>
@@ -33,20 +33,30 @@ void CopyRow(const T* row, int64_t channels, int64_t plane, int64_t width, int64
   }
 }
 
-// sums[k][x] of `count` pixels, padded to whole vectors: products of a[x] and b[shift[k] + x] over all channels.
-void SumProducts(const float* a, int64_t a_pitch, const float* b, int64_t b_pitch, const int64_t* shift,
-                 int64_t channels, int64_t count, float* sums) {
+// sums[k][x] of `count` pixels, padded to whole vectors: products of a[x] and b[k * step + x] over all channels.
+template <int64_t kCount>
+void SumProducts(const float* a, int64_t a_pitch, const float* b, int64_t b_pitch, int64_t step, int64_t channels,
+                 int64_t count, float* sums) {
   const RowTag d;
   for (int64_t x = 0; x < count; x += kRowLanes) {
-    hn::Vec<RowTag> sum[kTogether];
+    hn::Vec<RowTag> sum[kCount];
     for (auto& s : sum) s = hn::Zero(d);
     for (int64_t c = 0; c < channels; ++c) {
       const auto value = hn::LoadU(d, a + c * a_pitch + x);
       const float* const other = b + c * b_pitch + x;
-      for (int64_t k = 0; k < kTogether; ++k) sum[k] = hn::MulAdd(value, hn::LoadU(d, other + shift[k]), sum[k]);
+      for (int64_t k = 0; k < kCount; ++k) sum[k] = hn::MulAdd(value, hn::LoadU(d, other + k * step), sum[k]);
     }
-    for (int64_t k = 0; k < kTogether; ++k) hn::StoreU(sum[k], d, sums + k * a_pitch + x);
+    for (int64_t k = 0; k < kCount; ++k) hn::StoreU(sum[k], d, sums + k * a_pitch + x);
   }
+}
+
+// SumProducts of `together` displacements, from 1 to kTogether.
+template <int64_t kCount = kTogether>
+auto SumProductsOf(int64_t together) {
+  if constexpr (kCount > 1) {
+    if (together < kCount) return SumProductsOf<kCount - 1>(together);
+  }
+  return SumProducts<kCount>;
 }
 
 // The windows along a row: adds to[x] += from[x * stride + offset] for those x whose pixel is in [low, high).
@@ -59,18 +69,16 @@ void AddWindows(const float* from, int64_t low, int64_t high, int64_t stride, in
   for (int64_t x = begin; x < end; ++x) to[x] += from[x * stride + offset];
 }
 
-// A task's rows in float: a piece of input1, what the displacements reach of input2 around it, the products of
-// kTogether displacements, and the sums of a row of output for all displacements to the right.
-struct Rows {
-  int64_t channels, width, reach, patch, windows;
+// Both inputs in float, in pieces of rows that lie one behind the other: [channels][piece] of input1, and of input2
+// [channels][b_pitch], what displacements reach of it around the piece.
+struct Pieces {
+  int64_t channels, width, reach;
   int64_t piece = std::min(kPiece, (width + 15) / 16 * 16);
   int64_t b_pitch = piece + 2 * reach;
 
-  int64_t Floats() const { return channels * (piece + b_pitch) + kTogether * piece + patch * windows; }
-  float* A(float* memory) const { return memory; }
-  float* B(float* memory) const { return memory + channels * piece; }
-  float* Products(float* memory) const { return B(memory) + channels * b_pitch; }
-  float* Sums(float* memory) const { return Products(memory) + kTogether * piece; }
+  int64_t of_row() const { return (width + piece - 1) / piece; }
+  int64_t AFloats() const { return channels * piece; }
+  int64_t BFloats() const { return channels * b_pitch; }
 };
 
 template <class T>
@@ -83,62 +91,83 @@ class Correlator {
         b_(b),
         output_(output),
         near_(std::min(op.max_displacement, (a.dim(3) - 1) / op.dilation_patch[1])),
-        rows_{a.dim(1), a.dim(3), near_ * op.dilation_patch[1], output.dim(1), output.dim(4)} {}
+        patch_(output.dim(1)),
+        windows_(output.dim(4)),
+        pieces_{a.dim(1), a.dim(3), near_ * op.dilation_patch[1]} {}
 
   Status Run(const Context& context) const {
-    const int64_t items = output_.dim(0) * output_.dim(3) * rows_.patch;
-    const double products = static_cast<double>(rows_.channels * a_.dim(3)) * static_cast<double>(rows_.patch);
-    const int64_t grain = GrainFor(0.1 * products * static_cast<double>(op_.kernel_size[0]));
-    const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(items, grain) * rows_.Floats());
-    if (!memory) return Internal("out of memory: rows of ", ToString(a_.shape()));
+    const int64_t copied = a_.dim(0) * a_.dim(2) * pieces_.of_row();
+    const Scratch<float> a = context.Allocate<float>(copied * pieces_.AFloats());
+    const Scratch<float> b = context.Allocate<float>(copied * pieces_.BFloats());
+    const int64_t items = output_.dim(0) * output_.dim(3) * patch_;
+    const double products = static_cast<double>(pieces_.channels * a_.dim(3)) * static_cast<double>(patch_);
+    const int64_t grain = GrainFor(0.05 * products * static_cast<double>(op_.kernel_size[0]));
+    const int64_t task_floats = kTogether * pieces_.piece + patch_ * windows_;
+    const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(items, grain) * task_floats);
+    if (!a || !b || !memory) return Internal("out of memory: rows of ", ToString(a_.shape()));
+    context.ParallelFor(copied, GrainFor(static_cast<double>(pieces_.BFloats())), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) CopyPiece(i, a.data(), b.data());
+    });
     context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-      float* const rows = memory.data() + task * rows_.Floats();
+      float* const products_of_task = memory.data() + task * task_floats;
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t i = item % rows_.patch, y = item / rows_.patch % output_.dim(3);
-        MakeRow(item / rows_.patch / output_.dim(3), i, y, rows);
+        const int64_t i = item % patch_, y = item / patch_ % output_.dim(3), n = item / patch_ / output_.dim(3);
+        MakeRow(n, i, y, a.data(), b.data(), products_of_task);
       }
     });
     return Status::Ok();
   }
 
  private:
-  // Row y of picture n for displacement i downwards and all displacements to the right.
-  void MakeRow(int64_t n, int64_t i, int64_t y, float* memory) const {
+  // Piece i of all pieces of all rows of all pictures.
+  void CopyPiece(int64_t i, float* a, float* b) const {
+    const int64_t height = a_.dim(2), width = a_.dim(3), plane = height * width;
+    const int64_t x = i % pieces_.of_row() * pieces_.piece, row = i / pieces_.of_row();
+    const int64_t from = row / height * pieces_.channels * plane + row % height * width;
+    CopyRow(a_.data() + from, pieces_.channels, plane, width, x, std::min(x + pieces_.piece, width),
+            a + i * pieces_.AFloats(), pieces_.piece);
+    CopyRow(b_.data() + from, pieces_.channels, plane, width, x - pieces_.reach,
+            std::min(x + pieces_.piece, width) + pieces_.reach, b + i * pieces_.BFloats(), pieces_.b_pitch);
+  }
+
+  // Row y of picture n for displacement i downwards and all displacements to the right; `memory` is for products and
+  // sums.
+  void MakeRow(int64_t n, int64_t i, int64_t y, const float* a, const float* b, float* memory) const {
     const int64_t height = a_.dim(2), width = a_.dim(3), down = (i - op_.max_displacement) * op_.dilation_patch[0];
-    float* const sums = rows_.Sums(memory);
-    std::fill_n(sums, rows_.patch * rows_.windows, 0.0f);
+    float* const sums = memory + kTogether * pieces_.piece;
+    std::fill_n(sums, patch_ * windows_, 0.0f);
     for (int64_t k = 0; k < op_.kernel_size[0]; ++k) {
       const int64_t row = y * op_.stride[0] - op_.padding[0] + k * op_.dilation[0];
       if (row < 0 || row >= height || row + down < 0 || row + down >= height) continue;
-      const T* const a = a_.data() + (n * rows_.channels * height + row) * width;
-      const T* const b = b_.data() + (n * rows_.channels * height + row + down) * width;
-      for (int64_t x = 0; x < width; x += rows_.piece) AddPiece(a, b, x, std::min(rows_.piece, width - x), memory);
+      const int64_t piece = (n * height + row) * pieces_.of_row(), other = piece + down * pieces_.of_row();
+      for (int64_t p = 0; p < pieces_.of_row(); ++p) {
+        const int64_t x = p * pieces_.piece;
+        AddPiece(a + (piece + p) * pieces_.AFloats(), b + (other + p) * pieces_.BFloats(), x,
+                 std::min(pieces_.piece, width - x), memory, sums);
+      }
     }
-    T* to = output_.data() + ((n * rows_.patch + i) * rows_.patch * output_.dim(3) + y) * rows_.windows;
-    for (int64_t j = 0; j < rows_.patch; ++j, to += output_.dim(3) * rows_.windows) {
-      for (int64_t x = 0; x < rows_.windows; ++x) to[x] = FromFloat<T>(sums[j * rows_.windows + x]);
+    T* to = output_.data() + ((n * patch_ + i) * patch_ * output_.dim(3) + y) * windows_;
+    for (int64_t j = 0; j < patch_; ++j, to += output_.dim(3) * windows_) {
+      for (int64_t x = 0; x < windows_; ++x) to[x] = FromFloat<T>(sums[j * windows_ + x]);
     }
   }
 
   // Pixels [x, x + count) of a row of each picture.
-  void AddPiece(const T* a, const T* b, int64_t x, int64_t count, float* memory) const {
-    const int64_t width = a_.dim(3), plane = a_.dim(2) * width;
-    float *const a_rows = rows_.A(memory), *const b_rows = rows_.B(memory), *const products = rows_.Products(memory);
-    CopyRow(a, rows_.channels, plane, width, x, x + count, a_rows, rows_.piece);
-    CopyRow(b, rows_.channels, plane, width, x - rows_.reach, x + count + rows_.reach, b_rows, rows_.b_pitch);
-    for (int64_t first = -near_; first <= near_; first += kTogether) {
-      int64_t shift[kTogether];
-      for (int64_t k = 0; k < kTogether; ++k) {
-        shift[k] = rows_.reach + std::min(first + k, near_) * op_.dilation_patch[1];
-      }
-      SumProducts(a_rows, rows_.piece, b_rows, rows_.b_pitch, shift, rows_.channels, count, products);
-      for (int64_t k = 0; k < kTogether && first + k <= near_; ++k) {
-        const int64_t right = (first + k) * op_.dilation_patch[1];
+  void AddPiece(const float* a, const float* b, int64_t x, int64_t count, float* products, float* sums) const {
+    const int64_t width = a_.dim(3), step = op_.dilation_patch[1], displacements = 2 * near_ + 1;
+    const int64_t groups = (displacements + kTogether - 1) / kTogether;
+    const int64_t together = (displacements + groups - 1) / groups;
+    for (int64_t first = -near_; first <= near_; first += together) {
+      const int64_t some = std::min(together, near_ + 1 - first);
+      SumProductsOf(some)(a, pieces_.piece, b + pieces_.reach + first * step, pieces_.b_pitch, step, pieces_.channels,
+                          count, products);
+      for (int64_t k = 0; k < some; ++k) {
+        const int64_t right = (first + k) * step;
         const int64_t low = std::max<int64_t>(0, -right - x), high = std::min(count, width - right - x);
-        float* const to = rows_.Sums(memory) + (first + k + op_.max_displacement) * rows_.windows;
+        float* const to = sums + (first + k + op_.max_displacement) * windows_;
         for (int64_t p = 0; low < high && p < op_.kernel_size[1]; ++p) {
-          AddWindows(products + k * rows_.piece, low, high, op_.stride[1], p * op_.dilation[1] - op_.padding[1] - x,
-                     rows_.windows, to);
+          AddWindows(products + k * pieces_.piece, low, high, op_.stride[1], p * op_.dilation[1] - op_.padding[1] - x,
+                     windows_, to);
         }
       }
     }
@@ -148,7 +177,8 @@ class Correlator {
   const Tensor<const T, 4> a_, b_;
   const Tensor<T, 5> output_;
   const int64_t near_;  // displacements to each side that can meet the picture
-  const Rows rows_;
+  const int64_t patch_, windows_;
+  const Pieces pieces_;
 };
 
 template <class T>
