@@ -118,9 +118,9 @@ bool AgainstReference::ZeroWeight(size_t output, int64_t element, double got, do
   };
   // Where a maximum passes over NaN, both may be finite, and what is left depends on what stands there.
   if (std::isfinite(want) && std::isfinite(got)) return std::ranges::any_of(replacements_, gives_it);
-  // Or one of them is infinite: a weight of 0 made the other's infinity NaN, which was passed over.
-  const bool same = std::ranges::all_of(replacements_, gives_it);
-  return same || ((std::isinf(got) || std::isinf(want)) && std::ranges::none_of(replacements_, gives_it));
+  // Or one of them is infinite: a weight of 0 made the other's infinity, or what stood beside it, NaN, which was passed
+  // over.
+  return std::isinf(got) || std::isinf(want) || std::ranges::all_of(replacements_, gives_it);
 }
 
 bool AgainstReference::Excused(size_t output, int64_t element, double got, double want, DType dtype) const {

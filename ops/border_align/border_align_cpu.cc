@@ -28,7 +28,7 @@ struct SampleTaps {
   bool inside;  // else the sample is 0
 
   static SampleTaps Of(const RoiSample& sample, int64_t width) {
-    SampleTaps taps;
+    SampleTaps taps{};
     taps.inside = sample.y.inside && sample.x.inside;
     if (!taps.inside) return taps;
     const int32_t low = sample.y.low * static_cast<int32_t>(width), high = sample.y.high * static_cast<int32_t>(width);

@@ -76,7 +76,8 @@ template <class T>
 Status RoiPoolCpu(const RoiPool& op, const Context& context, Tensor<const T, 4> input, Tensor<const T, 2> rois,
                   Tensor<T, 4> output, Tensor<int32_t, 4> argmax) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
-  const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3), count = rois.dim(0);
+  const int64_t channels = input.dim(1), width = input.dim(3), count = rois.dim(0);
+  const int64_t height = width > 0 ? input.dim(2) : 0;  // lines without pixels may be billions
   const int64_t rows = op.output_height, columns = op.output_width, bins = rows * columns;
   const int64_t rows_at_once = std::clamp<int64_t>(kBinsAtOnce / columns, 1, rows);
   const int64_t tile_size = rows_at_once * columns * kBlockChannels;

@@ -10,7 +10,8 @@ namespace {
 template <class T>
 Status RoiPoolCuda(const RoiPool& op, const CudaContext& cuda, Tensor<const T, 4> input, Tensor<const T, 2> rois,
                    Tensor<T, 4> output, Tensor<int32_t, 4> argmax) {
-  const int64_t height = input.dim(2), width = input.dim(3);
+  const int64_t width = input.dim(3);
+  const int64_t height = width > 0 ? input.dim(2) : 0;  // lines without pixels may be billions
   RoiPyramid<T> pyramid{{}, input.dim(0), input.dim(1)};
   pyramid.level[0] = {input.data(), height, width, 1.0};
   const T* const rows = rois.data();

@@ -29,7 +29,8 @@ bool IsInBin(const RoiPool& op, double low, double high, int64_t bins, int64_t b
 
 Status RoiPoolReference(const RoiPool& op, const Context&, Tensor<const double, 4> input, Tensor<const double, 2> rois,
                         Tensor<double, 4> output, Tensor<int32_t, 4> argmax) {
-  const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3);
+  const int64_t channels = input.dim(1), width = input.dim(3);
+  const int64_t height = width > 0 ? input.dim(2) : 0;  // lines without pixels may be billions
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   for (int64_t i = 0; i < output.size(); ++i) {
     const int64_t bx = i % op.output_width, by = i / op.output_width % op.output_height;

@@ -66,6 +66,9 @@ TEST(RoiPool, EmptyInputs) {
   ExpectMatchesReference(RoiPool{}, {f32({1, 3, 4, 4}), f32({0, 5})});
   ExpectMatchesReference(RoiPool{}, {f32({1, 0, 4, 4}), f32({2, 5})});
   ExpectMatchesReference(RoiPool{}, {f32({1, 3, 0, 4}), f32({2, 5})});
+  // A box over billions of lines without pixels.
+  const HostTensor tall = HostTensor::Of(DType::kF32, {1, 5}, {0, 0, 0, 4, 1e12});
+  ExpectMatchesReference(RoiPool{}, {f32({1, 1, int64_t{1} << 40, 0}), tall});
 }
 
 TEST(RoiPool, RefusesBadInput) {
