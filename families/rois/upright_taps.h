@@ -130,9 +130,9 @@ inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisT
   return differ;
 }
 
-/// Brings every bin to four pixels by its last one: in a maximum, of two taps `each`, it comes again; in a sum each time
-/// with half of the weight that is left. (Weights of 0 would make NaN of infinite pixels.) Returns false, and changes
-/// nothing, if a bin has no taps or too many.
+/// Brings every bin to four pixels by its last one: in a maximum, of two taps `each`, it comes again; in a sum each
+/// time with half of the weight that is left. (Weights of 0 would make NaN of infinite pixels.) Returns false, and
+/// changes nothing, if a bin has no taps or too many.
 inline bool PadToFour(AxisTaps& axis, int64_t bins, int64_t each) {
   const int64_t room = kFour * each;
   for (int64_t b = 0; b < bins; ++b) {
@@ -144,7 +144,7 @@ inline bool PadToFour(AxisTaps& axis, int64_t bins, int64_t each) {
     Tap padded[2 * kFour];
     for (int64_t t = 0; t < room; ++t) {
       padded[t] = axis.taps[from + (t < count ? t : count - each + t % each)];
-      if (each == 1 && t >= count) padded[t].weight = padded[t - 1].weight /= 2;
+      if (each == 1 && t > 0 && t >= count) padded[t].weight = padded[t - 1].weight /= 2;
     }
     std::copy_n(padded, room, axis.taps + b * room);
   }

@@ -16,7 +16,10 @@ POLYOP_HD bool IsInside(const T* polygon, int64_t corners, double px, double py)
     const bool within = (ax < bx ? ax : bx) <= px && px <= (ax > bx ? ax : bx) && (ay < by ? ay : by) <= py &&
                         py <= (ay > by ? ay : by);
     on_side |= within && side == 0;
-    left |= bx < px, right |= bx > px, above |= by < py, below |= by > py;
+    left |= bx < px;
+    right |= bx > px;
+    above |= by < py;
+    below |= by > py;
     finite &= std::fabs(bx) < INFINITY && std::fabs(by) < INFINITY;
     ax = bx;
     ay = by;
