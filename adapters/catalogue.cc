@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/guard.h"
 #include "core/op.h"
 #include "nlohmann/json.hpp"
 
@@ -28,7 +29,7 @@ Json AttributeJson(const AttrInfo& info, const void* params) {
   json["default"] = ToJson(info.get(spec, params));
   json["default_text"] = ToString(info.get(spec, params));
   json["range"] = RangeText(spec);
-  json["meaning"] = spec.doc;
+  json["meaning"] = UnwrapText(spec.doc);
   json["aliases"] = Json::array();
   for (const char* alias : spec.aliases) {
     if (alias != nullptr) json["aliases"].push_back(alias);
@@ -59,11 +60,11 @@ Json NodeJson(const NodeName& node) {
     if (standard.preset.first != nullptr) preset[standard.preset.first] = standard.preset.second;
     json["standards"].push_back({{"since", standard.since}, {"preset", preset}});
   }
-  // Which nodes of the name mean the operator, where others have the name, too.
+  // The condition that selects this operator where several operators share the node name; null if there is none.
   json["when"] = nullptr;
   if (node.when.attribute != nullptr) {
-    const bool any = node.when.least == NodeName::Condition::kAnyValue;
-    json["when"] = {{"attribute", node.when.attribute}, {"least", any ? Json(nullptr) : Json(node.when.least)}};
+    const bool any = node.when.min == NodeName::Condition::kAnyValue;
+    json["when"] = {{"attribute", node.when.attribute}, {"least", any ? Json(nullptr) : Json(node.when.min)}};
   }
   return json;
 }
@@ -72,7 +73,7 @@ void AddOnce(const Json& item, Json* list) {
   if (std::find(list->begin(), list->end(), item) == list->end()) list->push_back(item);
 }
 
-// The types that an input may have, those of the CPU's kernels; nothing for any.
+// Returns the types of an input in the CPU kernels; empty if the input accepts any type.
 Json InputTypesJson(const Op& op, int input) {
   Json types = Json::array();
   for (const Kernel& kernel : op.kernels) {
@@ -82,21 +83,34 @@ Json InputTypesJson(const Op& op, int input) {
   return types;
 }
 
+// Returns the rank of a tensor, or null if it varies: within a signature or between them.
+Json RankJson(const Op& op, const TensorSpec& (Signature::*tensor)(int) const, int index) {
+  Json rank = nullptr;
+  for (const OpSignature& s : op.signatures) {
+    const TensorSpec& spec = (s.signature->*tensor)(index);
+    if (spec.has_rest || (!rank.is_null() && rank != spec.rank)) return nullptr;
+    rank = spec.rank;
+  }
+  return rank;
+}
+
 Json InputsJson(const Op& op) {
   Json inputs = Json::array();
-  const Signature& signature = *op.signatures[0].signature;  // its inputs' names and kinds are those of all
+  const Signature& signature = *op.signatures[0].signature;  // all signatures have the same input names and kinds
   for (int i = 0; i < signature.num_inputs(); ++i) {
     const TensorSpec& spec = signature.input(i);
     inputs.push_back({{"name", spec.name},
+                      {"type", spec.dtype_text},
+                      {"rank", RankJson(op, &Signature::input, i)},
                       {"optional", spec.optional},
                       {"variadic", spec.variadic},
                       {"types", InputTypesJson(op, i)},
-                      {"value", op.signatures[0].needs_value(i)}});  // its value decides shapes
+                      {"value", op.signatures[0].needs_value(i)}});  // its value determines shapes
   }
   return inputs;
 }
 
-// What the CPU's kernels take for the first input that is more than a number.
+// Returns the types in the CPU kernels of the first input that is not a scalar.
 Json TypesJson(const Op& op) {
   Json types = Json::array();
   for (const Kernel& kernel : op.kernels) {
@@ -119,7 +133,7 @@ Json DevicesJson(const Op& op) {
   return devices;
 }
 
-// Inputs whose values decide a shape, in any signature.
+// Returns the inputs whose values determine a shape, in any signature.
 Json DecidingInputsJson(const Op& op) {
   Json inputs = Json::array();
   for (const OpSignature& s : op.signatures) {
@@ -130,7 +144,7 @@ Json DecidingInputsJson(const Op& op) {
   return inputs;
 }
 
-// For each signature whether the kernel finds a size of each output.
+// For each signature and output: true if the kernel finds an extent of the output.
 Json FoundSizesJson(const Op& op) {
   Json found = Json::array();
   for (const OpSignature& s : op.signatures) {
@@ -147,7 +161,11 @@ Json OutputsJson(const Op& op) {
   Json outputs = Json::array();
   const Signature& signature = *op.signatures[0].signature;
   for (int o = 0; o < signature.num_outputs(); ++o) {
-    outputs.push_back({{"name", signature.output(o).name}, {"optional", signature.output(o).optional}});
+    const TensorSpec& spec = signature.output(o);
+    outputs.push_back({{"name", spec.name},
+                       {"type", spec.dtype_text},
+                       {"rank", RankJson(op, &Signature::output, o)},
+                       {"optional", spec.optional}});
   }
   return outputs;
 }
@@ -160,12 +178,13 @@ std::string CatalogueJson() {
     const Params params = op->DefaultParams();
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
+    if (!op->gradient_of.empty()) json["gradient_of"] = op->gradient_of;
     json["inputs"] = InputsJson(*op);
-    json["summary"] = op->doc.summary;
-    json["semantics"] = op->doc.semantics;
-    json["source"] = op->doc.source;
-    json["differences"] = op->doc.differences;
-    json["not_portable"] = op->doc.not_portable;
+    json["summary"] = UnwrapText(op->doc.summary);
+    json["semantics"] = UnwrapText(op->doc.semantics);
+    json["source"] = UnwrapText(op->doc.source);
+    json["differences"] = UnwrapText(op->doc.differences);
+    json["not_portable"] = UnwrapText(op->doc.not_portable);
     json["types"] = TypesJson(*op);
     json["devices"] = DevicesJson(*op);
     json["deciding_inputs"] = DecidingInputsJson(*op);
@@ -181,9 +200,23 @@ std::string CatalogueJson() {
   return all.dump();
 }
 
+namespace {
+
+// The message may quote a text that is not UTF-8.
+std::string CatalogueError(const char* message) {
+  return Json({{"error", message}}).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
 }  // namespace polyop
 
 extern "C" __attribute__((visibility("default"))) const char* polyop_catalogue() {
-  static const std::string json = polyop::CatalogueJson();
+  using namespace polyop;
+  static const std::string json = Guarded(
+      [] {
+        const Status status = CheckRegistry();
+        return status.ok() ? CatalogueJson() : CatalogueError(status.message().c_str());
+      },
+      CatalogueError);
   return json.c_str();
 }

@@ -1,4 +1,4 @@
-// The operators' definitions for Python and for the program `polyop`: signatures, attributes, node names,
+// The operators' definitions as JSON, for the Python package and the CLI: signatures, attributes, node names and
 // documentation.
 #pragma once
 
@@ -6,10 +6,11 @@
 
 namespace polyop {
 
-/// A list of objects in JSON, by operator.
+/// Returns a JSON list with one object per operator, sorted by name.
 std::string CatalogueJson();
 
 }  // namespace polyop
 
-/// The same for callers of the library. The text lives as long as the process.
+/// Returns CatalogueJson(), or {"error": message} if the operators cannot be used. The library owns the text, which
+/// lives as long as the process.
 extern "C" const char* polyop_catalogue();

@@ -1,5 +1,5 @@
-"""PyTorch's own operators on the CPU, and torchvision's where it is installed, with polyop.accelerate() and without: a table of
-times in one process, in turns.
+"""Times PyTorch's operators on the CPU, and torchvision's where it is installed, with and without polyop.accelerate(),
+interleaved in one process.
 
 python bench/accelerated.py [--only cummax,bicubic] [--threads 1,2] [--out bench/results/accelerated.md]
 """
@@ -20,7 +20,7 @@ from harness import machine
 import polyop
 
 ROUNDS = 15
-FEWEST_ROUNDS = 3
+MIN_ROUNDS = 3
 SECONDS_A_TURN = 0.02
 SECONDS_A_CASE = 5.0  # slow ones have fewer rounds
 
@@ -66,25 +66,25 @@ def instance_norm(*shape: int) -> Case:
 
 
 def boxes(count: int) -> torch.Tensor:
-    """In a picture of 800 x 1216."""
+    """Returns boxes in an image of 800 x 1216."""
     corner = torch.rand(count, 2) * torch.tensor([1000.0, 600.0])
     return torch.cat([corner, corner + 10 + torch.rand(count, 2) * 200], 1)
 
 
 def of_torchvision() -> list[Case]:
-    """None where torchvision, or the compiled part of it that fits this PyTorch, is missing."""
+    """Returns None where torchvision, or its compiled part for this PyTorch, is missing."""
     try:
         from torchvision.ops import deform_conv2d, nms, roi_align
-    except (ImportError, RuntimeError) as error:  # the latter without its compiled part
+    except (ImportError, RuntimeError) as error:  # RuntimeError: without its compiled part
         print(f"torchvision's operators are left out: {error}\n")
         return []
     x, rois = torch.randn(1, 256, 200, 304), [boxes(1000)]
-    picture, weight, offset = torch.randn(1, 256, 64, 64), torch.randn(256, 256, 3, 3), torch.randn(1, 18, 64, 64)
+    image, weight, offset = torch.randn(1, 256, 64, 64), torch.randn(256, 256, 3, 3), torch.randn(1, 18, 64, 64)
     some = [(boxes(count), torch.randperm(count) / count) for count in (1000, 10000)]
     return [
         Case("torchvision roi_align, 256x200x304, 1,000 boxes, 7x7", lambda: roi_align(x, rois, 7, 0.25, 2, True)),
         *(Case(f"torchvision nms, {len(b):,} boxes", lambda b=b, s=s: nms(b, s, 0.5)) for b, s in some),
-        Case("torchvision deform_conv2d, 256x64x64, 256 filters 3x3", lambda: deform_conv2d(picture, offset, weight, padding=1)),
+        Case("torchvision deform_conv2d, 256x64x64, 256 filters 3x3", lambda: deform_conv2d(image, offset, weight, padding=1)),
     ]  # fmt: skip
 
 
@@ -115,7 +115,7 @@ CASES = [
 
 
 def milliseconds(case: Case) -> dict[bool, float]:
-    """The least time of a call without and with acceleration: the machine may be shared."""
+    """Returns the minimum time of a call without and with acceleration, because the machine may be shared."""
     repeats, seconds_a_round = {}, 0.0
     for on in (False, True):
         with polyop.accelerate(on):
@@ -125,7 +125,7 @@ def milliseconds(case: Case) -> dict[bool, float]:
             once = max(time.perf_counter() - start, 1e-6)
             repeats[on] = max(1, int(SECONDS_A_TURN / once))
             seconds_a_round += (repeats[on] + 1) * once
-    rounds = min(ROUNDS, max(FEWEST_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
+    rounds = min(ROUNDS, max(MIN_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
     samples: dict[bool, list[float]] = {False: [], True: []}
     gc.disable()
     for _ in range(rounds):
@@ -144,12 +144,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="words of titles, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
-    parser.add_argument("--out", type=Path, help="where the table goes, beside the screen")
+    parser.add_argument("--out", type=Path, help="a file to which the table is also written")
     arguments = parser.parse_args()
     words = [w for w in arguments.only.split(",") if w]
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [
-        "# PyTorch with polyop.accelerate()", "", f"Milliseconds a call, the least of {FEWEST_ROUNDS} to {ROUNDS} turns. {about}.", "",
+        "# PyTorch with polyop.accelerate()", "", f"Milliseconds a call, the minimum of {MIN_ROUNDS} to {ROUNDS} rounds. {about}.", "",
         "| call | threads | PyTorch | accelerated | ratio |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     cases = [*CASES, *of_torchvision()]

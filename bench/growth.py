@@ -1,16 +1,16 @@
-"""Time and memory of every operator over the size of its input: a table, JSON and a chart, with fitted exponents.
+"""Measures time and memory of every operator over the size of its input: a table, JSON and a chart, with fitted
+exponents.
 
 python bench/growth.py [--only nms,knn] [--seconds 2] [--out bench/results]
 
-A size is four times the one before, until a call would take longer than --seconds or hold more memory than this
-benchmark may. One thread; times are the processor's, which other work on the machine disturbs less.
+Each size is four times the previous one, until a call would take longer than --seconds or need more memory than this
+benchmark may use. One thread; times are processor time, which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,9 +19,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import matplotlib.pyplot as plt
 import numpy as np
+import records
 import torch
-from chart import draw_growth
+from chart import COLOURS, by_family
 from growing import CASES
 from growing.call import Call, Growing
 from harness import machine
@@ -36,12 +38,13 @@ import polyop.functional  # noqa: F401  torch.ops.polyop
 HERE = Path(__file__).parent
 
 STEP = 4
-MOST_BYTES = 3 << 30  # of inputs and outputs
-CALLS, SECONDS_A_SIZE = 5, 0.3  # the best of so many, fewer if they take longer
-LEAST_FITTED_MS = 0.1  # shorter calls are the way to the kernel
-FITTED, FEWEST_FITTED = 4, 3  # sizes
-# What is allowed beyond n log n: from 10^4 to 10^6 a logarithm adds 0.09 to an exponent, leaving the caches about as much.
-MOST_EXPONENT = 1.25
+MAX_BYTES = 3 << 30  # inputs and outputs
+CALLS, SECONDS_A_SIZE = 5, 0.3  # the minimum of this many calls, fewer if they take longer
+MIN_FITTED_MS = 0.1  # shorter calls are mostly overhead
+FITTED, MIN_FITTED = 4, 3  # sizes
+# The largest exponent that is accepted as n log n: from 10^4 to 10^6 the logarithm adds 0.09, and leaving the caches
+# about as much.
+MAX_EXPONENT = 1.25
 
 
 @dataclass
@@ -49,7 +52,7 @@ class Point:
     n: int
     elements: int  # of outputs, and of the inputs that grow
     milliseconds: float
-    scratch: float  # MiB that the call held beside inputs and outputs
+    scratch: float  # MiB that the call held in addition to inputs and outputs
 
 
 @dataclass
@@ -59,17 +62,19 @@ class Growth:
     points: list[Point]
 
     def exponent(self, of: str, over: str = "elements") -> float | None:
-        """By which power `of` grows with `over`, fitted to the largest sizes on logarithmic axes."""
-        fitted = [p for p in self.points if p.milliseconds >= LEAST_FITTED_MS and getattr(p, of) > 0]
+        """Returns the power of `over` with which `of` grows, fitted to the largest sizes on logarithmic axes."""
+        fitted = [p for p in self.points if p.milliseconds >= MIN_FITTED_MS and getattr(p, of) > 0]
         fitted = fitted[-FITTED:]
-        if len(fitted) < FEWEST_FITTED:
+        if len(fitted) < MIN_FITTED:
             return None
         x, y = (np.log([getattr(p, name) for p in fitted]) for name in (over, of))
         return float(np.polyfit(x, y, 1)[0])
 
 
 def keep_memory() -> None:
-    """Freed memory stays the process's: new pages, which the system fills with zeros, would be most of a short call."""
+    """Keeps freed memory in the process: otherwise most of a short call would be new pages, which the system fills with
+    zeros.
+    """
     m_trim_threshold, m_mmap_max = -1, -4
     libc = ctypes.CDLL(None)
     libc.mallopt(m_mmap_max, 0)
@@ -77,7 +82,7 @@ def keep_memory() -> None:
 
 
 def seconds_of(run: Call) -> float:
-    """The least of some calls, two at least: the first one asks the system for memory."""
+    """Returns the minimum of several calls, at least two: the first one allocates memory."""
     best, total, calls = float("inf"), 0.0, 0
     while calls < CALLS and (calls < 2 or total < SECONDS_A_SIZE):
         start = time.process_time()
@@ -88,29 +93,29 @@ def seconds_of(run: Call) -> float:
 
 
 def outputs_and_scratch(run: Call) -> tuple[int, float]:
-    """The elements of its outputs, which do not stay, and MiB of scratch."""
+    """Returns the number of elements of its outputs, which are released, and MiB of scratch memory."""
     outputs, scratch = scratch_of(run)
     return sum(t.numel() for t in outputs), scratch
 
 
 def measure(case: Growing, seconds: float) -> Growth:
     points: list[Point] = []
-    inputs: list[list[int]] = []  # the elements of each, for each point
-    n = case.least
-    while n <= case.most:
+    inputs: list[list[int]] = []  # the elements of each input, for each point
+    n = case.min
+    while n <= case.max:
         run = case.make(n)
         outputs, scratch = outputs_and_scratch(run)
         inputs.append([t.numel() for t in run.inputs()])
         points.append(Point(n, outputs, seconds_of(run) * 1e3, scratch))
-        n = case.most if n < case.most < n * STEP else n * STEP
-        # As the last step, at least in proportion.
+        n = case.max if n < case.max < n * STEP else n * STEP
+        # Extrapolates the last step, at least in proportion.
         times = n / points[-1].n
         growth = max(times, (points[-1].milliseconds / points[-2].milliseconds) if len(points) > 1 else 0)
         if points[-1].milliseconds * growth > seconds * 1e3:
             break
-        if (sum(t.nbytes for t in run.inputs()) + 4 * outputs) * times > MOST_BYTES:
+        if (sum(t.nbytes for t in run.inputs()) + 4 * outputs) * times > MAX_BYTES:
             break
-    # A picture that stays while rois become more is not what time grows with.
+    # An image that stays the same while the number of rois grows is not part of the size.
     growing = [i for i, sizes in enumerate(zip(*inputs, strict=True)) if len(set(sizes)) > 1 or len(points) == 1]
     for point, sizes in zip(points, inputs, strict=True):
         point.elements += sum(sizes[i] for i in growing)
@@ -130,7 +135,7 @@ def cells(row: Growth) -> list[str]:
         f"{row.points[0].n:,} to {last.n:,}",
         f"{last.milliseconds:.3g}",
         f"{last.milliseconds / last.elements * 1e6:.3g}",
-        f"n^{power:.2f}" + (" *" if power > MOST_EXPONENT else "") if power is not None else "-",
+        f"n^{power:.2f}" + (" *" if power > MAX_EXPONENT else "") if power is not None else "-",
         f"{last.scratch:.3g}",
         f"n^{memory:.2f}" if memory is not None else "-",
     ]
@@ -140,18 +145,49 @@ def markdown(rows: list[Growth], about: dict[str, object]) -> str:
     lines = ["# Growth", "", ", ".join(f"{k} {v}" for k, v in about.items()) + ". One thread, processor time.", "",
              "Milliseconds of the largest size, and for each million elements. `n^p` is fitted to the largest four sizes on "
              "logarithmic axes; n is the number of elements of the outputs and of the inputs that grow. "
-             "A star marks those that grow faster than n log n. Scratch is what a call held beside inputs and outputs.", ""]  # fmt: skip
-    lines += ["![Milliseconds over elements, on logarithmic axes](growth.png)", ""]
+             "A star marks those that grow faster than n log n. "
+             "Scratch is memory that a call held in addition to inputs and outputs.", ""]  # fmt: skip
+    lines += ["![Each operator's exponent of time, by family](growth.png)", ""]
     lines += ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
+LABELLED = 1.5  # operators above this exponent are named in the chart
+
+
+def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> None:
+    """Draws a dot per row at its exponent of time, one line per family of operators."""
+    exponents = [row.exponent("milliseconds") for row in rows]
+    families = by_family([row.operator for row in rows])
+    figure, axes = plt.subplots(figsize=(10, 1.6 + 0.34 * len(families)), layout="constrained")
+    for position, members in enumerate(families.values()):
+        fitted = [i for i in members if exponents[i] is not None]
+        axes.plot(
+            [exponents[i] for i in fitted], [position] * len(fitted), "o", color=COLOURS[0], alpha=0.55, markersize=7
+        )
+        named = sorted((exponents[i], rows[i].operator) for i in fitted if exponents[i] > LABELLED)
+        if named:
+            text = ", ".join(dict.fromkeys(operator for _, operator in named))
+            axes.text(named[-1][0] + 0.025, position, text, va="center", fontsize=8.5)
+    for power, label in ((1, "n"), (MAX_EXPONENT, "n log n and\ncache misses"), (2, "n²")):
+        axes.axvline(power, color="#555", linewidth=1, linestyle=":")
+        axes.text(power, -0.75, label, ha="center", va="bottom", fontsize=9)
+    axes.set_yticks(range(len(families)), families, fontsize=10)
+    axes.set_ylim(len(families) - 0.4, -0.6)
+    axes.set_xlim(min(0.5, *(e for e in exponents if e is not None)) - 0.05, 2.15)
+    axes.set_xlabel("p of time = n^p, n: elements of the outputs and of the inputs that grow")
+    axes.set_title(f"polyop {about['polyop']} on {about['processor']}, one thread", fontsize=11, pad=32)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="words of operators or of what grows, separated by commas")
-    parser.add_argument("--seconds", type=float, default=2, help="what a call may take")
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="where results go")
+    parser.add_argument("--only", default="", help="words of operators or of growing inputs, separated by commas")
+    parser.add_argument("--seconds", type=float, default=2, help="maximum time of a call")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     arguments = parser.parse_args()
     words = [w for w in arguments.only.split(",") if w]
     chosen = [c for c in CASES if not words or any(w in f"{c.operator} {c.what}" for w in words)]
@@ -171,12 +207,12 @@ def main() -> None:
     table = Table(*HEADER, box=box.SIMPLE)
     for row in rows:
         table.add_row(*cells(row))
-    Console(width=max(console.width, 160)).print(table)  # a log file has no width of its own
+    Console(width=max(console.width, 160)).print(table)  # a log file has no width
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     exponents = [{"time": row.exponent("milliseconds"), "memory": row.exponent("scratch")} for row in rows]
-    made = [{**asdict(row), "exponents": power} for row, power in zip(rows, exponents, strict=True)]
-    (arguments.out / "growth.json").write_text(json.dumps({"machine": about, "rows": made}, indent=1))
+    recorded = [{**asdict(row), "exponents": power} for row, power in zip(rows, exponents, strict=True)]
+    records.write(arguments.out / "growth.json", about, recorded)
     (arguments.out / "growth.md").write_text(markdown(rows, about))
     draw_growth(rows, about, arguments.out / "growth.png")
     console.print(f"written to {arguments.out}: growth.md, growth.json, growth.png")

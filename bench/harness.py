@@ -1,4 +1,4 @@
-"""Times contenders side by side in one process: warm-up, turns, minimum and median, and the machine's limits."""
+"""Times contenders in one process, interleaved: warm-up, minimum and median, and the machine's limits."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Run = Callable[[], Sequence[np.ndarray]]
 
 CACHE_LINE = 64
 ROUNDS = 15
-FEWEST_ROUNDS = 3
+MIN_ROUNDS = 3
 SECONDS_A_CONTENDER = 0.8
-SECONDS_A_CASE = 8.0  # slow contenders have fewer rounds, and those whose one call takes longer have that one
-COLD_CALLS, SECONDS_A_COLD_CALL = 5, 0.5  # a slower call is made once
+SECONDS_A_CASE = 8.0  # slow contenders have fewer rounds; those whose single call takes longer have one
+COLD_CALLS, SECONDS_A_COLD_CALL = 5, 0.5  # a slower call runs once
 FAULT_CALLS = 3
 
 ELEMENT = {
@@ -47,15 +47,15 @@ HALVES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 @dataclass
 class Contest:
-    """Our run, the rivals' runs, and what must be moved or computed at least."""
+    """polyop's run, the rivals' runs, and the minimum of data movement and computation."""
 
     ours: OnnxRun
     rivals: dict[str, Run] = field(default_factory=dict)
     bytes_moved: float = 0  # inputs read once and outputs written once
     flops: float = 0
-    tolerance: float = 1e-4  # absolute, outputs are near 1; the check comes before the timing
+    tolerance: float = 1e-4  # absolute, because outputs are near 1; results are checked before the timing
     same: Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], bool] | None = None
-    yardstick: tuple[str, Run] | None = None  # another computation of the same size, in the place of the limit
+    yardstick: tuple[str, Run] | None = None  # another computation of the same size, instead of the limit
 
 
 @dataclass
@@ -65,7 +65,9 @@ class Case:
     operator: str
     title: str
     make: Callable[[int], Contest]
-    published: dict[str, tuple[float, float]] = field(default_factory=dict)  # rivals not here: ms at 1, 2 threads
+    published: dict[str, tuple[float, float]] = field(
+        default_factory=dict
+    )  # rivals that are not installed here: ms with 1 and 2 threads
 
 
 @dataclass
@@ -85,8 +87,8 @@ class Row:
     rivals: dict[str, Timing]
     limit_ms: float
     limit_kind: str
-    scratch: float = 0  # MiB that our first call held beside inputs and outputs
-    faults: float = 0  # pages that one of our later calls asked the system for
+    scratch: float = 0  # MiB that our first call held in addition to inputs and outputs
+    faults: float = 0  # pages that a later call of ours requested from the system
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -98,12 +100,12 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as long the best rival takes, by medians."""
+        """Returns the best rival's median time divided by ours."""
         return self.rivals[self.best_rival].median / self.ours.median if self.best_rival else None
 
     @property
     def cold_ratio(self) -> float | None:
-        """The same with cold caches, whose best rival may be another."""
+        """Like `ratio`, with cold caches. The best rival may be another one."""
         cold = [timing.cold for timing in self.rivals.values() if timing.cold]
         return min(cold) / self.ours.cold if cold and self.ours.cold else None
 
@@ -128,7 +130,9 @@ def session(
     attributes: Mapping[str, object] | None = None,
     accelerate: bool = False,
 ) -> OnnxRun:
-    """A run of one node in ONNX Runtime. "domain::Type" is a custom node, "Type" a built-in, or polyop's accelerator."""
+    """Returns a run of one node in ONNX Runtime. "domain::Type" is a custom node, "Type" a built-in, or polyop's
+    accelerator.
+    """
     domain, _, op_type = node.rpartition("::")
     names = [name if array is not None else "" for name, array in inputs.items()]
     while names and not names[-1]:
@@ -143,12 +147,12 @@ def session(
 
 
 class OnnxRun:
-    """A run of a model in ONNX Runtime. Inputs are bound once; outputs are ONNX Runtime's own."""
+    """A run of a model in ONNX Runtime. Inputs are bound once; ONNX Runtime allocates outputs."""
 
     def __init__(self, model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], options: ort.SessionOptions) -> None:
         self._model, self._feeds, self._options = model, dict(feeds), options
-        self._made = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        self._binding = self._made.io_binding()
+        self._session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        self._binding = self._session.io_binding()
         for name, array in feeds.items():
             if ELEMENT[array.dtype] == TensorProto.BFLOAT16:  # NumPy has no such type
                 bits = array.view(np.uint16)
@@ -158,13 +162,13 @@ class OnnxRun:
                 self._binding.bind_cpu_input(name, array)
 
     def __call__(self) -> Sequence[object]:
-        for output in self._made.get_outputs():
+        for output in self._session.get_outputs():
             self._binding.bind_output(output.name)
-        self._made.run_with_iobinding(self._binding)
+        self._session.run_with_iobinding(self._binding)
         return self._binding.get_outputs()
 
     def in_half(self, dtype: np.dtype, kept: Sequence[str] = ()) -> OnnxRun:
-        """The same model with its float inputs rounded to `dtype`, but those `kept`."""
+        """Returns the same model with its float inputs rounded to `dtype`, except for those in `kept`."""
         floats = {name for name, array in self._feeds.items() if array.dtype == np.float32 and name not in kept}
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
@@ -175,25 +179,25 @@ class OnnxRun:
         return OnnxRun(model, feeds, self._options)
 
     def placed(self, inputs_off: int, outputs_off: int) -> Run:
-        """The same run with all inputs and outputs in memory that lies so many bytes behind the start of a cache line."""
+        """Returns the same run with all inputs and outputs `off` bytes after the start of a cache line."""
         feeds = {name: _off_a_line(array, inputs_off) for name, array in self._feeds.items()}
         outputs = [_off_a_line(array, outputs_off) for array in to_numpy(self())]
-        binding = self._made.io_binding()
+        binding = self._session.io_binding()
         for name, array in feeds.items():
             binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        for output, array in zip(self._made.get_outputs(), outputs, strict=True):
+        for output, array in zip(self._session.get_outputs(), outputs, strict=True):
             binding.bind_output(output.name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
 
         def run() -> Sequence[np.ndarray]:
-            self._made.run_with_iobinding(binding)
+            self._session.run_with_iobinding(binding)
             return outputs
 
-        run.feeds = feeds  # the binding holds their addresses alone
+        run.feeds = feeds  # the binding holds only their addresses
         return run
 
 
 def _off_a_line(array: np.ndarray, off: int) -> np.ndarray:
-    """A copy that begins `off` bytes behind the start of a cache line."""
+    """Returns a copy that begins `off` bytes after the start of a cache line."""
     memory = np.empty(array.nbytes + CACHE_LINE + off, np.uint8)
     begin = -memory.ctypes.data % CACHE_LINE + off
     copy = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -208,7 +212,7 @@ def opset_of(model: onnx.ModelProto) -> int:
 def model_run(
     model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], threads: int, accelerate: bool = False
 ) -> OnnxRun:
-    """A run of a whole model."""
+    """Returns a run of a whole model."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = threads
@@ -221,7 +225,7 @@ def model_run(
 
 
 def with_torch(function: Callable[[], torch.Tensor | Sequence[torch.Tensor]]) -> Run:
-    """A run of torch code, without autograd."""
+    """Returns a run of torch code, without autograd."""
 
     def run() -> Sequence[torch.Tensor]:
         with torch.inference_mode():
@@ -239,24 +243,24 @@ def in_openvino(
     constants: Sequence[object] = (),
     **attributes: object,
 ) -> Run:
-    """A run of one of OpenVINO's own operators, in float as it is given. Inputs are bound once, outputs are its own."""
+    """Returns a run of one of OpenVINO's own operators in float. Inputs are bound once; OpenVINO allocates outputs."""
     parameters = [ov.op.Parameter(ov.Type(array.dtype), ov.PartialShape(array.shape)) for array in feeds]
     arguments = [p.output(0) for p in parameters] + [ov.op.Constant(np.asarray(c)).output(0) for c in constants]
-    made = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
-    return _openvino_run(ov.Core(), ov.Model(made.outputs(), parameters), feeds, threads)
+    node = NodeFactory(f"opset{opset}").create(op, arguments, attributes)
+    return _openvino_run(ov.Core(), ov.Model(node.outputs(), parameters), feeds, threads)
 
 
 def model_in_openvino(
     model: onnx.ModelProto | Path, feeds: Mapping[str, np.ndarray], threads: int, core: ov.Core | None = None
 ) -> Run:
-    """A run of a whole model; of standard operators, without a core that knows polyop's."""
+    """Returns a run of a whole model. Models of standard operators run in a core without polyop."""
     core = core or ov.Core()
     read = core.read_model(model if isinstance(model, Path) else model.SerializeToString())
     return _openvino_run(core, read, [feeds[parameter.any_name] for parameter in read.inputs], threads)
 
 
 def _openvino_run(core: ov.Core, model: ov.Model, feeds: Sequence[np.ndarray], threads: int) -> Run:
-    """A run in float. Inputs are bound once, outputs are its own."""
+    """Returns a run in float. Inputs are bound once; OpenVINO allocates outputs."""
     config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
     request = core.compile_model(model, "CPU", config).create_infer_request()
     for i, array in enumerate(feeds):
@@ -266,7 +270,7 @@ def _openvino_run(core: ov.Core, model: ov.Model, feeds: Sequence[np.ndarray], t
         request.infer()
         return [tensor.data for tensor in request.output_tensors]
 
-    run.feeds = feeds  # the tensors hold their addresses alone
+    run.feeds = feeds  # the tensors hold only their addresses
     return run
 
 
@@ -278,7 +282,9 @@ def to_numpy(outputs: Sequence[object]) -> list[np.ndarray]:
 
 
 def copy_bandwidth(threads: int) -> float:
-    """Bytes per second (read + written) of the C library's copy of 256 MiB, split over threads, the best of ten."""
+    """Returns bytes per second (read + written) of the C library's copy of 256 MiB, split over threads, the best of
+    ten.
+    """
     copy = ctypes.CDLL(None).memcpy  # called without the interpreter's lock
     copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
     source, target = np.ones(1 << 28, np.uint8), np.ones(1 << 28, np.uint8)
@@ -292,7 +298,7 @@ def copy_bandwidth(threads: int) -> float:
 
 
 def gemm_speed(threads: int) -> float:
-    """Floating-point operations per second of torch.mm in float32, the best of ten."""
+    """Returns floating-point operations per second of torch.mm in float32, the best of ten."""
     torch.set_num_threads(threads)
     a = torch.randn(1024, 1024)
     return 2 * 1024**3 / min(_once(lambda: torch.mm(a, a)) for _ in range(10))
@@ -308,11 +314,11 @@ def _once(function: Callable[[], object]) -> float:
 
 
 class DisagreementError(Exception):
-    """A rival gives another result, so that its time means nothing."""
+    """A rival gives another result, so its time is meaningless."""
 
 
 def check(contest: Contest, ours: Sequence[np.ndarray], title: str) -> None:
-    """Every rival gives our result. Raises DisagreementError."""
+    """Checks that every rival gives our result. Raises DisagreementError."""
     for name, rival in contest.rivals.items():
         theirs = to_numpy(rival())
         if contest.same is not None:
@@ -326,19 +332,23 @@ def check(contest: Contest, ours: Sequence[np.ndarray], title: str) -> None:
             raise DisagreementError(f"{title}: polyop and {name} do not agree, nothing is timed")
 
 
-def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
-    """Milliseconds per call. The contenders take turns, so that a change of the machine's speed meets all; each turn
-    starts with a call that does not count, as the caches and waiting threads are those of the one before."""
+def time_interleaved(runs: Mapping[str, Run]) -> dict[str, Timing]:
+    """Returns milliseconds per call. The contenders are interleaved, so that a change of the machine's speed affects
+    all of them.
+
+    Each turn starts with a call that is not timed, because caches and waiting threads are those of the previous
+    contender.
+    """
     repeats, samples, seconds_a_round = {}, {}, 0.0
     for name, run in runs.items():
         first = _once(run)  # warm-up
-        if first > SECONDS_A_CASE:  # it will not get better
+        if first > SECONDS_A_CASE:  # more calls would not change the minimum
             samples[name] = [first * 1e3]
             continue
         once = max(_once(run), 1e-7)
         repeats[name], samples[name] = max(1, int(SECONDS_A_CONTENDER / ROUNDS / once)), []
         seconds_a_round += repeats[name] * once
-    rounds = min(ROUNDS, max(FEWEST_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
+    rounds = min(ROUNDS, max(MIN_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
     gc.disable()
     for _ in range(rounds):
         for name in repeats:
@@ -352,7 +362,7 @@ def time_in_turns(runs: Mapping[str, Run]) -> dict[str, Timing]:
 
 
 def time_cold(runs: Mapping[str, Run], timings: Mapping[str, Timing]) -> None:
-    """Single calls of all in turns, each after other memory went through the caches."""
+    """Times single calls, interleaved, each after the caches were flushed."""
     flush = Flush()
     for name, run in runs.items():
         if timings[name].median > SECONDS_A_CASE * 1e3:
@@ -373,7 +383,7 @@ def measure(case: Case, threads: int, bandwidth: float, gemm: float) -> Row:
         check(contest, to_numpy(outputs), case.title)
     yardstick = dict([contest.yardstick]) if contest.yardstick else {}
     runs = {"polyop": contest.ours, **contest.rivals, **yardstick}
-    timings = time_in_turns(runs)
+    timings = time_interleaved(runs)
     time_cold(runs, timings)
     faults = page_faults(contest.ours, FAULT_CALLS)
     for name, milliseconds in case.published.items():
@@ -388,7 +398,7 @@ def measure(case: Case, threads: int, bandwidth: float, gemm: float) -> Row:
 
 
 def machine() -> dict[str, object]:
-    """What a reader of the numbers must know."""
+    """Returns the properties of the machine that are recorded with the results."""
     model = "unknown"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

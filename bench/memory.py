@@ -1,4 +1,4 @@
-"""What a call does to memory: what it holds at most, the pages that it faults in, and what it costs when caches are empty."""
+"""Measures a call's memory: its peak, the pages that it faults in, and its time with empty caches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-FLUSHED_BYTES = 1 << 28  # several times the last cache of a large processor
+FLUSHED_BYTES = 1 << 28  # several times the last-level cache of a large processor
 
 
 def _kilobytes(field: str) -> int:
@@ -19,9 +19,9 @@ def _kilobytes(field: str) -> int:
 
 
 def scratch_of(run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], float]:
-    """A call's outputs, and the MiB that the process held at most beyond what it held before, outputs aside."""
+    """Returns a call's outputs, and the peak memory in MiB above the level before the call, without outputs."""
     ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the highest resident size begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak of the resident size
     before = _kilobytes("VmRSS")
     outputs = run()
     held = _kilobytes("VmHWM") - before
@@ -30,7 +30,7 @@ def scratch_of(run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], float]:
 
 
 def page_faults(run: Callable[[], object], calls: int) -> float:
-    """Pages that a call asks the system for."""
+    """Returns the number of pages that a call requests from the system."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(calls):
         run()
@@ -38,7 +38,7 @@ def page_faults(run: Callable[[], object], calls: int) -> float:
 
 
 class Flush:
-    """Empties the caches of what others put there: reads and writes more than they hold."""
+    """Flushes the caches: reads and writes more than they hold."""
 
     def __init__(self) -> None:
         self._memory = np.ones(FLUSHED_BYTES // 8)

@@ -1,4 +1,4 @@
-"""Whole models: with polyop's nodes, and the same made of ONNX's standard operators."""
+"""Whole models with polyop's nodes, and with ONNX's standard operators only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANNELS, BINS, KEPT, CLASSES = 256, 7, 300, 81
 
 
 class Graph:
-    """A graph that grows a node at a time."""
+    """A graph that is built node by node."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -29,7 +29,7 @@ class Graph:
         return name
 
     def add(self, op: str, *inputs: str, **attributes: object) -> str:
-        """A node of one output; "domain::Type" is a custom one."""
+        """Adds a node with one output; "domain::Type" is a custom one."""
         domain, _, op_type = op.rpartition("::")
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, list(inputs), [name], domain=domain, **attributes))
@@ -65,7 +65,7 @@ def columns(g: Graph, x: str, begin: int, end: int) -> str:
 
 
 def pooled(g: Graph, boxes: str) -> str:
-    """Multi-level RoIAlign as a node of polyop's."""
+    """Multi-level RoIAlign as a node of polyop."""
     rois = g.add("Concat", g.add("Mul", columns(g, boxes, 0, 1), g.constant(0.0, np.float32)), boxes, axis=1)
     return g.add("mmdeploy::MMCVMultiLevelRoiAlign", rois, *(f"f{i}" for i in range(4)), output_height=BINS,
                  output_width=BINS, sampling_ratio=2, pool_mode=1, aligned=1, featmap_strides=[float(s) for s in STRIDES],
@@ -73,7 +73,7 @@ def pooled(g: Graph, boxes: str) -> str:
 
 
 def pooled_by_standard_operators(g: Graph, boxes: str) -> str:
-    """A RoiAlign a level, scattered together."""
+    """One RoiAlign per level, and scatters."""
     area = g.add("ReduceProd", g.add("Sub", columns(g, boxes, 2, 4), columns(g, boxes, 0, 2)), axes=[1], keepdims=0)
     relative = g.add("Div", g.add("Sqrt", area), g.constant(56.0, np.float32))
     shifted = g.add("Add", relative, g.constant(1e-6, np.float32))
@@ -83,17 +83,17 @@ def pooled_by_standard_operators(g: Graph, boxes: str) -> str:
     features = g.add("ConstantOfShape", shape)
     for i, stride in enumerate(STRIDES):
         mine = g.add("NonZero", g.add("Equal", level, g.constant(float(i), np.float32)))
-        places = g.add("Squeeze", mine, g.constant([0]))
-        picture = g.add("Mul", places, g.constant(0))
-        aligned = g.add("RoiAlign", f"f{i}", g.add("Gather", boxes, places), picture, output_height=BINS,
+        rows = g.add("Squeeze", mine, g.constant([0]))
+        image = g.add("Mul", rows, g.constant(0))
+        aligned = g.add("RoiAlign", f"f{i}", g.add("Gather", boxes, rows), image, output_height=BINS,
                         output_width=BINS, sampling_ratio=2, spatial_scale=1 / stride, mode="avg",
                         coordinate_transformation_mode="half_pixel")  # fmt: skip
-        features = g.add("ScatterND", features, g.add("Unsqueeze", places, g.constant([1])), aligned)
+        features = g.add("ScatterND", features, g.add("Unsqueeze", rows, g.constant([1])), aligned)
     return features
 
 
 def detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """NMS and multi-level RoIAlign as polyop's nodes."""
+    """NMS and multi-level RoIAlign as nodes of polyop."""
     g = Graph()
     keep = g.add("mmcv::NonMaxSuppression", "boxes", "scores", iou_threshold=0.7, offset=0)
     best = g.add("Slice", keep, g.constant([0]), g.constant([KEPT]))
@@ -101,7 +101,7 @@ def detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
 
 
 def standard_detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """The same of standard operators."""
+    """The detector head with standard operators."""
     g = Graph()
     batched = g.add("Unsqueeze", "boxes", g.constant([0]))
     scores = g.add("Unsqueeze", "scores", g.constant([0, 1]))
@@ -111,7 +111,7 @@ def standard_detector_head(inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
 
 
 def cascade(inputs: dict[str, np.ndarray], pool: Callable[[Graph, str], str], *domains: str) -> onnx.ModelProto:
-    """Three box heads, each of which pools the boxes that the one before moved: boxes and the heads' mean scores."""
+    """Three box heads, each of which pools the boxes of the previous one: boxes and the heads' mean scores."""
     g = Graph()
     boxes, scores, half = "boxes", [], g.constant(0.5, np.float32)
     for stage, step in enumerate((0.1, 0.05, 0.033)):
@@ -129,12 +129,12 @@ def cascade(inputs: dict[str, np.ndarray], pool: Callable[[Graph, str], str], *d
 
 @dataclass(frozen=True)
 class Pair:
-    """A model with polyop's nodes, the same of standard operators, and inputs of both."""
+    """A model with polyop's nodes, the same model with standard operators, and inputs of both."""
 
     title: str
     make: Callable[[], tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndarray]]]
     tolerance: float
-    in_openvino: bool = True  # whether it reads the standard operators
+    in_openvino: bool = True  # whether it can read the standard operators
 
     def case(self) -> Case:
         def make(threads: int) -> Contest:
@@ -148,14 +148,14 @@ class Pair:
 
 
 def super_resolution() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndarray]]:
-    picture = np.random.default_rng(2).random((1, 3, 120, 180), np.float32)
-    inputs = {"input": picture, "factor": np.array([1, 1, 3, 3], np.float32)}
+    image = np.random.default_rng(2).random((1, 3, 120, 180), np.float32)
+    inputs = {"input": image, "factor": np.array([1, 1, 3, 3], np.float32)}
     ours, theirs = (onnx.load(ROOT / "models" / "srcnn" / name) for name in ("srcnn3.onnx", "srcnn2.onnx"))
     return ours, theirs, inputs
 
 
 def pyramid(boxes: int) -> dict[str, np.ndarray]:
-    """The features of a picture of 800 x 1216 and boxes in it."""
+    """Returns the features of an image of 800 x 1216, and boxes in it."""
     rng = np.random.default_rng(1)
     inputs = {
         f"f{i}": rng.standard_normal((1, CHANNELS, 800 // s, 1216 // s)).astype(np.float32)
@@ -179,7 +179,7 @@ def cascade_heads() -> tuple[onnx.ModelProto, onnx.ModelProto, dict[str, np.ndar
 
 
 def deformable_stage(inputs: dict[str, np.ndarray], blocks: int, standard: bool) -> onnx.ModelProto:
-    """Bottlenecks of ResNet-50's fourth stage whose 3x3 convolution is modulated and deformable; random weights."""
+    """Bottlenecks of ResNet-50's fourth stage with a modulated deformable 3x3 convolution; random weights."""
     g, rng = Graph(), np.random.default_rng(3)
     wide, narrow = inputs["x"].shape[1], inputs["x"].shape[1] // 4
 

@@ -1,10 +1,11 @@
-"""Whole models of mmdet and mmdet3d on the CPU, with polyop in the place of MMCV's compiled module, random weights.
+"""Times whole models of mmdet and mmdet3d on the CPU, with polyop instead of MMCV's compiled module, with random
+weights.
 
 python bench/openmmlab.py [--only NAME] [--threads 1 2] [--runs 5] [--out TABLE.md]
 
-Deformable attention is the only of MMCV's operators in them that MMCV can do without its compiled module: there the same
-model is timed with MMCV's plain torch, in turns. RoIAlign, nms, voxelization and sparse convolutions have none: of those
-models there is the time alone, and the part of it that polyop's operators take.
+Of MMCV's operators in these models, only deformable attention runs without the compiled module: that model is also
+timed with MMCV's plain torch, interleaved. RoIAlign, nms, voxelization and sparse convolutions have no such fallback:
+for those models the table has the time, and polyop's share of it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import torch
 from harness import machine
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # whose openmmlab.py is not this one
+sys.path.insert(0, str(ROOT))
 
-from clouds import STREET, cloud  # noqa: E402
-from openmmlab import build, models_of  # noqa: E402
+from tests.support.clouds import STREET, cloud  # noqa: E402
+from tests.support.openmmlab import build, models_of  # noqa: E402
 
 SIZE = (480, 640)
 
@@ -47,7 +48,7 @@ MODELS = {
 
 
 def prepared(model: Model) -> Callable[[], Any]:
-    """From a normalised picture, or a cloud, to boxes."""
+    """Returns a call from a normalised image, or a point cloud, to boxes."""
     network = build(model.configuration, None, model.package).eval()
     torch.manual_seed(0)
     if model.package == "mmdet":
@@ -55,8 +56,8 @@ def prepared(model: Model) -> Callable[[], Any]:
 
         known = {"img_shape": SIZE, "ori_shape": SIZE, "pad_shape": SIZE, "batch_input_shape": SIZE}
         sample = DetDataSample(metainfo={**known, "scale_factor": (1.0, 1.0), "img_id": 0})
-        picture = torch.rand(1, 3, *SIZE)
-        return lambda: network.predict(picture, [sample])
+        image = torch.rand(1, 3, *SIZE)
+        return lambda: network.predict(image, [sample])
     from mmdet3d.structures import Det3DDataSample, LiDARInstance3DBoxes
 
     sample = Det3DDataSample(metainfo={"box_type_3d": LiDARInstance3DBoxes})
@@ -66,7 +67,7 @@ def prepared(model: Model) -> Callable[[], Any]:
 
 @contextmanager
 def plain_attention() -> Iterator[None]:
-    """MMCV's own deformable attention in plain torch."""
+    """Replaces deformable attention by MMCV's own in plain torch."""
     import mmcv.ops.multi_scale_deform_attn as module
 
     ours = module.multi_scale_deformable_attn_pytorch
@@ -82,7 +83,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def share(call: Callable[[], Any]) -> float:
-    """The part of the time in which polyop's operators are carried out."""
+    """Returns the share of the time that polyop's operators take."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         call()
     events = profile.key_averages()
@@ -116,7 +117,9 @@ HEAD = "model | input | threads | with polyop, ms | of it polyop's operators | M
 def table(rows: list[str], runs: int) -> str:
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [HEAD, " | ".join("---" for _ in HEAD.split("|")), *rows]
-    return f"Medians of {runs} runs, the two ways in turns. {about}.\n\n" + "".join(f"| {line} |\n" for line in lines)
+    return f"Medians of {runs} runs, the two ways interleaved. {about}.\n\n" + "".join(
+        f"| {line} |\n" for line in lines
+    )
 
 
 def main() -> None:
@@ -124,7 +127,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=MODELS, help="a model's name")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="where the table goes, beside the screen")
+    parser.add_argument("--out", type=Path, help="a file to which the table is also written")
     options = parser.parse_args()
     rows = []
     with models_of("mmdet", "mmdet3d"):

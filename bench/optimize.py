@@ -1,8 +1,8 @@
-"""`polyop optimize` on models that no one here wrote, at the size that people run: what is found, and times side by side.
+"""Runs `polyop optimize` on third-party models at their usual size: what it finds, and interleaved times.
 
 python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--out TABLE.md]
 
-The first run writes twelve models, which takes longer than all else; with --keep the next ones find the files.
+The first run writes twelve models, which takes most of the time; with --keep, later runs reuse the files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from harness import machine
 
 import polyop
 from polyop.optimizing import Report, optimize
-from polyop.optimizing.running import time_in_turns
+from polyop.optimizing.running import time_interleaved
 
 BENCH = Path(__file__).resolve().parent
-# Each in a process of its own: torchvision's Python part is not for transformers to find.
+# Each model runs in its own process, so that transformers does not find torchvision's Python part.
 PROGRAMS = {
     "transformers_models.py": [
         "Deformable DETR", "Mask2Former", "OneFormer", "Grounding DINO", "RT-DETR", "RT-DETRv2", "D-FINE", "DEIMv2",
@@ -74,12 +74,12 @@ def feeds_of(session: ort.InferenceSession) -> dict[str, np.ndarray]:
     return {i.name: kinds[i.type](i.shape) for i in session.get_inputs()}
 
 
-def place_of_optimized(before: Path) -> Path:
+def path_of_optimized(before: Path) -> Path:
     return before.with_name(f"{before.stem}_fast.onnx")
 
 
 def optimized(name: str, before: Path, threads: int) -> Row:
-    after = place_of_optimized(before)
+    after = path_of_optimized(before)
     report = optimize(before, after, threads=threads)
     print(report, flush=True)
     return Row(name, before, after, report)
@@ -87,7 +87,7 @@ def optimized(name: str, before: Path, threads: int) -> Row:
 
 def measure(row: Row, threads: int, seconds: float) -> None:
     sessions = [session(path, threads) for path in (row.before, row.after)]
-    times = time_in_turns(sessions, feeds_of(sessions[0]), seconds)
+    times = time_interleaved(sessions, feeds_of(sessions[0]), seconds)
     row.seconds = (times[0], times[1])
 
 
@@ -95,30 +95,31 @@ def table(rows: list[Row], threads: int) -> str:
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     head = f"model | replaced | largest difference | without polyop | before, ms ({threads} threads) | after, ms | gain"
     lines = [head, " | ".join("---" for _ in head.split("|")), *(row.text() for row in rows)]
-    return f"Medians, the two files in turns. {about}.\n\n" + "".join(f"| {line} |\n" for line in lines)
+    return f"Medians; the two files are interleaved. {about}.\n\n" + "".join(f"| {line} |\n" for line in lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a model's name")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=10, help="how long each file is run at least")
-    parser.add_argument("--keep", type=Path, help="where the files stay, to be used again")
-    parser.add_argument("--out", type=Path, help="where the table goes, beside the screen")
+    parser.add_argument("--seconds", type=float, default=10, help="minimum time for which each file runs")
+    parser.add_argument("--keep", type=Path, help="a folder in which the files are kept for later runs")
+    parser.add_argument("--out", type=Path, help="a file to which the table is also written")
     options = parser.parse_args()
     names = [name for names in PROGRAMS.values() for name in names if not options.only or name in options.only]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         rows = [optimized(name, export(name, folder), options.threads) for name in names]
-        # All are made before one is measured: the machine has to be quiet for the measurements alone.
+        # All models are exported before the first one is measured, because the machine must be idle during
+        # measurements.
         print(f"Measuring {len(rows)} models", flush=True)
         for measured, row in enumerate(rows, 1):
             measure(row, options.threads, options.seconds)
             print(row.text(), flush=True)
-            if options.out:  # of what there is: the rest may take long, or fail
-                made = table(rows[:measured], options.threads)
-                options.out.write_text(f"# `polyop optimize` on whole models\n\n{made}")
+            if options.out:  # rewritten after each model: later ones may take long, or fail
+                text = table(rows[:measured], options.threads)
+                options.out.write_text(f"# `polyop optimize` on whole models\n\n{text}")
     print(table(rows, options.threads))
 
 

@@ -1,5 +1,8 @@
-"""Which rows fell behind those that were recorded. Times differ between machines; what is compared is how many times as long
-the best rival took in the same run, or where there is none, how many times the limit we took."""
+"""Finds rows that became slower than recorded.
+
+Times differ between machines, so the ratio to the best rival of the same run is compared, or the ratio to the limit if
+there is no rival.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness import Row
 
-MOST_FALL = 0.2
+MAX_FALL = 0.2
 
 
 def fallen(rows: Iterable[Row], recorded: Iterable[Row]) -> tuple[list[str], int]:
-    """A line for each row whose merit is more than a fifth below the recorded one, and how many rows were compared."""
+    """Returns a line for each row whose merit is more than a fifth below the recorded one, and the number of compared
+    rows.
+    """
     before = {row.key: row for row in recorded}
     pairs = [(row, before[row.key]) for row in rows if row.key in before]
     lines, compared = [], 0
     for row, old in pairs:
-        # A ratio to other rivals, or to none, is another ratio.
+        # A ratio to other rivals, or to none, is not comparable.
         now, then = _merit(row), _merit(old)
         if now is None or then is None or (row.ratio is None) != (old.ratio is None):
             continue
         compared += 1
-        if now < then * (1 - MOST_FALL):
+        if now < then * (1 - MAX_FALL):
             what = "rival / us" if row.ratio is not None else "limit / us"
             lines.append(
                 f"{row.operator}, {row.title}, {row.isa}, {row.threads} thread(s): {what} {now:.2f}, was {then:.2f}"

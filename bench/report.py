@@ -1,11 +1,11 @@
-"""Rows of a benchmark as a table, as Markdown, as JSON and as a chart."""
+"""Writes the rows of a benchmark as a table, as Markdown, as JSON and as a chart."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import records
 from chart import draw
 from harness import Row, as_json, from_json
 from rich import box
@@ -27,35 +27,34 @@ HEADER = [
     "faults",
 ]
 LEGEND = (
-    "Milliseconds a call; ratios are of medians. Cold is one call after other memory went through the caches, of ours and of the "
-    "rival that is best then. Scratch is what the first call held beside inputs and outputs, faults are the pages that a "
-    "later one asks the system for."
+    "Times are milliseconds per call; ratios are of medians. Cold: one call after the caches were flushed, for polyop and for the "
+    "rival that is best then. Scratch: memory that the first call held in addition to inputs and outputs. Faults: pages that a "
+    "later call requested from the system."
 )
 JSON_FILE = "results.json"
 
 
 def read(folder: Path) -> list[Row]:
-    return [from_json(row) for row in json.loads((folder / JSON_FILE).read_text())["rows"]]
+    return [from_json(row) for row in records.read(folder / JSON_FILE)]
 
 
 def write_rows(rows: Iterable[Row], about: Mapping[str, object], folder: Path) -> None:
-    """What `read` reads: quick enough to be written after each row."""
+    """Writes the file that `read` reads. It is quick enough to be called after each row."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"machine": about, "rows": [as_json(row) for row in rows]}, indent=1)
-    (folder / JSON_FILE).write_text(text)
+    records.write(folder / JSON_FILE, about, [as_json(row) for row in rows])
 
 
 def write_report(rows: list[Row], about: Mapping[str, object], folder: Path) -> None:
-    """results.md and results.png."""
+    """Writes results.md and results.png."""
     (folder / "results.md").write_text(_markdown(rows, about))
     draw([row for row in rows if row.isa == rows[0].isa], about, folder / "results.png")
 
 
 def table(rows: Iterable[Row]) -> Table:
-    made = Table(*HEADER, box=box.SIMPLE)
+    result = Table(*HEADER, box=box.SIMPLE)
     for row in rows:
-        made.add_row(*_cells(row))
-    return made
+        result.add_row(*_cells(row))
+    return result
 
 
 def _markdown(rows: Iterable[Row], about: Mapping[str, object]) -> str:

@@ -1,8 +1,8 @@
-"""Every operator beside its rivals: a table, JSON and a chart. Rows are kept as they are measured.
+"""Times every operator and its rivals and writes a table, JSON and a chart. Each row is saved when it is measured.
 
 python bench/run.py [--only roi_align,nms] [--threads 1,2] [--isa best,avx2] [--out bench/results]
-python bench/run.py --only roi_align --update               records these rows anew
-python bench/run.py --against bench/results [--only …]      names the rows that fell behind those recorded there
+python bench/run.py --only roi_align --update               records these rows again
+python bench/run.py --against bench/results [--only …]      names the rows that became slower than recorded
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ matplotlib.use("Agg")
 
 from cases import CASES
 from harness import Case, DisagreementError, Row, copy_bandwidth, gemm_speed, machine, measure
-from regressions import MOST_FALL, fallen
+from regressions import MAX_FALL, fallen
 from report import read, table, write_report, write_rows
 from rich.console import Console
 from rich.progress import Progress
@@ -30,11 +30,11 @@ from models import MODELS
 
 HERE = Path(__file__).parent
 ALL = CASES + MODELS
-PLACES = {(case.operator, case.title): place for place, case in enumerate(ALL)}
+ORDER = {(case.operator, case.title): index for index, case in enumerate(ALL)}
 
 
 def chosen(words: list[str]) -> list[Case]:
-    """Every case whose operator or size has one of the words."""
+    """Returns the cases whose operator or size contains one of the words."""
     cases = [c for c in ALL if not words or any(w in f"{c.operator} {c.title}" for w in words)]
     if not cases:
         raise SystemExit(f"no case has any of: {', '.join(words)}")
@@ -42,7 +42,7 @@ def chosen(words: list[str]) -> list[Case]:
 
 
 def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iterator[Row]:
-    """Says which have no row because a rival disagrees."""
+    """Yields rows and prints which cases have none because a rival disagrees."""
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
@@ -62,7 +62,7 @@ def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iter
 
 
 def measure_apart(isa: str, arguments: argparse.Namespace) -> list[Row]:
-    """The same with another instruction set forced: the library reads it when it is loaded, so in a process of its own."""
+    """Measures with another instruction set, in a new process: the library reads the variable when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--only", arguments.only, "--threads", arguments.threads, "--out", folder]
         subprocess.run(command, check=True, env={**os.environ, "POLYOP_ISA": isa}, stdout=subprocess.DEVNULL)
@@ -70,17 +70,17 @@ def measure_apart(isa: str, arguments: argparse.Namespace) -> list[Row]:
 
 
 def in_order(rows: dict[object, Row]) -> list[Row]:
-    """Without those of cases that are no more."""
-    known = [row for row in rows.values() if (row.operator, row.title) in PLACES]
-    return sorted(known, key=lambda row: PLACES[row.operator, row.title])
+    """Returns the rows in the order of the cases, without those of removed cases."""
+    known = [row for row in rows.values() if (row.operator, row.title) in ORDER]
+    return sorted(known, key=lambda row: ORDER[row.operator, row.title])
 
 
 def tell_fallen(rows: list[Row], recorded: list[Row], console: Console) -> int:
-    """Names what fell behind; the process's exit status."""
+    """Prints the rows that became slower. Returns the process's exit status."""
     lines, compared = fallen(rows, recorded)
     for line in lines:
         console.print(line, highlight=False)
-    console.print(f"{len(lines)} of {compared} rows fell by more than {MOST_FALL:.0%}", highlight=False)
+    console.print(f"{len(lines)} of {compared} rows fell by more than {MAX_FALL:.0%}", highlight=False)
     return 1 if lines else 0
 
 
@@ -89,9 +89,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="words of operators or sizes, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--isa", default="best", help="instruction sets: best, avx3, avx2, sse4")
-    parser.add_argument("--out", type=Path, help="where results go; bench/results, or build/bench with --against")
-    parser.add_argument("--update", action="store_true", help="what is recorded there and not measured now stays")
-    parser.add_argument("--against", type=Path, help="a folder of recorded results, to which ratios are compared")
+    parser.add_argument("--out", type=Path, help="folder of the results: bench/results, or build/bench with --against")
+    parser.add_argument("--update", action="store_true", help="keep recorded rows that are not measured now")
+    parser.add_argument("--against", type=Path, help="a folder of recorded results to compare ratios with")
     arguments = parser.parse_args()
     recorded = read(arguments.against) if arguments.against else []
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.against else HERE / "results")
@@ -110,7 +110,7 @@ def main() -> None:
             measured.append(row)
             rows[row.key] = row
             write_rows(in_order(rows), about, out)
-    Console(width=max(console.width, 200)).print(table(measured))  # a log file has no width of its own
+    Console(width=max(console.width, 200)).print(table(measured))  # a log file has no width
     if rows:
         write_report(in_order(rows), about, out)
         console.print(f"written to {out}: results.md, results.json, results.png")

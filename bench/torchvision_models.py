@@ -1,5 +1,8 @@
-"""torchvision's detectors, of random weights, as ONNX files: its Python part alone, whose compiled operators (nms and
-roi_align) are polyop's here. In the files they are ONNX's: torchvision's own exporter writes them."""
+"""torchvision's detectors with random weights as ONNX files.
+
+Uses only its Python part: its compiled operators (nms and roi_align) are polyop's here. The files have ONNX's
+operators, which torchvision's own exporter writes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _SCHEMAS = {
 
 @cache
 def torchvision() -> ModuleType:
-    """The module, which has to be imported after its operators exist; the library that defines them stays."""
+    """Returns the module, which must be imported after its operators exist, and keeps the library that defines them."""
     library = torch.library.Library("torchvision", "DEF")
     for schema in _SCHEMAS.values():
         library.define(schema)
@@ -54,7 +57,7 @@ def _has_ops() -> bool:  # torch.jit reads it
 
 
 class Detector(nn.Module):
-    """One picture in, its boxes, labels and scores (and masks) out."""
+    """One image in; its boxes, labels and scores (and masks) out."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -84,7 +87,7 @@ MODELS = {"Faster R-CNN": faster_rcnn, "Mask R-CNN": mask_rcnn}
 
 
 def export(name: str, path: Path, full: bool = False, seed: int = 0) -> dict[str, Tensor]:
-    """Writes one of MODELS as torchvision's users do, by the TorchScript exporter; returns the input."""
+    """Writes one of MODELS with the TorchScript exporter, as torchvision documents; returns the input."""
     torch.manual_seed(seed)
     model = MODELS[name](full)
     size = (800, 1216) if full else (64, 96)
@@ -101,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=list(MODELS))
     parser.add_argument("path", type=Path)
-    parser.add_argument("--full", action="store_true", help="of the size that people run")
+    parser.add_argument("--full", action="store_true", help="the usual size instead of a small one")
     options = parser.parse_args()
     export(options.name, options.path, full=options.full)
 

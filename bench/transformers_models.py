@@ -1,6 +1,6 @@
-"""Models of Hugging Face transformers that no one here wrote, of random weights, as ONNX files.
+"""Third-party models of Hugging Face transformers with random weights, as ONNX files.
 
-`full` is of the size that people run; without it a model is small enough for a test.
+`full` selects the usual size; otherwise a model is small enough for a test.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _swin(full: bool) -> transformers.PretrainedConfig:
     return transformers.SwinConfig(out_features=["stage1", "stage2", "stage3", "stage4"], **sizes)
 
 
-def _picture(full: bool, small: int, large: int = 640) -> dict[str, Tensor]:
+def _image(full: bool, small: int, large: int = 640) -> dict[str, Tensor]:
     size = large if full else small
     return {"pixel_values": torch.rand(1, 3, size, size)}
 
@@ -66,11 +66,14 @@ def _detector(model: nn.Module, inputs: dict[str, Tensor]) -> Example:
 
 
 def deformable_detr(full: bool) -> Example:
-    sizes = {} if full else {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "num_queries": 20, "encoder_attention_heads": 4, "decoder_attention_heads": 4}  # fmt: skip
+    sizes = {} if full else {
+        "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+        "num_queries": 20, "encoder_attention_heads": 4, "decoder_attention_heads": 4
+    }  # fmt: skip
     config = transformers.DeformableDetrConfig(
         backbone_config=_resnet(full), use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, **sizes
     )
-    return _detector(transformers.DeformableDetrForObjectDetection(config), _picture(full, 96))
+    return _detector(transformers.DeformableDetrForObjectDetection(config), _image(full, 96))
 
 
 def _rt_detr(full: bool, family: str, **more: object) -> Example:
@@ -84,7 +87,7 @@ def _rt_detr(full: bool, family: str, **more: object) -> Example:
         use_pretrained_backbone=False, backbone=None, **sizes, **more,
     )  # fmt: skip
     model = getattr(transformers, family + "ForObjectDetection")(config)
-    return _detector(model, _picture(full, 96))
+    return _detector(model, _image(full, 96))
 
 
 def rt_detr(full: bool) -> Example:
@@ -100,19 +103,25 @@ def d_fine(full: bool) -> Example:
 
 
 def mask2former(full: bool) -> Example:
-    sizes = {} if full else {"feature_size": 32, "mask_feature_size": 32, "hidden_dim": 32, "encoder_feedforward_dim": 32, "encoder_layers": 2, "decoder_layers": 3, "dim_feedforward": 32, "num_queries": 10, "num_attention_heads": 4}  # fmt: skip
+    sizes = {} if full else {
+        "feature_size": 32, "mask_feature_size": 32, "hidden_dim": 32, "encoder_feedforward_dim": 32,
+        "encoder_layers": 2, "decoder_layers": 3, "dim_feedforward": 32, "num_queries": 10, "num_attention_heads": 4
+    }  # fmt: skip
     config = transformers.Mask2FormerConfig(backbone_config=_swin(full), use_pretrained_backbone=False, **sizes)
-    inputs, outputs = _picture(full, 64, 384), ["class_queries_logits", "masks_queries_logits"]
+    inputs, outputs = _image(full, 64, 384), ["class_queries_logits", "masks_queries_logits"]
     model = transformers.Mask2FormerForUniversalSegmentation(config)
     return Example(Wrapped(model, list(inputs), outputs), inputs, outputs=outputs)
 
 
 def oneformer(full: bool) -> Example:
-    sizes = {} if full else {"conv_dim": 32, "mask_dim": 32, "hidden_dim": 32, "encoder_feedforward_dim": 32, "encoder_layers": 2, "decoder_layers": 3, "dim_feedforward": 32, "num_queries": 10, "num_attention_heads": 4}  # fmt: skip
+    sizes = {} if full else {
+        "conv_dim": 32, "mask_dim": 32, "hidden_dim": 32, "encoder_feedforward_dim": 32, "encoder_layers": 2,
+        "decoder_layers": 3, "dim_feedforward": 32, "num_queries": 10, "num_attention_heads": 4
+    }  # fmt: skip
     config = transformers.OneFormerConfig(
         backbone_config=_swin(full), use_pretrained_backbone=False, is_training=False, **sizes
     )
-    inputs = {**_picture(full, 64, 384), "task_inputs": torch.randint(0, 100, (1, config.task_seq_len))}
+    inputs = {**_image(full, 64, 384), "task_inputs": torch.randint(0, 100, (1, config.task_seq_len))}
     outputs = ["class_queries_logits", "masks_queries_logits"]
     model = transformers.OneFormerForUniversalSegmentation(config)
     return Example(Wrapped(model, list(inputs), outputs), inputs, outputs=outputs)
@@ -122,7 +131,10 @@ def grounding_dino(full: bool) -> Example:
     text = (
         {} if full else {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     )
-    sizes = {} if full else {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "num_queries": 20, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_text_len": 16}  # fmt: skip
+    sizes = {} if full else {
+        "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+        "num_queries": 20, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_text_len": 16
+    }  # fmt: skip
     swin = _swin(full)
     swin.out_features = ["stage2", "stage3", "stage4"]
     config = transformers.GroundingDinoConfig(
@@ -130,7 +142,7 @@ def grounding_dino(full: bool) -> Example:
         use_pretrained_backbone=False, backbone=None, **sizes,
     )  # fmt: skip
     ids = torch.tensor([[101, 4937, 1012, 3899, 1012, 102]])
-    inputs = {**_picture(full, 128), "input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    inputs = {**_image(full, 128), "input_ids": ids, "attention_mask": torch.ones_like(ids)}
     model = transformers.GroundingDinoForObjectDetection(config)
     return _detector(model, inputs)
 
@@ -142,7 +154,7 @@ def deimv2(full: bool) -> Example:
 def segformer(full: bool) -> Example:
     sizes = {} if full else {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "decoder_hidden_size": 16}
     config = transformers.SegformerConfig(**sizes)
-    inputs = _picture(full, 64, 512)
+    inputs = _image(full, 64, 512)
     model = transformers.SegformerForSemanticSegmentation(config)
     return Example(Wrapped(model, list(inputs), ["logits"]), inputs)
 
@@ -150,7 +162,7 @@ def segformer(full: bool) -> Example:
 def swin(full: bool) -> Example:
     sizes = {} if full else {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "image_size": 64}
     config = transformers.SwinConfig(**sizes)
-    inputs = _picture(full, 64, 224)
+    inputs = _image(full, 64, 224)
     model = transformers.SwinForImageClassification(config)
     return Example(Wrapped(model, list(inputs), ["logits"]), inputs)
 
@@ -170,8 +182,10 @@ MODELS: dict[str, Callable[[bool], Example]] = {
 
 
 def enliven(example: Example) -> None:
-    """Random weights of a size that keeps signals alive, and normalisation that fits them: the initial ones leave half of
-    a detector out, by zeros."""
+    """Sets random weights of a size that keeps signals alive, and matching statistics of normalisations.
+
+    The initial weights zero half of a detector.
+    """
     norms = [layer for layer in example.module.modules() if isinstance(layer, nn.BatchNorm2d)]
     for layer in example.module.modules():
         if isinstance(layer, nn.Conv2d):
@@ -180,13 +194,13 @@ def enliven(example: Example) -> None:
             nn.init.xavier_normal_(layer.weight)
     for layer in norms:
         layer.reset_parameters()
-        layer.momentum = None  # running figures are plain averages
+        layer.momentum = None  # running statistics are plain averages
         layer.train()
     example.module(*example.inputs.values())
     example.module.eval()
 
 
-# What the dynamo exporter lacks.
+# Decompositions that the dynamo exporter lacks.
 
 
 def _all_true(x: object) -> object:
@@ -195,14 +209,14 @@ def _all_true(x: object) -> object:
 
 
 def _so_far(x: object, filler: int) -> object:
-    """Rows of a matrix of integers as [N, L, L]: up to each place, and the filler behind it."""
+    """Returns the rows of an integer matrix as [N, L, L]: the values up to each position, then the filler."""
     length = op.Shape(x, start=1)
     before = op.Trilu(op.Expand(op.Constant(value_int=1), op.Concat(length, length, axis=0)), upper=0)
     return op.Where(op.Cast(before, to=9), op.Unsqueeze(x, op.Constant(value_ints=[1])), op.Constant(value_int=filler))
 
 
 def _cummax(x: object, dim: int) -> tuple[object, object]:
-    """As Grounding DINO looks for the special tokens before each token."""
+    """The cummax with which Grounding DINO finds the special tokens before each token."""
     seen = _so_far(x, -(2**62))
     largest = op.ReduceMax(seen, op.Constant(value_ints=[2]), keepdims=0)
     return largest, op.ArgMax(seen, axis=2, keepdims=0, select_last_index=1)
@@ -210,8 +224,8 @@ def _cummax(x: object, dim: int) -> tuple[object, object]:
 
 def _cummin(x: object, dim: int) -> tuple[object, object]:
     seen = _so_far(x, 2**62)
-    least = op.ReduceMin(seen, op.Constant(value_ints=[2]), keepdims=0)
-    return least, op.ArgMin(seen, axis=2, keepdims=0, select_last_index=1)
+    minimum = op.ReduceMin(seen, op.Constant(value_ints=[2]), keepdims=0)
+    return minimum, op.ArgMin(seen, axis=2, keepdims=0, select_last_index=1)
 
 
 _TRANSLATIONS = {
@@ -244,7 +258,7 @@ def main() -> None:
     parser.add_argument("name", choices=list(MODELS))
     parser.add_argument("path", type=Path)
     parser.add_argument("--exporter", default="dynamo", choices=["dynamo", "torchscript"])
-    parser.add_argument("--full", action="store_true", help="of the size that people run")
+    parser.add_argument("--full", action="store_true", help="the usual size instead of a small one")
     options = parser.parse_args()
     export(options.name, options.path, exporter=options.exporter, full=options.full)
 

@@ -1,9 +1,10 @@
-"""Whole models side by side: ONNX Runtime and OpenVINO as they are, and both with polyop; and what takes the time that is left.
+"""Compares whole models in ONNX Runtime and in OpenVINO, with and without polyop, and lists what takes the remaining
+time.
 
 python bench/whole_models.py [--only NAME] [--threads 1,2] [--seconds 5] [--keep FOLDER] [--out bench/results]
 
-Writes models.md, models.json and models.png. Three of bench/optimize.py's detectors, of which polyop finds most, are
-exported and optimised first, which takes longer than all else; with --keep the next run finds the files.
+Writes models.md, models.json and models.png. The three detectors of bench/optimize.py in which polyop finds most are
+exported and optimised first, which takes most of the time; with --keep, later runs reuse the files.
 """
 
 from __future__ import annotations
@@ -24,32 +25,34 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import matplotlib.pyplot as plt
 import numpy as np
 import onnx
 import onnxruntime as ort
 import optimize
-from chart import draw_models
+import records
+from chart import bars
 from harness import Run, machine, model_in_openvino
 
 import polyop
 from models import PAIRS, Pair
 from polyop import portable
 from polyop.openvino import core
-from polyop.optimizing.running import time_runs_in_turns
+from polyop.optimizing.running import time_runs_interleaved
 
 ROOT = Path(__file__).resolve().parent.parent
 Feeds = Mapping[str, np.ndarray]
 WITH, WITHOUT = ("ONNX Runtime + polyop", "OpenVINO + polyop"), ("ONNX Runtime", "OpenVINO")
 STANDARD_DOMAINS = ("", "ai.onnx", "com.microsoft")
-MOST_LEFT = 3  # kinds of nodes that are named
-# What OpenVINO's long errors come down to.
+MAX_LISTED = 3  # kinds of nodes that are listed
+# The relevant part of OpenVINO's long errors.
 REASON = re.compile(r"No conversion rule found for operations: [\w.-]+(?:, [\w.-]+)*")
-FEWEST_TURNS, PROFILED_CALLS = 3, 3
+MIN_ROUNDS, PROFILED_CALLS = 3, 3
 
 
 @dataclass
 class Model:
-    """A file with polyop's nodes, one without them where there is one, and inputs of both."""
+    """A file with polyop's nodes, one without them if it exists, and inputs of both."""
 
     name: str
     ours: Path
@@ -63,12 +66,12 @@ class Row:
     threads: int
     milliseconds: dict[str, float] = field(default_factory=dict)  # medians
     missing: dict[str, str] = field(default_factory=dict)  # why an engine does not run it
-    # Of the time of nodes in ONNX Runtime + polyop, by their kind.
+    # Shares of the time of all nodes in ONNX Runtime + polyop, by kind.
     shares: dict[str, float] = field(default_factory=dict)
 
     @property
     def gain(self) -> float | None:
-        """How many times as long the best without polyop takes as the best with it."""
+        """Returns the time of the best engine without polyop divided by that of the best with it."""
         without, with_it = (
             min((self.milliseconds[e] for e in engines if e in self.milliseconds), default=None)
             for engines in (WITHOUT, WITH)
@@ -77,8 +80,8 @@ class Row:
 
     @property
     def left(self) -> str:
-        most = sorted(((share, kind) for kind, share in self.shares.items() if kind != "polyop"), reverse=True)
-        return ", ".join(f"{kind} {share:.0%}" for share, kind in most[:MOST_LEFT] if share >= 0.01)
+        longest = sorted(((share, kind) for kind, share in self.shares.items() if kind != "polyop"), reverse=True)
+        return ", ".join(f"{kind} {share:.0%}" for share, kind in longest[:MAX_LISTED] if share >= 0.01)
 
 
 # ---- models ------------------------------------------------------------------------------------------------
@@ -93,20 +96,20 @@ def of_pair(pair: Pair, folder: Path, threads: int) -> Model:
 
 
 def of_lidar(name: str, folder: Path, threads: int) -> Model:
-    """Standard operators cannot say its voxels, boxes and suppression. The sweep is made."""
+    """Standard operators cannot express its voxels, boxes and suppression. The sweep is synthetic."""
     path = folder / f"{name.lower()}.onnx"
     if not path.exists():
         subprocess.run([sys.executable, str(ROOT / "models" / "lidar" / "write.py"), str(folder)], check=True)
     sys.path.insert(0, str(ROOT / "models" / "scenes"))
     import scenes
 
-    return Model(f"{name}, a made sweep", path, None, {"points": scenes.street().points})
+    return Model(f"{name}, a synthetic sweep", path, None, {"points": scenes.street().points})
 
 
 def of_others(name: str, folder: Path, threads: int) -> Model | None:
-    """As it was exported, and as `polyop optimize` leaves it; None where that is the same."""
+    """Returns the model as exported and as `polyop optimize` writes it, or None if they are equal."""
     before = optimize.export(name, folder)
-    after = optimize.place_of_optimized(before)
+    after = optimize.path_of_optimized(before)
     if not after.exists():
         optimize.optimized(name, before, threads)
     if after.read_bytes() == before.read_bytes():
@@ -146,17 +149,17 @@ def measured(model: Model, threads: int, seconds: float) -> Row:
             run = make()
             run()
             runs[engine] = run
-        except Exception as error:  # engines' own types
+        except Exception as error:  # engines have their own error types
             said = " ".join(str(error).split())
             row.missing[engine] = found[0] if (found := REASON.search(said)) else said[:200]
-    taken = time_runs_in_turns([*runs.values()], seconds, FEWEST_TURNS)
+    taken = time_runs_interleaved([*runs.values()], seconds, MIN_ROUNDS)
     row.milliseconds = {engine: 1e3 * median for engine, median in zip(runs, taken, strict=True)}
     row.shares = shares(model, threads)
     return row
 
 
 def shares(model: Model, threads: int) -> dict[str, float]:
-    """By kinds of nodes: polyop's all together, others by their operator."""
+    """Returns shares by kinds of nodes: polyop's together, others by operator."""
     ours = {node.op_type for node in portable.nodes_of(onnx.load(model.ours)) if node.domain not in STANDARD_DOMAINS}
     with tempfile.TemporaryDirectory() as folder:
         options = optimize.options_of(threads)
@@ -178,9 +181,9 @@ def shares(model: Model, threads: int) -> dict[str, float]:
 HEADER = ["model", "threads", *(f"{engine}, ms" for pair in zip(WITHOUT, WITH, strict=True) for engine in pair),
           "gain", "polyop's nodes", "what takes the rest"]  # fmt: skip
 LEGEND = (
-    "Medians in turns. Gain: the best engine without polyop beside the best with it. Shares are of the time of all nodes in "
-    "ONNX Runtime with polyop, by its profiler. Weights are random. PointPillars and SECOND have nodes that standard operators "
-    "cannot say."
+    "Medians of interleaved runs. Gain: the time of the best engine without polyop divided by that of the best with it. Shares are "
+    "of the time of all nodes in ONNX Runtime with polyop, according to its profiler. Weights are random. PointPillars and SECOND "
+    "have nodes that standard operators cannot express."
 )
 
 
@@ -204,12 +207,41 @@ def markdown(rows: list[Row], about: Mapping[str, object]) -> str:
     return "\n".join([*lines, "", *(["What an engine does not run:", "", *missing, ""] if missing else [])])
 
 
+def draw_models(rows: list[Row], about: Mapping[str, object], path: Path) -> None:
+    """Draws bars of milliseconds, one per engine, in one panel per number of threads."""
+    engines = list(dict.fromkeys(engine for row in rows for engine in row.milliseconds))
+    names = list(dict.fromkeys(row.name for row in rows))
+    counts = sorted({row.threads for row in rows})
+    figure, panels = plt.subplots(
+        1, len(counts), figsize=(7.5 * len(counts), 1.5 + 0.75 * len(names)), layout="constrained", sharey=True,
+        squeeze=False,
+    )  # fmt: skip
+    for axes, count in zip(panels.flat, counts, strict=True):
+        times = {row.name: row.milliseconds for row in rows if row.threads == count}
+        for index, engine in enumerate(engines):
+            widths = [times.get(name, {}).get(engine, np.nan) for name in names]
+            texts = ["" if np.isnan(w) else f"{w:,.0f}" for w in widths]
+            bars(axes, widths, texts, index, len(engines), engine)
+        axes.set_xscale("log")
+        axes.margins(x=0.15)
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xlabel(f"milliseconds, median, {count} thread{'s' * (count > 1)}")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(
+        *panels.flat[0].get_legend_handles_labels(), loc="outside upper right", ncols=len(engines), frameon=False
+    )
+    figure.suptitle(f"polyop {about['polyop']} on {about['processor']}", fontsize=11, x=0.02, ha="left")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a part of a model's name")
     parser.add_argument("--threads", default="1,2", help="numbers, separated by commas")
-    parser.add_argument("--seconds", type=float, default=5, help="how long each engine runs at least")
-    parser.add_argument("--keep", type=Path, help="where the files stay, to be used again")
+    parser.add_argument("--seconds", type=float, default=5, help="minimum time for which each engine runs")
+    parser.add_argument("--keep", type=Path, help="a folder in which the files are kept for later runs")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     threads = [int(number) for number in options.threads.split(",")]
@@ -217,7 +249,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        # All are made before one is measured: the machine has to be quiet for the measurements alone.
+        # All models are created before the first one is measured, because the machine must be idle during measurements.
         models = [model for make in makers if (model := make(folder, max(threads))) is not None]
         rows = []
         for model in models:
@@ -229,8 +261,7 @@ def main() -> None:
     about = machine()
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "models.md").write_text(markdown(rows, about))
-    made = {"machine": about, "rows": [asdict(row) for row in rows]}
-    (options.out / "models.json").write_text(json.dumps(made, indent=1))
+    records.write(options.out / "models.json", about, [asdict(row) for row in rows])
     draw_models(rows, about, options.out / "models.png")
 
 

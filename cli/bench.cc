@@ -1,4 +1,4 @@
-// polyop bench: how long a model takes, beside another model, and which nodes take it.
+// polyop bench: times a model, its nodes, and another model.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 struct Timed {
   std::string model, runtime;
   int threads = 0;
-  std::vector<double> seconds;  // rising
+  std::vector<double> seconds;  // ascending
 
   double minimum() const { return seconds.front(); }
   double median() const { return seconds[seconds.size() / 2]; }
@@ -46,22 +46,22 @@ double Once(Contender& contender, std::vector<Array>* outputs) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// `integers_below` is 0 before the first contender, which finds it; all others get the same values.
+// `integer_bound` is 0 for the first contender, which finds it. All others get the same values.
 Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options,
-               int* integers_below) {
+               int* integer_bound) {
   const onnx::ModelProto proto = LoadModel(model);
   if (session.libraries.empty()) CheckProvided(proto, model);
   Contender contender{model, std::make_unique<Session>(model, session), {}};
-  if (*integers_below == 0) {
+  if (*integer_bound == 0) {
     std::vector<Array> outputs;
-    contender.inputs = ReadFeedsThatRun(*contender.session, proto, options.input, &outputs, integers_below).arrays;
+    contender.inputs = ReadFeedsThatRun(*contender.session, proto, options.input, &outputs, integer_bound).arrays;
   } else {
-    contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input, *integers_below).arrays;
+    contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input, *integer_bound).arrays;
   }
   return contender;
 }
 
-// Integers are 0 and 1: the largest that any index of a tensor of two rows may be.
+// Integers are 0 and 1, which are valid indices of any tensor of two rows.
 std::vector<Array> FeedsOf(const OpenVinoModel& model, const std::string& path, const BenchOptions& options) {
   const onnx::ModelProto proto = IsOpenVino(path) ? onnx::ModelProto() : LoadModel(path);
   return ReadFeeds(model.inputs(), proto, options.input, 2).arrays;
@@ -72,16 +72,16 @@ void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, c
   for (size_t i = 0; equal && i < got.size(); ++i) equal = Compare(got[i], want[i], options.tolerance).ok();
   if (equal) return;
   throw Failure(kFailed, "'" + options.model + "' and '" + options.against + "' do not agree; nothing is timed",
-                "--rtol and --atol set how near they must be");
+                "--rtol and --atol set the tolerance");
 }
 
-// The contenders take turns, so that a change of the machine's speed meets all.
-std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* integers_below) {
+// Runs are interleaved, so that a change of the machine's speed affects all contenders.
+std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* integer_bound) {
   SessionOptions session = options.session;
   session.threads = threads;
   std::vector<Contender> contenders;
-  contenders.push_back(Open(options.model, session, options, integers_below));
-  if (!options.against.empty()) contenders.push_back(Open(options.against, session, options, integers_below));
+  contenders.push_back(Open(options.model, session, options, integer_bound));
+  if (!options.against.empty()) contenders.push_back(Open(options.against, session, options, integer_bound));
   std::vector<std::vector<Array>> outputs(contenders.size());
   std::vector<Timed> timed;
   for (size_t c = 0; c < contenders.size(); ++c) {
@@ -99,7 +99,7 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   return timed;
 }
 
-// OpenVINO times itself, one model after the other.
+// Times models in OpenVINO, one after the other.
 std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
   SessionOptions session = options.session;
   session.threads = threads;
@@ -122,7 +122,7 @@ std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
 
 struct NodeTime {
   std::string node, type;
-  double seconds = 0;  // of a run
+  double seconds = 0;  // per run
 };
 
 std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
@@ -136,13 +136,13 @@ std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
   return nodes;
 }
 
-// By ONNX Runtime's own profiler; the slowest node first.
-std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integers_below) {
+// Times nodes by ONNX Runtime's profiler, the slowest first.
+std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integer_bound) {
   constexpr int kRuns = 10;
   SessionOptions session = options.session;
   session.threads = options.threads.front();
   session.profile = (std::filesystem::temp_directory_path() / "polyop-profile").string();
-  Contender contender = Open(options.model, session, options, &integers_below);
+  Contender contender = Open(options.model, session, options, &integer_bound);
   std::vector<Array> outputs;
   for (int i = 0; i < kRuns; ++i) Once(contender, &outputs);
   const std::string path = contender.session->EndProfile();
@@ -171,13 +171,13 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integers_below)
 void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, const BenchOptions& options) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < timed.size(); ++i) {
-    const bool rival = !options.against.empty() && i % 2 == 1;
+    const bool is_second = !options.against.empty() && i % 2 == 1;
     rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
                     TimeText(timed[i].median()), std::to_string(timed[i].seconds.size()),
-                    rival ? NumberText(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
+                    is_second ? NumberText(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
   }
   std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
-  header.push_back(options.against.empty() ? "" : "to the first");
+  header.push_back(options.against.empty() ? "" : "ratio");
   std::cout << Table(header, rows) << "  " << timed.front().runtime << ", " << CurrentIsa() << "\n";
   if (nodes.empty()) return;
   double total = 0;
@@ -214,16 +214,16 @@ int Bench(const BenchOptions& options) {
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   std::vector<Timed> timed;
   std::vector<NodeTime> nodes;
-  int integers_below = 0;
+  int integer_bound = 0;
   {
     const Progress progress("timing " + options.model);
     const bool openvino = options.runtime == "openvino";
     for (int threads : options.threads) {
-      for (Timed& t : openvino ? TimeInOpenVino(options, threads) : TimeAll(options, threads, &integers_below)) {
+      for (Timed& t : openvino ? TimeInOpenVino(options, threads) : TimeAll(options, threads, &integer_bound)) {
         timed.push_back(std::move(t));
       }
     }
-    if (options.layers) nodes = openvino ? TimeNodesInOpenVino(options) : TimeNodes(options, integers_below);
+    if (options.layers) nodes = openvino ? TimeNodesInOpenVino(options) : TimeNodes(options, integer_bound);
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;

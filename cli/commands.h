@@ -1,4 +1,4 @@
-// The subcommands: what the command line says, and what does it. main.cc has the command line itself.
+// The commands that need no Python: their options and functions. main.cc has the command line.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace polyop::cli {
 
-// Each command returns the exit code, or throws Failure.
+// Each function returns the exit code or throws Failure.
 
 struct RunOptions {
   std::string model;
@@ -28,7 +28,7 @@ struct InspectOptions {
   std::string model;
   bool verbose = false;
   bool json = false;
-  std::string svg, html;  // where pictures go
+  std::string svg, html;  // paths of the drawings, "": none
 };
 int Inspect(const InspectOptions& options);
 
@@ -57,55 +57,6 @@ struct BenchOptions {
 };
 int Bench(const BenchOptions& options);
 
-struct BatchOptions {
-  std::string model, output, format = "npz";
-  InputOptions input;
-  SessionOptions session;
-  std::vector<std::string> outputs;
-  int batch = 0;  // 0: chosen
-  bool strict = false, json = false;
-  bool ray = false;
-  std::string address;              // of the cluster; "": one of this machine alone
-  int workers = 0, processors = 1;  // 0: as many as there is room for; processors of one
-  double gpus = 0;                  // of a worker
-};
-int Batch(const BatchOptions& options);
-
-struct TritonOptions {
-  std::string model, repository, name, backend = "onnxruntime", at;
-  std::vector<std::string> sets, libraries;
-  int largest_batch = 8, delay = 1000, instances = 1, threads = 0;
-  bool gpu = false, json = false;
-};
-int Triton(const TritonOptions& options);
-
-struct ConvertOptions {
-  std::string model, engine;         // `engine`: where the result goes
-  std::string runtime = "tensorrt";  // or "openvino"
-  std::vector<std::string> shapes, sets, plugins;
-  bool fp16 = false;
-  int workspace = 0;  // MiB
-  std::string timing_cache;
-  bool layers = false, verbose = false, json = false;
-};
-int Convert(const ConvertOptions& options);
-
-struct OptimizeOptions {
-  std::string model, output;
-  InputOptions input;
-  SessionOptions session;
-  double tolerance = 1e-3;
-  bool all = false, allow_fix = false, measure = false, json = false;
-};
-int Optimize(const OptimizeOptions& options);
-
-struct PortableOptions {
-  std::string model, output;
-  std::vector<std::string> only;
-  bool inlined = false, json = false;
-};
-int Portable(const PortableOptions& options);
-
 struct OpsOptions {
   std::string name;
   bool markdown = false, json = false;
@@ -119,12 +70,12 @@ struct NewOptions {
 };
 int New(const NewOptions& options);
 
-/// Prints where find_package(polyop) looks.
+/// Prints the folder that find_package(polyop) needs as polyop_DIR.
 int CmakeDir();
 
 struct TestOptions {
   std::string project = ".", build;
-  std::string only;  // tests whose names match
+  std::string only;  // a regular expression of test names, "": all
 };
 int Test(const TestOptions& options);
 

@@ -11,8 +11,8 @@ Difference Compare(const Array& got, const Array& want, const Tolerance& toleran
   Difference d;
   d.count = got.size();
   if (got.shape != want.shape || IsReal(got.dtype) != IsReal(want.dtype)) {
-    d.mismatch =
-        Concat(NameOf(got.dtype), ShapeText(got.shape), ", wanted ", NameOf(want.dtype), ShapeText(want.shape));
+    d.mismatch = Concat("expected ", NameOf(want.dtype), ShapeText(want.shape), ", got ", NameOf(got.dtype),
+                        ShapeText(got.shape));
     return d;
   }
   const bool real = IsReal(got.dtype);
@@ -28,7 +28,7 @@ Difference Compare(const Array& got, const Array& want, const Tolerance& toleran
     if (g == w || (std::isnan(g) && std::isnan(w))) continue;
     const double allowed = real ? tolerance.absolute + tolerance.relative * std::fabs(w) : 0;
     if (apart <= allowed && std::isfinite(w)) continue;
-    ++d.departing;
+    ++d.differing;
     const double excess = std::isfinite(apart) ? apart - allowed : std::numeric_limits<double>::infinity();
     if (d.worst_at >= 0 && !(excess > worst)) continue;
     worst = excess;

@@ -18,13 +18,13 @@ namespace {
 struct Style {
   const char* fill;
   const char* text;
-  const char* meaning;
+  const char* label;
 };
 constexpr Style kStandard{"#f3f4f6", "#111827", "ONNX"};
 constexpr Style kPolyop{"#1d4ed8", "#ffffff", "polyop"};
 constexpr Style kRuntime{"#7c3aed", "#ffffff", "ONNX Runtime"};
 constexpr Style kFunction{"#0f766e", "#ffffff", "function of the model"};
-constexpr Style kNobody{"#b91c1c", "#ffffff", "nobody provides it"};
+constexpr Style kNobody{"#b91c1c", "#ffffff", "not provided"};
 constexpr Style kTensor{"#fef3c7", "#111827", "input or output"};
 
 const Style& StyleOf(const onnx::ModelProto& model, const onnx::NodeProto& node) {
@@ -34,7 +34,7 @@ const Style& StyleOf(const onnx::ModelProto& model, const onnx::NodeProto& node)
   return IsRuntimeDomain(node.domain()) ? kRuntime : kNobody;
 }
 
-// Length of the UTF-8 character at `i`, or 0 if none is there.
+// Returns the length of the UTF-8 character at `i`, or 0 if there is none.
 size_t CharacterLength(const std::string& text, size_t i) {
   const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U; };
   const unsigned first = byte(i);
@@ -45,7 +45,7 @@ size_t CharacterLength(const std::string& text, size_t i) {
   return length;
 }
 
-// A string of Graphviz's language. What is no text there becomes '?'.
+// Returns a string literal of Graphviz's language. Bytes that are not text become '?'.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (size_t i = 0; i < text.size();) {
@@ -67,21 +67,22 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string Shortened(const std::string& text, size_t most) {
-  return text.size() <= most ? text : text.substr(0, most / 2) + "…" + text.substr(text.size() - most / 2);
+std::string Shortened(const std::string& text, size_t max_length) {
+  return text.size() <= max_length ? text
+                                   : text.substr(0, max_length / 2) + "…" + text.substr(text.size() - max_length / 2);
 }
 
-// Where an HTML page has a function. Only letters and digits stay: the name is whatever a file says.
+// Returns the anchor of a function in an HTML page. Keeps only letters and digits, because names are untrusted.
 std::string AnchorOf(const std::string& domain, const std::string& name) {
   std::string anchor = "function";
   for (const char c : "-" + domain + "-" + name) anchor += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
   return anchor;
 }
 
-// A graph in Graphviz's language.
+// Writes a graph in Graphviz's language.
 class Drawing {
  public:
-  // `graph` is the model's own or a function's; with `links` nodes that have functions lead to them.
+  // `graph` is the model's graph or that of a function. With `links`, nodes link to their functions.
   Drawing(const onnx::ModelProto& model, const onnx::GraphProto& graph, bool links)
       : model_(model), graph_(graph), links_(links) {
     for (const auto& tensor : graph_.initializer()) constants_[tensor.name()] = TypeText(tensor);
@@ -103,13 +104,13 @@ class Drawing {
         "margin=\"0.12,0.05\"]");
     Line("edge [color=\"#6b7280\", arrowsize=0.6, penwidth=0.8]");
     for (const auto& input : graph_.input()) {
-      if (!constants_.contains(input.name())) AddTensor(input, maker_[input.name()] = NewId());
+      if (!constants_.contains(input.name())) AddTensor(input, producer_[input.name()] = NewId());
     }
     std::vector<std::string> ids;
     for (const auto& node : graph_.node()) {
       ids.push_back(NewId());
       for (const std::string& output : node.output()) {
-        if (!output.empty() && !constants_.contains(output)) maker_[output] = ids.back();
+        if (!output.empty() && !constants_.contains(output)) producer_[output] = ids.back();
       }
     }
     for (int i = 0; i < graph_.node_size(); ++i) {
@@ -143,7 +144,7 @@ class Drawing {
   void AddNode(const onnx::NodeProto& node, const std::string& id) {
     const Style& style = StyleOf(model_, node);
     const std::string type = IsStandard(node) ? node.op_type() : TypeOf(node);
-    std::string tooltip = type + (node.name().empty() ? "" : "  " + node.name()) + "\n" + style.meaning;
+    std::string tooltip = type + (node.name().empty() ? "" : "  " + node.name()) + "\n" + style.label;
     for (const auto& attribute : node.attribute()) {
       tooltip += "\n" + attribute.name() + " = " + Shortened(AttributeText(attribute), 120);
     }
@@ -162,8 +163,8 @@ class Drawing {
   }
 
   void AddEdge(const std::string& tensor, const std::string& to) {
-    const auto from = maker_.find(tensor);
-    if (from == maker_.end()) return;
+    const auto from = producer_.find(tensor);
+    if (from == producer_.end()) return;
     Line(from->second + " -> " + to + " [tooltip=" + Quoted(Described(tensor)) + "]");
   }
 
@@ -176,12 +177,12 @@ class Drawing {
   const onnx::ModelProto& model_;
   const onnx::GraphProto& graph_;
   const bool links_;
-  std::map<std::string, std::string> constants_, types_, maker_;  // by tensor
+  std::map<std::string, std::string> constants_, types_, producer_;  // by tensor
   int next_id_ = 0;
   std::string text_;
 };
 
-// A function's nodes as a graph, to be drawn.
+// Returns a function as a graph.
 onnx::GraphProto GraphOf(const onnx::FunctionProto& function) {
   onnx::GraphProto graph;
   *graph.mutable_node() = function.node();
@@ -194,8 +195,8 @@ std::string SvgOf(const onnx::ModelProto& model, const onnx::GraphProto& graph, 
   const TemporaryFolder folder;
   const std::string dot = Drawing(model, graph, links).Text(title);
   WriteFile(folder.File("graph.dot"), dot.data(), dot.size());
-  RunProgram({"dot", "-Tsvg", "-o", folder.File("graph.svg"), folder.File("graph.dot")},
-             "Graphviz's message stands above", "install Graphviz: its package is called graphviz");
+  RunProgram({"dot", "-Tsvg", "-o", folder.File("graph.svg"), folder.File("graph.dot")}, "Graphviz's message is above",
+             "install Graphviz: its package is called graphviz");
   const std::vector<uint8_t> svg = ReadFile(folder.File("graph.svg"));
   return {svg.begin(), svg.end()};
 }
@@ -217,8 +218,8 @@ details { margin: 8px 16px }
 .found path { stroke: #f59e0b; stroke-width: 4 }
 )";
 
-// Opens the function that a node leads to, and marks the nodes whose label or tooltip has the words, and brings the
-// next one into view on Enter.
+// Opens the function that a node links to. Marks the nodes whose label or tooltip contains the words of the search
+// field, and scrolls to the next one on Enter.
 constexpr const char* kPageScript = R"(
 const open = () => {
   const function_ = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -229,11 +230,11 @@ open();
 const field = document.querySelector('input');
 let found = [], next = 0;
 field.addEventListener('input', () => {
-  const wanted = field.value.toLowerCase();
+  const words = field.value.toLowerCase();
   found = [...document.querySelectorAll('.node')].filter(node => {
     const link = node.querySelector('a');
     const text = node.textContent + (link ? link.getAttribute('xlink:title') : '');
-    const matches = wanted !== '' && text.toLowerCase().includes(wanted);
+    const matches = words !== '' && text.toLowerCase().includes(words);
     node.classList.toggle('found', matches);
     return matches;
   });
@@ -258,7 +259,7 @@ void DrawHtml(const onnx::ModelProto& model, const std::string& title, const std
                      "</title>\n<style>" + kPageStyle + "</style>\n</head>\n<body>\n<header><b>" + Escaped(title) +
                      "</b>";
   for (const Style& style : {kStandard, kPolyop, kRuntime, kFunction, kNobody, kTensor}) {
-    page += std::string("<span style=\"background: ") + style.fill + "; color: " + style.text + "\">" + style.meaning +
+    page += std::string("<span style=\"background: ") + style.fill + "; color: " + style.text + "\">" + style.label +
             "</span>";
   }
   page += "<input placeholder=\"find, then Enter\" aria-label=\"find\"></header>\n" + svg.substr(svg.find("<svg"));

@@ -1,11 +1,10 @@
 #include "cli/engine.h"
 
-#include <map>
+#include <filesystem>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/base/npy.h"
-#include "cli/base/process.h"
+#include "cli/python.h"
 
 namespace polyop::cli {
 
@@ -32,31 +31,22 @@ bool IsEngine(const std::string& path) {
 
 Engine::Engine(const std::string& path) : path_(path) {
   (void)ReadFile(path);
-  const std::string beside = path + ".json";
+  const std::string description = path + ".json";
   try {
-    const Json needs = ParseJson(ReadFile(beside));
-    runtime_ = needs.at("runtime");
-    inputs_ = ReadTensors(needs.at("inputs"));
-    outputs_ = ReadTensors(needs.at("outputs"));
+    const Json json = ParseJson(ReadFile(description));
+    runtime_ = json.at("runtime");
+    inputs_ = ReadTensors(json.at("inputs"));
+    outputs_ = ReadTensors(json.at("outputs"));
   } catch (const Json::exception& e) {
-    throw Failure(kBadFile, beside + " does not say what the engine takes: " + e.what(), "`polyop convert` writes it");
+    throw Failure(kBadFile, description + " does not describe the engine's inputs and outputs: " + e.what(),
+                  "`polyop convert` writes it");
   }
 }
 
 std::vector<Array> Engine::Run(const std::vector<Array>& inputs) const {
-  const TemporaryFolder folder;
-  std::map<std::string, Array> named;
-  for (size_t i = 0; i < inputs.size(); ++i) named[inputs_[i].name] = inputs[i];
-  WriteNpz(folder.File("inputs.npz"), named);
-  RunProgram({"python3", "-m", "polyop.run_engine", path_, folder.File("inputs.npz"), folder.File("outputs.npz")},
-             "an engine needs a GPU, and a python3 that has polyop, torch and " + runtime_,
-             "running an engine needs a python3 on the PATH that has polyop, torch and " + runtime_);
-  std::map<std::string, Array> made = ReadNpz(folder.File("outputs.npz"));
   std::vector<Array> outputs;
-  for (const TensorInfo& output : outputs_) {
-    if (!made.contains(output.name)) throw Failure(kFailed, path_ + " did not give output '" + output.name + "'");
-    outputs.push_back(std::move(made[output.name]));
-  }
+  AskPython("run_engine", {{"engine", std::filesystem::absolute(path_).string()}},
+            "polyop, torch, a GPU and " + runtime_, inputs_, inputs, outputs_, &outputs);
   return outputs;
 }
 

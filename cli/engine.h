@@ -1,4 +1,4 @@
-// TensorRT engines that `polyop convert` made: what they take, and running them.
+// TensorRT engines of `polyop convert`: their inputs and outputs, and running them.
 #pragma once
 
 #include <string>
@@ -10,14 +10,13 @@
 
 namespace polyop::cli {
 
-/// Tensors as other programs describe them: {name: {"type": "f32", "shape": [1, -1]}}.
+/// Returns the tensors of a description by another program: {name: {"type": "f32", "shape": [1, -1]}}.
 std::vector<TensorInfo> ReadTensors(const Json& tensors);
 
-/// True for .engine, .plan and .trt.
+/// Returns true for .engine, .plan and .trt.
 bool IsEngine(const std::string& path);
 
-/// An engine file and the one beside it. It runs in `python3 -m polyop.run_engine`, which needs TensorRT, torch and a
-/// GPU.
+/// An engine file and its description, PATH.json. It runs in Python, which needs TensorRT, torch and a GPU.
 class Engine {
  public:
   /// Throws Failure if the file, or PATH.json, is missing or damaged.
@@ -28,7 +27,8 @@ class Engine {
   /// "tensorrt 10.14"
   const std::string& runtime() const { return runtime_; }
 
-  /// Inputs and outputs in this order. Throws Failure with what TensorRT says.
+  /// Takes the inputs and returns the outputs in the order of inputs() and outputs(). Throws Failure with TensorRT's
+  /// message.
   std::vector<Array> Run(const std::vector<Array>& inputs) const;
 
  private:

@@ -10,9 +10,9 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/base/made_up.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
+#include "cli/base/synthetic_input.h"
 #include "cli/base/text.h"
 #include "core/elements.h"
 #include "nlohmann/json.hpp"
@@ -43,7 +43,7 @@ size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, 
                     Join(texts, ", "));
 }
 
-bool IsPicture(const std::string& path) {
+bool IsImage(const std::string& path) {
   const std::string e = Extension(path);
   return e == ".png" || e == ".jpg" || e == ".jpeg";
 }
@@ -61,7 +61,7 @@ std::pair<double, double> ParseRange(const std::string& text) {
   std::vector<double> ends;
   for (const std::string& end : SplitAt(',', text)) ends.push_back(Number(end, "--range"));
   if (ends.size() != 2 || ends[0] == ends[1] || !std::isfinite(ends[0]) || !std::isfinite(ends[1])) {
-    throw Failure(kUsage, "--range " + text + ": wanted BLACK,WHITE, such as 0,1 or -1,1 or 0,255");
+    throw Failure(kUsage, "--range: expected BLACK,WHITE, such as 0,1 or -1,1 or 0,255, got '" + text + "'");
   }
   return {ends[0], ends[1]};
 }
@@ -111,20 +111,21 @@ void CheckShape(const TensorInfo& input, const std::vector<int64_t>& shape, cons
   bool fits = shape.size() == input.shape.size();
   for (size_t d = 0; fits && d < shape.size(); ++d) fits = input.shape[d] < 0 || input.shape[d] == shape[d];
   if (!fits && !input.shape.empty()) {
-    throw Failure(kUsage,
-                  "input '" + input.name + "' wants " + input.Text() + ", " + source + " gives " + ShapeText(shape),
-                  IsPicture(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
+    throw Failure(
+        kUsage,
+        "input '" + input.name + "': expected " + input.Text() + ", got " + ShapeText(shape) + " from " + source,
+        IsImage(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
   }
 }
 
-// An array larger than the machine's memory would end the program, or the machine.
+// Throws Failure if the array would be larger than the machine's memory.
 void CheckMemory(const TensorInfo& input, const std::vector<int64_t>& shape) {
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   double bytes = static_cast<double>(SizeOf(input.dtype));
   for (int64_t d : shape) bytes *= static_cast<double>(d);
   if (bytes <= memory && bytes <= static_cast<double>(kMaxBytes)) return;
   throw Failure(kUsage, Concat("--shape: input '", input.name, "' of shape ", ShapeText(shape), " needs ",
-                               BytesText(bytes), ", this machine has ", BytesText(memory)));
+                               BytesText(bytes), " of memory, this machine has ", BytesText(memory)));
 }
 
 std::vector<int64_t> ShapeFor(const TensorInfo& input, const InputOptions& options) {
@@ -138,19 +139,20 @@ std::vector<int64_t> ShapeFor(const TensorInfo& input, const InputOptions& optio
   }
   for (int64_t d : input.shape) {
     if (d < 0) {
-      throw Failure(kUsage, "input '" + input.name + "' has the shape " + input.Text() + ", which is not fixed",
-                    "say it: --shape " + input.name + "=1x3x224x224");
+      throw Failure(kUsage, "input '" + input.name + "' is " + input.Text() + ", whose shape is not fixed",
+                    "give it: --shape " + input.name + "=1x3x224x224");
     }
   }
   CheckMemory(input, input.shape);
   return input.shape;
 }
 
-// One number of --set. What the type cannot hold is an error: cut or rounded to infinity it would be another number.
+// Stores one number of --set. A number that the type cannot represent is an error, not truncated or infinite.
 void SetElement(const TensorInfo& input, const std::string& text, int64_t i, Array* array) {
   const std::string option = "--set " + input.name;
   const auto refuse = [&] {
-    throw Failure(kUsage, option + ": '" + text + "' is no value of " + std::string(NameOf(array->dtype)));
+    throw Failure(kUsage,
+                  option + ": expected a value of " + std::string(NameOf(array->dtype)) + ", got '" + text + "'");
   };
   if (IsReal(array->dtype)) {
     const double value = Number(text, option);
@@ -163,7 +165,7 @@ void SetElement(const TensorInfo& input, const std::string& text, int64_t i, Arr
     (void)Number(text, option);
     refuse();
   }
-  if (array->dtype == DType::kI64) {  // a double does not hold all of them
+  if (array->dtype == DType::kI64) {  // a double cannot represent all of them
     std::memcpy(array->bytes.data() + static_cast<size_t>(i) * sizeof(int64_t), &*value, sizeof(int64_t));
     return;
   }
@@ -182,20 +184,19 @@ Array SetInput(const TensorInfo& input, const std::string& text) {
   if (fits && dynamic == 1 && fixed > 0 && count % fixed == 0) {
     for (int64_t& d : shape) d = d < 0 ? count / fixed : d;
   } else if (!fits || dynamic > 0 || fixed != count) {
-    throw Failure(
-        kUsage, Concat("--set ", input.name, ": ", count, " numbers came, input '", input.name, "' is ", input.Text()));
+    throw Failure(kUsage, Concat("--set ", input.name, ": expected numbers for ", input.Text(), ", got ", count));
   }
   Array array = MakeArray(input.dtype, shape);
   for (int64_t i = 0; i < count; ++i) SetElement(input, numbers[static_cast<size_t>(i)], i, &array);
   return array;
 }
 
-// Reads every input of the model from its file, option or generator.
+// Reads or generates the value of every input.
 class FeedReader {
  public:
   FeedReader(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
-             int integers_below)
-      : inputs_(inputs), model_(model), options_(options), integers_below_(integers_below) {
+             int integer_bound)
+      : inputs_(inputs), model_(model), options_(options), integer_bound_(integer_bound) {
     feeds_.arrays.resize(inputs_.size());
     feeds_.sources.resize(inputs_.size());
     for (const std::string& text : options.shapes) (void)IndexOf(inputs_, SplitNamed("--shape", text).name, "input");
@@ -206,7 +207,7 @@ class FeedReader {
       Put(index, SetInput(inputs_[index], given.value), "--set");
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (feeds_.sources[i].empty() && options.random) Make(i, "random");
+      if (feeds_.sources[i].empty() && options.random) Generate(i, "random");
     }
     CheckComplete();
   }
@@ -224,7 +225,7 @@ class FeedReader {
     }
     if (missing.empty()) return;
     throw Failure(kUsage, "no value for " + Join(missing, ", ") + "\n\n" + Table({"input", "type", "given"}, rows),
-                  "give a file: -i NAME=FILE (.png .jpg .npy .npz), numbers: --set NAME=1,2, or -i NAME=random");
+                  "give a file by -i NAME=FILE (.png .jpg .npy .npz), numbers by --set NAME=1,2, or -i NAME=random");
   }
 
   void AddInput(const Named& given) {
@@ -235,8 +236,8 @@ class FeedReader {
     }
     if (!given.name.empty()) index = IndexOf(inputs_, given.name, "input");
     const TensorInfo& input = inputs_[index];
-    if (given.value == "random" || given.value == "zeros") return Make(index, given.value);
-    if (IsPicture(given.value)) {
+    if (given.value == "random" || given.value == "zeros") return Generate(index, given.value);
+    if (IsImage(given.value)) {
       return Put(index, ToTensor(ReadImage(given.value), FormatOf(input, model_, options_), input.dtype), given.value);
     }
     if (Extension(given.value) != ".npy") {
@@ -256,17 +257,17 @@ class FeedReader {
         used = true;
       }
     }
-    if (!used) throw Failure(kUsage, "'" + given.value + "' holds no array named as an input of the model");
+    if (!used) throw Failure(kUsage, "'" + given.value + "' has no array with the name of an input");
   }
 
-  void Make(size_t index, const std::string& kind) {
+  void Generate(size_t index, const std::string& kind) {
     const TensorInfo& input = inputs_[index];
     Array array = MakeArray(input.dtype, ShapeFor(input, options_));
     std::string source = kind;
     if (kind == "random") {
-      const MadeUp made = FillMadeUp(model_, input.name, integers_below_, &array);
-      feeds_.integers_are_drawn |= made.draws_integers;
-      source = made.text;
+      const SyntheticInput synthetic = FillSyntheticInput(model_, input.name, integer_bound_, &array);
+      feeds_.integers_are_drawn |= synthetic.draws_integers;
+      source = synthetic.text;
     }
     Put(index, array, source);
   }
@@ -280,22 +281,22 @@ class FeedReader {
   const std::vector<TensorInfo>& inputs_;
   const onnx::ModelProto& model_;
   const InputOptions& options_;
-  int integers_below_;
+  int integer_bound_;
   Feeds feeds_;
 };
 
 }  // namespace
 
 Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
-                int integers_below) {
-  return FeedReader(inputs, model, options, integers_below).feeds();
+                int integer_bound) {
+  return FeedReader(inputs, model, options, integer_bound).feeds();
 }
 
 Feeds ReadFeedsThatRun(Session& session, const onnx::ModelProto& model, const InputOptions& options,
-                       std::vector<Array>* outputs, int* integers_below) {
+                       std::vector<Array>* outputs, int* integer_bound) {
   std::exception_ptr first;
-  for (*integers_below = kIntegersBelow; *integers_below > 0; *integers_below /= 2) {
-    Feeds feeds = ReadFeeds(session.inputs(), model, options, *integers_below);
+  for (*integer_bound = kIntegerBound; *integer_bound > 0; *integer_bound /= 2) {
+    Feeds feeds = ReadFeeds(session.inputs(), model, options, *integer_bound);
     try {
       *outputs = session.Run(feeds.arrays);
       return feeds;

@@ -1,4 +1,4 @@
-// The values of a model's inputs, from files, numbers on the command line, or made up.
+// The values of a model's inputs: from files, from numbers on the command line, or synthetic.
 #pragma once
 
 #include <string>
@@ -7,50 +7,51 @@
 
 #include "cli/base/array.h"
 #include "cli/base/image.h"
-#include "cli/base/made_up.h"
 #include "cli/base/model.h"
 #include "cli/base/runtime.h"
+#include "cli/base/synthetic_input.h"
 
 namespace polyop::cli {
 
-/// What the command line says of inputs, and of pictures in general.
+/// The options about inputs and images.
 struct InputOptions {
   std::vector<std::string> inputs, sets, shapes;
   std::string layout, range, color;
-  bool random = false;  // inputs that nothing is said of are made up
+  bool random = false;  // inputs without a value are synthetic
 };
 
-/// "name=value"; without a name the value alone.
+/// "name=value". The name may be empty.
 struct Named {
   std::string name, value;
 };
 Named Split(const std::string& text);
-/// The same where the name must be there. Throws Failure (kUsage) that names the option.
+/// Like Split, but throws Failure (kUsage) that names the option if there is no name.
 Named SplitNamed(const char* option, const std::string& text);
 
-/// The tensor of that name. Throws Failure that lists what there is; `what` is "input" or "output".
+/// Returns the index of the tensor `name`. Throws Failure that lists the tensors. `what` is "input" or "output".
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what);
 
-/// The values of black and white, from "BLACK,WHITE". Throws Failure (kUsage).
+/// Parses "BLACK,WHITE", the values of black and white. Throws Failure (kUsage).
 std::pair<double, double> ParseRange(const std::string& text);
 
-bool IsPicture(const std::string& path);
-/// How a tensor holds a picture: by the options, else the model's metadata, else its shape and type.
+bool IsImage(const std::string& path);
+/// Returns the format of an image in the tensor: from the options, else the model's metadata, else its shape and type.
 ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, const InputOptions& options);
 
 struct Feeds {
   std::vector<Array> arrays;         // in the model's order
-  std::vector<std::string> sources;  // the file, "--set", "zeros", or what was made up
-  bool integers_are_drawn = false;   // some are made up, and smaller ones could be
+  std::vector<std::string> sources;  // the file, "--set", "zeros", or SyntheticInput::text
+  bool integers_are_drawn = false;   // some are synthetic, and a smaller bound would change them
 };
-/// Reads every input. Throws Failure for what is missing, unreadable or of the wrong shape. Integers that are made up
-/// are below `integers_below`.
+/// Reads every input. Throws Failure if one is missing, unreadable or of the wrong shape. Synthetic integers are below
+/// `integer_bound`.
 Feeds ReadFeeds(const std::vector<TensorInfo>& inputs, const onnx::ModelProto& model, const InputOptions& options,
-                int integers_below = kIntegersBelow);
+                int integer_bound = kIntegerBound);
 
-/// The same, and runs the model. Where it refuses integers that were made up, such as indices out of range, smaller
-/// ones follow, at last zeros; `integers_below` says which it took. Throws the first Failure if it takes none.
+/// Like ReadFeeds, and runs the model. If the model rejects synthetic integers, such as indices out of range, retries
+/// with smaller ones, down to zeros. `integer_bound` gets the bound that worked. Throws the first Failure if none
+/// works.
 Feeds ReadFeedsThatRun(Session& session, const onnx::ModelProto& model, const InputOptions& options,
-                       std::vector<Array>* outputs, int* integers_below);
+                       std::vector<Array>* outputs, int* integer_bound);
 
 }  // namespace polyop::cli

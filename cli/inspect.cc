@@ -1,4 +1,4 @@
-// polyop inspect: what a model is and needs, without running it.
+// polyop inspect: describes a model and the operators that it needs, without running it.
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -15,11 +15,11 @@
 namespace polyop::cli {
 namespace {
 
-// One kind of non-standard node in the model: of a name, and of the operator that such nodes mean.
+// The non-standard nodes of one name that resolve to the same operator.
 struct Needed {
   std::string type, domain, op_type;  // type: "domain::Type"
   int count = 0;
-  std::map<std::string, std::set<std::string>> attributes;  // name -> the values that occur
+  std::map<std::string, std::set<std::string>> attributes;  // name -> values in the model
   bool by_runtime = false, by_function = false;
   const OperatorInfo* op = nullptr;
 
@@ -30,7 +30,7 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   std::map<std::string, Needed> found;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
     if (IsStandard(node)) return;
-    const OperatorInfo* const op = OperatorOf(node);
+    const OperatorInfo* const op = ResolveNode(node);
     const bool is_shared = op != nullptr && FindCandidates(node.domain(), node.op_type()).size() > 1;
     Needed& needed = found[TypeOf(node) + (is_shared ? " (" + op->FullName() + ")" : "")];
     needed.op = op;
@@ -64,7 +64,7 @@ std::string ProviderText(const Needed& needed) {
   return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
 }
 
-// The same type in another domain is the likeliest cause; then a misspelling.
+// The likeliest cause is the right type in another domain, then a misspelling.
 std::string Advice(const std::string& name, const Needed& needed) {
   std::vector<std::string> names;
   for (const OperatorInfo& op : Operators()) {
@@ -131,8 +131,9 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
   const int functions = model.functions_size();
   std::cout << Bold(options.model) << "\n"
             << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
-            << (model.producer_name().empty() ? ""
-                                              : ", made by " + model.producer_name() + " " + model.producer_version())
+            << (model.producer_name().empty()
+                    ? ""
+                    : ", produced by " + model.producer_name() + " " + model.producer_version())
             << "\n"
             << "  " << nodes << " nodes"
             << (functions ? Concat(", those of ", functions, functions > 1 ? " functions" : " function", " among them")

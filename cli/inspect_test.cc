@@ -1,4 +1,4 @@
-// Damaged models: `inspect` ends with a Failure or an answer, and under the sanitizers touches nothing it should not.
+// Tests `inspect` on damaged models, which ends with a Failure or a report.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -39,7 +39,8 @@ void AddNode(onnx::GraphProto* graph, const std::string& domain, const std::stri
   for (float size : {1.0f, 2.5f, 4.0f}) sizes->add_floats(size);
 }
 
-// Nodes of polyop, of ONNX, of nobody and of a function; an initializer, metadata and a subgraph.
+// Returns a model with nodes of polyop, of ONNX, of a function and of no provider, an initializer, metadata and a
+// subgraph.
 std::vector<uint8_t> GoodModel() {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -89,7 +90,7 @@ int InspectBytes(const std::vector<uint8_t>& bytes, bool json) {
   return Inspect(options);
 }
 
-TEST(Inspect, AnswersForAGoodModel) {
+TEST(Inspect, DescribesAGoodModel) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(InspectBytes(GoodModel(), false), kNotProvided);
   const std::string text = ::testing::internal::GetCapturedStdout();
@@ -98,7 +99,7 @@ TEST(Inspect, AnswersForAGoodModel) {
   }
 }
 
-TEST(Inspect, DamagedModelsEndInAFailureOrAnAnswer) {
+TEST(Inspect, RejectsOrDescribesDamagedModels) {
   const std::vector<uint8_t> good = GoodModel();
   std::mt19937 rng(1);
   int refused = 0, answered = 0;

@@ -1,4 +1,4 @@
-// JSON as the commands print and read it.
+// JSON that the commands print and read.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace polyop::cli {
 
-/// Keeps its fields in the order in which they were written.
+/// JSON whose fields keep the order of insertion.
 using Json = nlohmann::ordered_json;
 
-/// Indented. Names in a model may hold bytes that are no UTF-8: each becomes the replacement character.
+/// Returns indented text. Names in a model may contain bytes that are not UTF-8, which become the replacement
+/// character.
 inline std::string ToText(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
-/// Of a file's bytes; "discarded" where they are no JSON and may be so, else an exception.
+/// Parses a file's bytes. If they are not JSON, returns a discarded value with `may_fail` and throws without.
 inline Json ParseJson(const std::vector<uint8_t>& bytes, bool may_fail = false) {
   return Json::parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), nullptr, !may_fail);
 }

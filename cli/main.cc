@@ -1,5 +1,6 @@
-// polyop: runs, inspects, converts and explains ONNX models with custom operators, and starts new ones. This is the
-// command line; it is all of it, because what reads it takes long to compile.
+// The command line of `polyop`, which runs, inspects, converts and explains ONNX models with custom operators, and
+// creates new operators. All of it is in this file, because CLI11 takes long to compile.
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <functional>
@@ -9,42 +10,46 @@
 #include <optional>
 
 #include "CLI/CLI.hpp"
+#include "cli/base/environments.h"
 #include "cli/base/failure.h"
 #include "cli/base/number.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/licenses.h"
+#include "cli/python.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
 namespace {
 
-// What a parsed command does; returns the exit code.
+// The action of a parsed command. Returns the exit code.
 using Action = std::function<int()>;
 
 constexpr const char* kDescription =
     "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.";
 constexpr const char* kFooter =
     "Examples:\n"
-    "  polyop inspect model.onnx                      what the model needs, and who provides it\n"
-    "  polyop inspect model.onnx --html model.html    a picture of the graph\n"
+    "  polyop inspect model.onnx                      the operators that a model needs, and who provides them\n"
+    "  polyop inspect model.onnx --html model.html    an image of the graph\n"
     "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,3,3\n"
     "  polyop run model.onnx -i x=x.npy -o y=y.npy --threads 2 --repeat 20\n"
-    "  polyop verify model.onnx -i x=x.npy --layers   against the naive kernels, node by node\n"
-    "  polyop bench model.onnx --layers               how long it takes, and which nodes take it\n"
-    "  polyop batch model.onnx -i 'photos/*.jpg' -o out    a folder of files, on all cores or on a cluster\n"
-    "  polyop triton model.onnx -o repository         for Triton Inference Server\n"
-    "  polyop optimize model.onnx -o fast.onnx        what polyop does faster becomes its nodes\n"
+    "  polyop verify model.onnx -i x=x.npy --layers   compare with the reference kernels, node by node\n"
+    "  polyop bench model.onnx --layers               time a model and its nodes\n"
+    "  polyop batch model.onnx -i 'photos/*.jpg' -o out    run a folder of files, on all cores or on a cluster\n"
+    "  polyop triton model.onnx -o repository         a model repository for Triton Inference Server\n"
+    "  polyop optimize model.onnx -o fast.onnx        use polyop's nodes where they are faster\n"
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
-    "  polyop portable old.onnx -o new.onnx           a file that runs where polyop is not, too\n"
+    "  polyop portable old.onnx -o new.onnx           a file that also runs without polyop\n"
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
-    "  polyop new my_ops --project                    a project for operators of one's own\n"
-    "  polyop test                                    builds and tests such a project's operators\n"
+    "  polyop new my_ops --project                    a project for your own operators\n"
+    "  polyop test                                    build and test such a project's operators\n"
+    "\n"
+    "batch, convert, optimize, portable and triton run in Python, as `python -m polyop COMMAND`.\n"
     "\n"
     "Exit codes:\n"
     "  0  done                                  3  a file is missing, damaged or of the wrong kind\n"
-    "  1  the model failed, or departs          4  the model needs operators that nobody provides\n"
-    "  2  the command line is wrong             5  ONNX Runtime is missing or too old";
+    "  1  the model failed, or differs          4  the model needs operators that nobody provides\n"
+    "  2  the command line is wrong             5  a runtime is missing or too old";
 
 int Report(const std::string& message, const std::string& hint, int code) {
   const bool colors = ColorsOnStderr();
@@ -53,37 +58,37 @@ int Report(const std::string& message, const std::string& hint, int code) {
   return code;
 }
 
-// Numbers are checked as they were typed: CLI11 takes nan for a number of any range, 0x10 for 16 and 010 for 8.
-CLI::Validator WholeNumber(int64_t least, int64_t most) {
-  const std::string range = Concat("[", least, " - ", most, "]");
+// Checks the text itself: CLI11 accepts nan in any range, and reads 0x10 as 16 and 010 as 8.
+CLI::Validator Integer(int64_t min, int64_t max) {
+  const std::string range = Concat("[", min, " - ", max, "]");
   return CLI::Validator(
       [=](std::string& text) -> std::string {
         const std::optional<int64_t> value = ParseInteger(text);
-        if (!value || *value < least || *value > most) return "'" + text + "' is no whole number in " + range;
+        if (!value || *value < min || *value > max) return "'" + text + "' is not an integer in " + range;
         text = std::to_string(*value);
         return "";
       },
       "INT in " + range);
 }
 
-CLI::Validator RealNumber(double least, double most) {
-  const std::string range = std::isfinite(most) ? Concat("[", least, " - ", most, "]") : "[0 - …]";
+CLI::Validator RealNumber(double min, double max) {
+  const std::string range = std::isfinite(max) ? Concat("[", min, " - ", max, "]") : "[0 - …]";
   return CLI::Validator(
       [=](std::string& text) -> std::string {
         const std::optional<double> value = ParseReal(text);
-        const bool good = value && std::isfinite(*value) && *value >= least && *value <= most;
-        return good ? "" : "'" + text + "' is no number in " + range;
+        const bool good = value && std::isfinite(*value) && *value >= min && *value <= max;
+        return good ? "" : "'" + text + "' is not a number in " + range;
       },
       "FLOAT in " + range);
 }
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-void AddPictureOptions(CLI::App& command, InputOptions& options) {
-  command.add_option("--layout", options.layout, "pictures as NCHW or NHWC (default: from the model)")
+void AddImageOptions(CLI::App& command, InputOptions& options) {
+  command.add_option("--layout", options.layout, "images as NCHW or NHWC (default: from the model)")
       ->check(CLI::IsMember({"NCHW", "NHWC"}));
   command.add_option("--range", options.range,
-                     "BLACK,WHITE: values of pictures (default: the model's, else 0,1 or 0,255 for uint8)");
+                     "BLACK,WHITE: values of images (default: the model's, else 0,1 or 0,255 for uint8)");
   command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
       ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
 }
@@ -91,31 +96,31 @@ void AddPictureOptions(CLI::App& command, InputOptions& options) {
 void AddInputOptions(CLI::App& command, InputOptions& options) {
   command
       .add_option("-i,--input", options.inputs,
-                  "NAME=FILE: a picture (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
+                  "NAME=FILE: an image (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
       ->take_all()
       ->expected(1);
   command.add_option("--set", options.sets, "NAME=V,V,…: an input from numbers")->take_all()->expected(1);
   command.add_option("--shape", options.shapes, "NAME=1x3x224x224: the shape of a `random` or `zeros` input")
       ->take_all()
       ->expected(1);
-  AddPictureOptions(command, options);
+  AddImageOptions(command, options);
 }
 
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("--ops", options.libraries, "a further library of custom operators")->take_all()->expected(1);
-  command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: looked for)");
+  command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: searched for)");
   command.add_flag("--accelerate", options.accelerate,
-                   "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
+                   "replace ONNX Runtime's own kernels by polyop's (RoiAlign, GridSample, …)");
 }
 
 void AddRuntimeOption(CLI::App& command, std::string& runtime) {
-  command.add_option("--runtime", runtime, "onnxruntime (default) or openvino, in the PATH's python3")
+  command.add_option("--runtime", runtime, "onnxruntime (default) or openvino, which runs in Python")
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
 }
 
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {
   command.add_option("--threads", options.threads, "threads of the runtime (default: all cores)")
-      ->transform(WholeNumber(1, kMaxThreads));
+      ->transform(Integer(1, kMaxThreads));
 }
 
 void AddToleranceOptions(CLI::App& command, Tolerance& tolerance, const std::string& of) {
@@ -127,24 +132,24 @@ void AddToleranceOptions(CLI::App& command, Tolerance& tolerance, const std::str
 
 void AddRunCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* run = app.add_subcommand("run", "Run a model on pictures, .npy and .npz files");
+  CLI::App* run = app.add_subcommand("run", "Run a model on images, .npy and .npz files");
   run->add_option("model", options->model, "the ONNX file")->required();
   AddInputOptions(*run, options->input);
-  run->add_option("-o,--output", options->outputs, "NAME=FILE: where an output goes (.png .jpg .npy .npz)")
+  run->add_option("-o,--output", options->outputs, "NAME=FILE: the file of an output (.png .jpg .npy .npz)")
       ->take_all()
       ->expected(1);
   AddRuntimeOption(*run, options->runtime);
   AddThreadsOption(*run, options->session);
-  run->add_option("--repeat", options->repeat, "run so often and report minimum and median")
-      ->transform(WholeNumber(1, 1000000));
+  run->add_option("--repeat", options->repeat, "number of runs; reports their minimum and median")
+      ->transform(Integer(1, 1000000));
   run->add_option(
       "--isa", options->isa, "force an instruction set: " + [] {
         std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
         return Join(names, ", ");
       }());
   AddLibraryOptions(*run, options->session);
-  run->add_flag("--json", options->json, "a report for machines");
-  run->footer(kMadeUpHelp + std::string("\n\n") +
+  run->add_flag("--json", options->json, "print a report in JSON");
+  run->footer(kSyntheticInputHelp + std::string("\n\n") +
               "Examples:\n"
               "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
               "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
@@ -154,12 +159,12 @@ void AddRunCommand(CLI::App& app, Action& action) {
 
 void AddInspectCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* inspect = app.add_subcommand("inspect", "Show what a model needs and who provides it");
-  inspect->add_option("model", options->model, "the ONNX file; its external data is not read")->required();
+  CLI::App* inspect = app.add_subcommand("inspect", "Show the operators that a model needs and who provides them");
+  inspect->add_option("model", options->model, "the ONNX file; its external data is ignored")->required();
   inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
-  inspect->add_flag("--json", options->json, "a report for machines");
-  inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are seen on hover");
-  inspect->add_option("--html", options->html, "the same as a page with a field to find nodes");
+  inspect->add_flag("--json", options->json, "print a report in JSON");
+  inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are tooltips");
+  inspect->add_option("--html", options->html, "draw the graph as a page with a search field");
   inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
   inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
 }
@@ -172,18 +177,18 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
   AddInputOptions(*verify, options->input);
   verify->add_option(
       "--reference", options->reference,
-      "kernels: the operators' naive double-precision kernels (default); functions: the model's own, by which "
-      "it runs where polyop is not; isa=NAME or threads=N: the same kernels run otherwise; npz=FILE: "
-      "saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX Runtime; engine=FILE: "
-      "a TensorRT engine; openvino or openvino=FILE: the model in OpenVINO, or a file of OpenVINO's; torch=FILE: a "
-      "program saved by torch.export or torch.jit");
-  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that departs");
+      "kernels: the operators' reference kernels, naive and in double precision (default); functions: the model's "
+      "functions, by which it runs without polyop; isa=NAME or threads=N: the same kernels with another instruction "
+      "set or number of threads; npz=FILE: saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX "
+      "Runtime; engine=FILE: a TensorRT engine; openvino or openvino=FILE: the model, or a file of OpenVINO's, in "
+      "OpenVINO; torch=FILE: a program saved by torch.export or torch.jit");
+  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
   AddLibraryOptions(*verify, options->session);
-  verify->add_flag("--json", options->json, "a report for machines");
-  verify->footer(kMadeUpHelp + std::string("\n--set and -i say otherwise.\n\n") +
-                 "The exit code is 1 where something departs.\n\n"
+  verify->add_flag("--json", options->json, "print a report in JSON");
+  verify->footer(kSyntheticInputHelp + std::string("\n--set and -i give other values.\n\n") +
+                 "The exit code is 1 if an output differs.\n\n"
                  "Examples:\n"
                  "  polyop verify head.onnx -i inputs.npz --layers\n"
                  "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
@@ -195,217 +200,38 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
 void AddBenchCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   options->input.random = true;
-  CLI::App* bench = app.add_subcommand("bench", "Time a model, its nodes, and another model beside it");
+  CLI::App* bench = app.add_subcommand("bench", "Time a model and its nodes, or compare it with another model");
   bench->add_option("model", options->model, "the ONNX file")->required();
-  bench->add_option("--against", options->against,
-                    "another model of the same inputs and outputs, timed in turns with the first; they must agree");
+  bench->add_option(
+      "--against", options->against,
+      "another model with the same inputs and outputs; their runs are interleaved, and the results must agree");
   AddInputOptions(*bench, options->input);
   AddRuntimeOption(*bench, options->runtime);
   bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
       ->delimiter(',')
-      ->transform(WholeNumber(1, kMaxThreads));
-  bench->add_option("--seconds", options->seconds, "how long each is run at least (default 2)")
+      ->transform(Integer(1, kMaxThreads));
+  bench->add_option("--seconds", options->seconds, "the minimum time for each model (default 2)")
       ->check(RealNumber(0.01, 3600));
-  bench->add_flag("--layers", options->layers, "the time of every node, by the runtime's profiler");
+  bench->add_flag("--layers", options->layers, "time every node by the runtime's profiler");
   bench->add_option("--isa", options->isa, "force an instruction set");
   AddToleranceOptions(*bench, options->tolerance, " of --against");
   AddLibraryOptions(*bench, options->session);
-  bench->add_flag("--json", options->json, "a report for machines");
-  bench->footer(kMadeUpHelp + std::string("\n\n") +
+  bench->add_flag("--json", options->json, "print a report in JSON");
+  bench->footer(kSyntheticInputHelp + std::string("\n\n") +
                 "Examples:\n"
                 "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
                 "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
 }
 
-void AddBatchCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<BatchOptions>();
-  CLI::App* batch = app.add_subcommand("batch", "Run a model on many files, on all cores or on a Ray cluster");
-  batch->add_option("model", options->model, "the ONNX file")->required();
-  batch
-      ->add_option(
-          "-i,--input", options->input.inputs,
-          "NAME=PATTERN: files, a folder, or a quoted pattern such as 'photos/**/*.jpg': pictures, .npy, .npz, "
-          ".bin (points), .tar (WebDataset), .parquet; of a second input one file, for all")
-      ->required()
-      ->take_all()
-      ->expected(1);
-  batch->add_option("-o,--output", options->output, "the folder of results, one file for each")->required();
-  batch->add_option("--set", options->input.sets, "NAME=V,V,…: an input from numbers, for all files")
-      ->take_all()
-      ->expected(1);
-  batch->add_option("--keep", options->outputs, "the name of an output that is written (default: all)")
-      ->take_all()
-      ->expected(1);
-  batch->add_option("--format", options->format, "of results: npz (default), or of one output npy, png or jpg")
-      ->check(CLI::IsMember({"npz", "npy", "png", "jpg"}));
-  batch
-      ->add_option("--batch", options->batch,
-                   "the most samples of one run, where the model's first dimension is open (default: 8)")
-      ->transform(WholeNumber(1, 65536));
-  batch
-      ->add_option("--threads", options->session.threads,
-                   "threads of one run; as many runs go at once as there are cores for (default 1)")
-      ->transform(WholeNumber(1, kMaxThreads));
-  batch->add_flag("--strict", options->strict, "end at the first file that fails, instead of leaving it out");
-  AddPictureOptions(*batch, options->input);
-  batch->add_option("--ops", options->session.libraries, "a further library of custom operators")
-      ->take_all()
-      ->expected(1);
-  batch->add_flag("--accelerate", options->session.accelerate,
-                  "polyop's kernels in the place of ONNX Runtime's own (RoiAlign, GridSample, …)");
-  CLI::Option* ray =
-      batch->add_option("--ray", options->address, "run on the Ray cluster of this address; alone: on this machine")
-          ->expected(0, 1)
-          ->type_name("[ADDRESS]");
-  batch->add_option("--workers", options->workers, "processes of the cluster that run the model (default: all cores)")
-      ->needs(ray)
-      ->transform(WholeNumber(1, 65536));
-  batch->add_option("--worker-cpus", options->processors, "cores of a worker (default 1)")
-      ->needs(ray)
-      ->transform(WholeNumber(1, kMaxThreads));
-  batch->add_option("--worker-gpus", options->gpus, "GPUs of a worker (default 0)")
-      ->needs(ray)
-      ->check(RealNumber(0, 64));
-  batch->add_flag("--json", options->json, "a report for machines");
-  batch->footer(
-      "The same command again goes on where it was stopped: what has a newer result is not run again, and no result "
-      "is\n"
-      "half-written. Files that fail are reported; then the exit code is 1. It needs a python3 on the PATH that has\n"
-      "polyop (pip install 'polyop[batch]', for --ray 'polyop[batch,ray]').\n\n"
-      "Examples:\n"
-      "  polyop batch srcnn3.onnx -i 'input=photos/**/*.jpg' -o large --format png --set factor=1,1,2,2\n"
-      "  polyop batch detector.onnx -i sweeps -o found --threads 2\n"
-      "  polyop batch net.onnx -i 'shards/*.tar' -o out --ray 10.0.0.1:6379 --worker-cpus 4");
-  batch->callback([options, ray, &action] {
-    options->ray = ray->count() > 0;
-    action = [options] { return Batch(*options); };
-  });
+// Lists the commands that run in Python in `polyop --help`. They are never parsed here.
+void AddPythonCommands(CLI::App& app) {
+  for (const PythonCommand& command : PythonCommands()) app.add_subcommand(command.name, command.summary);
 }
 
-void AddTritonCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<TritonOptions>();
-  CLI::App* triton = app.add_subcommand("triton", "Write a model repository for Triton Inference Server");
-  triton->add_option("model", options->model, "an ONNX file, or a TensorRT engine of `polyop convert`")->required();
-  triton->add_option("-o,--output", options->repository, "the repository's folder; other models stay in it")
-      ->required();
-  triton->add_option("--name", options->name, "of the model (default: the file's)");
-  triton
-      ->add_option(
-          "--backend", options->backend,
-          "onnxruntime (default), or python: Triton's Python backend with the package polyop; engines: tensorrt")
-      ->check(CLI::IsMember({"onnxruntime", "python"}));
-  triton->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good")
-      ->take_all()
-      ->expected(1);
-  triton->add_option("--ops", options->libraries, "a further library of custom operators")->take_all()->expected(1);
-  triton
-      ->add_option("--max-batch", options->largest_batch,
-                   "the most requests that are run together, where the model's first dimension is open (default 8)")
-      ->transform(WholeNumber(1, 65536));
-  triton->add_option("--delay", options->delay, "microseconds that a request waits for others (default 1000)")
-      ->transform(WholeNumber(0, 10000000));
-  triton->add_option("--instances", options->instances, "how many run at the same time (default 1)")
-      ->transform(WholeNumber(1, 1024));
-  triton->add_option("--threads", options->threads, "threads of one instance (default: all cores)")
-      ->transform(WholeNumber(1, kMaxThreads));
-  triton->add_flag("--gpu", options->gpu, "instances on GPUs, one for each");
-  triton->add_option("--at", options->at, "where the server sees the repository (default: where it lies)");
-  triton->add_flag("--json", options->json, "a report for machines");
-  triton->footer(
-      "It needs a python3 on the PATH that has polyop, onnx and onnxruntime (pip install 'polyop[batch]').\n\n"
-      "Examples:\n"
-      "  polyop triton srcnn.onnx -o repository --max-batch 16 --at /models\n"
-      "  polyop triton srcnn3.onnx -o repository --backend python --set factor=1,1,2,2");
-  triton->callback([options, &action] { action = [options] { return Triton(*options); }; });
-}
-
-void AddOptimizeCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<OptimizeOptions>();
-  options->input.random = true;
-  CLI::App* optimize = app.add_subcommand("optimize", "Replace what polyop computes faster in a model");
-  optimize->add_option("model", options->model, "the ONNX file, of standard operators")->required();
-  optimize->add_option("-o,--output", options->output, "where the faster model goes")->required();
-  AddInputOptions(*optimize, options->input);
-  optimize->add_flag("--measure", options->measure, "also time every replacement, and the model before and after");
-  optimize->add_flag("--all", options->all, "also replace what is too small to gain");
-  optimize->add_flag("--allow-fix", options->allow_fix,
-                     "also replace where ONNX Runtime computes something else than the standard says");
-  optimize
-      ->add_option("--tolerance", options->tolerance,
-                   "how far an output may depart, in proportion to its largest value (default 1e-3)")
-      ->check(RealNumber(0, kNoLimit));
-  AddThreadsOption(*optimize, options->session);
-  AddLibraryOptions(*optimize, options->session);
-  optimize->add_flag("--json", options->json, "a report for machines");
-  optimize->footer(
-      "Every replacement is compared with the nodes that it replaces, and the model with the original; what differs\n"
-      "stays as it was. Inputs are made up unless -i, --set or --shape say otherwise. A model in which nothing is\n"
-      "replaced is copied as it is. It needs a python3 on the PATH that has polyop, onnx, onnx-ir and onnxruntime.\n\n"
-      "Examples:\n"
-      "  polyop optimize detr.onnx -o fast.onnx --measure\n"
-      "  polyop optimize net.onnx -o fast.onnx --shape x=1x3x640x640 --threads 2\n"
-      "  polyop bench net.onnx --against fast.onnx");
-  optimize->callback([options, &action] { action = [options] { return Optimize(*options); }; });
-}
-
-void AddConvertCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<ConvertOptions>();
-  CLI::App* convert = app.add_subcommand("convert", "Build a TensorRT engine from a model, or write it for OpenVINO");
-  convert->add_option("model", options->model, "an ONNX file")->required();
-  convert->add_option("-o,--output", options->engine, "where it goes: model.engine, or model.xml")->required();
-  convert->add_option("--to", options->runtime, "tensorrt (default) or openvino: a .xml and a .bin file")
-      ->check(CLI::IsMember({"tensorrt", "openvino"}));
-  convert
-      ->add_option("--shapes", options->shapes,
-                   "NAME=LEAST:USUAL:LARGEST, as in x=1x3x64x64:1x3x512x512:4x3x1024x1024; or one shape for all three "
-                   "(default: the model's, where all but the first extent are fixed; that is then 1 to 8)")
-      ->take_all()
-      ->expected(1);
-  convert->add_option("--set", options->sets, "NAME=V,V,…: an input that gets these values for good, such as scales")
-      ->take_all()
-      ->expected(1);
-  convert->add_flag("--fp16", options->fp16,
-                    "compute in half precision (OpenVINO: weights); inputs and outputs stay as they are");
-  convert->add_option("--workspace", options->workspace, "MiB of GPU memory that layers may use (default: no limit)")
-      ->transform(WholeNumber(1, 1 << 20));
-  convert->add_option("--plugins", options->plugins, "a further plugin library")->take_all()->expected(1);
-  convert->add_option("--timing-cache", options->timing_cache, "a file of measurements, read and written");
-  convert->add_flag("--layers", options->layers, "the layers that TensorRT made of the model");
-  convert->add_flag("--verbose", options->verbose, "all that TensorRT says");
-  convert->add_flag("--json", options->json, "a report for machines");
-  convert->footer(
-      "Building needs a python3 on the PATH that has polyop and tensorrt or tensorrt-rtx; TensorRT-RTX builds\n"
-      "without a GPU too. A file MODEL.engine.json says what the engine needs. `polyop run` runs it,\n"
-      "`polyop verify MODEL.onnx --reference engine=MODEL.engine` compares the two.\n\n"
-      "Examples:\n"
-      "  polyop convert detector.onnx -o detector.engine --fp16\n"
-      "  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes "
-      "input=1x3x64x64:1x3x256x256:1x3x512x512\n"
-      "  polyop convert detector.onnx -o detector.xml --to openvino");
-  convert->callback([options, &action] { action = [options] { return Convert(*options); }; });
-}
-
-void AddPortableCommand(CLI::App& app, Action& action) {
-  auto options = std::make_shared<PortableOptions>();
-  CLI::App* portable = app.add_subcommand("portable", "Give polyop's nodes functions of standard operators");
-  portable->add_option("model", options->model, "an ONNX file, of whichever exporter")->required();
-  portable->add_option("-o,--output", options->output, "where the portable file goes")->required();
-  portable->add_flag("--inline", options->inlined,
-                     "put the functions' nodes in the place of polyop's: for runtimes that know no functions");
-  portable->add_option("--only", options->only, "DOMAIN::TYPE: of these nodes alone, separated by commas")
-      ->delimiter(',');
-  portable->add_flag("--json", options->json, "a report for machines");
-  portable->footer(
-      "A node that has a function runs in any ONNX Runtime, by the function where polyop's library is not\n"
-      "registered and by polyop's kernel where it is. Making functions needs a python3 on the PATH that has polyop,\n"
-      "onnx, onnx_ir and torch. `polyop ops NAME` says which operators have none, and why. The exit code is 4 where a\n"
-      "node got none; the file is written all the same.\n\n"
-      "Examples:\n"
-      "  polyop portable old.onnx -o new.onnx\n"
-      "  polyop portable old.onnx -o plain.onnx --inline\n"
-      "  polyop verify new.onnx --reference functions");
-  portable->callback([options, &action] { action = [options] { return Portable(*options); }; });
+bool IsPythonCommand(std::string_view name) {
+  const std::span<const PythonCommand> commands = PythonCommands();
+  return std::any_of(commands.begin(), commands.end(), [&](const PythonCommand& c) { return name == c.name; });
 }
 
 void AddOpsCommand(CLI::App& app, Action& action) {
@@ -419,24 +245,23 @@ void AddOpsCommand(CLI::App& app, Action& action) {
 
 void AddNewCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<NewOptions>();
-  CLI::App* made =
+  CLI::App* command =
       app.add_subcommand("new", "Write the folder of a new operator, ready to build, or a project for one");
-  made->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
-  made->add_flag("--project", options->project,
-                 "a project of that name: a Python package of operators, with one of them");
-  made->add_option("--operator", options->op, "the name of the project's operator")->capture_default_str();
-  made->add_option("--node", options->node,
-                   "the ONNX node, DOMAIN::TYPE (default: LowerCaseWords of the project's domain, else of custom)");
-  made->add_option("--into", options->into,
-                   "where the folder goes: a folder called ops (default: ops); of a project, any (default: here)");
-  made->footer(
-      "Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test. A project has a\n"
-      "pyproject.toml and a CMakeLists.txt too: `pip install .` builds it with what polyop's own wheel brings "
-      "along.\n\n"
+  command->add_option("name", options->name, "in lower_case_words: the folder's name, and in PyTorch")->required();
+  command->add_flag("--project", options->project,
+                    "a project of that name: a Python package of operators, with one of them");
+  command->add_option("--operator", options->op, "the name of the project's operator")->capture_default_str();
+  command->add_option("--node", options->node,
+                      "the ONNX node, DOMAIN::TYPE (default: PROJECT::LowerCaseWords, or custom::LowerCaseWords)");
+  command->add_option("--into", options->into,
+                      "the parent folder: a folder called ops (default: ops); for a project, any (default: here)");
+  command->footer(
+      "Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test. A project also has a\n"
+      "pyproject.toml and a CMakeLists.txt: `pip install .` builds it with the SDK of polyop's wheel.\n\n"
       "Examples:\n"
       "  polyop new my_ops --project\n"
       "  polyop new hard_swish --into more/ops --node mine::HardSwish");
-  made->callback([options, &action] { action = [options] { return New(*options); }; });
+  command->callback([options, &action] { action = [options] { return New(*options); }; });
 }
 
 void AddSdkCommands(CLI::App& app, Action& action) {
@@ -446,17 +271,17 @@ void AddSdkCommands(CLI::App& app, Action& action) {
   test->add_option("--build", options->build, "the build tree (default: build/polyop-test of the project)");
   test->add_option("--only", options->only, "a regular expression: tests whose names match");
   test->footer(
-      "Each operator's test, which holds kernels on every instruction set and the CUDA kernel's source, run on the "
-      "CPU,\n"
-      "against the reference; and random calls made from the definitions (robustness_test). It needs cmake, and takes\n"
-      "ninja where it is.");
+      "Runs each operator's test, which compares its kernels on every instruction set, and the CUDA kernel's source "
+      "on\n"
+      "the CPU, with the reference; and random calls that follow the definitions (robustness_test). It needs cmake,\n"
+      "and uses ninja if it is installed.");
   test->callback([options, &action] { action = [options] { return Test(*options); }; });
-  CLI::App* where = app.add_subcommand("cmake-dir", "Print where find_package(polyop) finds the SDK");
+  CLI::App* where = app.add_subcommand("cmake-dir", "Print the folder in which find_package(polyop) finds the SDK");
   where->footer("  cmake -S . -B build -Dpolyop_DIR=$(polyop cmake-dir)");
   where->callback([&action] { action = CmakeDir; });
 }
 
-// A misspelt command or option by its name, for what CLI11 says of them misleads: "a subcommand is required".
+// Throws Failure that names a misspelt command or option. CLI11's own message misleads: "a subcommand is required".
 void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
   const auto refuse = [](const std::string& owner, const char* kind, const std::string& word,
                          const std::vector<std::string>& known) {
@@ -496,6 +321,7 @@ void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using namespace polyop::cli;
+  SetProgramName(argc > 0 ? argv[0] : nullptr);
   CLI::App app{kDescription, "polyop"};
   app.set_version_flag("--version", std::string("polyop ") + POLYOP_VERSION);
   app.add_flag_callback(
@@ -504,7 +330,7 @@ int main(int argc, char** argv) {
         std::cout << kLicenses;
         throw CLI::Success();
       },
-      "the licences of what is linked into the program and the libraries");
+      "the licences of the code that is linked into the program and the libraries");
   app.require_subcommand(1);
   app.footer(kFooter);
   Action action;
@@ -512,11 +338,7 @@ int main(int argc, char** argv) {
   AddInspectCommand(app, action);
   AddVerifyCommand(app, action);
   AddBenchCommand(app, action);
-  AddBatchCommand(app, action);
-  AddTritonCommand(app, action);
-  AddOptimizeCommand(app, action);
-  AddConvertCommand(app, action);
-  AddPortableCommand(app, action);
+  AddPythonCommands(app);
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
   AddSdkCommands(app, action);
@@ -525,6 +347,7 @@ int main(int argc, char** argv) {
     return kUsage;
   }
   try {
+    if (IsPythonCommand(argv[1])) HandOver({argv + 1, argv + argc});
     app.parse(argc, argv);
     return action();
   } catch (const CLI::Success& e) {

@@ -1,4 +1,4 @@
-// polyop new: a new operator in a folder of operators, or a project of its own for one.
+// polyop new: writes a new operator in a folder of operators, or a new project with one.
 #include <filesystem>
 #include <iostream>
 #include <regex>
@@ -17,22 +17,22 @@ namespace {
 namespace fs = std::filesystem;
 
 void CheckName(const std::string& kind, const std::string& name) {
-  constexpr size_t kLongest = 100;  // a file system refuses more than twice that, and std::regex recurses
-  if (name.size() > kLongest)
-    throw Failure(kUsage, Concat("the name of ", kind, " has more than ", kLongest, " characters"));
+  constexpr size_t kMaxLength = 100;  // file systems allow about twice that, and std::regex recurses
+  if (name.size() > kMaxLength)
+    throw Failure(kUsage, Concat("the name of ", kind, " has more than ", kMaxLength, " characters"));
 }
 
 void CheckWords(const std::string& kind, const std::string& name) {
   CheckName(kind, name);
   if (!std::regex_match(name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
-    throw Failure(kUsage, "'" + name + "' is no name of " + kind + ", wanted lower_case_words");
+    throw Failure(kUsage, "the name of " + kind + ": expected lower_case_words, got '" + name + "'");
   }
 }
 
 void CheckNode(const std::string& node) {
   CheckName("an operator's node", node);
   if (!std::regex_match(node, std::regex("[A-Za-z_][\\w.]*::[A-Za-z_]\\w*"))) {
-    throw Failure(kUsage, "--node is '" + node + "', wanted DOMAIN::TYPE");
+    throw Failure(kUsage, "--node: expected DOMAIN::TYPE, got '" + node + "'");
   }
   const size_t colons = node.find("::");
   const OperatorInfo* other = FindOperator(node.substr(0, colons), node.substr(colons + 2));
@@ -41,7 +41,7 @@ void CheckNode(const std::string& node) {
   }
 }
 
-// The name of the library that the folder's operators belong to, as the CMakeLists.txt beside it says; else "".
+// Returns the library of the folder's operators, from the CMakeLists.txt next to it, or "".
 std::string LibraryOf(const fs::path& ops) {
   const fs::path lists = ops / ".." / "CMakeLists.txt";
   std::error_code error;
@@ -57,7 +57,7 @@ std::string LibraryOf(const fs::path& ops) {
 
 int NewProject(const NewOptions& options) {
   CheckWords("a project", options.name);
-  if (options.name == "polyop") throw Failure(kUsage, "'polyop' is a project already");
+  if (options.name == "polyop") throw Failure(kUsage, "the project 'polyop' exists already");
   CheckWords("an operator", options.op);
   const std::string node = options.node.empty() ? options.name + "::" + StructName(options.op) : options.node;
   CheckNode(node);
@@ -85,20 +85,20 @@ int NewOperator(const NewOptions& options) {
   CheckNode(node);
   for (const OperatorInfo& other : Operators()) {
     if (other.own() && other.name == options.name) {
-      throw Failure(kUsage, "there is an operator '" + options.name + "' already");
+      throw Failure(kUsage, "the operator '" + options.name + "' exists already");
     }
   }
   const fs::path into = fs::absolute(ops).lexically_normal();
   if ((into.has_filename() ? into : into.parent_path()).filename() != "ops") {
-    throw Failure(kUsage, "--into is '" + options.into + "', wanted a folder called ops",
-                  "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops lies");
+    throw Failure(kUsage, "--into: expected a folder called ops, got '" + options.into + "'",
+                  "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops is");
   }
   std::error_code error;
   if (fs::exists(ops / options.name, error)) {
     throw Failure(kUsage, (ops / options.name).string() + " exists; nothing was written");
   }
   std::cout << Join(WriteOperator(ops, options.name, node), "\n") << "\n\nIt multiplies by a number, as " << node
-            << "; make it yours. Then";
+            << "; change it to your operator. Then";
   if (!library.empty()) {
     std::cout << ":\n  polyop test\n";
     return kOk;

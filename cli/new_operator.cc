@@ -1,4 +1,4 @@
-// polyop new: an operator's folder, ready to build and to pass its test.
+// The folder of a new operator. It builds, and its test passes.
 #include "cli/new_operator.h"
 
 #include <cctype>
@@ -10,7 +10,7 @@
 namespace polyop::cli {
 namespace {
 
-// @name@ is the operator's name, @Name@ its struct's, @node@ the ONNX node's. Each file says what to replace.
+// @name@ is the name of the operator, @Name@ that of its struct, @node@ that of the ONNX node.
 constexpr Template kTemplates[] = {
     {"@name@.h", R"code(#pragma once
 
@@ -18,20 +18,20 @@ constexpr Template kTemplates[] = {
 
 namespace polyop {
 
-/// y = scale * x: replace it by what the operator does.
+/// y = scale * x: replace it by your operator.
 struct @Name@ {
   float scale = 2;
 
   static constexpr const char* kName = "@name@";
-  // Shapes and types; core/signature.h has the grammar. Outputs are allocated, and inputs checked, by it.
+  // Shapes and types in the grammar of core/signature.h. polyop checks inputs and allocates outputs by it.
   static constexpr Signature kSignature = "x: T[...S] -> y: T[...S]";
   static constexpr NodeName kNodes[] = {"@node@"};
   static constexpr std::tuple kAttributes = {
-      Attr("scale", &@Name@::scale, "what x is multiplied by"),
+      Attr("scale", &@Name@::scale, "the factor"),
   };
   static constexpr Doc kDoc = {
       .summary = "Multiplies by a number.",
-      .semantics = "NaN and infinity pass. fp16 and bf16 are computed in float and rounded once.",
+      .semantics = "Propagates NaN and infinity. Computes fp16 and bf16 in float and rounds once.",
       .source = "`scale * x` in torch",
   };
 };
@@ -51,7 +51,7 @@ namespace {
 
 template <class T>
 Status @Name@Cpu(const @Name@& op, const Context& context, Tensor<const T, kAnyRank> x, Tensor<T, kAnyRank> y) {
-  // Threads share the elements; GrainFor(nanoseconds an item) keeps tasks from being too small.
+  // Splits the elements between threads. GrainFor(nanoseconds per item) returns the smallest task that pays.
   context.ParallelFor(x.size(), GrainFor(0.2), [&](int64_t begin, int64_t end) HWY_ATTR {
     const hn::ScalableTag<float> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -70,13 +70,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(@Name@, @Name@F32, @Name@Cpu<float>);
-POLYOP_CPU_KERNEL(@Name@, @Name@F16, @Name@Cpu<Half>);
-POLYOP_CPU_KERNEL(@Name@, @Name@BF16, @Name@Cpu<BFloat16>);
+POLYOP_CPU_KERNELS(@Name@, @Name@Cpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif
 )code"},
-    {"@name@_cuda.cu", R"code(// Compiled by nvcc for GPUs, and as C++ for the test, which runs it on the CPU.
+    {"@name@_cuda.cu", R"code(// nvcc compiles this file for GPUs. The test compiles it as C++ and runs it on the CPU.
 #include "kernels/cuda/cuda.h"
 #include "ops/@name@/@name@.h"
 
@@ -91,15 +89,13 @@ Status @Name@Cuda(const @Name@& op, const CudaContext& cuda, Tensor<const T, kAn
   return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(ToFloat(from[i]) * scale); });
 }
 
-POLYOP_CUDA_KERNEL(@Name@, @Name@F32, @Name@Cuda<float>);
-POLYOP_CUDA_KERNEL(@Name@, @Name@F16, @Name@Cuda<Half>);
-POLYOP_CUDA_KERNEL(@Name@, @Name@BF16, @Name@Cuda<BFloat16>);
+POLYOP_CUDA_KERNELS(@Name@, @Name@Cuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop
 )code"},
     {"@name@_reference.cc",
-     R"code(// Naive, in double precision, written from the paper and not from the kernel: what tests and `polyop verify` trust.
+     R"code(// The reference for tests and `polyop verify`: naive, in double precision, written from the paper, not the kernel.
 #include "ops/@name@/@name@.h"
 
 namespace polyop {
@@ -123,7 +119,7 @@ namespace {
 
 class @Name@Test : public ::testing::TestWithParam<DType> {};
 
-// Every instruction set, with 1, 2 and 8 threads, and the CUDA kernel on the CPU.
+// Runs every instruction set with 1, 2 and 8 threads, and the CUDA kernel on the CPU.
 TEST_P(@Name@Test, MatchesReference) {
   std::mt19937 rng(1);
   for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{7}, Shape{2, 3, 5}, Shape{4, 65537}}) {
@@ -131,14 +127,14 @@ TEST_P(@Name@Test, MatchesReference) {
   }
 }
 
-TEST_P(@Name@Test, NanAndInfinityPass) {
+TEST_P(@Name@Test, PropagatesNanAndInfinity) {
   ExpectMatchesReference(@Name@{}, {HostTensor::Of(GetParam(), {3}, {NAN, INFINITY, -INFINITY})});
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, @Name@Test, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(@Name@Errors, SayWhatIsWrong) {
+TEST(@Name@Errors, RejectsWrongTypes) {
   ExpectError(@Name@{}, {HostTensor::Full(DType::kI64, {2}, 0)}, {"no kernel takes inputs (i64[2])"});
 }
 
@@ -147,39 +143,39 @@ TEST(@Name@Errors, SayWhatIsWrong) {
 )code"},
 };
 
-void Replace(std::string_view place, const std::string& value, std::string* text) {
-  for (size_t at = 0; (at = text->find(place, at)) != std::string::npos; at += value.size()) {
-    text->replace(at, place.size(), value);
+void Replace(std::string_view variable, const std::string& value, std::string* text) {
+  for (size_t at = 0; (at = text->find(variable, at)) != std::string::npos; at += value.size()) {
+    text->replace(at, variable.size(), value);
   }
 }
 
 }  // namespace
 
 std::string StructName(const std::string& name) {
-  std::string made;
+  std::string result;
   bool up = true;
   for (const char c : name) {
-    if (c != '_') made += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    if (c != '_') result += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     up = c == '_';
   }
-  return made;
+  return result;
 }
 
-std::string Filled(std::string_view text, const Places& places) {
-  std::string made(text);
-  for (const auto& [place, value] : places) Replace(Concat("@", place, "@"), value, &made);
-  return made;
+std::string Filled(std::string_view text, const Variables& variables) {
+  std::string result(text);
+  for (const auto& [name, value] : variables) Replace(Concat("@", name, "@"), value, &result);
+  return result;
 }
 
 std::vector<std::string> WriteFiles(const std::string& folder, std::span<const Template> templates,
-                                    const Places& places) {
+                                    const Variables& variables) {
   std::vector<std::string> written;
-  for (const Template& made : templates) {
-    const std::filesystem::path path = std::filesystem::path(folder) / Filled(made.file, places);
-    const std::string text = Filled(made.text, places);
+  for (const Template& file : templates) {
+    const std::filesystem::path path = std::filesystem::path(folder) / Filled(file.file, variables);
+    const std::string text = Filled(file.text, variables);
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    if (error) throw Failure(kBadFile, path.parent_path().string() + " cannot be made: " + error.message());
+    if (error) throw Failure(kBadFile, path.parent_path().string() + ": cannot create the folder: " + error.message());
     WriteFile(path, text.data(), text.size());
     written.push_back(path);
   }

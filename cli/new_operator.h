@@ -1,4 +1,4 @@
-// Files that `polyop new` writes.
+// The files that `polyop new` writes.
 #pragma once
 
 #include <span>
@@ -9,23 +9,25 @@
 
 namespace polyop::cli {
 
-/// A file's name and text, in which @place@ stands for a value.
+/// The name and the text of a file, with @NAME@ for the value of a variable.
 struct Template {
   const char* file;
   const char* text;
 };
-using Places = std::vector<std::pair<std::string_view, std::string>>;
+using Variables = std::vector<std::pair<std::string_view, std::string>>;
 
-std::string Filled(std::string_view text, const Places& places);
+/// Returns the text with the values of the variables.
+std::string Filled(std::string_view text, const Variables& variables);
 
-/// Returns the paths of the files. Throws Failure if one cannot be written.
+/// Writes the files and returns their paths. Throws Failure if one cannot be written.
 std::vector<std::string> WriteFiles(const std::string& folder, std::span<const Template> templates,
-                                    const Places& places);
+                                    const Variables& variables);
 
-/// "hard_swish" -> "HardSwish": the name of an operator's struct.
+/// Returns the name of an operator's struct: "HardSwish" for "hard_swish".
 std::string StructName(const std::string& name);
 
-/// The folder of an operator that multiplies by a number: definition, kernels, reference and test.
+/// Writes the folder of an operator that multiplies by a number: definition, kernels, reference and test. Returns the
+/// paths of the files.
 std::vector<std::string> WriteOperator(const std::string& ops, const std::string& name, const std::string& node);
 
 }  // namespace polyop::cli

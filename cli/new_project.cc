@@ -5,7 +5,7 @@
 namespace polyop::cli {
 namespace {
 
-// @project@ is the library's name and the package's, @op@ the operator's, @version@ polyop's.
+// @project@ is the name of the library and of the package, @op@ that of the operator, @version@ polyop's version.
 constexpr Template kTemplates[] = {
     {"pyproject.toml", R"text([build-system]
 requires = ["scikit-build-core>=0.10", "polyop>=@version@"]
@@ -14,36 +14,36 @@ build-backend = "scikit_build_core.build"
 [project]
 name = "@project@"
 version = "0.1.0"
-description = "Operators for PyTorch and ONNX Runtime, made with polyop"
+description = "Operators for PyTorch and ONNX Runtime, built with polyop"
 readme = "README.md"
 requires-python = ">=3.10"
 dependencies = ["polyop>=@version@"]
 
-# By this polyop finds the operators: the libraries lie in lib/ of the package.
+# polyop finds the operators by this entry point. The libraries are in lib/ of the package.
 [project.entry-points."polyop.operators"]
 @project@ = "@project@"
 
 [tool.scikit-build]
 build-dir = "build/{wheel_tag}"
-wheel.py-api = "py3" # the libraries use no ABI of Python's
+wheel.py-api = "py3" # the libraries do not use Python's ABI
 wheel.packages = ["python/@project@"]
 )text"},
     {"CMakeLists.txt", R"text(cmake_minimum_required(VERSION 3.25)
 project(@project@ LANGUAGES C CXX)
-find_package(polyop CONFIG REQUIRED) # polyop_DIR is what `polyop cmake-dir` prints
+find_package(polyop CONFIG REQUIRED) # polyop_DIR: the folder that `polyop cmake-dir` prints
 polyop_add_library(@project@ OPERATORS ops)
 )text"},
     {"README.md", R"text(# @project@
 
-Operators for PyTorch, ONNX Runtime and OpenVINO, each a folder of `ops/`, made with polyop.
+Operators for PyTorch, ONNX Runtime and OpenVINO, built with polyop. Each has a folder in `ops/`.
 
 ```sh
-pip install .    # builds the libraries, and makes them a Python package
-polyop test      # the operators' tests: kernels against references, random calls, CUDA's source on the CPU
-polyop new NAME  # another operator
+pip install .    # builds the libraries and installs the Python package
+polyop test      # tests the operators: kernels against references, random calls, CUDA's source on the CPU
+polyop new NAME  # adds an operator
 ```
 
-PyTorch's library is built where PyTorch is installed, OpenVINO's where OpenVINO is.
+The libraries for PyTorch and OpenVINO are built if these are installed.
 
 ```python
 import torch
@@ -58,11 +58,11 @@ class Net(torch.nn.Module):
 
 
 x = torch.rand(2, 3)
-polyop.export(Net(), x, "net.onnx")         # and runs it in ONNX Runtime, and compares
+polyop.export(Net(), x, "net.onnx")         # also runs it in ONNX Runtime and compares
 session = polyop.session("net.onnx")        # an onnxruntime.InferenceSession
 ```
 
-`polyop run`, `inspect`, `verify` and `bench` find the operators by themselves.
+`polyop run`, `inspect`, `verify` and `bench` find the operators automatically.
 )text"},
     {".gitignore", R"text(/build/
 /dist/
@@ -84,9 +84,9 @@ jobs:
       - run: pytest tests
 )text"},
     {"python/@project@/__init__.py",
-     R"text("""Operators made with polyop: torch.ops.@project@.*, and nodes in ONNX files.
+     R"text("""Operators for PyTorch (torch.ops.@project@.*) and ONNX files, built with polyop.
 
-Importing the package makes them known to PyTorch. ONNX Runtime alone takes the library by its path:
+Importing the package registers them with PyTorch. ONNX Runtime without polyop loads the library by its path:
 
 options.register_custom_ops_library(@project@.get_onnxruntime_op_path())
 """
@@ -97,11 +97,11 @@ _package = load("@project@")
 
 
 def get_onnxruntime_op_path() -> str:
-    """Path of the library for `onnxruntime.SessionOptions.register_custom_ops_library`."""
+    """Returns the path of the library for `onnxruntime.SessionOptions.register_custom_ops_library`."""
     return str(_package.library("onnxruntime"))
 )text"},
     {"tests/test_@project@.py",
-     R"text("""The operators as users call them: in PyTorch, exported, and in ONNX Runtime."""
+     R"text("""Tests the operators in PyTorch, exported, and in ONNX Runtime."""
 
 import numpy as np
 import torch
@@ -115,12 +115,12 @@ class Net(torch.nn.Module):
         return torch.ops.@project@.@op@(x, scale=3.0)
 
 
-def test_pytorch_computes_it():
+def test_runs_in_pytorch():
     x = torch.linspace(-2, 2, 12).reshape(3, 4)
     torch.testing.assert_close(Net()(x), 3 * x)
 
 
-def test_it_is_exported_and_runs_in_onnxruntime(tmp_path):
+def test_exports_and_runs_in_onnxruntime(tmp_path):
     x = torch.linspace(-2, 2, 12).reshape(3, 4)
     polyop.export(Net(), x, tmp_path / "net.onnx", input_names=["x"], output_names=["y"])
     (y,) = polyop.session(tmp_path / "net.onnx").run(None, {"x": x.numpy()})

@@ -1,4 +1,4 @@
-// The project that `polyop new --project` writes: a Python package of operators, built with polyop's SDK.
+// The project of `polyop new --project`: a Python package of operators that is built with polyop's SDK.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace polyop::cli {
 
-/// All but the operator's own folder. Returns the paths of the files. Throws Failure if one cannot be written.
+/// Writes all files except the operator's folder and returns their paths. Throws Failure if one cannot be written.
 std::vector<std::string> WriteProject(const std::string& folder, const std::string& name, const std::string& op);
 
 }  // namespace polyop::cli

@@ -1,4 +1,4 @@
-// Models in OpenVINO: what they take, and running, timing and converting them.
+// Models in OpenVINO: their inputs and outputs, running and timing them.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace polyop::cli {
 
-/// True for .xml, OpenVINO's own files.
+/// Returns true for .xml, the extension of OpenVINO's own files.
 bool IsOpenVino(const std::string& path);
 
-/// A model in OpenVINO's CPU plugin with polyop's operators. It runs in `python3 -m polyop.run_openvino`.
+/// A model in OpenVINO's CPU plugin with polyop's operators. It runs in Python.
 class OpenVinoModel {
  public:
-  /// An ONNX file or one of OpenVINO's. Of the options, the threads and libraries count. Throws Failure with what
-  /// OpenVINO says.
+  /// Loads an ONNX file or one of OpenVINO's. Uses the threads and the libraries of the options, and ignores the
+  /// others. Throws Failure with OpenVINO's message.
   OpenVinoModel(const std::string& path, const SessionOptions& options);
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
@@ -30,18 +30,16 @@ class OpenVinoModel {
     double load_seconds = 0;
     std::vector<double> seconds;  // of every run
   };
-  /// Inputs and outputs in this order.
+  /// Takes the inputs and returns the outputs in the order of inputs() and outputs().
   Runs Run(const std::vector<Array>& inputs, int times) const;
-  /// Runs for so long; the times rise.
+  /// Runs the model for at least `seconds`. The times are in ascending order.
   Runs Time(const std::vector<Array>& inputs, double seconds) const;
-  /// The mean times of its layers: "node", "operator", "mean_seconds"; the slowest first.
+  /// Returns the mean times of the layers ("node", "operator", "mean_seconds"), the slowest first.
   Json TimeLayers(const std::vector<Array>& inputs) const;
-  /// Writes it as `output` and a .bin file beside it; `half`: its weights in f16.
-  void Convert(const std::string& output, bool half) const;
 
  private:
-  Json Ask(Json request) const;
-  Json AskWith(const std::vector<Array>& inputs, Json request, std::vector<Array>* outputs) const;
+  Json Request(Json request) const;
+  Json Ask(const std::vector<Array>& inputs, Json request, std::vector<Array>* outputs) const;
 
   std::string path_, runtime_;
   std::vector<std::string> libraries_;

@@ -1,4 +1,4 @@
-// polyop ops: the catalogue of operators.
+// polyop ops: prints the catalogue of operators.
 #include <algorithm>
 #include <iostream>
 
@@ -11,7 +11,7 @@
 namespace polyop::cli {
 namespace {
 
-// By folder, as in PyTorch, by "domain::Type", or by type alone.
+// Finds an operator by its folder, its name in PyTorch, "domain::Type", or the type alone.
 const OperatorInfo& Find(const std::string& name) {
   std::vector<std::string> names;
   for (const OperatorInfo& op : Operators()) {

@@ -7,12 +7,12 @@
 
 namespace polyop::cli {
 
-Progress::Progress(std::string what) {
+Progress::Progress(std::string task) {
   if (!isatty(STDERR_FILENO)) return;
-  thread_ = std::thread([this, what = std::move(what)] {
+  thread_ = std::thread([this, task = std::move(task)] {
     std::unique_lock lock(mutex_);
     for (int seconds = 1; !wake_.wait_for(lock, std::chrono::seconds(1), [&] { return done_; }); ++seconds) {
-      std::fprintf(stderr, "\r%s … %d s", what.c_str(), seconds);
+      std::fprintf(stderr, "\r%s … %d s", task.c_str(), seconds);
       std::fflush(stderr);
     }
     std::fprintf(stderr, "\r\033[K");

@@ -1,4 +1,4 @@
-// A line on the terminal that shows that something long is under way.
+// A line on the terminal that shows the progress of a long task.
 #pragma once
 
 #include <condition_variable>
@@ -8,11 +8,11 @@
 
 namespace polyop::cli {
 
-/// After a second, writes "… 3 s" to stderr and keeps it current; clears it when it goes. Silent when
-/// stderr is not a terminal.
+/// Writes "TASK … 3 s" to stderr, from the first second on and every second. The destructor clears the line. Writes
+/// nothing if stderr is not a terminal.
 class Progress {
  public:
-  explicit Progress(std::string what);
+  explicit Progress(std::string task);
   ~Progress();
 
  private:

@@ -1,23 +1,118 @@
 #include "cli/python.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "cli/base/environments.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
+#include "cli/base/npy.h"
 #include "cli/base/process.h"
 
 namespace polyop::cli {
+namespace {
 
-Json AskPython(const std::string& module, const Json& request, const std::string& hint, const std::string& missing) {
+namespace fs = std::filesystem;
+
+constexpr PythonCommand kCommands[] = {
+    {"batch", "Run a model on many files, on all cores or on a Ray cluster"},
+    {"triton", "Write a model repository for Triton Inference Server"},
+    {"optimize", "Replace what polyop computes faster in a model"},
+    {"convert", "Build a TensorRT engine from a model, or write it for OpenVINO"},
+    {"portable", "Give polyop's nodes functions of standard operators"},
+};
+
+// A Python that may have the package, or where one was expected.
+struct Candidate {
+  std::string path, label;
+};
+
+Candidate PythonIn(const fs::path& folder) {
+  std::error_code error;
+  for (const char* name : {"python", "python3"}) {
+    if (fs::exists(folder / name, error)) return {folder / name, folder / name};
+  }
+  return {"", folder / "python"};
+}
+
+std::vector<Candidate> Candidates() {
+  std::vector<Candidate> found;
+  for (const fs::path& folder : ProgramFolders()) found.push_back(PythonIn(folder));
+  const fs::path on_path = FindOnPath("python3");
+  found.push_back({on_path, on_path.empty() ? "python3 on PATH" : on_path.string()});
+  for (const fs::path& folder : CheckoutEnvironments()) found.push_back(PythonIn(folder));
+  return found;
+}
+
+// Returns the first Python that has the package polyop: of the environment that the program lies in, then PATH's, then
+// of a .venv above the program.
+const std::string& FindPython(const std::string& task) {
+  static std::string python;
+  if (!python.empty()) return python;
+  std::string tried;
+  for (const Candidate& candidate : Candidates()) {
+    int status = -1;
+    if (!candidate.path.empty()) {
+      status = ExitStatusOf(
+          {candidate.path, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('polyop') is None)"});
+      if (status == 0) return python = candidate.path;
+    }
+    tried += "\n  " + candidate.label + ": " +
+             (candidate.path.empty() ? "does not exist"
+              : status == 1          ? "has no package polyop"
+                                     : "does not start");
+  }
+  throw Failure(kNoRuntime, task + " needs a Python with the package polyop. Tried:" + tried,
+                "install polyop in one of them: pip install polyop");
+}
+
+}  // namespace
+
+std::span<const PythonCommand> PythonCommands() { return kCommands; }
+
+void HandOver(const std::vector<std::string>& words) {
+  const std::string& python = FindPython("`polyop " + words.front() + "`");
+  std::vector<std::string> command = {python, "-m", "polyop"};
+  command.insert(command.end(), words.begin(), words.end());
+  std::cout.flush();
+  Become(command);
+  throw Failure(kNoRuntime, python + " does not start: " + std::strerror(errno));
+}
+
+Json AskPython(const std::string& module, const Json& request, const std::string& needs) {
+  const std::string& python = FindPython("this");
   const TemporaryFolder folder;
   const std::string text = ToText(request);
   WriteFile(folder.File("request.json"), text.data(), text.size());
-  RunProgram({"python3", "-m", module, folder.File("request.json"), folder.File("report.json")}, hint, missing);
-  return ParseJson(ReadFile(folder.File("report.json")));
+  RunProgram({python, "-m", "polyop._commands." + module, folder.File("request.json"), folder.File("reply.json")},
+             python + " needs " + needs + "; its message is above", "");
+  Json reply = ParseJson(ReadFile(folder.File("reply.json")));
+  if (reply.contains("error")) {
+    throw Failure(static_cast<ExitCode>(reply.at("code").get<int>()), reply.at("error").get<std::string>(),
+                  reply.at("hint").get<std::string>());
+  }
+  return reply;
 }
 
-void CheckReport(const Json& report) {
-  if (!report.contains("error")) return;
-  throw Failure(report.value("of_file", false) ? kBadFile : kFailed, report.at("error").get<std::string>(),
-                report.at("hint").get<std::string>());
+Json AskPython(const std::string& module, Json request, const std::string& needs,
+               const std::vector<TensorInfo>& input_infos, const std::vector<Array>& inputs,
+               const std::vector<TensorInfo>& output_infos, std::vector<Array>* outputs) {
+  const TemporaryFolder folder;
+  std::map<std::string, Array> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named[input_infos[i].name] = inputs[i];
+  WriteNpz(folder.File("inputs.npz"), named);
+  request["inputs"] = folder.File("inputs.npz");
+  request["outputs"] = folder.File("outputs.npz");
+  Json reply = AskPython(module, request, needs);
+  std::map<std::string, Array> results = ReadNpz(folder.File("outputs.npz"));
+  for (const TensorInfo& info : output_infos) {
+    if (!results.contains(info.name)) throw Failure(kFailed, "the model gave no output '" + info.name + "'");
+    outputs->push_back(std::move(results[info.name]));
+  }
+  return reply;
 }
 
 }  // namespace polyop::cli

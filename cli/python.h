@@ -1,16 +1,36 @@
-// Work that is done in Python: `python3 -m MODULE REQUEST REPORT`, both files of JSON.
+// What the program leaves to Python: whole commands, and models that run in runtimes with Python bindings only.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
+#include "cli/base/array.h"
+#include "cli/base/runtime.h"
 #include "cli/json.h"
 
 namespace polyop::cli {
 
-/// The report. Throws Failure (kFailed) with `hint` if the module fails, or with `missing` if there is no python3.
-Json AskPython(const std::string& module, const Json& request, const std::string& hint, const std::string& missing);
+/// A command of `python -m polyop`. Its options, help and errors are those of python/polyop/_commands/.
+struct PythonCommand {
+  const char* name;
+  const char* summary;
+};
+std::span<const PythonCommand> PythonCommands();
 
-/// Throws Failure if the report is of an error: with its hint, and kBadFile if it says that the file is to blame.
-void CheckReport(const Json& report);
+/// Replaces this process by `PYTHON -m polyop COMMAND ARGUMENT…`. Throws Failure (kNoRuntime) if there is no Python
+/// with the package polyop. The message lists which were tried.
+[[noreturn]] void HandOver(const std::vector<std::string>& words);
+
+/// Runs `PYTHON -m polyop._commands.MODULE REQUEST REPLY`, where both are files of JSON, and returns the reply.
+/// Throws Failure with the error, hint and exit code that the reply has, or with `needs` ("openvino: pip install
+/// openvino") if the module does not start.
+Json AskPython(const std::string& module, const Json& request, const std::string& needs);
+
+/// Like AskPython for modules that run a model. The request gets "inputs" and "outputs", the paths of .npz files;
+/// `outputs` gets the arrays that the module wrote, in the order of `output_infos`.
+Json AskPython(const std::string& module, Json request, const std::string& needs,
+               const std::vector<TensorInfo>& input_infos, const std::vector<Array>& inputs,
+               const std::vector<TensorInfo>& output_infos, std::vector<Array>* outputs);
 
 }  // namespace polyop::cli

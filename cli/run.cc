@@ -1,4 +1,4 @@
-// polyop run: a model on files.
+// polyop run: runs a model on files.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -24,42 +24,42 @@
 namespace polyop::cli {
 namespace {
 
-// Writes the outputs that were asked for; returns where each went, "" if nowhere.
+// Writes the outputs of --output. Returns the file of each output, or "".
 std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, const onnx::ModelProto& model,
                                       const std::vector<Array>& arrays, const RunOptions& options) {
   std::vector<std::string> files(arrays.size());
   std::map<std::string, std::map<std::string, Array>> archives;
   for (const std::string& text : options.outputs) {
-    const Named wanted = Split(text);
-    const std::string extension = Extension(wanted.value);
+    const Named target = Split(text);
+    const std::string extension = Extension(target.value);
     if (extension == ".npz") {
       for (size_t i = 0; i < arrays.size(); ++i) {
         const std::string& name = infos[i].name;
-        if (!wanted.name.empty() && wanted.name != name) continue;
-        archives[wanted.value][name] = arrays[i];
-        files[i] = wanted.value;
+        if (!target.name.empty() && target.name != name) continue;
+        archives[target.value][name] = arrays[i];
+        files[i] = target.value;
       }
-      if (!archives.contains(wanted.value)) IndexOf(infos, wanted.name, "output");
+      if (!archives.contains(target.value)) IndexOf(infos, target.name, "output");
       continue;
     }
-    const size_t index = wanted.name.empty() ? 0 : IndexOf(infos, wanted.name, "output");
+    const size_t index = target.name.empty() ? 0 : IndexOf(infos, target.name, "output");
     const TensorInfo& output = infos[index];
-    if (IsPicture(wanted.value)) {
-      WriteImage(wanted.value, FromTensor(arrays[index], FormatOf(output, model, options.input), output.name));
+    if (IsImage(target.value)) {
+      WriteImage(target.value, FromTensor(arrays[index], FormatOf(output, model, options.input), output.name));
     } else if (extension == ".npy") {
       const std::vector<uint8_t> bytes = FormatNpy(arrays[index]);
-      WriteFile(wanted.value, bytes.data(), bytes.size());
+      WriteFile(target.value, bytes.data(), bytes.size());
     } else {
-      throw Failure(kUsage, "'" + wanted.value + "' is of an unknown kind",
+      throw Failure(kUsage, "'" + target.value + "' is of an unknown kind",
                     "outputs are .png, .jpg, .npy or .npz files");
     }
-    files[index] = wanted.value;
+    files[index] = target.value;
   }
   for (const auto& [path, named] : archives) WriteNpz(path, named);
   return files;
 }
 
-// "min -1.2  max 3.4  mean 0.1": enough to see whether a result is sane.
+// Returns "min -1.2  max 3.4  mean 0.1".
 std::string Summary(const Array& array) {
   if (array.size() == 0) return "empty";
   double low = array.at(0), high = low, sum = 0;
@@ -91,7 +91,7 @@ double Seconds(std::chrono::steady_clock::time_point since) {
 int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
-  onnx::ModelProto model;  // an engine has no metadata of pictures
+  onnx::ModelProto model;  // empty for an engine, which has no metadata
   std::optional<Engine> engine;
   std::optional<OpenVinoModel> openvino;
   std::optional<Session> session;
@@ -103,7 +103,7 @@ int Run(const RunOptions& options) {
     openvino.emplace(options.model, options.session);
   } else {
     model = LoadModel(options.model);
-    if (options.session.libraries.empty()) CheckProvided(model, options.model);  // else they may provide anything
+    if (options.session.libraries.empty()) CheckProvided(model, options.model);  // a library may provide any operator
     start = Clock::now();
     session.emplace(options.model, options.session);
   }
@@ -121,8 +121,8 @@ int Run(const RunOptions& options) {
   std::vector<Array> outputs;
   Feeds feeds = ReadFeeds(input_infos, model, options.input);
   if (session && feeds.integers_are_drawn) {
-    int integers_below = 0;
-    feeds = ReadFeedsThatRun(*session, model, options.input, &outputs, &integers_below);
+    int integer_bound = 0;
+    feeds = ReadFeedsThatRun(*session, model, options.input, &outputs, &integer_bound);
   }
   const std::vector<Array>& inputs = feeds.arrays;
   const std::vector<std::string>& sources = feeds.sources;

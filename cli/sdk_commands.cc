@@ -1,11 +1,7 @@
-// polyop cmake-dir and polyop test: the SDK that is installed with the program, and projects that use it.
-#include <unistd.h>
-
+// polyop cmake-dir and polyop test: the SDK that is installed with the program, and tests of projects that use it.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 #include <thread>
 
 #include "cli/base/environments.h"
@@ -18,26 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the prefix of `cmake --install`, or in the Python package.
+// Returns the SDK's folder in the prefix of `cmake --install` or in the Python package.
 fs::path SdkFolder() {
   const fs::path package = fs::path("lib") / "cmake" / "polyop";
-  std::vector<fs::path> places = {InstalledPrefix() / package};
-  for (const fs::path& site : SitePackages()) places.push_back(site / "polyop" / package);
+  std::vector<fs::path> folders = {InstalledPrefix() / package};
+  for (const fs::path& site : SitePackages()) folders.push_back(site / "polyop" / package);
   std::error_code error;
-  for (const fs::path& place : places) {
-    if (fs::exists(place / "polyopConfig.cmake", error)) return place;
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / "polyopConfig.cmake", error)) return folder;
   }
-  throw Failure(kBadFile, "polyop's SDK is not installed where this program is, in " + InstalledPrefix().string(),
-                "`pip install polyop` has it; from a build tree, `cmake --install` puts it beside the program");
-}
-
-bool IsOnPath(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
+  throw Failure(kBadFile, "polyop's SDK is not installed with this program, in " + InstalledPrefix().string(),
+                "`pip install polyop` installs it; `cmake --install` installs it from a build tree");
 }
 
 }  // namespace
@@ -60,7 +47,7 @@ int Test(const TestOptions& options) {
   for (const char* runtime : {"ONNXRUNTIME", "TORCH", "OPENVINO", "TENSORRT"}) {
     configure.push_back(Concat("-DPOLYOP_BUILD_", runtime, "=OFF"));
   }
-  if (!fs::exists(fs::path(build) / "CMakeCache.txt", error) && IsOnPath("ninja")) {
+  if (!fs::exists(fs::path(build) / "CMakeCache.txt", error) && !FindOnPath("ninja").empty()) {
     configure.insert(configure.end(), {"-G", "Ninja"});
   }
   const std::string threads = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
@@ -69,9 +56,9 @@ int Test(const TestOptions& options) {
       "-j",    threads};
   if (!options.only.empty()) run.insert(run.end(), {"-R", options.only});
   const std::string missing = "tests are built by cmake: `pip install cmake ninja`, or a package of the system";
-  ShowProgram(configure, "its message stands above", missing);
-  ShowProgram({"cmake", "--build", build, "--parallel", threads}, "its message stands above", missing);
-  ShowProgram(run, "what failed stands above", missing);
+  ShowProgram(configure, "its message is above", missing);
+  ShowProgram({"cmake", "--build", build, "--parallel", threads}, "its message is above", missing);
+  ShowProgram(run, "the failures are above", missing);
   return kOk;
 }
 

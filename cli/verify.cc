@@ -1,4 +1,4 @@
-// polyop verify: a model by polyop's operators beside a reference.
+// polyop verify: compares a model's results with a reference.
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -20,6 +20,7 @@
 #include "cli/json.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
+#include "cli/python.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
@@ -29,14 +30,14 @@ namespace fs = std::filesystem;
 
 using Outputs = std::map<std::string, Array>;
 
-// True for nodes whose outputs may be no tensors.
+// Returns true for nodes whose outputs may be sequences or optional values.
 bool MayGiveSequences(const onnx::NodeProto& node) {
   const std::string& type = node.op_type();
   return type.find("Sequence") != std::string::npos || type.find("Optional") != std::string::npos || type == "If" ||
          type == "Loop" || type == "Scan";
 }
 
-// One tensor to compare, and the node that makes it.
+// A tensor to compare, and its producer.
 struct Checked {
   std::string tensor, node;
 };
@@ -45,15 +46,15 @@ std::string NodeText(const onnx::NodeProto& node) {
   return TypeOf(node) + (node.name().empty() ? "" : " '" + node.name() + "'");
 }
 
-// The model's outputs, or with `layers` the outputs of its nodes, which then become outputs of the model.
+// Returns the model's outputs. With `layers`, makes the outputs of all nodes outputs of the model and returns them.
 std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
-  std::map<std::string, std::string> maker;
+  std::map<std::string, std::string> producer;
   for (const onnx::NodeProto& node : model.graph().node()) {
-    for (const std::string& output : node.output()) maker[output] = NodeText(node);
+    for (const std::string& output : node.output()) producer[output] = NodeText(node);
   }
   std::vector<Checked> chosen;
   if (!layers) {
-    for (const auto& output : model.graph().output()) chosen.push_back({output.name(), maker[output.name()]});
+    for (const auto& output : model.graph().output()) chosen.push_back({output.name(), producer[output.name()]});
     return chosen;
   }
   std::map<std::string, bool> is_output;
@@ -78,7 +79,7 @@ Outputs ByName(const Model& model, std::vector<Array> arrays) {
   return outputs;
 }
 
-// What another model takes of the first one's inputs.
+// Returns the feeds for the inputs of another model, which are a subset of `inputs`.
 template <class Model>
 std::vector<Array> InputsOf(const Model& model, const Feeds& feeds, const std::vector<TensorInfo>& inputs) {
   std::vector<Array> arrays;
@@ -97,23 +98,28 @@ Outputs Load(const std::string& path) {
   return outputs;
 }
 
-// In a process of its own: two ONNX Runtimes do not live in one.
-Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, const std::string& inputs,
-                     const TemporaryFolder& folder) {
+// Runs in a separate process, because a process can have only one ONNX Runtime.
+Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, const Feeds& feeds,
+                     const std::vector<TensorInfo>& inputs) {
+  const TemporaryFolder folder;
+  std::map<std::string, Array> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
+  WriteNpz(folder.File("inputs.npz"), named);
   std::string model = options.model;
   if (!options.session.model.empty()) {
     model = folder.File("model.onnx");
     WriteFile(model, options.session.model.data(), options.session.model.size());
   }
-  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", inputs, "-o",
-                                    folder.File("outputs.npz"),         "--onnxruntime", runtime};
+  std::vector<std::string> words = {
+      fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", folder.File("inputs.npz"), "-o",
+      folder.File("outputs.npz"),         "--onnxruntime", runtime};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
   if (options.session.accelerate) words.emplace_back("--accelerate");
-  RunProgram(words, "is it an ONNX Runtime? Its message stands above", "");
+  RunProgram(words, "is it an ONNX Runtime? Its message is above", "");
   return Load(folder.File("outputs.npz"));
 }
 
-// The engine's inputs may be fewer: `polyop convert --set` fixed the others.
+// The engine may have fewer inputs than the model, because `polyop convert --set` fixes inputs.
 Outputs RunEngine(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
                   const std::vector<TensorInfo>& inputs) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference engine=FILE: an engine has no outputs of nodes");
@@ -121,15 +127,15 @@ Outputs RunEngine(const VerifyOptions& options, const std::string& path, const F
   return ByName(engine, engine.Run(InputsOf(engine, feeds, inputs)));
 }
 
-// The same model, or another file of it.
+// Runs the model, or another file of it if `path` is not empty.
 Outputs RunOpenVino(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
                     const std::vector<TensorInfo>& inputs) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference openvino: OpenVINO's nodes are others");
+  if (options.layers) throw Failure(kUsage, "--layers and --reference openvino: OpenVINO has other nodes");
   const OpenVinoModel model(path.empty() ? options.model : path, options.session);
   return ByName(model, model.Run(InputsOf(model, feeds, inputs), 1).outputs);
 }
 
-// Another model, with outputs of the same names; its inputs are among the first one's.
+// Runs another model whose inputs are a subset of the first one's, with outputs of the same names.
 Outputs RunOther(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
                  const std::vector<TensorInfo>& inputs) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference onnx=FILE: the models' nodes may differ");
@@ -138,18 +144,24 @@ Outputs RunOther(const VerifyOptions& options, const std::string& path, const Fe
   return ByName(session, session.Run(InputsOf(session, feeds, inputs)));
 }
 
-Outputs RunTorch(const VerifyOptions& options, const std::string& program, const std::string& saved,
-                 const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors,
-                 const TemporaryFolder& folder) {
+Outputs RunTorch(const VerifyOptions& options, const std::string& program, const Feeds& feeds,
+                 const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference torch=FILE: torch has no outputs of ONNX nodes");
   Json input_names = Json::array(), output_names = Json::array();
   for (const TensorInfo& input : inputs) input_names.push_back(input.name);
-  for (const Checked& tensor : tensors) output_names.push_back(tensor.tensor);
-  RunProgram({"python3", "-m", "polyop.run_torch", program, saved, folder.File("outputs.npz"), input_names.dump(),
-              output_names.dump()},
-             "python3 needs torch and polyop; FILE is what torch.export.save or torch.jit.save wrote",
-             "torch=FILE needs a python3 on the PATH that has torch and polyop");
-  return Load(folder.File("outputs.npz"));
+  std::vector<TensorInfo> outputs;
+  for (const Checked& tensor : tensors) {
+    output_names.push_back(tensor.tensor);
+    outputs.emplace_back().name = tensor.tensor;
+  }
+  std::vector<Array> arrays;
+  AskPython("run_torch",
+            {{"program", fs::absolute(program).string()}, {"input_names", input_names}, {"output_names", output_names}},
+            "polyop, torch and a FILE that torch.export.save or torch.jit.save wrote", inputs, feeds.arrays, outputs,
+            &arrays);
+  Outputs named;
+  for (size_t i = 0; i < arrays.size(); ++i) named[outputs[i].name] = std::move(arrays[i]);
+  return named;
 }
 
 Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std::vector<TensorInfo>& inputs,
@@ -173,7 +185,8 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   if (kind.name == "threads") {
     const std::optional<int64_t> threads = ParseInteger(kind.value);
     if (!threads || *threads < 1 || *threads > kMaxThreads) {
-      throw Failure(kUsage, Concat("--reference threads=N: '", kind.value, "' is no number from 1 to ", kMaxThreads));
+      throw Failure(kUsage,
+                    Concat("--reference threads=N: '", kind.value, "' is not an integer in [1 - ", kMaxThreads, "]"));
     }
     session.threads = static_cast<int>(*threads);
     return RunHere(options, session, feeds.arrays);
@@ -182,16 +195,11 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   if (kind.name == "onnx") return RunOther(options, kind.value, feeds, inputs);
   if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
   if (kind.name == "openvino") return RunOpenVino(options, kind.value, feeds, inputs);
-  const TemporaryFolder folder;
-  std::map<std::string, Array> named;
-  for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
-  const std::string saved = folder.File("inputs.npz");
-  WriteNpz(saved, named);
-  if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, saved, folder);
-  if (kind.name == "torch") return RunTorch(options, kind.value, saved, inputs, tensors, folder);
+  if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, feeds, inputs);
+  if (kind.name == "torch") return RunTorch(options, kind.value, feeds, inputs, tensors);
   throw Failure(
       kUsage, "--reference: '" + options.reference + "' is unknown",
-      "wanted kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE, "
+      "expected kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE, "
       "openvino, openvino=FILE or torch=FILE");
 }
 
@@ -206,26 +214,24 @@ struct Result {
 std::string Explain(const Result& result) {
   const Difference& d = result.difference;
   if (!d.mismatch.empty()) return d.mismatch;
-  return Concat(d.departing, " of ", d.count, " elements; the farthest, element ", d.worst_at, ", is ",
-                NumberText(d.worst_got, "%.9g"), ", wanted ", NumberText(d.worst_want, "%.9g"));
+  return Concat(d.differing, " of ", d.count, " elements differ, most at element ", d.worst_at, ": expected ",
+                NumberText(d.worst_want, "%.9g"), ", got ", NumberText(d.worst_got, "%.9g"));
 }
 
 void PrintTable(const std::vector<Result>& results, const VerifyOptions& options) {
   std::vector<std::vector<std::string>> rows;
-  size_t departing = 0;
   for (const Result& r : results) {
-    departing += !r.difference.ok();
     const bool numbers = r.difference.mismatch.empty();
     rows.push_back({r.what.tensor, r.what.node, r.type, numbers ? Scientific(r.difference.max) : "-",
                     numbers ? Scientific(r.difference.mean) : "-",
-                    r.difference.ok() ? Green("equal") : Red("departs")});
+                    r.difference.ok() ? Green("equal") : Red("differs")});
   }
-  std::cout << Table({"tensor", "made by", "type", "max error", "mean error", ""}, rows);
+  std::cout << Table({"tensor", "producer", "type", "max error", "mean error", ""}, rows);
   std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
             << options.tolerance.relative << " * |reference|; " << CurrentIsa() << "\n";
   for (const Result& r : results) {
     if (r.difference.ok()) continue;
-    std::cout << Red("first to depart: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
+    std::cout << Red("first difference: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
               << "\n";
     return;
   }
@@ -239,7 +245,7 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
     const Difference& d = r.difference;
     Json entry = {{"tensor", r.what.tensor}, {"node", r.what.node}, {"type", r.type}, {"equal", d.ok()}};
     if (d.mismatch.empty()) {
-      entry.update({{"max_error", d.max}, {"mean_error", d.mean}, {"departing", d.departing}, {"count", d.count}});
+      entry.update({{"max_error", d.max}, {"mean_error", d.mean}, {"differing", d.differing}, {"count", d.count}});
     } else {
       entry["mismatch"] = d.mismatch;
     }
@@ -260,13 +266,13 @@ int Verify(VerifyOptions options) {
   Feeds feeds;
   std::vector<TensorInfo> inputs;
   Outputs got, want;
-  int integers_below = 0;
+  int integer_bound = 0;
   {
     Session session(options.model, options.session);
     inputs = session.inputs();
     const Progress progress("verifying " + options.model);
     std::vector<Array> arrays;
-    feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integers_below);
+    feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integer_bound);
     got = ByName(session, std::move(arrays));
   }
   {
@@ -281,7 +287,7 @@ int Verify(VerifyOptions options) {
     if (theirs == want.end()) {
       std::string names;
       for (const auto& [name, array] : want) names += (names.empty() ? "" : ", ") + name;
-      if (options.layers) continue;  // saved outputs are mostly those of the model alone
+      if (options.layers) continue;  // saved outputs usually lack those of nodes
       throw Failure(kBadFile, "the reference has no tensor '" + tensor.tensor + "'", "it has " + names);
     }
     results.push_back({tensor, std::string(NameOf(ours.dtype)) + ShapeText(ours.shape),
@@ -292,9 +298,9 @@ int Verify(VerifyOptions options) {
     PrintJson(results, options, equal);
   } else {
     PrintTable(results, options);
-    if (feeds.integers_are_drawn && integers_below < kIntegersBelow) {
-      std::cout << "  note: the model refuses larger integers than 0 to " << integers_below - 1
-                << " in the inputs that nothing was said of\n";
+    if (feeds.integers_are_drawn && integer_bound < kIntegerBound) {
+      std::cout << "  note: the model rejects integers greater than " << integer_bound - 1
+                << " in its synthetic inputs\n";
     }
   }
   return equal ? kOk : kFailed;

@@ -1,4 +1,4 @@
-# What only the program needs: command line, JSON, pictures, .npz files, and the ONNX file format.
+# Dependencies of the CLI only: command line, JSON, images, .npz files, and the ONNX file format.
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
@@ -16,8 +16,7 @@ endfunction()
 polyop_library(polyop_turbojpeg turbojpeg turbojpeg.h)
 polyop_library(polyop_minizip minizip minizip/unzip.h)
 
-# ONNX's own description of its file format comes with the Python package onnx; it is compiled to
-# onnx/onnx.pb.h.
+# The Python package onnx contains the definition of the ONNX file format, which is compiled to onnx/onnx.pb.h.
 if(NOT POLYOP_ONNX_PROTO)
   include(python)
   polyop_python_package(onnx_package onnx)
@@ -25,13 +24,13 @@ if(NOT POLYOP_ONNX_PROTO)
             DOC "onnx-ml.proto of the Python package onnx")
 endif()
 if(NOT EXISTS "${POLYOP_ONNX_PROTO}")
-  message(FATAL_ERROR "onnx-ml.proto is not found with ${Python_EXECUTABLE}. Run tools/setup_python.sh, "
+  message(FATAL_ERROR "onnx-ml.proto was not found with ${Python_EXECUTABLE}. Run tools/setup_python.sh, "
                       "or `pip install onnx`, or set POLYOP_ONNX_PROTO.")
 endif()
 
 set(generated "${PROJECT_BINARY_DIR}/generated")
 file(MAKE_DIRECTORY "${generated}/onnx")
-# Copied under the name that the generated header shall have.
+# The copy has the name of the generated header.
 configure_file("${POLYOP_ONNX_PROTO}" "${generated}/onnx/onnx.proto" COPYONLY)
 add_custom_command(
   OUTPUT "${generated}/onnx/onnx.pb.cc" "${generated}/onnx/onnx.pb.h"

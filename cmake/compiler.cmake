@@ -1,4 +1,4 @@
-# One set of flags for everything that polyop compiles.
+# The compiler flags of all targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -12,35 +12,36 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
-# A program that is not PIE under -fPIC would not take position-independent static libraries well.
+# Programs are PIE, because they link position-independent static libraries.
 include(CheckPIESupported)
 check_pie_supported()
 
-# Without this sloppiness ccache compiles whatever uses a precompiled header anew (cmake/precompiled.cmake).
+# Without CCACHE_SLOPPINESS, ccache always recompiles sources that use a precompiled header (cmake/precompiled.cmake).
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
 endif()
 
-# No -march=native: kernels are compiled once per instruction set and chosen at run time.
-# Nor does the compiler fuse multiplications and additions on its own: kernels say where they do, so that
-# comparisons (is this overlap above the threshold?) come out alike on every instruction set.
+# No -march=native: kernels are compiled once per instruction set and selected at run time. The compiler does not fuse
+# multiplications and additions; kernels do so explicitly, so that comparisons (is this overlap above the threshold?)
+# have the same result on every instruction set.
 add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wall> $<$<COMPILE_LANGUAGE:C,CXX>:-Wextra>
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wshadow> $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>)
-# GCC 12 sees overlaps in std::string's operator+ that are not there (its bug 105651).
+# GCC 12 reports false overlaps in std::string's operator+ (GCC bug 105651).
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(CMAKE_COLOR_DIAGNOSTICS OR DEFINED ENV{CLICOLOR_FORCE})
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fdiagnostics-color=always>)
 endif()
 
-# A null pointer ends a program anyway; to look for it before each access costs a fifth of the compiler's time.
+# Checks for null pointers cost a fifth of the compilation time, and a null access ends the program anyway.
 if(POLYOP_SANITIZE)
   add_compile_options(-fsanitize=${POLYOP_SANITIZE} -fno-sanitize=null -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${POLYOP_SANITIZE})
 endif()
 
-# What ships carries its C++ runtime with it and has no undefined symbol. Sanitizers need both otherwise.
+# polyop_self_contained(TARGET): links the C++ runtime statically and allows no undefined symbols, for distribution.
+# Sanitizers do not support this.
 function(polyop_self_contained target)
   if(NOT POLYOP_SANITIZE)
     get_target_property(type ${target} TYPE)

@@ -1,6 +1,7 @@
-# Libraries of others. What stable distributions lack lies in .deps/ (tools/setup_deps.sh).
+# Third-party libraries. Those that stable distributions lack are in .deps/ (tools/setup_deps.sh).
 
-# polyop_find_root(VARIABLE FOLDER FILE): VARIABLE from the cache, the environment or FOLDER of what polyop keeps of others.
+# polyop_find_root(VARIABLE FOLDER FILE): sets VARIABLE to the folder that contains FILE, from the cache, the
+# environment, or FOLDER of POLYOP_THIRD_PARTY.
 function(polyop_find_root variable folder file)
   set(default "$ENV{${variable}}")
   if(NOT default)
@@ -15,12 +16,12 @@ function(polyop_find_root variable folder file)
   endif()
 endfunction()
 
-# Static archives first, so that what is built runs where these libraries are not installed.
+# Prefers static archives, so that programs run on machines without these libraries.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# JSON, in libraries that tell what they hold. The SDK has its headers.
+# JSON, for the operators' definitions. The SDK contains its headers.
 if(EXISTS "${POLYOP_THIRD_PARTY}/nlohmann/json.hpp")
   add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED GLOBAL)
   target_include_directories(nlohmann_json::nlohmann_json SYSTEM INTERFACE "${POLYOP_THIRD_PARTY}")
@@ -28,8 +29,8 @@ else()
   find_package(nlohmann_json REQUIRED)
 endif()
 
-# Highway: upstream's few files as a target of ours, so that it is static, hidden and compiled for the
-# same instruction sets as the kernels.
+# Highway, built from upstream's sources, so that it is static, has hidden symbols, and uses the kernels' instruction
+# sets.
 polyop_find_root(POLYOP_HIGHWAY_ROOT highway hwy/highway.h)
 set(highway_sources aligned_allocator.cc abort.cc per_target.cc print.cc targets.cc timer.cc)
 list(TRANSFORM highway_sources PREPEND "${POLYOP_HIGHWAY_ROOT}/hwy/")
@@ -37,21 +38,21 @@ add_library(polyop_hwy STATIC EXCLUDE_FROM_ALL ${highway_sources})
 target_include_directories(polyop_hwy SYSTEM PUBLIC "${POLYOP_HIGHWAY_ROOT}")
 target_compile_definitions(polyop_hwy PUBLIC HWY_STATIC_DEFINE)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  # x86-64-v2 is SSE4.2, which every processor since 2009 has; it saves compiling for SSE2 and SSSE3.
+  # x86-64-v2 is SSE4.2, which every processor since 2009 supports; SSE2 and SSSE3 are not compiled.
   target_compile_options(polyop_hwy PUBLIC -march=${POLYOP_HWY_BASELINE})
   target_compile_definitions(polyop_hwy PUBLIC HWY_DISABLE_PCLMUL_AES)
-  set(unwanted SSE2 SSSE3 AVX2 AVX3 AVX3_DL AVX3_ZEN4 AVX3_SPR)
-  list(REMOVE_ITEM unwanted ${POLYOP_HWY_TARGETS})
-  list(TRANSFORM unwanted PREPEND HWY_)
-  list(JOIN unwanted "|" unwanted)
-  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(${unwanted})")
+  set(disabled SSE2 SSSE3 AVX2 AVX3 AVX3_DL AVX3_ZEN4 AVX3_SPR)
+  list(REMOVE_ITEM disabled ${POLYOP_HWY_TARGETS})
+  list(TRANSFORM disabled PREPEND HWY_)
+  list(JOIN disabled "|" disabled)
+  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(${disabled})")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  # NEON alone, which every such processor has: the others add AES and products of bf16, which no kernel uses, and SVE's
-  # vectors have no size that the compiler knows, so that no array or class can hold them, as kernels do.
+  # Only NEON, which every such processor supports. Other targets add AES and bf16 products, which no kernel uses, and
+  # SVE's vectors have no compile-time size, so they cannot be stored in arrays or classes, as kernels do.
   target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(HWY_NEON|HWY_NEON_BF16|HWY_ALL_SVE)")
 endif()
 
-# ONNX Runtime: headers alone. The adapter gets the runtime from its caller, the program loads it.
+# ONNX Runtime: headers only. The adapter gets the runtime from its caller, the CLI loads it.
 if(POLYOP_BUILD_ONNXRUNTIME OR POLYOP_BUILD_CLI)
   polyop_find_root(ONNXRUNTIME_ROOT onnxruntime include/onnxruntime_c_api.h)
   add_library(polyop_onnxruntime_headers INTERFACE)

@@ -1,15 +1,16 @@
-# Libraries of operators, one for each runtime: polyop's own, and those that authors build with the SDK.
+# Libraries of operators, one for each runtime: polyop's own, and those that users build with the SDK.
 
-# polyop_build_library(NAME DIRECTORY…): libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so and
-# libNAME_tensorrt.so with the operators that are folders of these directories, each where its runtime's headers are found.
+# polyop_build_library(NAME DIRECTORY…): builds libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so and
+# libNAME_tensorrt.so with the operators that are folders of these directories. Each is built if its runtime's headers
+# are found.
 function(polyop_build_library name)
   polyop_add_operators(${name} ${ARGN})
 
-  # Its name and version, linked wherever its operators are.
+  # The library's name and version, linked with its operators.
   configure_file("${POLYOP_ROOT}/cmake/library.cc.in" "${PROJECT_BINARY_DIR}/libraries/${name}.cc" @ONLY)
   add_library(${name}_library OBJECT "${PROJECT_BINARY_DIR}/libraries/${name}.cc")
   target_link_libraries(${name}_library PUBLIC polyop_kernels)
-  if(POLYOP_BY_ZIG) # as cmake/toolchains/zig.cmake says
+  if(POLYOP_BY_ZIG) # see cmake/toolchains/zig.cmake
     target_compile_definitions(${name}_library PRIVATE POLYOP_FINALIZES)
     set(memory "${POLYOP_ROOT}/cmake/portable/memory.c")
     set_source_files_properties("${memory}" PROPERTIES COMPILE_OPTIONS -fno-builtin)
@@ -19,13 +20,16 @@ function(polyop_build_library name)
 
   set(built "")
   foreach(runtime IN ITEMS onnxruntime torch openvino tensorrt)
-    if(TARGET polyop_${runtime}_links) # adapters/<runtime>/CMakeLists.txt found what it needs
+    if(TARGET polyop_${runtime}_links) # adapters/<runtime>/CMakeLists.txt found its dependencies
       add_library(${name}_${runtime} SHARED)
       target_link_libraries(${name}_${runtime} PRIVATE polyop_${runtime}_adapter polyop_${runtime}_links)
       if(runtime STREQUAL "tensorrt")
         polyop_link_cuda_kernels(${name}_${runtime} ${name})
       else()
         polyop_link_operators(${name}_${runtime} ${name})
+      endif()
+      if(runtime STREQUAL "torch")
+        polyop_link_gradients(${name}_${runtime} ${name})
       endif()
       set(exports "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
       target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")
@@ -37,29 +41,40 @@ function(polyop_build_library name)
   endforeach()
   if(built)
     list(JOIN built ", " built)
-    message(STATUS "Libraries of ${name}: ${built}")
+    message(STATUS "Building libraries of ${name}: ${built}")
   endif()
 endfunction()
 
-# polyop_link_operators(TARGET NAME): links core, kernels and every operator of the library, whole, into a program or
-# shared library.
+# polyop_link_operators(TARGET NAME): links core, kernels and all operators of the library into a program or shared
+# library.
 function(polyop_link_operators target name)
   get_property(objects GLOBAL PROPERTY ${name}_objects)
-  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
+  get_property(cuda GLOBAL PROPERTY ${name}_objects_cuda)
   target_link_libraries(${target} PRIVATE ${objects} ${cuda} polyop_kernels polyop_core)
 endfunction()
 
-# polyop_link_cuda_kernels(TARGET NAME): the same with the operators' CUDA kernels alone.
+# polyop_link_gradients(TARGET NAME): links the gradients of the library's operators, too.
+function(polyop_link_gradients target name)
+  get_property(objects GLOBAL PROPERTY ${name}_gradients)
+  get_property(cuda GLOBAL PROPERTY ${name}_gradients_cuda)
+  target_link_libraries(${target} PRIVATE ${objects} ${cuda})
+endfunction()
+
+# polyop_link_cuda_kernels(TARGET NAME): links the operators' CUDA kernels alone.
 function(polyop_link_cuda_kernels target name)
-  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
+  get_property(cuda GLOBAL PROPERTY ${name}_objects_cuda)
   target_link_libraries(${target} PRIVATE ${name}_library ${cuda} polyop_kernels polyop_core)
 endfunction()
 
-# polyop_add_tests_of_all(LABEL NAME [TARGET…]): tests with every operator of the library, CUDA kernels too, emulated in a
-# build without CUDA.
-function(polyop_add_tests_of_all folder name)
-  get_property(objects GLOBAL PROPERTY ${name}_objects)
-  get_property(cuda GLOBAL PROPERTY ${name}_cuda)
-  get_property(emulated GLOBAL PROPERTY ${name}_emulated)
-  polyop_add_tests(${folder} ${ARGN} ${objects} ${cuda} ${emulated})
+# polyop_add_tests_of_all(FOLDER NAME PARTS [TARGET…]): tests with every operator of the library, CUDA kernels too,
+# emulated in a build without CUDA. PARTS is objects, or "objects;gradients".
+function(polyop_add_tests_of_all folder name parts)
+  set(targets ${ARGN})
+  foreach(part IN LISTS parts)
+    foreach(kind IN ITEMS "" _cuda _emulated)
+      get_property(linked GLOBAL PROPERTY ${name}_${part}${kind})
+      list(APPEND targets ${linked})
+    endforeach()
+  endforeach()
+  polyop_add_tests(${folder} ${targets})
 endfunction()

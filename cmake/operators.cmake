@@ -1,5 +1,5 @@
-# A family with .cc files becomes a STATIC library polyop_family_<folder>: what several operators call, compiled once. All are
-# linked into each operator, which takes what it needs; there are those that some operator of the build includes.
+# polyop_add_families(FOLDER…): builds each family with .cc files that one of these operators includes as a STATIC
+# library polyop_family_<folder>, so that code shared by operators is compiled once. Every operator links all of them.
 function(polyop_add_families)
   foreach(folder IN LISTS ARGN)
     file(GLOB includers "${folder}/*")
@@ -28,76 +28,98 @@ function(polyop_add_families)
   endforeach()
 endfunction()
 
-# An operator is a folder with .cc files. Each becomes an OBJECT library <library>_op_<folder>: operators
-# register themselves by static initialisers, which a linker drops from an archive. In a build with CUDA its .cu files
-# become <library>_cuda_<folder>, all that TensorRT's plugins need.
+# polyop_add_operator(LIBRARY FOLDER): builds an operator, a folder with .cc files, as an OBJECT library
+# <library>_op_<folder>. Operators register themselves by static initialisers, which a linker would drop from an
+# archive. In a build with CUDA, the .cu files are <library>_cuda_<folder>, which TensorRT's plugins use. The files of
+# its gradient, *_backward*.cc and *_backward*.cu, become <library>_op_<folder>_backward and
+# <library>_cuda_<folder>_backward: only the library for PyTorch and the tests contain gradients.
 
 function(polyop_add_operator library folder)
   cmake_path(GET folder FILENAME op)
-  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc")
+  if(TARGET ${library}_op_${op})
+    message(FATAL_ERROR "Expected unique operator names, got a second folder '${op}': ${folder}")
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*.cu")
+  set(gradient ${sources})
+  list(FILTER sources EXCLUDE REGEX "_backward[^/]*$")
+  list(FILTER gradient INCLUDE REGEX "_backward[^/]*$")
+  polyop_add_kernels(${library} objects "${folder}" ${op} ${sources})
+  polyop_add_kernels(${library} gradients "${folder}" ${op}_backward ${gradient})
+  polyop_add_formulas("${folder}/${op}_formula.py")
+endfunction()
+
+# polyop_add_kernels(LIBRARY objects|gradients FOLDER NAME SOURCE…): the OBJECT libraries of an operator or of its
+# gradient, and its tests.
+function(polyop_add_kernels library part folder name)
+  set(sources ${ARGN})
+  set(cuda_sources ${ARGN})
+  set(tests ${ARGN})
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   # Under ThreadSanitizer the random calls of tests/ run every operator's kernel on several threads. The operators' own
-  # tests, and the reference kernels that these need, would add little but minutes.
+  # tests, and the reference kernels that they need, would take minutes and find little more.
   if(POLYOP_SANITIZE STREQUAL "thread")
     list(FILTER sources EXCLUDE REGEX "_reference\\.cc$")
   endif()
   if(NOT sources)
     return()
   endif()
-  set(target ${library}_op_${op})
-  if(TARGET ${target})
-    message(FATAL_ERROR "Two operators' folders are called '${op}'; the second is ${folder}")
-  endif()
+  set(target ${library}_op_${name})
   add_library(${target} OBJECT ${sources})
   polyop_include_operators(${target} PUBLIC "${folder}")
   get_property(families GLOBAL PROPERTY polyop_families)
   target_link_libraries(${target} PUBLIC polyop_kernels ${families})
   polyop_reuse_precompiled(${target} polyop_kernels)
-  set_property(GLOBAL APPEND PROPERTY ${library}_objects ${target})
-  polyop_add_formulas("${folder}/${op}_formula.py")
-  polyop_compile_cuda(${library} "${folder}" cuda)
-  polyop_emulate_cuda("${folder}/${op}_cuda.cu" emulated)
+  set_property(GLOBAL APPEND PROPERTY ${library}_${part} ${target})
+  polyop_compile_cuda(${library} ${part} "${folder}" ${name} cuda ${cuda_sources})
+  polyop_emulate_cuda("${folder}/${name}_cuda.cu" emulated)
   if(NOT POLYOP_SANITIZE STREQUAL "thread")
-    polyop_add_tests("${folder}" ${target} ${cuda} ${emulated})
+    cmake_path(GET folder FILENAME op)
+    set(linked ${library}_op_${op} ${target}) # a gradient's test may call the operator
+    list(REMOVE_DUPLICATES linked)
+    polyop_add_test_files(${name} "${tests}" ${linked} ${cuda} ${emulated})
   endif()
-  set_property(GLOBAL APPEND PROPERTY ${library}_emulated ${emulated})
+  set_property(GLOBAL APPEND PROPERTY ${library}_${part}_emulated ${emulated})
 endfunction()
 
-# Sources of an operator's folder include "ops/<op>/<op>.h", also where ops/ lies outside of this repository.
+# Lets an operator's sources include "ops/<op>/<op>.h", also if ops/ is outside of this repository.
 function(polyop_include_operators target scope folder)
   cmake_path(GET folder PARENT_PATH parent)
   cmake_path(GET parent PARENT_PATH root)
   target_include_directories(${target} ${scope} "${root}" "${parent}")
 endfunction()
 
-# Compiles an operator's .cu files for GPUs: sets `target` to the OBJECT library, or to nothing in a build without CUDA.
-# With POLYOP_CUDA_TOGETHER all operators share one, and several files are compiled as one: headers take most of the time.
-function(polyop_compile_cuda library folder target)
+# polyop_compile_cuda(LIBRARY objects|gradients FOLDER NAME VARIABLE SOURCE…): compiles .cu files for GPUs. Sets
+# VARIABLE to the OBJECT library, or to nothing in a build without CUDA. With POLYOP_CUDA_TOGETHER all operators share
+# one, and several files are compiled as one: headers take most of the time.
+function(polyop_compile_cuda library part folder name target)
   set(${target} "" PARENT_SCOPE)
-  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cu")
+  set(sources ${ARGN})
   if(NOT POLYOP_CUDA OR NOT sources)
     return()
   endif()
-  cmake_path(GET folder FILENAME op)
-  set(name ${library}_cuda_${op})
+  set(object ${library}_cuda_${name})
   if(POLYOP_CUDA_TOGETHER)
-    set(name ${library}_cuda)
+    set(object ${library}_cuda_${part})
   endif()
-  if(NOT TARGET ${name})
-    add_library(${name} OBJECT)
-    target_link_libraries(${name} PUBLIC polyop_kernels)
-    set_property(GLOBAL APPEND PROPERTY ${library}_cuda ${name})
+  if(NOT TARGET ${object})
+    add_library(${object} OBJECT)
+    target_link_libraries(${object} PUBLIC polyop_kernels)
+    set_property(GLOBAL APPEND PROPERTY ${library}_${part}_cuda ${object})
     if(POLYOP_CUDA_TOGETHER)
-      set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+      set_target_properties(${object} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     endif()
   endif()
-  target_sources(${name} PRIVATE ${sources})
-  polyop_include_operators(${name} PRIVATE "${folder}")
-  set(${target} ${name} PARENT_SCOPE)
+  target_sources(${object} PRIVATE ${sources})
+  polyop_include_operators(${object} PRIVATE "${folder}")
+  set(${target} ${object} PARENT_SCOPE)
 endfunction()
 
-# Compiles an operator's .cu file as plain C++ too (kernels/cuda/cuda.h), for tests: sets `target` to the OBJECT library, or to
-# nothing. Not in a build with CUDA, whose tests run on the GPU, nor under ThreadSanitizer: there is one thread.
+# Compiles an operator's .cu file as C++ (kernels/cuda/cuda.h), for tests: sets `target` to the OBJECT library. Sets it
+# to an empty text in a build with CUDA, whose tests run on the GPU, and under ThreadSanitizer, because the emulation
+# has one thread.
 function(polyop_emulate_cuda source target)
   set(${target} "" PARENT_SCOPE)
   if(NOT POLYOP_BUILD_TESTS OR POLYOP_CUDA OR POLYOP_SANITIZE STREQUAL "thread" OR NOT EXISTS "${source}")
@@ -114,7 +136,8 @@ function(polyop_emulate_cuda source target)
   set(${target} polyop_emulated_${name} PARENT_SCOPE)
 endfunction()
 
-# Formulas lie beside the libraries: in the build tree as links, in the wheel as files. python/polyop/formulas.py reads them.
+# Adds formulas next to the libraries: as links in the build tree, as files in the wheel. python/polyop/formulas.py
+# reads them.
 function(polyop_add_formulas)
   foreach(formula IN LISTS ARGN)
     if(EXISTS "${formula}")
@@ -126,7 +149,7 @@ function(polyop_add_formulas)
   endforeach()
 endfunction()
 
-# polyop_add_operators(LIBRARY DIRECTORY…): the operators that are folders of these directories, and their tests.
+# polyop_add_operators(LIBRARY DIRECTORY…): adds the operators that are folders of these directories, and their tests.
 function(polyop_add_operators library)
   file(REMOVE_RECURSE "${PROJECT_BINARY_DIR}/lib/formulas")
   file(GLOB shared CONFIGURE_DEPENDS "${POLYOP_ROOT}/families/*/*_formula.py")
@@ -135,7 +158,7 @@ function(polyop_add_operators library)
   foreach(directory IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH directory BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" NORMALIZE)
     file(GLOB files CONFIGURE_DEPENDS "${directory}/*/*.cc")
-    file(GLOB formulas CONFIGURE_DEPENDS "${directory}/*/*_formula.py") # a new one is found by the next build
+    file(GLOB formulas CONFIGURE_DEPENDS "${directory}/*/*_formula.py") # the next build finds new ones
     foreach(file IN LISTS files)
       cmake_path(GET file PARENT_PATH folder)
       cmake_path(GET folder FILENAME op)

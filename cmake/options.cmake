@@ -1,11 +1,12 @@
-# What a build of operators may be told, polyop's own and an author's.
+# Options of builds of operators, for polyop's own library and for user-built libraries.
 set(POLYOP_HWY_TARGETS "AVX2;AVX3" CACHE STRING
-    "x86 instruction sets to compile kernels for, beside the baseline SSE4; AVX3 is AVX-512")
-set(POLYOP_HWY_BASELINE "x86-64-v2" CACHE STRING "The least processor, by its name for -march")
+    "x86 instruction sets to compile kernels for, in addition to the baseline SSE4; AVX3 is AVX-512")
+set(POLYOP_HWY_BASELINE "x86-64-v2" CACHE STRING "The minimum x86 processor, as a value of -march")
 set(POLYOP_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined,float-cast-overflow' or 'thread'")
 option(POLYOP_CUDA "Build CUDA kernels, for ONNX Runtime, PyTorch and TensorRT" OFF)
-option(POLYOP_CUDA_TOGETHER "Compile several operators' CUDA kernels as one file: all of them faster, one slower" OFF)
+option(POLYOP_CUDA_TOGETHER
+  "Compile CUDA kernels of several operators as one file: full builds are faster, incremental ones slower" OFF)
 option(POLYOP_BUILD_ONNXRUNTIME "Build the ONNX Runtime custom-op library" ON)
-option(POLYOP_BUILD_TENSORRT "Build the TensorRT plugin library, where the headers of CUDA and TensorRT are found" ON)
-option(POLYOP_BUILD_TORCH "Build the PyTorch library, where PyTorch is found" ON)
-option(POLYOP_BUILD_OPENVINO "Build the OpenVINO library, where its Python package is found" ON)
+option(POLYOP_BUILD_TENSORRT "Build the TensorRT plugin library, if the headers of CUDA and TensorRT are found" ON)
+option(POLYOP_BUILD_TORCH "Build the PyTorch library, if PyTorch is found" ON)
+option(POLYOP_BUILD_OPENVINO "Build the OpenVINO library, if its Python package is found" ON)

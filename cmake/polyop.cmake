@@ -1,4 +1,5 @@
-# What every build of operators includes, polyop's own and an author's, in the order in which one needs the other.
+# Included by every build of operators, for polyop's own library and for user-built libraries, in the order of
+# dependencies.
 include(options)
 include(compiler)
 include(precompiled)

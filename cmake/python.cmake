@@ -1,11 +1,11 @@
-# The Python whose packages are built against: the one that builds the wheel, .venv's, or the system's.
+# Finds the Python whose packages are used: the one that builds the wheel, that of .venv, or the system's.
 if(NOT Python_EXECUTABLE AND EXISTS "${POLYOP_ROOT}/.venv/bin/python")
   set(Python_EXECUTABLE "${POLYOP_ROOT}/.venv/bin/python")
 endif()
 find_package(Python REQUIRED COMPONENTS Interpreter)
 
-# polyop_python_package(VARIABLE NAME): the folder of a package, or nothing. While pip builds a package apart from the
-# environment that it installs into, that environment's packages are not on the path, but lie where sysconfig says.
+# polyop_python_package(VARIABLE NAME): sets VARIABLE to the folder of a package, or to an empty text. While pip builds
+# in an isolated environment, the target environment's packages are not on the path, but in the folders of sysconfig.
 function(polyop_python_package variable name)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -c "

@@ -1,4 +1,5 @@
-# What every library of operators is made of beside the operators: core/, kernels/ and the adapters, as objects.
+# The parts of every library of operators other than the operators: core/, kernels/ and the adapters, as OBJECT
+# libraries.
 file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc")
 file(GLOB kernels_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/*/*.cc")
 list(FILTER core_sources EXCLUDE REGEX "_test\\.cc$")
@@ -9,16 +10,16 @@ target_link_libraries(polyop_core PUBLIC Threads::Threads)
 add_library(polyop_kernels OBJECT ${kernels_sources})
 target_link_libraries(polyop_kernels PUBLIC polyop_core polyop_hwy)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  list(APPEND polyop_std_headers <immintrin.h>) # Highway includes it; it takes as long as all of the others
+  list(APPEND polyop_std_headers <immintrin.h>) # Highway includes it; it compiles as slowly as all others together
 endif()
 polyop_precompile(polyop_kernels ${polyop_std_headers})
 if(POLYOP_CUDA)
   file(GLOB kernels_cuda_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/cuda/*.cu")
   target_sources(polyop_kernels PRIVATE ${kernels_cuda_sources})
-  target_link_libraries(polyop_kernels PUBLIC $<LINK_ONLY:CUDA::cudart_static>) # its headers are for .cu files alone
+  target_link_libraries(polyop_kernels PUBLIC $<LINK_ONLY:CUDA::cudart_static>) # only .cu files need its headers
 endif()
 
-# The operators' definitions in JSON, which several adapters and the program carry.
+# The operators' definitions as JSON, for several adapters and the CLI.
 add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc")
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 

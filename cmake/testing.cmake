@@ -1,10 +1,11 @@
-# A test is a file that ends in _test.cc: one GoogleTest program each, named like the file.
+# Each file that ends in _test.cc is a GoogleTest program of the same name.
 enable_testing()
-# Tests wait for kernels, not for themselves; it is kernels that must have no undefined behaviour.
+# Tests are not optimised, because they spend their time in kernels, and UBSan checks only kernels.
 set(polyop_test_options -O0 -fno-sanitize=undefined)
 set(polyop_emulated_options -O1)
 
-# A C++ file that includes a .cu file, whose language CMake fixes: kernels/cuda/cuda.h lets it compile as C++.
+# Generates a C++ file that includes a .cu file, because CMake fixes the language of .cu files. kernels/cuda/cuda.h lets
+# it compile as C++.
 function(polyop_cuda_as_cxx source wrapper)
   cmake_path(GET source STEM name)
   set(file "${PROJECT_BINARY_DIR}/cuda_as_cxx/${name}.cc")
@@ -13,7 +14,7 @@ function(polyop_cuda_as_cxx source wrapper)
 endfunction()
 
 if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
-  if(EXISTS "${POLYOP_THIRD_PARTY}/googletest/src/gtest-all.cc") # the SDK has it
+  if(EXISTS "${POLYOP_THIRD_PARTY}/googletest/src/gtest-all.cc") # in the SDK
     foreach(part IN ITEMS gtest gtest_main)
       add_library(polyop_${part} STATIC EXCLUDE_FROM_ALL)
       add_library(GTest::${part} ALIAS polyop_${part})
@@ -41,7 +42,8 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   target_link_libraries(polyop_testing PUBLIC polyop_kernels GTest::gtest)
   target_compile_options(polyop_testing PUBLIC -Wno-shadow) # GoogleTest's macros shadow
 
-  # The same for CUDA kernels that are compiled as C++: barely optimised, for they are run once or twice a test.
+  # Precompiled headers for CUDA kernels that are compiled as C++. These are barely optimised: a test runs them once or
+  # twice.
   if(NOT POLYOP_CUDA AND NOT POLYOP_SANITIZE STREQUAL "thread")
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/emulated_headers.cc" CONTENT "")
     add_library(polyop_emulated_headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/emulated_headers.cc")
@@ -50,8 +52,7 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
     polyop_precompile(polyop_emulated_headers ${polyop_std_headers})
   endif()
 
-  # What every test includes, compiled once with the flags of tests. An executable, because they are: code of a library
-  # is not that of a program.
+  # Precompiled headers of tests, with their flags. The target is an executable, because flags of libraries differ.
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cc" CONTENT "int main() { return 0; }\n")
   add_executable(polyop_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cc")
   target_link_libraries(polyop_test_headers PRIVATE polyop_hwy GTest::gtest Threads::Threads)
@@ -59,15 +60,19 @@ if(POLYOP_BUILD_TESTS OR POLYOP_FUZZ)
   polyop_precompile(polyop_test_headers ${polyop_std_headers} <gtest/gtest.h>)
 endif()
 
-# polyop_add_tests(LABEL [TARGET…]): every *_test.cc of the current folder, or of LABEL's, with these
-# targets linked to it.
+# polyop_add_tests(FOLDER [TARGET…]): adds every *_test.cc of the folder as a test that links the targets.
 function(polyop_add_tests folder)
-  if(NOT POLYOP_BUILD_TESTS)
-    return()
-  endif()
   cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
   cmake_path(GET folder FILENAME label)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*_test.cc")
+  polyop_add_test_files(${label} "${sources}" ${ARGN})
+endfunction()
+
+# polyop_add_test_files(LABEL SOURCES [TARGET…]): adds these files as tests that link the targets.
+function(polyop_add_test_files label sources)
+  if(NOT POLYOP_BUILD_TESTS)
+    return()
+  endif()
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     add_executable(${name} "${source}")
@@ -75,10 +80,10 @@ function(polyop_add_tests folder)
     target_compile_options(${name} PRIVATE ${polyop_test_options})
     polyop_reuse_precompiled(${name} polyop_test_headers)
     add_test(NAME ${name} COMMAND ${name})
-    # A test that did not run fails.
+    # A skipped or empty test fails.
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600
       FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];Running 0 tests")
-    if(label STREQUAL "tests") # random calls of every operator: the longest, so the first to start
+    if(label STREQUAL "tests") # random calls of every operator take longest, so they start first
       set_tests_properties(${name} PROPERTIES COST 100)
     endif()
   endforeach()

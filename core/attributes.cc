@@ -37,9 +37,9 @@ std::string RangeText(const AttrSpec& spec) {
       out << spec.choices[i];
     }
     out << '}';
-  } else if (std::isfinite(spec.least) || std::isfinite(spec.most)) {
-    out << (spec.exclusive_least || !std::isfinite(spec.least) ? '(' : '[') << spec.least << ", " << spec.most
-        << (std::isfinite(spec.most) ? ']' : ')');
+  } else if (std::isfinite(spec.min) || std::isfinite(spec.max)) {
+    out << (spec.exclusive_min || !std::isfinite(spec.min) ? '(' : '[') << spec.min << ", " << spec.max
+        << (std::isfinite(spec.max) ? ']' : ')');
   }
   return out.str();
 }
@@ -47,23 +47,23 @@ std::string RangeText(const AttrSpec& spec) {
 namespace attributes_internal {
 
 Status CheckRange(const AttrSpec& spec, double value, double given) {
-  const bool inside = (spec.exclusive_least ? value > spec.least : value >= spec.least) && value <= spec.most;
-  // NaN is inside of nothing; infinity is allowed where it was meant, not where a number was too large.
+  const bool inside = (spec.exclusive_min ? value > spec.min : value >= spec.min) && value <= spec.max;
+  // NaN is in no range. Infinity is valid only if the attribute allows it and the given value was infinite too.
   const bool overflows = std::isinf(value) && !std::isinf(given);
   if (inside && !overflows && (std::isfinite(value) || spec.infinite)) return Status::Ok();
   const bool rounded = !std::isnan(value) && value != given && (value == 0 || overflows);
-  const std::string got = rounded ? Concat(given, " (", value, " as a 32-bit number)") : Concat(given);
+  const std::string got = rounded ? Concat(given, " (", value, " as a 32-bit float)") : Concat(given);
   const std::string range = RangeText(spec);
   if (range.empty() && spec.infinite && !overflows) {
-    return InvalidArgument("attribute '", spec.name, "' is NaN, wanted a number");
+    return InvalidArgument("attribute '", spec.name, "': expected a number, got ", got);
   }
-  return InvalidArgument("attribute '", spec.name, "' is ", got, ", wanted ",
-                         range.empty() ? "a finite number" : "a number in " + range);
+  return InvalidArgument("attribute '", spec.name, "': expected ",
+                         range.empty() ? "a finite number" : "a number in " + range, ", got ", got);
 }
 
-Status WrongType(const AttrSpec& spec, AttrType wanted, const AttrValue& got) {
-  return InvalidArgument("attribute '", spec.name, "' is the ", NameOf(got.type), " ", ToString(got), ", wanted ",
-                         NameOf(wanted));
+Status WrongType(const AttrSpec& spec, AttrType expected, const AttrValue& got) {
+  return InvalidArgument("attribute '", spec.name, "': expected ", NameOf(expected), ", got ", NameOf(got.type), " ",
+                         ToString(got));
 }
 
 bool AsInts(const AttrValue& value, std::vector<int64_t>* out) {
@@ -92,7 +92,7 @@ Status ChoiceIndex(const AttrSpec& spec, const AttrValue& value, int64_t* out) {
       }
     }
   }
-  return InvalidArgument("attribute '", spec.name, "' is ", ToString(value), ", wanted one of ", RangeText(spec));
+  return InvalidArgument("attribute '", spec.name, "': expected one of ", RangeText(spec), ", got ", ToString(value));
 }
 
 }  // namespace attributes_internal

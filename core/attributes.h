@@ -1,4 +1,4 @@
-// Attributes of an operator: members of its struct, each described once.
+// Attributes of an operator: members of its struct, each declared once with its documentation and its range.
 //
 //   struct RoiAlign {
 //     int64_t output_height = 1;
@@ -27,7 +27,7 @@ namespace polyop {
 inline constexpr int kMaxChoices = 8;
 inline constexpr int kMaxAliases = 4;
 
-/// A list attribute of bounded length that lives inside the operator's struct.
+/// A list attribute of up to `kCapacity` elements, stored inside the operator's struct.
 template <class T, int kCapacity>
 struct List {
   std::array<T, kCapacity> items{};
@@ -39,7 +39,7 @@ struct List {
 enum class AttrType : uint8_t { kInt, kFloat, kString, kInts, kFloats };
 std::string_view NameOf(AttrType type);
 
-/// An attribute's value as a model file or a runtime holds it.
+/// An attribute's value as a model file or a runtime stores it.
 struct AttrValue {
   AttrType type = AttrType::kInt;
   std::vector<int64_t> ints;   // kInt (one), kInts
@@ -52,19 +52,19 @@ struct AttrValue {
   static AttrValue Ints(std::vector<int64_t> v) { return {AttrType::kInts, std::move(v), {}, {}}; }
   static AttrValue Floats(std::vector<double> v) { return {AttrType::kFloats, {}, std::move(v), {}}; }
 };
-/// "7", "0.25", "avg", "[1, 2]"
+/// Returns the value as text: "7", "0.25", "avg", "[1, 2]".
 std::string ToString(const AttrValue& value);
 
-/// What every attribute states, whatever its C++ type.
+/// The declaration of an attribute, without its C++ type.
 struct AttrSpec {
   const char* name = "";
   const char* doc = "";
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool exclusive_least = false;
-  bool infinite = false;  // infinities are allowed, NaN never
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool exclusive_min = false;
+  bool infinite = false;  // infinities are valid; NaN never is
   bool required = false;
-  bool int_coded = false;  // an enumeration that files write as 0, 1, …
+  bool int_coded = false;  // an enumeration that model files write as 0, 1, …
   std::array<const char*, kMaxChoices> choices{};
   std::array<const char*, kMaxAliases> aliases{};
 
@@ -81,17 +81,17 @@ struct AttrDef : AttrSpec {
 
   constexpr AttrDef AtLeast(double bound) const {
     AttrDef a = *this;
-    a.least = bound;
+    a.min = bound;
     return a;
   }
   constexpr AttrDef GreaterThan(double bound) const {
     AttrDef a = AtLeast(bound);
-    a.exclusive_least = true;
+    a.exclusive_min = true;
     return a;
   }
   constexpr AttrDef AtMost(double bound) const {
     AttrDef a = *this;
-    a.most = bound;
+    a.max = bound;
     return a;
   }
   constexpr AttrDef Between(double low, double high) const { return AtLeast(low).AtMost(high); }
@@ -100,13 +100,13 @@ struct AttrDef : AttrSpec {
     a.infinite = true;
     return a;
   }
-  /// There is no default: a node without it is an error.
+  /// The attribute has no default: a node without it is an error.
   constexpr AttrDef Required() const {
     AttrDef a = *this;
     a.required = true;
     return a;
   }
-  /// An enumeration that files write as a string.
+  /// The attribute is an enumeration that model files write as a string.
   template <class... Names>
   constexpr AttrDef OneOf(Names... names) const {
     static_assert(std::is_enum_v<Member> && sizeof...(names) <= kMaxChoices);
@@ -114,14 +114,14 @@ struct AttrDef : AttrSpec {
     a.choices = {names...};
     return a;
   }
-  /// An enumeration that files write as 0, 1, …; the names serve messages and the program.
+  /// The attribute is an enumeration that model files write as 0, 1, …. Messages and the CLI use the names.
   template <class... Names>
   constexpr AttrDef Codes(Names... names) const {
     AttrDef a = OneOf(names...);
     a.int_coded = true;
     return a;
   }
-  /// Other names under which exporters write it.
+  /// Adds names that exporters also write for this attribute.
   template <class... Names>
   constexpr AttrDef Also(Names... names) const {
     static_assert(sizeof...(names) <= kMaxAliases);
@@ -131,8 +131,8 @@ struct AttrDef : AttrSpec {
   }
 };
 
-/// Member types: int64_t, float, bool, an enum, std::array<int64_t or float, n> (one value serves all
-/// n), List<int64_t or float, capacity>.
+/// Declares an attribute. Member types: int64_t, float, bool, an enum, std::array<int64_t or float, n> (a single value
+/// is broadcast to all n elements), List<int64_t or float, capacity>.
 template <class Params, class Member>
 constexpr AttrDef<Params, Member> Attr(const char* name, Member Params::* member, const char* doc) {
   AttrDef<Params, Member> a{};
@@ -142,27 +142,30 @@ constexpr AttrDef<Params, Member> Attr(const char* name, Member Params::* member
   return a;
 }
 
-/// An attribute with its C++ type erased: how adapters see it.
+/// An attribute with its C++ type erased, for adapters.
 struct AttrInfo {
   AttrSpec spec;
-  AttrType type = AttrType::kInt;  // as files write it
-  /// Converts (int to float, one value to a list, a choice's name or number), checks the range, stores.
+  AttrType type = AttrType::kInt;  // the type in model files
+  /// Converts the value (int to float, one value to a list, a choice's name or number), checks its range, and stores
+  /// it.
   Status (*set)(const AttrSpec& spec, void* params, const AttrValue& value) = nullptr;
   AttrValue (*get)(const AttrSpec& spec, const void* params) = nullptr;
-  /// Element `index` as a number, for shapes; `integer` is 0 if it is a real one. False if there is no such element.
+  /// Reads element `index` as a number, for shapes. `integer` is 0 if the element is a real number. Returns false if
+  /// there is no such element.
   bool (*number)(const void* params, int64_t index, double* real, int64_t* integer) = nullptr;
 };
 
-/// "[0, inf)", "{avg, max}", …; empty if everything is allowed.
+/// Returns "[0, inf)", "{avg, max}", …; empty if every value is valid.
 std::string RangeText(const AttrSpec& spec);
 
 namespace attributes_internal {
 
-// Range check of one number, with the message that every setter shares. A real number is checked as the float that the
-// kernel will see: `given`, as it came, is in the message.
+// Checks the range of one number. `value` is the number that the kernel sees (a real number rounded to float); the
+// message contains `given`, the number before rounding.
 Status CheckRange(const AttrSpec& spec, double value, double given);
-Status WrongType(const AttrSpec& spec, AttrType wanted, const AttrValue& got);
-// The value as a list of integers or reals; an integer serves as a real, a list of one as a scalar.
+Status WrongType(const AttrSpec& spec, AttrType expected, const AttrValue& got);
+// Reads the value as a list of integers or reals; false if it has another type. Integers convert to reals, and a scalar
+// is a list of one element.
 bool AsInts(const AttrValue& value, std::vector<int64_t>* out);
 bool AsFloats(const AttrValue& value, std::vector<double>* out);
 Status ChoiceIndex(const AttrSpec& spec, const AttrValue& value, int64_t* out);
@@ -173,7 +176,7 @@ constexpr bool kIsReal = std::is_same_v<T, float>;
 template <class T, size_t n>
 Status Assign(const AttrSpec& spec, std::array<T, n>& member, const std::vector<T>& values) {
   if (values.size() != n && values.size() != 1) {
-    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted ", n);
+    return InvalidArgument("attribute '", spec.name, "': expected ", n, " values, got ", values.size());
   }
   for (size_t i = 0; i < n; ++i) member[i] = values[values.size() == 1 ? 0 : i];
   return Status::Ok();
@@ -181,7 +184,7 @@ Status Assign(const AttrSpec& spec, std::array<T, n>& member, const std::vector<
 template <class T, int kCapacity>
 Status Assign(const AttrSpec& spec, List<T, kCapacity>& member, const std::vector<T>& values) {
   if (values.size() > kCapacity) {
-    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted at most ", kCapacity);
+    return InvalidArgument("attribute '", spec.name, "': expected at most ", kCapacity, " values, got ", values.size());
   }
   member.count = static_cast<int64_t>(values.size());
   for (size_t i = 0; i < values.size(); ++i) member.items[i] = values[i];
@@ -190,7 +193,7 @@ Status Assign(const AttrSpec& spec, List<T, kCapacity>& member, const std::vecto
 template <class T>
 Status Assign(const AttrSpec& spec, T& member, const std::vector<T>& values) {
   if (values.size() != 1) {
-    return InvalidArgument("attribute '", spec.name, "' has ", values.size(), " values, wanted 1");
+    return InvalidArgument("attribute '", spec.name, "': expected 1 value, got ", values.size());
   }
   member = values[0];
   return Status::Ok();
@@ -304,7 +307,7 @@ constexpr AttrType TypeOf(bool int_coded) {
   }
 }
 
-/// Erases definition number I of Params::kAttributes.
+/// Returns element I of Params::kAttributes with its C++ type erased.
 template <class Params, size_t I>
 AttrInfo Erase() {
   constexpr auto kDef = std::get<I>(Params::kAttributes);

@@ -1,4 +1,4 @@
-// How two tensors that broadcast to one walk along its elements.
+// Strides for elementwise loops over two tensors that broadcast.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace polyop {
 
-/// The output's extents with neighbours merged wherever both inputs walk them alike, innermost first. There is at least
-/// one; a stride of 0 repeats an element.
+/// The output's extents and both inputs' strides, innermost first. Adjacent dimensions that both inputs traverse
+/// contiguously are merged. There is at least one dimension; a stride of 0 repeats an element.
 struct BroadcastAxes {
   int rank = 0;
   int64_t extent[kMaxRank + 1] = {}, a_stride[kMaxRank + 1] = {}, b_stride[kMaxRank + 1] = {};

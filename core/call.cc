@@ -5,29 +5,28 @@
 namespace polyop {
 namespace {
 
-// Whether a tensor of this shape has a size in bytes, of whatever type.
-bool HasSize(const Shape& shape) {
+// Returns true if no extent is negative and a tensor of this shape has fewer than 2^63 bytes, for any element type.
+bool HasValidSize(const Shape& shape) {
   const std::optional<int64_t> count = shape.NumElements();
   int64_t bytes = 0;
   return count && !__builtin_mul_overflow(*count, int64_t{8}, &bytes);
 }
 
-// What can be said of each input alone.
+// Checks one input on its own: presence, rank limit and size.
 Status CheckInput(const TensorSpec& spec, const AnyTensor& input) {
   if (!input.present) {
-    return spec.optional ? Status::Ok() : InvalidArgument("'", spec.name, "' was left out, but is not optional");
+    return spec.optional ? Status::Ok() : InvalidArgument("'", spec.name, "': expected a tensor, got none");
   }
   if (input.shape.too_long()) {
-    return InvalidArgument("'", spec.name, "' has ", input.shape.rank(), " dimensions, at most ", kMaxRank,
-                           " are possible");
+    return InvalidArgument("'", spec.name, "': expected at most ", kMaxRank, " dimensions, got ", input.shape.rank());
   }
-  if (HasSize(input.shape)) return Status::Ok();
-  return InvalidArgument("'", spec.name, "' has shape ", ToString(input.shape),
-                         ": its size is negative or overflows 64 bits");
+  if (HasValidSize(input.shape)) return Status::Ok();
+  return InvalidArgument("'", spec.name, "': expected extents >= 0 and a size that fits in 64 bits, got shape ",
+                         ToString(input.shape));
 }
 
-// The number of inputs is wrong only if it is for every signature; the first one's message then tells.
-Status CheckNumber(const Op& op, size_t got) {
+// Checks the number of inputs. It is wrong only if it is for every signature; the first signature's error is returned.
+Status CheckInputCount(const Op& op, size_t got) {
   Status first;
   for (const OpSignature& resolved : op.signatures) {
     Status status = CheckCount(*resolved.signature, got);
@@ -37,9 +36,28 @@ Status CheckNumber(const Op& op, size_t got) {
   return first;
 }
 
-// Turns the extents that the kernel finds into kFound; tells whether all of them can only be 0.
+// Adds the inputs' shapes and the attributes to an error of the runtime or the kernel, such as memory that cannot be
+// allocated: one of them is the cause.
+Status WithArguments(const Status& status, const PreparedCall& call, std::span<const AnyTensor> inputs) {
+  if (status.code() != StatusCode::kInternal) return status;
+  std::string text = status.message();
+  const char* separator = ": inputs ";
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].present) continue;
+    text += Concat(separator, "'", SpecOf(call.signature(), i).name, "' ", ToString(inputs[i].shape));
+    separator = ", ";
+  }
+  separator = "; attributes ";
+  for (const AttrInfo& info : call.op->attributes) {
+    text += Concat(separator, "'", info.spec.name, "' = ", ToString(info.get(info.spec, call.params)));
+    separator = ", ";
+  }
+  return Status(status.code(), text);
+}
+
+// Sets the extents that the kernel finds to kFound. Returns true if all of them can only be 0.
 bool MarkFound(const TensorSpec& spec, Shape* shape) {
-  bool nothing = true;
+  bool all_zero = true;
   int at = 0;
   for (int d = 0; d < spec.rank; ++d) {
     if (spec.dims[d].several()) {
@@ -47,15 +65,15 @@ bool MarkFound(const TensorSpec& spec, Shape* shape) {
       continue;
     }
     if (spec.dims[d].kind == DimSpec::Kind::kPending) {
-      nothing = nothing && (*shape)[at] == 0;
+      all_zero = all_zero && (*shape)[at] == 0;
       (*shape)[at] = kFound;
     }
     ++at;
   }
-  return nothing;
+  return all_zero;
 }
 
-// Once the outputs' largest shapes are known.
+// Fills `outputs` and `empty` of the call from `max_shapes`.
 void Finish(PreparedCall* call) {
   call->empty = true;
   for (int o = 0; o < call->num_outputs; ++o) {
@@ -63,16 +81,16 @@ void Finish(PreparedCall* call) {
     AnyTensor& output = call->outputs[index];
     output.dtype = call->kernel->outputs[index];
     if (!output.present) continue;
-    output.shape = call->most[index];
-    const bool nothing_found = MarkFound(call->signature().output(o), &output.shape);
-    call->empty = call->empty && nothing_found && call->most[index].NumElements() == 0;
+    output.shape = call->max_shapes[index];
+    const bool found_are_zero = MarkFound(call->signature().output(o), &output.shape);
+    call->empty = call->empty && found_are_zero && call->max_shapes[index].NumElements() == 0;
   }
 }
 
 }  // namespace
 
 Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) {
-  POLYOP_RETURN_IF_ERROR(CheckNumber(op, inputs.size()));
+  POLYOP_RETURN_IF_ERROR(CheckInputCount(op, inputs.size()));
   POLYOP_RETURN_IF_ERROR(op.FindKernel(device, inputs, kernel));
   const Signature& signature = *op.signatures[static_cast<size_t>((*kernel)->signature)].signature;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -84,16 +102,17 @@ Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> input
 Status CheckOutput(const TensorSpec& spec, const Shape& shape) {
   for (int d = 0; d < shape.rank(); ++d) {
     if (shape[d] < 0) {
-      return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": dimension ", d, " (",
-                             d < spec.rank ? spec.dims[d].text : "", ") is negative");
+      return InvalidArgument("output '", spec.name, "': expected dimension ", d, " (",
+                             d < spec.rank ? spec.dims[d].text : "", ") to be >= 0, got ", shape[d], " (shape ",
+                             ToString(shape), ")");
     }
   }
-  if (HasSize(shape)) return Status::Ok();
-  return InvalidArgument("output '", spec.name, "' would have shape ", ToString(shape), ": its size overflows 64 bits");
+  if (HasValidSize(shape)) return Status::Ok();
+  return InvalidArgument("output '", spec.name, "': expected a size that fits in 64 bits, got shape ", ToString(shape));
 }
 
-Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& wanted,
-               PreparedCall* call) {
+Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
+               OutputSource& outputs, PreparedCall* call) {
   call->op = &op;
   call->params = params;
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs, &call->kernel));
@@ -106,21 +125,19 @@ Status Prepare(const Op& op, Device device, const void* params, std::span<const 
   IntDomain domain(inputs);
   ShapeEvaluator<IntDomain> evaluator(op.signatures[static_cast<size_t>(call->kernel->signature)], op, params, domain);
   POLYOP_RETURN_IF_ERROR(evaluator.Bind({extents.data(), inputs.size()}));
-  if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
   POLYOP_RETURN_IF_ERROR(op.check_inputs(params, inputs));
 
   call->num_outputs = signature.num_outputs();
   for (int o = 0; o < call->num_outputs; ++o) {
     const TensorSpec& spec = signature.output(o);
     AnyTensor& output = call->outputs[static_cast<size_t>(o)];
-    output.present = !spec.optional || wanted.Wanted(o);
+    output.present = !spec.optional || (op.Computes(params, o) && outputs.Requested(o));
     if (!output.present) continue;
-    Dims<int64_t> most;
-    POLYOP_RETURN_IF_ERROR(evaluator.Output(o, &most));
-    if (domain.problem() != nullptr) return InvalidArgument("output '", spec.name, "': ", domain.problem());
-    Shape& shape = call->most[static_cast<size_t>(o)];
-    shape = Shape(std::span<const int64_t>(most.dim.data(), static_cast<size_t>(most.rank)));
-    POLYOP_RETURN_IF_ERROR(CheckOutput(spec, shape));
+    Dims<int64_t> max_dims;
+    POLYOP_RETURN_IF_ERROR(evaluator.Output(o, &max_dims));
+    Shape& shape = call->max_shapes[static_cast<size_t>(o)];
+    shape = Shape(std::span<const int64_t>(max_dims.dim.data(), static_cast<size_t>(max_dims.rank)));
+    POLYOP_RETURN_IF_ERROR(evaluator.WithOperands(CheckOutput(spec, shape), o));
   }
   Finish(call);
   return Status::Ok();
@@ -128,10 +145,15 @@ Status Prepare(const Op& op, Device device, const void* params, std::span<const 
 
 Status PrepareWithShapes(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
                          std::span<const AnyTensor> outputs, PreparedCall* call) {
+  POLYOP_RETURN_IF_ERROR(PrepareMaxima(op, device, params, inputs, outputs, call));
+  return op.check_inputs(params, inputs);
+}
+
+Status PrepareMaxima(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
+                     std::span<const AnyTensor> outputs, PreparedCall* call) {
   call->op = &op;
   call->params = params;
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs, &call->kernel));
-  POLYOP_RETURN_IF_ERROR(op.check_inputs(params, inputs));
   const Signature& signature = call->signature();
   call->num_outputs = signature.num_outputs();
   for (int o = 0; o < call->num_outputs; ++o) {
@@ -140,35 +162,41 @@ Status PrepareWithShapes(const Op& op, Device device, const void* params, std::s
     AnyTensor& output = call->outputs[index];
     output.present = index < outputs.size() && outputs[index].present;
     if (!output.present) {
-      if (!spec.optional) return InvalidArgument("output '", spec.name, "' was left out, but is not optional");
+      if (!spec.optional) return InvalidArgument("output '", spec.name, "': expected a tensor, got none");
       continue;
     }
-    call->most[index] = outputs[index].shape;
+    call->max_shapes[index] = outputs[index].shape;
     if (!spec.has_rest && outputs[index].shape.rank() != spec.rank) {
-      return InvalidArgument("output '", spec.name, "' has rank ", outputs[index].shape.rank(), ", wanted ", spec.rank);
+      return InvalidArgument("output '", spec.name, "': expected rank ", spec.rank, ", got ",
+                             outputs[index].shape.rank(), " (shape ", ToString(outputs[index].shape), ")");
     }
-    POLYOP_RETURN_IF_ERROR(CheckOutput(spec, call->most[index]));
+    POLYOP_RETURN_IF_ERROR(CheckOutput(spec, call->max_shapes[index]));
   }
   Finish(call);
   return Status::Ok();
 }
 
 Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSource& outputs, const void* context) {
-  std::array<AnyTensor, kMaxTensors> made = call.outputs;
+  std::array<AnyTensor, kMaxTensors> allocated = call.outputs;
   const Signature& signature = call.signature();
   for (int o = 0; o < call.num_outputs; ++o) {
-    AnyTensor& output = made[static_cast<size_t>(o)];
+    AnyTensor& output = allocated[static_cast<size_t>(o)];
     if (!output.present) continue;
     if (signature.output(o).pending() && !call.empty) continue;  // the kernel allocates it
-    POLYOP_RETURN_IF_ERROR(outputs.Allocate(o, output.dtype, call.most[static_cast<size_t>(o)], &output.data));
+    const Shape& shape = call.max_shapes[static_cast<size_t>(o)];
+    const Status status = outputs.Allocate(o, output.dtype, shape, &output.data);
+    if (status.ok()) continue;
+    const std::string subject = Concat("output '", signature.output(o).name, "' of shape ", ToString(shape), ": ");
+    return WithArguments(status.WithPrefix(subject), call, inputs);
   }
   if (call.empty) return Status::Ok();
-  return call.kernel->launch({call.params,
-                              context,
-                              inputs,
-                              {made.data(), static_cast<size_t>(call.num_outputs)},
-                              {call.most.data(), static_cast<size_t>(call.num_outputs)},
-                              &outputs});
+  const Status status = call.kernel->launch({call.params,
+                                             context,
+                                             inputs,
+                                             {allocated.data(), static_cast<size_t>(call.num_outputs)},
+                                             {call.max_shapes.data(), static_cast<size_t>(call.num_outputs)},
+                                             &outputs});
+  return WithArguments(status, call, inputs);
 }
 
 Status Call(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,

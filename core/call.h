@@ -1,12 +1,12 @@
-// The one door: whoever runs an operator, a runtime's adapter, the program or a test, comes through here.
+// The only way to run an operator, for the runtimes' adapters, the CLI and the tests.
 //
-//   a node or a call -> Op::MakeParams  attributes: found by name, converted, checked
-//                    -> Prepare         number of inputs, presence, ranks, types, extents, overflow, what the operator
-//                                       adds; the kernel and the outputs' shapes
-//                    -> Run             the outputs' memory; a call that has no element to make is answered here
+//   a node or a call -> Op::MakeParams  finds attributes by name, converts and checks them
+//                    -> Prepare         checks the number of inputs, presence, ranks, types, extents, overflow, and the
+//                                       operator's own conditions; selects the kernel; computes the outputs' shapes
+//                    -> Run             allocates the outputs; returns early if all outputs are empty
 //                    -> the kernel
 //
-// A check that is added here holds in every runtime; none checks on its own what is checked here.
+// Checks belong here: they then hold in every runtime. Adapters do not repeat them.
 #pragma once
 
 #include <array>
@@ -16,43 +16,48 @@
 
 namespace polyop {
 
-/// Inputs of any call that FindChecked takes.
+/// The maximum number of inputs of a call.
 inline constexpr int kMaxInputs = kMaxTensors - 1 + kMaxVariadic;
 
-/// A call whose inputs were checked. Op and params must outlive it.
+/// A call whose inputs are checked. `op` and `params` must outlive it.
 struct PreparedCall {
   const Op* op = nullptr;
   const void* params = nullptr;
   const Kernel* kernel = nullptr;
   int num_outputs = 0;
   std::array<AnyTensor, kMaxTensors> outputs;  // types and shapes, no data; kFound where the kernel finds an extent
-  std::array<Shape, kMaxTensors> most;         // the same, with the most that a found extent may be
-  bool empty = false;                          // no output can have an element: there is nothing to launch
+  std::array<Shape, kMaxTensors> max_shapes;   // the outputs' shapes with the upper bounds of found extents
+  bool empty = false;                          // all outputs are empty: the kernel is not called
 
   const Signature& signature() const { return *op->signatures[static_cast<size_t>(kernel->signature)].signature; }
   std::span<const AnyTensor> output_span() const { return {outputs.data(), static_cast<size_t>(num_outputs)}; }
 };
 
-/// Checks a call and finds what will run. Of the inputs' data only values that decide shapes are read. `wanted` tells
-/// which optional outputs the caller wants.
-Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& wanted,
-               PreparedCall* call);
+/// Checks a call, selects its kernel and computes the outputs' shapes. Reads only those input values that determine
+/// shapes. `outputs` says which optional outputs are requested; nothing is allocated.
+Status Prepare(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
+               OutputSource& outputs, PreparedCall* call);
 
-/// The same for a runtime that keeps values that decide shapes to itself and tells the outputs' shapes instead: those
-/// that are absent in `outputs` are not wanted, found extents are the most that they may be.
+/// Like Prepare, for runtimes that do not expose the values that determine shapes and provide the outputs' shapes
+/// instead. Absent tensors in `outputs` are not requested; found extents are given as their upper bounds.
 Status PrepareWithShapes(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
                          std::span<const AnyTensor> outputs, PreparedCall* call);
 
-/// The first part of Prepare, which looks at no extent but for overflow: number of inputs, presence, types, ranks.
+/// Like PrepareWithShapes, for the maximum extents of many calls, which need not be those of one call: does not check
+/// the operator's own conditions. The result is for MeasureScratch only.
+Status PrepareMaxima(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs,
+                     std::span<const AnyTensor> outputs, PreparedCall* call);
+
+/// The first part of Prepare: checks the number of inputs, presence, types, ranks and overflow, but no extents.
 Status FindChecked(const Op& op, Device device, std::span<const AnyTensor> inputs, const Kernel** kernel);
 
-/// The last part: an output's extents, the most where they are found.
+/// The last part of Prepare: checks an output's extents. Found extents are given as their upper bounds.
 Status CheckOutput(const TensorSpec& spec, const Shape& shape);
 
-/// Allocates the outputs and starts the kernel. `context` is that of the kernel's device.
+/// Allocates the outputs and calls the kernel. `context` is the Context or CudaContext of the kernel's device.
 Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSource& outputs, const void* context);
 
-/// Both, on the CPU (or Device::kReference).
+/// Calls Prepare and Run, on Device::kCpu or Device::kReference.
 Status Call(const Op& op, Device device, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
             const void* context);
 

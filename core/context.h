@@ -1,4 +1,4 @@
-// What a CPU kernel gets from its caller: threads and scratch memory.
+// The launch context of CPU kernels: threads and scratch memory.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace polyop {
 
-/// The runtime's side: a parallel loop and an allocator. Functions, not virtuals: the adapters wrap C APIs.
+/// A runtime's parallel loop and allocator, as function pointers because adapters wrap C APIs.
 struct ContextBackend {
   void* self = nullptr;
-  /// Calls body(argument, i) for each i in [0, tasks), maybe on several threads, and waits.
+  /// Calls body(argument, i) for each i in [0, tasks), possibly on several threads, and waits for all.
   void (*parallel)(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) = nullptr;
-  /// At least 64-byte aligned memory, or null.
+  /// Returns memory aligned to at least 64 bytes, or null.
   void* (*allocate)(void* self, size_t bytes) = nullptr;
   void (*release)(void* self, void* memory) = nullptr;
 };
 
-/// Scratch memory of one launch, uninitialised, 64-byte aligned; null `data()` means out of memory.
+/// Uninitialised scratch memory of one launch, aligned to 64 bytes. `data()` is null if out of memory.
 template <class T>
 class Scratch {
  public:
@@ -27,7 +27,7 @@ class Scratch {
   Scratch(const ContextBackend* backend, int64_t count) : backend_(backend), count_(count) {
     size_t bytes = 0;
     if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), sizeof(T), &bytes)) return;
-    // A vector load of the last element may touch the bytes behind it: a full vector is appended.
+    // A vector load of the last element may read bytes after it, so one vector is appended.
     data_ = static_cast<T*>(backend->allocate(backend->self, bytes + 64));
   }
   Scratch(Scratch&& other) noexcept : backend_(other.backend_), data_(other.data_), count_(other.count_) {
@@ -54,11 +54,11 @@ class Context {
  public:
   explicit Context(const ContextBackend& backend) : backend_(backend) {}
 
-  /// Calls body(begin, end) or body(task, begin, end) on disjoint ranges that cover [0, total), each of at
-  /// least `grain` items but the last. `task` counts from 0 to NumTasks(total, grain): a place for scratch
-  /// of its own. The split depends on total and grain alone, never on the number of threads, so results
-  /// do not either. The body must not throw (a throw on a runtime's worker hangs its session) and must
-  /// not call Allocate.
+  /// Calls body(begin, end) or body(task, begin, end) on disjoint ranges that cover [0, total). All but the last have
+  /// at least `grain` items. `task` in [0, NumTasks(total, grain)) identifies the range, for example to index scratch
+  /// memory. The ranges depend only on `total` and `grain`, not on the number of threads, so results do not depend on
+  /// it either. Requires: the body does not throw (an exception on a runtime's worker thread hangs the session) and
+  /// does not call Allocate.
   template <class Body>
   void ParallelFor(int64_t total, int64_t grain, const Body& body) const {
     if (total <= 0) return;
@@ -82,19 +82,19 @@ class Context {
         &loop);
   }
 
-  /// Into how many ranges ParallelFor splits: at most kMaxTasks.
+  /// Returns the number of ranges of ParallelFor, at most kMaxTasks.
   static int64_t NumTasks(int64_t total, int64_t grain) {
     const int64_t chunk = ChunkSize(total, grain);
     return total <= 0 ? 0 : (total + chunk - 1) / chunk;
   }
 
-  /// Scratch for `count` elements. Check it before use.
+  /// Allocates scratch for `count` elements. The caller checks it before use.
   template <class T>
   Scratch<T> Allocate(int64_t count) const {
     return Scratch<T>(&backend_, count);
   }
 
-  /// Enough tasks that two to sixteen threads balance, few enough that starting them costs little.
+  /// Balances load for 2 to 16 threads at a low cost of starting tasks.
   static constexpr int64_t kMaxTasks = 64;
 
  private:
@@ -105,7 +105,7 @@ class Context {
   const ContextBackend& backend_;
 };
 
-/// The grain for items that take about `nanoseconds` each: a task should take 20 us or more.
+/// Returns the grain for items that take about `nanoseconds` each, so that a task takes at least 20 us.
 constexpr int64_t GrainFor(double nanoseconds) {
   return std::max<int64_t>(1, static_cast<int64_t>(20000.0 / std::max(nanoseconds, 0.01)));
 }

@@ -1,3 +1,4 @@
+// Measures the scratch of CUDA kernels. Does not include CUDA's headers.
 #include "core/cuda_context.h"
 
 #include "core/call.h"
@@ -5,15 +6,15 @@
 namespace polyop {
 namespace {
 
-// Outputs that exist in shape only.
+// Outputs without memory, for measuring scratch.
 class NoOutputs : public OutputSource {
  public:
-  bool Wanted(int) override { return true; }
+  bool Requested(int) override { return true; }
   Status Allocate(int, DType, const Shape&, void** data) override {
     *data = nullptr;
     return Status::Ok();
   }
-  Status AllocateMost(int, DType, const Shape&, void** data, int64_t** count) override {
+  Status AllocateUpperBound(int, DType, const Shape&, void** data, int64_t** count) override {
     *data = nullptr;
     *count = nullptr;
     return Status::Ok();

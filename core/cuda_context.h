@@ -1,4 +1,5 @@
-// What a CUDA kernel's launch function gets from its caller: a stream and scratch memory on the device.
+// The launch context of CUDA kernels: a stream and scratch memory on the device. It does not include CUDA's headers
+// (the stream is a void*), so core and adapters build without CUDA, and tests run emulated CUDA kernels on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +11,16 @@ namespace polyop {
 
 struct PreparedCall;
 
-/// A launch function allocates its scratch from here, then launches on stream(). It neither synchronises nor reads
-/// device memory, and what it allocates depends on shapes and attributes alone, and never shrinks when extents grow
-/// (TensorRT asks for the largest shapes only); so a context that only measures finds out how much scratch a call
-/// needs: see MeasureScratch.
+/// A launch function allocates its scratch from the context, then launches on stream(). It neither synchronises nor
+/// reads device memory. The allocated size depends only on shapes and attributes and never shrinks when extents grow
+/// (TensorRT provides only the largest shapes), so a measuring context determines how much scratch a call needs: see
+/// MeasureScratch.
 class CudaContext {
  public:
   /// `stream` is a cudaStream_t. `scratch` is device memory, aligned to kAlignment.
   CudaContext(void* stream, void* scratch, size_t bytes)
       : stream_(stream), scratch_(reinterpret_cast<uintptr_t>(scratch)), capacity_(bytes) {}
-  /// Counts what is allocated; launches do nothing.
+  /// Returns a context that only counts allocations. Launches with it do nothing.
   static CudaContext Measuring() {
     CudaContext context(nullptr, nullptr, ~size_t{0});
     context.measuring_ = true;
@@ -32,8 +33,8 @@ class CudaContext {
   bool measuring() const { return measuring_; }
   size_t used() const { return used_; }
 
-  /// Uninitialised scratch for `count` elements; what it points to exists on the device only. If the caller gave too
-  /// little, the result is null and the launches that follow fail.
+  /// Returns uninitialised scratch for `count` elements, in device memory. If too little scratch is left, returns null,
+  /// and the following launches fail.
   template <class T>
   T* Allocate(int64_t count) const {
     size_t bytes = 0;
@@ -47,25 +48,26 @@ class CudaContext {
     return reinterpret_cast<T*>(at);
   }
 
-  /// Whether a launch may go ahead.
+  /// Returns an error if an allocation failed: then nothing may be launched.
   Status Check() const {
     if (!failed_) return Status::Ok();
-    return Internal("out of memory: scratch on the device, of which the caller gave ", capacity_, " bytes");
+    return Internal("out of device memory: ", capacity_, " bytes of scratch are too few");
   }
 
  private:
   void* stream_;
-  uintptr_t scratch_;  // a number: a context that measures has no memory to point into
+  uintptr_t scratch_;  // an integer, because a measuring context has no memory to point to
   size_t capacity_;
   mutable size_t used_ = 0;
   mutable bool failed_ = false;
   bool measuring_ = false;
 };
 
-/// The device of GPU kernels in this program: kCuda, or kCudaEmulated in tests, which link those.
+/// Returns the device of the GPU kernels in this program: kCuda, or kCudaEmulated in tests, which link the emulated
+/// ones.
 Device GpuDevice();
 
-/// The bytes of scratch that a launch needs. Of inputs and outputs only shapes are read.
+/// Sets `bytes` to the scratch size of a launch. Reads only the shapes of inputs and outputs.
 Status MeasureScratch(const PreparedCall& call, std::span<const AnyTensor> inputs, size_t* bytes);
 
 }  // namespace polyop

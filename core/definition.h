@@ -1,10 +1,11 @@
-// What an operator's folder states, types erased: the definition, and each kernel. Operators register both by
-// core/operator.h; whoever runs operators reads them by core/op.h.
+// The definition of an operator and of its kernels, with types erased. Operators register both with core/operator.h;
+// callers read them through core/op.h.
 #pragma once
 
 #include <array>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,54 +18,59 @@ namespace polyop {
 enum class Device : uint8_t {
   kCpu,
   kCuda,
-  kCudaEmulated,  // the CUDA kernels' source on the CPU: for tests
-  kReference,     // naive, double precision, one thread: the truth that tests and `polyop verify` use
+  kCudaEmulated,  // the CUDA kernels' source, compiled for the CPU: for tests
+  kReference,     // naive kernels in double precision on one thread: the baseline of tests and `polyop verify`
 };
 
-/// What a reader of the documentation wants to know beyond signature and attributes. Markdown.
+/// The documentation of an operator, in addition to its signature and attributes. Markdown.
 struct Doc {
   const char* summary = "";       // one sentence
-  const char* semantics = "";     // what the signature does not say: edge cases, NaN, empty inputs
-  const char* source = "";        // the paper, or the torch function whose semantics hold
+  const char* semantics = "";     // what the signature does not state: edge cases, NaN, empty inputs
+  const char* source = "";        // the paper, or the torch function with the same semantics
   const char* differences = "";   // from MMCV, MMDeploy, torch
-  const char* not_portable = "";  // why standard operators cannot say it, where the folder has no formula
+  const char* not_portable = "";  // why standard operators cannot express it, if the folder has no formula
 };
 
-/// A node name that the operator answers to: "domain::OpType", or "::OpType" in ONNX's default domain, as files for
-/// TensorRT's plugins write it. In the default domain a name of ONNX's own would take that operator's place: never one
-/// of those.
+/// Returns documentation text, which may be a raw string that spans lines of source code, with one line per paragraph:
+/// replaces each line break and the indentation around it by one space, keeps a blank line as "\n\n", and drops white
+/// space at both ends. Every text of a Doc or an AttrSpec passes through it before anyone reads it.
+std::string UnwrapText(std::string_view text);
+
+/// A node name of the operator: "domain::OpType", or "::OpType" in ONNX's default domain, as in model files for
+/// TensorRT's plugins. A name of a standard ONNX operator is not allowed in the default domain: it would replace that
+/// operator.
 struct NodeName {
   struct Pair {
     const char* first = nullptr;
     const char* second = nullptr;
   };
-  /// A version of an operator of ONNX's default domain.
+  /// A version of a standard ONNX operator.
   struct Standard {
-    int since = 0;  // its first opset; 0: none
-    Pair preset;    // attribute name -> value: a default that newer versions changed
+    int since = 0;  // its first opset; 0: no version
+    Pair preset;    // attribute name -> value: a default that differs in newer versions
   };
-  /// Which nodes of a name that operators share mean this one.
+  /// The condition that selects this operator where several operators share the node name.
   struct Condition {
     static constexpr int64_t kAnyValue = std::numeric_limits<int64_t>::min();
-    const char* attribute = nullptr;  // the operator's name of it; null: those that mean none of the others
-    int64_t least = kAnyValue;        // the integer that it is at least
+    const char* attribute = nullptr;  // the operator's attribute name; null: nodes that fulfil no other condition
+    int64_t min = kAnyValue;          // the attribute is an integer of at least this value
   };
   const char* name = "";
   std::array<Pair, 4> renames{};        // the operator's attribute name -> the name in such nodes
   std::array<Pair, 4> presets{};        // attribute name -> value (as text) that this node name implies
-  std::array<Pair, 4> spellings{};      // a choice's name -> the name in such nodes, which write choices as strings
-  std::array<Standard, 4> standards{};  // what such nodes are equal to, oldest first
+  std::array<Pair, 4> spellings{};      // a choice's name -> its spelling in such nodes, which write choices as strings
+  std::array<Standard, 4> standards{};  // the standard operators that such nodes equal, oldest first
   Condition when{};
 
-  constexpr NodeName() = default;  // of a call without a node: attributes have the operator's own names
-  /// A name without colons or without a type fails to compile.
-  constexpr NodeName(const char* n) : name(n) {  // NOLINT: a plain string is the usual case
+  constexpr NodeName() = default;  // for calls without a node: attributes have the operator's names
+  /// Requires: `n` is "domain::OpType"; other texts fail to compile.
+  constexpr NodeName(const char* n) : name(n) {  // NOLINT: implicit for plain strings
     const size_t colons = std::string_view(n).find("::");
     if (colons == std::string_view::npos || colons + 2 == std::string_view(n).size()) {
       throw "a node name is \"domain::OpType\"";
     }
   }
-  /// Such nodes write the attribute `ours` as `theirs`.
+  /// Nodes of this name write the attribute `ours` as `theirs`.
   constexpr NodeName Rename(const char* ours, const char* theirs) const {
     NodeName copy = *this;
     for (Pair& p : copy.renames) {
@@ -75,7 +81,7 @@ struct NodeName {
     }
     throw "too many renames";
   }
-  /// Such nodes imply a value: an integer or the name of a choice.
+  /// Nodes of this name imply the value of an attribute: an integer or the name of a choice.
   constexpr NodeName Preset(const char* attribute, const char* value) const {
     NodeName copy = *this;
     for (Pair& p : copy.presets) {
@@ -86,7 +92,7 @@ struct NodeName {
     }
     throw "too many presets";
   }
-  /// Such nodes write choices as strings, and `ours` as `theirs`; both are read.
+  /// Nodes of this name write choices as strings, and the choice `ours` as `theirs`; both spellings are accepted.
   constexpr NodeName Spell(const char* ours, const char* theirs) const {
     NodeName copy = *this;
     for (Pair& p : copy.spellings) {
@@ -97,8 +103,8 @@ struct NodeName {
     }
     throw "too many spellings";
   }
-  /// Such nodes have the inputs, outputs, attributes and meaning of the operator of this type that ONNX's default
-  /// domain has since opset `since`, until the next that is named here.
+  /// Nodes of this name have the inputs, outputs, attributes and semantics of the standard ONNX operator of this type
+  /// from opset `since` on, up to the next version given here.
   constexpr NodeName Mirror(int since, const char* attribute = nullptr, const char* value = nullptr) const {
     NodeName copy = *this;
     int last = 0;
@@ -109,18 +115,18 @@ struct NodeName {
       }
       last = s.since;
     }
-    throw "too many standards, or not the oldest first";
+    throw "too many standards, or not oldest first";
   }
-  /// Another operator has the name, too: this one is meant where the node gives the attribute, with an integer of
-  /// `least` or more. The operator requires the attribute and takes no other value, so that no node of it is mistaken.
-  /// core/meaning.h says what such operators have in common.
-  constexpr NodeName When(const char* attribute, int64_t least = Condition::kAnyValue) const {
+  /// Several operators have the name: a node selects this one if it has the attribute, with an integer of at least
+  /// `min`. Requires: the attribute is required and accepts no other value, so that the selection is unambiguous.
+  /// core/node_resolution.h states what operators of one name must have in common.
+  constexpr NodeName When(const char* attribute, int64_t min = Condition::kAnyValue) const {
     NodeName copy = *this;
-    copy.when = {attribute, least};
+    copy.when = {attribute, min};
     return copy;
   }
 
-  /// How such nodes call an attribute.
+  /// Returns the name of an attribute in nodes of this name.
   const char* NameOf(const char* attribute) const {
     for (const Pair& p : renames) {
       if (p.first != nullptr && std::string_view(p.first) == attribute) return p.second;
@@ -128,7 +134,7 @@ struct NodeName {
     return attribute;
   }
 
-  /// For people: the type alone in the default domain.
+  /// Returns the name for messages; it has no "::" in the default domain.
   std::string_view label() const { return domain().empty() ? op_type() : std::string_view(name); }
   std::string_view domain() const {
     const std::string_view s = name;
@@ -140,13 +146,13 @@ struct NodeName {
   }
 };
 
-/// What a kernel is started with, types erased.
+/// The arguments of a kernel, with types erased.
 struct Launch {
   const void* params;
   const void* context;  // Context of the device
   std::span<const AnyTensor> inputs;
-  std::span<const AnyTensor> outputs;  // extents that the kernel finds are kFound, and data is null there
-  std::span<const Shape> most;         // the outputs' shapes with the most that such extents may be
+  std::span<const AnyTensor> outputs;  // data is null if the kernel finds an extent; such extents are kFound
+  std::span<const Shape> max_shapes;   // the outputs' shapes with the upper bounds of found extents
   OutputSource* source;
 };
 
@@ -165,23 +171,31 @@ struct Definition {
   std::span<const Signature> texts;  // its signatures
   std::vector<AttrInfo> attributes;
   std::span<const NodeName> nodes;
+  std::string_view gradient_of;  // the operator whose gradient this is, or empty (core/gradient.h)
+  int64_t (*output_mask)(const void* params) = nullptr;  // of a gradient: bit i is set if output i is computed
   void* (*create_params)() = nullptr;
   void (*destroy_params)(void*) = nullptr;
-  Status (*check_params)(const void*) = nullptr;  // the struct's Check(), if it has one
-  // The struct's CheckInputs(), if it has one: what inputs that fit the signature must satisfy beyond it. Of data it
-  // may read values that decide shapes, where they are not null: a runtime may keep them to itself.
+  Status (*check_params)(const void*) = nullptr;  // calls the struct's Check(), if it has one
+  // The struct's CheckInputs(), if it has one: conditions on the inputs in addition to the signature. It may read data
+  // of inputs whose values determine shapes, if it is not null: a runtime may not expose it.
   Status (*check_inputs)(const void*, std::span<const AnyTensor>) = nullptr;
-  // The struct's LeaveToStandard(), if it has one: whether, where a node stands in the place of a standard operator,
-  // the runtime's own kernel is to answer this call, since it means something else or is faster. Data is not read.
+  // The struct's LeaveToStandard(), if it has one. It is called if the operator overrides a standard operator, and
+  // returns true if the runtime's own kernel should run this call, because its semantics differ or it is faster. It
+  // does not read data.
   bool (*leave_to_standard)(const void*, std::span<const AnyTensor>) = nullptr;
+
+  /// Returns false for an optional output of a gradient that the attribute `output_mask` deselects.
+  bool Computes(const void* params, int output) const {
+    return output_mask == nullptr || (output_mask(params) >> output & 1) != 0;
+  }
 };
 
-/// Input `i` of a call, or null where it was left out.
+/// Returns input `i` of a call, or null if it is missing.
 inline const AnyTensor* GivenInput(std::span<const AnyTensor> inputs, size_t i) {
   return i < inputs.size() && inputs[i].present ? &inputs[i] : nullptr;
 }
 
-/// Adds a kernel to the operator of this definition, when the program or library that holds it is loaded.
+/// Adds a kernel to the operator of this definition. Called by static initialisers.
 void AddKernel(const Definition& definition, const Kernel& kernel);
 
 }  // namespace polyop

@@ -1,3 +1,4 @@
+// Runs GPU kernels through a runtime's memory and stream. Does not include CUDA's headers.
 #include "core/device_run.h"
 
 #include <vector>
@@ -8,34 +9,37 @@
 namespace polyop {
 namespace {
 
-// Outputs of known size are the runtime's at once; for the others there is room for the most until their size is read.
+// Outputs of known size are allocated by the runtime directly. The others are allocated for their upper bound until
+// their size is read.
 class DeviceOutputs : public OutputSource {
  public:
   DeviceOutputs(const PreparedCall& call, OutputSource& final, const DeviceBackend& backend)
       : call_(call), final_(final), backend_(backend) {}
-  bool Wanted(int index) override { return final_.Wanted(index); }
+  bool Requested(int index) override { return final_.Requested(index); }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     return final_.Allocate(index, dtype, shape, data);
   }
-  Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
+  Status AllocateUpperBound(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
     const size_t bytes = static_cast<size_t>(shape.NumElements().value_or(0)) * SizeOf(dtype);
     *data = backend_.allocate(backend_.self, bytes + 1);
     *count = static_cast<int64_t*>(backend_.allocate(backend_.self, sizeof(int64_t)));
-    if (*data == nullptr || *count == nullptr) return Internal("out of memory: ", bytes, " bytes on the device");
+    if (*data == nullptr || *count == nullptr) return Internal("out of device memory: ", bytes, " bytes");
     pending_.push_back({index, dtype, shape, *data, *count});
     return Status::Ok();
   }
 
-  // Reads the sizes and hands over what the kernel made.
+  // Reads the found sizes and copies such outputs to memory of the runtime.
   Status Finish() {
     for (const PendingOutput& output : pending_) {
       Shape shape = output.shape;
       int64_t rows = 0;
       POLYOP_RETURN_IF_ERROR(TheGpuMemory().copy(backend_.stream, &rows, output.count, sizeof rows, true));
-      const Shape& promised = call_.outputs[static_cast<size_t>(output.index)].shape;
+      const Shape& declared = call_.outputs[static_cast<size_t>(output.index)].shape;
       for (int d = 0; d < shape.rank(); ++d) {
-        if (promised[d] != kFound) continue;
-        if (rows < 0 || rows > shape[d]) return Internal("output ", output.index, " has ", rows, " rows of ", shape[d]);
+        if (declared[d] != kFound) continue;
+        if (rows < 0 || rows > shape[d]) {
+          return Internal("output ", output.index, ": expected at most ", shape[d], " rows, got ", rows);
+        }
         shape[d] = rows;
       }
       void* data = nullptr;
@@ -81,11 +85,11 @@ Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor>
   size_t bytes = 0;
   POLYOP_RETURN_IF_ERROR(MeasureScratch(call, inputs, &bytes));
   void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
-  if (bytes > 0 && scratch == nullptr) return Internal("out of memory: ", bytes, " bytes of scratch on the device");
+  if (bytes > 0 && scratch == nullptr) return Internal("out of device memory: ", bytes, " bytes of scratch");
   const CudaContext cuda(backend.stream, scratch, bytes);
-  DeviceOutputs made(call, outputs, backend);
-  POLYOP_RETURN_IF_ERROR(Run(call, inputs, made, &cuda));
-  return made.Finish();
+  DeviceOutputs device_outputs(call, outputs, backend);
+  POLYOP_RETURN_IF_ERROR(Run(call, inputs, device_outputs, &cuda));
+  return device_outputs.Finish();
 }
 
 }  // namespace polyop

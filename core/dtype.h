@@ -17,23 +17,23 @@ namespace polyop {
 enum class DType : uint8_t { kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kI32, kI64, kBool };
 inline constexpr int kNumDTypes = 10;
 
-/// IEEE binary16 as it lies in memory. Arithmetic is done in float: kernels convert on load and on store.
+/// IEEE binary16. Arithmetic is in float: kernels convert on load and store.
 struct Half {
   uint16_t bits;
 };
 
-/// The upper half of an IEEE binary32, as it lies in memory.
+/// bfloat16: the upper half of an IEEE binary32.
 struct BFloat16 {
   uint16_t bits;
 };
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 constexpr size_t SizeOf(DType dtype) {
   constexpr size_t kSizes[kNumDTypes] = {4, 2, 2, 8, 1, 1, 2, 4, 8, 1};
   return kSizes[static_cast<int>(dtype)];
 }
 
-/// The name used in signatures, messages and the program: "f32", "i64", …
+/// Returns the name used in signatures, messages and the CLI: "f32", "i64", ….
 constexpr std::string_view NameOf(DType dtype) {
   constexpr std::string_view kNames[kNumDTypes] = {"f32", "f16", "bf16", "f64", "i8",
                                                    "u8",  "i16", "i32",  "i64", "bool"};
@@ -41,7 +41,7 @@ constexpr std::string_view NameOf(DType dtype) {
 }
 
 template <class T>
-struct DTypeTraits;  // undefined for a type that is no element type
+struct DTypeTraits;  // undefined for other types
 
 #define POLYOP_DTYPE(TYPE, TAG)                 \
   template <>                                   \
@@ -63,7 +63,7 @@ POLYOP_DTYPE(bool, kBool);
 template <class T>
 inline constexpr DType kDTypeOf = DTypeTraits<T>::kDType;
 
-/// Widens exactly. NaN stays NaN.
+/// Converts to float; exact except for double. NaN stays NaN.
 POLYOP_HD inline float ToFloat(float x) { return x; }
 POLYOP_HD inline float ToFloat(double x) { return static_cast<float>(x); }
 POLYOP_HD inline float ToFloat(BFloat16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
@@ -108,7 +108,7 @@ POLYOP_HD inline Half FromFloat<Half>(float x) {
   const uint32_t magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return {static_cast<uint16_t>(sign | 0x7E00u)};
   if (magnitude >= 0x477FF000u) return {static_cast<uint16_t>(sign | 0x7C00u)};  // >= 65520
-  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; adding 0.5 makes the FPU round for us
+  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; the addition of 0.5 rounds
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000u))};
   }

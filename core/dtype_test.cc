@@ -7,7 +7,7 @@
 namespace polyop {
 namespace {
 
-// Every half, against its value by definition.
+// Compares every half with its value by definition.
 TEST(Half, WidensExactly) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const int exponent = (bits >> 10) & 31, mantissa = bits & 1023;

@@ -1,4 +1,4 @@
-// Elements of tensors whose type is known at run time only, one at a time: for what need not be fast.
+// Reads and writes single elements of tensors whose type is known only at run time, for code that need not be fast.
 #pragma once
 
 #include <cmath>
@@ -10,12 +10,12 @@
 
 namespace polyop {
 
-/// f32, f16, bf16 or f64.
+/// Returns true for f32, f16, bf16 and f64.
 inline bool IsReal(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
 }
 
-/// Calls f with a value of the C++ type; what it holds has no meaning.
+/// Calls f with a value of the C++ type. Only the type is significant.
 template <class F>
 auto VisitType(DType dtype, const F& f) {
   switch (dtype) {
@@ -33,7 +33,7 @@ auto VisitType(DType dtype, const F& f) {
   return f(bool{});
 }
 
-/// Element i of an array that need not be aligned.
+/// Returns element i of an array, which need not be aligned.
 inline double ReadElement(DType dtype, const void* data, int64_t i) {
   return VisitType(dtype, [&](auto tag) -> double {
     using T = decltype(tag);
@@ -47,7 +47,7 @@ inline double ReadElement(DType dtype, const void* data, int64_t i) {
   });
 }
 
-/// Rounds to the type; integers are cut to its range, NaN becomes 0 in them.
+/// Writes element i, rounded to the type. Integers are clamped to the type's range; NaN becomes 0.
 inline void WriteElement(DType dtype, void* data, int64_t i, double value) {
   VisitType(dtype, [&](auto tag) {
     using T = decltype(tag);

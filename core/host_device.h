@@ -1,4 +1,4 @@
-// Marks functions that CPU and GPU share: arithmetic that is compiled for both and tested on the CPU.
+// Defines POLYOP_HD, which marks functions that are compiled for the CPU and the GPU and tested on the CPU.
 #pragma once
 
 #ifdef __CUDACC__

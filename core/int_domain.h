@@ -1,5 +1,5 @@
-// The shape evaluator's domain of a real call: extents are int64, everything is known. An extent that the kernel finds
-// counts as the most that it may be.
+// The shape evaluator's domain of a real call: extents are int64, and all are known. An extent that the kernel finds is
+// its upper bound.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,11 @@ class IntDomain {
 
   explicit IntDomain(std::span<const AnyTensor> inputs) : inputs_(inputs) {}
 
-  /// Why some extent could not be computed, or null. Such extents have no meaning.
+  /// Returns what an extent was expected to be that could not be computed, or null. Such extents have no defined value.
   const char* problem() const { return problem_; }
 
   Dim Const(int64_t v) { return v; }
-  Dim Unknown() { return Fail("a value that decides a shape is missing"); }
+  Dim Unknown() { return Fail("expected a known value"); }
   Dim Pending(std::string_view, Dim bound) { return bound; }
   bool SurelyDiffer(Dim a, Dim b) const { return a != b; }
   std::string Text(Dim d) const { return std::to_string(d); }
@@ -36,19 +36,24 @@ class IntDomain {
       case ExprKind::kMax: return a > b ? a : b;
       case ExprKind::kFloorDiv:
       case ExprKind::kCeilDiv: {
-        if (b <= 0) return Fail("a size is divided by a number that is not positive");
+        if (b <= 0) return Fail("expected a divisor > 0");
         const Dim quotient = a / b, remainder = a % b;
         if (kind == ExprKind::kFloorDiv) return quotient - (remainder < 0);
         return quotient + (remainder > 0);
       }
-      default: return Fail("an unknown operation");
+      default: return Fail("expected a known operation");
     }
   }
 
+  /// Returns the floor of a float32 product, like ONNX Runtime's Resize: 480 * 0.7 is 336, though the exact product
+  /// with float32's 0.7 is less. Integer scales are exact.
   Dim FloorScale(Dim d, double scale) {
-    const double scaled = std::floor(static_cast<double>(d) * scale);
-    if (!(scaled >= 0 && scaled < 9.0e18)) return Fail("a scale is negative, too large or not a number");
-    return static_cast<Dim>(scaled);
+    double scaled = static_cast<double>(d) * scale;
+    if (!(scale >= 0 && scaled >= 0 && scaled < 9.0e18)) {
+      return Fail("expected a scale >= 0 and a size that fits in 64 bits");
+    }
+    if (scale != std::floor(scale)) scaled = double{static_cast<float>(d) * static_cast<float>(scale)};
+    return static_cast<Dim>(std::floor(scaled));
   }
 
   Dim Input(int input, int64_t index) {
@@ -81,7 +86,7 @@ class IntDomain {
   template <class T>
   static bool Read(T value, double* real, int64_t* integer) {
     *real = static_cast<double>(value);
-    // Only integer tensors serve as extents as they are; a real one passes through FloorScale.
+    // Only integer tensors are used as extents directly; real ones go through FloorScale.
     *integer = std::is_integral_v<T> ? static_cast<int64_t>(value) : 0;
     return true;
   }
@@ -89,7 +94,7 @@ class IntDomain {
     if (problem_ == nullptr) problem_ = why;
     return 0;
   }
-  Dim Overflow() { return Fail("a size overflows 64 bits"); }
+  Dim Overflow() { return Fail("expected a size that fits in 64 bits"); }
 
   std::span<const AnyTensor> inputs_;
   const char* problem_ = nullptr;

@@ -8,11 +8,11 @@
 namespace polyop {
 namespace {
 
-std::string RanksAndTypes(std::span<const AnyTensor> inputs) {
+std::string TypesAndShapes(std::span<const AnyTensor> inputs) {
   std::string text;
   for (const AnyTensor& t : inputs) {
     if (!text.empty()) text += ", ";
-    text += t.present ? Concat(NameOf(t.dtype), ToString(t.shape)) : std::string("(left out)");
+    text += t.present ? Concat(NameOf(t.dtype), ToString(t.shape)) : std::string("(none)");
   }
   return text;
 }
@@ -30,7 +30,8 @@ bool TypesMatch(const Signature& s, const Kernel& kernel, std::span<const Input>
   return true;
 }
 
-// The kernel for these types and ranks, or null. `by_type` is the first for the types alone.
+// Returns the kernel for these types and ranks, or null. Sets `by_type` to the first kernel that matches the types
+// alone.
 template <class Input>
 const Kernel* Search(const Op& op, Device device, std::span<const Input> inputs, const Kernel** by_type) {
   for (const Kernel& k : op.kernels) {
@@ -42,7 +43,7 @@ const Kernel* Search(const Op& op, Device device, std::span<const Input> inputs,
   return nullptr;
 }
 
-// The choice's own name for what such nodes write.
+// Replaces the node's spelling of a choice by the operator's name of it.
 void Respell(const NodeName& node, AttrValue* value) {
   for (const NodeName::Pair& p : node.spellings) {
     if (p.first == nullptr || value->type != AttrType::kString || value->text != p.second) continue;
@@ -65,7 +66,7 @@ AttrValue PresetValue(const AttrInfo& info, const char* text) {
 
 }  // namespace
 
-const char* GivenAs(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value) {
+const char* FindNodeAttribute(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value) {
   const char* const name = node.NameOf(info.spec.name);
   if (source.Get(name, value)) return name;
   for (const char* alias : info.spec.aliases) {
@@ -97,19 +98,40 @@ bool OpSignature::needs_value(int i) const {
 }
 
 Status CheckCount(const Signature& signature, size_t got) {
-  size_t least = 0;
+  size_t min = 0;
   for (int i = 0; i < signature.num_inputs(); ++i) {
-    if (!signature.input(i).optional) least = static_cast<size_t>(i) + 1;
+    if (!signature.input(i).optional) min = static_cast<size_t>(i) + 1;
   }
   const size_t named = static_cast<size_t>(signature.num_inputs());
-  if (signature.variadic() && got >= least && got - (named - 1) > kMaxVariadic) {
-    return InvalidArgument(got - (named - 1), " tensors came for '", signature.input(signature.num_inputs() - 1).name,
-                           "', at most ", kMaxVariadic, " are possible");
+  if (signature.variadic() && got >= min && got - (named - 1) > kMaxVariadic) {
+    return InvalidArgument("'", signature.input(signature.num_inputs() - 1).name, "': expected at most ", kMaxVariadic,
+                           " tensors, got ", got - (named - 1));
   }
   const bool too_many = !signature.variadic() && got > named;
-  if (got >= least && !too_many) return Status::Ok();
-  return InvalidArgument(got, " inputs came, wanted ", too_many ? named : least, too_many ? " at most (" : " or more (",
+  if (got >= min && !too_many) return Status::Ok();
+  const size_t expected = too_many ? named : min;
+  const char* const bound = !signature.variadic() && min == named ? "" : too_many ? "at most " : "at least ";
+  return InvalidArgument("expected ", bound, expected, expected == 1 ? " input, got " : " inputs, got ", got, " (",
                          signature.text(), ")");
+}
+
+std::string UnwrapText(std::string_view text) {
+  std::string unwrapped;
+  for (size_t i = 0; i < text.size();) {
+    const size_t end = std::min(text.find_first_not_of(" \t\r\n", i), text.size());
+    const std::string_view white = text.substr(i, end - i);
+    const auto line_breaks = std::count(white.begin(), white.end(), '\n');
+    if (end == text.size()) break;
+    if (line_breaks > 0) {
+      if (!unwrapped.empty()) unwrapped += line_breaks > 1 ? "\n\n" : " ";
+    } else if (!unwrapped.empty()) {
+      unwrapped += white;
+    }
+    const size_t word_end = std::min(text.find_first_of(" \t\r\n", end), text.size());
+    unwrapped += text.substr(end, word_end - end);
+    i = word_end;
+  }
+  return unwrapped;
 }
 
 const AttrInfo* Op::FindAttribute(std::string_view attribute) const {
@@ -126,37 +148,37 @@ Status SetAttribute(const Op& op, void* params, std::string_view name, const Att
 }
 
 Status Op::MakeParams(const NodeName& node, AttrSource& source, Params* params) const {
-  Params made = DefaultParams();
+  Params result = DefaultParams();
   for (const AttrInfo& info : attributes) {
     AttrValue value;
     if (const char* preset = PresetFor(node, info.spec.name)) {
-      POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), PresetValue(info, preset)));
+      POLYOP_RETURN_IF_ERROR(info.set(info.spec, result.get(), PresetValue(info, preset)));
     }
-    if (GivenAs(info, node, source, &value) != nullptr) {
+    if (FindNodeAttribute(info, node, source, &value) != nullptr) {
       Respell(node, &value);
-      POLYOP_RETURN_IF_ERROR(info.set(info.spec, made.get(), value));
+      POLYOP_RETURN_IF_ERROR(info.set(info.spec, result.get(), value));
     } else if (info.spec.required) {
       return InvalidArgument("attribute '", node.NameOf(info.spec.name), "' is missing (", NameOf(info.type), ": ",
-                             info.spec.doc, ")");
+                             UnwrapText(info.spec.doc), ")");
     }
   }
-  POLYOP_RETURN_IF_ERROR(check_params(made.get()));
-  *params = std::move(made);
+  POLYOP_RETURN_IF_ERROR(check_params(result.get()));
+  *params = std::move(result);
   return Status::Ok();
 }
 
 Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) const {
   const Kernel* by_type = nullptr;
   *kernel = Search(*this, device, inputs, &by_type);
-  if (*kernel == nullptr) *kernel = by_type;  // its checks will say what is wrong with the shapes
+  if (*kernel == nullptr) *kernel = by_type;  // Prepare's checks report the wrong ranks
   if (*kernel != nullptr) return Status::Ok();
   std::string have;
   for (const Kernel& k : kernels) {
     if (k.device != device) continue;
-    have += (have.empty() ? "" : "; ") + InputTypesText(*this, k);
+    have += (have.empty() ? "" : " or ") + InputTypesText(*this, k);
   }
-  return Unsupported("no kernel takes inputs (", RanksAndTypes(inputs), "); there is ",
-                     have.empty() ? "none for this device" : have);
+  return Unsupported("no kernel takes inputs (", TypesAndShapes(inputs),
+                     "): ", have.empty() ? "the operator has no kernel for this device" : "expected " + have);
 }
 
 const Kernel* Op::FindKernel(Device device, std::span<const KnownInput> inputs) const {

@@ -1,5 +1,5 @@
-// The record of one operator at run time, and the registry of all. Adapters loop over records and
-// know no operator by name; they call operators by core/call.h.
+// The run-time record of an operator, and the registry of all operators. Adapters iterate over the records, contain no
+// code for single operators, and call operators through core/call.h.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct OpSignature {
   const Signature* signature = nullptr;
   std::array<int16_t, kMaxNames> attribute_of_name{};  // index into Op::attributes, or -1
 
-  /// True if a value inside input `i` decides a shape: a runtime must keep that input in host memory.
+  /// Returns true if values of input `i` determine a shape: a runtime must keep that input in host memory.
   bool needs_value(int i) const;
 };
 
@@ -29,15 +29,15 @@ struct ParamsDeleter {
 };
 using Params = std::unique_ptr<void, ParamsDeleter>;
 
-/// Where a node's attributes come from: the adapter's side of Op::MakeParams.
+/// Reads a node's attributes for Op::MakeParams. Adapters implement it.
 class AttrSource {
  public:
   virtual ~AttrSource() = default;
-  /// False when the node does not have the attribute.
+  /// Returns false if the node does not have the attribute.
   virtual bool Get(const char* name, AttrValue* value) = 0;
 };
 
-/// An input before there is a tensor, as shape inference sees it. What is not known fits every kernel.
+/// What shape inference knows of an input. Unknown properties match every kernel.
 struct KnownInput {
   bool present = false;
   std::optional<DType> dtype;
@@ -51,36 +51,38 @@ struct Op : Definition {
   /// The operator's struct with its defaults.
   Params DefaultParams() const { return Params(create_params(), ParamsDeleter{destroy_params}); }
 
-  /// Reads every attribute (aliases and the node's renames and presets applied), converts it to the type that the
-  /// kernel will see, and checks that.
+  /// Reads every attribute (with aliases and the node name's renames and presets), converts it to the kernel's type,
+  /// and checks the converted value.
   Status MakeParams(const NodeName& node, AttrSource& source, Params* params) const;
 
   const AttrInfo* FindAttribute(std::string_view attribute) const;
 
-  /// The kernel for a device and inputs of these types and ranks, or an error that says what there is.
+  /// Finds the kernel for a device and inputs of these types and ranks. The error lists the available kernels.
   Status FindKernel(Device device, std::span<const AnyTensor> inputs, const Kernel** kernel) const;
-  /// The same before there are tensors; null where none fits.
+  /// Like above, for inputs that are not fully known; null if no kernel matches.
   const Kernel* FindKernel(Device device, std::span<const KnownInput> inputs) const;
 };
 
-/// The name under which the node gives an attribute, its value in `value`; null if it does not.
-const char* GivenAs(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value);
+/// Reads an attribute of a node into `value`. Returns the name that the node uses for it; null if it has no such
+/// attribute.
+const char* FindNodeAttribute(const AttrInfo& info, const NodeName& node, AttrSource& source, AttrValue* value);
 
-/// "(input: f32, rois: f32)": what the kernel takes.
+/// Returns the kernel's input types as text: "(input: f32, rois: f32)".
 std::string InputTypesText(const Op& op, const Kernel& kernel);
 
-/// All registered operators, by name.
+/// Returns all registered operators, sorted by name.
 std::span<const Op* const> AllOps();
-/// By folder name, or null.
+/// Returns the operator of this folder name, or null.
 const Op* FindOp(std::string_view name);
 
-/// An error if two operators have the same name, or answer to the same node and cannot be told apart (core/meaning.h).
-/// Whoever loads operators asks once.
+/// Returns an error if two operators have the same name, or share a node name and cannot be distinguished
+/// (core/node_resolution.h), or if a text of a definition is not UTF-8. Adapters call it once, when operators are
+/// loaded.
 Status CheckRegistry();
-/// The same for any operators.
+/// Like CheckRegistry, for the given operators.
 Status CheckNames(std::span<const Op* const> ops);
 
-/// Applies "name: value" pairs; the program and tests use it. Unknown names are errors.
+/// Sets one attribute by name, for the CLI and tests. Unknown names are errors.
 Status SetAttribute(const Op& op, void* params, std::string_view name, const AttrValue& value);
 
 }  // namespace polyop

@@ -1,12 +1,15 @@
-// The registry, attributes, and the checks that come before every kernel, on operators of this file.
+// Tests the registry, attributes, node resolution and the checks before every kernel, with operators of this file.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 #include "core/call.h"
+#include "core/guard.h"
 #include "core/int_domain.h"
-#include "core/meaning.h"
+#include "core/node_resolution.h"
 #include "core/operator.h"
 #include "testing/testing.h"
 
@@ -55,7 +58,7 @@ Status SampleCpu(const Sample& op, const Context&, Tensor<const float, 3> x, Ten
   if (extra) std::fill_n(extra->data(), extra->size(), 7);
   return Status::Ok();
 }
-POLYOP_KERNEL(Sample, Device::kCpu, SampleF32, SampleCpu);
+POLYOP_PLAIN_CPU_KERNEL(Sample, SampleCpu);
 
 struct Variadic {
   static constexpr const char* kName = "variadic_sample";
@@ -72,8 +75,7 @@ Status VariadicCpu(const Variadic&, const Context&, Tensor<const float, kRank>, 
   for (const auto& x : xs) y[0] += static_cast<float>(x.dim(1));
   return Status::Ok();
 }
-POLYOP_KERNEL(Variadic, Device::kCpu, VariadicOne, VariadicCpu<1>);
-POLYOP_KERNEL(Variadic, Device::kCpu, VariadicTwo, VariadicCpu<2>);
+POLYOP_PLAIN_CPU_KERNELS(Variadic, VariadicCpu, 1, 2);
 
 struct Empty {
   static constexpr const char* kName = "empty_sample";
@@ -85,7 +87,7 @@ struct Empty {
 Status EmptyCpu(const Empty&, const Context&, Tensor<const float, 2>, Tensor<float, 2>, Pending<int64_t, 1>) {
   return Internal("the kernel ran");
 }
-POLYOP_KERNEL(Empty, Device::kCpu, EmptyF32, EmptyCpu);
+POLYOP_PLAIN_CPU_KERNEL(Empty, EmptyCpu);
 
 struct Finds {
   int64_t rows = 0;
@@ -103,7 +105,7 @@ Status FindsCpu(const Finds& op, const Context&, Tensor<const float, 1>, Pending
   std::fill_n(out.data(), out.size(), 0.0f);
   return Status::Ok();
 }
-POLYOP_KERNEL(Finds, Device::kCpu, FindsF32, FindsCpu);
+POLYOP_PLAIN_CPU_KERNEL(Finds, FindsCpu);
 
 // Operators that share the name custom::finds_sample with Finds.
 struct FindsTwo {
@@ -118,7 +120,7 @@ struct FindsTwo {
 Status FindsTwoCpu(const FindsTwo&, const Context&, Tensor<const float, 1>, Tensor<float, 1>, Tensor<float, 1>) {
   return Status::Ok();
 }
-POLYOP_KERNEL(FindsTwo, Device::kCpu, FindsTwoF32, FindsTwoCpu);
+POLYOP_PLAIN_CPU_KERNEL(FindsTwo, FindsTwoCpu);
 
 struct FindsWeighed {
   float weight = 0;
@@ -131,7 +133,7 @@ struct FindsWeighed {
 Status FindsWeighedCpu(const FindsWeighed&, const Context&, Tensor<const float, 1>, Tensor<float, 1>) {
   return Status::Ok();
 }
-POLYOP_KERNEL(FindsWeighed, Device::kCpu, FindsWeighedF32, FindsWeighedCpu);
+POLYOP_PLAIN_CPU_KERNEL(FindsWeighed, FindsWeighedCpu);
 
 struct Adds {
   static constexpr const char* kName = "adds_sample";
@@ -143,11 +145,11 @@ struct Adds {
 Status AddsCpu(const Adds&, const Context&, Tensor<const float, 1>, Tensor<const float, 1>, Tensor<float, 1>) {
   return Status::Ok();
 }
-POLYOP_KERNEL(Adds, Device::kCpu, AddsF32, AddsCpu);
+POLYOP_PLAIN_CPU_KERNEL(Adds, AddsCpu);
 
 class NoOutputs : public OutputSource {
  public:
-  bool Wanted(int) override { return true; }
+  bool Requested(int) override { return true; }
   Status Allocate(int, DType, const Shape&, void**) override { return Internal("nothing is allocated"); }
 };
 
@@ -158,6 +160,13 @@ using testing::HostTensor;
 HostTensor F32(const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); }
 HostTensor Scalar(int64_t v) { return HostTensor::Full(DType::kI64, {}, static_cast<double>(v)); }
 
+TEST(Doc, IsUnwrapped) {
+  EXPECT_EQ(UnwrapText("one line"), "one line");
+  EXPECT_EQ(UnwrapText("two  spaces\n    and a line\n      more"), "two  spaces and a line more");
+  EXPECT_EQ(UnwrapText("\n  a paragraph\n  \n  another\n"), "a paragraph\n\nanother");
+  EXPECT_EQ(UnwrapText(""), "");
+}
+
 TEST(Op, RunsWithOptionalTensors) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Sample{}, {F32({2, 3, 4}), F32({3, 4}), HostTensor::Absent(), Scalar(3)}, &out).ok());
@@ -167,24 +176,30 @@ TEST(Op, RunsWithOptionalTensors) {
   EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{7, 7, 7}));
 
   testing::RunOptions two;
-  two.wanted_outputs = 2;
+  two.requested_outputs = 2;
   const HostTensor one_element = HostTensor::Full(DType::kI64, {1}, 3);  // serves as a scalar
   ASSERT_TRUE(testing::Run(Sample{}, {F32({2, 3, 4}), F32({3, 4}), F32({9}), one_element}, &out, two).ok());
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{9, -1}));
 }
 
-TEST(Op, ErrorsNameTensorWantedAndGot) {
+TEST(Op, ErrorsNameTensorExpectedAndGot) {
   const HostTensor x = F32({2, 3, 4}), y = F32({3, 4}), none = HostTensor::Absent();
-  ExpectError(Sample{}, {F32({2, 3}), y, none, Scalar(1)}, {"'x' has rank 2", "[2, 3]", "rank 3: [N, C, H]"});
-  ExpectError(Sample{}, {x, F32({4, 4}), none, Scalar(1)}, {"'y'", "dimension 0 is 4, wanted C = 3 as in 'x'"});
-  ExpectError(Sample{}, {x, F32({3, 5}), none, Scalar(1)}, {"'y'", "dimension 1 is 5, wanted 2*height = 4"});
-  ExpectError(Sample{}, {x, y, none, HostTensor::Full(DType::kI64, {2}, 1)}, {"'w'", "wanted a scalar"});
-  ExpectError(Sample{}, {x, y, none, Scalar(-3)}, {"output 'extra'", "[-3]", "negative"});
-  ExpectError(Sample{}, {x, y, none, Scalar(int64_t{1} << 62)}, {"output 'extra'", "overflows"});
-  ExpectError(Sample{}, {none, y, none, Scalar(1)}, {"'x' was left out"});
-  ExpectError(Sample{}, {x, y}, {"2 inputs came, wanted 4"});
-  ExpectError(Sample{}, {x, y, none, Scalar(1), x}, {"5 inputs came, wanted 4 at most"});
-  ExpectError(Sample{}, {x, y, none, F32({})}, {"f32[]", "there is (x: f32, y: f32, z: f32, w: i64)"});
+  ExpectError(Sample{}, {F32({2, 3}), y, none, Scalar(1)},
+              {"'x': expected rank 3, got 2 (shape [2, 3] for [N, C, H])"});
+  ExpectError(Sample{}, {x, F32({4, 4}), none, Scalar(1)},
+              {"'y': expected dimension 0 to be C = 3 as in 'x', got 4 (shape [4, 4] for [C, 2*height])"});
+  ExpectError(Sample{}, {x, F32({3, 5}), none, Scalar(1)},
+              {"'y': expected dimension 1 to be 2*height = 4, got 5 (shape [3, 5] for [C, 2*height])"});
+  ExpectError(Sample{}, {x, y, none, HostTensor::Full(DType::kI64, {2}, 1)}, {"'w': expected a scalar, got shape [2]"});
+  ExpectError(Sample{}, {x, y, none, Scalar(-3)},
+              {"output 'extra': expected dimension 0 (w) to be >= 0, got -3 (shape [-3])"});
+  ExpectError(Sample{}, {x, y, none, Scalar(int64_t{1} << 62)},
+              {"output 'extra': expected a size that fits in 64 bits, got shape [4611686018427387904]: 'w'[0] = "
+               "4611686018427387904"});
+  ExpectError(Sample{}, {none, y, none, Scalar(1)}, {"'x': expected a tensor, got none"});
+  ExpectError(Sample{}, {x, y}, {"expected 4 inputs, got 2"});
+  ExpectError(Sample{}, {x, y, none, Scalar(1), x}, {"expected 4 inputs, got 5"});
+  ExpectError(Sample{}, {x, y, none, F32({})}, {"f32[]): expected (x: f32, y: f32, z: f32, w: i64)"});
 }
 
 TEST(Op, VariadicAndSeveralSignatures) {
@@ -194,17 +209,18 @@ TEST(Op, VariadicAndSeveralSignatures) {
   EXPECT_EQ(out[0].at(0), 10);
   ASSERT_TRUE(testing::Run(Variadic{}, {F32({5, 2}), F32({2, 3})}, &out).ok());
   EXPECT_EQ(ToString(out[0].shape()), "[2, 2]");
-  ExpectError(Variadic{}, {F32({5}), F32({2, 3}), F32({3, 3})}, {"'xs'", "dimension 0 is 3, wanted N = 2"});
-  ExpectError(Variadic{}, {F32({5, 2, 1}), F32({2, 3})}, {"'r' has rank 3"});
-  ExpectError(Variadic{}, {F32({5})}, {"1 inputs came, wanted 2 or more"});
+  ExpectError(Variadic{}, {F32({5}), F32({2, 3}), F32({3, 3})},
+              {"'xs': expected dimension 0 to be N = 2 as in 'xs', got 3"});
+  ExpectError(Variadic{}, {F32({5, 2, 1}), F32({2, 3})}, {"'r': expected rank 1, got 3"});
+  ExpectError(Variadic{}, {F32({5})}, {"expected at least 2 inputs, got 1"});
   for (size_t count : {17, 23, 24, 40, 300}) {
     std::vector<HostTensor> inputs(count + 1, F32({2, 3}));
     inputs[0] = F32({5});
-    ExpectError(Variadic{}, inputs, {Concat(count, " tensors came for 'xs', at most 16")});
+    ExpectError(Variadic{}, inputs, {Concat("'xs': expected at most 16 tensors, got ", count)});
   }
 }
 
-TEST(Op, ShapesOfAnyLengthAreRefusedNotStored) {
+TEST(Op, RejectsShapesOfTooHighRank) {
   const std::vector<int64_t> ones(40, 1);
   const Shape shape{std::span<const int64_t>(ones)};
   EXPECT_EQ(shape.rank(), 40);
@@ -215,29 +231,31 @@ TEST(Op, ShapesOfAnyLengthAreRefusedNotStored) {
   NoOutputs none;
   PreparedCall call;
   const Status status = Prepare(*FindOp("variadic_sample"), Device::kCpu, &op, inputs, none, &call);
-  EXPECT_NE(status.message().find("'r' has 40 dimensions, at most 8"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("'r': expected at most 8 dimensions, got 40"), std::string::npos) << status.message();
 }
 
-// Where no output can have an element there is nothing to compute, however large the other extents are.
-TEST(Op, EmptyCallsAreAnsweredWithoutAKernel) {
+// Empty outputs need no kernel, even if the other extents are huge.
+TEST(Op, EmptyCallsSkipTheKernel) {
   std::vector<HostTensor> out;
   const int64_t huge = int64_t{1} << 40;
   ASSERT_TRUE(testing::Run(Empty{}, {F32({0, huge})}, &out).ok());
   EXPECT_EQ(ToString(out[0].shape()), Concat("[0, ", huge, "]"));
   EXPECT_EQ(ToString(out[1].shape()), "[0]");
-  // Something may be found, so the kernel is asked.
+  // The kernel may find elements, so it is called.
   const Status status = testing::Run(Empty{}, {F32({2, 0})}, &out);
-  EXPECT_EQ(status.message(), "the kernel ran");
+  EXPECT_EQ(status.message(), "the kernel ran: inputs 'x' [2, 0]");
 }
 
-TEST(Op, FoundExtentsStayWithinTheirBound) {
+TEST(Op, RejectsFoundExtentsBeyondTheirBound) {
   std::vector<HostTensor> out;
   EXPECT_TRUE(testing::Run(Finds{3}, {F32({3})}, &out).ok());
   const Status more = testing::Run(Finds{4}, {F32({3})}, &out);
-  EXPECT_EQ(more.message(), "output 0 has 4 rows of at most 3");
+  EXPECT_EQ(more.message(),
+            "output 0: expected at most 3 rows, got 4: inputs 'x' [3]; attributes 'rows' = 4, 'less' = 0");
   EXPECT_FALSE(testing::Run(Finds{-2}, {F32({3})}, &out).ok());
-  // An extent that is negative is not one that is found.
-  ExpectError(Finds{0, 5}, {F32({3})}, {"output 'y'", "[3, -2]", "negative"});
+  // A negative extent is an error; it is not taken for kFound.
+  ExpectError(Finds{0, 5}, {F32({3})},
+              {"output 'y': expected dimension 1 (N - less) to be >= 0, got -2 (shape [3, -2])"});
 }
 
 TEST(Attributes, AreConvertedAndChecked) {
@@ -264,25 +282,31 @@ TEST(Attributes, AreConvertedAndChecked) {
   EXPECT_EQ(s.scales.size(), 2);
 
   ExpectAttributeError(op, {}, {"'ratio' is missing", "float"});
-  ExpectAttributeError(op, {{"ratio", half}, {"height", AttrValue::Int(0)}}, {"'height' is 0", "[1, 100]"});
-  ExpectAttributeError(op, {{"ratio", half}, {"height", AttrValue::Float(2)}}, {"'height' is the float 2, wanted int"});
-  ExpectAttributeError(op, {{"ratio", half}, {"stride", AttrValue::Ints({1, 2, 3})}}, {"3 values, wanted 2"});
-  ExpectAttributeError(op, {{"ratio", half}, {"mode", AttrValue::String("min")}}, {"'mode' is min", "{avg, max}"});
-  ExpectAttributeError(op, {{"ratio", half}, {"code", AttrValue::Int(2)}}, {"'code' is 2", "{0=avg, 1=max}"});
-  ExpectAttributeError(op, {{"ratio", AttrValue::Float(NAN)}}, {"'ratio' is nan", "finite"});
-  ExpectAttributeError(op, {{"ratio", half}, {"scales", AttrValue::Floats({1, 0})}}, {"'scales' is 0", "(0, inf)"});
+  ExpectAttributeError(op, {{"ratio", half}, {"height", AttrValue::Int(0)}},
+                       {"'height': expected a number in [1, 100], got 0"});
+  ExpectAttributeError(op, {{"ratio", half}, {"height", AttrValue::Float(2)}}, {"'height': expected int, got float 2"});
+  ExpectAttributeError(op, {{"ratio", half}, {"stride", AttrValue::Ints({1, 2, 3})}},
+                       {"'stride': expected 2 values, got 3"});
+  ExpectAttributeError(op, {{"ratio", half}, {"mode", AttrValue::String("min")}},
+                       {"'mode': expected one of {avg, max}, got min"});
+  ExpectAttributeError(op, {{"ratio", half}, {"code", AttrValue::Int(2)}},
+                       {"'code': expected one of {0=avg, 1=max}, got 2"});
+  ExpectAttributeError(op, {{"ratio", AttrValue::Float(NAN)}}, {"'ratio': expected a finite number, got nan"});
+  ExpectAttributeError(op, {{"ratio", half}, {"scales", AttrValue::Floats({1, 0})}},
+                       {"'scales': expected a number in (0, inf), got 0"});
   ExpectAttributeError(op, {{"ratio", half}, {"stride", AttrValue::Int(9)}}, {"exceeds 'height'"});
 }
 
-// What is checked is what the kernel sees: a 32-bit float.
-TEST(Attributes, AreCheckedAsTheyAreStored) {
+// Ranges are checked after rounding to the 32-bit float that the kernel sees.
+TEST(Attributes, AreCheckedAfterRounding) {
   const Op& op = *FindOp("sample");
   const AttrValue half = AttrValue::Float(0.5);
   ExpectAttributeError(op, {{"ratio", half}, {"scales", AttrValue::Floats({1e-50})}},
-                       {"'scales' is 1e-50 (0 as a 32-bit number)", "(0, inf)"});
+                       {"'scales': expected a number in (0, inf), got 1e-50 (0 as a 32-bit float)"});
   ExpectAttributeError(op, {{"ratio", AttrValue::Float(1e39)}},
-                       {"'ratio' is 1e+39 (inf as a 32-bit number)", "finite"});
-  ExpectAttributeError(op, {{"ratio", AttrValue::Float(-1e300)}}, {"'ratio' is -1e+300 (-inf"});
+                       {"'ratio': expected a finite number, got 1e+39 (inf as a 32-bit float)"});
+  ExpectAttributeError(op, {{"ratio", AttrValue::Float(-1e300)}},
+                       {"'ratio': expected a finite number, got -1e+300 (-inf"});
   Params params;
   EXPECT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Float(3.4028235e38)}}, &params).ok());
   EXPECT_TRUE(testing::MakeParams(op, {{"ratio", AttrValue::Float(1e-50)}}, &params).ok());  // 0 is in its range
@@ -299,16 +323,16 @@ TEST(Attributes, NodeNamesRenameAndPreset) {
 }
 
 TEST(Registry, FindsByNameAndNode) {
-  const std::vector<Meaning> meanings = MeaningsOf("custom", "sample_max");
-  ASSERT_EQ(meanings.size(), 1u);
-  EXPECT_EQ(meanings[0].op, FindOp("sample"));
-  EXPECT_EQ(meanings[0].node->domain(), "custom");
-  EXPECT_TRUE(MeaningsOf("mmcv", "sample").empty());
+  const std::vector<NodeCandidate> candidates = CandidatesFor("custom", "sample_max");
+  ASSERT_EQ(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].op, FindOp("sample"));
+  EXPECT_EQ(candidates[0].node->domain(), "custom");
+  EXPECT_TRUE(CandidatesFor("mmcv", "sample").empty());
   EXPECT_TRUE(
       std::is_sorted(AllOps().begin(), AllOps().end(), [](const Op* a, const Op* b) { return a->name < b->name; }));
 }
 
-TEST(Registry, RefusesNamesThatStandTwice) {
+TEST(Registry, RejectsDuplicateNames) {
   EXPECT_TRUE(CheckRegistry().ok()) << CheckRegistry().message();
   static constexpr NodeName kFirst[] = {"custom::a", "custom::b"};
   static constexpr NodeName kSecond[] = {"custom::b"};
@@ -318,7 +342,7 @@ TEST(Registry, RefusesNamesThatStandTwice) {
   second.name = "second";
   second.nodes = kSecond;
   EXPECT_EQ(CheckNames(std::vector<const Op*>{&first, &second}).message(),
-            "operators 'first' and 'second' both answer to node custom::b");
+            "operators 'first' and 'second' are both registered for node custom::b");
   second.nodes = {};
   second.name = "first";
   EXPECT_EQ(CheckNames(std::vector<const Op*>{&first, &second}).message(), "two operators are called 'first'");
@@ -337,67 +361,68 @@ class GivenAttributes : public AttrSource {
   std::map<std::string, AttrValue> values_;
 };
 
-// The name of the operator that a node of custom::finds_sample with these attributes means, or the error.
-std::string MeantBy(std::map<std::string, AttrValue> values) {
+// Returns the operator that a node of custom::finds_sample with these attributes resolves to, or the error.
+std::string ResolvedOp(std::map<std::string, AttrValue> values) {
   GivenAttributes attributes(std::move(values));
-  Meaning chosen;
-  const Status status = ChooseMeaning(MeaningsOf("custom", "finds_sample"), attributes, &chosen);
-  return status.ok() ? std::string(chosen.op->name) : status.message();
+  NodeCandidate resolved;
+  const Status status = ResolveNode(CandidatesFor("custom", "finds_sample"), attributes, &resolved);
+  return status.ok() ? std::string(resolved.op->name) : status.message();
 }
 
-TEST(Meaning, AttributesTell) {
+TEST(NodeResolution, AttributesSelectTheOperator) {
   const AttrValue two = AttrValue::Int(2);
-  EXPECT_EQ(MeantBy({}), "finds_sample");
-  EXPECT_EQ(MeantBy({{"rows", two}}), "finds_sample");
-  EXPECT_EQ(MeantBy({{"by", two}}), "finds_two_sample");
-  EXPECT_EQ(MeantBy({{"pace", AttrValue::Int(9)}}), "finds_two_sample");
-  EXPECT_EQ(MeantBy({{"step", two}}), "finds_sample") << "such nodes write it otherwise";
-  EXPECT_EQ(MeantBy({{"by", AttrValue::Int(1)}}), "finds_sample") << "too small";
-  EXPECT_EQ(MeantBy({{"by", AttrValue::Float(2)}}), "finds_sample") << "no integer";
-  EXPECT_EQ(MeantBy({{"weight", AttrValue::Float(0)}}), "finds_weighed_sample") << "any value";
-  EXPECT_EQ(MeantBy({{"by", two}, {"weight", AttrValue::Float(1)}}),
-            "attribute 'by' of 2 or more says that the node means 'finds_two_sample', and 'weight' that it means "
+  EXPECT_EQ(ResolvedOp({}), "finds_sample");
+  EXPECT_EQ(ResolvedOp({{"rows", two}}), "finds_sample");
+  EXPECT_EQ(ResolvedOp({{"by", two}}), "finds_two_sample");
+  EXPECT_EQ(ResolvedOp({{"pace", AttrValue::Int(9)}}), "finds_two_sample");
+  EXPECT_EQ(ResolvedOp({{"step", two}}), "finds_sample") << "such nodes use another attribute name";
+  EXPECT_EQ(ResolvedOp({{"by", AttrValue::Int(1)}}), "finds_sample") << "too small";
+  EXPECT_EQ(ResolvedOp({{"by", AttrValue::Float(2)}}), "finds_sample") << "not an integer";
+  EXPECT_EQ(ResolvedOp({{"weight", AttrValue::Float(0)}}), "finds_weighed_sample") << "any value";
+  EXPECT_EQ(ResolvedOp({{"by", two}, {"weight", AttrValue::Float(1)}}),
+            "ambiguous node: attribute 'by' >= 2 selects 'finds_two_sample', attribute 'weight' selects "
             "'finds_weighed_sample'");
 }
 
-TEST(Meaning, ANameMayHaveConditionsAlone) {
-  const Meaning alone[] = {{FindOp("finds_weighed_sample"), FindOp("finds_weighed_sample")->nodes.data()}};
+TEST(NodeResolution, FailsIfNoConditionHolds) {
+  const NodeCandidate alone[] = {{FindOp("finds_weighed_sample"), FindOp("finds_weighed_sample")->nodes.data()}};
   GivenAttributes none({});
-  Meaning chosen;
-  EXPECT_EQ(ChooseMeaning(alone, none, &chosen).message(),
-            "the node's attributes mean no operator, wanted attribute 'weight' for 'finds_weighed_sample'");
+  NodeCandidate resolved;
+  EXPECT_EQ(ResolveNode(alone, none, &resolved).message(),
+            "the node's attributes select no operator: expected attribute 'weight' for 'finds_weighed_sample'");
 }
 
-// Of names that a runtime takes for one.
-TEST(Meaning, RequiredAttributesTellWhereNoConditionDoes) {
+// A runtime that ignores domains merges names of several domains.
+TEST(NodeResolution, RequiredAttributesSelectWithoutConditions) {
   const Op &sample = *FindOp("sample"), &variadic = *FindOp("variadic_sample");
-  const Meaning mixed[] = {{&sample, sample.nodes.data()}, {&variadic, variadic.nodes.data()}};
-  Meaning chosen;
+  const NodeCandidate mixed[] = {{&sample, sample.nodes.data()}, {&variadic, variadic.nodes.data()}};
+  NodeCandidate resolved;
   GivenAttributes none({}), ratio({{"ratio", AttrValue::Float(1)}});
-  ASSERT_TRUE(ChooseMeaning(mixed, none, &chosen).ok());
-  EXPECT_EQ(chosen.op, &variadic);
-  ASSERT_TRUE(ChooseMeaning(mixed, ratio, &chosen).ok());
-  EXPECT_EQ(chosen.op, &sample);
-  ASSERT_TRUE(ChooseMeaning(std::span(mixed, 1), none, &chosen).ok()) << "the first says what is missing";
-  EXPECT_EQ(chosen.op, &sample);
+  ASSERT_TRUE(ResolveNode(mixed, none, &resolved).ok());
+  EXPECT_EQ(resolved.op, &variadic);
+  ASSERT_TRUE(ResolveNode(mixed, ratio, &resolved).ok());
+  EXPECT_EQ(resolved.op, &sample);
+  ASSERT_TRUE(ResolveNode(std::span(mixed, 1), none, &resolved).ok()) << "the first reports the missing attribute";
+  EXPECT_EQ(resolved.op, &sample);
 }
 
-TEST(Meaning, CountsOutputs) {
-  const std::vector<Meaning> meanings = MeaningsOf("custom", "finds_sample");
-  ASSERT_EQ(meanings.size(), 3u);
-  EXPECT_EQ(Widest(meanings).op, FindOp("finds_two_sample"));
-  EXPECT_TRUE(CheckOutputCount(meanings, meanings[0], 1).ok());
-  EXPECT_TRUE(CheckOutputCount(meanings, meanings[1], 2).ok());
-  EXPECT_EQ(CheckOutputCount(meanings, meanings[0], 2).message(),
-            "the node has 2 outputs and its attributes mean 'finds_sample', which has 1; 'finds_two_sample', which is "
-            "meant with attribute 'by' of 2 or more, has 2; 'finds_weighed_sample', which is meant with attribute "
-            "'weight', has 1");
-  EXPECT_EQ(CheckOutputCount(meanings, meanings[1], 1).message(),
-            "the node has 1 output and its attributes mean 'finds_two_sample', which has 2; 'finds_sample', which is "
-            "meant otherwise, has 1; 'finds_weighed_sample', which is meant with attribute 'weight', has 1");
+TEST(NodeResolution, ChecksOutputCount) {
+  const std::vector<NodeCandidate> candidates = CandidatesFor("custom", "finds_sample");
+  ASSERT_EQ(candidates.size(), 3u);
+  EXPECT_EQ(SchemaCandidate(candidates).op, FindOp("finds_two_sample"));
+  EXPECT_TRUE(CheckOutputCount(candidates, candidates[0], 1).ok());
+  EXPECT_TRUE(CheckOutputCount(candidates, candidates[1], 2).ok());
+  EXPECT_EQ(
+      CheckOutputCount(candidates, candidates[0], 2).message(),
+      "expected 1 output, got 2: the node's attributes select 'finds_sample'; 'finds_two_sample' (attribute 'by' >= "
+      "2) has 2; 'finds_weighed_sample' (attribute 'weight') has 1");
+  EXPECT_EQ(
+      CheckOutputCount(candidates, candidates[1], 1).message(),
+      "expected 2 outputs, got 1: the node's attributes select 'finds_two_sample'; 'finds_sample' (otherwise) has 1; "
+      "'finds_weighed_sample' (attribute 'weight') has 1");
 }
 
-// Copies of operators that answer to other names.
+// Checks copies of two operators with other node names.
 Status CheckCopies(const char* one, std::span<const NodeName> names, const char* other,
                    std::span<const NodeName> others) {
   Op a = *FindOp(one), b = *FindOp(other);
@@ -406,7 +431,7 @@ Status CheckCopies(const char* one, std::span<const NodeName> names, const char*
   return CheckNames(std::vector<const Op*>{&a, &b});
 }
 
-TEST(Registry, RefusesOperatorsThatCannotShareAName) {
+TEST(Registry, RejectsOperatorsThatCannotShareAName) {
   static constexpr NodeName kPlain[] = {"custom::shared"};
   static constexpr NodeName kWithRows[] = {NodeName("custom::shared").When("rows")};
   static constexpr NodeName kWithWeight[] = {NodeName("custom::shared").When("weight")};
@@ -414,27 +439,61 @@ TEST(Registry, RefusesOperatorsThatCannotShareAName) {
   EXPECT_EQ(error(CheckCopies("finds_sample", kPlain, "finds_weighed_sample", kWithWeight)), "");
   EXPECT_EQ(error(CheckCopies("finds_sample", kWithRows, "finds_weighed_sample", kWithWeight)), "");
   EXPECT_EQ(error(CheckCopies("finds_sample", kPlain, "finds_weighed_sample", kPlain)),
-            "operators 'finds_sample' and 'finds_weighed_sample' both answer to node custom::shared");
+            "operators 'finds_sample' and 'finds_weighed_sample' are both registered for node custom::shared");
+  EXPECT_EQ(error(CheckCopies("variadic_sample", kPlain, "finds_weighed_sample", kWithWeight)),
+            "operators 'variadic_sample' and 'finds_weighed_sample' cannot share node custom::shared: a variadic input "
+            "cannot be shared");
   EXPECT_EQ(
-      error(CheckCopies("variadic_sample", kPlain, "finds_weighed_sample", kWithWeight)),
-      "operators 'variadic_sample' and 'finds_weighed_sample' cannot share node custom::shared: one has a variadic "
-      "input");
-  EXPECT_EQ(error(CheckCopies("empty_sample", kPlain, "finds_two_sample", kWithWeight)),
-            "operators 'empty_sample' and 'finds_two_sample' cannot share node custom::shared: 'empty_sample' has a "
-            "kernel that 'finds_two_sample' has not, for the CPU and (x: f32)")
+      error(CheckCopies("empty_sample", kPlain, "finds_two_sample", kWithWeight)),
+      "operators 'empty_sample' and 'finds_two_sample' cannot share node custom::shared: 'empty_sample' has a CPU "
+      "kernel for (x: f32) and 'finds_two_sample' has none")
       << "the second output is of another type";
-  EXPECT_EQ(
-      error(CheckCopies("adds_sample", kPlain, "finds_two_sample", kWithWeight)),
-      "operators 'adds_sample' and 'finds_two_sample' cannot share node custom::shared: neither has the inputs and "
-      "outputs of both");
+  EXPECT_EQ(error(CheckCopies("adds_sample", kPlain, "finds_two_sample", kWithWeight)),
+            "operators 'adds_sample' and 'finds_two_sample' cannot share node custom::shared: expected one to have all "
+            "inputs and outputs of the other");
 }
 
-TEST(IntDomain, RoundsDownAndRefusesNonsense) {
+// The catalogue is JSON, which is UTF-8.
+TEST(Registry, RejectsTextsThatAreNotUtf8) {
+  const auto error = [](auto change) {
+    Op op = *FindOp("finds_sample");
+    change(op);
+    return CheckNames(std::vector<const Op*>{&op}).message();
+  };
+  const auto semantics = [&](const char* text) { return error([&](Op& op) { op.doc.semantics = text; }); };
+  for (const char* good : {"", "plain", "\u00e9 \u2014 \U0001F600", "\x7F", "\xF4\x8F\xBF\xBF"})
+    EXPECT_EQ(semantics(good), "");
+  EXPECT_EQ(semantics("caf\xE9 here"),
+            "operator 'finds_sample', documentation 'semantics': expected UTF-8, got byte 233 at offset 3: save the "
+            "source file as UTF-8");
+  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE9", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
+                          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xFF"}) {
+    EXPECT_NE(semantics(bad), "") << bad;
+  }
+  const char* const latin = "\xE9";
+  for (auto text : {&Doc::summary, &Doc::source, &Doc::differences, &Doc::not_portable}) {
+    EXPECT_NE(error([&](Op& op) { op.doc.*text = latin; }), "");
+  }
+  EXPECT_NE(error([&](Op& op) { op.attributes[0].spec.doc = latin; }), "");
+  EXPECT_NE(error([&](Op& op) { op.attributes[0].spec.aliases[0] = latin; }), "");
+}
+
+TEST(Guard, TurnsEveryExceptionIntoAMessage) {
+  const auto message = [](auto f) { return Guarded(f, [](const char* what) { return std::string(what); }); };
+  EXPECT_EQ(message([] { return std::string("result"); }), "result");
+  EXPECT_EQ(message([]() -> std::string { throw std::runtime_error("broken"); }), "broken");
+  EXPECT_EQ(message([]() -> std::string { throw 7; }), "an unknown exception");
+}
+
+TEST(IntDomain, RoundsDownAndRejectsInvalidOperands) {
   IntDomain d({});
   EXPECT_EQ(d.Apply(ExprKind::kFloorDiv, -7, 2), -4);
   EXPECT_EQ(d.Apply(ExprKind::kCeilDiv, 7, 2), 4);
   EXPECT_EQ(d.Apply(ExprKind::kCeilDiv, -7, 2), -3);
   EXPECT_EQ(d.FloorScale(10, 2.55), 25);
+  EXPECT_EQ(d.FloorScale(480, double{0.7f}), 336);  // the exact product is 335.99999…
+  EXPECT_EQ(d.FloorScale(480, 0.7), 336);
+  EXPECT_EQ(d.FloorScale((int64_t{1} << 24) + 1, 3), 3 * ((int64_t{1} << 24) + 1));
   EXPECT_EQ(d.problem(), nullptr);
   for (const double bad : {-1.0, 1e300, std::nan("")}) {
     IntDomain fresh({});

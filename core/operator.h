@@ -1,4 +1,4 @@
-// What an operator's folder includes: the words to define it and to register its kernels.
+// The header that operators include: it defines an operator and registers its kernels.
 //
 //   struct MyOp {                                        // ops/my_op/my_op.h
 //     float factor = 2.0f;
@@ -7,20 +7,20 @@
 //     static constexpr NodeName kNodes[] = {"custom::my_op"};
 //     static constexpr std::tuple kAttributes = {Attr("factor", &MyOp::factor, "what a is multiplied by")};
 //     static constexpr Doc kDoc = {.summary = "…"};
-//     Status Check() const;                              // optional: what attributes must satisfy together
-//     Status CheckInputs(std::span<const AnyTensor>) const;  // optional: what inputs must satisfy beyond the signature
+//     Status Check() const;                              // optional: conditions on several attributes
+//     Status CheckInputs(std::span<const AnyTensor>) const;  // optional: conditions on inputs beyond the signature
 //   };
 //
 //   template <class T>                                   // ops/my_op/my_op_cpu.cc
 //   Status MyOpCpu(const MyOp& op, const Context& context, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> b);
-//   POLYOP_CPU_KERNEL(MyOp, MyOpF32, MyOpCpu<float>);
+//   POLYOP_CPU_KERNELS(MyOp, MyOpCpu, float, Half, BFloat16);
 //
 // A kernel's parameters are the struct, the context, the inputs and the outputs in the signature's order:
 //   T[…]  Tensor<const T, rank>     (rank kAnyRank where the signature has "...")
 //   ?     std::optional<Tensor<…>>  any  AnyTensor       variadic  TensorList<const T, rank>
 //   K<=   Pending<T, rank>
-// They are checked against the signature when the file is compiled. An operator with several signatures
-// has `static constexpr Signature kSignatures[]`; a kernel belongs to the first that its ranks match.
+// They are checked against the signature at compile time. An operator with several signatures has
+// `static constexpr Signature kSignatures[]`; a kernel belongs to the first signature that matches its parameters.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@
 namespace polyop {
 namespace operator_internal {
 
-/// What a kernel's parameter type says of its tensor.
+/// The properties of a tensor that follow from a kernel's parameter type.
 struct ArgSpec {
   DType dtype = DType::kF32;
   bool is_const = false, optional = false, variadic = false, pending = false, any = false;
@@ -61,7 +61,7 @@ template <class T, int R>
 struct ArgTraits<Pending<T, R>> {
   static constexpr ArgSpec kSpec = {.dtype = kDTypeOf<T>, .pending = true, .rank = R};
   static Pending<T, R> Make(const AnyTensor& t, const Launch& launch, int output) {
-    return Pending<T, R>(launch.source, output, t.shape, launch.most[static_cast<size_t>(output)]);
+    return Pending<T, R>(launch.source, output, t.shape, launch.max_shapes[static_cast<size_t>(output)]);
   }
 };
 template <>
@@ -129,7 +129,47 @@ constexpr int FindSignature() {
   return -1;
 }
 
-/// Every name that a signature takes for an attribute is one.
+/// Returns the number of outputs with an extent that the kernel finds.
+constexpr int NumPending(const Signature& signature) {
+  int count = 0;
+  for (int o = 0; o < signature.num_outputs(); ++o) count += signature.output(o).pending();
+  return count;
+}
+
+/// Returns the first input with a type variable, or -1.
+constexpr int InputOfVariable(const Signature& signature, int variable) {
+  for (int i = 0; i < signature.num_inputs(); ++i) {
+    if (signature.input(i).type_variable == variable) return i;
+  }
+  return -1;
+}
+
+/// Returns true if two signatures give an output the same type for the same input types.
+constexpr bool SameOutputType(const Signature& a, const Signature& b, int output) {
+  const TensorSpec &ta = a.output(output), &tb = b.output(output);
+  if ((ta.type_variable < 0) != (tb.type_variable < 0)) return false;
+  if (ta.type_variable < 0) return ta.dtype == tb.dtype;
+  return InputOfVariable(a, ta.type_variable) == InputOfVariable(b, tb.type_variable);
+}
+
+/// Returns true if an operator's signatures have the same outputs, and the same output types if as many of their
+/// outputs have extents that the kernel finds. TensorRT asks for the output types before it knows the inputs' ranks, so
+/// only the number of such outputs (`polyop_size_tensors`) can select the signature.
+template <class P>
+constexpr bool OutputsAgree() {
+  for (const Signature& a : SignaturesOf<P>()) {
+    for (const Signature& b : SignaturesOf<P>()) {
+      if (a.num_outputs() != b.num_outputs()) return false;
+      for (int o = 0; o < a.num_outputs(); ++o) {
+        if (a.output(o).optional != b.output(o).optional) return false;
+        if (NumPending(a) == NumPending(b) && !SameOutputType(a, b, o)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Returns true if every name that a signature uses as an attribute is one.
 template <class P>
 constexpr bool AttributesExist() {
   for (const Signature& signature : SignaturesOf<P>()) {
@@ -144,13 +184,13 @@ constexpr bool AttributesExist() {
   return true;
 }
 
-/// What a node name's condition asks for holds in every node of the operator.
+/// Returns true if every node of the operator fulfils the conditions of its node names.
 template <class P>
 constexpr bool ConditionsHold() {
   for (const NodeName& node : P::kNodes) {
     const auto holds = [&](const AttrSpec& spec) {
       return spec.required && std::string_view(spec.name) == node.when.attribute &&
-             (node.when.least == NodeName::Condition::kAnyValue || spec.least >= static_cast<double>(node.when.least));
+             (node.when.min == NodeName::Condition::kAnyValue || spec.min >= static_cast<double>(node.when.min));
     };
     if (node.when.attribute == nullptr) continue;
     if (!std::apply([&](const auto&... a) { return (holds(a) || ...); }, P::kAttributes)) return false;
@@ -158,12 +198,28 @@ constexpr bool ConditionsHold() {
   return true;
 }
 
+/// Returns true if the struct has a CheckInputs(). A gradient does not inherit the operator's: its inputs are others.
+template <class P>
+constexpr bool ChecksInputs() {
+  if constexpr (requires { typename P::ForwardOperator; }) {
+    if constexpr (requires { &P::CheckInputs; }) {
+      return !std::is_same_v<decltype(&P::CheckInputs),
+                             Status (P::ForwardOperator::*)(std::span<const AnyTensor>) const>;
+    } else {
+      return false;
+    }
+  } else {
+    return requires(const P& params, std::span<const AnyTensor> inputs) { params.CheckInputs(inputs); };
+  }
+}
+
 template <class P>
 const Definition& DefinitionOf() {
   static_assert(AttributesExist<P>(),
                 "the signature names something that is neither an extent, an input nor an attribute");
-  static_assert(ConditionsHold<P>(),
-                "a node name's When() names no attribute that is required and has that least value");
+  static_assert(OutputsAgree<P>(),
+                "signatures with different outputs or output types need different numbers of found extents");
+  static_assert(ConditionsHold<P>(), "a node name's When() needs a required attribute with that minimum");
   static const Definition kDefinition = [] {
     Definition d;
     d.name = P::kName;
@@ -183,12 +239,16 @@ const Definition& DefinitionOf() {
       }
     };
     d.check_inputs = [](const void* p, std::span<const AnyTensor> inputs) -> Status {
-      if constexpr (requires(const P& params) { params.CheckInputs(inputs); }) {
+      if constexpr (ChecksInputs<P>()) {
         return static_cast<const P*>(p)->CheckInputs(inputs);
       } else {
         return Status::Ok();
       }
     };
+    if constexpr (requires { typename P::ForwardOperator; }) {
+      d.gradient_of = P::ForwardOperator::kName;
+      d.output_mask = [](const void* p) { return static_cast<const P*>(p)->output_mask; };
+    }
     if constexpr (requires(const P& params, std::span<const AnyTensor> inputs) { params.LeaveToStandard(inputs); }) {
       d.leave_to_standard = [](const void* p, std::span<const AnyTensor> inputs) {
         return static_cast<const P*>(p)->LeaveToStandard(inputs);
@@ -199,7 +259,7 @@ const Definition& DefinitionOf() {
   return kDefinition;
 }
 
-// Makes the argument number I of a kernel; a variadic input takes all tensors from its place on.
+// Creates argument I of a kernel. A variadic input takes all tensors from index I on.
 template <class A, class P, int kSignature, size_t I>
 A MakeArgument(const Launch& launch) {
   constexpr const Signature& signature = SignaturesOf<P>()[kSignature];
@@ -248,16 +308,44 @@ bool Register(Call, Status (*)(const P&, const ContextType&, Args...)) {
 
 }  // namespace operator_internal
 
-/// Registers a plain function (no run-time dispatch over ISAs) as a kernel of a device.
+/// Registers a function as a kernel of a device. ID is unique in the file.
 #define POLYOP_KERNEL(OP, DEVICE, ID, ...)                                                                \
   [[maybe_unused]] static const bool ID##_registered = ::polyop::operator_internal::Register<OP, DEVICE>( \
       [](auto&&... arguments) { return __VA_ARGS__(arguments...); }, &__VA_ARGS__)
 
-/// Registers a kernel of the CPU that has no instruction set of its own; POLYOP_CPU_KERNEL of kernels/cpu/simd.h is for
-/// those that are compiled once for each.
-#define POLYOP_PLAIN_CPU_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCpu, ID, __VA_ARGS__)
+/// Registers a CPU kernel that is compiled once; POLYOP_CPU_KERNEL of kernels/cpu/simd.h registers one that is compiled
+/// for each instruction set.
+#define POLYOP_PLAIN_CPU_KERNEL(OP, FUNCTION) POLYOP_PLAIN_CPU_KERNEL_AS(OP, OP##FUNCTION, FUNCTION)
+#define POLYOP_PLAIN_CPU_KERNEL_AS(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCpu, ID, __VA_ARGS__)
 
-/// Registers the naive double-precision kernel: the truth for tests and `polyop verify`.
-#define POLYOP_REFERENCE_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kReference, ID, __VA_ARGS__)
+/// Registers the naive double-precision kernel, the reference of tests and `polyop verify`.
+#define POLYOP_REFERENCE_KERNEL(OP, FUNCTION) POLYOP_REFERENCE_KERNEL_AS(OP, OP##FUNCTION, FUNCTION)
+#define POLYOP_REFERENCE_KERNEL_AS(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kReference, ID, __VA_ARGS__)
+
+/// Like the macros above, for several types of a kernel template: POLYOP_PLAIN_CPU_KERNELS(Argsort, ArgsortCpu,
+/// int32_t, int64_t). A list of two or more template arguments is in parentheses: (float, int32_t).
+#define POLYOP_PLAIN_CPU_KERNELS(OP, FUNCTION, ...) \
+  POLYOP_FOR_EACH_TYPE(POLYOP_PLAIN_CPU_KERNEL_AS, OP, FUNCTION, __VA_ARGS__)
+#define POLYOP_REFERENCE_KERNELS(OP, FUNCTION, ...) \
+  POLYOP_FOR_EACH_TYPE(POLYOP_REFERENCE_KERNEL_AS, OP, FUNCTION, __VA_ARGS__)
+
+/// Expands to `REGISTER(OP, ID, FUNCTION<Type>);` for each type, each with a different ID. At most 64 types.
+#define POLYOP_FOR_EACH_TYPE(REGISTER, OP, FUNCTION, ...) \
+  POLYOP_EXPAND(POLYOP_NEXT_TYPE(REGISTER, OP, FUNCTION, OP##FUNCTION, __VA_ARGS__))
+#define POLYOP_NEXT_TYPE(REGISTER, OP, FUNCTION, ID, TYPE, ...) \
+  REGISTER(OP, ID, FUNCTION<POLYOP_WITHOUT_PARENTHESES(TYPE)>)  \
+  __VA_OPT__(; POLYOP_NEXT_TYPE_AGAIN POLYOP_PARENTHESES(REGISTER, OP, FUNCTION, ID##x, __VA_ARGS__))
+// A macro does not expand itself: each scan expands the name that the one before left.
+#define POLYOP_NEXT_TYPE_AGAIN() POLYOP_NEXT_TYPE
+#define POLYOP_PARENTHESES ()
+#define POLYOP_EXPAND(...) POLYOP_EXPAND_16(POLYOP_EXPAND_16(POLYOP_EXPAND_16(POLYOP_EXPAND_16(__VA_ARGS__))))
+#define POLYOP_EXPAND_16(...) POLYOP_EXPAND_4(POLYOP_EXPAND_4(POLYOP_EXPAND_4(POLYOP_EXPAND_4(__VA_ARGS__))))
+#define POLYOP_EXPAND_4(...) POLYOP_EXPAND_1(POLYOP_EXPAND_1(POLYOP_EXPAND_1(POLYOP_EXPAND_1(__VA_ARGS__))))
+#define POLYOP_EXPAND_1(...) __VA_ARGS__
+#define POLYOP_WITHOUT_PARENTHESES(TYPE) POLYOP_VANISH(POLYOP_MARK TYPE)
+#define POLYOP_MARK(...) POLYOP_MARK __VA_ARGS__
+#define POLYOP_VANISH(...) POLYOP_VANISH_NOW(__VA_ARGS__)
+#define POLYOP_VANISH_NOW(...) POLYOP_NOTHING_##__VA_ARGS__
+#define POLYOP_NOTHING_POLYOP_MARK
 
 }  // namespace polyop

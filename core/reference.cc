@@ -15,15 +15,15 @@
 namespace polyop {
 namespace {
 
-// Whether a reference of type `has` can stand for one of type `wanted`: real types are widened, and integers if need
-// be.
-bool StandsFor(DType has, DType wanted, bool widen_integers) {
-  if (has == wanted) return true;
-  if (IsReal(has) != IsReal(wanted)) return false;
-  return IsReal(has) || (widen_integers && SizeOf(wanted) < SizeOf(has));
+// Returns true if a tensor of type `type` can be converted to the reference kernel's type `reference`: real types are
+// widened, integers only if `widen_integers`.
+bool CanWiden(DType reference, DType type, bool widen_integers) {
+  if (reference == type) return true;
+  if (IsReal(reference) != IsReal(type)) return false;
+  return IsReal(reference) || (widen_integers && SizeOf(type) < SizeOf(reference));
 }
 
-// The reference kernel of the same signature whose input types are those of `kernel`, or wider ones.
+// Returns the reference kernel of the same signature whose input types are those of `kernel` or wider; null if none.
 const Kernel* FindReference(const Op& op, const Kernel& kernel) {
   const Signature& signature = *op.signatures[static_cast<size_t>(kernel.signature)].signature;
   for (const bool widen_integers : {false, true}) {
@@ -32,7 +32,7 @@ const Kernel* FindReference(const Op& op, const Kernel& kernel) {
       bool fits = true;
       for (int i = 0; i < signature.num_inputs(); ++i) {
         const size_t at = static_cast<size_t>(i);
-        fits &= signature.input(i).any_dtype || StandsFor(candidate.inputs[at], kernel.inputs[at], widen_integers);
+        fits &= signature.input(i).any_dtype || CanWiden(candidate.inputs[at], kernel.inputs[at], widen_integers);
       }
       if (fits) return &candidate;
     }
@@ -48,7 +48,7 @@ struct Owned {
     const size_t count = static_cast<size_t>(shape.NumElements().value_or(0));
     owned->bytes.reset(new (std::nothrow) char[count * SizeOf(dtype)]());
     owned->view = {owned->bytes.get(), dtype, true, shape};
-    if (owned->bytes == nullptr) return Internal("out of memory: a copy of ", NameOf(dtype), ToString(shape));
+    if (owned->bytes == nullptr) return Internal("out of memory for a copy of ", NameOf(dtype), ToString(shape));
     return Status::Ok();
   }
 };
@@ -61,12 +61,12 @@ void Convert(const AnyTensor& from, const AnyTensor& to) {
 class WideOutputs : public OutputSource {
  public:
   WideOutputs(OutputSource& narrow, const Kernel& kernel) : narrow_(narrow), kernel_(kernel) {}
-  bool Wanted(int index) override { return narrow_.Wanted(index); }
+  bool Requested(int index) override { return narrow_.Requested(index); }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
-    const DType wanted = kernel_.outputs[static_cast<size_t>(index)];
-    if (dtype == wanted) return narrow_.Allocate(index, dtype, shape, data);
-    AnyTensor target{nullptr, wanted, true, shape};
-    POLYOP_RETURN_IF_ERROR(narrow_.Allocate(index, wanted, shape, &target.data));
+    const DType target_type = kernel_.outputs[static_cast<size_t>(index)];
+    if (dtype == target_type) return narrow_.Allocate(index, dtype, shape, data);
+    AnyTensor target{nullptr, target_type, true, shape};
+    POLYOP_RETURN_IF_ERROR(narrow_.Allocate(index, target_type, shape, &target.data));
     Owned wide;
     POLYOP_RETURN_IF_ERROR(Owned::Make(dtype, shape, &wide));
     *data = wide.view.data;
@@ -110,10 +110,10 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
   std::vector<AnyTensor> views(inputs.begin(), inputs.end());
   for (size_t i = 0; i < views.size(); ++i) {
     const int index = SpecIndex(signature, i);
-    const DType wanted = reference->inputs[static_cast<size_t>(index)];
-    if (!views[i].present || signature.input(index).any_dtype || views[i].dtype == wanted) continue;
+    const DType type = reference->inputs[static_cast<size_t>(index)];
+    if (!views[i].present || signature.input(index).any_dtype || views[i].dtype == type) continue;
     Owned& owned = wide.emplace_back();
-    POLYOP_RETURN_IF_ERROR(Owned::Make(wanted, views[i].shape, &owned));
+    POLYOP_RETURN_IF_ERROR(Owned::Make(type, views[i].shape, &owned));
     Convert(views[i], owned.view);
     views[i] = owned.view;
   }
@@ -125,12 +125,12 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
   return Status::Ok();
 }
 
-bool ReferenceIsAsked() {
-  static const bool asked = [] {
+bool ReferenceRequested() {
+  static const bool requested = [] {
     const char* const kernels = std::getenv("POLYOP_KERNELS");
     return kernels != nullptr && std::string_view(kernels) == "reference";
   }();
-  return asked;
+  return requested;
 }
 
 }  // namespace polyop

@@ -1,15 +1,15 @@
-// The naive double-precision kernels in place of the fast ones.
+// Calls the naive double-precision kernels instead of the fast ones.
 #pragma once
 
 #include "core/op.h"
 
 namespace polyop {
 
-/// Does what Call does on the CPU by the operator's reference kernel: inputs are widened to its types, its outputs
-/// rounded to those that the CPU's kernel has. Inputs and outputs are in host memory.
+/// Like Call on the CPU, with the operator's reference kernel: inputs are widened to its types, and its outputs are
+/// rounded to those of the CPU kernel. Inputs and outputs are in host memory.
 Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs);
 
-/// Whether the environment asks for it in every call: POLYOP_KERNELS=reference.
-bool ReferenceIsAsked();
+/// Returns true if the environment requests it for every call: POLYOP_KERNELS=reference.
+bool ReferenceRequested();
 
 }  // namespace polyop

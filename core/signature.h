@@ -1,4 +1,4 @@
-// The signature of an operator: a string, parsed when the operator is compiled, that states every shape.
+// The signature of an operator: a string, parsed at compile time, that states all shapes.
 //
 //   "input: T[N, C, H, W], rois: T[R, 5] -> output: T[R, C, output_height, output_width]"
 //
@@ -6,18 +6,19 @@
 //   signature := tensors '->' tensors
 //   tensor    := name ['?'] ':' dtype '[' [dim {',' dim}] ']' ['...']      '?' optional, '...' variadic (last input)
 //   dtype     := f32 f16 bf16 f64 i8 u8 i16 i32 i64 bool | any | VARIABLE  one variable = one type in a call
-//   dim       := expression                  inputs: a fresh name is bound, anything else is checked
-//              | NAME '=' expression         inputs: NAME stands for the expression, which is checked
-//              | NAME '?=' expression        inputs: what NAME is when the optional tensor is left out
+//   dim       := expression                  inputs: a new name is bound, everything else is checked
+//                                            (an attribute alone is in parentheses: it would be a new name)
+//              | NAME '=' expression         inputs: NAME is the expression, and the extent is checked
+//              | NAME '?=' expression        inputs: the value of NAME if the optional tensor is missing
 //              | NAME '<=' expression        outputs: found by the kernel, at most the expression
 //              | '*'                         inputs: any extent
-//              | '...' [NAME]                inputs: any number of extents, together called NAME
+//              | '...' [NAME]                inputs: any number of extents, named NAME
 //              | '...' NAME                  outputs: those extents
-//              | '...' broadcast(NAME, NAME) outputs: the two broadcast as NumPy does
+//              | '...' broadcast(NAME, NAME) outputs: both broadcast by NumPy's rules
 //   expression: + - * / (floor division), parentheses, integers, names, name[index],
 //               min(a, b), max(a, b), ceil_div(a, b), floor(a * v) where v is a real number
 //   A name is an extent bound by an input, else an input tensor (its first value, or value [index]), else
-//   an attribute. "[]" is a scalar; a tensor of shape [1] serves as one.
+//   an attribute. "[]" is a scalar; a tensor of shape [1] is accepted as one.
 #pragma once
 
 #include <array>
@@ -29,9 +30,9 @@
 namespace polyop {
 
 inline constexpr int kMaxTensors = 8;  // inputs, and likewise outputs, of one signature
-inline constexpr int kMaxDims = 6;     // written in one tensor
+inline constexpr int kMaxDims = 6;     // dimensions in one tensor's text
 inline constexpr int kMaxNames = 32;   // distinct names of one signature
-inline constexpr int kMaxNodes = 96;   // expression nodes of one signature
+inline constexpr int kMaxNodes = 112;  // distinct expression nodes of one signature
 
 enum class ExprKind : uint8_t {
   kConst,      // value
@@ -53,6 +54,7 @@ struct Expr {
   int64_t value = 0;
   int16_t name = -1;
   int16_t left = -1, right = -1;
+  constexpr bool operator==(const Expr&) const = default;
 };
 
 struct DimSpec {
@@ -63,7 +65,7 @@ struct DimSpec {
     kDefault,    // name is bound here, or is expr if the tensor is absent
     kPending,    // output: name found by the kernel, at most expr
     kWildcard,   // any extent
-    kRest,       // any number of extents called name (or unnamed: -1)
+    kRest,       // any number of extents, named name (-1: unnamed)
     kBroadcast,  // output: broadcast of rests name and other
   };
   Kind kind = Kind::kExpr;
@@ -72,7 +74,7 @@ struct DimSpec {
   int16_t other = -1;
   std::string_view text;  // as written, for messages and documentation
 
-  /// Stands for any number of extents.
+  /// Returns true if the entry matches any number of extents.
   constexpr bool several() const { return kind == Kind::kRest || kind == Kind::kBroadcast; }
 };
 
@@ -84,11 +86,11 @@ struct TensorSpec {
   bool any_dtype = false;
   int8_t type_variable = -1;  // index, or -1: `dtype` holds
   DType dtype = DType::kF32;
-  int rank = 0;  // number of dims written; with has_rest the least rank is rank - 1
+  int rank = 0;  // number of entries in dims; with has_rest the minimum rank is rank - 1
   bool has_rest = false;
   std::array<DimSpec, kMaxDims> dims{};
 
-  /// True if some extent is found by the kernel.
+  /// Returns true if the kernel finds some extent.
   constexpr bool pending() const {
     for (int i = 0; i < rank; ++i) {
       if (dims[i].kind == DimSpec::Kind::kPending) return true;
@@ -101,12 +103,12 @@ struct NameSpec {
   enum class Kind : uint8_t { kUnbound, kDim, kPendingDim, kRest, kInput, kAttribute, kTypeVariable };
   std::string_view text;
   Kind kind = Kind::kUnbound;
-  int16_t input = -1;  // kInput: which
+  int16_t input = -1;  // kInput: its index
 };
 
 class Signature {
  public:
-  /// Parses; a malformed text is a compile-time error whose note holds the reason.
+  /// Parses the text. A malformed text is a compile-time error whose note contains the reason.
   consteval Signature(const char* text) : text_(text) { Parse(); }
 
   constexpr std::string_view text() const { return text_; }
@@ -144,7 +146,7 @@ class Signature {
   constexpr std::string_view Name() {
     Skip();
     const size_t begin = at_;
-    Require(at_ < text_.size() && IsNameStart(text_[at_]), "signature: a name is expected");
+    Require(at_ < text_.size() && IsNameStart(text_[at_]), "signature: expected a name");
     while (at_ < text_.size() && (IsNameStart(text_[at_]) || IsDigit(text_[at_]))) ++at_;
     return text_.substr(begin, at_ - begin);
   }
@@ -170,6 +172,9 @@ class Signature {
   }
 
   constexpr int16_t Node(Expr node) {
+    for (int i = 0; i < num_nodes_; ++i) {
+      if (nodes_[i] == node) return static_cast<int16_t>(i);
+    }
     Require(num_nodes_ < kMaxNodes, "signature: expressions are too long");
     nodes_[num_nodes_] = node;
     return static_cast<int16_t>(num_nodes_++);
@@ -215,7 +220,7 @@ class Signature {
     const std::string_view name = Name();
     if (Accept("(")) {
       const int16_t left = name == "floor" ? Factor() : Expression();
-      Expect(name == "floor" ? "*" : ",", "signature: two arguments are expected");
+      Expect(name == "floor" ? "*" : ",", "signature: expected two arguments");
       const int16_t right = name == "floor" ? Factor() : Expression();
       Expect(")", "signature: ')' is missing");
       if (name == "min") return Binary(ExprKind::kMin, left, right);
@@ -229,7 +234,7 @@ class Signature {
       index = Number();
       Expect("]", "signature: ']' is missing");
     }
-    // Dim, input or attribute: Resolve() decides, when all inputs are known.
+    // Resolve() decides whether this is an extent, an input or an attribute.
     return Node({.kind = ExprKind::kDim, .value = index, .name = Intern(name)});
   }
 
@@ -243,7 +248,7 @@ class Signature {
       if (at_ < text_.size() && IsNameStart(text_[at_])) {
         const std::string_view name = Name();
         if (name == "broadcast") {
-          Require(!is_input, "signature: broadcast stands in outputs only");
+          Require(!is_input, "signature: broadcast is valid in outputs only");
           dim.kind = DimSpec::Kind::kBroadcast;
           Expect("(", "signature: '(' is missing");
           dim.name = Intern(Name());
@@ -257,33 +262,33 @@ class Signature {
       }
       Require(is_input || dim.name >= 0, "signature: an output's '...' needs a name");
     } else if (Accept("*")) {
-      Require(is_input, "signature: '*' stands in inputs only");
+      Require(is_input, "signature: '*' is valid in inputs only");
       dim.kind = DimSpec::Kind::kWildcard;
     } else if (IsNameStart(text_[at_])) {
       // A lone name, or NAME followed by =, ?= or <=; anything else is an expression.
       const size_t rewind = at_;
       const std::string_view name = Name();
       if (Accept("<=")) {
-        Require(!is_input, "signature: '<=' stands in outputs only");
+        Require(!is_input, "signature: '<=' is valid in outputs only");
         dim.kind = DimSpec::Kind::kPending;
         dim.name = Intern(name);
         Mark(dim.name, NameSpec::Kind::kPendingDim);
         dim.expr = Expression();
       } else if (Accept("?=")) {
-        Require(is_input, "signature: '?=' stands in inputs only");
+        Require(is_input, "signature: '?=' is valid in inputs only");
         dim.kind = DimSpec::Kind::kDefault;
         dim.name = Intern(name);
         Mark(dim.name, NameSpec::Kind::kDim);
         dim.expr = Expression();
       } else if (Accept("=")) {
-        Require(is_input, "signature: '=' stands in inputs only");
+        Require(is_input, "signature: '=' is valid in inputs only");
         dim.kind = DimSpec::Kind::kDefine;
         dim.name = Intern(name);
         Mark(dim.name, NameSpec::Kind::kDim);
         dim.expr = Expression();
       } else if (Peek(",") || Peek("]")) {
         dim.name = Intern(name);
-        dim.kind = DimSpec::Kind::kBind;  // Resolve() turns attributes and pending extents away from it
+        dim.kind = DimSpec::Kind::kBind;  // Resolve() changes the kind of attributes and pending extents
         if (is_input) Mark(dim.name, NameSpec::Kind::kDim);
         if (!is_input) dim.expr = Node({.kind = ExprKind::kDim, .name = dim.name});
       } else {
@@ -335,7 +340,7 @@ class Signature {
           Require(tensor.rank < kMaxDims, "signature: too many dimensions");
           const DimSpec dim = Dim(is_input);
           if (dim.kind == DimSpec::Kind::kRest || dim.kind == DimSpec::Kind::kBroadcast) {
-            Require(!tensor.has_rest, "signature: one '...' a tensor");
+            Require(!tensor.has_rest, "signature: only one '...' per tensor");
             tensor.has_rest = true;
           }
           tensor.dims[tensor.rank++] = dim;
@@ -351,7 +356,7 @@ class Signature {
     return count;
   }
 
-  // Decides what each name in an expression is.
+  // Decides for each name in an expression whether it is an extent, an input or an attribute.
   constexpr void Resolve() {
     for (int i = 0; i < num_inputs_; ++i) {
       for (int n = 0; n < num_names_; ++n) {
@@ -411,7 +416,7 @@ class Signature {
   std::array<std::string_view, 4> variables_{};
 };
 
-/// Which tensor of the signature an input belongs to: all of a variadic one to the last.
+/// Returns the index of the signature's tensor that an input belongs to: all tensors of a variadic input to the last.
 constexpr int SpecIndex(const Signature& s, size_t input) {
   return input < static_cast<size_t>(s.num_inputs()) ? static_cast<int>(input) : s.num_inputs() - 1;
 }

@@ -50,7 +50,7 @@ TEST(Signature, KeepsTheTextOfEachDimension) {
   EXPECT_EQ(s.input(0).dims[2].kind, DimSpec::Kind::kDefine);
 }
 
-// What must not compile is tried by tests/test_definition_errors.py.
+// tests/development/test_definition_errors.py tests signatures that must not compile.
 
 }  // namespace
 }  // namespace polyop

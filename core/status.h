@@ -1,4 +1,4 @@
-// The result of everything that can fail. No exception crosses a kernel or an adapter.
+// The result of functions that can fail. No exception crosses a kernel or an adapter.
 #pragma once
 
 #include <sstream>
@@ -19,7 +19,7 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  /// The same status with `prefix` before its message; ok stays ok.
+  /// Returns this status with `prefix` before its message; ok stays ok.
   Status WithPrefix(const std::string& prefix) const { return ok() ? Status() : Status(code_, prefix + message_); }
 
  private:
@@ -27,7 +27,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-/// Joins anything that streams into one string.
+/// Concatenates the parts, which must be streamable.
 template <class... Parts>
 std::string Concat(const Parts&... parts) {
   std::ostringstream out;
@@ -35,13 +35,13 @@ std::string Concat(const Parts&... parts) {
   return out.str();
 }
 
-/// The caller gave something wrong: a shape, a value, an attribute.
+/// The error for wrong arguments of the caller: a shape, a value, an attribute.
 template <class... Parts>
 Status InvalidArgument(const Parts&... parts) {
   return {StatusCode::kInvalidArgument, Concat(parts...)};
 }
 
-/// The request is valid, but nothing here does it (a data type, a device).
+/// The error for a valid request that is not implemented (a data type, a device).
 template <class... Parts>
 Status Unsupported(const Parts&... parts) {
   return {StatusCode::kUnsupported, Concat(parts...)};

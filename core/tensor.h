@@ -18,11 +18,11 @@ namespace polyop {
 
 inline constexpr int kMaxRank = 8;
 inline constexpr int kAnyRank = -1;
-inline constexpr int64_t kFound = -1;    // an extent of an output that the kernel finds
+inline constexpr int64_t kFound = -1;    // an extent of an output that the kernel determines
 inline constexpr int kMaxVariadic = 16;  // tensors of a variadic input
 
-/// Up to kMaxRank extents. What comes from outside may have more: rank() tells, the extents beyond are not kept, and
-/// the checks before a launch refuse it.
+/// Up to kMaxRank extents. A shape from outside may have more: rank() then returns their number, the extents from
+/// kMaxRank on are not stored, and the checks before a launch reject the shape.
 class Shape {
  public:
   Shape() = default;
@@ -50,7 +50,7 @@ class Shape {
     return std::equal(begin(), end(), other.begin());
   }
 
-  /// The product of the extents, or nothing if it overflows int64, an extent is negative or there are too many.
+  /// Returns the product of the extents; nullopt if it overflows int64, an extent is negative or the rank is too high.
   std::optional<int64_t> NumElements() const {
     if (too_long()) return std::nullopt;
     int64_t n = 1;
@@ -74,11 +74,11 @@ class Shape {
 /// "[2, 3, 64, 64]"
 std::string ToString(const Shape& shape);
 
-/// A tensor whose type is known at run time only; how adapters hand tensors over.
+/// A tensor whose type is known only at run time. Adapters pass tensors in this form.
 struct AnyTensor {
   void* data = nullptr;  // inputs are never written through it
   DType dtype = DType::kF32;
-  bool present = false;  // an optional tensor that was left out is not
+  bool present = false;  // false: the optional tensor is missing
   Shape shape;
 };
 
@@ -96,7 +96,7 @@ class Tensor {
   int rank() const { return shape_.rank(); }
   POLYOP_HD int64_t dim(int i) const { return shape_[i]; }
   const Shape& shape() const { return shape_; }
-  /// Elements in all. Never overflows: the checks before a launch saw to it.
+  /// Returns the number of elements. It does not overflow: the checks before a launch guarantee it.
   int64_t size() const {
     int64_t n = 1;
     for (int64_t d : shape_.span()) n *= d;
@@ -109,7 +109,7 @@ class Tensor {
   Shape shape_;
 };
 
-/// The tensors of a variadic input ("feats: T[N, C, *, *]..."): the checks before a launch let kMaxVariadic pass.
+/// The tensors of a variadic input ("feats: T[N, C, *, *]..."), at most kMaxVariadic.
 template <class T, int R>
 class TensorList {
  public:
@@ -128,24 +128,24 @@ class TensorList {
   int size_ = 0;
 };
 
-/// Where outputs come from: the adapter's side of the call.
+/// Allocates a call's outputs. Adapters implement it.
 class OutputSource {
  public:
   virtual ~OutputSource() = default;
-  /// False when the caller does not want the optional output.
-  virtual bool Wanted(int index) = 0;
+  /// Returns false if the caller does not request the optional output.
+  virtual bool Requested(int index) = 0;
   /// Sets `*data` to memory for `shape`; it may be null when the shape has no elements.
   virtual Status Allocate(int index, DType dtype, const Shape& shape, void** data) = 0;
-  /// For kernels on a device, which find a pending extent after their launch function has returned: `shape` is the
-  /// largest possible; the kernel writes the extent to `*count`, in the device's memory, and the elements as those of a
-  /// tensor of that extent lie.
-  virtual Status AllocateMost(int index, DType dtype, const Shape& shape, void** data, int64_t** count) {
+  /// Like Allocate, for device kernels, which determine a pending extent after their launch function has returned.
+  /// `shape` is the largest possible shape. The kernel writes the extent to `*count`, in device memory, and the
+  /// elements in the layout of a tensor of that extent.
+  virtual Status AllocateUpperBound(int index, DType dtype, const Shape& shape, void** data, int64_t** count) {
     (void)dtype, (void)shape, (void)data, (void)count;
-    return Internal("output ", index, " is found on a device, which this caller does not expect");
+    return Internal("output ", index, ": this caller does not support sizes that are found on a device");
   }
 };
 
-/// An output whose size the kernel finds out ("keep: i64[K<=N]"). The kernel allocates it, exactly once.
+/// An output whose size the kernel determines ("keep: i64[K<=N]"). The kernel allocates it exactly once.
 template <class T, int R>
 class Pending {
  public:
@@ -153,16 +153,16 @@ class Pending {
   static constexpr int kRank = R;
 
   Pending() = default;
-  /// `shape` has kFound where the kernel finds an extent, `most` the most that it may be.
-  Pending(OutputSource* source, int index, const Shape& shape, const Shape& most)
-      : source_(source), index_(index), shape_(shape), most_(most) {}
+  /// `shape` is kFound where the kernel finds an extent; `max` is its upper bound there.
+  Pending(OutputSource* source, int index, const Shape& shape, const Shape& max)
+      : source_(source), index_(index), shape_(shape), max_(max) {}
 
-  /// Allocates with every extent that is found set to `size`.
+  /// Allocates the output; every found extent is `size`. Requires: 0 <= `size` <= max().
   Status Allocate(int64_t size, Tensor<T, R>* output) const {
     Shape shape = shape_;
     for (int i = 0; i < shape.rank(); ++i) {
       if (shape[i] != kFound) continue;
-      if (size < 0 || size > most_[i]) return Internal("output ", index_, " has ", size, " rows of at most ", most_[i]);
+      if (size < 0 || size > max_[i]) return TooMany(max_[i], size);
       shape[i] = size;
     }
     void* data = nullptr;
@@ -171,32 +171,36 @@ class Pending {
     return Status::Ok();
   }
 
-  /// The most that the found extent may be.
-  int64_t most() const {
+  /// Returns the upper bound of the found extent.
+  int64_t max() const {
     for (int i = 0; i < shape_.rank(); ++i) {
-      if (shape_[i] == kFound) return most_[i];
+      if (shape_[i] == kFound) return max_[i];
     }
     return 0;
   }
 
-  /// On a device: allocates room for the found extent to be `size`, of which the kernel writes the true one to
+  /// Like Allocate, on a device: allocates the output for an extent of up to `size`. The kernel writes the extent to
   /// `*count`.
-  Status AllocateMost(int64_t size, Tensor<T, R>* output, int64_t** count) const {
+  Status AllocateUpperBound(int64_t size, Tensor<T, R>* output, int64_t** count) const {
     Shape shape = shape_;
-    if (size < 0 || size > most()) return Internal("output ", index_, " has ", size, " rows of at most ", most());
+    if (size < 0 || size > max()) return TooMany(max(), size);
     for (int i = 0; i < shape.rank(); ++i) {
       if (shape[i] == kFound) shape[i] = size;
     }
     void* data = nullptr;
-    POLYOP_RETURN_IF_ERROR(source_->AllocateMost(index_, kDTypeOf<T>, shape, &data, count));
+    POLYOP_RETURN_IF_ERROR(source_->AllocateUpperBound(index_, kDTypeOf<T>, shape, &data, count));
     *output = Tensor<T, R>(static_cast<T*>(data), shape);
     return Status::Ok();
   }
 
  private:
+  Status TooMany(int64_t bound, int64_t size) const {
+    return Internal("output ", index_, ": expected at most ", bound, " rows, got ", size);
+  }
+
   OutputSource* source_ = nullptr;
   int index_ = 0;
-  Shape shape_, most_;
+  Shape shape_, max_;
 };
 
 }  // namespace polyop

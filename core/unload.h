@@ -1,16 +1,15 @@
-// Tables that a library makes when it is loaded, and that must be gone when it is unloaded: a runtime may load and
-// unload it many times in one process. When the process ends they stay, for sessions of a program's own static objects,
-// and threads that still run one, outlive the static objects of a library. So a table is reached by a pointer, and
+// Frees a library's global tables when it is unloaded. A runtime may load and unload a library many times in one
+// process, so tables must be freed then. They must not be freed at the end of the process: sessions in a program's
+// static objects, and threads that still run one, outlive the static objects of a library. A table is therefore held by
+// a raw pointer, and this function frees it:
 //
 //   __attribute__((destructor)) void FreeTable() { if (!ProcessEnds()) delete table; }
-//
-// frees it.
 #pragma once
 
 namespace polyop {
 
-/// For functions with __attribute__((destructor)): at the end of a process they are called after static objects are
-/// destroyed, in a library that is unloaded before it.
+/// Returns true if the process is ending, false if only this library is being unloaded. For functions with
+/// __attribute__((destructor)), which run after static objects are destroyed.
 bool ProcessEnds();
 
 }  // namespace polyop

@@ -1,4 +1,4 @@
-// Integers as wide as an element: for kernels that copy elements and do not look at them.
+// Unsigned integers of the size of an element, for kernels that copy elements without interpreting them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ using WordOfSize =
     std::conditional_t<kBytes == 1, uint8_t,
                        std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
 
-/// Fewer types mean fewer kernels to compile: f32 and i32 are copied alike.
+/// The integer of T's size. f32 and i32 then share one instantiation, so fewer kernels are compiled.
 template <class T>
 using WordOf = WordOfSize<sizeof(T)>;
 

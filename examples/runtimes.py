@@ -1,4 +1,4 @@
-"""A model with polyop's nodes in ONNX Runtime and in OpenVINO."""
+"""Runs models with polyop's nodes in ONNX Runtime and in OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Model = Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]
 
 
 def in_onnxruntime(path: Path, threads: int = 0) -> Model:
-    """`threads`: 0 for all cores."""
+    """Loads a model. `threads` is 0 for all cores."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -25,7 +25,7 @@ def in_onnxruntime(path: Path, threads: int = 0) -> Model:
 
 
 def in_openvino(path: Path, threads: int = 0) -> Model:
-    """In f32, where OpenVINO would compute in bf16 on some machines."""
+    """Loads a model that computes in f32, where OpenVINO's default is bf16 on some processors."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
     model = polyop.openvino.core().compile_model(path, "CPU", config)
 

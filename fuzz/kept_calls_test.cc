@@ -1,5 +1,5 @@
-// The calls that libFuzzer found worth keeping, in corpus/OPERATOR.txt: a line each, its bytes as hexadecimal digits.
-// Each reaches code that the others do not. They are played as the robustness test plays its own.
+// Replays the fuzzing corpus corpus/OPERATOR.txt, like the robustness test replays its random calls. Each line is the
+// input of one call in hexadecimal digits; each call reaches code that the others do not.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 
 std::filesystem::path FileOf(const Op& op) { return std::filesystem::path(POLYOP_CORPUS) / Concat(op.name, ".txt"); }
 
-// Every operator of this program of which calls are kept.
+// Returns every operator of this program that has a corpus.
 std::vector<const Op*> OperatorsWithCalls() {
   std::vector<const Op*> found;
   for (const Op* op : AllOps()) {
@@ -25,7 +25,7 @@ std::vector<const Op*> OperatorsWithCalls() {
   return found;
 }
 
-// Empty where there are other characters than pairs of digits.
+// Returns no bytes unless `digits` are pairs of hexadecimal digits.
 std::vector<uint8_t> BytesOf(std::string_view digits) {
   std::vector<uint8_t> bytes(digits.size() / 2);
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -37,7 +37,7 @@ std::vector<uint8_t> BytesOf(std::string_view digits) {
 
 class KeptCalls : public ::testing::TestWithParam<const Op*> {};
 
-TEST_P(KeptCalls, AreAnswered) {
+TEST_P(KeptCalls, MatchTheReference) {
   const Op& op = *GetParam();
   std::ifstream lines(FileOf(op));
   int calls = 0;

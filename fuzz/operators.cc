@@ -1,5 +1,5 @@
-// libFuzzer: its bytes decide the attributes, the shapes and the values of calls of the operator that
-// POLYOP_FUZZ_OPERATOR names. An operator by itself, for what is found for it stays so whatever others there are.
+// A libFuzzer target: the input bytes determine attributes, shapes and values of calls of the operator that
+// POLYOP_FUZZ_OPERATOR names. Each run fuzzes one operator, so that its corpus does not depend on the other operators.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@ const polyop::Op& ChosenOperator() {
   const char* const name = std::getenv("POLYOP_FUZZ_OPERATOR");
   const polyop::Op* const op = name != nullptr ? polyop::FindOp(name) : nullptr;
   if (op == nullptr) {
-    std::fprintf(stderr, "POLYOP_FUZZ_OPERATOR must name an operator of this program; it is '%s'\n",
+    std::fprintf(stderr, "POLYOP_FUZZ_OPERATOR: expected the name of an operator of this program, got '%s'\n",
                  name != nullptr ? name : "");
     std::exit(2);
   }

@@ -1,6 +1,6 @@
-"""The demonstration: a photo enlarged by SRCNN at run-time scales, and NMS beside soft-NMS on a photo.
+"""The demonstration: a photo enlarged by SRCNN at run-time scales, and NMS compared with soft-NMS on a photo.
 
-Everything runs through the program `polyop`; pictures and numbers go to build/demo/.
+Everything runs through the program `polyop`; images and numbers are written to build/demo/.
 
 python models/demo.py [--polyop PROGRAM] [--out FOLDER] [--readme]
 """
@@ -31,7 +31,7 @@ class Program:
         self.path, self.console = path, console
 
     def run(self, model: Path, *arguments: str) -> None:
-        """`polyop run`; an error ends the demonstration."""
+        """Runs `polyop run`; an error ends the demonstration."""
         shown = " ".join(_short(a) for a in ("polyop", "run", str(model), *arguments))
         self.console.print(f"[bold cyan]$[/] {shown}", highlight=False, soft_wrap=True)
         result = subprocess.run([self.path, "run", model, *arguments], check=False)
@@ -46,8 +46,8 @@ def _short(argument: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyop", type=Path, default=Path(sys.executable).parent / "polyop", help="the program")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo", help="where pictures go")
-    parser.add_argument("--readme", action="store_true", help="also write the README's picture")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo", help="where images go")
+    parser.add_argument("--readme", action="store_true", help="also write the README's image")
     arguments = parser.parse_args()
     console = Console()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -60,8 +60,8 @@ def main() -> None:
     if arguments.readme:
         target = ROOT / "docs" / "images"
         target.mkdir(parents=True, exist_ok=True)
-        for name, picture in (("srcnn.png", panel), ("nms.png", boxes)):
-            picture.save(target / name, optimize=True)
+        for name, image in (("srcnn.png", panel), ("nms.png", boxes)):
+            image.save(target / name, optimize=True)
     console.rule("[bold]Files")
     for path in sorted(arguments.out.iterdir()):
         console.print(f"  {_short(str(path))}  {path.stat().st_size / 1024:.0f} KiB", highlight=False)

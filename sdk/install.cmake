@@ -1,4 +1,4 @@
-# What is installed for authors of operators and for C++ programs: the SDK with its CMake package, and a header.
+# Installs the SDK with its CMake package for authors of operators, and a header for C++ programs.
 include(CMakePackageConfigHelpers)
 set(package "${POLYOP_INSTALL_ROOT}lib/cmake/polyop")
 set(sdk "${POLYOP_INSTALL_ROOT}share/polyop/sdk")
@@ -6,7 +6,7 @@ set(sdk "${POLYOP_INSTALL_ROOT}share/polyop/sdk")
 install(FILES sdk/include/polyop/onnxruntime.h DESTINATION "${POLYOP_INSTALL_ROOT}include/polyop")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/polyopConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES sdk/polyopConfig.cmake "${PROJECT_BINARY_DIR}/polyopConfigVersion.cmake" DESTINATION "${package}")
-if(NOT SKBUILD) # a wheel has them among its metadata
+if(NOT SKBUILD) # a wheel has them in its metadata
   install(FILES LICENSE THIRD_PARTY_LICENSES DESTINATION share/polyop)
 endif()
 
@@ -17,7 +17,7 @@ install(DIRECTORY core kernels families testing adapters DESTINATION "${sdk}" FI
   PATTERN "*.h" PATTERN "*.cc" PATTERN "*.cu" PATTERN "*.map" PATTERN CMakeLists.txt PATTERN "*_test.cc" EXCLUDE)
 install(FILES tests/robustness_test.cc DESTINATION "${sdk}/tests") # random calls
 
-# Of others: Highway, the headers of JSON and of ONNX Runtime, and GoogleTest's source for the operators' tests.
+# Third-party files: Highway, the headers of JSON and ONNX Runtime, and GoogleTest's source for the operators' tests.
 install(DIRECTORY "${POLYOP_HIGHWAY_ROOT}/hwy" DESTINATION "${sdk}/third_party/highway" FILES_MATCHING
   PATTERN "*.h" PATTERN "*.cc" PATTERN "*_test.cc" EXCLUDE
   PATTERN contrib EXCLUDE PATTERN examples EXCLUDE PATTERN tests EXCLUDE)

@@ -1,7 +1,7 @@
 # find_package(polyop CONFIG):
 #
-#   polyop_add_library(my_ops OPERATORS ops)   operators of one's own, each a folder of ops/
-#   polyop::onnxruntime                        polyop's operators, for a program that links ONNX Runtime itself
+#   polyop_add_library(my_ops OPERATORS ops)   your own operators, each a folder of ops/
+#   polyop::onnxruntime                        polyop's operators, for a program that links ONNX Runtime
 cmake_path(SET POLYOP_PREFIX NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
 set(POLYOP_SDK "${POLYOP_PREFIX}/share/polyop/sdk")
 
@@ -13,20 +13,22 @@ if(NOT TARGET polyop::onnxruntime AND EXISTS "${POLYOP_PREFIX}/lib/libpolyop_onn
     INTERFACE_INCLUDE_DIRECTORIES "${POLYOP_PREFIX}/include")
 endif()
 
-# polyop_add_library(NAME OPERATORS DIRECTORY…): libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so and
-# libNAME_tensorrt.so, each where the headers of its runtime are found, with the operators that are folders of these
-# directories. Each of these is called `ops`, for files are included as "ops/<operator>/<operator>.h". The targets are
-# NAME_onnxruntime and so on. They are installed into lib/, or by scikit-build-core into lib/ of the Python package NAME.
+# polyop_add_library(NAME OPERATORS DIRECTORY…): builds libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so
+# and libNAME_tensorrt.so, each if the headers of its runtime are found, with the operators that are folders of these
+# directories. The directories must be called `ops`, because files are included as "ops/<operator>/<operator>.h". The
+# targets are NAME_onnxruntime and so on. They are installed into lib/, or by scikit-build-core into lib/ of the Python
+# package NAME.
 function(polyop_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPERATORS")
   if(NOT arg_OPERATORS OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "polyop_add_library: wanted polyop_add_library(NAME OPERATORS DIRECTORY…)")
+    message(FATAL_ERROR "polyop_add_library: expected polyop_add_library(NAME OPERATORS DIRECTORY…)")
   endif()
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$" OR name STREQUAL "polyop")
-    message(FATAL_ERROR "polyop_add_library: '${name}' is no name of a library, wanted lower_case_words, not polyop")
+    message(FATAL_ERROR "polyop_add_library: expected a name in lower_case_words other than polyop, got '${name}'")
   endif()
   if(TARGET polyop_core)
-    message(FATAL_ERROR "polyop_add_library(${name}): a project has one library; OPERATORS may name several directories")
+    message(FATAL_ERROR "polyop_add_library(${name}): expected one library per project. OPERATORS may name several "
+                        "directories.")
   endif()
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(NOT "C" IN_LIST languages OR NOT "CXX" IN_LIST languages)
@@ -38,7 +40,7 @@ function(polyop_add_library name)
     cmake_path(ABSOLUTE_PATH directory BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     cmake_path(GET directory FILENAME last)
     if(NOT IS_DIRECTORY "${directory}" OR NOT last STREQUAL "ops")
-      message(FATAL_ERROR "polyop_add_library(${name}): ${directory} is no directory called ops")
+      message(FATAL_ERROR "polyop_add_library(${name}): expected a directory called ops, got ${directory}")
     endif()
     list(APPEND POLYOP_OPERATORS "${directory}")
   endforeach()

@@ -1,4 +1,4 @@
-"""griffe: a line of a docstring that begins with an argument's name and a colon becomes an item of a list."""
+"""A griffe extension: an item of an `Args:` section may document several parameters, such as `rtol, atol: …`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any
 
 import griffe
 
+ITEM = re.compile(r"( +)(\w+(?:, \w+)+): (.*)")
+
 
 class Arguments(griffe.Extension):
     def on_function_instance(self, *, func: griffe.Function, **_: Any) -> None:
-        if func.docstring is None:
+        """Splits such items: the last parameter has the text, the others refer to it."""
+        if func.docstring is None or "Args:" not in func.docstring.value:
             return
-        names = "|".join(re.escape(parameter.name.lstrip("*")) for parameter in func.parameters)
-        lines, inside = [], False
+        names = {parameter.name.lstrip("*") for parameter in func.parameters}
+        lines = []
         for line in func.docstring.value.splitlines():
-            item = re.match(rf"((?:(?:{names}), )*(?:{names})): ", line) if names else None
-            if item and not inside:
-                lines.append("")
-            elif inside and line.startswith("Raises "):
-                inside = False
-                lines.append("")
-            elif inside and not item:
-                line = f"    {line.strip()}" if line.strip() else line
-            inside = bool(item) or (inside and bool(line.strip()))
-            lines.append(f"- `{item[1]}`: {line[item.end() :]}" if item else line)
+            item = ITEM.fullmatch(line)
+            if item and names.issuperset(together := item[2].split(", ")):
+                *others, last = together
+                lines += [f"{item[1]}{other}: see `{last}`." for other in others]
+                line = f"{item[1]}{last}: {item[3]}"
+            lines.append(line)
         func.docstring.value = "\n".join(lines)

@@ -1,7 +1,7 @@
-"""What mkdocs builds the site from: Markdown where it lies in the repository, and what its pages link.
+"""Hooks of mkdocs. The site consists of the repository's Markdown and of the files that its pages link.
 
-A page's address is its path in the repository, so links between pages hold here as they do on a code host. Whatever of the
-repository a page links becomes a page of its own; so does each public module of the Python package.
+A page's address is its path in the repository, so links between pages work as on a code host. Each linked file of the
+repository becomes a page, and so does each public module of the Python package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "bench/results/*.md"]
-PICTURES = {".png", ".svg"}
+IMAGES = {".png", ".svg"}
 LANGUAGES = {".cc": "cpp", ".cu": "cpp", ".h": "cpp", ".py": "python"}
 LINK = re.compile(r"""(\]\(|\b(?:src|href)=")([^)#":\s]+)(?=[)#"])""")
 CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -25,12 +25,12 @@ CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     linked = set()
-    for page in pages:  # grows by the Markdown that is linked
+    for page in pages:  # grows by the linked Markdown
         targets = _linked(page)
         pages += [path for path in dict.fromkeys(targets) if path.suffix == ".md" and path not in pages]
         linked.update(path for path in targets if path.suffix != ".md")
     for path in [*pages, *sorted(linked)]:
-        if path.suffix in (".md", *PICTURES):
+        if path.suffix in (".md", *IMAGES):
             files.append(_of_repository(path, config))
         else:
             files.append(File.generated(config, f"{_name(path)}.md", content=_source_page(path)))
@@ -50,7 +50,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links to files of the source lead to their pages, links to folders to these folders' README."""
+    """Redirects links to source files to their pages, and links to folders to their README."""
 
     def lead(match: re.Match[str]) -> str:
         target = (ROOT / page.file.src_uri).parent.joinpath(match[2]).resolve()
@@ -72,7 +72,7 @@ def _of_repository(path: Path, config: MkDocsConfig) -> File:
 
 
 def _linked(page: Path) -> list[Path]:
-    """Files of the repository that a page links; mkdocs itself names those that do not exist."""
+    """Returns the files of the repository that a page links. mkdocs reports those that do not exist."""
     targets = (page.parent.joinpath(match[2]).resolve() for match in LINK.finditer(CODE.sub("", page.read_text())))
     return [target for target in targets if target.is_relative_to(ROOT) and target.is_file()]
 
@@ -84,17 +84,17 @@ def _source_page(path: Path) -> str:
 
 
 def _modules() -> dict[str, str]:
-    """Of each module that says what is public in it, by its name, what mkdocstrings makes its page from."""
-    made = {}
+    """Returns the source of mkdocstrings' page of each module with `__all__`, by the module's name."""
+    pages = {}
     folder = ROOT / "python"
     for path in sorted([*folder.glob("polyop/*.py"), *folder.glob("polyop/*/*.py")]):
         names = [part for part in path.relative_to(folder).with_suffix("").parts if part != "__init__"]
         if any(name.startswith("_") for name in names) or "__all__" not in _assigned(path):
             continue
         module = ".".join(names)
-        made[module] = f"# {module}\n\n::: {module}\n    options:\n      show_root_heading: false\n"
-    made["polyop"] += "\n::: polyop._session.session\n"  # where polyop.session is defined
-    return made
+        pages[module] = f"# {module}\n\n::: {module}\n    options:\n      show_root_heading: false\n"
+    pages["polyop"] += "\n::: polyop._session.session\n"  # where polyop.session is defined
+    return pages
 
 
 def _assigned(path: Path) -> set[str]:

@@ -12,17 +12,18 @@ namespace polyop::testing {
 namespace {
 
 constexpr int kVariations = 16;
+constexpr double kHuge = 1e30;  // replaces infinity
 
-// How far an input's value is moved, of itself.
-double MoveOf(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-20; }
+// Returns the relative perturbation of an input.
+double PerturbationOf(DType dtype) { return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0x1p-20; }
 
 const HostTensor& OutputOf(const std::vector<HostTensor>& outputs, size_t index) {
   static const HostTensor absent;
   return index < outputs.size() ? outputs[index] : absent;
 }
 
-// The largest number of a real type.
-double MostOf(DType dtype) {
+// Returns the largest number of a real type.
+double MaxOf(DType dtype) {
   switch (dtype) {
     case DType::kF16: return 65504;
     case DType::kF64: return std::numeric_limits<double>::max();
@@ -35,7 +36,7 @@ bool Near(double got, double want, DType dtype) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
   if (!IsReal(dtype)) return false;
   const Tolerance tolerance = ToleranceFor(dtype);
-  if (std::isinf(got)) return (got > 0) == (want > 0) && std::fabs(want) > MostOf(dtype) * (1 - 1e-3);
+  if (std::isinf(got)) return (got > 0) == (want > 0) && std::fabs(want) > MaxOf(dtype) * (1 - 1e-3);
   return std::fabs(got - want) <= tolerance.absolute + tolerance.relative * std::fabs(want);
 }
 
@@ -50,8 +51,8 @@ AgainstReference::AgainstReference(const RandomCall& call) : call_(call) {
   }
 }
 
-// The reference's outputs for the call with other real inputs: `change(dtype, value, whether it begins a row of a
-// matrix)`. Inputs whose values decide shapes stay as they are.
+// Returns the reference's outputs for changed real inputs: `change(dtype, value, is_first_in_row)` returns the new
+// value. Inputs whose values determine shapes are not changed.
 template <class Change>
 std::optional<std::vector<HostTensor>> AgainstReference::OutputsWith(const Change& change) const {
   const Op& op = *call_.op;
@@ -76,37 +77,39 @@ std::optional<std::vector<HostTensor>> AgainstReference::OutputsWith(const Chang
   return outputs;
 }
 
-// Some times the outputs for real inputs that are moved by up to MoveOf times their value, which counts as `least` at
-// least.
-std::vector<std::vector<HostTensor>> AgainstReference::Moved(double least) const {
+// Returns the outputs for real inputs that are perturbed by up to PerturbationOf() times max(their value, `min`).
+std::vector<std::vector<HostTensor>> AgainstReference::Perturbed(double min) const {
   std::vector<std::vector<HostTensor>> results;
   std::mt19937 rng(1);
-  std::uniform_real_distribution<double> move(-1, 1);
+  std::uniform_real_distribution<double> direction(-1, 1);
   for (int v = 0; v < kVariations; ++v) {
-    const auto moved = [&](DType dtype, double x) {
-      const double by = move(rng) * MoveOf(dtype);
-      return std::fabs(x) < least ? x + by * least : x * (1 + by);
+    const auto perturbed = [&](DType dtype, double x) {
+      const double by = direction(rng) * PerturbationOf(dtype);
+      return std::fabs(x) < min ? x + by * min : x * (1 + by);
     };
-    const auto whole = [](double x) { return x == std::trunc(x); };
-    auto outputs = OutputsWith([&](DType dtype, double x, bool) { return moved(dtype, x); });
-    // Whole numbers may be indices, which are refused elsewhere: the first of a row may be, or any.
+    const auto is_integer = [](double x) { return x == std::trunc(x); };
+    auto outputs = OutputsWith([&](DType dtype, double x, bool) { return perturbed(dtype, x); });
+    // Integers may be indices, which are invalid if perturbed: keeps the first of each row, then all.
     if (!outputs) {
-      outputs = OutputsWith([&](DType dtype, double x, bool first) { return first && whole(x) ? x : moved(dtype, x); });
+      outputs = OutputsWith(
+          [&](DType dtype, double x, bool first) { return first && is_integer(x) ? x : perturbed(dtype, x); });
     }
-    if (!outputs) outputs = OutputsWith([&](DType dtype, double x, bool) { return whole(x) ? x : moved(dtype, x); });
+    if (!outputs)
+      outputs = OutputsWith([&](DType dtype, double x, bool) { return is_integer(x) ? x : perturbed(dtype, x); });
     if (outputs) results.push_back(std::move(*outputs));
   }
   return results;
 }
 
 void AgainstReference::MakeVariations() {
-  if (std::exchange(made_variations_, true)) return;
-  variations_ = Moved(0);
-  shifts_ = Moved(1);
+  if (std::exchange(has_variations_, true)) return;
+  variations_ = Perturbed(0);
+  shifts_ = Perturbed(1);
   for (const double number : {0.0, 1.0, -2.0}) {
     auto outputs = OutputsWith([&](DType, double x, bool) { return std::isfinite(x) ? x : number; });
     if (outputs) replacements_.push_back(std::move(*outputs));
   }
+  huge_ = OutputsWith([](DType, double x, bool) { return std::isnan(x) ? 0 : std::clamp(x, -kHuge, kHuge); });
 }
 
 bool AgainstReference::ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype) const {
@@ -116,17 +119,22 @@ bool AgainstReference::ZeroWeight(size_t output, int64_t element, double got, do
     const HostTensor& t = OutputOf(outputs, output);
     return t.present() && element < t.size() && Near(finite, t.at(element), dtype);
   };
-  // Where a maximum passes over NaN, both may be finite, and what is left depends on what stands there.
+  // If a maximum ignores NaN, both may be finite, and the result depends on the replacement.
   if (std::isfinite(want) && std::isfinite(got)) return std::ranges::any_of(replacements_, gives_it);
-  // Or one of them is infinite: a weight of 0 made the other's infinity, or what stood beside it, NaN, which was passed
-  // over.
-  return std::isinf(got) || std::isinf(want) || std::ranges::all_of(replacements_, gives_it);
+  if (std::ranges::all_of(replacements_, gives_it)) return true;
+  // One of them may be infinite, while in the other a weight of 0 times the infinity, or times a number next to it, is
+  // NaN, which a maximum ignored. Huge numbers instead of infinities are not affected by weights of 0, so the result is
+  // huge.
+  const double infinity = std::isinf(got) ? got : want;
+  if (!std::isinf(infinity) || !huge_) return false;
+  const HostTensor& t = OutputOf(*huge_, output);
+  return t.present() && element < t.size() && t.at(element) * std::copysign(1.0, infinity) > kHuge / 1e20;
 }
 
 bool AgainstReference::Excused(size_t output, int64_t element, double got, double want, DType dtype) const {
   double low = want, high = want;
   bool same = false, finite = std::isfinite(want);
-  const auto look_at = [&](const std::vector<std::vector<HostTensor>>& results) {
+  const auto include = [&](const std::vector<std::vector<HostTensor>>& results) {
     for (const std::vector<HostTensor>& outputs : results) {
       const HostTensor& t = OutputOf(outputs, output);
       if (!t.present() || element >= t.size()) continue;
@@ -137,8 +145,8 @@ bool AgainstReference::Excused(size_t output, int64_t element, double got, doubl
       high = std::max(high, v);
     }
   };
-  look_at(variations_);
-  if (IsReal(dtype)) look_at(shifts_);
+  include(variations_);
+  if (IsReal(dtype)) include(shifts_);
   if (same) return true;
   if (!IsReal(dtype)) return call_.extreme_attribute;
   const Tolerance tolerance = ToleranceFor(dtype);
@@ -151,7 +159,7 @@ bool AgainstReference::Excused(size_t output, int64_t element, double got, doubl
 
 std::string AgainstReference::DifferenceOf(size_t output, const HostTensor& got) {
   const HostTensor& want = OutputOf(want_, output);
-  if (got.present() != want.present()) return got.present() ? "is there, not in the reference" : "is missing";
+  if (got.present() != want.present()) return got.present() ? "is present, but not in the reference" : "is missing";
   if (!got.present()) return "";
   if (got.shape() != want.shape()) {
     MakeVariations();
@@ -160,14 +168,14 @@ std::string AgainstReference::DifferenceOf(size_t output, const HostTensor& got)
     });
     const bool excused = seen || call_.extreme_attribute;
     excused_ |= excused;
-    return excused ? "" : Concat("has shape ", ToString(got.shape()), ", wanted ", ToString(want.shape()));
+    return excused ? "" : Concat("expected shape ", ToString(want.shape()), ", got ", ToString(got.shape()));
   }
   for (int64_t i = 0; i < got.size(); ++i) {
     const double g = got.at(i), w = want.at(i);
     if (Near(g, w, got.dtype())) continue;
     MakeVariations();
     if (!Excused(output, i, g, w, got.dtype())) {
-      return Concat("has ", g, " at ", i, " of shape ", ToString(got.shape()), ", wanted ", w);
+      return Concat("element ", i, " of shape ", ToString(got.shape()), ": expected ", w, ", got ", g);
     }
     excused_ = true;
   }
@@ -177,7 +185,7 @@ std::string AgainstReference::DifferenceOf(size_t output, const HostTensor& got)
 std::string AgainstReference::Difference(const std::vector<HostTensor>& got) {
   for (size_t o = 0; compares() && o < std::max(got.size(), want_.size()); ++o) {
     const std::string difference = DifferenceOf(o, OutputOf(got, o));
-    if (!difference.empty()) return Concat("output ", o, " ", difference);
+    if (!difference.empty()) return Concat("output ", o, ": ", difference);
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Whether a kernel's results are those of the reference, for calls that nobody chose.
+// Compares kernels with the reference on random calls.
 #pragma once
 
 #include <optional>
@@ -9,58 +9,60 @@
 
 namespace polyop::testing {
 
-/// The reference's results for one call, and what may differ from them.
+/// The reference's results for one call, and the differences from them that are accepted.
 ///
-/// Integer outputs must be equal. Real ones must be near: by the type's tolerance, relative and absolute; what leaves
-/// the type's range is infinite; NaN equals NaN.
+/// Integer outputs must be equal. Real outputs must be equal within the type's relative and absolute tolerance. Values
+/// beyond the type's range are infinite, and NaN equals NaN.
 ///
-/// Kernels work in float and the reference in double, so a decision that hangs on the last bits (which pixel is this?
-/// is this overlap above the threshold?) may fall otherwise, and a sum whose terms cancel keeps their errors. An
-/// element that differs is therefore excused if the reference's own result is as unsure: real inputs are moved some
-/// times by up to 2^-20 of their value (by half a unit in the last place of f16 and bf16, to which kernels may round
-/// what they multiply), and the element must lie within four times the range of the results, or be one of them if it is
-/// an integer. For real elements inputs are also moved by 2^-20 where they are smaller than 1: a small number added to
-/// a place among pixels has the place's rounding error. Where an output's size is one of those seen but not the first,
-/// its elements are not compared.
+/// Kernels compute in float and the reference in double. A decision that depends on rounding (which pixel, or whether
+/// an overlap exceeds the threshold) may therefore differ, and cancellation in a sum amplifies rounding errors. A
+/// differing element is accepted if the reference's result is as sensitive: real inputs are perturbed several times by
+/// up to 2^-20 of their value (half a unit in the last place for f16 and bf16, to which kernels may round factors), and
+/// the element must be within four times the range of these results, or equal one of them if it is an integer. For real
+/// elements, inputs below 1 are also perturbed by 2^-20, because a small number that is added to a pixel position has
+/// the position's rounding error. If an output's size equals that of a perturbed result only, its elements are not
+/// compared.
 ///
-/// A NaN or infinity that goes in with a weight of 0 may spread or not: the reference must give the same finite element
-/// whatever number stands in its place. Where there are some among the inputs, infinity and NaN count as one in what is
-/// real, for a sum of both depends on which of them had a weight of 0.
+/// A NaN or infinity with a weight of 0 may propagate or not: such an element is accepted if the reference gives the
+/// same finite element for any number instead of the NaN or infinity. If the inputs contain such values, infinity and
+/// NaN in real outputs are equal, because their sum depends on which of them has a weight of 0.
 ///
-/// In calls with extreme values products leave float's range or fall below it: there real elements are not compared;
-/// nor are integers and found sizes where an attribute is extreme, as a threshold of 1e-40 is, or 0, which rounding
-/// errors pass.
+/// In calls with extreme values, products overflow or underflow: real elements are not compared. If an attribute is
+/// extreme (such as a threshold of 1e-40, or of 0, which rounding errors exceed), integers and found sizes are not
+/// compared either.
 class AgainstReference {
  public:
-  /// The operator took the call.
+  /// Requires: the operator accepts the call.
   explicit AgainstReference(const RandomCall& call);
 
-  /// Whether the operator has a reference kernel in this program, and it took the call.
+  /// Returns true if this program has a reference kernel of the operator, and it accepted the call.
   bool compares() const { return has_reference_ && status_.ok(); }
-  /// Why the reference refused what it was given; Ok without a reference.
+  /// Returns the reference's error; Ok without a reference.
   const Status& status() const { return status_; }
 
-  /// What differs; empty if nothing does but what is excused.
+  /// Returns the first difference that is not accepted, or an empty text.
   std::string Difference(const std::vector<HostTensor>& got);
-  /// Whether Difference had to excuse something.
+  /// Returns true if Difference() accepted a difference.
   bool excused() const { return excused_; }
 
  private:
   template <class Change>
   std::optional<std::vector<HostTensor>> OutputsWith(const Change& change) const;
-  std::vector<std::vector<HostTensor>> Moved(double least) const;
+  std::vector<std::vector<HostTensor>> Perturbed(double min) const;
   void MakeVariations();
   bool Excused(size_t output, int64_t element, double got, double want, DType dtype) const;
   bool ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype) const;
   std::string DifferenceOf(size_t output, const HostTensor& got);
 
   const RandomCall& call_;
-  bool has_reference_ = false, excused_ = false, made_variations_ = false;
+  bool has_reference_ = false, excused_ = false, has_variations_ = false;
   Status status_;
   std::vector<HostTensor> want_;
-  std::vector<std::vector<HostTensor>> variations_;    // of inputs that are moved by a little of their value
-  std::vector<std::vector<HostTensor>> shifts_;        // of those, but small ones by a little of 1
-  std::vector<std::vector<HostTensor>> replacements_;  // of inputs with numbers in the place of NaN and infinity
+  std::vector<std::vector<HostTensor>> variations_;    // results of perturbed inputs
+  std::vector<std::vector<HostTensor>> shifts_;        // like variations_, with small inputs perturbed relative to 1
+  std::vector<std::vector<HostTensor>> replacements_;  // results of inputs with numbers instead of NaN and infinity
+  std::optional<std::vector<HostTensor>>
+      huge_;  // results of inputs with kHuge instead of infinity and 0 instead of NaN
 };
 
 }  // namespace polyop::testing

@@ -12,13 +12,13 @@
 namespace polyop::testing {
 namespace {
 
-// `bytes`, rounded up to whole elements.
+// Returns `bytes`, rounded up to a multiple of the element size.
 int64_t WholeElements(int64_t bytes, DType dtype) {
   const int64_t size = static_cast<int64_t>(SizeOf(dtype));
   return (bytes + size - 1) / size * size;
 }
 
-// Memory that begins `off` bytes behind the start of a cache line, with a margin on both sides.
+// Memory that begins `off` bytes after the start of a cache line, with a margin on both sides.
 class PlacedBytes {
  public:
   PlacedBytes(int64_t bytes, int64_t off)
@@ -28,8 +28,8 @@ class PlacedBytes {
     std::fill_n(memory_.get(), bytes_ + 3 * kLine, kMargin);
   }
   unsigned char* data() { return memory_.get() + first_; }
-  // Whether nothing was written in front of the memory or behind it.
-  bool IsMarginWhole() const {
+  // Returns true if nothing was written before or after the memory.
+  bool IsMarginIntact() const {
     const auto is_margin = [](unsigned char byte) { return byte == kMargin; };
     return std::all_of(memory_.get(), memory_.get() + first_, is_margin) &&
            std::all_of(memory_.get() + first_ + bytes_, memory_.get() + bytes_ + 3 * kLine, is_margin);
@@ -45,11 +45,11 @@ class PlacedBytes {
   size_t bytes_, first_;
 };
 
-// Outputs that begin `off` bytes behind the start of a cache line, rounded up to whole elements.
+// Outputs that begin `off` bytes, rounded up to whole elements, after the start of a cache line.
 class PlacedOutputs : public OutputSource {
  public:
   explicit PlacedOutputs(int64_t off) : off_(off) {}
-  bool Wanted(int) override { return true; }
+  bool Requested(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const int64_t bytes = shape.NumElements().value() * static_cast<int64_t>(SizeOf(dtype));
     if (outputs.size() <= static_cast<size_t>(index)) outputs.resize(static_cast<size_t>(index) + 1);
@@ -74,7 +74,7 @@ void ExpectSameAtAnyAlignmentOp(const Op& op, const void* params, const std::vec
     ASSERT_TRUE(ForceIsa(isa).ok());
     std::unique_ptr<PlacedOutputs> first;
     for (const int64_t off : {0, 4, 16, 60}) {
-      const std::string what = Concat(op.name, " on ", isa, ", ", off, " bytes off");
+      const std::string what = Concat(op.name, " on ", isa, ", ", off, " bytes offset");
       std::vector<std::unique_ptr<PlacedBytes>> placed;
       std::vector<AnyTensor> views;
       for (const HostTensor& tensor : inputs) {
@@ -93,9 +93,9 @@ void ExpectSameAtAnyAlignmentOp(const Op& op, const void* params, const std::vec
       if (off == 0) first = std::move(got);
       const PlacedOutputs& now = off == 0 ? *first : *got;
       for (size_t o = 0; o < now.outputs.size(); ++o) {
-        EXPECT_TRUE(now.outputs[o]->IsMarginWhole()) << what << ": writes outside of output " << o;
+        EXPECT_TRUE(now.outputs[o]->IsMarginIntact()) << what << ": wrote outside of output " << o;
         EXPECT_EQ(std::memcmp(now.outputs[o]->data(), first->outputs[o]->data(), now.sizes[o]), 0)
-            << what << ": output " << o << " is another one";
+            << what << ": output " << o << " differs";
       }
     }
   }

@@ -1,4 +1,4 @@
-// Tensors that begin anywhere in a cache line: results must not depend on it.
+// Checks that results do not depend on the alignment of tensors to cache lines.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace polyop::testing {
 
-/// Expects every instruction set to write the same bytes, and nothing beside them, wherever inputs and outputs begin.
-/// Give it outputs that are large enough to be streamed past the caches.
+/// Expects every instruction set to write the same bytes, and none outside of the outputs, for any alignment of inputs
+/// and outputs. Outputs should be large enough for non-temporal stores.
 void ExpectSameAtAnyAlignmentOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs);
 template <class P>
 void ExpectSameAtAnyAlignment(const P& params, const std::vector<HostTensor>& inputs) {

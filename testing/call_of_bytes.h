@@ -1,4 +1,4 @@
-// A random call as bytes: what libFuzzer changes, and what fuzz/corpus keeps.
+// Decodes bytes of libFuzzer, or of fuzz/corpus, into a random call.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace polyop::testing {
 
-/// The call of an operator that the bytes say. Two of them seed what is drawn after the end of the others (zeros for
-/// 0), so that a few fill large tensors; the others are drawn from.
+/// Returns the call that the bytes encode. The first two bytes seed a generator that provides the draws after the end
+/// of the bytes (a seed of 0 gives zeros), so that few bytes fill large tensors; the other bytes are the draws.
 RandomCall CallOfBytes(const Op& op, std::span<const uint8_t> bytes);
 
 }  // namespace polyop::testing

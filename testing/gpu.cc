@@ -54,7 +54,7 @@ const std::string& TestGpu::Missing() {
   static const std::string why = [] {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
-    return error == cudaSuccess && count > 0 ? std::string() : Concat("there is no GPU: ", cudaGetErrorString(error));
+    return error == cudaSuccess && count > 0 ? std::string() : Concat("no GPU: ", cudaGetErrorString(error));
   }();
   return why;
 }
@@ -63,7 +63,7 @@ void TestGpu::RunBackwards(bool) {}
 
 void* TestGpu::Allocate(size_t bytes) {
   void* piece = nullptr;
-  if (bytes > most_bytes_ || cudaMalloc(&piece, bytes > 0 ? bytes : 1) != cudaSuccess) return nullptr;
+  if (bytes > max_bytes_ || cudaMalloc(&piece, bytes > 0 ? bytes : 1) != cudaSuccess) return nullptr;
   memory_->pieces.push_back(piece);
   return cudaMemset(piece, kGarbage, bytes) == cudaSuccess ? piece : nullptr;
 }
@@ -82,7 +82,7 @@ const std::string& TestGpu::Missing() {
 void TestGpu::RunBackwards(bool backwards) { cuda_emulation::reversed = backwards; }
 
 void* TestGpu::Allocate(size_t bytes) {
-  if (bytes > most_bytes_) return nullptr;
+  if (bytes > max_bytes_) return nullptr;
   char* const piece = memory_->pieces.emplace_back(new char[bytes]).get();
   std::memset(piece, kGarbage, bytes);
   return piece;
@@ -93,7 +93,7 @@ void* TestGpu::Allocate(size_t bytes) {
 Status TestGpu::AllocateFor(const AnyTensor& tensor, void** there) {
   const size_t front = misaligned_ ? SizeOf(tensor.dtype) : 0;
   auto* const piece = static_cast<char*>(Allocate(front + BytesOf(tensor)));
-  if (piece == nullptr) return Internal("out of memory: ", BytesOf(tensor), " bytes on the GPU");
+  if (piece == nullptr) return Internal("out of GPU memory: ", BytesOf(tensor), " bytes");
   *there = piece + front;
   return Status::Ok();
 }
@@ -107,8 +107,8 @@ Status TestGpu::Download(const AnyTensor& tensor, const void* there) {
   return TheGpuMemory().copy(nullptr, tensor.data, there, BytesOf(tensor), true);
 }
 
-TestGpu::TestGpu(size_t most_bytes, bool misaligned)
-    : most_bytes_(most_bytes), misaligned_(misaligned), memory_(new Memory) {
+TestGpu::TestGpu(size_t max_bytes, bool misaligned)
+    : max_bytes_(max_bytes), misaligned_(misaligned), memory_(new Memory) {
   backend_.self = this;
   backend_.allocate = [](void* self, size_t bytes) { return static_cast<TestGpu*>(self)->Allocate(bytes); };
 }

@@ -1,4 +1,4 @@
-// The GPU of the tests: the CPU that plays one (kernels/cuda/cuda.h), or, in a build with CUDA, a real one.
+// The GPU of the tests: emulated on the CPU (kernels/cuda/cuda.h), or a real one in a build with CUDA.
 #pragma once
 
 #include <cstddef>
@@ -9,36 +9,36 @@
 
 namespace polyop::testing {
 
-/// Memory on that GPU, for one call. Every piece is exactly as large as was asked, so that sanitizers see where it
-/// ends, and full of garbage.
+/// Memory on this GPU, for one call. Every block has exactly the requested size, so that sanitizers detect accesses
+/// outside of it, and is filled with garbage.
 class TestGpu {
  public:
-  /// Empty, or why nothing can run on the GPU here.
+  /// Returns why no GPU is available, or an empty text.
   static const std::string& Missing();
-  /// From now on, blocks and threads of the emulation run backwards (or forwards again).
+  /// Sets whether the emulation runs blocks and threads in reverse order.
   static void RunBackwards(bool backwards);
 
-  /// More than `most_bytes` in one piece are refused. With `misaligned`, tensors (not scratch) begin at multiples of
-  /// their elements' size only.
-  explicit TestGpu(size_t most_bytes, bool misaligned = false);
+  /// Blocks of more than `max_bytes` cannot be allocated. If `misaligned`, tensors (not scratch) are aligned to their
+  /// element size only.
+  explicit TestGpu(size_t max_bytes, bool misaligned = false);
   ~TestGpu();
   TestGpu(const TestGpu&) = delete;
   TestGpu& operator=(const TestGpu&) = delete;
 
-  /// Null when there is no memory.
+  /// Returns null if out of memory.
   void* Allocate(size_t bytes);
-  /// Memory for the elements of a tensor on the host.
+  /// Allocates memory for the elements of a host tensor.
   Status AllocateFor(const AnyTensor& tensor, void** there);
-  /// A copy of its elements.
+  /// Allocates memory and copies the tensor's elements to it.
   Status Upload(const AnyTensor& tensor, void** there);
-  /// Waits for what runs.
+  /// Waits for running work and copies the elements to the tensor.
   Status Download(const AnyTensor& tensor, const void* there);
 
   const DeviceBackend& backend() const { return backend_; }
 
  private:
   struct Memory;
-  size_t most_bytes_;
+  size_t max_bytes_;
   bool misaligned_;
   std::unique_ptr<Memory> memory_;
   DeviceBackend backend_;

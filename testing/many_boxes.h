@@ -1,5 +1,5 @@
-// Boxes in the numbers and spreads that suppression treats apart: nearly none meet, or many do, or they are hard to
-// sort by place.
+// Random boxes in distributions that suppression handles differently: few overlaps, many overlaps, or positions that
+// are hard to sort.
 #pragma once
 
 #include <cmath>
@@ -10,10 +10,11 @@
 
 namespace polyop::testing {
 
-enum class Spread { kUniform, kClustered, kGiants, kEqual, kLine, kOfClasses, kHuge, kNoNumbers };
+enum class Spread { kUniform, kClustered, kGiants, kEqual, kLine, kByClass, kHuge, kOverflow, kNonFinite };
 
-inline constexpr Spread kSpreads[] = {Spread::kUniform, Spread::kClustered, Spread::kGiants, Spread::kEqual,
-                                      Spread::kLine,    Spread::kOfClasses, Spread::kHuge,   Spread::kNoNumbers};
+inline constexpr Spread kSpreads[] = {Spread::kUniform, Spread::kClustered, Spread::kGiants,
+                                      Spread::kEqual,   Spread::kLine,      Spread::kByClass,
+                                      Spread::kHuge,    Spread::kOverflow,  Spread::kNonFinite};
 
 inline const char* NameOf(Spread spread) {
   switch (spread) {
@@ -22,15 +23,17 @@ inline const char* NameOf(Spread spread) {
     case Spread::kGiants: return "giants";
     case Spread::kEqual: return "equal";
     case Spread::kLine: return "line";
-    case Spread::kOfClasses: return "of classes";
+    case Spread::kByClass: return "by class";
     case Spread::kHuge: return "huge";
-    case Spread::kNoNumbers: return "no numbers";
+    case Spread::kOverflow: return "overflowing areas";
+    case Spread::kNonFinite: return "non-finite";
   }
   return "";
 }
 
-/// Boxes (x1, y1, x2, y2) [count, 4]. Corners are multiples of 1/4, so that an IoU is often a round number; the area of
-/// a uniform spread grows with the count. Some have no extent, and of kNoNumbers some are reversed, infinite or NaN.
+/// Returns boxes (x1, y1, x2, y2) [count, 4]. Corners are multiples of 1/4, so that IoUs are often round numbers. The
+/// area of a uniform spread grows with the count. Some boxes are empty; in kNonFinite some are reversed, infinite or
+/// NaN. In kOverflow, areas of single boxes, or the sum of two areas, are greater than the largest float.
 inline HostTensor ManyBoxes(Spread spread, int64_t count, std::mt19937& rng) {
   const auto uniform = [&](double low, double high) {
     return std::round(std::uniform_real_distribution<double>(low, high)(rng) * 4) / 4;
@@ -56,7 +59,7 @@ inline HostTensor ManyBoxes(Spread spread, int64_t count, std::mt19937& rng) {
         y = 5;
         height = 3;
         break;
-      case Spread::kOfClasses: {
+      case Spread::kByClass: {
         const double shift = static_cast<double>(rng() % 40) * (side + 20);
         x = x / 8 + shift;
         y = y / 8 + shift;
@@ -67,26 +70,32 @@ inline HostTensor ManyBoxes(Spread spread, int64_t count, std::mt19937& rng) {
         if (rng() % 8 == 0) width = 1e30;
         if (rng() % 8 == 0) height = 1e-30;
         break;
-      case Spread::kNoNumbers:
-        if (rng() % 8 == 0) width = -width / 16;  // an offset of 1 makes it a box
+      case Spread::kOverflow:
+        x *= 0x1p56;
+        y *= 0x1p56;
+        width = std::ldexp(uniform(1, 2), 63);
+        height = std::ldexp(uniform(1, 2), 60 + static_cast<int>(rng() % 5));
+        break;
+      case Spread::kNonFinite:
+        if (rng() % 8 == 0) width = -width / 16;  // valid with an offset of 1
         break;
     }
     const double corners[4] = {x, y, x + width, y + height};
     for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, corners[k]);
-    if (spread == Spread::kNoNumbers && rng() % 8 == 0) {
+    if (spread == Spread::kNonFinite && rng() % 8 == 0) {
       constexpr double kInfinity = std::numeric_limits<double>::infinity();
       boxes.set(4 * i + static_cast<int64_t>(rng() % 4), rng() % 3 == 0   ? NAN
                                                          : rng() % 2 == 0 ? kInfinity
                                                                           : -kInfinity);
     }
-    if (spread == Spread::kEqual && i % 3 == 1) {
+    if ((spread == Spread::kEqual || spread == Spread::kOverflow) && i % 3 == 1) {
       for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, boxes.at(4 * (i - 1) + k));
     }
   }
   return boxes;
 }
 
-/// The same as (centre x, centre y, width, height, angle) [count, 5].
+/// Like ManyBoxes, as (center x, center y, width, height, angle) [count, 5].
 inline HostTensor ManyRotatedBoxes(Spread spread, int64_t count, std::mt19937& rng) {
   const HostTensor corners = ManyBoxes(spread, count, rng),
                    angles = HostTensor::Uniform(DType::kF32, {count}, rng, -4, 4);
@@ -102,7 +111,7 @@ inline HostTensor ManyRotatedBoxes(Spread spread, int64_t count, std::mt19937& r
   return boxes;
 }
 
-/// Scores in [0, 1), half of the sets with many ties and some NaN.
+/// Returns scores in [0, 1). Half of the calls return many ties and some NaN.
 inline HostTensor ManyScores(const Shape& shape, std::mt19937& rng) {
   HostTensor scores = HostTensor::Uniform(DType::kF32, shape, rng, 0, 1);
   const bool ties = rng() % 2 == 0;

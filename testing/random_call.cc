@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <span>
 
 #include "core/elements.h"
 #include "core/int_domain.h"
@@ -11,30 +13,31 @@
 namespace polyop::testing {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 16;  // per tensor: enough for every path, small enough to be quick
+constexpr int64_t kMaxElements = int64_t{1} << 16;  // per tensor: enough for all code paths, few enough to be fast
 
 template <class T, size_t n>
 T Pick(const T (&items)[n], const Draw& draw) {
   return items[draw(n)];
 }
 
-// Special value number `turn` of a kind. Extreme ones are far from 1, and still numbers of the type.
-double Special(CallKind::Values kind, DType dtype, uint32_t turn) {
+// Returns special value number `number` of a kind. Extreme values are far from 1, but finite in the type.
+double Special(CallKind::Values kind, DType dtype, uint32_t number) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNonFinite[] = {kInf, NAN, -kInf};
   constexpr double kWide[] = {1e30, 1e-40, 3e4,    -1e30, -1e-40, -3e9,  3e38, 1e-40,
                               5e9,  -3e38, -1e-40, 1e13,  1e20,   1e-40, -1e20};
   constexpr double kNarrow[] = {200, 6e-8, -200, -6e-8};
-  if (kind == CallKind::Values::kNonFinite) return kNonFinite[turn % 3];
-  return dtype == DType::kF16 ? kNarrow[turn % 4] : kWide[turn % 15];
+  if (kind == CallKind::Values::kNonFinite) return kNonFinite[number % 3];
+  return dtype == DType::kF16 ? kNarrow[number % 4] : kWide[number % 15];
 }
 
-double HostileInteger(const Draw& draw) {
-  constexpr double kIntegers[] = {0, 1, -1, 2, 3, -2147483648.0, 2147483647.0, 9.0e18, -9.0e18, 5, 17, 100};
+double UnusualInteger(const Draw& draw) {
+  constexpr double kIntegers[] = {0,      1,       -1, 2,  3,   -2147483648.0, 2147483647.0,
+                                  9.0e18, -9.0e18, 5,  17, 100, 16777217,      2147483649.0};
   return Pick(kIntegers, draw);
 }
 
-// A value that every type can hold: converting an out-of-range double is undefined.
+// Returns a value in the type's range: converting an out-of-range double is undefined.
 double Fit(DType dtype, double v) {
   switch (dtype) {
     case DType::kI8: return std::fmod(v, 127);
@@ -64,10 +67,74 @@ void FillIntegers(HostTensor& t, const Draw& draw) {
   double sum = 0;
   for (int64_t i = 0; i < t.size(); ++i) {
     double v = draw(9);
-    if (style == 0) v = sum += draw(6);  // rising ends, as offsets are
+    if (style == 0) v = sum += draw(6);  // increasing, like offsets
     if (style == 1) v = static_cast<double>(draw(3)) - 1;
-    if (style == 2 && draw(3) == 0) v = HostileInteger(draw);
+    if (style == 2 && draw(3) == 0) v = UnusualInteger(draw);
     t.set(i, Fit(t.dtype(), v));
+  }
+}
+
+// The tensor, dimension and name of an extent that occurs nowhere else in the signature, in a tensor of rank 3 or more
+// without constant extents: other inputs address its elements by their values.
+struct LongExtent {
+  int input = -1, name = -1;
+
+  static LongExtent Of(const Signature& s) {
+    std::array<int, kMaxNames> uses{};
+    for (int i = 0; i < s.num_inputs(); ++i) CountNames(s, s.input(i), &uses);
+    for (int i = 0; i < s.num_outputs(); ++i) CountNames(s, s.output(i), &uses);
+    for (int i = 0; i < s.num_inputs(); ++i) {
+      const TensorSpec& spec = s.input(i);
+      const std::span dims(spec.dims.data(), static_cast<size_t>(spec.rank));
+      const auto is_free = [](const DimSpec& dim) { return dim.kind == DimSpec::Kind::kBind; };
+      if (s.num_inputs() < 2 || spec.variadic || spec.rank < 3 || !std::ranges::all_of(dims, is_free)) continue;
+      for (const DimSpec& dim : dims) {
+        if (uses[static_cast<size_t>(dim.name)] == 1) return {i, dim.name};
+      }
+    }
+    return {};
+  }
+
+ private:
+  static void CountNames(const Signature& s, const TensorSpec& spec, std::array<int, kMaxNames>* uses) {
+    for (int d = 0; d < spec.rank; ++d) {
+      const DimSpec& dim = spec.dims[static_cast<size_t>(d)];
+      for (const int name : {int{dim.name}, int{dim.other}}) {
+        if (name >= 0) ++(*uses)[static_cast<size_t>(name)];
+      }
+      if (dim.expr >= 0) CountNames(s, dim.expr, uses);
+    }
+  }
+  static void CountNames(const Signature& s, int expr, std::array<int, kMaxNames>* uses) {
+    const Expr& e = s.expr(expr);
+    if (e.kind == ExprKind::kDim && e.name >= 0) ++(*uses)[static_cast<size_t>(e.name)];
+    for (const int side : {int{e.left}, int{e.right}}) {
+      if (side >= 0) CountNames(s, side, uses);
+    }
+  }
+};
+
+constexpr int64_t kLong = int64_t{1} << 24;
+
+// Fills a tensor of about kLong elements with 0, except for a few elements at both ends.
+void FillEndsOnly(HostTensor& t, const Draw& draw) {
+  constexpr int64_t kEnd = 64;
+  std::memset(t.data<char>(), 0, static_cast<size_t>(t.size()) * SizeOf(t.dtype()));
+  for (int64_t i = 0; i < std::min(kEnd, t.size()); ++i) {
+    t.set(i, draw(9));
+    t.set(t.size() - 1 - i, draw(9));
+  }
+}
+
+// Overwrites integers, or the first component of rows of reals, by indices of which many are near the end of `extent`.
+void FillIndicesNear(HostTensor& t, int64_t extent, const Draw& draw) {
+  const int64_t step = IsReal(t.dtype()) && t.shape().rank() == 2 ? t.shape()[1] : 1;
+  if (IsReal(t.dtype()) && t.shape().rank() != 2) return;
+  for (int64_t i = 0; step > 0 && i < t.size(); i += step) {
+    int64_t index = draw(3) == 0 ? draw(3) : extent - 1 - draw(4);
+    t.set(i, static_cast<double>(index));
+    const double stored = t.at(i);
+    if (!(stored >= 0 && stored < static_cast<double>(extent))) t.set(i, 0);  // rounded up
   }
 }
 
@@ -98,9 +165,14 @@ class CallMaker {
       for (uint32_t i = 0; i < rank; ++i) rest_[n].push_back(Extent());
       if (alike_ && n > 0) rest_[n] = rest_[0];
     }
+    if (kind_.long_extent) long_ = LongExtent::Of(s_);
+    for (int n = 0; n < s_.num_names() && long_.input >= 0; ++n) {
+      value_[n] = n == long_.name ? kLong + draw_(5) : 1;
+      rest_[n] = {};
+    }
     for (int i = 0; i < s_.num_inputs(); ++i) MakeInput(i, call);
     if (kind_.broken) Break(call);
-    if (kind_.values != CallKind::Values::kTame) AddSpecials(call);
+    if (kind_.values != CallKind::Values::kFinite) AddSpecials(call);
     call.extreme_attribute = extreme_attribute_;
     call.extreme = extreme_ || extreme_attribute_;
     return call;
@@ -111,39 +183,40 @@ class CallMaker {
     Params params = op_.DefaultParams();
     for (const AttrInfo& info : op_.attributes) {
       if (draw_(2) == 0 && !info.spec.required) continue;
-      // Out of range is refused by the setter, which leaves the default: that is tested too. A required attribute has
-      // none.
+      // The setter rejects values out of range and keeps the default, which is tested too. A required attribute has no
+      // default.
       for (int tries = info.spec.required ? 16 : 1; tries > 0; --tries) {
-        const AttrValue value = RandomAttribute(info, kind_.values != CallKind::Values::kTame);
+        const AttrValue value = RandomAttribute(info, kind_.values != CallKind::Values::kFinite);
         if (info.set(info.spec, params.get(), value).ok()) break;
       }
     }
     return op_.check_params(params.get()).ok() ? std::move(params) : op_.DefaultParams();
   }
 
-  AttrValue RandomAttribute(const AttrInfo& info, bool hostile) {
+  AttrValue RandomAttribute(const AttrInfo& info, bool special) {
     if (info.spec.num_choices() > 0) return AttrValue::Int(draw_(static_cast<uint32_t>(info.spec.num_choices()) + 1));
     const bool list = info.type == AttrType::kInts || info.type == AttrType::kFloats;
     const uint32_t count = !list ? 1 : draw_(4) != 0 ? parts_ : 1 + draw_(3);
     AttrValue value{info.type, {}, {}, {}};
     for (uint32_t i = 0; i < count; ++i) {
-      const int64_t integer = draw_(10) == 0 ? static_cast<int64_t>(HostileInteger(draw_)) : draw_(6);
+      const int64_t integer = draw_(10) == 0 ? static_cast<int64_t>(UnusualInteger(draw_)) : draw_(6);
       value.ints.push_back(integer);
-      const bool strange = hostile && draw_(4) == 0;
-      const double number = !strange
+      const bool is_special = special && draw_(4) == 0;
+      const double number = !is_special
                                 ? draw_(9) / 4.0
                                 : Special(draw_(2) == 0 ? CallKind::Values::kNonFinite : CallKind::Values::kExtreme,
                                           DType::kF32, draw_(24));
       value.floats.push_back(number);
-      // A threshold of 0 is passed by the rounding errors of huge values.
-      extreme_attribute_ |= strange || (number == 0 && kind_.values == CallKind::Values::kExtreme);
+      // Rounding errors of huge values exceed a threshold of 0.
+      extreme_attribute_ |= is_special || (number == 0 && kind_.values == CallKind::Values::kExtreme);
     }
     return value;
   }
 
   int64_t Extent() {
     constexpr int64_t kExtents[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33};
-    constexpr int64_t kHuge[] = {0, 0, 1, 2, 3, int64_t{1} << 31, (int64_t{1} << 32) + 16, int64_t{1} << 40};
+    constexpr int64_t kHuge[] = {
+        0, 0, 1, 2, 3, (int64_t{1} << 24) + 3, int64_t{1} << 31, (int64_t{1} << 32) + 16, int64_t{1} << 40};
     return kind_.huge_extents ? Pick(kHuge, draw_) : Pick(kExtents, draw_);
   }
 
@@ -159,6 +232,11 @@ class CallMaker {
       const DType dtype = spec.any_dtype ? DType::kF32 : kernel_.inputs[i];
       Shape shape = FittingShape(spec);
       for (int d = 0; d < shape.rank(); ++d) shape[d] = std::max<int64_t>(0, shape[d]);
+      if (i == long_.input) {
+        call.inputs.push_back(HostTensor(dtype, shape, !kind_.misaligned));
+        FillEndsOnly(call.inputs.back(), draw_);
+        continue;
+      }
       if (shape.NumElements().value_or(kMaxElements + 1) > kMaxElements) shape = Emptied(shape);
       HostTensor t(dtype, shape, !kind_.misaligned);
       IsReal(dtype) ? FillReals(t, draw_) : FillIntegers(t, draw_);
@@ -168,7 +246,8 @@ class CallMaker {
       } else if (alike_ && !IsReal(dtype)) {
         for (int64_t e = 0; e < t.size(); ++e) t.set(e, draw_(2));
       }
-      // A value that decides a shape is mostly small, or nearly every call would be refused.
+      if (long_.input >= 0 && draw_(8) != 0) FillIndicesNear(t, value_[long_.name], draw_);
+      // Values that determine a shape are mostly small; otherwise nearly all calls would be invalid.
       if (resolved_.needs_value(i) && draw_(6) != 0) {
         for (int64_t e = 0; e < t.size(); ++e)
           t.set(e, IsReal(dtype) ? (e < 2 ? 1 : 0.25 + draw_(12) / 4.0) : draw_(9));
@@ -177,14 +256,14 @@ class CallMaker {
     }
   }
 
-  // Too large to be made: without elements it is as good for what looks at extents.
+  // Returns a shape without elements instead of one that is too large; checks of extents are the same.
   Shape Emptied(Shape shape) {
     if (!kind_.huge_extents) return Shape{0};
     shape[static_cast<int>(draw_(static_cast<uint32_t>(shape.rank())))] = 0;
     return shape.NumElements() ? shape : Shape{0};
   }
 
-  // One input gets another type, extent or rank than the signature wants.
+  // Changes the type, an extent or the rank of one input so that it violates the signature.
   void Break(RandomCall& call) {
     if (call.inputs.empty()) return;
     HostTensor& t = call.inputs[draw_(static_cast<uint32_t>(call.inputs.size()))];
@@ -205,7 +284,7 @@ class CallMaker {
     IsReal(dtype) ? FillReals(t, draw_) : FillIntegers(t, draw_);
   }
 
-  // Puts special values into one real input: into few elements, or many.
+  // Writes special values to few or many elements of one real input.
   void AddSpecials(RandomCall& call) {
     std::vector<HostTensor*> real;
     for (HostTensor& t : call.inputs) {
@@ -223,13 +302,13 @@ class CallMaker {
     (kind_.values == CallKind::Values::kExtreme ? extreme_ : call.has_non_finite) = true;
   }
 
-  // The first picture or the second one, as rows of regions of interest begin.
+  // Fills the first column with 0 and 1, like batch indices of regions of interest.
   void FillFirstColumn(HostTensor& t) {
     const int64_t columns = t.shape()[1];
     for (int64_t i = 0; columns > 0 && i < t.size(); i += columns) t.set(i, draw_(4) == 0);
   }
 
-  // Rising, up to the length of the tensor before it: the ends of that tensor's parts, or how long each is.
+  // Fills the tensor with the ends of consecutive parts of the previous tensor, or with their lengths.
   void FillEnds(HostTensor& t, const HostTensor& parts) {
     const int64_t total = parts.present() && parts.shape().rank() > 0 ? parts.shape()[0] : 0;
     int64_t end = 0;
@@ -292,10 +371,11 @@ class CallMaker {
   std::array<Shape, kMaxNames> rest_{};
   Shape anonymous_{2, 3};
   bool extreme_ = false, extreme_attribute_ = false;
-  bool ends_ = false;    // vectors of integers are the ends of parts, …
+  LongExtent long_;      // of a call of kind long_extent
+  bool ends_ = false;    // integer vectors are the ends of parts, …
   bool counts_ = false;  // … or their lengths
-  bool alike_ = false;   // groups of extents are the same, integers are 0 or 1
-  uint32_t parts_ = 1;   // the usual length of a list and of a variadic input, which belong together in some operators
+  bool alike_ = false;   // groups of extents are equal, integers are 0 or 1
+  uint32_t parts_ = 1;   // the usual length of lists and variadic inputs, which are equal in some operators
 };
 
 }  // namespace
@@ -307,15 +387,22 @@ std::string RandomCall::Text() const {
   }
   text += ";";
   for (const HostTensor& t : inputs) {
-    text += t.present() ? Concat(" ", NameOf(t.dtype()), ToString(t.shape())) : " (left out)";
+    text += t.present() ? Concat(" ", NameOf(t.dtype()), ToString(t.shape())) : " (none)";
   }
   return text + ")";
+}
+
+bool HasLongExtent(const Op& op) {
+  return std::ranges::any_of(op.signatures,
+                             [](const OpSignature& s) { return LongExtent::Of(*s.signature).input >= 0; });
 }
 
 RandomCall MakeRandomCall(const Op& op, const Draw& draw, const CallKind& kind) {
   std::vector<const Kernel*> kernels, real;
   for (const Kernel& k : op.kernels) {
     if (k.device != Device::kCpu) continue;
+    if (kind.long_extent && LongExtent::Of(*op.signatures[static_cast<size_t>(k.signature)].signature).input < 0)
+      continue;
     kernels.push_back(&k);
     const Signature& s = *op.signatures[static_cast<size_t>(k.signature)].signature;
     for (int i = 0; i < s.num_inputs(); ++i) {
@@ -324,7 +411,7 @@ RandomCall MakeRandomCall(const Op& op, const Draw& draw, const CallKind& kind) 
       break;
     }
   }
-  if (kind.values != CallKind::Values::kTame && !real.empty()) kernels = real;  // special values are real
+  if (kind.values != CallKind::Values::kFinite && !real.empty()) kernels = real;  // special values are real
   const Kernel& kernel = *kernels[draw(static_cast<uint32_t>(kernels.size()))];
   return CallMaker(op, kernel, draw, kind).Make();
 }

@@ -1,5 +1,5 @@
-// Random calls of any operator, made from its definition alone, and what must hold for them. The robustness test draws
-// from a generator, the fuzzer from libFuzzer's bytes.
+// Random calls of any operator, generated from its definition, and the checks on them. The robustness test draws from a
+// random generator, the fuzzer from libFuzzer's bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,24 @@
 
 namespace polyop::testing {
 
-/// Draws a number in [0, n), n > 0.
+/// Returns a random number in [0, n). Requires: n > 0.
 using Draw = std::function<uint32_t(uint32_t n)>;
 
-/// What a random call is to have in it.
+/// The kind of a random call.
 struct CallKind {
   enum class Values : uint8_t {
-    kTame,
+    kFinite,     // moderate
     kNonFinite,  // +-inf and NaN in a real input
-    kExtreme,    // +-1e30 and the like, and denormal numbers
+    kExtreme,    // magnitudes such as 1e30, and denormal numbers
   };
-  Values values = Values::kTame;
-  bool huge_extents = false;  // of 2^31 and more, in tensors without elements
-  bool many_tensors = false;  // 0 to 40 for a variadic input
-  bool misaligned = false;    // inputs and outputs begin at multiples of their elements' size only
-  bool broken = false;        // a type, rank or extent that the signature does not allow
+  Values values = Values::kFinite;
+  bool huge_extents = false;  // extents of 2^31 and more, in tensors without elements
+  /// An extent of about 2^24, which float does not count exactly, in one tensor, and indices near it in the others.
+  /// Only for extents that occur once in the signature and that values of other inputs address; see HasLongExtent.
+  bool long_extent = false;
+  bool many_tensors = false;  // 0 to 40 tensors for a variadic input
+  bool misaligned = false;    // inputs and outputs are aligned to their element size only
+  bool broken = false;        // one type, rank or extent violates the signature
 };
 
 struct RandomCall {
@@ -39,37 +42,40 @@ struct RandomCall {
   bool extreme_attribute = false;
   bool has_non_finite = false;  // an element is NaN or infinite
 
-  /// "op(attributes; inputs)", for messages.
+  /// Returns "op(attributes; inputs)", for messages.
   std::string Text() const;
 };
 
-/// A call of this kind, as far as the operator has what it takes.
+/// Returns whether some signature of the operator has an extent for CallKind::long_extent.
+bool HasLongExtent(const Op& op);
+
+/// Returns a call of this kind, as far as the operator supports it.
 RandomCall MakeRandomCall(const Op& op, const Draw& draw, const CallKind& kind);
-/// A call of a drawn kind.
+/// Returns a call of a random kind.
 RandomCall MakeRandomCall(const Op& op, const Draw& draw);
-/// The first of up to `tries` calls that the operator takes, or the last.
+/// Returns the first of up to `tries` calls that the operator accepts, or the last call.
 RandomCall MakeValidCall(const Op& op, const Draw& draw, const CallKind& kind, int tries);
 
-/// How long tests play each operator: POLYOP_FUZZ_SECONDS, or `usual`.
+/// Returns the test time per operator in seconds: POLYOP_FUZZ_SECONDS, or `usual`.
 double SecondsEach(double usual);
 
-/// A larger output is refused, as a runtime out of memory would.
+/// Larger outputs fail to allocate, as in a runtime that is out of memory.
 inline constexpr int64_t kMaxOutputElements = int64_t{1} << 18;
 
-/// Runs the call once, on the best instruction set and one thread.
+/// Runs the call once, with the best instruction set and one thread.
 Status RunOnce(const RandomCall& call, std::vector<testing::HostTensor>* outputs);
 
-/// What came of a call that is not wrong.
+/// The outcome of a call without failures.
 struct Outcome {
-  std::string refusal;    // the error's message, or empty
-  bool compared = false;  // with the reference
-  bool excused = false;   // some element differs from the reference for a reason that AgainstReference allows
+  std::string error;      // the message, or empty
+  bool compared = false;  // the outputs were compared with the reference
+  bool excused = false;   // AgainstReference accepted a difference
 };
 
-/// Runs the call on every instruction set, with one thread and with several, and the CUDA kernel's source. Empty if
-/// nothing is wrong; else what: an outcome that depends on the threads or is not the reference's (AgainstReference), an
-/// output that was promised and not made, an error without a message, or one that is not the reference's. Reads out of
-/// bounds are the sanitizers' to see.
+/// Runs the call on every instruction set with one and several threads, and the emulated CUDA kernel. Returns an empty
+/// text, or a failure: an outcome that depends on the number of threads or differs from the reference
+/// (AgainstReference), a missing output, an error without a message, or an error that differs from the reference's.
+/// Sanitizers detect accesses out of bounds.
 std::string RunRandomCall(const RandomCall& call, Outcome* outcome);
 
 }  // namespace polyop::testing

@@ -1,4 +1,4 @@
-// Quadrilaterals to compare.
+// Random quadrilaterals.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace polyop::testing {
 
-/// Rows (x1, y1, …, x4, y4) of a shape [..., 8] in a square of `extent`: convex ones in either sense, some of any four
-/// corners.
+/// Returns rows (x1, y1, …, x4, y4) of a shape [..., 8] in a square of side `extent`: convex quadrilaterals in either
+/// orientation, and some with four arbitrary corners.
 inline HostTensor RandomQuadrilaterals(DType type, const Shape& shape, double extent, std::mt19937& rng) {
   std::uniform_real_distribution<double> part(0, 1);
   HostTensor rows(type, shape);

@@ -15,15 +15,15 @@
 namespace polyop::testing {
 namespace {
 
-// Outputs of bounded size; a larger one is refused as a runtime out of memory would.
+// Outputs of bounded size; larger ones fail to allocate, as in a runtime that is out of memory.
 class BoundedOutputs : public OutputSource {
  public:
   explicit BoundedOutputs(const RandomCall& call) : optional_(call.optional_outputs), aligned_(!call.kind.misaligned) {}
-  bool Wanted(int) override { return optional_; }
+  bool Requested(int) override { return optional_; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const std::optional<int64_t> count = shape.NumElements();
     if (!count) {
-      wrong_ = Concat("output ", index, " was asked for with shape ", ToString(shape));
+      wrong_ = Concat("output ", index, " was requested with shape ", ToString(shape));
       return Internal(wrong_);
     }
     if (*count > kMaxOutputElements) return Internal("output ", index, " is larger than the test allows");
@@ -43,10 +43,10 @@ class BoundedOutputs : public OutputSource {
   std::string wrong_;
 };
 
-// More than a machine has is refused: AddressSanitizer ends the program instead.
-constexpr size_t kMostScratch = size_t{1} << 39;
+// Larger scratch fails to allocate; AddressSanitizer would end the program.
+constexpr size_t kMaxScratch = size_t{1} << 39;
 
-// Threads of a pool, and scratch that is aligned to 64 bytes and no more, ends where it must, and holds garbage.
+// The threads of a pool, and scratch that is aligned to exactly 64 bytes, has the exact size and contains garbage.
 class TightMemory {
  public:
   explicit TightMemory(const ContextBackend& pool) : pool_(pool) {
@@ -57,7 +57,7 @@ class TightMemory {
     };
     backend_.allocate = [](void*, size_t bytes) -> void* {
       void* memory = nullptr;
-      if (bytes > kMostScratch || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
+      if (bytes > kMaxScratch || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
       std::memset(memory, 0xA5, bytes + 64);
       return static_cast<char*>(memory) + 64;
     };
@@ -95,7 +95,7 @@ std::vector<AnyTensor> ViewsOf(const RandomCall& call) {
   return views;
 }
 
-// What differs between one thread and several.
+// Returns the difference between the results with one thread and with several.
 std::string DifferenceOfThreads(const RandomCall& call, const Kernel& kernel, const Result& one,
                                 const Result& several) {
   if (one.status.message() != several.status.message()) {
@@ -104,40 +104,42 @@ std::string DifferenceOfThreads(const RandomCall& call, const Kernel& kernel, co
   }
   const Signature& s = *call.op->signatures[kernel.signature].signature;
   for (size_t o = 0; one.status.ok() && o < static_cast<size_t>(s.num_outputs()); ++o) {
-    const bool promised = !s.output(static_cast<int>(o)).optional || call.optional_outputs;
-    const bool made = o < one.outputs.size() && one.outputs[o].present();
-    if (made != promised) return Concat("output ", o, promised ? " was not made" : " was not wanted");
-    if (made && !one.outputs[o].SameBytes(several.outputs[o])) return Concat("output ", o, " depends on the threads");
+    const bool expected = !s.output(static_cast<int>(o)).optional ||
+                          (call.optional_outputs && call.op->Computes(call.params.get(), static_cast<int>(o)));
+    const bool present = o < one.outputs.size() && one.outputs[o].present();
+    if (present != expected) return Concat("output ", o, expected ? " is missing" : " was not requested");
+    if (present && !one.outputs[o].SameBytes(several.outputs[o]))
+      return Concat("output ", o, " depends on the threads");
   }
   return "";
 }
 
-// What the reference makes of a call that the CPU's kernel refuses: it must refuse it by the same words.
-std::string RefusedByReference(const RandomCall& call, const std::vector<AnyTensor>& views, const Status& refusal) {
+// Returns a failure unless the reference rejects the call with the CPU kernel's error.
+std::string DifferenceOfErrors(const RandomCall& call, const std::vector<AnyTensor>& views, const Status& error) {
   const bool has_reference = std::any_of(call.op->kernels.begin(), call.op->kernels.end(),
                                          [](const Kernel& k) { return k.device == Device::kReference; });
   if (!has_reference) return "";
   BoundedOutputs outputs(call);
   const Status status = CallReference(*call.op, call.params.get(), views, outputs);
-  if (status.message() == refusal.message()) return "";
-  return Concat("the reference ", status.ok() ? "takes it" : "says '" + status.message() + "'", ", the kernel says '",
-                refusal.message(), "'");
+  if (status.message() == error.message()) return "";
+  return Concat("expected the kernel's error '", error.message(), "' from the reference, got ",
+                status.ok() ? "success" : "'" + status.message() + "'");
 }
 
-// The CUDA kernel, or its source on the CPU: it takes what the CPU's kernel takes. Values that the latter refuses, such
-// as an index out of range, are not looked at before a launch; they read and write nothing out of bounds. `reference`
-// is null for a call that the CPU's kernel refuses.
+// Runs the CUDA kernel, or its emulation, and returns a failure or an empty text. It must accept the calls that the CPU
+// kernel accepts. Values that the CPU kernel rejects, such as an index out of range, are not checked on a GPU, but must
+// not cause accesses out of bounds. `reference` is null for a call that the CPU kernel rejects.
 std::string RunOnGpu(const RandomCall& call, AgainstReference* reference) {
   if (!HasGpuKernels(*call.op)) return "";
   RunOptions options;
   options.device = GpuDevice();
-  options.wanted_outputs = call.optional_outputs ? 99 : 0;
-  options.most_elements = kMaxOutputElements;
+  options.requested_outputs = call.optional_outputs ? 99 : 0;
+  options.max_elements = kMaxOutputElements;
   options.misaligned = call.kind.misaligned;
   std::vector<HostTensor> outputs;
   const Status status = RunOp(*call.op, call.params.get(), call.inputs, &outputs, options);
   if (reference == nullptr) return "";
-  if (!status.ok()) return "the CUDA kernel refuses what the CPU takes: " + status.message();
+  if (!status.ok()) return "the CUDA kernel rejects a call that the CPU kernel accepts: " + status.message();
   const std::string difference = reference->Difference(outputs);
   return difference.empty() ? "" : "the CUDA kernel: " + difference;
 }
@@ -157,27 +159,27 @@ std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
   const Kernel* kernel = nullptr;
   const Status found = call.op->FindKernel(Device::kCpu, views, &kernel);
   if (!found.ok()) {
-    outcome->refusal = found.message();
+    outcome->error = found.message();
     return found.message().empty() ? "an error without a message" : "";
   }
-  std::optional<AgainstReference> reference;  // only of calls that are taken
+  std::optional<AgainstReference> reference;  // only for accepted calls
   std::string wrong;
   Status first;
   for (const std::string& isa : AvailableIsas()) {
-    if (!ForceIsa(isa).ok()) return "instruction set " + isa + " cannot be forced";
+    if (!ForceIsa(isa).ok()) return "instruction set " + isa + " cannot be selected";
     const Result one = RunOnCpu(call, views, 1), several = RunOnCpu(call, views, 3);
     wrong = !one.wrong.empty() ? one.wrong : several.wrong;
     if (wrong.empty()) wrong = DifferenceOfThreads(call, *kernel, one, several);
     if (isa == AvailableIsas().front()) {
       first = one.status;
       if (first.ok()) reference.emplace(call);
-      outcome->refusal = first.message();
+      outcome->error = first.message();
     } else if (wrong.empty() && first.message() != one.status.message()) {
       wrong = Concat("the error depends on the instruction set: '", first.message(), "' before");
     }
     if (wrong.empty() && one.status.ok()) {
       if (!reference->status().ok())
-        wrong = "the reference refuses what the kernel takes: " + reference->status().message();
+        wrong = "the reference rejects a call that the kernel accepts: " + reference->status().message();
       if (wrong.empty()) wrong = reference->Difference(one.outputs);
     }
     if (!wrong.empty()) {
@@ -187,7 +189,7 @@ std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
   }
   (void)ForceIsa("");
   if (!wrong.empty()) return wrong;
-  if (!first.ok()) wrong = RefusedByReference(call, views, first);
+  if (!first.ok()) wrong = DifferenceOfErrors(call, views, first);
   if (!wrong.empty()) return wrong;
   wrong = RunOnGpu(call, reference ? &*reference : nullptr);
   outcome->compared = reference && reference->compares();

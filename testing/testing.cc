@@ -19,8 +19,7 @@
 namespace polyop::testing {
 namespace {
 
-// What is read and written is the same in any order and by any number of threads: under AddressSanitizer once is
-// enough.
+// Memory accesses do not depend on the order and number of threads, so one run suffices under AddressSanitizer.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::array kThreads = {3};
 constexpr std::array kOrders = {false};
@@ -32,13 +31,13 @@ constexpr std::array kOrders = {false, true};
 class OwnedOutputs : public OutputSource {
  public:
   OwnedOutputs(std::vector<HostTensor>* outputs, const RunOptions& options)
-      : outputs_(outputs), wanted_(options.wanted_outputs), most_(options.most_elements) {}
-  bool Wanted(int index) override { return index < wanted_; }
+      : outputs_(outputs), requested_(options.requested_outputs), max_(options.max_elements) {}
+  bool Requested(int index) override { return index < requested_; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     if (outputs_->size() <= static_cast<size_t>(index)) outputs_->resize(static_cast<size_t>(index) + 1);
     HostTensor& tensor = (*outputs_)[static_cast<size_t>(index)];
     if (tensor.present()) return Internal("output ", index, " is allocated twice");
-    if (shape.NumElements() > most_) return Internal("output ", index, " is larger than the test allows");
+    if (shape.NumElements() > max_) return Internal("output ", index, " is larger than the test allows");
     tensor = HostTensor(dtype, shape);
     *data = tensor.data<char>();
     return Status::Ok();
@@ -46,40 +45,41 @@ class OwnedOutputs : public OutputSource {
 
  private:
   std::vector<HostTensor>* outputs_;
-  int wanted_;
-  int64_t most_;
+  int requested_;
+  int64_t max_;
 };
 
-// Outputs that lie on the GPU until they are all made.
+// Outputs in GPU memory, which Download() copies to the host.
 class GpuOutputs : public OutputSource {
  public:
   GpuOutputs(OutputSource& final, TestGpu& gpu) : final_(final), gpu_(gpu) {}
-  bool Wanted(int index) override { return final_.Wanted(index); }
+  bool Requested(int index) override { return final_.Requested(index); }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     AnyTensor host{nullptr, dtype, true, shape};
     POLYOP_RETURN_IF_ERROR(final_.Allocate(index, dtype, shape, &host.data));
     POLYOP_RETURN_IF_ERROR(gpu_.AllocateFor(host, data));
-    made_.emplace_back(host, *data);
+    outputs_on_gpu_.emplace_back(host, *data);
     return Status::Ok();
   }
   Status Download() {
-    for (const auto& [host, there] : made_) POLYOP_RETURN_IF_ERROR(gpu_.Download(host, there));
+    for (const auto& [host, there] : outputs_on_gpu_) POLYOP_RETURN_IF_ERROR(gpu_.Download(host, there));
     return Status::Ok();
   }
 
  private:
   OutputSource& final_;
   TestGpu& gpu_;
-  std::vector<std::pair<AnyTensor, void*>> made_;
+  std::vector<std::pair<AnyTensor, void*>> outputs_on_gpu_;
 };
 
 Status RunOnGpu(const Op& op, const void* params, std::vector<AnyTensor> inputs, OutputSource& outputs,
                 const RunOptions& options) {
-  const int64_t most = options.most_elements;
-  TestGpu gpu(most > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(most) * 64, options.misaligned);
+  const int64_t max = options.max_elements;
+  TestGpu gpu(max > INT64_MAX / 64 ? SIZE_MAX : static_cast<size_t>(max) * 64, options.misaligned);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int index = SpecIndex(*op.signatures[0].signature, i);
-    if (!inputs[i].present || op.signatures[0].needs_value(index)) continue;  // values that decide shapes stay here
+    if (!inputs[i].present || op.signatures[0].needs_value(index))
+      continue;  // values that determine shapes stay on the host
     POLYOP_RETURN_IF_ERROR(gpu.Upload(AnyTensor(inputs[i]), &inputs[i].data));
   }
   GpuOutputs on_gpu(outputs, gpu);
@@ -87,17 +87,17 @@ Status RunOnGpu(const Op& op, const void* params, std::vector<AnyTensor> inputs,
   return on_gpu.Download();
 }
 
-// The CUDA kernel beside the reference: its source on the CPU with blocks and threads forwards and backwards, or, in a
-// build with CUDA, twice on the GPU.
+// Compares the CUDA kernel with the reference: emulated on the CPU with blocks and threads in both orders, or twice on
+// the GPU in a build with CUDA.
 void ExpectGpuMatches(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                      const std::vector<HostTensor>& want, const Tolerance& tolerance, int wanted_outputs) {
+                      const std::vector<HostTensor>& want, const Tolerance& tolerance, int requested_outputs) {
   std::vector<HostTensor> first;
   for (const bool backwards : kOrders) {
     const std::string what = Concat(op.name, "'s CUDA kernel, ", backwards ? "back" : "for", "wards");
     std::vector<HostTensor> got;
     RunOptions options;
     options.device = GpuDevice();
-    options.wanted_outputs = wanted_outputs;
+    options.requested_outputs = requested_outputs;
     TestGpu::RunBackwards(backwards);
     const Status status = RunOp(op, params, inputs, &got, options);
     TestGpu::RunBackwards(false);
@@ -222,18 +222,18 @@ void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& 
                       std::abs(g - w) <= tolerance.absolute + tolerance.relative * std::abs(w);
     if (same) continue;
     ++shown;
-    ADD_FAILURE() << what << ": element " << i << " of shape " << ToString(got.shape()) << " is " << g << ", wanted "
-                  << w;
+    ADD_FAILURE() << what << ": element " << i << " of shape " << ToString(got.shape()) << ": expected " << w
+                  << ", got " << g;
   }
 }
 
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs, int64_t most_elements) {
+                    std::vector<HostTensor>* outputs, int requested_outputs, int64_t max_elements) {
   RunOptions options;
   options.device = Device::kReference;
-  options.most_elements = most_elements;
-  options.wanted_outputs = wanted_outputs;
-  // First with the integers that came; else with wider ones, for a reference that has those alone.
+  options.max_elements = max_elements;
+  options.requested_outputs = requested_outputs;
+  // Tries the given integer types, then wider ones, for a reference that supports only those.
   for (const bool widen : {false, true}) {
     for (const Kernel& k : op.kernels) {
       if (k.device != Device::kReference) continue;
@@ -253,16 +253,16 @@ Status RunReference(const Op& op, const void* params, const std::vector<HostTens
 }
 
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                              const Tolerance& tolerance, int wanted_outputs) {
+                              const Tolerance& tolerance, int requested_outputs) {
   std::vector<HostTensor> want;
-  const Status reference = RunReference(op, params, inputs, &want, wanted_outputs);
+  const Status reference = RunReference(op, params, inputs, &want, requested_outputs);
   ASSERT_TRUE(reference.ok()) << "reference: " << reference.message();
   for (const std::string& isa : AvailableIsas()) {
     std::vector<HostTensor> first;
     for (int threads : kThreads) {
       const std::string what = Concat(op.name, " on ", isa, " with ", threads, " thread(s)");
       std::vector<HostTensor> got;
-      const RunOptions options{Device::kCpu, threads, isa, wanted_outputs};
+      const RunOptions options{Device::kCpu, threads, isa, requested_outputs};
       const Status status = RunOp(op, params, inputs, &got, options);
       ASSERT_TRUE(status.ok()) << what << ": " << status.message();
       ASSERT_EQ(got.size(), want.size()) << what;
@@ -277,21 +277,21 @@ void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vecto
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
-  if (HasGpuKernels(op)) ExpectGpuMatches(op, params, inputs, want, tolerance, wanted_outputs);
+  if (HasGpuKernels(op)) ExpectGpuMatches(op, params, inputs, want, tolerance, requested_outputs);
 }
 
 bool HasGpuKernels(const Op& op) {
   const std::string& missing = TestGpu::Missing();
   static bool said = false;
   if (!missing.empty() && !std::exchange(said, true)) {
-    std::cout << "Nothing is run on the GPU: " << missing << '\n';
-    EXPECT_EQ(std::getenv("POLYOP_NEEDS_GPU"), nullptr) << "these tests were started for the GPU";
+    std::cout << "Skipping GPU tests: " << missing << '\n';
+    EXPECT_EQ(std::getenv("POLYOP_NEEDS_GPU"), nullptr) << "POLYOP_NEEDS_GPU is set";
   }
   const bool has = std::any_of(op.kernels.begin(), op.kernels.end(),
                                [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
   static std::set<const Op*> said_of;
   if (missing.empty() && !has && said_of.insert(&op).second) {
-    std::cout << "Nothing of " << op.name << " is run on the GPU: it has no such kernel here\n";
+    std::cout << "Skipping GPU tests of " << op.name << ": it has no GPU kernel in this build\n";
   }
   return missing.empty() && has;
 }

@@ -1,4 +1,4 @@
-// What operators' tests share: owned tensors, running an operator by its record, and comparing every
+// Helpers of operators' tests: owned tensors, calls of operators through their records, and comparisons of every
 // instruction set and thread count with the reference kernel.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace polyop::testing {
 
-/// How many of `rounds` rounds of random calls a test makes: under AddressSanitizer, where each takes ten times as
-/// long, the first quarter.
+/// Returns the number of rounds of random calls of a test: `rounds`, or a quarter of them under AddressSanitizer, where
+/// each takes ten times as long.
 constexpr int Rounds(int rounds) {
 #ifdef __SANITIZE_ADDRESS__
   return (rounds + 3) / 4;
@@ -26,24 +26,24 @@ constexpr int Rounds(int rounds) {
 #endif
 }
 
-/// A tensor that owns its memory. The memory ends exactly behind the last element, so that sanitizers
-/// see a read beyond it.
+/// A tensor that owns its memory. The memory ends exactly after the last element, so that sanitizers detect reads
+/// beyond it.
 class HostTensor {
  public:
   HostTensor() = default;  // absent
-  /// Filled with garbage. If not `aligned`, it begins at a multiple of the elements' size, and of nothing larger.
+  /// Creates a tensor filled with garbage. If not `aligned`, it is aligned to the element size only.
   HostTensor(DType dtype, const Shape& shape, bool aligned = true);
 
-  /// Elements converted from double (rounded to nearest for f16 and bf16).
+  /// Creates a tensor with these values, rounded to the type.
   static HostTensor Of(DType dtype, const Shape& shape, const std::vector<double>& values);
   template <class T>
   static HostTensor Of(const Shape& shape, const std::vector<double>& values) {
     return Of(kDTypeOf<T>, shape, values);
   }
-  /// Uniform in [low, high); integers are rounded down.
+  /// Creates a tensor of values uniform in [low, high); integers are rounded down.
   static HostTensor Uniform(DType dtype, const Shape& shape, std::mt19937& rng, double low = -1.0, double high = 1.0);
   static HostTensor Full(DType dtype, const Shape& shape, double value);
-  /// Left out.
+  /// Returns a missing optional tensor.
   static HostTensor Absent() { return {}; }
 
   bool present() const { return present_; }
@@ -62,10 +62,10 @@ class HostTensor {
   void set(int64_t i, double value);
   std::vector<double> ToDoubles() const;
   HostTensor Cast(DType dtype) const;
-  /// Drops all but the first elements: those of a tensor of this shape.
+  /// Sets the shape and keeps only the first elements. Requires: `shape` has no more elements than the tensor.
   void Keep(const Shape& shape);
   AnyTensor view() const;
-  /// The same shape and bits.
+  /// Returns true if shape, type and bits are equal.
   bool SameBytes(const HostTensor& other) const;
 
  private:
@@ -79,13 +79,13 @@ class HostTensor {
 struct RunOptions {
   Device device = Device::kCpu;
   int threads = 1;
-  std::string isa;                                              // "" = best
-  int wanted_outputs = 99;                                      // optional outputs from this index on are not wanted
-  int64_t most_elements = std::numeric_limits<int64_t>::max();  // of an output; more is an error
-  bool misaligned = false;  // on the GPU: tensors begin at multiples of their elements' size only
+  std::string isa;                                             // "" = best
+  int requested_outputs = 99;                                  // optional outputs from this index on are not requested
+  int64_t max_elements = std::numeric_limits<int64_t>::max();  // per output; more is an error
+  bool misaligned = false;  // on the GPU: tensors are aligned to their element size only
 };
 
-/// Runs the operator's kernel for the inputs' types. Outputs are filled with garbage before.
+/// Runs the operator's kernel for the inputs' types. Outputs contain garbage before the call.
 Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
              const RunOptions& options = {});
 template <class P>
@@ -99,50 +99,50 @@ struct Tolerance {
   double relative = 1e-5;
   double absolute = 1e-5;
 };
-/// What a correctly rounded result in `dtype` needs at least: 1e-5 for f32, 2e-3 for f16, 2e-2 for bf16.
+/// Returns the tolerance of a correctly rounded result in `dtype`: 1e-5 for f32, 2e-3 for f16, 2e-2 for bf16.
 Tolerance ToleranceFor(DType dtype);
 
 void ExpectNear(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance, const std::string& what);
 
-/// The reference kernel's outputs for these inputs: floating inputs are widened to f64 where the
-/// signature has a type variable, integers to those that it takes.
+/// Runs the reference kernel: real inputs with a type variable are widened to f64, and integers to the types that the
+/// kernel accepts.
 Status RunReference(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                    std::vector<HostTensor>* outputs, int wanted_outputs = 99,
-                    int64_t most_elements = std::numeric_limits<int64_t>::max());
+                    std::vector<HostTensor>* outputs, int requested_outputs = 99,
+                    int64_t max_elements = std::numeric_limits<int64_t>::max());
 
-/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: its source on the CPU with
-/// threads in two orders, or, in a build with CUDA, on the GPU. Expects all thread counts and orders to give the same
-/// bytes, integer outputs to equal the reference's, and real ones to be near them.
+/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: emulated on the CPU with threads
+/// in two orders, or on the GPU in a build with CUDA. Expects the same bytes for all thread counts and orders, integer
+/// outputs equal to the reference's, and real outputs within the tolerance.
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
-                              const Tolerance& tolerance, int wanted_outputs);
+                              const Tolerance& tolerance, int requested_outputs);
 template <class P>
 void ExpectMatchesReference(const P& params, const std::vector<HostTensor>& inputs, const Tolerance& tolerance = {},
-                            int wanted_outputs = 99) {
-  ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, wanted_outputs);
+                            int requested_outputs = 99) {
+  ExpectMatchesReferenceOp(*FindOp(P::kName), &params, inputs, tolerance, requested_outputs);
 }
 
-/// Whether the operator has kernels for GpuDevice(), and there is such a device. If there is none, says so, and fails
-/// the test where POLYOP_NEEDS_GPU is set.
+/// Returns true if the operator has kernels for GpuDevice() and the device is available. If it is not, prints a
+/// message, and fails the test if POLYOP_NEEDS_GPU is set.
 bool HasGpuKernels(const Op& op);
 
-/// Expects an error whose message holds each of `parts`, on every instruction set.
+/// Expects an error whose message contains each of `parts`.
 template <class P>
 void ExpectError(const P& params, const std::vector<HostTensor>& inputs, const std::vector<std::string>& parts) {
   std::vector<HostTensor> outputs;
   const Status status = Run(params, inputs, &outputs);
-  EXPECT_FALSE(status.ok()) << "wanted an error with '" << (parts.empty() ? "" : parts[0]) << "'";
+  EXPECT_FALSE(status.ok()) << "expected an error with '" << (parts.empty() ? "" : parts[0]) << "'";
   for (const std::string& part : parts) {
     EXPECT_NE(status.message().find(part), std::string::npos)
         << "message: " << status.message() << "\nlacks:   " << part;
   }
 }
 
-/// Attributes as a model file would give them, through MakeParams with the operator's first node name
-/// (or `node`). For tests of ranges, choices, aliases and presets.
+/// Reads attributes as from a model file, by Op::MakeParams with the operator's first node name (or `node`). For tests
+/// of ranges, choices, aliases and presets.
 Status MakeParams(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes, Params* params,
                   const std::string& node = "");
 
-/// Expects that these attributes are refused with a message that holds each of `parts`.
+/// Expects an error for these attributes whose message contains each of `parts`.
 void ExpectAttributeError(const Op& op, const std::vector<std::pair<std::string, AttrValue>>& attributes,
                           const std::vector<std::string>& parts);
 

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use, and one rule: a test that did not run fails."""
+"""Fixtures for every test, and one rule: a test that did not run fails."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import polyop
+from tests.support.processes import ROOT
+from tests.support.rest import REST, SAMPLED
 
-ROOT = Path(__file__).resolve().parent.parent
-
-# As tools/common.sh has them, so that tests that build find in ccache what `make build` compiled.
+# The same values as in tools/common.sh, so that tests that build find the objects of `make build` in ccache.
 for name, value in {"CC": "gcc", "CXX": "g++", "CCACHE_BASEDIR": str(ROOT)}.items():
     os.environ.setdefault(name, value)
 
 
 @pytest.fixture(scope="session")
 def library() -> str:
-    """Path of the ONNX Runtime custom-op library."""
+    """Returns the path of the ONNX Runtime custom-op library."""
     return polyop.get_onnxruntime_op_path()
 
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """Path of the program `polyop`; POLYOP_PROGRAM names another build of it."""
+    """Returns the path of the program `polyop`. POLYOP_PROGRAM names another build of it."""
     path = Path(os.environ.get("POLYOP_PROGRAM", ROOT / ".venv" / "bin" / "polyop"))
     assert path.is_file(), f"{path} is missing: run `make build`"
     return str(path)
@@ -37,7 +38,7 @@ def program() -> str:
 
 @pytest.fixture
 def not_run(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """For a test whose other parts ran: says at the end of the run which part did not, and why."""
+    """Returns a function that records which part of a test did not run, and why. The run ends with a list of them."""
     return lambda why: request.node.user_properties.append(("not run", why))
 
 
@@ -52,8 +53,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="module")
 def building_folder() -> Iterator[Path]:
-    """A temporary folder for a test that builds polyop. A build tree in it lies as deep as build/release: ccache compares
-    paths relative to the tree, and finds what was compiled there."""
+    """Creates a temporary folder for a test that builds polyop, and removes it afterwards.
+
+    A build tree in it has the same depth as build/release: ccache compares paths relative to the tree and finds the
+    objects that were compiled there.
+    """
     folder = Path(tempfile.mkdtemp(prefix=".test-", dir=ROOT))
     yield folder
     shutil.rmtree(folder)
@@ -61,7 +65,7 @@ def building_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel as `pip wheel` makes it, in a build tree that later runs reuse."""
+    """Builds a wheel with `pip wheel`, in a build tree that later runs reuse."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
     subprocess.run([*command, "-Cbuild-dir=build/wheel", "-w", folder, "."], cwd=ROOT, check=True)
@@ -71,9 +75,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, str]:
-    """The environment variables of somebody who has the wheel in a fresh Python environment, and no checkout. PyTorch, ONNX
-    Runtime and what else a user installs are links to this environment's, so that nothing is downloaded but what pip builds
-    packages with."""
+    """Returns the environment variables of a user who has the wheel in a fresh Python environment, and no checkout.
+
+    PyTorch, ONNX Runtime and the user's other packages are links to those of this environment, so that pip downloads
+    only build requirements.
+    """
     environment = tmp_path_factory.mktemp("author") / "venv"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     theirs, mine = (
@@ -101,8 +107,26 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, s
     }
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves tests/gpu out unless the command line names it: its tests need a GPU."""
+    folder = ROOT / "tests" / "gpu"
+    if collection_path == folder and not any(folder == Path(arg.split("::")[0]).resolve() for arg in config.args):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: of two processes none shall end with the longest of all."""
+    """Adds the marker `rest`. Moves files with slow tests to the front, so that the longest one does not run last."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            continue
+        file = item.path.relative_to(ROOT / "tests").as_posix() if item.path.is_relative_to(ROOT / "tests") else ""
+        name = f"{file}::{getattr(item, 'originalname', item.name)}"
+        if file in REST or name in REST or seen[name] % SAMPLED.get(name, 1):
+            item.add_marker("rest")
+        seen[name] += 1
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -1,7 +1,7 @@
-// Random calls of every operator, made from the definitions alone: results are the reference's on every instruction set
-// and in the CUDA kernel's source, nothing crashes, hangs or depends on the number of threads, and under the sanitizers
-// nothing reads or writes out of bounds. What kinds of calls there are does not hang on luck, nor their number on the
-// machine: kCalls for each operator. POLYOP_FUZZ_SECONDS plays on with other calls for that long.
+// Calls every operator with random inputs that are generated from its definition. The results equal the reference's on
+// every instruction set and in the CUDA kernel's source, and do not depend on the number of threads. Nothing crashes or
+// hangs, and under the sanitizers nothing reads or writes out of bounds. The mix of calls and their number, kCalls per
+// operator, are deterministic. POLYOP_FUZZ_SECONDS continues with other calls for that time.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <map>
 #include <random>
 
+#include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/elements.h"
 #include "core/shape_eval.h"
@@ -22,13 +23,13 @@ namespace {
 constexpr uint32_t kCalls = 256;
 constexpr unsigned kSecondsForOneCall = 120;
 
-// Ends the program when a call takes forever, and says which.
+// Aborts the program when a call takes too long, and names the call.
 class Watchdog {
  public:
   explicit Watchdog(const std::string& text) {
-    std::snprintf(Text(), kMostText, "a call takes more than %u s: %s\n", kSecondsForOneCall, text.c_str());
+    std::snprintf(Text(), kMaxText, "a call takes more than %u s: %s\n", kSecondsForOneCall, text.c_str());
     std::signal(SIGALRM, [](int) {
-      (void)!write(STDERR_FILENO, Text(), strnlen(Text(), kMostText));
+      (void)!write(STDERR_FILENO, Text(), strnlen(Text(), kMaxText));
       std::abort();
     });
     alarm(kSecondsForOneCall);
@@ -38,28 +39,28 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  static constexpr size_t kMostText = 4096;
+  static constexpr size_t kMaxText = 4096;
   static char* Text() {
-    static char text[kMostText];
+    static char text[kMaxText];
     return text;
   }
 };
 
-// Of sixteen calls in a row four have non-finite values, three extreme ones, two huge extents, one many tensors and one
-// something that the signature does not allow; every other one is misaligned.
+// Of sixteen consecutive calls, four have non-finite values, three have extreme values, two have huge extents, one has
+// many tensors, and one violates the signature. Every other call has misaligned inputs.
 CallKind KindOf(uint32_t number) {
   CallKind kind;
-  const uint32_t turn = number / 2 % 16;
-  if (turn < 4) kind.values = CallKind::Values::kNonFinite;
-  if (turn >= 4 && turn < 7) kind.values = CallKind::Values::kExtreme;
-  kind.huge_extents = turn == 7 || turn == 8;
-  kind.many_tensors = turn == 9;
-  kind.broken = turn == 10;
+  const uint32_t index = number / 2 % 16;
+  if (index < 4) kind.values = CallKind::Values::kNonFinite;
+  if (index >= 4 && index < 7) kind.values = CallKind::Values::kExtreme;
+  kind.huge_extents = index == 7 || index == 8;
+  kind.many_tensors = index == 9;
+  kind.broken = index == 10;
   kind.misaligned = number % 2 == 1;
   return kind;
 }
 
-// Which special values stood in which real input of the calls that were taken.
+// Counts the special values in each real input of the calls.
 class Specials {
  public:
   void Note(const RandomCall& call) {
@@ -75,7 +76,7 @@ class Specials {
       }
     }
   }
-  // The real inputs of the operator's signatures that lack some.
+  // Names the real inputs of the operator's signatures that never had one of the special values.
   std::string Missing(const Op& op) const {
     std::string text;
     for (const Kernel& kernel : op.kernels) {
@@ -107,38 +108,57 @@ TEST_P(Robustness, RandomCalls) {
   using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
   const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(0));
-  int calls = 0, taken = 0, compared = 0, excused = 0, tame = 0, tame_excused = 0;
+  int calls = 0, accepted = 0, compared = 0, excused = 0, tame = 0, tame_excused = 0;
   Specials given;
-  std::string last_refusal;
+  std::string last_error;
   for (uint32_t seed = 0; seed < kCalls || Clock::now() < end; ++seed, ++calls) {
     std::mt19937 rng(seed);
     const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
     const CallKind kind = KindOf(seed);
-    // Mostly the first call that the operator takes; else whatever comes, which is mostly refused.
+    // Usually the first valid call. Otherwise the first call, which is usually refused.
     const RandomCall call = MakeValidCall(op, draw, kind, kind.broken || seed % 8 == 0 ? 1 : 100);
     const Watchdog watchdog(call.Text());
     Outcome outcome;
     const std::string wrong = RunRandomCall(call, &outcome);
     ASSERT_EQ(wrong, "") << "seed " << seed << ": " << call.Text();
-    taken += outcome.refusal.empty();
+    accepted += outcome.error.empty();
     compared += outcome.compared;
     excused += outcome.excused;
-    if (kind.values == CallKind::Values::kTame) {
+    if (kind.values == CallKind::Values::kFinite) {
       tame += outcome.compared;
       tame_excused += outcome.excused;
     }
     given.Note(call);
-    if (!outcome.refusal.empty()) last_refusal = outcome.refusal;
+    if (!outcome.error.empty()) last_error = outcome.error;
   }
-  std::printf("%d calls, %d taken, %d compared with the reference, %d of them but for what is excused\n", calls, taken,
-              compared, excused);
-  EXPECT_GE(taken * 10, calls * 6) << "too few calls are valid; the last error: " << last_refusal;
-  EXPECT_LE(tame_excused * 20, tame * 3) << "too many results of usual calls are not the reference's";
+  std::printf("%d calls, %d accepted, %d compared with the reference, %d of them with excused elements\n", calls,
+              accepted, compared, excused);
+  EXPECT_GE(accepted * 10, calls * 6) << "too few calls are valid; the last error: " << last_error;
+  EXPECT_LE(tame_excused * 20, tame * 3) << "too many results of usual calls differ from the reference";
   EXPECT_EQ(given.Missing(op), "");
 }
 
-// More tensors than a signature has room for are an error on every device; for a variadic input too, whose tensors are
-// views of a fixed number in the kernel.
+// Indices that float cannot count address the right elements.
+TEST_P(Robustness, IndicesAboveTheIntegersOfFloat) {
+  const Op& op = *GetParam();
+  if (!HasLongExtent(op)) GTEST_SKIP() << "no input's elements are addressed by other inputs only";
+  CallKind kind;
+  kind.long_extent = true;
+  int accepted = 0;
+  for (uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 rng(seed);
+    const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
+    const RandomCall call = MakeValidCall(op, draw, kind, 4);
+    const Watchdog watchdog(call.Text());
+    Outcome outcome;
+    ASSERT_EQ(RunRandomCall(call, &outcome), "") << "seed " << seed << ": " << call.Text();
+    accepted += outcome.error.empty();
+  }
+  std::printf("%d calls accepted\n", accepted);
+}
+
+// Every device rejects more tensors than a signature allows. This includes variadic inputs, whose kernels have a fixed
+// number of views.
 TEST_P(Robustness, TooManyTensors) {
   const Op& op = *GetParam();
   const Signature& signature = *op.signatures[0].signature;
@@ -152,8 +172,8 @@ TEST_P(Robustness, TooManyTensors) {
     devices.push_back(Device::kReference);
   for (int count = 17; count <= 40; ++count) {
     std::vector<HostTensor> inputs = call.inputs;
-    const size_t most = static_cast<size_t>(signature.num_inputs() - (signature.variadic() ? 1 : 0) + count);
-    while (inputs.size() < most) inputs.push_back(inputs.back());
+    const size_t total = static_cast<size_t>(signature.num_inputs() - (signature.variadic() ? 1 : 0) + count);
+    while (inputs.size() < total) inputs.push_back(inputs.back());
     for (const Device device : devices) {
       std::vector<HostTensor> outputs;
       RunOptions options;
@@ -162,6 +182,64 @@ TEST_P(Robustness, TooManyTensors) {
       EXPECT_FALSE(status.ok()) << count << " tensors on device " << static_cast<int>(device);
       const std::string number = std::to_string(signature.variadic() ? count : static_cast<int>(inputs.size()));
       EXPECT_NE(status.message().find(number), std::string::npos) << status.message();
+    }
+  }
+}
+
+// Provides no memory: Prepare allocates nothing.
+class NoOutputs : public OutputSource {
+ public:
+  bool Requested(int) override { return true; }
+  Status Allocate(int, DType, const Shape&, void**) override { return Internal("nothing is allocated"); }
+};
+
+// Returns true if the message contains the name of an attribute or an input.
+bool NamesACause(const Op& op, const std::string& message) {
+  const auto names = [&](std::string_view name) { return message.find(Concat("'", name, "'")) != std::string::npos; };
+  for (const AttrInfo& info : op.attributes) {
+    if (names(info.spec.name)) return true;
+  }
+  for (const OpSignature& s : op.signatures) {
+    for (int i = 0; i < s.signature->num_inputs(); ++i) {
+      if (names(s.signature->input(i).name)) return true;
+    }
+  }
+  return false;
+}
+
+// Sizes overflow by an attribute, or by an input whose values determine a shape. The error says which.
+TEST_P(Robustness, ErrorsOfHugeSizesNameTheirCause) {
+  const Op& op = *GetParam();
+  std::mt19937 rng(1);
+  const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
+  RandomCall call = MakeValidCall(op, draw, CallKind{}, 200);
+  const auto check = [&] {
+    std::vector<AnyTensor> inputs;
+    for (const HostTensor& t : call.inputs) inputs.push_back(t.view());
+    NoOutputs none;
+    PreparedCall prepared;
+    const Status status = Prepare(op, Device::kCpu, call.params.get(), inputs, none, &prepared);
+    if (!status.ok()) EXPECT_TRUE(NamesACause(op, status.message())) << call.Text() << ": " << status.message();
+  };
+  for (const AttrInfo& info : op.attributes) {
+    const AttrValue usual = info.get(info.spec, call.params.get());
+    for (const double huge : {0x1p31 - 1, 0x1p40, 0x1p62}) {
+      AttrValue value = usual;
+      std::fill(value.ints.begin(), value.ints.end(), static_cast<int64_t>(huge));
+      std::fill(value.floats.begin(), value.floats.end(), huge);
+      if (info.spec.num_choices() > 0 || !info.set(info.spec, call.params.get(), value).ok()) continue;
+      check();
+    }
+    ASSERT_TRUE(info.set(info.spec, call.params.get(), usual).ok()) << info.spec.name;
+  }
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    HostTensor& t = call.inputs[i];
+    if (!t.present() || i >= static_cast<size_t>(op.signatures[0].signature->num_inputs())) continue;
+    if (!op.signatures[0].needs_value(static_cast<int>(i))) continue;
+    for (const double huge : {-0x1p30, 0x1p30, 0x1p40, 0x1p62}) {
+      if (t.dtype() == DType::kI32 && std::fabs(huge) > 0x1p30) continue;
+      for (int64_t e = 0; e < t.size(); ++e) t.set(e, huge);
+      check();
     }
   }
 }

@@ -1,13 +1,13 @@
-# Shared by scripts that fetch from the distribution's own signed archive without touching the system: apt with lists,
-# cache and downloads of its own.
+# Sourced by scripts that fetch from the distribution's signed archive without changing the system. apt runs with
+# separate package lists, cache and downloads.
 #
-#   open_archive newer|own KINDS [ARCHITECTURE]   reads a suite's lists of packages (deb), of sources (deb-src) or of both;
-#                                                 what follows fetches from it. All is removed at the end
+#   open_archive newer|own KINDS [ARCHITECTURE]   reads a suite's lists of packages (deb), sources (deb-src) or both.
+# Later calls fetch from this suite. Everything is removed on exit
 APT_DIR="$DEPS/apt"
 PRIVATE=(-o Dir::State::lists="$APT_DIR/lists" -o Dir::Cache="$APT_DIR/cache" -o Dir::Etc::trustedparts="$APT_DIR/keys"
   -o APT::Update::Post-Invoke-Success= -o APT::Sandbox::User="$(id -un)")
 
-# The suite to read: Debian's stable since 2025 has both; older Debians read it, newer ones read their own.
+# Chooses the suite to read. Debian 13 has both packages: older releases read its suite, newer ones read their own.
 choose_suite() {
   . /etc/os-release
   OS="${PRETTY_NAME:-this system}"
@@ -22,12 +22,12 @@ choose_suite() {
 private_apt() {
   local tool="$1"
   shift
-  # No system-wide pins or hooks: they are meant for the machine's own suite.
+  # System-wide pins and hooks are ignored, because they are meant for the machine's own suite.
   "$tool" -q -o Dir::Etc::sourcelist="$APT_DIR/sources.list" -o Dir::Etc::sourceparts=/dev/null \
     -o Dir::Etc::preferencesparts=/dev/null "${PRIVATE[@]}" "$@"
 }
 
-# apt's own view of its sources, so that one-line and deb822 files both work, rewritten to SUITE; security updates too.
+# Prints apt's own sources, security updates included, rewritten to SUITE. Works for one-line and for deb822 files.
 rewritten_sources() {
   apt-get indextargets "$@" --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CREATED_BY)' |
     awk -v own="$OWN_SUITE" -v suite="$SUITE" -v kinds="$KINDS" '
@@ -40,10 +40,10 @@ rewritten_sources() {
 write_sources() {
   rm -rf "$APT_DIR"
   mkdir -p "$APT_DIR"/lists/partial "$APT_DIR"/cache/archives/partial "$APT_DIR/download" "$APT_DIR/keys"
-  # The distribution's own keys: a deb822 source names them by path, which indextargets does not tell.
+  # Copies the distribution's keys: a deb822 source names them by a path that indextargets does not print.
   cp -L /etc/apt/trusted.gpg.d/*.{gpg,asc} /usr/share/keyrings/{debian,ubuntu}-archive-keyring.gpg "$APT_DIR/keys" 2>/dev/null || true
   rewritten_sources >"$APT_DIR/sources.list"
-  if [ ! -s "$APT_DIR/sources.list" ]; then # container images come without package lists
+  if [ ! -s "$APT_DIR/sources.list" ]; then # container images have no package lists
     apt-get update -q "${PRIVATE[@]}"
     rewritten_sources "${PRIVATE[@]}" >"$APT_DIR/sources.list"
   fi
@@ -53,17 +53,17 @@ write_sources() {
 update_lists() { private_apt apt-get update -o Acquire::Languages=none; }
 
 open_archive() {
-  command -v apt-get >/dev/null || die "apt-get is not here to fetch what is missing. ${ADVICE:-}"
+  command -v apt-get >/dev/null || die "apt-get is required to fetch missing dependencies. ${ADVICE:-}"
   choose_suite
   [ "$1" = newer ] || SUITE="$OWN_SUITE"
   KINDS="$2"
   if [ -n "${3:-}" ]; then PRIVATE+=(-o APT::Architecture="$3" -o APT::Architectures="$3"); fi
   trap 'rm -rf "$APT_DIR"' EXIT
-  write_sources || die "apt lists no source for '$OWN_SUITE'. ${ADVICE:-}"
-  step "Reading the package lists of $SUITE${3:+ for $3} (into .deps/, the system stays as it is)" update_lists
+  write_sources || die "apt has no source for '$OWN_SUITE'. ${ADVICE:-}"
+  step "Reading the package lists of $SUITE${3:+ for $3} (into .deps/, without changing the system)" update_lists
 }
 
-# fetch_source NAME FOLDER   a source package as its maintainers released it; apt checks signature and hashes
+# fetch_source NAME FOLDER   unpacks a source package as its maintainers released it. apt checks signature and hashes
 fetch_source() {
   local downloads="$APT_DIR/download/$1"
   mkdir -p "$downloads"
@@ -72,7 +72,7 @@ fetch_source() {
   tar -xf "$downloads"/*.orig.tar.* -C "$2" --strip-components=1
 }
 
-# patch_source NAME FOLDER   what the distribution repaired since: debian/patches of a source that fetch_source fetched
+# patch_source NAME FOLDER   applies the distribution's fixes: debian/patches of a source that fetch_source has fetched
 patch_source() {
   local downloads="$APT_DIR/download/$1" patches="$APT_DIR/download/$1/debian/patches" file
   tar -xf "$downloads"/*.debian.tar.* -C "$downloads"
@@ -82,7 +82,8 @@ patch_source() {
   done
 }
 
-newest() { # newest source|package NAME: its version in SUITE without epoch and revision, or nothing
+# newest source|package NAME   prints its version in SUITE without epoch and revision, or nothing
+newest() {
   if [ "$1" = source ]; then
     private_apt apt-cache showsrc "$2" 2>/dev/null | awk '$1 == "Version:" { print $2 }'
   else

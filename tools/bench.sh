@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Every operator beside its rivals, in one process. Arguments go to bench/run.py, e.g. --only roi_align,nms
+# bench.sh [OPTION…]   benchmarks every operator against its rivals, in one process. Passes its options to bench/run.py,
+# for example --only roi_align,nms.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept any $(options_of bench/run.py) -- "$@"
 tools/setup.sh
 tools/setup_python.sh bench
 tools/build.sh release

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# build.sh PRESET [target…]   configures when needed and builds. 'release' is then usable from .venv; before there is one,
-# 'demonstration' is.
+# build.sh [PRESET] [TARGET…]   configures if necessary and builds a preset of CMakePresets.json (default: release). The
+# preset 'release' becomes usable from .venv, and so does 'demonstration' until 'release' has been built.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept any -- "$@"
 preset="${1:-release}"
 shift || true
 
 configure() { cmake --preset "$preset" --log-level=NOTICE; }
 compile() { cmake --build --preset "$preset" ${@:+--target "$@"}; }
 
-# Python and the shell see the build tree itself: nothing is copied, a rebuild is visible at once.
+# Links the build tree into .venv. Nothing is copied, so a rebuild is visible immediately.
 link_into_venv() {
   local site
   site="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
@@ -22,7 +23,7 @@ link_into_venv() {
 }
 
 [ -x "$VENV/bin/cmake" ] || die "Run tools/setup.sh (or make setup) first."
-# What .venv has decides what is built (PyTorch's library), so the build is configured again when that changes.
+# The packages in .venv decide what is built (PyTorch's library), so a change of them configures the build again.
 configured="build/$preset/.stamp-configured"
 if [ ! -f "build/$preset/build.ninja" ] || ! stamp_is "$configured" "$VENV"/.stamp-*; then
   step "Configuring build/$preset" configure
@@ -33,7 +34,7 @@ case "$preset" in
   release) link_into_venv ;;
   demonstration) [ -x build/release/bin/polyop ] || link_into_venv ;;
 esac
-# TensorRT's plugins are CUDA kernels: only the build with CUDA has them.
+# TensorRT's plugins are CUDA kernels, so only a build with CUDA has them.
 if [[ "$preset" = cuda* ]] && [ -f "build/$preset/lib/libpolyop_tensorrt.so" ]; then
   mkdir -p python/polyop/lib
   ln -sfn "$ROOT/build/$preset/lib/libpolyop_tensorrt.so" python/polyop/lib/

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""catalogue.py   docs/operators/README.md: the table that `polyop ops --markdown` prints, read from standard input, with links
-to the operators' pages and two more columns, where an operator runs and what it has besides, from its definition and its files."""
+"""Prints docs/operators/README.md. Reads the table of `polyop ops --markdown` from standard input, and adds links to
+the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-
-from polyop._catalogue import operators
 
 ROOT = Path(__file__).resolve().parent.parent
 # A kernel serves every runtime of its device: no adapter knows operators by name.
@@ -15,10 +14,12 @@ RUNTIMES = {"cpu.cc": ["ONNX Runtime", "PyTorch", "OpenVINO"], "cuda.cu": ["Tens
 
 HEAD = """# Operators
 
-{count} operators, under {names} node names. A file with one of these nodes runs as it is, a name without `::` is one without a domain;
-*with* an attribute says which nodes are meant of a name that two operators share.
-{gradients} have gradients in PyTorch; {functions} have a *function* of standard operators, by which a [portable file](../portable-files.md)
-runs where polyop is not. CUDA kernels serve ONNX Runtime and PyTorch, too; [what has been run where](../../README.md).
+{count} operators, under {names} node names. A file with any of these nodes runs unchanged. A name without `::` has no
+domain. Where two operators share a name, *with* an attribute says which nodes belong to which operator.
+
+{gradients} operators have gradients in PyTorch. {functions} have a *function* of standard operators, so that a
+[portable file](../portable-files.md) runs without polyop. The CUDA kernels also serve ONNX Runtime and PyTorch, but have
+[not yet been tested on a GPU](../../README.md#what-runs-where).
 
 """
 
@@ -32,6 +33,8 @@ def row(values: list[str]) -> str:
 
 
 def main() -> None:
+    from polyop._onnx.catalogue import operators  # after the arguments, so that --help needs no library
+
     head, rule, *lines = [cells(line) for line in sys.stdin if line.startswith("|")]
     mirrors = {o["name"] for o in operators() if any(node["standards"] for node in o["nodes"])}
     table = row([*head[:-1], "runs in", "has", head[-1]]) + row([*rule, "---", "---"])
@@ -48,7 +51,7 @@ def main() -> None:
             if there
         ]
         table += row([f"[{name}]({name}.md)", nodes, types, ", ".join(runtimes), ", ".join(more), summary])
-        names |= {node.split()[0] for node in nodes.split("<br>")}  # without what tells operators of a name apart
+        names |= {node.split()[0] for node in nodes.split("<br>")}  # without the condition of a shared name
         has += more
     counts = {
         "count": len(lines),
@@ -60,4 +63,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""check_notices.py [BUILD]: holds THIRD_PARTY_LICENSES against what is linked and what the installed packages say.
+"""Checks THIRD_PARTY_LICENSES against the libraries that a build links and the licences of the installed packages.
 
-Each static library that build.ninja of BUILD (default: build/release) links into the program or a library must have a
-section, and the copyright file of the package that it comes from must name the section's holders and its licence. What
-zig brings is looked at where it compiled BUILD.
+Each static library that build.ninja links into the program or a library must have a section. The copyright file of its
+package must name the section's holders and its licence. The libraries that zig adds are checked in builds by zig.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from dataclasses import dataclass
-from importlib.metadata import distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,10 +22,10 @@ ZIG = ROOT / ".deps" / "wheel-tools" / "ziglang"
 @dataclass
 class Component:
     section: str
-    copyright: list[Path]  # the first that exists is read
+    copyright: list[Path]  # the first existing file is read
     licence: str  # a regular expression
-    archive: str = ""  # the static library; headers have none
-    compiler: str = ""  # whose own it is; empty: any compiler's build has it
+    archive: str = ""  # the static library; empty for headers
+    compiler: str = ""  # the compiler that adds it; empty for all compilers
 
 
 def packages(*names: str) -> list[Path]:
@@ -38,7 +38,11 @@ def gcc() -> list[Path]:
 
 
 def onnx() -> list[Path]:
-    return [Path(f.locate()) for f in distribution("onnx").files or [] if f.name == "METADATA"]
+    try:
+        files = distribution("onnx").files or []
+    except PackageNotFoundError:
+        return []
+    return [Path(f.locate()) for f in files if f.name == "METADATA"]
 
 
 COMPONENTS = [
@@ -63,22 +67,22 @@ COMPONENTS = [
     Component("libjpeg-turbo", packages("libturbojpeg0-dev"), "License: BSD-BY-LC-NE", "libturbojpeg.a"),
 ]
 
-# In a build with CUDA: its runtime, whose licence is not on this machine, and glibc's librt.a, which is empty.
+# Libraries of CUDA builds without a notice: CUDA's runtime, whose licence is not installed, and glibc's empty librt.a.
 CUDA = ("libcudart_static.a", "libcudadevrt.a", "librt.a")
 
-# Linked into tests alone.
+# Linked only into tests.
 TESTS_ONLY = {"libgtest.a", "libgtest_main.a"}
 
 
 def sections(text: str) -> dict[str, list[str]]:
-    """The lines of each section, by its title: the notices stand before the first rule."""
+    """Returns the lines of each section by its title. The notices end at the first rule."""
     notices = text.split("\n" + "-" * 120)[0]
     blocks = [block.splitlines() for block in notices.split("\n\n")]
     return {block[0]: [line.strip() for line in block[1:]] for block in blocks}
 
 
 def holders(lines: list[str]) -> list[str]:
-    """Names without years, which differ between versions."""
+    """Returns the holders' names, without years, which differ between versions."""
     found = (re.match(r"Copyright (?:\([cC]\) )?(?:[\d, -]+ )?(.*)", line) for line in lines)
     return [match[1].removesuffix(" All rights reserved.") for match in found if match]
 
@@ -87,38 +91,44 @@ def problems(build: Path) -> list[str]:
     found = sections((ROOT / "THIRD_PARTY_LICENSES").read_text())
     ninja = (build / "build.ninja").read_text()
     linked = set(re.findall(r"[\w./+-]*/?(lib[\w+-]+\.a)\b", ninja)) - TESTS_ONLY
-    linked = {archive for archive in linked if not archive.startswith("libpolyop_family_")}  # its own code
+    linked = {archive for archive in linked if not archive.startswith("libpolyop_family_")}  # the project's own code
     compiler = "zig" if "zig-c++" in (build / "CMakeFiles" / "rules.ninja").read_text() else "g++"
-    said = []
+    messages = []
     for archive in sorted(linked - {c.archive for c in COMPONENTS}):
         if archive not in CUDA:
-            said.append(f"{archive} is linked, but no component of tools/check_notices.py names it")
+            messages.append(f"{archive} is linked, but tools/check_notices.py has no component for it")
     for component in COMPONENTS:
         if component.compiler not in ("", compiler):
             continue
         lines = found.get(component.section)
         if lines is None:
-            said.append(f"THIRD_PARTY_LICENSES has no section '{component.section}'")
+            messages.append(f"THIRD_PARTY_LICENSES has no section '{component.section}'")
             continue
         source = next((path for path in component.copyright if path.is_file()), None)
         if source is None:
-            said.append(f"{component.section}: none of {', '.join(map(str, component.copyright))} is there")
+            messages.append(
+                f"{component.section}: none of these files exists: {', '.join(map(str, component.copyright))}"
+            )
             continue
         words = " ".join(source.read_text(errors="replace").split())
         if not holders(lines):
-            said.append(f"THIRD_PARTY_LICENSES: '{component.section}' names no holder of a copyright")
+            messages.append(f"THIRD_PARTY_LICENSES: '{component.section}' has no copyright holder")
         for holder in holders(lines):
             if not all(name.strip(" .").lower() in words.lower() for name in re.split(r", | and ", holder)):
-                said.append(f"{component.section}: {source} does not name {holder}")
+                messages.append(f"{component.section}: {source} does not name {holder}")
         if not re.search(component.licence, words, re.IGNORECASE):
-            said.append(f"{component.section}: {source} does not say {component.licence}")
-    return said
+            messages.append(f"{component.section}: {source} does not mention {component.licence}")
+    return messages
 
 
 def main() -> int:
-    said = problems(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "release")
-    print("\n".join(said) or f"{len(COMPONENTS)} notices agree with what is linked and installed")
-    return bool(said)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "build", nargs="?", type=Path, default=ROOT / "build" / "release", help="default: build/release"
+    )
+    found = problems(parser.parse_args().build)
+    print("\n".join(found) or f"{len(COMPONENTS)} notices agree with the linked and installed libraries")
+    return bool(found)
 
 
 if __name__ == "__main__":

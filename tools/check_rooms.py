@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
-"""Checks that inclusion goes one way between the rooms of the house: core <- kernels <- families <- ops, adapters from core.
+"""Checks that dependencies between the repository's folders go one way.
 
-Prints each #include that goes against it, and every circle between folders; exits with 1 if there is any.
+C++: core <- kernels <- families <- ops, and core <- adapters. Python: the layers of python/polyop, listed below.
+Prints each #include and each import that goes against this, and every cycle; exits with 1 if there is any.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
 import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)  # the text of a file that polyop writes
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)  # the text of a file that polyop generates
 
-# What the files of a room may include, beside their own folder.
+# Top-level folders that the files of each may include, in addition to their own folder.
 MAY_INCLUDE = {
     "core": set(),
     "kernels": {"core"},
@@ -27,9 +32,30 @@ MAY_INCLUDE = {
     "cli": {"core", "kernels", "adapters"},
     "fuzz": {"core", "kernels", "testing"},
 }
-# Tests, and what several of them include, stand above what they test.
+# Tests and their shared headers may include these folders as well.
 TESTS = ("_test.cc", "_test.h")
 TESTS_MAY_ALSO_INCLUDE = {"testing", "kernels", "core"}
+
+PACKAGE = ROOT / "python" / "polyop"
+# The modules and folders of python/polyop. Each may import itself and those of earlier layers, at module level. A
+# private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
+# packages.
+PYTHON_LAYERS = (
+    {"errors"},
+    {"_libraries"},
+    {"__init__"},
+    {"packages"},
+    {"formulas"},
+    {"_onnx", "_torch"},
+    {"accelerating", "functional", "openvino", "portable", "tensorrt"},
+    {"exporting", "modules", "optimizing", "sparse"},
+    {"_session", "batch", "compat"},
+    {"ray", "triton"},
+    {"_commands"},
+    {"__main__"},
+)
+PRIVATE_FOLDERS = {"_onnx", "_torch", "_commands"}
+MAX_DEPTH = 9  # of modules that import each other at module level, __main__ aside
 
 
 def room(path: str) -> str:
@@ -54,7 +80,7 @@ def is_allowed(file: str, included: str) -> bool:
     if folder(file) == folder(included):
         return True
     if room(file) == "adapters" and folder(included) == "adapters":
-        return True  # what the adapters share
+        return True  # shared by the adapters
     if room(file) == room(included) and room(file) in ("cli", "core", "testing"):
         return True
     allowed = MAY_INCLUDE[room(file)]
@@ -63,12 +89,8 @@ def is_allowed(file: str, included: str) -> bool:
     return room(included) in allowed
 
 
-def circles(edges: list[tuple[str, str]]) -> list[list[str]]:
-    """Folders that include each other, directly or around corners; tests are above all."""
-    graph: dict[str, set[str]] = defaultdict(set)
-    for file, included in edges:
-        if folder(file) != folder(included) and not file.endswith(TESTS):
-            graph[folder(file)].add(folder(included))
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Returns paths of the graph that end where they begin: at least one for each set of mutually dependent nodes."""
     found: list[list[str]] = []
     done: set[str] = set()
 
@@ -78,7 +100,7 @@ def circles(edges: list[tuple[str, str]]) -> list[list[str]]:
             return
         if at in done:
             return
-        for to in sorted(graph[at]):
+        for to in sorted(graph.get(at, ())):
             walk(to, [*path, at])
         done.add(at)
 
@@ -87,7 +109,17 @@ def circles(edges: list[tuple[str, str]]) -> list[list[str]]:
     return found
 
 
-def main() -> int:
+def folder_graph(edges: list[tuple[str, str]]) -> dict[str, set[str]]:
+    """Returns the folders that each folder includes; tests are left out."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for file, included in edges:
+        if folder(file) != folder(included) and not file.endswith(TESTS):
+            graph[folder(file)].add(folder(included))
+    return graph
+
+
+def check_cpp() -> tuple[list[str], str]:
+    """Returns what is wrong with the C++ files, and a summary."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.cc", "*.h", "*.cu"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -95,8 +127,84 @@ def main() -> int:
     files = [f for f in listed.stdout.split() if room(f) in MAY_INCLUDE and (ROOT / f).is_file()]
     edges = arrows(files)
     wrong = [f'{file}: includes "{included}"' for file, included in edges if not is_allowed(file, included)]
-    wrong += ["circle: " + " -> ".join(circle) for circle in circles(edges)]
-    print("\n".join(wrong) if wrong else f"{len(files)} files, {len(edges)} inclusions: all go one way")
+    wrong += ["cycle: " + " -> ".join(cycle) for cycle in cycles(folder_graph(edges))]
+    return wrong, f"{len(files)} C++ files with {len(edges)} inclusions"
+
+
+# ---- Python --------------------------------------------------------------------------------------------------
+
+
+def python_modules() -> dict[str, Path]:
+    """Returns the files of python/polyop by their modules' names, such as polyop.batch.images."""
+    files = {path: path.relative_to(PACKAGE.parent).with_suffix("").parts for path in sorted(PACKAGE.rglob("*.py"))}
+    return {".".join(parts).removesuffix(".__init__"): path for path, parts in files.items()}
+
+
+def statements(body: list[ast.stmt], nested: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yields import statements, those of functions only if `nested`. Skips what only type checkers see."""
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not nested:
+            continue
+        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            blocks = [getattr(node, field, []) for field in ("body", "orelse", "finalbody", "handlers", "cases")]
+            for block in blocks:
+                for part in block:
+                    yield from statements([part] if isinstance(part, ast.stmt) else part.body, nested)
+
+
+def imports(module: str, path: Path, modules: dict[str, Path], nested: bool) -> set[str]:
+    """Returns the modules of polyop that a module imports."""
+    found = set()
+    for statement in statements(ast.parse(path.read_text(encoding="utf-8")).body, nested):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        else:
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            parts = package.split(".")[: len(package.split(".")) - statement.level + 1] if statement.level else []
+            base = ".".join([*parts, *filter(None, [statement.module])])
+            found |= {f"{base}.{a.name}" if f"{base}.{a.name}" in modules else base for a in statement.names}
+    return (found & set(modules)) - {module}
+
+
+def python_room(module: str) -> str:
+    return [*module.split("."), "__init__"][1]
+
+
+def layer(module: str) -> int | None:
+    return next((i for i, rooms in enumerate(PYTHON_LAYERS) if python_room(module) in rooms), None)
+
+
+def check_python() -> tuple[list[str], str]:
+    """Returns what is wrong with the modules of python/polyop, and a summary."""
+    modules = python_modules()
+    graph = {module: imports(module, path, modules, nested=False) for module, path in modules.items()}
+    wrong = [f"{module}: add it to PYTHON_LAYERS of {Path(__file__).name}" for module in graph if layer(module) is None]
+    for module, path in modules.items():
+        private = python_room(module) in PRIVATE_FOLDERS
+        for imported in sorted(imports(module, path, modules, nested=True) if private else graph[module]):
+            own = python_room(module) == python_room(imported)
+            if not own and (layer(imported) or 0) >= (layer(module) or 0):
+                wrong.append(f"{path.relative_to(ROOT)}: imports {imported}")
+    found = cycles(graph)
+    wrong += ["cycle: " + " -> ".join(cycle) for cycle in found]
+
+    @cache
+    def depth(module: str) -> int:
+        return 1 + max(map(depth, graph[module]), default=0)
+
+    deepest = 0 if found else max(depth(module) for module in modules if python_room(module) != "__main__")
+    if deepest > MAX_DEPTH:
+        wrong += [f"{m}: {depth(m)} modules deep, expected {MAX_DEPTH} at most" for m in graph if depth(m) > MAX_DEPTH]
+    return wrong, f"{len(modules)} Python modules with {sum(map(len, graph.values()))} imports, {deepest} deep"
+
+
+def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    (wrong_cpp, cpp), (wrong_python, python) = check_cpp(), check_python()
+    wrong = wrong_cpp + wrong_python
+    print("\n".join(wrong) if wrong else f"{cpp}, {python}: all go one way")
     return 1 if wrong else 0
 
 

@@ -1,5 +1,18 @@
-# Shared by the scripts in tools/: where things are, and step lines with times.
+# Sourced by the scripts in tools/. Defines the project's paths, progress lines with times, and the command line that
+# all scripts share: `--help` prints the comment at the head of the script, and `accept` refuses unknown arguments.
 set -euo pipefail
+
+# Prints the comment at the head of the script.
+usage() { sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "${BASH_SOURCE[-1]}"; }
+for argument in "$@"; do
+  case "$argument" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+  esac
+done
+unset argument
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="$ROOT/.venv"
@@ -16,7 +29,47 @@ die() {
   exit 1
 }
 
-# step "What happens" command…   prints the line, runs the command, prints how long it took
+# refuse MESSAGE   reports a wrong command line and exits with 2
+refuse() {
+  printf '%s\n' "${RED}error:${PLAIN} $*. See: $0 --help" >&2
+  exit 2
+}
+
+# accept COUNT [OPTION…] -- ARGUMENT…   refuses options that are not listed and more than COUNT other arguments. COUNT
+# is `any` for scripts that pass their arguments on.
+accept() {
+  local limit="$1" known=' ' count=0 argument
+  shift
+  while [ "$1" != -- ]; do
+    known+="$1 "
+    shift
+  done
+  shift
+  for argument in "$@"; do
+    case "$argument" in
+      -*) [[ "$known" = *" ${argument%%=*} "* ]] || refuse "unknown option '$argument'" ;;
+      *) count=$((count + 1)) ;;
+    esac
+  done
+  [ "$limit" = any ] || [ "$count" -le "$limit" ] || refuse "expected at most $limit arguments, got $count"
+}
+
+# one_of VALUE WORD…   refuses a value that is not among the words
+one_of() {
+  local value="$1"
+  shift
+  [[ " $* " = *" $value "* ]] || refuse "expected one of: $*, got '$value'"
+}
+
+# Refuses options that pytest does not know, for scripts that pass their arguments on to pytest.
+accept_pytest_options() {
+  [ ! -x "$VENV/bin/pytest" ] || "$VENV/bin/python" -m pytest --noconftest --markers "$@" >/dev/null 2>&1 || refuse "pytest refuses: $*"
+}
+
+# options_of FILE   prints the options that a Python program defines, for scripts that pass their arguments on to it
+options_of() { grep -o '"--[a-z][a-z-]*"' "$1" | tr -d '"'; }
+
+# step TITLE COMMAND…   prints the title, runs the command and prints how long it took
 step() {
   local title="$1" start=$SECONDS
   shift
@@ -25,7 +78,7 @@ step() {
   say "    ${GREEN}done${PLAIN} in $((SECONDS - start)) s"
 }
 
-# stamp_is FILE INPUTS…   whether FILE records the hash of exactly these inputs (files or words)
+# stamp_is FILE INPUTS…   succeeds if FILE records the hash of exactly these inputs (files or words)
 stamp_of() {
   local item
   for item in "$@"; do
@@ -43,21 +96,21 @@ stamp_write() {
   stamp_of "$@" >"$file"
 }
 
-# One name for the compiler: what builds the wheel picks g++, CMake alone c++, and ccache takes them for two.
+# One name for the compiler. Otherwise the wheel's build would use g++ and CMake c++, which ccache treats as different.
 export CC="${CC:-gcc}" CXX="${CXX:-g++}"
-# Generated headers lie in each build tree; relative to it they are the same.
+# Generated headers are in each build tree. Relative paths let ccache share them between trees.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}"
 
-# The version that the Python package, the tags and the files of a release have.
+# Prints the version of the Python package, which tags and release files share.
 polyop_version() { sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/polyop/__init__.py; }
 
-# audit_wheel TREE   names the wheel in TREE/raw for the oldest glibc that has all its symbols, into TREE/audited. PyTorch's
-# library is PyTorch's. tools/setup_portable.sh installs auditwheel.
+# audit_wheel TREE   tags the wheel in TREE/raw for the oldest glibc that has all its symbols and writes it to
+# TREE/audited. PyTorch's own library is not bundled. Requires: tools/setup_portable.sh has installed auditwheel.
 audit_wheel() {
   PYTHONPATH="$DEPS/wheel-tools" PATH="$DEPS/wheel-tools/bin:$PATH" python -m auditwheel repair --plat auto \
     --exclude libtorch_cpu.so --wheel-dir "$1/audited" "$1"/raw/*.whl
 }
 
-# Whether nvcc is here: on the path, or where CUDA is installed.
+# Succeeds if nvcc is on the PATH or in CUDA's default folder.
 [ -d "${CUDA_HOME:-/usr/local/cuda}/bin" ] && PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
 has_cuda() { command -v nvcc >/dev/null; }

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# cuda_wheel.sh [FOLDER]   the wheel polyop-cuda12 or polyop-cuda13, by nvcc's version, into FOLDER (dist): polyop's libraries
-# with CUDA kernels for every GPU since Turing, which the package polyop takes instead of its own. nvcc compiles with this
-# system's GCC, so the wheel is for systems with its glibc or a newer one. CUDAARCHS names fewer GPUs, POLYOP_OPS fewer operators.
+# cuda_wheel.sh [FOLDER]   builds the wheel polyop-cuda12 or polyop-cuda13 (nvcc's major version) into FOLDER (default:
+# dist). It holds polyop's libraries with CUDA kernels for every GPU since Turing. The package polyop loads them instead
+# of those in polyop. nvcc compiles with this system's GCC, so the wheel needs this system's glibc or a newer one.
+# CUDAARCHS selects fewer GPUs, POLYOP_OPS fewer operators.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-has_cuda || die "nvcc was not found: install CUDA 12.8 or newer, or name its folder in CUDA_HOME"
+accept 1 -- "$@"
+has_cuda || die "nvcc was not found: install CUDA 12.8 or newer, or set CUDA_HOME to its folder"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 tools/setup_portable.sh # auditwheel
@@ -26,7 +28,7 @@ check_notices() { python tools/check_notices.py "$TREE/polyop"; }
 
 write_project
 step "Building a wheel of polyop-cuda$CUDA" build_wheel
-step "Auditing it" audit_wheel "$TREE"
+step "Auditing the wheel" audit_wheel "$TREE"
 step "Checking the notices" check_notices
 mkdir -p "$OUT"
 rm -f "$OUT/polyop_cuda$CUDA"-*.whl

@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# deb.sh [FOLDER]   polyop_VERSION_ARCHITECTURE.deb by CPack into FOLDER (dist), for systems like this one: the program, the library for ONNX Runtime, the
-# accelerator, the SDK and its headers, under /usr. POLYOP_OPS builds fewer operators, to try it out.
+# deb.sh [FOLDER]   builds polyop_VERSION_ARCHITECTURE.deb into FOLDER (default: dist), for systems like this one. It
+# installs the program, the library for ONNX Runtime, the accelerator, the SDK and its headers under /usr. POLYOP_OPS
+# selects fewer operators, for a trial.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 1 -- "$@"
 tools/setup.sh demo
 PATH="$VENV/bin:$PATH"
 TREE="$ROOT/build/deb" OUT="${1:-dist}"
 
-# PyTorch's and OpenVINO's libraries belong beside these, which no package of the system has.
+# The libraries for PyTorch and OpenVINO are left out: no system package provides these runtimes.
 configure() {
   cmake --preset release -B "$TREE" --log-level=NOTICE -DPOLYOP_BUILD_TESTS=OFF -DPOLYOP_BUILD_TORCH=OFF \
     -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}"
 }
 pack() { rm -f "$TREE"/*.deb && (cd "$TREE" && cpack -G DEB >/dev/null); }
 
-# What dpkg says of it: nothing is missing, nothing lies outside of /usr, the version is polyop's.
+# Checks that the package has all files, none outside /usr, and prints its metadata.
 check() {
   local contents path
   contents="$(dpkg-deb --contents "$deb" | awk '{ print $6 }')"
@@ -21,7 +23,7 @@ check() {
     lib/cmake/polyop/polyopConfig.cmake share/polyop/sdk/core/operator.h share/polyop/THIRD_PARTY_LICENSES; do
     grep -qx "\./usr/$path" <<<"$contents" || die "$deb lacks /usr/$path"
   done
-  ! grep -vE '^\./(usr/.*)?$' <<<"$contents" || die "$deb holds files outside of /usr"
+  ! grep -vE '^\./(usr/.*)?$' <<<"$contents" || die "$deb has files outside /usr"
   dpkg-deb --info "$deb" | grep -E '^ (Package|Version|Architecture|Depends|Installed-Size):'
 }
 
@@ -32,5 +34,5 @@ mkdir -p "$OUT"
 rm -f "$OUT"/polyop_*.deb
 cp "$TREE"/*.deb "$OUT"
 deb="$(echo "$OUT"/polyop_*.deb)"
-step "Checking it" check
+step "Checking the package" check
 ls -l "$deb"

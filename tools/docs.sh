@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes what the definitions say: docs/operators/, a page for each operator and a table of all, and the table of MMCV's functions
-# between the two marks in docs/openmmlab.md. With --check: changes nothing, fails if any of it is out of date.
+# docs.sh           generates docs/operators/ (a page for each operator and a table of all) and the table of MMCV's
+#                   functions between the two marks in docs/openmmlab.md, from the operators' definitions
+# docs.sh --check   changes nothing; fails if any of these is out of date
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 --check -- "$@"
 mode="${1:-write}"
 if [ "$mode" != --check ]; then
   tools/setup.sh
@@ -12,7 +14,7 @@ POLYOP="$VENV/bin/polyop"
 OUT="$(mktemp -d)"
 trap 'rm -rf "$OUT"' EXIT
 
-# write_table FILE WHAT TABLE   FILE with the table between its two marks, to standard output
+# write_table FILE NAME TABLE   prints FILE with the table between its two marks
 write_table() {
   local begin="<!-- $2: written by make docs -->" end="<!-- end of $2 -->"
   grep -qxF "$begin" "$1" && grep -qxF "$end" "$1" || die "$1 lacks the lines '$begin' and '$end'"
@@ -29,7 +31,7 @@ for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"
 done
 
 if [ "$mode" = --check ]; then
-  diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The documentation is out of date: run make docs"
+  diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The generated documentation is out of date: run make docs"
 else
   cp "$OUT/openmmlab.md" docs/openmmlab.md
   rm -rf docs/operators

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Random calls of every operator, directly and as models in ONNX Runtime, under AddressSanitizer and UBSan: SECONDS_EACH
-# seconds (60) for each operator. Then libFuzzer for as long, where clang is to be had: it begins with what fuzz/corpus
-# keeps and what it found before, which lies in build/fuzz/corpus. OPERATORS='nms my_add' plays these alone.
-# fuzz.sh --keep   adds to fuzz/corpus as few of the found calls as reach all the code that the kept ones do not.
-#                  fuzz/kept_calls_test.cc plays them in every build with tests.
+# fuzz.sh          runs random calls of every operator under AddressSanitizer and UBSan, directly and as models in ONNX
+#                  Runtime, then libFuzzer, which needs clang. Each takes SECONDS_EACH seconds (default: 60) an
+#                  operator. libFuzzer starts from fuzz/corpus and from its earlier findings in build/fuzz/corpus.
+#                  OPERATORS='nms my_add' selects operators
+# fuzz.sh --keep   adds to fuzz/corpus a minimal set of the findings that reach code the kept calls do not reach.
+#                  fuzz/kept_calls_test.cc runs the kept calls in every build with tests
 FOR="${SECONDS_EACH:-60}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 --keep -- "$@"
 read -r -a operators <<<"${OPERATORS:-$(cd ops && echo *)}"
 corpus=build/fuzz/corpus
 
-# fuzz OPERATOR ARGUMENTS…   its artifacts are played again in the same way, with their path for the only argument
+# fuzz OPERATOR ARGUMENTS…   runs libFuzzer. To run one of its artifacts again, pass the path as the only argument
 fuzz() {
   POLYOP_FUZZ_OPERATOR="$1" build/fuzz/bin/operators -max_len=512 -rss_limit_mb=4096 \
     -artifact_prefix="build/fuzz/$1-" "${@:2}"
 }
 
-# unpack OPERATOR FOLDER   its kept calls as files
+# unpack OPERATOR FOLDER   writes the kept calls as files
 unpack() {
   local digits number=0
   mkdir -p "$2"
@@ -56,8 +58,8 @@ tools/setup.sh
 tools/build.sh asan
 export POLYOP_FUZZ_SECONDS="$FOR"
 only="$(printf ':*/%s' "${operators[@]}")"
-step "Random calls, $FOR s an operator" build/asan/bin/robustness_test --gtest_brief=1 --gtest_filter="${only:1}"
-step "Random models in ONNX Runtime, $FOR s an operator" build/asan/bin/random_models_test --gtest_brief=1 \
+step "Running random calls, $FOR s an operator" build/asan/bin/robustness_test --gtest_brief=1 --gtest_filter="${only:1}"
+step "Running random models in ONNX Runtime, $FOR s an operator" build/asan/bin/random_models_test --gtest_brief=1 \
   --gtest_filter="${only:1}"
 
 if ! command -v clang++ >/dev/null; then
@@ -65,7 +67,7 @@ if ! command -v clang++ >/dev/null; then
   as_root=(sudo -n)
   [ "$(id -u)" -ne 0 ] || as_root=()
   step "Installing ${packages[*]}" "${as_root[@]}" apt-get install -y -q --no-install-recommends "${packages[@]}" ||
-    die "clang++ with libFuzzer is needed. Ask for: apt-get install ${packages[*]}"
+    die "clang++ with libFuzzer is required. Install it as root: apt-get install ${packages[*]}"
 fi
 tools/build.sh fuzz
-step "libFuzzer, $FOR s an operator" play
+step "Running libFuzzer, $FOR s an operator" play

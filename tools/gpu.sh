@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
-# gpu.sh   on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also under compute-sanitizer,
-# then every operator in each runtime, and the benchmarks; all of it ends in one report, gpu-report.txt. Needs nvcc, and
-# a torch that sees the GPU: PYTHON= names the python3 that has it (default: .venv's).
+# gpu.sh   tests on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also under
+# compute-sanitizer, then every operator in each runtime, and the benchmarks. Writes one report, gpu-report.txt.
+# Requires nvcc and a torch that supports the GPU: PYTHON= selects the python3 that has it (default: .venv's).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 PYTHON="${PYTHON:-$VENV/bin/python}"
 REPORT="$ROOT/gpu-report.txt"
 
-has_cuda || die "nvcc was not found; set CUDA_HOME to where CUDA is installed."
-command -v nvidia-smi >/dev/null || die "nvidia-smi was not found: there is no NVIDIA GPU here."
+has_cuda || die "nvcc was not found: set CUDA_HOME to the folder of CUDA"
+command -v nvidia-smi >/dev/null || die "nvidia-smi was not found: this machine has no NVIDIA GPU"
 "$PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
-  die "$PYTHON has no torch that sees the GPU. Set PYTHON to one that has."
+  die "torch of $PYTHON does not support the GPU: set PYTHON to a python3 whose torch does"
 
 capability="$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n1 | tr -d .)"
-# `make test` may have configured the build for another GPU.
+# Other targets may have configured the build for another GPU.
 step "Configuring build/cuda for sm_$capability" \
   cmake --preset cuda --log-level=NOTICE -DCMAKE_CUDA_ARCHITECTURES="$capability-real"
 tools/build.sh cuda
 export POLYOP_NEEDS_GPU=1 # a test that finds no GPU fails
 export POLYOP_LIBRARY_DIR="$ROOT/build/cuda/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
 
-# The C++ tests of the operators and of the TensorRT plugins, under compute-sanitizer's tool $1.
+# Runs the C++ tests of the operators and of the TensorRT plugins under compute-sanitizer's tool $1.
 sanitized() {
   local test bad=0
   for test in "$ROOT"/ops/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
@@ -45,8 +46,8 @@ record() { # record TITLE command…
   nvcc --version | tail -n2
 } >"$REPORT"
 
-record "C++ tests: every kernel on the GPU beside its reference" ctest --preset cuda
-record "Every operator in PyTorch, ONNX Runtime and TensorRT on the GPU" "$PYTHON" -m pytest -q -rs -p no:cacheprovider gpu
+record "C++ tests: every kernel on the GPU against its reference" ctest --preset cuda
+record "Every operator in PyTorch, ONNX Runtime and TensorRT on the GPU" "$PYTHON" -m pytest -q -rs -p no:cacheprovider tests/gpu
 for tool in memcheck racecheck; do
   if command -v compute-sanitizer >/dev/null; then
     record "C++ tests under compute-sanitizer's $tool" sanitized "$tool"
@@ -54,6 +55,6 @@ for tool in memcheck racecheck; do
     record "C++ tests under compute-sanitizer's $tool" echo "not run: compute-sanitizer was not found"
   fi
 done
-record "Benchmarks" "$PYTHON" gpu/bench.py --json "$ROOT/gpu-report.json"
+record "Benchmarks" "$PYTHON" bench/gpu.py --json "$ROOT/gpu-report.json"
 say "    the report is ${REPORT#"$ROOT"/}"
 exit $failed

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# lint.sh          checks format and runs the linters on what git tracks; changes nothing
-# lint.sh --fix    formats, and applies ruff's safe fixes
-# lint.sh --quick  all but clang-tidy, which needs a build
+# lint.sh           checks the format, the words and the spelling of what git tracks and runs the linters. Changes
+#                   nothing
+# lint.sh --fix     formats, and applies ruff's safe fixes
+# lint.sh --quick   leaves out clang-tidy, which requires a build
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 --fix --quick -- "$@"
 mode="${1:-check}"
-[ -x "$VENV/bin/check-jsonschema" ] || tools/setup_python.sh
+[ -x "$VENV/bin/codespell" ] || tools/setup_python.sh
 PATH="$VENV/bin:$PATH"
 
 mapfile -t cxx < <(git ls-files '*.cc' '*.h' '*.cu')
 mapfile -t units < <(git ls-files '*.cc' ':!fuzz/operators.cc' ':!bench' ':!examples/cpp')
+
+spelling() { git ls-files -z | xargs -0 codespell; }
 
 tidy() {
   printf '%s\n' "${units[@]}" |
@@ -21,12 +25,17 @@ if [ "$mode" = --fix ]; then
   step "Fixing Python" ruff check --fix --quiet
   exit 0
 fi
-step "Format of C++" clang-format --dry-run --Werror "${cxx[@]}"
-step "Format of Python" ruff format --check --quiet
-step "ruff" ruff check --quiet
-step "Workflows" check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-step "Rooms: inclusion goes one way" tools/check_rooms.py
+step "Checking the format of C++" clang-format --dry-run --Werror "${cxx[@]}"
+step "Checking the format of Python" ruff format --check --quiet
+step "Running ruff" ruff check --quiet
+step "Checking the workflows" check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+step "Checking dependabot.yml" check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+step "Checking the issue forms" check-jsonschema --builtin-schema vendor.github-issue-forms \
+  .github/ISSUE_TEMPLATE/{bug,operator}.yml
+step "Checking the spelling" spelling
+step "Checking the words and the width of prose" python tools/check_words.py
+step "Checking the direction of dependencies" tools/check_rooms.py
 [ "$mode" != --quick ] || exit 0
 tools/setup.sh
 tools/build.sh release # generated headers, compile_commands.json
-step "clang-tidy" tidy
+step "Running clang-tidy" tidy

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# quick.sh [COMMIT]   builds and tests what the changes since COMMIT touch; without one, those that are not committed, or
-# those since the branch left main. The slowest Python tests, sanitizers and CUDA are for `make test`.
+# quick.sh [COMMIT]   builds and tests what the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or
+# those since the branch left main if there are none. Skips slow Python tests, sanitizers and CUDA.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 1 -- "$@"
 tools/setup.sh
 touched="$(python tools/touched.py "$@")"
 read -r -a tests <<<"$(sed -n 's/^cxx *//p' <<<"$touched")"
 read -r -a targets <<<"$(sed -n 's/^build *//p' <<<"$touched")"
 names="$(sed -n 's/^python *//p' <<<"$touched")"
-# 5: none was left to run; all that were touched are slow.
+# pytest exits with 5 if no test is selected, because all affected tests are slow.
 run_pytest() { python -m pytest -q -n 2 -m "not slow" -k "$names" || [ $? -eq 5 ]; }
-step "Rooms: inclusion goes one way" tools/check_rooms.py
+step "Checking the direction of dependencies" tools/check_rooms.py
 if [ ${#tests[@]} -eq 0 ] && [ -z "$names" ]; then
-  say "Nothing that changed has tests."
+  say "No test is affected by the changes."
   exit 0
 fi
 tools/build.sh release "${tests[@]}" "${targets[@]}"
-# Names of tests, whole: nms_test is not nms_rotated_test.
+# Anchored names: nms_test must not select nms_rotated_test.
 if [ ${#tests[@]} -gt 0 ]; then
   step "C++ tests: ${tests[*]}" ctest --preset release -R "^($(IFS='|' && echo "${tests[*]}"))\$"
 fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What runs programs for aarch64 on this machine, into .deps/, without touching the system:
-#   .deps/qemu      qemu-user: Debian 12's crashes in ONNX Runtime, the next one's does not
+# setup_aarch64.sh   installs into .deps/ what runs aarch64 programs on this machine, without changing the system:
+#   .deps/qemu      qemu-user of a newer Debian, because Debian 12's crashes in ONNX Runtime
 #   .deps/aarch64   this distribution's Python and C library for aarch64, with ONNX Runtime and NumPy of demo.txt
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 source tools/apt.sh
 
 get_qemu() {
@@ -11,7 +12,7 @@ get_qemu() {
   dpkg-deb --fsys-tarfile "$APT_DIR"/download/qemu-user_*.deb | tar -x -C "$DEPS/qemu" --strip-components=3 ./usr/bin/qemu-aarch64
 }
 
-# Python and all that it needs: apt resolves it for a machine with nothing installed.
+# Fetches Python and its dependencies, which apt resolves for a machine with nothing installed.
 get_system() {
   local package
   touch "$APT_DIR/nothing-installed"

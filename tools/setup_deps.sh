@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Puts what is too old or missing in stable distributions into .deps/, without touching the system:
-#   .deps/highway       source of Google Highway >= 1.2 (built here as a static library)
-#   .deps/onnxruntime   headers of ONNX Runtime (polyop loads the runtime, it never links it)
-# Both come through apt from the distribution's own signed archive: on Debian from the suite that has
-# them, on Ubuntu from the machine's own. POLYOP_HIGHWAY_ROOT and ONNXRUNTIME_ROOT come first.
+# setup_deps.sh   installs into .deps/ what stable distributions lack or have too old, without changing the system:
+#   .deps/highway       source of Google Highway >= 1.2 (built as a static library)
+#   .deps/onnxruntime   headers of ONNX Runtime (polyop loads the runtime and never links it)
+# apt fetches both from the distribution's signed archive: on Debian from a suite that has them, on Ubuntu from the
+# machine's own. POLYOP_HIGHWAY_ROOT and ONNXRUNTIME_ROOT, if set, are used instead.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 source tools/apt.sh
 
-HIGHWAY_AT_LEAST=1.2.0
-ONNXRUNTIME_AT_LEAST=1.17
+MIN_HIGHWAY=1.2.0
+MIN_ONNXRUNTIME=1.17
 
 get_highway() {
   local version
   version="$(newest source highway)"
-  at_least "$version" "$HIGHWAY_AT_LEAST" || die "$OS offers Highway ${version:-nothing}, polyop needs \
-$HIGHWAY_AT_LEAST or newer.
+  at_least "$version" "$MIN_HIGHWAY" || die "Highway: expected $MIN_HIGHWAY or newer, got ${version:-none} from $OS.
        Unpack a source release of google/highway and set POLYOP_HIGHWAY_ROOT to its folder."
   fetch_source highway "$DEPS/highway"
   [ -f "$DEPS/highway/hwy/highway.h" ] && say "    Highway $version in .deps/highway"
@@ -23,8 +23,8 @@ $HIGHWAY_AT_LEAST or newer.
 get_onnxruntime() {
   local version
   version="$(newest package libonnxruntime-dev)"
-  at_least "$version" "$ONNXRUNTIME_AT_LEAST" || die "$OS offers no headers of ONNX Runtime >= $ONNXRUNTIME_AT_LEAST.
-       Unpack a C++ release of onnxruntime and set ONNXRUNTIME_ROOT to the folder that holds include/."
+  at_least "$version" "$MIN_ONNXRUNTIME" || die "headers of ONNX Runtime: expected $MIN_ONNXRUNTIME or newer, got ${version:-none} from $OS.
+       Unpack a C++ release of onnxruntime and set ONNXRUNTIME_ROOT to the folder that has include/."
   (cd "$APT_DIR/download" && private_apt apt-get download libonnxruntime-dev >/dev/null)
   rm -rf "$DEPS/onnxruntime" && mkdir -p "$DEPS/onnxruntime"
   dpkg-deb --fsys-tarfile "$APT_DIR"/download/libonnxruntime-dev_*.deb |
@@ -33,12 +33,12 @@ get_onnxruntime() {
   [ -f "$DEPS/onnxruntime/include/onnxruntime_c_api.h" ] && say "    ONNX Runtime $version headers in .deps/onnxruntime"
 }
 
-wanted=()
-if [ -z "${POLYOP_HIGHWAY_ROOT:-}" ] && [ ! -f "$DEPS/highway/hwy/highway.h" ]; then wanted+=(highway); fi
-if [ -z "${ONNXRUNTIME_ROOT:-}" ] && [ ! -f "$DEPS/onnxruntime/include/onnxruntime_c_api.h" ]; then wanted+=(onnxruntime); fi
-if [ ${#wanted[@]} -eq 0 ]; then exit 0; fi
+missing=()
+if [ -z "${POLYOP_HIGHWAY_ROOT:-}" ] && [ ! -f "$DEPS/highway/hwy/highway.h" ]; then missing+=(highway); fi
+if [ -z "${ONNXRUNTIME_ROOT:-}" ] && [ ! -f "$DEPS/onnxruntime/include/onnxruntime_c_api.h" ]; then missing+=(onnxruntime); fi
+if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
-ADVICE="Set POLYOP_HIGHWAY_ROOT (sources of google/highway >= $HIGHWAY_AT_LEAST) and ONNXRUNTIME_ROOT (a release of \
+ADVICE="Set POLYOP_HIGHWAY_ROOT (sources of google/highway >= $MIN_HIGHWAY) and ONNXRUNTIME_ROOT (a release of \
 onnxruntime with include/)."
 open_archive newer "deb deb-src"
-for what in "${wanted[@]}"; do step "Fetching $what" "get_$what"; done
+for name in "${missing[@]}"; do step "Fetching $name" "get_$name"; done

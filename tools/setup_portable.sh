@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# setup_portable.sh [ARCHITECTURE…]   zig, and what the program links, compiled for each (x86_64, aarch64) into
-# build/portable/ARCHITECTURE/prefix: what cmake/toolchains/ARCHITECTURE.cmake needs. Without one, zig and auditwheel alone.
+# setup_portable.sh [ARCHITECTURE…]   installs zig and auditwheel, and compiles the libraries that the program links for
+# each architecture (x86_64, aarch64) into build/portable/ARCHITECTURE/prefix, where cmake/toolchains/ARCHITECTURE.cmake
+# expects them.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-unset CC CXX # the toolchain file names them
+accept any -- "$@"
+for arch in "$@"; do one_of "$arch" x86_64 aarch64; done
+unset CC CXX # the toolchain file sets them
 
 install_tools() {
   rm -rf "$DEPS/wheel-tools"
   python -m pip --disable-pip-version-check install -q --no-deps --no-compile --target "$DEPS/wheel-tools" -r requirements/wheels.txt
 }
 
-# Headers alone, and GoogleTest's source, are this machine's.
+# Header-only libraries are copied from this system. GoogleTest is compiled from this system's source.
 copy_headers() {
   local file
   dpkg-query -L nlohmann-json3-dev libcli11-dev | grep -E '/(include|cmake)/' | while read -r file; do
@@ -17,7 +20,7 @@ copy_headers() {
   done
 }
 
-# library NAME SOURCE [option…]   one project of others, configured, built and installed
+# library NAME SOURCE [OPTION…]   configures, builds and installs a third-party library
 library() {
   local tree="$PORTABLE/$1" source="$2"
   shift 2
@@ -30,7 +33,7 @@ library() {
 build_libraries() {
   PORTABLE="$ROOT/build/portable/$ARCH"
   PREFIX="$PORTABLE/prefix"
-  rm -rf "$PORTABLE" && mkdir -p "$PREFIX" # what was configured keeps the flags of another day
+  rm -rf "$PORTABLE" && mkdir -p "$PREFIX" # a configured tree would keep old flags
   copy_headers &&
     library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
     library turbojpeg "$DEPS/sources/libjpeg-turbo" -DENABLE_SHARED=OFF &&

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# setup_python.sh [demo|bench|openmmlab]   .venv with pinned packages, and older runtimes beside it for compatibility tests;
-# `demo`: only what building and the demonstration need; `bench`, `openmmlab`: what the benchmarks, test_openmmlab.sh need
-# beside all that is there.
+# setup_python.sh             installs pinned packages into .venv, and older runtimes for compatibility tests into .deps
+# setup_python.sh demo        installs only what the build and the demonstration need
+# setup_python.sh bench       also installs what the benchmarks need
+# setup_python.sh openmmlab   also installs what tools/test_openmmlab.sh needs
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 1 -- "$@"
+[ $# -eq 0 ] || one_of "$1" demo bench openmmlab
 
 PYTHON="${PYTHON:-python3}"
 PIP=("$VENV/bin/python" -m pip --disable-pip-version-check)
 
 has_venv() { [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
 
-# Runs pip and shows one line a package; the whole log is kept, and shown if pip fails. What is imported is compiled
-# then: all of PyTorch and transformers at once takes longer than their download.
+# Runs pip and prints one line a package. The log is kept, and its end is printed if pip fails. Modules are compiled
+# when they are imported: compiling all of PyTorch and transformers takes longer than their download.
 pip_install() {
   local log="$VENV/pip.log"
   "${PIP[@]}" install --progress-bar off --no-compile "$@" 2>&1 | tee "$log" | show_packages && return
@@ -29,18 +32,18 @@ show_packages() {
   printf "$before"
 }
 
-# install NAME [pip options…]   requirements/NAME.txt, unless that very file was installed before
+# install NAME [OPTION…]   installs requirements/NAME.txt with pip's options, unless this very file is installed
 install() {
   local stamp="$VENV/.stamp-$1" file="requirements/$1.txt"
   shift
   stamp_is "$stamp" "$file" && return
-  step "Installing $file: $(grep -vc '^#' "$file") packages and what they need" pip_install -r "$file" "$@"
+  step "Installing $file: $(grep -vc '^#' "$file") packages and their dependencies" pip_install -r "$file" "$@"
   stamp_write "$stamp" "$file"
 }
 
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-  die "Python 3.11 or newer is needed, $PYTHON is $("$PYTHON" --version). Set PYTHON=/path/to/a/newer/python3."
-has_venv || step "Making .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --clear "$VENV"
+  die "$PYTHON: expected Python 3.11 or newer, got $("$PYTHON" --version). Set PYTHON=/path/to/a/newer/python3."
+has_venv || step "Creating .venv ($("$PYTHON" --version))" "$PYTHON" -m venv --clear "$VENV"
 
 if [ "${1:-}" = demo ]; then
   install demo
@@ -58,34 +61,34 @@ install models -c requirements/torch.txt
 install openvino --no-deps
 install lint
 
-# What a file of requirements asks for in this Python: a line each, without the conditions.
+# Prints the requirements of a file that apply to this Python, one a line, without their conditions.
 requirements_for() {
   "$VENV/bin/python" - "requirements/$1.txt" <<'PYTHON'
 import sys
 from pip._vendor.packaging.requirements import Requirement
 for line in open(sys.argv[1]):
     line = line.split("#")[0].strip()
-    if line and ((wanted := Requirement(line)).marker is None or wanted.marker.evaluate()):
-        print(f"{wanted.name}{wanted.specifier}")
+    if line and ((required := Requirement(line)).marker is None or required.marker.evaluate()):
+        print(f"{required.name}{required.specifier}")
 PYTHON
 }
 
-# unpack NAME   an older runtime of requirements/NAME.txt, into .deps/PACKAGE-VERSION
+# unpack NAME   unpacks an older runtime, requirements/NAME.txt, into .deps/PACKAGE-VERSION
 unpack() {
-  local wanted folder
-  mapfile -t wanted < <(requirements_for "$1")
-  folder="$DEPS/${wanted[0]/==/-}"
-  stamp_is "$folder/.stamp" "${wanted[@]}" && return
+  local packages folder
+  mapfile -t packages < <(requirements_for "$1")
+  folder="$DEPS/${packages[0]/==/-}"
+  stamp_is "$folder/.stamp" "${packages[@]}" && return
   rm -rf "$folder"
   step "Unpacking an older runtime for compatibility tests into ${folder#"$ROOT"/}" \
-    pip_install --no-deps --target "$folder" "${wanted[@]}"
-  stamp_write "$folder/.stamp" "${wanted[@]}"
+    pip_install --no-deps --target "$folder" "${packages[@]}"
+  stamp_write "$folder/.stamp" "${packages[@]}"
 }
 unpack onnxruntime-old
 unpack onnxruntime-library
 unpack openvino-old
 
-# unpack_all NAME WHAT   all that requirements/NAME.txt names, into .deps/NAME
+# unpack_all NAME TITLE   unpacks the packages of requirements/NAME.txt into .deps/NAME
 unpack_all() {
   local folder="$DEPS/$1" file="requirements/$1.txt"
   stamp_is "$folder/.stamp" "$file" && return
@@ -102,7 +105,7 @@ unpack_all openmmlab "MMCV's Python"
 unpack_all ray "Ray"
 unpack_all triton "Triton Inference Server"
 
-# Only where CUDA is installed: what the TensorRT plugin library is compiled with, and what its tests run it in.
+# If CUDA is installed: the headers of TensorRT for the plugin library, and TensorRT-RTX for its tests.
 if has_cuda; then
   HEADERS="$DEPS/tensorrt" RUNTIME="$DEPS/tensorrt-rtx"
   if [ -z "${TENSORRT_ROOT:-}" ] && ! stamp_is "$HEADERS/.stamp" requirements/tensorrt-headers.txt; then
@@ -129,7 +132,7 @@ PYTHON
     rm -rf "$RUNTIME"
     step "Unpacking TensorRT-RTX for tests into ${RUNTIME#"$ROOT"/}" \
       pip_install --no-deps --only-binary :all: --target "$RUNTIME" -r requirements/tensorrt.txt
-    # Its ONNX parser opens the library by this name.
+    # TensorRT-RTX's ONNX parser opens the library under this name.
     ln -s libtensorrt_rtx.so.1 "$RUNTIME/tensorrt_rtx_libs/libtensorrt_rtx.so"
     stamp_write "$RUNTIME/.stamp" requirements/tensorrt.txt
   fi

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Puts the sources of what the program links into .deps/sources/, as this distribution has and repairs them: those of the
-# packages that tools/setup_system.sh installs. Portable wheels compile them (cmake/portable/).
+# setup_sources.sh   fetches the sources of the libraries that the program links into .deps/sources/, with this
+# distribution's patches. They belong to the packages that tools/setup_system.sh installs. Portable wheels compile them
+# (cmake/portable/).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 source tools/apt.sh
 
 SOURCES="$DEPS/sources"

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Packages of the system: installs what is missing as root (or with sudo that asks no password);
-# otherwise says what to ask for.
+# setup_system.sh   installs missing system packages, as root or with passwordless sudo. Otherwise prints the command to
+# run as root and exits with 1.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 
 PACKAGES=(
   g++ libgtest-dev                                 # build, tests
   libcli11-dev nlohmann-json3-dev                  # the program: command line, JSON
   libprotobuf-dev protobuf-compiler                #   ONNX files
-  libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev #   pictures, .npz files
+  libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev #   images, .npz files
   graphviz                                         #   inspect --svg, --html
 )
 OPTIONAL=(ccache)
-# A Python from elsewhere may bring venv with it.
+# A Python that is not the system's may include venv.
 "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || PACKAGES+=(python3-venv)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -35,11 +36,11 @@ for package in "${OPTIONAL[@]}"; do command -v "$package" >/dev/null || optional
 
 if ! may_be_root; then
   [ ${#missing[@]} -gt 0 ] || exit 0
-  say "These system packages are missing. Ask for:"
+  say "System packages are missing. Install them as root:"
   say "    apt-get install ${missing[*]}"
   exit 1
 fi
-# Containers come without package lists: before they are read nothing is available, optional or not.
+# Container images have no package lists. Until they are read, no package is available.
 lists=current
 for package in "${missing[@]}"; do available "$package" || lists=old; done
 [ "$lists" = current ] || step "Reading apt's package lists" read_lists

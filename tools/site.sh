@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the documentation as a site into build/site, strictly: a link or an anchor that leads nowhere is an error. Needs
-# neither polyop's libraries nor .venv: what it needs lies in build/site-tools.
+# site.sh   builds the documentation as a site into build/site. A broken link or anchor is an error. Requires neither
+# polyop's libraries nor .venv: its tools are installed into build/site-tools.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 TOOLS="$ROOT/build/site-tools"
 
 install_tools() {
@@ -12,12 +13,12 @@ install_tools() {
 
 stamp_is "$TOOLS/.stamp" requirements/site.txt requirements/lint.txt || step "Installing requirements/site.txt into build/site-tools" install_tools
 stamp_write "$TOOLS/.stamp" requirements/site.txt requirements/lint.txt
-# Warnings that --quiet keeps silent would not count as errors.
+# No --quiet: it would suppress warnings, which would then not count as errors.
 build_site() {
   NO_MKDOCS_2_WARNING=1 PATH="$TOOLS/bin:$PATH" "$TOOLS/bin/mkdocs" build --strict -f site/mkdocs.yml 2>&1 | { grep -v '^INFO' || true; }
 }
 
-# Nothing is built again that would come out the same.
+# An unchanged site is not built again.
 mapfile -t inputs < <(git ls-files -co --exclude-standard -- '*.md' site requirements/site.txt docs python bench/results)
 if ! stamp_is build/site/.stamp "${inputs[@]}"; then
   step "Building the site" build_site

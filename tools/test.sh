@@ -1,56 +1,74 @@
 #!/usr/bin/env bash
-# test.sh [all] [pytest options…]   the tests; `all`: also those that take too long for each change: every operator under
-# AddressSanitizer and ThreadSanitizer, whole models, wheels from source. A test that did not run fails, here and in
-# cmake/testing.cmake and tests/conftest.py.
+# test.sh [rest|all] [pytest options…]   runs the tests
+#
+#   test.sh         the release build, all C++ tests, and each Python area once
+#   test.sh rest    what that leaves out: compiles the CUDA kernels, runs the C++ tests of some operators under
+#                   AddressSanitizer and UndefinedBehaviorSanitizer, and the Python tests with the marker `rest`
+#   test.sh all     both, every operator under AddressSanitizer and ThreadSanitizer, and the Python tests with the
+#                   marker `slow`: whole models, wheels from source
+#
+# A test that did not run fails, here and in cmake/testing.cmake and tests/conftest.py.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+part=test
+case "${1:-}" in
+  rest | all)
+    part="$1"
+    shift
+    ;;
+  '' | -*) ;;
+  *) refuse "expected rest or all, got '$1'" ;;
+esac
+accept_pytest_options "$@"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 RESULTS="$ROOT/build/test-results"
 rm -rf "$RESULTS"
 
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
-# Two at a time: most wait for one thread of a program or a compiler. In the order of tests/conftest.py: the slowest first.
+# Two processes: most tests wait for one thread of a program or a compiler. tests/conftest.py starts the slowest first.
 run_pytest() { python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml="$RESULTS/python/pytest.xml" "$@"; }
 
-all=no
-if [ "${1:-}" = all ]; then
-  all=yes
-  shift
-fi
-
-# A stage that fails does not keep the others from running.
+# A failed stage does not prevent the others.
+stages=()
 failed=()
 stage() {
-  local title="$1"
-  shift
+  local name="$1" title="$2"
+  shift 2
+  stages+=("$name")
   (step "$title" "$@") || failed+=("$title")
 }
 
+# Compiles the CUDA kernels, also for TensorRT's parser and builder. Uses the build for GPUs if there is one.
+build_cuda() {
+  if has_cuda; then
+    local preset=cuda-check
+    [ ! -d build/cuda ] || preset=cuda
+    tools/build.sh "$preset" polyop_tensorrt polyop_onnxruntime_adapter polyop_torch_adapter polyop_testing
+  else
+    say "==> nvcc was not found: not compiling the CUDA kernels. The operators' tests run them on the CPU"
+  fi
+}
+
 tools/build.sh release
-# The CUDA kernels are compiled to see that they compile, and for TensorRT's parser and builder; a C++ test with them, as
-# `make gpu` builds all. Whoever has a build for GPUs keeps it.
-if has_cuda; then
-  preset=cuda-check
-  [ ! -d build/cuda ] || preset=cuda
-  tools/build.sh "$preset" polyop_tensorrt polyop_onnxruntime_adapter polyop_torch_adapter polyop_testing
-else
-  say "==> No CUDA here: its kernels run on the CPU, in the operators' tests, but are not compiled"
-fi
-stages=(release)
-stage "C++ tests" run_ctest release
-if [ "$all" = yes ]; then
-  stages+=(asan tsan)
-  tools/build.sh asan
-  tools/build.sh tsan
-  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
-  stage "C++ tests under ThreadSanitizer" run_ctest tsan
-  stage "Python tests" run_pytest "$@"
-else
-  stages+=(asan-some)
-  tools/build.sh asan-some
-  stage "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, some operators" run_ctest asan-some
-  stage "Python tests but the slow ones" run_pytest -m 'not slow' "$@"
-fi
+[ "$part" = test ] || build_cuda
+[ "$part" = rest ] || stage release "C++ tests" run_ctest release
+case "$part" in
+  test)
+    stage python "Python tests" run_pytest -m 'not slow and not rest' "$@"
+    ;;
+  rest)
+    tools/build.sh asan-some
+    stage asan-some "C++ tests of some operators under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan-some
+    stage python "Python tests of the rest" run_pytest -m 'rest and not slow' "$@"
+    ;;
+  all)
+    tools/build.sh asan
+    stage asan "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
+    tools/build.sh tsan
+    stage tsan "C++ tests under ThreadSanitizer" run_ctest tsan
+    stage python "Python tests" run_pytest "$@"
+    ;;
+esac
 
 for title in "${failed[@]}"; do say "${RED}failed:${PLAIN} $title"; done
-python tools/test_summary.py "$RESULTS" "${stages[@]}" python && [ ${#failed[@]} -eq 0 ]
+python tools/test_summary.py "$RESULTS" "${stages[@]}" && [ ${#failed[@]} -eq 0 ]

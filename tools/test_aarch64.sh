@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Operators, the ONNX Runtime library and the program for aarch64, run on this machine by qemu: C++ tests, and every node's
-# results beside this processor's. POLYOP_OPS names the operators (all: hours of compiling and emulating).
+# test_aarch64.sh   compiles operators, the ONNX Runtime library and the program for aarch64 and tests them under qemu:
+# C++ tests, and every node's results against this processor's. POLYOP_OPS selects the operators; 'all' takes hours.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 export POLYOP_OPS="${POLYOP_OPS:-my_add;nms;roi_align;grid_sampler;knn_query;dynamic_resize}"
 tools/setup.sh
 tools/build.sh release
 tools/setup_portable.sh aarch64
 tools/setup_aarch64.sh
-unset CC CXX # the toolchain file names them
+unset CC CXX # the toolchain file sets them
 
 TREE="build/portable/aarch64/tests"
 [ "$POLYOP_OPS" = all ] && folders=(ops/*/) || mapfile -t folders < <(tr ';' '\n' <<<"$POLYOP_OPS" | sed 's|.*|ops/&|')
@@ -23,5 +24,5 @@ configure() {
 }
 step "Configuring for aarch64" configure
 step "Compiling for aarch64" cmake --build "$TREE" --target polyop_onnxruntime polyop "${tests[@]}"
-step "Running C++ tests by qemu" ctest --test-dir "$TREE" --output-on-failure --no-tests=error -R "^($(IFS='|' && echo "${tests[*]}"))$"
-step "Running ONNX Runtime and the program by qemu" python -m pytest tests/on_aarch64.py -q
+step "Running C++ tests under qemu" ctest --test-dir "$TREE" --output-on-failure --no-tests=error -R "^($(IFS='|' && echo "${tests[*]}"))$"
+step "Running ONNX Runtime and the program under qemu" python -m pytest tests/runtimes/on_aarch64.py -q

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# test_openmmlab.sh [pytest options…]   OpenMMLab's packages, unpacked beside .venv, with polyop in the place of MMCV's
-# compiled module: its functions; models of mmdet and mmdet3d found with, trained and exported, and those of others run.
-# With a checkout of MMCV's repository in POLYOP_MMCV_SOURCE, MMCV's own tests of its operators, too.
+# test_openmmlab.sh [PYTEST OPTION…]   tests OpenMMLab's packages with polyop instead of MMCV's compiled module: its
+# functions, inference, training and export of models of mmdet and mmdet3d, and inference of the other packages' models.
+# If POLYOP_MMCV_SOURCE is a checkout of MMCV's repository, also runs MMCV's own tests of its operators.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept_pytest_options "$@"
 tools/setup.sh
 tools/setup_python.sh openmmlab
 tools/build.sh release
 PATH="$VENV/bin:$PATH"
 step "Testing OpenMMLab's packages" python -m pytest \
-  tests/test_mmcv_ext*.py tests/test_deploy_openmmlab.py tests/openmmlab_packages.py "$@"
+  tests/mmcv tests/mmcv/openmmlab_packages.py "$@"

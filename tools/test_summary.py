@@ -1,15 +1,16 @@
-"""test_summary.py FOLDER STAGE…: counts the tests in FOLDER/STAGE/*.xml (JUnit) and fails unless all ran.
+"""Counts the tests in FOLDER/STAGE/*.xml (JUnit) and exits with 1 unless all ran and passed.
 
 The last line printed is the sum of all stages.
 """
 
+import argparse
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 
 def count(file: Path) -> tuple[int, int, int]:
-    """(passed, failed, not run) of one file, by GoogleTest or pytest."""
+    """Returns the numbers of passed, failed and not run tests of a file of GoogleTest or pytest."""
     passed = failed = not_run = 0
     for case in ElementTree.parse(file).iter("testcase"):
         if case.find("failure") is not None or case.find("error") is not None:
@@ -33,4 +34,8 @@ def main(folder: str, *stages: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("stages", nargs="+", metavar="STAGE")
+    options = parser.parse_args()
+    sys.exit(main(options.folder, *options.stages))

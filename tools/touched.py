@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""touched.py [COMMIT]: the tests that the changes since COMMIT touch. Without one: the changes that are not committed, or
-those since the branch left main where there are none.
+"""Prints the tests that the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or those since the
+branch left main if there are none.
 
-Prints the names of C++ tests (they are targets, too) after "cxx", the other targets that the Python tests need after "build",
-and what pytest's -k takes after "python", a line each. A test is touched if it or what it includes changed, around any
-corner, or a file of the folder that it tests.
+Prints three lines: "cxx" and the names of C++ tests, which are also targets; "build" and the other targets that the
+Python tests need; "python" and an expression for pytest's -k. A test is affected if it, a file that it includes
+directly or indirectly, or a file of the folder that it tests has changed.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from check_rooms import INCLUDE, ROOT, room
 
 SOURCES = (".cc", ".h", ".cu")
 
-# The Python tests of a folder, tests/test_NAME.py; an operator's are those that name it.
+# The Python tests of a folder: NAME of tests/*/test_NAME.py. An operator's tests have its name in theirs.
 PYTHON_TESTS = {
     "adapters/onnxruntime": ["onnxruntime_adapter", "exported_nodes", "verify", "packaging"],
     "adapters/torch": ["torch", "gradients", "export", "modules"],
@@ -34,6 +35,7 @@ PYTHON_TESTS = {
     "site": ["docs"],
     ".github": ["release"],
     "examples": ["examples"],
+    "tools": ["tools", "touched", "rooms"],
     "models": ["srcnn", "srcnn_files"],
     "core": ["definition_errors", "add_operator", "onnxruntime_adapter", "torch", "exported_nodes"],
 }
@@ -56,7 +58,7 @@ def changed_files(since: str | None) -> set[str]:
 
 
 def closure(changed: set[str], files: list[str]) -> set[str]:
-    """The changed files, and all that include one of them, or the header of what a family's or kernels/' .cc file defines."""
+    """Returns the changed files and all that include them. A .cc file of families/ or kernels/ counts as its header."""
     included_by: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for included in INCLUDE.findall((ROOT / file).read_text(encoding="utf-8")):
@@ -73,7 +75,7 @@ def closure(changed: set[str], files: list[str]) -> set[str]:
 
 
 def part(file: str) -> str:
-    """The folder that a test tests as a whole: an operator, an adapter, or a room."""
+    """Returns the folder that a test covers: an operator, an adapter, a family or a top-level folder."""
     depth = 2 if room(file) in ("ops", "adapters", "kernels", "families") else 1
     return "/".join(file.split("/")[:depth])
 
@@ -84,23 +86,23 @@ def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
 
 
 def python_tests(changed: set[str], touched: set[str]) -> list[str]:
-    """Parts of names: of a file of tests, which then runs whole, or of the tests that name an operator."""
-    names = {f"test_{name}." for place, files in PYTHON_TESTS.items() for name in files if in_any(place, changed)}
-    names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/test_\w+\.py", file)}
+    """Returns parts of names, for pytest's -k: of test files and of operators."""
+    names = {f"test_{name}." for folder, files in PYTHON_TESTS.items() for name in files if in_any(folder, changed)}
+    names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/\w+/test_\w+\.py", file)}
     operators = {file.split("/")[1] for file in touched if file.startswith("ops/")}
     return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
 
 
-def in_any(place: str, files: set[str]) -> bool:
-    return any(file.startswith(place + "/") for file in files)
+def in_any(folder: str, files: set[str]) -> bool:
+    return any(file.startswith(folder + "/") for file in files)
 
 
 def main(since: str | None = None) -> None:
     changed = changed_files(since)
     listed = git("ls-files", "--cached", "--others", "--exclude-standard", ":!tests/data", ":!examples")
     files = [f for f in listed if f.endswith(SOURCES) and (ROOT / f).is_file()]
-    if not shutil.which("nvcc"):  # setup_python.sh has TensorRT's headers where CUDA is
-        print("There is no CUDA here: tests of the TensorRT adapter are not run", file=sys.stderr)
+    if not shutil.which("nvcc"):  # TensorRT's headers are installed together with CUDA
+        print("nvcc was not found: not running the tests of the TensorRT adapter", file=sys.stderr)
         files = [f for f in files if not re.fullmatch(r"adapters/tensorrt/\w+_test\.cc", f)]
     touched = closure(changed, files)
     python = python_tests(changed, touched)
@@ -112,4 +114,6 @@ def main(since: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit", nargs="?", help="a commit (default: see above)")
+    main(parser.parse_args().commit)

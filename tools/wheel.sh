@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a wheel into dist/ with .venv's tools, in a build tree of its own.
+# wheel.sh   builds a wheel for this machine into dist/, in the build tree build/wheel.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+accept 0 -- "$@"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 step "Building a wheel" python -m pip wheel --no-deps --no-build-isolation -Cbuild-dir=build/wheel -w dist .

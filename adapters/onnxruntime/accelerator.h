@@ -1,21 +1,21 @@
-// polyop's operators in the place of those that ONNX Runtime itself has.
+// Registers polyop's operators as overrides of ONNX Runtime's standard operators.
 #pragma once
 
 #include "adapters/onnxruntime/custom_op.h"
 
 namespace polyop::onnxruntime {
 
-/// A session's configuration may say the model's opset under this key; else it is not known.
+/// The key of the model's opset in a session's configuration. Without it, the opset is unknown.
 inline constexpr const char* kOpsetKey = "polyop.opset";
 
-/// The operators that stand in the place of standard ones, for models of this opset; 0: of any.
+/// Returns the operators that override standard ones, for models of this opset; 0: unknown.
 ///
-/// ONNX Runtime takes one version of an operator from a library, and does not tell a node which opset its model has. So
-/// where older versions of an operator have another default than the newest, they are left alone unless the opset is
+/// ONNX Runtime accepts one version of an operator from a library, and does not expose the model's opset to a node. If
+/// older versions of an operator have a different default than the newest, they are overridden only if the opset is
 /// known.
 CustomOps MakeStandardOps(int opset, const Host& host);
 
-/// Adds them to the session's options. No exception leaves it.
+/// Adds these operators to the session's options. Does not throw.
 OrtStatus* RegisterAccelerator(OrtSessionOptions* options, const OrtApiBase* base);
 
 }  // namespace polyop::onnxruntime

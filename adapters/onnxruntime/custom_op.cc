@@ -6,6 +6,7 @@
 
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/shape_inference.h"
+#include "core/guard.h"
 
 namespace polyop::onnxruntime {
 namespace {
@@ -33,22 +34,19 @@ OrtMemType InputMemory(const OrtCustomOp* op, size_t index) {
   return resolved.needs_value(static_cast<int>(index)) ? OrtMemTypeCPUInput : OrtMemTypeDefault;
 }
 
-// The call is the host's. No exception may reach the runtime: what allocation throws becomes a status.
+// Runs f for the operator's host. Converts exceptions (such as bad_alloc) to a status, since none may reach the
+// runtime.
 template <class F>
 OrtStatus* Guarded(const CustomOp& op, const F& f) {
   const HostScope scope(op.host());
-  try {
-    return ToOrt(f());
-  } catch (const std::exception& e) {
-    return ToOrt(Internal(e.what()));
-  }
+  return polyop::Guarded([&] { return ToOrt(f()); }, ErrorStatus);
 }
 
 OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo* info, void** kernel) {
   return Guarded(Self(op), [&] {
-    std::unique_ptr<NodeKernel> made;
-    POLYOP_RETURN_IF_ERROR(NodeKernel::Create(Self(op), info, &made));
-    *kernel = made.release();
+    std::unique_ptr<NodeKernel> created;
+    POLYOP_RETURN_IF_ERROR(NodeKernel::Create(Self(op), info, &created));
+    *kernel = created.release();
     return Status::Ok();
   });
 }
@@ -70,7 +68,7 @@ bool SameInputs(const Signature& a, const Kernel& ka, const Signature& b, const 
   return true;
 }
 
-// CUDA's provider is built into ONNX Runtime, or a plugin beside it with a name of its own.
+// CUDA's execution provider is built into ONNX Runtime, or a separate plugin with another name.
 std::span<const char* const> ProvidersOf(Device device) {
   static constexpr const char* kCpu[] = {nullptr};
   static constexpr const char* kCuda[] = {"CUDAExecutionProvider", "CudaPluginExecutionProvider"};
@@ -83,8 +81,8 @@ std::span<const char* const> ProvidersOf(Device device) {
   return {};
 }
 
-// Whether a node may leave out an input and have a later one.
-bool MayMissBetween(const CustomOp& op) {
+// Returns true if a node may omit an input and still have a later one.
+bool MayOmitInnerInput(const CustomOp& op) {
   int optional = 0;
   for (int i = 0; i < op.signature().num_inputs(); ++i) optional += op.may_lack_input(i);
   return optional > 1;
@@ -96,18 +94,18 @@ bool SameTypes(const Signature& a, const Kernel& ka, const Signature& b, const K
 
 }  // namespace
 
-CustomOp::CustomOp(const Op& op, const NodeName& node, std::span<const Meaning> others, const Kernel& kernel,
-                   const char* provider, const Host& host, const StandsFor& standard)
+CustomOp::CustomOp(const Op& op, const NodeName& node, std::span<const NodeCandidate> others, const Kernel& kernel,
+                   const char* provider, const Host& host, const StandardOverride& standard)
     : OrtCustomOp{},
       op_(op),
       node_(node),
-      meanings_(others.begin(), others.end()),
+      candidates_(others.begin(), others.end()),
       kernel_(kernel),
       provider_(provider),
       host_(host),
       standard_(standard),
       op_type_(node.op_type()) {
-  meanings_.push_back({&op_, &node_});
+  candidates_.push_back({&op_, &node_});
   for (const Kernel& other : op.kernels) {
     const Signature& theirs = *op.signatures[other.signature].signature;
     if (other.device != kernel.device || !SameInputs(signature(), kernel, theirs, other)) continue;
@@ -135,10 +133,10 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, std::span<const Meaning> 
   };
   self.CreateKernelV2 = CreateNode;
   self.KernelComputeV2 = ComputeNode;
-  if (host.release >= kInfersBesideMissing || !MayMissBetween(*this)) self.InferOutputShapeFn = Infer;
+  if (host.release >= kInfersWithMissingInputs || !MayOmitInnerInput(*this)) self.InferOutputShapeFn = Infer;
   self.GetStartVersion = [](const OrtCustomOp* o) { return Self(o).standard_.start; };
   self.GetEndVersion = [](const OrtCustomOp*) { return INT32_MAX; };
-  // No input may be overwritten: said with null arrays, for the runtime calls these without asking.
+  // No input may be overwritten. The runtime calls these functions without checking for null pointers.
   self.GetMayInplace = [](int**, int**) -> size_t { return 0; };
   self.ReleaseMayInplace = [](int*, int*) {};
   self.GetAliasMap = [](int**, int**) -> size_t { return 0; };
@@ -146,52 +144,52 @@ CustomOp::CustomOp(const Op& op, const NodeName& node, std::span<const Meaning> 
 }
 
 bool CustomOp::may_lack_input(int index) const {
-  return std::any_of(meanings_.begin(), meanings_.end(), [&](const Meaning& meaning) {
-    const Signature& signature = *meaning.op->signatures[0].signature;
+  return std::any_of(candidates_.begin(), candidates_.end(), [&](const NodeCandidate& candidate) {
+    const Signature& signature = *candidate.op->signatures[0].signature;
     return index >= signature.num_inputs() || signature.input(index).optional;
   });
 }
 
 bool CustomOp::may_lack_output(int index) const {
-  return std::any_of(meanings_.begin(), meanings_.end(), [&](const Meaning& meaning) {
-    const Signature& signature = *meaning.op->signatures[0].signature;
+  return std::any_of(candidates_.begin(), candidates_.end(), [&](const NodeCandidate& candidate) {
+    const Signature& signature = *candidate.op->signatures[0].signature;
     return index >= signature.num_outputs() || signature.output(index).optional;
   });
 }
 
-void AddCustomOps(const Op& op, const NodeName& node, std::span<const Meaning> others, const Host& host,
-                  const StandsFor& standard, CustomOps* made) {
-  const auto first = static_cast<std::ptrdiff_t>(made->size());
+void AddCustomOps(const Op& op, const NodeName& node, std::span<const NodeCandidate> others, const Host& host,
+                  const StandardOverride& standard, CustomOps* ops) {
+  const auto first = static_cast<std::ptrdiff_t>(ops->size());
   for (const Kernel& kernel : op.kernels) {
     const std::span<const char* const> providers = ProvidersOf(kernel.device);
     if (providers.empty()) continue;
     const Signature& signature = *op.signatures[kernel.signature].signature;
-    const bool known = std::any_of(made->begin() + first, made->end(), [&](const auto& other) {
+    const bool known = std::any_of(ops->begin() + first, ops->end(), [&](const auto& other) {
       return kernel.device == other->kernel().device &&
              SameTypes(signature, kernel, other->signature(), other->kernel());
     });
     if (known) continue;
-    if (signature.variadic() && host.version < kTypesOfVariadic && made->begin() + first != made->end() &&
-        made->back()->kernel().device == kernel.device) {
+    if (signature.variadic() && host.version < kTypesOfVariadic && ops->begin() + first != ops->end() &&
+        ops->back()->kernel().device == kernel.device) {
       continue;
     }
     for (const char* provider : providers) {
-      made->push_back(std::make_unique<CustomOp>(op, node, others, kernel, provider, host, standard));
+      ops->push_back(std::make_unique<CustomOp>(op, node, others, kernel, provider, host, standard));
     }
   }
 }
 
 CustomOps MakeCustomOps(std::string_view domain, const Host& host) {
-  CustomOps made;
-  for (const std::vector<Meaning>& meanings : MeaningsByName(AllOps())) {
-    if (meanings[0].node->domain() != domain) continue;
-    const Meaning& widest = Widest(meanings);
-    std::vector<Meaning> others;
-    std::copy_if(meanings.begin(), meanings.end(), std::back_inserter(others),
-                 [&](const Meaning& meaning) { return meaning.op != widest.op; });
-    AddCustomOps(*widest.op, *widest.node, others, host, {}, &made);
+  CustomOps ops;
+  for (const std::vector<NodeCandidate>& candidates : CandidatesByName(AllOps())) {
+    if (candidates[0].node->domain() != domain) continue;
+    const NodeCandidate& schema = SchemaCandidate(candidates);
+    std::vector<NodeCandidate> others;
+    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(others),
+                 [&](const NodeCandidate& candidate) { return candidate.op != schema.op; });
+    AddCustomOps(*schema.op, *schema.node, others, host, {}, &ops);
   }
-  return made;
+  return ops;
 }
 
 std::vector<std::string> AllDomains() {

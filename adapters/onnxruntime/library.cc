@@ -1,6 +1,6 @@
-// What lib<library>_onnxruntime.so exports: RegisterCustomOps, which ONNX Runtime calls when a session's options
-// register the library, what libpolyop_accelerator.so calls, and what the program `polyop` does. It does not link ONNX
-// Runtime: the API comes from the caller.
+// The exported functions of lib<library>_onnxruntime.so: RegisterCustomOps, which ONNX Runtime calls when a session's
+// options register the library, and those that libpolyop_accelerator.so and the CLI call. The library does not link
+// ONNX Runtime: the caller passes the API.
 #include "core/library.h"
 #include "adapters/onnxruntime/accelerator.h"
 #include "adapters/onnxruntime/node_kernel.h"
@@ -8,8 +8,6 @@
 
 namespace polyop::onnxruntime {
 namespace {
-
-constexpr int kTable = -1;  // the accelerator's tables have opsets as numbers
 
 std::vector<OpsOfDomain> AllOperators(const Host& host) {
   std::vector<OpsOfDomain> all;
@@ -23,13 +21,15 @@ std::vector<OpsOfDomain> AllOperators(const Host& host) {
 extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                                const OrtApiBase* base) {
   using namespace polyop::onnxruntime;
-  return Register(options, base, kTable, AllOperators);
+  return Register(options, base, Registration::kOperators, 0, AllOperators);
 }
 
 extern "C" __attribute__((visibility("default"))) OrtStatus* polyop_register_accelerator(OrtSessionOptions* options,
                                                                                          const OrtApiBase* base) {
   return polyop::onnxruntime::RegisterAccelerator(options, base);
 }
+
+extern "C" __attribute__((visibility("default"))) const char* polyop_accelerator_version() { return POLYOP_VERSION; }
 
 extern "C" __attribute__((visibility("default"))) void polyop_use_reference_kernels(int use) {
   polyop::onnxruntime::UseReferenceKernels(use != 0);

@@ -1,5 +1,5 @@
-// RegisterCustomOps with stand-ins for ONNX Runtime: several in one process, and registrations that fail. Each stand-in
-// refuses what another one made.
+// Tests RegisterCustomOps with fake ONNX Runtimes: several in one process, and failing registrations. Each fake rejects
+// objects of the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,12 +34,12 @@ extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApi
 namespace polyop::onnxruntime {
 namespace {
 
-// What a stand-in was asked for. Functions of the C API have no place for it, so each stand-in has its own functions.
+// The calls of one fake runtime. Functions of the C API have no user data, so each fake has its own functions.
 struct Record {
   std::set<const OrtStatus*> statuses;
   std::set<const OrtCustomOpDomain*> domains;
-  int made = 0;              // domains, ever
-  int adds_until_fail = -1;  // CustomOpDomain_Add fails after so many; -1: never
+  int created = 0;           // domains, in total
+  int adds_until_fail = -1;  // CustomOpDomain_Add fails after this many calls; -1: never
   const char* version = "1.17.0";
 };
 
@@ -80,7 +80,7 @@ class Runtime {
       a.CreateCustomOpDomain = [](const char* name, OrtCustomOpDomain** domain) noexcept -> OrtStatus* {
         *domain = std::make_unique<OrtCustomOpDomain>(kHost, name).release();
         record().domains.insert(*domain);
-        ++record().made;
+        ++record().created;
         return nullptr;
       };
       a.ReleaseCustomOpDomain = [](OrtCustomOpDomain* domain) noexcept {
@@ -89,7 +89,7 @@ class Runtime {
       };
       a.CustomOpDomain_Add = [](OrtCustomOpDomain* domain, const OrtCustomOp* op) noexcept -> OrtStatus* {
         EXPECT_EQ(domain->owner, kHost);
-        if (record().adds_until_fail == 0) return Make(ORT_FAIL, "there is no room");
+        if (record().adds_until_fail == 0) return Make(ORT_FAIL, "out of memory");
         if (record().adds_until_fail > 0) --record().adds_until_fail;
         domain->ops.push_back(op);
         return nullptr;
@@ -116,7 +116,7 @@ class Runtime {
         std::copy_n(text.c_str(), *size, value);
         return nullptr;
       };
-      // A question that a custom operator asks in each shape inference: the answer is an error of this runtime.
+      // Called by a custom operator in each shape inference: returns an error of this runtime.
       a.ShapeInferContext_GetInputCount = [](const OrtShapeInferContext*, size_t*) noexcept -> OrtStatus* {
         return Make(ORT_INVALID_ARGUMENT, ("runtime " + std::to_string(kHost)).c_str());
       };
@@ -126,7 +126,7 @@ class Runtime {
   }
 };
 
-// The message of an error, which `record`'s runtime made; it is released.
+// Returns the message of an error of `record`'s runtime and releases it.
 std::string Message(OrtStatus* status, Record& record) {
   if (status == nullptr) return "";
   EXPECT_EQ(record.statuses.erase(status), 1u);
@@ -147,10 +147,10 @@ size_t AllNodes() {
   return count;
 }
 
-TEST(Registration, EachRuntimeIsServedByItsOwnApi) {
+TEST(Registration, EachRuntimeUsesItsOwnApi) {
   using First = Runtime<1>;
   using Second = Runtime<2>;
-  Second::record().version = "1.25.3";  // newer than the API that it gives: the newest that there is will do
+  Second::record().version = "1.25.3";  // newer than the API that it provides: the newest available one is used
   OrtSessionOptions first, second;
   ASSERT_EQ(Message(RegisterCustomOps(&first, First::base()), First::record()), "");
   ASSERT_EQ(Message(RegisterCustomOps(&second, Second::base()), Second::record()), "");
@@ -159,11 +159,11 @@ TEST(Registration, EachRuntimeIsServedByItsOwnApi) {
   ASSERT_EQ(CountOps(first), AllNodes());
   ASSERT_GT(CountOps(first), 0u);
   for (size_t d = 0; d < first.domains.size(); ++d) {
-    for (size_t i = 0; i < first.domains[d]->ops.size(); ++i) {  // in turns
+    for (size_t i = 0; i < first.domains[d]->ops.size(); ++i) {  // interleaved
       const OrtCustomOp* of_first = first.domains[d]->ops[i];
       const OrtCustomOp* of_second = second.domains[d]->ops.at(i);
       EXPECT_NE(of_first, of_second);
-      if (of_first->InferOutputShapeFn == nullptr) {  // inputs may be left out between others
+      if (of_first->InferOutputShapeFn == nullptr) {  // inner inputs may be omitted
         EXPECT_EQ(of_second->InferOutputShapeFn, nullptr);
         continue;
       }
@@ -181,16 +181,16 @@ TEST(Registration, ManyOptionsShareOneTable) {
   ASSERT_EQ(Message(RegisterCustomOps(&first, Only::base()), Only::record()), "");
   ASSERT_EQ(Message(RegisterCustomOps(&second, Only::base()), Only::record()), "");
   ASSERT_EQ(first.domains.size(), second.domains.size());
-  int own = 0;  // the default domain: another library may add to it
+  int separate = 0;  // the default domain is not shared: another library may add to it
   for (size_t d = 0; d < first.domains.size(); ++d) {
     EXPECT_EQ(first.domains[d]->ops, second.domains[d]->ops);
     EXPECT_EQ(first.domains[d] != second.domains[d], first.domains[d]->name.empty());
-    own += first.domains[d]->name.empty();
+    separate += first.domains[d]->name.empty();
   }
-  EXPECT_EQ(Only::record().made, static_cast<int>(AllDomains().size()) + own);
+  EXPECT_EQ(Only::record().created, static_cast<int>(AllDomains().size()) + separate);
 }
 
-// However many operators were added before: nothing of a failed registration is left, and the next one is whole.
+// A failed registration leaves nothing behind, however many operators it added, and the next one succeeds.
 TEST(Registration, IsAllOrNothing) {
   using Failing = Runtime<4>;
   Record& record = Failing::record();
@@ -198,7 +198,7 @@ TEST(Registration, IsAllOrNothing) {
   for (int good : {0, 1, all / 2, all - 1}) {
     record.adds_until_fail = good;
     OrtSessionOptions options;
-    EXPECT_EQ(Message(RegisterCustomOps(&options, Failing::base()), record), "there is no room");
+    EXPECT_EQ(Message(RegisterCustomOps(&options, Failing::base()), record), "out of memory");
     EXPECT_TRUE(options.domains.empty());
     EXPECT_TRUE(record.domains.empty()) << record.domains.size() << " domains were not released";
     EXPECT_TRUE(record.statuses.empty());
@@ -209,25 +209,65 @@ TEST(Registration, IsAllOrNothing) {
   EXPECT_EQ(CountOps(options), static_cast<size_t>(all));
 }
 
-TEST(Registration, ARuntimeThatIsTooOldIsToldOf) {
+// ONNX Runtime would report only "Domain already set", when a session is created.
+TEST(Registration, RejectsASecondRegistration) {
+  using Only = Runtime<10>;
+  OrtSessionOptions options;
+  ASSERT_EQ(Message(RegisterCustomOps(&options, Only::base()), Only::record()), "");
+  ASSERT_EQ(Message(RegisterAccelerator(&options, Only::base()), Only::record()), "");
+  const size_t domains = options.domains.size(), ops = CountOps(options);
+  EXPECT_EQ(Message(RegisterCustomOps(&options, Only::base()), Only::record()),
+            "session options: expected the operators of library 'polyop' once, got a second registration: register the "
+            "library once, or create new session options");
+  options.configuration["polyop.opset"] = "17";  // another table of the accelerator
+  EXPECT_NE(Message(RegisterAccelerator(&options, Only::base()), Only::record()).find("the accelerator of library"),
+            std::string::npos);
+  EXPECT_EQ(options.domains.size(), domains);
+  EXPECT_EQ(CountOps(options), ops);
+
+  OrtSessionOptions of_a_copy;  // the numbers in its configuration are those of the copy
+  of_a_copy.configuration["polyop.registered.polyop.operators"] = "0x1234-5";
+  of_a_copy.configuration["polyop.default_domain"] = "1";
+  for (auto register_ops : {RegisterCustomOps, RegisterAccelerator}) {
+    EXPECT_NE(Message(register_ops(&of_a_copy, Only::base()), Only::record()).find("expected one copy of library"),
+              std::string::npos);
+  }
+  EXPECT_TRUE(of_a_copy.domains.empty());
+}
+
+// Options that have some operators of a registration that failed keep them alive.
+TEST(Registration, AFailedStepLeavesNoDanglingOperators) {
+  using Failing = Runtime<11>;
+  Record& record = Failing::record();
+  OrtSessionOptions options;
+  ASSERT_EQ(Message(RegisterCustomOps(&options, Failing::base()), record), "");
+  record.adds_until_fail = 2;  // of the accelerator's operators
+  EXPECT_EQ(Message(RegisterAccelerator(&options, Failing::base()), record), "out of memory");
+  record.adds_until_fail = -1;
+  for (const OrtCustomOpDomain* domain : options.domains) {
+    for (const OrtCustomOp* op : domain->ops) EXPECT_NE(std::string(op->GetName(op)), "");  // AddressSanitizer checks
+  }
+}
+
+TEST(Registration, RejectsOldRuntimes) {
   using Old = Runtime<5>;
   Old::record().version = "1.16.3";
   OrtSessionOptions options;
   EXPECT_EQ(Message(RegisterCustomOps(&options, Old::base()), Old::record()),
-            "polyop needs ONNX Runtime 1.17 or newer, this is 1.16.3");
+            "polyop: expected ONNX Runtime 1.17 or newer, got 1.16.3");
   EXPECT_TRUE(options.domains.empty());
 }
 
-TEST(Registration, ADomainOfAnotherLibraryIsLeftAlone) {
+TEST(Registration, RejectsDomainsOfAnotherLibrary) {
   using Only = Runtime<9>;
   const std::string domain = AllDomains().back();
   OrtSessionOptions options;
   options.configuration["polyop.domain." + domain] = "my_ops";
   EXPECT_EQ(
       Message(RegisterCustomOps(&options, Only::base()), Only::record()),
-      "the domain '" + domain +
-          "' has operators of the library 'my_ops' already, and ONNX Runtime takes a domain from one library: give "
-          "the nodes of 'polyop' another one, as in polyop::MyOp");
+      "domain '" + domain +
+          "' is already registered by library 'my_ops', and ONNX Runtime accepts a domain from one library only: use "
+          "another domain for the nodes of 'polyop', such as polyop::MyOp");
   EXPECT_TRUE(options.domains.empty());
   EXPECT_EQ(options.configuration.size(), 1u);
   OrtSessionOptions others;
@@ -235,37 +275,37 @@ TEST(Registration, ADomainOfAnotherLibraryIsLeftAlone) {
   EXPECT_EQ(others.configuration["polyop.domain." + domain], "polyop");
 }
 
-// From which opset on the accelerator answers to nodes of this name; 0: it does not.
-int AnsweredSince(const OrtSessionOptions& options, const std::string& op_type) {
+// Returns the first opset whose nodes of this name the accelerator overrides; 0 if none.
+int OverriddenSince(const OrtSessionOptions& options, const std::string& op_type) {
   int since = 0;
   for (const OrtCustomOpDomain* domain : options.domains) {
     EXPECT_EQ(domain->name, "");
     for (const OrtCustomOp* op : domain->ops) {
       if (op->GetName(op) != op_type) continue;
-      EXPECT_TRUE(since == 0 || since == op->GetStartVersion(op)) << "one version of an operator is possible";
+      EXPECT_TRUE(since == 0 || since == op->GetStartVersion(op)) << "ONNX Runtime accepts one version of an operator";
       since = op->GetStartVersion(op);
     }
   }
   return since;
 }
 
-TEST(Accelerator, AnswersFromTheFirstOpsetOfEqualMeaning) {
+TEST(Accelerator, OverridesFromTheFirstOpsetOfEqualSemantics) {
   using Only = Runtime<6>;
-  if (MeaningsOf("polyop", "RoiAlign").empty()) GTEST_FAIL() << "this build lacks onnx_roi_align";
+  if (CandidatesFor("polyop", "RoiAlign").empty()) GTEST_FAIL() << "this build lacks onnx_roi_align";
   const auto since = [](const char* opset, const char* op_type) {
     OrtSessionOptions options;
     if (*opset != 0) options.configuration["polyop.opset"] = opset;
     EXPECT_EQ(Message(RegisterAccelerator(&options, Only::base()), Only::record()), "");
-    return AnsweredSince(options, op_type);
+    return OverriddenSince(options, op_type);
   };
-  EXPECT_EQ(since("", "RoiAlign"), 16);   // 10 had another default
-  EXPECT_EQ(since("11", "RoiAlign"), 1);  // no version of a kernel of the runtime's own
+  EXPECT_EQ(since("", "RoiAlign"), 16);   // 10 has another default
+  EXPECT_EQ(since("11", "RoiAlign"), 1);  // not a version of a kernel of the runtime
   EXPECT_EQ(since("22", "RoiAlign"), 1);
-  EXPECT_EQ(since("9", "RoiAlign"), 0);  // there was none
+  EXPECT_EQ(since("9", "RoiAlign"), 0);  // the operator does not exist
   EXPECT_EQ(since("", "NonMaxSuppression"), 10);
   EXPECT_EQ(since("17", "NonMaxSuppression"), 11);
-  // The largest of kernels is not in every build with sanitizers.
-  const bool has_grids = !MeaningsOf("polyop", "GridSample").empty();
+  // Builds with sanitizers may lack this operator, whose kernels are the largest.
+  const bool has_grids = !CandidatesFor("polyop", "GridSample").empty();
   EXPECT_EQ(since("", "GridSample"), has_grids ? 1 : 0);
 }
 
@@ -284,13 +324,13 @@ TEST(Accelerator, SharesTheDefaultDomainWithTheOperators) {
   }
 }
 
-TEST(Accelerator, AWrongOpsetIsTold) {
+TEST(Accelerator, RejectsInvalidOpsets) {
   using Only = Runtime<7>;
   for (const char* wrong : {"x", "0", "-3", "12 ", "11111111111111111111"}) {
     OrtSessionOptions options;
     options.configuration["polyop.opset"] = wrong;
     const std::string message = Message(RegisterAccelerator(&options, Only::base()), Only::record());
-    EXPECT_EQ(message, "session configuration 'polyop.opset' is not a number, 1 or greater") << wrong;
+    EXPECT_EQ(message, "session configuration 'polyop.opset': expected an integer >= 1") << wrong;
     EXPECT_TRUE(options.domains.empty());
     EXPECT_TRUE(Only::record().statuses.empty());
   }

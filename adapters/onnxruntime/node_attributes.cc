@@ -5,7 +5,7 @@
 namespace polyop::onnxruntime {
 namespace {
 
-// ONNX Runtime does not say what type an attribute has: each getter is tried, and the wrong ones fail.
+// ONNX Runtime does not expose an attribute's type: each getter is tried, and those of other types fail.
 bool Succeeded(OrtStatus* status) { return FromOrt(status).ok(); }
 
 }  // namespace
@@ -60,7 +60,7 @@ bool InferenceAttributes::Get(const char* name, AttrValue* value) {
     *value = AttrValue::Float(real);
     return true;
   }
-  // A list or a string tells its size when it does not fit into nothing.
+  // Reading a list or a string into an empty buffer returns its size.
   std::vector<char> buffer;
   const auto read = [&](OrtOpAttrType type) {
     bytes = 0;

@@ -1,4 +1,4 @@
-// A node's attributes as ONNX Runtime gives them: to a kernel at its creation, and to shape inference.
+// Reads a node's attributes from ONNX Runtime, when a kernel is created and in shape inference.
 #pragma once
 
 #include "adapters/onnxruntime/ort_api.h"

@@ -14,7 +14,7 @@
 namespace polyop::onnxruntime {
 namespace {
 
-// The runtime's thread pool and arena, as a kernel's context sees them.
+// The backend of a CPU kernel's context: the session's thread pool and arena.
 class SessionBackend {
  public:
   explicit SessionBackend(const OrtKernelContext* context) : context_(context) {
@@ -40,7 +40,7 @@ class SessionBackend {
   };
 
   static void Parallel(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
-    Loop loop{body, argument, TheHost()};
+    Loop loop{body, argument, CurrentHost()};
     const Status status = FromOrt(Api().KernelContext_ParallelFor(
         static_cast<SessionBackend*>(self)->context_,
         [](void* data, size_t i) {
@@ -50,7 +50,7 @@ class SessionBackend {
         },
         static_cast<size_t>(tasks), 0, &loop));
     if (status.ok()) return;
-    for (int64_t i = 0; i < tasks; ++i) body(argument, i);  // no pool to be had: the loop must run all the same
+    for (int64_t i = 0; i < tasks; ++i) body(argument, i);  // there is no thread pool, but the loop must run
   }
 
   static void* Allocate(void* self, size_t bytes) {
@@ -75,14 +75,14 @@ class SessionBackend {
 };
 
 #if POLYOP_CUDA
-// The session's stream, and the memory of the provider that runs the node.
+// The backend of a CUDA kernel's call: the session's stream and the memory of the node's execution provider.
 class StreamBackend {
  public:
   explicit StreamBackend(const OrtKernelContext* context) : context_(context) {
     backend_.self = this;
     backend_.allocate = [](void* self, size_t bytes) { return static_cast<StreamBackend*>(self)->Allocate(bytes); };
   }
-  // What is freed here is used again on the same stream at the earliest, behind this call's work.
+  // Freed memory may be reused only on the same stream, after this call's work.
   ~StreamBackend() {
     for (void* memory : memory_) allocator_->Free(allocator_, memory);
     if (allocator_ != nullptr) Api().ReleaseAllocator(allocator_);
@@ -90,7 +90,7 @@ class StreamBackend {
   StreamBackend(const StreamBackend&) = delete;
   StreamBackend& operator=(const StreamBackend&) = delete;
 
-  // The first input on a device tells whose memory it is.
+  // Takes the stream from the context and the allocator from the first input on a device.
   Status Open(size_t num_inputs) {
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetGPUComputeStream(context_, &backend_.stream)));
     for (size_t i = 0; i < num_inputs && allocator_ == nullptr; ++i) {
@@ -108,11 +108,11 @@ class StreamBackend {
   const DeviceBackend& backend() const { return backend_; }
 
  private:
-  // Memory from the arena is bound to the stream: while this call's work goes on, no other stream gets it. ONNX Runtime
-  // before 1.18 cannot bind it; and where there is no stream there is none to bind it to.
+  // Scratch buffers from the arena are bound to the stream: no other stream can use them while this call's work runs.
+  // ONNX Runtime before 1.18 lacks them, and they need a stream.
   void* Allocate(size_t bytes) {
     void* memory = nullptr;
-    if (TheHost().version >= 18 && backend_.stream != nullptr) {
+    if (CurrentHost().version >= 18 && backend_.stream != nullptr) {
       if (!FromOrt(Api().KernelContext_GetScratchBuffer(context_, memory_info_, bytes, &memory)).ok()) return nullptr;
     } else {
       memory = allocator_->Alloc(allocator_, bytes);
@@ -131,44 +131,44 @@ class StreamBackend {
 
 class NodeOutputs : public OutputSource {
  public:
-  NodeOutputs(OrtKernelContext* context, const CustomOp& custom_op, const std::vector<bool>& wanted)
-      : context_(context), custom_op_(custom_op), wanted_(wanted) {}
-  bool Wanted(int index) override { return wanted_[static_cast<size_t>(index)]; }
+  NodeOutputs(OrtKernelContext* context, const CustomOp& custom_op, const std::vector<bool>& requested)
+      : context_(context), custom_op_(custom_op), requested_(requested) {}
+  bool Requested(int index) override { return requested_[static_cast<size_t>(index)]; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     OrtValue* value = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(context_, static_cast<size_t>(index), shape.begin(),
                                                                  static_cast<size_t>(shape.rank()), &value)));
-    if (value == nullptr) return Internal("output ", index, " cannot be allocated");
+    if (value == nullptr) return Internal("output ", index, " could not be allocated");
     if (custom_op_.output_type_varies(index)) POLYOP_RETURN_IF_ERROR(CheckType(index, dtype, value));
     return FromOrt(Api().GetTensorMutableData(value, data));
   }
 
  private:
-  // The type was fixed when the session was made, from the ranks that were known then.
-  static Status CheckType(int index, DType wanted, const OrtValue* value) {
+  // The type was fixed when the session was created, from the ranks known then.
+  static Status CheckType(int index, DType dtype, const OrtValue* value) {
     OrtTensorTypeAndShapeInfo* raw = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorTypeAndShape(value, &raw)));
     const TypeAndShape info(raw);
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorElementType(info.get(), &type)));
-    if (type == ToOrt(wanted)) return Status::Ok();
-    return InvalidArgument("output ", index, " is ", NameOf(wanted),
-                           " for inputs of these ranks, but the model was loaded for another type: ",
-                           TheHost().version < kTypesByInference
-                               ? "ONNX Runtime before 1.19 does not take it from the ranks"
-                               : "the model must say the ranks of the inputs");
+    if (type == ToOrt(dtype)) return Status::Ok();
+    return InvalidArgument("output ", index, ": expected type ", NameOf(dtype),
+                           " for inputs of these ranks, but the model was loaded with another type: ",
+                           CurrentHost().version < kTypesByInference
+                               ? "ONNX Runtime before 1.19 does not infer it from the ranks"
+                               : "the model must state the ranks of the inputs");
   }
 
   OrtKernelContext* context_;
   const CustomOp& custom_op_;
-  const std::vector<bool>& wanted_;
+  const std::vector<bool>& requested_;
 };
 
 Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tensor) {
   const OrtApi& api = Api();
   const OrtValue* value = nullptr;
   POLYOP_RETURN_IF_ERROR(FromOrt(api.KernelContext_GetInput(context, index, &value)));
-  if (value == nullptr) return Status::Ok();  // left out
+  if (value == nullptr) return Status::Ok();  // missing
   OrtTensorTypeAndShapeInfo* raw = nullptr;
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorTypeAndShape(value, &raw)));
   const TypeAndShape info(raw);
@@ -176,12 +176,12 @@ Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tenso
   size_t rank = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorElementType(info.get(), &type)));
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensionsCount(info.get(), &rank)));
-  if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, " has an element type that polyop lacks");
+  if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, ": unsupported element type");
   std::array<int64_t, kMaxRank> dims{};
   const size_t kept = std::min<size_t>(rank, kMaxRank);
   POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims.data(), kept)));
   tensor->shape = Shape(std::span<const int64_t>(dims.data(), kept));
-  for (size_t d = kept; d < rank; ++d) tensor->shape.push_back(0);  // too many, as the call will say
+  for (size_t d = kept; d < rank; ++d) tensor->shape.push_back(0);  // the call reports the excessive rank
   tensor->present = true;
   // The C API has one accessor for reading and writing; inputs are only read.
   return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
@@ -196,7 +196,7 @@ std::string NodeNameOf(const OrtKernelInfo* info) {
   return name;
 }
 
-// A node leaves an optional output out by an empty name, or by having fewer outputs.
+// A node omits an optional output by an empty name, or by having fewer outputs.
 bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
   size_t count = 0, size = 0;
   if (!FromOrt(Api().KernelInfo_GetOutputCount(info, &count)).ok() || index >= count) return false;
@@ -204,7 +204,7 @@ bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
 }
 
 std::atomic<bool>& ReferenceKernels() {
-  static std::atomic<bool> use = ReferenceIsAsked();
+  static std::atomic<bool> use = ReferenceRequested();
   return use;
 }
 
@@ -213,27 +213,28 @@ std::atomic<bool>& ReferenceKernels() {
 void UseReferenceKernels(bool use) { ReferenceKernels() = use; }
 
 Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel) {
-  std::unique_ptr<NodeKernel> made(new NodeKernel(custom_op));
+  std::unique_ptr<NodeKernel> node(new NodeKernel(custom_op));
   const std::string node_name = NodeNameOf(info);
-  made->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
-  made->reference_ = ReferenceKernels();
+  node->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
+  node->reference_ = ReferenceKernels();
   KernelAttributes attributes(info);
-  Meaning meaning;
-  POLYOP_RETURN_IF_ERROR(ChooseMeaning(custom_op.meanings(), attributes, &meaning).WithPrefix(made->prefix_));
-  made->op_ = meaning.op;
-  POLYOP_RETURN_IF_ERROR(meaning.op->MakeParams(*meaning.node, attributes, &made->params_).WithPrefix(made->prefix_));
+  NodeCandidate candidate;
+  POLYOP_RETURN_IF_ERROR(ResolveNode(custom_op.candidates(), attributes, &candidate).WithPrefix(node->prefix_));
+  node->op_ = candidate.op;
+  POLYOP_RETURN_IF_ERROR(
+      candidate.op->MakeParams(*candidate.node, attributes, &node->params_).WithPrefix(node->prefix_));
   size_t outputs = 0;
   for (int o = 0; o < custom_op.signature().num_outputs(); ++o) {
-    made->wanted_.push_back(OutputIsNamed(info, static_cast<size_t>(o)));
-    if (made->wanted_.back()) outputs = made->wanted_.size();
+    node->requested_.push_back(OutputIsNamed(info, static_cast<size_t>(o)));
+    if (node->requested_.back()) outputs = node->requested_.size();
   }
-  POLYOP_RETURN_IF_ERROR(CheckOutputCount(custom_op.meanings(), meaning, outputs).WithPrefix(made->prefix_));
-  const bool own = custom_op.kernel().launch != nullptr;
-  if (custom_op.standard() != 0 && (!own || custom_op.op().leave_to_standard != nullptr)) {
-    const Status status = RuntimeKernel::Create(custom_op, info, made->params_.get(), &made->runtime_kernel_);
-    if (!status.ok() && !own) return status.WithPrefix(made->prefix_);
+  POLYOP_RETURN_IF_ERROR(CheckOutputCount(custom_op.candidates(), candidate, outputs).WithPrefix(node->prefix_));
+  const bool has_kernel = custom_op.kernel().launch != nullptr;
+  if (custom_op.standard() != 0 && (!has_kernel || custom_op.op().leave_to_standard != nullptr)) {
+    const Status status = RuntimeKernel::Create(custom_op, info, node->params_.get(), &node->runtime_kernel_);
+    if (!status.ok() && !has_kernel) return status.WithPrefix(node->prefix_);
   }
-  *kernel = std::move(made);
+  *kernel = std::move(node);
   return Status::Ok();
 }
 
@@ -244,7 +245,7 @@ Status NodeKernel::Run(OrtKernelContext* context) const {
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInputCount(context, &count)));
   std::vector<AnyTensor> inputs(count);
   for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &inputs[i]));
-  NodeOutputs outputs(context, custom_op_, wanted_);
+  NodeOutputs outputs(context, custom_op_, requested_);
   if (LeaveToRuntime(inputs)) return RunRuntimeKernel(context, inputs, outputs);
 #if POLYOP_CUDA
   if (custom_op_.kernel().device == Device::kCuda) {
@@ -264,9 +265,9 @@ bool NodeKernel::LeaveToRuntime(std::span<const AnyTensor> inputs) const {
   return custom_op_.kernel().launch == nullptr || custom_op_.op().leave_to_standard(params_.get(), inputs);
 }
 
-// The call is checked as any other, and its outputs' shapes are found: as the reference kernel's, which is in f64.
+// Checks the call and computes its outputs' shapes like any other call, with the signature of the f64 reference kernel.
 Status NodeKernel::RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs,
-                                    OutputSource& wanted) const {
+                                    OutputSource& source) const {
   const Signature& signature = custom_op_.signature();
   std::vector<AnyTensor> in_double(inputs.begin(), inputs.end());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -275,13 +276,13 @@ Status NodeKernel::RunRuntimeKernel(OrtKernelContext* context, std::span<const A
     in_double[i].data = nullptr;
   }
   PreparedCall call;
-  POLYOP_RETURN_IF_ERROR(Prepare(custom_op_.op(), Device::kReference, params_.get(), in_double, wanted, &call));
+  POLYOP_RETURN_IF_ERROR(Prepare(custom_op_.op(), Device::kReference, params_.get(), in_double, source, &call));
   std::vector<AnyTensor> outputs(call.output_span().begin(), call.output_span().end());
   for (size_t o = 0; o < outputs.size(); ++o) outputs[o].dtype = custom_op_.kernel().outputs[o];
   if (!call.empty) return runtime_kernel_->Run(context, inputs, outputs);
   for (size_t o = 0; o < outputs.size(); ++o) {
     void* data = nullptr;
-    POLYOP_RETURN_IF_ERROR(wanted.Allocate(static_cast<int>(o), outputs[o].dtype, outputs[o].shape, &data));
+    POLYOP_RETURN_IF_ERROR(source.Allocate(static_cast<int>(o), outputs[o].dtype, outputs[o].shape, &data));
   }
   return Status::Ok();
 }

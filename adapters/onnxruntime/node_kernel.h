@@ -1,4 +1,4 @@
-// One node of a session: its attributes, checked once, and its call.
+// A node of a session: holds its checked attributes and runs it.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace polyop::onnxruntime {
 
-/// From now on, nodes of new sessions run the operators' reference kernels (or again the fast ones). At first this is
-/// what the environment variable POLYOP_KERNELS says: "reference", or anything else.
+/// Sets whether nodes of new sessions run the reference kernels or the fast ones. The default is the reference kernels
+/// if the environment variable POLYOP_KERNELS is "reference".
 void UseReferenceKernels(bool use);
 
 class NodeKernel {
  public:
-  /// Reads and checks the attributes; an error names the node.
+  /// Creates the kernel of a node: reads and checks its attributes. Errors name the node.
   static Status Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel);
 
-  /// An error names the node.
+  /// Runs the node. Errors name the node.
   Status Compute(OrtKernelContext* context) const;
   const CustomOp& custom_op() const { return custom_op_; }
 
@@ -26,15 +26,15 @@ class NodeKernel {
   explicit NodeKernel(const CustomOp& custom_op) : custom_op_(custom_op) {}
   Status Run(OrtKernelContext* context) const;
   bool LeaveToRuntime(std::span<const AnyTensor> inputs) const;
-  Status RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs, OutputSource& wanted) const;
+  Status RunRuntimeKernel(OrtKernelContext* context, std::span<const AnyTensor> inputs, OutputSource& source) const;
 
   const CustomOp& custom_op_;
-  const Op* op_ = nullptr;  // what the node's attributes mean
+  const Op* op_ = nullptr;  // the operator that the node resolves to
   bool reference_ = false;
   Params params_;
-  std::string prefix_;        // "mmcv::MMCVRoiAlign (node 'roi'): "
-  std::vector<bool> wanted_;  // per output of the signature
-  // In the place of a standard operator: the runtime's own kernel, if it may be called.
+  std::string prefix_;           // "mmcv::MMCVRoiAlign (node 'roi'): "
+  std::vector<bool> requested_;  // per output of the signature
+  // If the operator overrides a standard one: the runtime's kernel, if it may be called.
   std::unique_ptr<RuntimeKernel> runtime_kernel_;
 };
 

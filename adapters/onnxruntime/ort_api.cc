@@ -13,7 +13,7 @@ thread_local const Host* the_host = nullptr;
 
 }  // namespace
 
-const Host& TheHost() { return *the_host; }
+const Host& CurrentHost() { return *the_host; }
 
 HostScope::HostScope(const Host& host) : before_(the_host) { the_host = &host; }
 HostScope::~HostScope() { the_host = before_; }
@@ -27,6 +27,8 @@ OrtStatus* ToOrt(const Status& status) {
   }
   return Api().CreateStatus(ORT_FAIL, status.message().c_str());
 }
+
+OrtStatus* ErrorStatus(const char* message) { return Api().CreateStatus(ORT_FAIL, message); }
 
 Status FromOrt(OrtStatus* status) {
   if (status == nullptr) return Status::Ok();

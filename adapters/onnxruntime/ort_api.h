@@ -1,4 +1,4 @@
-// The ONNX Runtime C API as the library got it from its hosts, and conversions to and from polyop's types.
+// The ONNX Runtime C API of the host that called the library, and conversions to and from polyop's types.
 #pragma once
 
 #include <memory>
@@ -10,32 +10,31 @@
 
 namespace polyop::onnxruntime {
 
-/// The oldest API that has everything used here (shape inference, ParallelFor): ONNX Runtime 1.17.
+/// The oldest API with all functions used here (shape inference, ParallelFor): ONNX Runtime 1.17.
 inline constexpr uint32_t kOldestApi = 17;
 
-/// An ONNX Runtime that registered the library: its API and the version of it, and its own release, 1.N.
+/// An ONNX Runtime that registered the library: its API, the API's version, and N of its release 1.N.
 struct Host {
   const OrtApi* api = nullptr;
   uint32_t version = 0;
   uint32_t release = 0;
 };
 
-/// What ONNX Runtimes before these versions lack: a type for the outputs of variadic operators that come in several
-/// types; a type of outputs that shape inference says.
+/// The first API versions that support several output types of a variadic operator, and output types that shape
+/// inference sets.
 inline constexpr uint32_t kTypesOfVariadic = 18, kTypesByInference = 19;
 
-/// The first releases that were seen to infer shapes where a node leaves out an input before another, where 1.20
-/// crashes; and to check an output's index there, without which one that the node left out is written past the end of a
-/// list.
-inline constexpr uint32_t kInfersBesideMissing = 31, kChecksOutputIndex = 31;
+/// The first releases verified to infer shapes of nodes that omit an inner input (1.20 crashes), and to check an
+/// output's index in shape inference (older ones write an omitted output past the end of a list).
+inline constexpr uint32_t kInfersWithMissingInputs = 31, kChecksOutputIndex = 31;
 
-/// The host that this thread works for. A process may hold several ONNX Runtimes, and what one of them made none but
-/// its own API may touch.
-const Host& TheHost();
-inline const OrtApi& Api() { return *TheHost().api; }
+/// Returns the host that this thread works for. A process may contain several ONNX Runtimes, and an object of one may
+/// only be used with its own API.
+const Host& CurrentHost();
+inline const OrtApi& Api() { return *CurrentHost().api; }
 
-/// For as long as it lives, the thread works for `host`. Every call from a runtime opens one, and so does every thread
-/// that a loop runs on.
+/// Sets the current thread's host for the lifetime of the object. Every call from a runtime creates one, and so does
+/// every thread that runs a parallel loop.
 class HostScope {
  public:
   explicit HostScope(const Host& host);
@@ -47,13 +46,15 @@ class HostScope {
   const Host* before_;
 };
 
-/// ok gives null.
+/// Converts a status; ok gives null.
 OrtStatus* ToOrt(const Status& status);
-/// Releases the OrtStatus.
+/// Returns an error with this message.
+OrtStatus* ErrorStatus(const char* message);
+/// Converts and releases an OrtStatus.
 Status FromOrt(OrtStatus* status);
 
 ONNXTensorElementDataType ToOrt(DType dtype);
-/// False for a type that polyop does not have (strings, complex numbers, …).
+/// Converts an element type; false for unsupported ones (strings, complex numbers, …).
 bool FromOrt(ONNXTensorElementDataType type, DType* dtype);
 
 struct TypeAndShapeDeleter {

@@ -1,5 +1,5 @@
-// What registering the library does, whatever it registers: the runtime's API is negotiated, its operators are made
-// once and kept for all of its sessions.
+// Registers custom operators with ONNX Runtime: negotiates the API, and creates the operators once per runtime for all
+// of its sessions.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,16 @@ struct OpsOfDomain {
 };
 using MakeOps = std::function<std::vector<OpsOfDomain>(const Host&)>;
 
-/// Reads an entry of a session's configuration; without one `*number` stays.
+/// Reads a positive integer from a session's configuration. Leaves `*number` unchanged if there is no such entry.
 Status ReadNumber(const OrtSessionOptions* options, const char* key, int* number);
 
-/// Adds what `make_ops` makes to the options: all of it, or an error and nothing. It is called once for a runtime and a
-/// number of a table; later registrations of both add the same. No exception leaves it.
-OrtStatus* Register(OrtSessionOptions* options, const OrtApiBase* base, int table, const MakeOps& make_ops);
+/// What a library registers with session options, each at most once.
+enum class Registration { kOperators, kAccelerator };
+
+/// Adds the operators that `make_ops` creates to the options. If an error is returned before the options refer to an
+/// operator, nothing is left; otherwise the operators live on. `make_ops` is called once per runtime, registration and
+/// opset (0: any); later registrations add the same operators. Does not throw.
+OrtStatus* Register(OrtSessionOptions* options, const OrtApiBase* base, Registration what, int opset,
+                    const MakeOps& make_ops);
 
 }  // namespace polyop::onnxruntime

@@ -15,11 +15,11 @@ struct ReleaseAttribute {
 };
 using Attribute = std::unique_ptr<OrtOpAttr, ReleaseAttribute>;
 
-Status MakeAttribute(const char* name, const AttrValue& value, Attribute* made) {
+Status MakeAttribute(const char* name, const AttrValue& value, Attribute* attribute) {
   OrtOpAttr* raw = nullptr;
   const auto make = [&](const void* data, size_t count, OrtOpAttrType type) {
     const Status status = FromOrt(Api().CreateOpAttr(name, data, static_cast<int>(count), type, &raw));
-    made->reset(raw);
+    attribute->reset(raw);
     return status;
   };
   const std::vector<float> floats(value.floats.begin(), value.floats.end());
@@ -30,14 +30,14 @@ Status MakeAttribute(const char* name, const AttrValue& value, Attribute* made) 
     case AttrType::kInts: return make(value.ints.data(), value.ints.size(), ORT_OP_ATTR_INTS);
     case AttrType::kFloats: return make(floats.data(), floats.size(), ORT_OP_ATTR_FLOATS);
   }
-  return Internal("attribute '", name, "' has a type of its own");
+  return Internal("attribute '", name, "': unknown type");
 }
 
 struct ReleaseValue {
   void operator()(OrtValue* value) const { Api().ReleaseValue(value); }
 };
 
-// A tensor in f32 that stands for one in f16.
+// A copy of an f16 tensor in f32.
 struct Widened {
   std::vector<float> data;
   std::unique_ptr<OrtValue, ReleaseValue> value;
@@ -67,8 +67,8 @@ struct Attributes {
   }
 };
 
-// What the node says, and the defaults of the rest: a kernel that is made without a schema does not know them. Names of
-// choices differ between versions, so where such nodes have names of their own for them the kernel's default is taken.
+// Reads the node's attributes and adds the defaults of the others, which a kernel that is created without a schema does
+// not know. The spellings of choices differ between versions, so for missing choices the kernel's default is used.
 Status ReadAttributes(const CustomOp& custom_op, const OrtKernelInfo* info, const void* params, Attributes* read) {
   KernelAttributes given(info);
   for (const AttrInfo& attribute : custom_op.op().attributes) {
@@ -100,7 +100,7 @@ Status RuntimeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* inf
   const bool widen = half && custom_op.provider() == nullptr;
   const ONNXTensorElementDataType type = widen ? ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT : ToOrt(types[0]);
   Status status;
-  // The standard calls an operator's first type T or T1. A runtime may have only an older version of equal meaning.
+  // The standard calls an operator's first type T or T1. A runtime may have only an older version with equal semantics.
   for (auto version = node.standards.rbegin(); version != node.standards.rend(); ++version) {
     if (version->since == 0 || version->since > custom_op.standard()) continue;
     if (version->since < custom_op.standard() && version->preset.first != nullptr) break;

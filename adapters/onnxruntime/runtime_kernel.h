@@ -1,4 +1,4 @@
-// The kernel that ONNX Runtime itself has for a node in whose place polyop's stands.
+// ONNX Runtime's own kernel for a node whose operator polyop overrides.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,16 @@ namespace polyop::onnxruntime {
 
 class RuntimeKernel {
  public:
-  /// Of the node's attributes and types; `params` has those that the node leaves out. An error if the runtime has none.
-  /// Where it has none for f16 on the CPU, the one for f32 is taken: the runtime itself puts casts around such nodes.
+  /// Creates the kernel for the node's attributes and types; `params` provides the attributes that the node lacks.
+  /// Returns an error if the runtime has no such kernel. If it has none for f16 on the CPU, the f32 kernel is used, as
+  /// in the runtime, which inserts casts around such nodes.
   static Status Create(const CustomOp& custom_op, const OrtKernelInfo* info, const void* params,
                        std::unique_ptr<RuntimeKernel>* kernel);
   ~RuntimeKernel();
   RuntimeKernel(const RuntimeKernel&) = delete;
   RuntimeKernel& operator=(const RuntimeKernel&) = delete;
 
-  /// `outputs` are those of the node, with their types and shapes; they are allocated here.
+  /// Allocates the outputs, whose types and shapes are given, and runs the kernel.
   Status Run(OrtKernelContext* context, std::span<const AnyTensor> inputs, std::span<const AnyTensor> outputs) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace polyop::onnxruntime {
 namespace {
 
-// False when the input was left out.
+// Reads the type and shape of an input. Returns false if it is missing.
 bool ReadInput(const OrtShapeInferContext* context, size_t index, KnownInput* input, Dims<SymbolicDim>* dims) {
   const OrtApi& api = Api();
   OrtTensorTypeAndShapeInfo* info = nullptr;  // owned by the context
@@ -18,7 +18,7 @@ bool ReadInput(const OrtShapeInferContext* context, size_t index, KnownInput* in
   if (FromOrt(api.GetTensorElementType(info, &type)).ok() && FromOrt(type, &dtype)) input->dtype = dtype;
   size_t rank = 0;
   if (!FromOrt(api.GetDimensionsCount(info, &rank)).ok() || rank > kMaxRank) return false;
-  if (rank > 0) input->rank = static_cast<int>(rank);  // a tensor of unknown rank is shown as one of rank 0
+  if (rank > 0) input->rank = static_cast<int>(rank);  // a tensor of unknown rank appears as one of rank 0
   int64_t values[kMaxRank] = {};
   const char* symbols[kMaxRank] = {};
   if (!FromOrt(api.GetDimensions(info, values, rank)).ok()) return false;
@@ -41,7 +41,7 @@ Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const 
   const size_t rank = static_cast<size_t>(dims.rank);
   for (size_t d = 0; d < rank; ++d) {
     const SymbolicDim& dim = dims.dim[d];
-    // An extent of neither value nor symbol would become the value -1, on which ONNX's own inference aborts.
+    // An extent without value and symbol would become -1, on which ONNX's own inference aborts.
     texts[d] = !dim.known && dim.text.empty() ? SymbolicDomain::FreshSymbol("unknown") : dim.text;
     values[d] = dim.known ? dim.value : -1;
     symbols[d] = texts[d].c_str();
@@ -52,13 +52,13 @@ Status SetShape(OrtShapeInferContext* context, size_t index, DType dtype, const 
   return FromOrt(api.ShapeInferContext_SetOutputTypeShape(context, index, info.get()));
 }
 
-// For inputs of unknown rank. ONNX Runtime itself knows the outputs' types, but for those that vary with the rank:
-// these get the type and the rank that they have in `signature`, and the kernel checks them in each run.
+// Handles inputs of unknown rank. ONNX Runtime knows the outputs' types, except for those that vary with the rank:
+// these are set to the type and rank in `signature`, and the kernel checks them in each run.
 Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Signature& signature,
                        OrtShapeInferContext* context) {
   for (int o = 0; o < signature.num_outputs(); ++o) {
     if (!custom_op.output_type_varies(o)) continue;
-    if (custom_op.may_lack_output(o) && TheHost().release < kChecksOutputIndex) continue;
+    if (custom_op.may_lack_output(o) && CurrentHost().release < kChecksOutputIndex) continue;
     Dims<SymbolicDim> unknown;
     for (int d = 0; d < signature.output(o).rank; ++d) unknown.push_back({});
     POLYOP_RETURN_IF_ERROR(SetShape(context, static_cast<size_t>(o), kernel.outputs[o], unknown));
@@ -66,7 +66,7 @@ Status SetVaryingTypes(const CustomOp& custom_op, const Kernel& kernel, const Si
   return Status::Ok();
 }
 
-// In the place of a standard operator a type that may vary is that of the first input.
+// Returns an output's type. For an overridden standard operator, a variable type is that of the first input.
 DType OutputType(const CustomOp& custom_op, const Kernel& kernel, int output, std::span<const KnownInput> inputs) {
   if (custom_op.standard() == 0) return kernel.outputs[output];
   const Signature& signature = *custom_op.op().signatures[kernel.signature].signature;
@@ -82,22 +82,22 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   std::vector<Dims<SymbolicDim>> shapes(count);
   std::vector<KnownInput> inputs(count);
   InferenceAttributes attributes(context);
-  Meaning meaning;
-  if (!ChooseMeaning(custom_op.meanings(), attributes, &meaning).ok()) return Status::Ok();
-  const Op& op = *meaning.op;
+  NodeCandidate candidate;
+  if (!ResolveNode(custom_op.candidates(), attributes, &candidate).ok()) return Status::Ok();
+  const Op& op = *candidate.op;
   for (size_t i = 0; i < count; ++i) {
     inputs[i].present = shapes[i].present = ReadInput(context, i, &inputs[i], &shapes[i]);
   }
-  // ONNX Runtime asks one of the overloads of a name for all of them, so the kernel is looked for anew.
+  // ONNX Runtime calls one overload of a name for all of them, so the kernel is searched again.
   const Kernel* kernel = op.FindKernel(custom_op.kernel().device, inputs);
-  if (kernel == nullptr && custom_op.standard() != 0) {  // a type of the runtime's own kernels
+  if (kernel == nullptr && custom_op.standard() != 0) {  // a type that only the runtime's kernels support
     std::vector<KnownInput> of_any_type = inputs;
     for (KnownInput& input : of_any_type) input.dtype.reset();
     kernel = op.FindKernel(custom_op.kernel().device, of_any_type);
   }
   if (kernel == nullptr) return Status::Ok();
   Params params;
-  if (!op.MakeParams(*meaning.node, attributes, &params).ok()) return Status::Ok();
+  if (!op.MakeParams(*candidate.node, attributes, &params).ok()) return Status::Ok();
   const OpSignature& resolved = op.signatures[kernel->signature];
   SymbolicDomain domain;
   ShapeEvaluator<SymbolicDomain> evaluator(resolved, op, params.get(), domain);
@@ -109,8 +109,8 @@ Status InferShapes(const CustomOp& custom_op, OrtShapeInferContext* context) {
   }
   if (!evaluator.Bind(shapes).ok()) return Status::Ok();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
-    // Nothing tells which of the outputs that it may lack the node has.
-    if (custom_op.may_lack_output(o) && TheHost().release < kChecksOutputIndex) continue;
+    // Shape inference cannot determine which of its optional outputs the node has.
+    if (custom_op.may_lack_output(o) && CurrentHost().release < kChecksOutputIndex) continue;
     Dims<SymbolicDim> output;
     if (!evaluator.Output(o, &output).ok()) continue;
     const DType type = OutputType(custom_op, *kernel, o, inputs);

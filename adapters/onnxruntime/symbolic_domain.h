@@ -1,9 +1,15 @@
-// The shape evaluator's domain of shape inference: an extent is a number, a symbol, an expression in
-// symbols, or unknown.
+// The shape evaluator's domain for shape inference: an extent is a number, a symbol, an expression of symbols, or
+// unknown.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cctype>
+#include <charconv>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <string>
 
@@ -14,7 +20,7 @@ namespace polyop::onnxruntime {
 struct SymbolicDim {
   bool known = false;
   int64_t value = -1;
-  std::string text;  // when not known: "" is wholly unknown, else a symbol or an expression
+  std::string text;  // if not known: a symbol or an expression; "" is unknown
 };
 
 class SymbolicDomain {
@@ -23,18 +29,24 @@ class SymbolicDomain {
 
   Dim Const(int64_t v) { return {true, v, {}}; }
   Dim Unknown() { return {}; }
-  /// One symbol for a name, however many outputs have it.
+  /// Returns the symbol of a name. All outputs with the name share it.
   Dim Pending(std::string_view name, const Dim&) {
     std::string& symbol = pending_[std::string(name)];
     if (symbol.empty()) symbol = FreshSymbol(name);
     return Symbol(symbol);
   }
-  /// A symbol that no other extent has: extents of the same symbol count as equal.
+  /// Returns a unique symbol: extents with the same symbol are taken as equal. It differs from the names in models,
+  /// also from the symbols of models that other processes optimised and saved.
   static std::string FreshSymbol(std::string_view name) {
+    static const uint64_t process =
+        static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) * 0x9E3779B97F4A7C15 +
+        static_cast<uint64_t>(getpid());
     static std::atomic<int64_t> number = 0;
-    return std::string(name) + "_" + std::to_string(++number);
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(process));
+    return Concat("polyop_", name, "_", text, "_", ++number);
   }
-  /// Two different symbols may turn out equal, so only numbers surely differ.
+  /// Different symbols may be equal, so only numbers are known to differ.
   bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.known && b.known && a.value != b.value; }
   std::string Text(const Dim& d) const { return d.known ? std::to_string(d.value) : d.text.empty() ? "?" : d.text; }
 
@@ -62,12 +74,12 @@ class SymbolicDomain {
         kind != ExprKind::kMul && kind != ExprKind::kMin && kind != ExprKind::kMax) {
       return a;
     }
-    const std::string ta = Text(a), tb = Text(b);
-    if (ta == "?" || tb == "?") return Unknown();
+    if (!HasText(a) || !HasText(b)) return Unknown();
+    const std::string ta = Operand(Text(a), false), tb = Operand(Text(b), false);
     switch (kind) {
       case ExprKind::kAdd: return Symbol("(" + ta + " + " + tb + ")");
       case ExprKind::kSub: return Symbol("(" + ta + " - " + tb + ")");
-      case ExprKind::kMul: return Symbol(ta + "*" + tb);
+      case ExprKind::kMul: return Symbol(Operand(Text(a), true) + "*" + Operand(Text(b), true));
       case ExprKind::kFloorDiv: return Symbol("floor(" + ta + "/" + tb + ")");
       case ExprKind::kCeilDiv: return Symbol("ceil(" + ta + "/" + tb + ")");
       case ExprKind::kMin: return Symbol("min(" + ta + ", " + tb + ")");
@@ -83,15 +95,34 @@ class SymbolicDomain {
       return numbers.problem() == nullptr ? Const(value) : Unknown();
     }
     if (scale == 1.0) return d;
-    return d.text.empty() ? Unknown() : Symbol("floor(" + d.text + "*" + Concat(scale) + ")");
+    if (!HasText(d)) return Unknown();
+    char digits[32];  // the shortest text that only this number has
+    const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, scale);
+    return Symbol("floor(" + Operand(d.text, true) + "*" + std::string(digits, end.ptr) + ")");
   }
 
-  /// ONNX Runtime does not hand values of inputs to shape inference.
+  /// ONNX Runtime does not expose input values to shape inference.
   Dim Input(int, int64_t) { return Unknown(); }
   bool InputReal(int, int64_t, double*) const { return false; }
 
  private:
   static Dim Symbol(std::string text) { return {false, -1, std::move(text)}; }
+  static bool HasText(const Dim& d) { return d.known || !d.text.empty(); }
+
+  // Returns the text in parentheses unless it is a name, a number, a call or already in parentheses; with `product`,
+  // unless it is a product of those. A model's names may contain operators, and different expressions need different
+  // texts.
+  static std::string Operand(const std::string& text, bool product) {
+    int depth = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      depth += (c == '(') - (c == ')');
+      const bool name =
+          std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '(' || c == ')';
+      if (depth < 0 || (depth == 0 && !name && !(product && c == '*'))) return "(" + text + ")";
+    }
+    return depth == 0 ? text : "(" + text + ")";
+  }
 
   std::map<std::string, std::string> pending_;
 };

@@ -7,7 +7,7 @@
 namespace polyop::openvino {
 namespace {
 
-// The value if it is of this type, or null. `Any::as` has symbols that change between releases.
+// Returns the value if it has this type, or null. `Any::as` has symbols that change between releases.
 template <class T>
 const T* As(const ov::Any& any) {
   return any.type_info() == typeid(T) ? static_cast<const T*>(any.addressof()) : nullptr;
@@ -26,7 +26,7 @@ std::string ListText(const std::vector<T>& values) {
   return text;
 }
 
-// What follows the last number that can be read is ignored; nothing but TextOf writes such texts.
+// Parses a text that TextOf wrote. Ignores everything after the last valid number.
 template <class T>
 std::vector<T> ParseList(const std::string& text) {
   std::vector<T> values;
@@ -36,7 +36,7 @@ std::vector<T> ParseList(const std::string& text) {
     const auto [stop, error] = std::from_chars(at, end, value);
     if (error != std::errc()) break;
     values.push_back(value);
-    at = stop + 1;  // behind the comma
+    at = stop + 1;  // after the comma
   }
   return values;
 }

@@ -1,4 +1,4 @@
-// Attributes of nodes: of ONNX files, and of OpenVINO's own (IR), where each is a text.
+// Reads attributes of nodes in ONNX files and in OpenVINO IR files, where each attribute is a text.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace polyop::openvino {
 
-/// Of a node of an ONNX file.
+/// The attributes of a node in an ONNX file.
 class OnnxAttributes : public AttrSource {
  public:
   explicit OnnxAttributes(const ov::frontend::NodeContext& context) : context_(context) {}
@@ -19,7 +19,7 @@ class OnnxAttributes : public AttrSource {
   const ov::frontend::NodeContext& context_;
 };
 
-/// Of a node of an IR file, under the operator's own names.
+/// The attributes of a node in an IR file, under the operator's names.
 class TextAttributes : public AttrSource {
  public:
   TextAttributes(const Op& op, const std::map<std::string, std::string>& texts) : op_(op), texts_(texts) {}
@@ -30,7 +30,8 @@ class TextAttributes : public AttrSource {
   const std::map<std::string, std::string>& texts_;
 };
 
-/// A text from which TextAttributes makes the same value; IR files cannot hold infinity, nor real numbers exactly.
+/// Returns a text that TextAttributes reads as the same value. IR files support neither infinity nor exact real
+/// numbers.
 std::string TextOf(const AttrValue& value);
 
 }  // namespace polyop::openvino

@@ -1,4 +1,4 @@
-// The shape evaluator's domain of OpenVINO's shape inference: an extent is a number, or unknown up to a bound.
+// The shape evaluator's domain for OpenVINO's shape inference: an extent is a number, or unknown up to a bound.
 #pragma once
 
 #include <openvino/core/dimension.hpp>
@@ -9,10 +9,10 @@
 
 namespace polyop::openvino {
 
-/// As ov::Dimension, whose own arithmetic ends at 0, where what an expression passes through may be negative.
+/// Like ov::Dimension, whose arithmetic clamps at 0, but intermediate results may be negative.
 struct Extent {
   bool known = false;
-  int64_t value = 0;  // where it is not known, the most that it may be; -1: unbounded
+  int64_t value = 0;  // if not known: the upper bound; -1: unbounded
 
   static Extent Of(const ov::Dimension& d) {
     return d.is_static() ? Extent{true, d.get_length()} : Extent{false, d.get_max_length()};
@@ -24,10 +24,10 @@ class DimensionDomain {
  public:
   using Dim = Extent;
 
-  /// Values of inputs that are constants have data; of others it is null.
+  /// The data of inputs that are not constants is null.
   explicit DimensionDomain(std::span<const AnyTensor> inputs) : inputs_(inputs) {}
 
-  /// As of IntDomain: why some extent could not be computed, or null.
+  /// Returns why an extent could not be computed, or null, as in IntDomain.
   const char* problem() const { return problem_; }
 
   Dim Const(int64_t v) const { return {true, v}; }

@@ -1,4 +1,4 @@
-// Element types: OpenVINO's and polyop's.
+// Conversions between OpenVINO's and polyop's element types.
 #pragma once
 
 #include <openvino/core/type/element_type.hpp>
@@ -8,7 +8,7 @@
 
 namespace polyop::openvino {
 
-/// Nothing for a type that is not known yet, or that polyop lacks.
+/// Returns nullopt for a type that is not known yet or not supported.
 inline std::optional<DType> FromOpenVino(const ov::element::Type& type) {
   switch (static_cast<ov::element::Type_t>(type)) {
     case ov::element::Type_t::f32: return DType::kF32;

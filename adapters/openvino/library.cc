@@ -1,4 +1,4 @@
-// libpolyop_openvino.so: what ov::Core::add_extension asks for.
+// The entry point of libpolyop_openvino.so for ov::Core::add_extension.
 #include <algorithm>
 #include <openvino/core/op_extension.hpp>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
@@ -7,12 +7,12 @@
 
 #include "adapters/openvino/attributes.h"
 #include "adapters/openvino/node.h"
-#include "core/meaning.h"
+#include "core/node_resolution.h"
 
 namespace polyop::openvino {
 namespace {
 
-// The reader of IR files makes nodes by it.
+// Creates nodes for OpenVINO's reader of IR files.
 class Extension : public ov::BaseOpExtension {
  public:
   explicit Extension(const Record& record) : record_(record) {}
@@ -29,7 +29,8 @@ class Extension : public ov::BaseOpExtension {
   const Record& record_;
 };
 
-// The CPU plugin makes i64 of its own nodes i32, but not of these: a consumer would get what it does not take.
+// The CPU plugin converts i64 outputs of its own nodes to i32, but not those of custom nodes, whose consumers expect
+// i32.
 ov::Output<ov::Node> ForConsumers(const ov::Output<ov::Node>& output) {
   if (output.get_element_type() != ov::element::i64) return output;
   const auto narrow = std::make_shared<ov::op::v0::Convert>(output, ov::element::i32);
@@ -40,13 +41,13 @@ const Record& RecordOf(const polyop::Op& op) {
   return **std::find_if(Records().begin(), Records().end(), [&](const auto& record) { return &record->op == &op; });
 }
 
-ov::OutputVector FromOnnx(std::span<const Meaning> meanings, const ov::frontend::NodeContext& context) {
+ov::OutputVector FromOnnx(std::span<const NodeCandidate> candidates, const ov::frontend::NodeContext& context) {
   OnnxAttributes attributes(context);
-  Meaning meaning;
+  NodeCandidate candidate;
   Params params;
-  Status status = ChooseMeaning(meanings, attributes, &meaning);
-  if (status.ok()) status = meaning.op->MakeParams(*meaning.node, attributes, &params);
-  NodeForm form{Concat(meanings[0].node->label(), " (node '", context.get_name(), "')"), {}};
+  Status status = ResolveNode(candidates, attributes, &candidate);
+  if (status.ok()) status = candidate.op->MakeParams(*candidate.node, attributes, &params);
+  NodeForm form{Concat(candidates[0].node->label(), " (node '", context.get_name(), "')"), {}};
   if (!status.ok()) OPENVINO_THROW(form.name, ": ", status.message());
   ov::OutputVector arguments;
   for (size_t i = 0; i < context.get_input_size(); ++i) {
@@ -56,7 +57,7 @@ ov::OutputVector FromOnnx(std::span<const Meaning> meanings, const ov::frontend:
     if (given) arguments.push_back(input);
   }
   while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
-  const auto node = std::make_shared<Node>(RecordOf(*meaning.op), std::move(form), std::move(params), arguments);
+  const auto node = std::make_shared<Node>(RecordOf(*candidate.op), std::move(form), std::move(params), arguments);
   ov::OutputVector outputs = node->outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), ForConsumers);
   return outputs;
@@ -65,15 +66,15 @@ ov::OutputVector FromOnnx(std::span<const Meaning> meanings, const ov::frontend:
 std::vector<ov::Extension::Ptr> Extensions() {
   const Status status = CheckRegistry();
   if (!status.ok()) OPENVINO_THROW("polyop: ", status.message());
-  std::vector<ov::Extension::Ptr> made;
-  for (const auto& record : Records()) made.push_back(std::make_shared<Extension>(*record));
-  for (const std::vector<Meaning>& meanings : MeaningsByName(AllOps())) {
-    const NodeName& name = *meanings[0].node;
-    made.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+  std::vector<ov::Extension::Ptr> extensions;
+  for (const auto& record : Records()) extensions.push_back(std::make_shared<Extension>(*record));
+  for (const std::vector<NodeCandidate>& candidates : CandidatesByName(AllOps())) {
+    const NodeName& name = *candidates[0].node;
+    extensions.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
         std::string(name.op_type()), std::string(name.domain()),
-        [meanings](const ov::frontend::NodeContext& context) { return FromOnnx(meanings, context); }));
+        [candidates](const ov::frontend::NodeContext& context) { return FromOnnx(candidates, context); }));
   }
-  return made;
+  return extensions;
 }
 
 }  // namespace

@@ -8,11 +8,12 @@
 #include "adapters/openvino/node_call.h"
 #include "core/call.h"
 #include "core/library.h"
+#include "core/unload.h"
 
 namespace polyop::openvino {
 namespace {
 
-// A negative extent is an error as in a call.
+// Converts an output's extents. A negative extent is an error, as in a call.
 Status ToShape(const TensorSpec& spec, const Dims<Extent>& dims, ov::PartialShape* shape) {
   *shape = ov::PartialShape(std::vector<ov::Dimension>());
   Shape numbers;
@@ -32,13 +33,25 @@ Record::Record(const polyop::Op& o)
   type.hash();
 }
 
+namespace {
+
+using RecordList = std::vector<std::unique_ptr<Record>>;
+RecordList* records = nullptr;  // see core/unload.h for its lifetime
+__attribute__((destructor)) void FreeRecords() {
+  if (!ProcessEnds()) delete records;
+}
+
+}  // namespace
+
 const std::vector<std::unique_ptr<Record>>& Records() {
-  static const auto records = [] {
-    std::vector<std::unique_ptr<Record>> made;
-    for (const polyop::Op* op : AllOps()) made.push_back(std::make_unique<Record>(*op));
-    return made;
+  static const bool created = [] {
+    auto all = std::make_unique<RecordList>();
+    for (const polyop::Op* op : AllOps()) all->push_back(std::make_unique<Record>(*op));
+    records = all.release();
+    return true;
   }();
-  return records;
+  (void)created;
+  return *records;
 }
 
 Node::Node(const Record& record) : record_(record), form_{record.name, {}}, params_(record.op.DefaultParams()) {}
@@ -126,8 +139,8 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
       extents[i].present = known.inputs[i].present;
       if (!extents[i].present) continue;
       if (*known.inputs[i].rank > kMaxRank) {
-        return InvalidArgument("'", SpecOf(signature, i).name, "' has ", *known.inputs[i].rank, " dimensions, at most ",
-                               kMaxRank, " are possible");
+        return InvalidArgument("'", SpecOf(signature, i).name, "': expected at most ", kMaxRank, " dimensions, got ",
+                               *known.inputs[i].rank);
       }
       for (const ov::Dimension& d : known.shapes[i]) extents[i].push_back(Extent::Of(d));
     }
@@ -138,20 +151,19 @@ Status Node::SetOutputs(const Known& known, const Kernel& kernel) {
     ov::PartialShape shape = ov::PartialShape::dynamic();
     Dims<Extent> dims;
     const Status status = known.has_ranks ? evaluator.Output(o, &dims) : Status::Ok();
-    if (!status.ok() && !signature.output(o).optional) return status;
-    if (domain.problem() != nullptr) {
-      return InvalidArgument("output '", signature.output(o).name, "': ", domain.problem());
+    if (!status.ok() && (domain.problem() != nullptr || !signature.output(o).optional)) return status;
+    if (known.has_ranks && status.ok()) {
+      POLYOP_RETURN_IF_ERROR(evaluator.WithOperands(ToShape(signature.output(o), dims, &shape), o));
     }
-    if (known.has_ranks && status.ok()) POLYOP_RETURN_IF_ERROR(ToShape(signature.output(o), dims, &shape));
     set_output_type(index, ToOpenVino(kernel.outputs[index]), shape);
   }
   return Status::Ok();
 }
 
 bool Node::evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const {
-  std::vector<bool> wanted(outputs.size());
-  for (size_t o = 0; o < outputs.size(); ++o) wanted[o] = !get_output_target_inputs(o).empty();
-  const Status status = CallNode(record_.op, params_.get(), form_.present, inputs, wanted, outputs);
+  std::vector<bool> requested(outputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) requested[o] = !get_output_target_inputs(o).empty();
+  const Status status = CallNode(record_.op, params_.get(), form_.present, inputs, requested, outputs);
   if (!status.ok()) OPENVINO_THROW(form_.name, ": ", status.message());
   return true;
 }

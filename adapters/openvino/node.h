@@ -1,4 +1,4 @@
-// Any operator as a node of OpenVINO's.
+// An operator as an OpenVINO node. One class serves all operators.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,25 @@
 
 namespace polyop::openvino {
 
-/// An operator as OpenVINO knows it: "roi_align" of the operator set "polyop", its library's name.
+/// An operator's OpenVINO type: "roi_align" of the operator set "polyop", which is the library's name.
 struct Record {
   explicit Record(const Op& op);
   const Op& op;
   std::string name;  // `type` points to it
   ov::DiscreteTypeInfo type;
 };
-/// Those of all operators. They live as long as the library.
+/// Returns the records of all operators. They live as long as the library.
 const std::vector<std::unique_ptr<Record>>& Records();
 
-/// What a node was written as, beside its arguments.
+/// The form of a node, in addition to its arguments.
 struct NodeForm {
   std::string name;              // for messages: "mmcv::MMCVRoiAlign (node 'pool')"
-  std::vector<int64_t> present;  // of the operator's inputs, in order: 1, or 0 where it was left out
+  std::vector<int64_t> present;  // for each input of the operator: 1, or 0 if it is missing
 };
 
 class Node : public ov::op::Op {
  public:
-  /// One without arguments, which IR's reader fills.
+  /// Creates a node without arguments, which the IR reader sets.
   explicit Node(const Record& record);
   Node(const Record& record, NodeForm form, std::shared_ptr<const void> params, const ov::OutputVector& arguments);
 
@@ -40,10 +40,10 @@ class Node : public ov::op::Op {
   bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override;
 
  private:
-  // What the arguments are: types and ranks, all of the shape that is known, and the values of constants.
+  // The known properties of the arguments: types, ranks, shapes, and the values of constants.
   struct Known {
     std::vector<KnownInput> inputs;
-    std::vector<AnyTensor> tensors;  // shapes are full where `is_static`
+    std::vector<AnyTensor> tensors;  // shapes are complete if `is_static`
     std::vector<ov::PartialShape> shapes;
     bool is_static = true;  // all shapes are known
     bool has_ranks = true;

@@ -26,7 +26,7 @@ const ContextBackend& Backend() {
   return backend;
 }
 
-// The inputs as a kernel takes them.
+// The inputs as views with the kernel's types.
 class Inputs {
  public:
   Status Read(const Op& op, const std::vector<int64_t>& present, const ov::TensorVector& tensors) {
@@ -36,7 +36,8 @@ class Inputs {
       if (present[i] == 0 || argument >= tensors.size()) continue;
       const ov::Tensor& tensor = tensors[argument++];
       const std::optional<DType> dtype = FromOpenVino(tensor.get_element_type());
-      if (!dtype) return Unsupported("input ", i, " has the element type ", tensor.get_element_type().get_type_name());
+      if (!dtype)
+        return Unsupported("input ", i, ": unsupported element type ", tensor.get_element_type().get_type_name());
       const ov::Shape& shape = tensor.get_shape();
       views_[i].present = true;
       views_[i].dtype = *dtype;
@@ -56,7 +57,7 @@ class Inputs {
       inputs[i] = {views_[i].present, views_[i].dtype, views_[i].shape.rank()};
     }
     const Kernel* const kernel = FindKernel(op, std::move(inputs));
-    if (kernel != nullptr) widening_.Apply(op, *kernel, views_);  // else the call will tell
+    if (kernel != nullptr) widening_.Apply(op, *kernel, views_);  // otherwise the call reports the error
   }
 
   std::vector<AnyTensor> views_;
@@ -65,12 +66,12 @@ class Inputs {
 
 class Outputs : public OutputSource {
  public:
-  Outputs(ov::TensorVector& tensors, const std::vector<bool>& wanted)
-      : tensors_(tensors), wanted_(wanted), wide_(tensors.size()) {}
+  Outputs(ov::TensorVector& tensors, const std::vector<bool>& requested)
+      : tensors_(tensors), requested_(requested), wide_(tensors.size()) {}
 
-  bool Wanted(int index) override {
+  bool Requested(int index) override {
     const size_t i = static_cast<size_t>(index);
-    return i < wanted_.size() && wanted_[i];
+    return i < requested_.size() && requested_[i];
   }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     ov::Tensor& tensor = tensors_[static_cast<size_t>(index)];
@@ -81,15 +82,15 @@ class Outputs : public OutputSource {
       return Status::Ok();
     }
     if (dtype != DType::kI64 || tensor.get_element_type() != ov::element::i32) {
-      return Unsupported("output ", index, " is wanted as ", tensor.get_element_type().get_type_name(), ", but is ",
-                         NameOf(dtype));
+      return Unsupported("output ", index, ": expected element type ", NameOf(dtype), ", got ",
+                         tensor.get_element_type().get_type_name());
     }
     std::vector<int64_t>& wide = wide_[static_cast<size_t>(index)];
     wide.resize(tensor.get_size());
     *data = wide.data();
     return Status::Ok();
   }
-  /// What OpenVINO wants narrower.
+  /// Converts outputs that OpenVINO expects as i32.
   void Finish() {
     for (size_t i = 0; i < wide_.size(); ++i) {
       if (wide_[i].empty()) continue;
@@ -100,7 +101,7 @@ class Outputs : public OutputSource {
 
  private:
   ov::TensorVector& tensors_;
-  const std::vector<bool>& wanted_;
+  const std::vector<bool>& requested_;
   std::vector<std::vector<int64_t>> wide_;
 };
 
@@ -127,9 +128,9 @@ void Widening::Apply(const Op& op, const Kernel& kernel, std::span<AnyTensor> in
   }
 }
 
-void Widening::Apply(DType wanted, AnyTensor* input) {
-  if (wanted == DType::kBool && input->dtype == DType::kU8) input->dtype = DType::kBool;
-  if (wanted != DType::kI64 || input->dtype != DType::kI32) return;
+void Widening::Apply(DType target, AnyTensor* input) {
+  if (target == DType::kBool && input->dtype == DType::kU8) input->dtype = DType::kBool;
+  if (target != DType::kI64 || input->dtype != DType::kI32) return;
   input->dtype = DType::kI64;
   if (input->data == nullptr) return;
   const auto* const narrow = static_cast<const int32_t*>(input->data);
@@ -137,14 +138,14 @@ void Widening::Apply(DType wanted, AnyTensor* input) {
 }
 
 Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& present, const ov::TensorVector& inputs,
-                const std::vector<bool>& wanted, ov::TensorVector& outputs) {
+                const std::vector<bool>& requested, ov::TensorVector& outputs) {
   Inputs read;
   POLYOP_RETURN_IF_ERROR(read.Read(op, present, inputs));
-  Outputs made(outputs, wanted);
+  Outputs source(outputs, requested);
   const Context context(Backend());
-  POLYOP_RETURN_IF_ERROR(ReferenceIsAsked() ? CallReference(op, params, read.views(), made)
-                                            : Call(op, Device::kCpu, params, read.views(), made, &context));
-  made.Finish();
+  POLYOP_RETURN_IF_ERROR(ReferenceRequested() ? CallReference(op, params, read.views(), source)
+                                              : Call(op, Device::kCpu, params, read.views(), source, &context));
+  source.Finish();
   return Status::Ok();
 }
 

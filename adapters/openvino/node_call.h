@@ -1,4 +1,4 @@
-// A call of an operator with OpenVINO's tensors.
+// Calls an operator with OpenVINO tensors.
 #pragma once
 
 #include <openvino/runtime/tensor.hpp>
@@ -9,25 +9,26 @@
 
 namespace polyop::openvino {
 
-/// The kernel for inputs as OpenVINO's CPU plugin hands them over, which makes i64 i32, and bool u8: where no kernel
-/// takes the types, one that does when these are what they were, or any that does when some are. Null if none does.
+/// Returns the kernel for inputs from OpenVINO's CPU plugin, which converts i64 to i32 and bool to u8. If no kernel
+/// accepts the types, tries the types before this conversion of all and then of some inputs. Returns null if no kernel
+/// matches.
 const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs);
 
-/// Gives inputs the types that the kernel takes, as they were before the plugin's. Values that are not known (no data)
-/// stay so; copies of the others live as long as this.
+/// Converts inputs back to the kernel's types, which they had before the plugin's conversion. Data that is null stays
+/// null; the object owns the converted copies.
 class Widening {
  public:
   void Apply(const Op& op, const Kernel& kernel, std::span<AnyTensor> inputs);
 
  private:
-  void Apply(DType wanted, AnyTensor* input);
+  void Apply(DType target, AnyTensor* input);
 
   std::vector<std::vector<int64_t>> copies_;
 };
 
-/// Runs the operator on the threads of the caller's arena. `present` tells which of the operator's inputs the tensors
-/// are, `wanted` which of the outputs somebody reads.
+/// Runs the operator on the threads of the caller's TBB arena. `present` says which of the operator's inputs are given,
+/// `requested` which outputs have consumers.
 Status CallNode(const Op& op, const void* params, const std::vector<int64_t>& present, const ov::TensorVector& inputs,
-                const std::vector<bool>& wanted, ov::TensorVector& outputs);
+                const std::vector<bool>& requested, ov::TensorVector& outputs);
 
 }  // namespace polyop::openvino

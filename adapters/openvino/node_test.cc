@@ -1,5 +1,5 @@
-// Random calls of every operator, made from the definitions alone, as nodes of OpenVINO's: what its CPU plugin gives
-// equals a direct call, what is wrong ends in an error, and several threads share a node and a model.
+// Runs random calls of every operator as OpenVINO nodes: results of the CPU plugin equal those of direct calls, invalid
+// calls are errors, and several threads share a node and a model.
 #include "adapters/openvino/node.h"
 
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@
 #include "testing/random_call.h"
 
 #ifdef __SANITIZE_THREAD__
-// OpenVINO, TBB and the C++ runtime are not instrumented. Of what they do by themselves three things are reported:
-// TBB's own memory, what one thread of theirs frees after another, and the text of an error that a promise hands over
-// and OpenVINO then writes into another. polyop's code is looked at on whatever thread they call it.
+// OpenVINO, TBB and the C++ runtime are not instrumented, so ThreadSanitizer reports false positives in them: TBB's
+// memory, memory that one of their threads frees after another, and the text of an error that a promise transfers
+// between threads. polyop's code is checked on all threads.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
   return "race:libtbb\nrace_top:operator delete\nrace_top:free\nrace:std::basic_ostream\n";
 }
@@ -37,8 +37,8 @@ namespace {
 using testing::HostTensor;
 using testing::RandomCall;
 
-// ThreadSanitizer sees how threads of streams and callers wait for each other, for they have mutexes; not how TBB's do.
-// So each of those has one thread of TBB's, itself.
+// ThreadSanitizer understands how streams and callers synchronise, which use mutexes, but not TBB. Each of them
+// therefore has only one TBB thread, its own.
 #ifdef __SANITIZE_THREAD__
 constexpr int kThreadsOfTbb = 1;
 #else
@@ -46,8 +46,8 @@ constexpr int kThreadsOfTbb = 2;
 #endif
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-// Else TBB loads a part of itself in a way that sanitizers refuse.
-const int kTbbIsTold = setenv("TBB_ENABLE_SANITIZERS", "1", 1);
+// Without this, TBB loads a part of itself in a way that sanitizers reject.
+const int kTbbSanitizers = setenv("TBB_ENABLE_SANITIZERS", "1", 1);
 #endif
 
 ov::Core& OpenVino() {
@@ -61,7 +61,7 @@ ov::CompiledModel Compile(const std::shared_ptr<ov::Model>& model, int streams =
                                   ov::inference_num_threads(streams * kThreadsOfTbb));
 }
 
-// Whether all numbers stay what they are: the plugin makes i64 i32.
+// Returns true if all values survive the plugin's conversion of i64 to i32.
 bool Fits(const HostTensor& t) {
   if (!t.present() || t.dtype() != DType::kI64) return true;
   const auto* const values = t.data<int64_t>();
@@ -70,7 +70,7 @@ bool Fits(const HostTensor& t) {
   });
 }
 
-// Types that the plugin hands over as they are, i64 and bool aside, whose values it keeps.
+// Returns true if the plugin passes the tensor unchanged, or as i64 or bool with unchanged values.
 bool IsKept(const HostTensor& t) {
   const DType dtype = t.present() ? t.dtype() : DType::kF32;
   return (dtype == DType::kI64 && Fits(t)) || dtype == DType::kF32 || dtype == DType::kI32 || dtype == DType::kU8 ||
@@ -82,10 +82,10 @@ ov::Shape AsShape(const Shape& shape) { return ov::Shape(shape.begin(), shape.en
 struct Model {
   std::shared_ptr<Node> node;
   std::shared_ptr<ov::Model> model;
-  std::vector<size_t> outputs;  // of the node, those of the model
+  std::vector<size_t> outputs;  // the node's outputs that are outputs of the model
 };
 
-// `known`: the extents, or the ranks alone. Throws what the node does.
+// `known`: extents are known; otherwise only ranks. Throws the node's exceptions.
 Model MakeModel(const RandomCall& call, bool known) {
   const auto& records = Records();
   const auto record = std::find_if(records.begin(), records.end(), [&](const auto& r) { return &r->op == call.op; });
@@ -101,18 +101,18 @@ Model MakeModel(const RandomCall& call, bool known) {
     arguments.push_back(parameters.back());
   }
   while (!form.present.empty() && form.present.back() == 0) form.present.pop_back();
-  Model made;
+  Model result;
   const std::shared_ptr<const void> params(std::shared_ptr<const void>(), call.params.get());  // the call outlives it
-  made.node = std::make_shared<Node>(**record, std::move(form), params, arguments);
+  result.node = std::make_shared<Node>(**record, std::move(form), params, arguments);
   ov::ResultVector results;
   const Signature& signature = *call.op->signatures[0].signature;
-  for (size_t o = 0; o < made.node->get_output_size(); ++o) {
+  for (size_t o = 0; o < result.node->get_output_size(); ++o) {
     if (signature.output(static_cast<int>(o)).optional && !call.optional_outputs) continue;
-    made.outputs.push_back(o);
-    results.push_back(std::make_shared<ov::op::v0::Result>(made.node->output(o)));
+    result.outputs.push_back(o);
+    results.push_back(std::make_shared<ov::op::v0::Result>(result.node->output(o)));
   }
-  made.model = std::make_shared<ov::Model>(results, parameters);
-  return made;
+  result.model = std::make_shared<ov::Model>(results, parameters);
+  return result;
 }
 
 ov::TensorVector InputsOf(const RandomCall& call) {
@@ -146,7 +146,7 @@ void ExpectSame(ov::InferRequest& request, const Model& model, const std::vector
 
 bool AreKept(const RandomCall& call) { return std::all_of(call.inputs.begin(), call.inputs.end(), IsKept); }
 
-// A call that the plugin hands over as it is, and what it gives.
+// A call whose inputs the plugin passes unchanged, and its results.
 struct Kept {
   RandomCall call;
   std::vector<HostTensor> want;
@@ -166,11 +166,11 @@ class RandomNodes : public ::testing::TestWithParam<const Op*> {
   tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, kThreadsOfTbb};
 };
 
-#ifndef __SANITIZE_THREAD__  // one call after the other
+#ifndef __SANITIZE_THREAD__  // this test runs on one thread
 TEST_P(RandomNodes, EqualDirectCalls) {
   constexpr uint32_t kCalls = 20;
   const Op& op = *GetParam();
-  int accepted = 0, refused = 0;
+  int accepted = 0, rejected = 0;
   for (uint32_t seed = 0; seed < kCalls; ++seed) {
     std::mt19937 rng(seed);
     const testing::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
@@ -180,13 +180,12 @@ TEST_P(RandomNodes, EqualDirectCalls) {
     const RandomCall call =
         kind.broken ? testing::MakeRandomCall(op, draw, kind) : testing::MakeValidCall(op, draw, kind, 100);
     const bool known = draw(2) == 0, kept = AreKept(call);
-    // Of those that reach the kernel in other types a few, for their shapes.
+    // Tests only the shapes of some of the calls whose inputs the plugin converts.
     if (!kept && (seed % 8 != 2 || !std::all_of(call.inputs.begin(), call.inputs.end(), Fits))) continue;
     std::vector<HostTensor> want;
     const Status direct = testing::RunOnce(call, &want);
     if (direct.message().find("larger than the test allows") != std::string::npos) continue;
-    // Where the types are wrong OpenVINO may take the call: it makes i64 i32 and bool u8, and so each passes for the
-    // other.
+    // OpenVINO may accept a call with wrong types, because it converts i64 to i32 and bool to u8.
     if (!direct.ok() && (!kept || direct.message().find("no kernel takes") != std::string::npos)) continue;
     SCOPED_TRACE(Concat("seed ", seed, known ? ", extents known: " : ", ranks known: ", call.Text()));
     std::string failure;
@@ -201,17 +200,17 @@ TEST_P(RandomNodes, EqualDirectCalls) {
       failure = e.what();
     }
     EXPECT_EQ(failure.empty(), direct.ok()) << "OpenVINO: " << failure << "\na direct call: " << direct.message();
-    ++(direct.ok() ? accepted : refused);
+    ++(direct.ok() ? accepted : rejected);
     if (HasFailure()) return;
   }
-  std::printf("%d models ran, %d were refused as the call is\n", accepted, refused);
-  EXPECT_GT(accepted + refused, 0) << "no model came to OpenVINO";
+  std::printf("Ran %d models; %d were rejected like the direct call\n", accepted, rejected);
+  EXPECT_GT(accepted + rejected, 0) << "no model reached OpenVINO";
 }
 #endif
 
-TEST_P(RandomNodes, AreSharedByThreads) {
+TEST_P(RandomNodes, CanBeSharedByThreads) {
   const std::optional<Kept> kept = MakeKeptCall(*GetParam());
-  ASSERT_TRUE(kept) << "no call has types that OpenVINO keeps";
+  ASSERT_TRUE(kept) << "every call has types that OpenVINO converts";
   SCOPED_TRACE(kept->call.Text());
   const Model model = MakeModel(kept->call, false);
   std::vector<std::jthread> threads;
@@ -230,9 +229,9 @@ TEST_P(RandomNodes, AreSharedByThreads) {
   }
 }
 
-TEST_P(RandomNodes, ServeSeveralStreamsWhileOthersAreCompiled) {
+TEST_P(RandomNodes, RunOnSeveralStreamsWhileOthersAreCompiled) {
   const std::optional<Kept> kept = MakeKeptCall(*GetParam());
-  ASSERT_TRUE(kept) << "no call has types that OpenVINO keeps";
+  ASSERT_TRUE(kept) << "every call has types that OpenVINO converts";
   SCOPED_TRACE(kept->call.Text());
   const auto compile_and_run = [&](bool known) {
     const Model model = MakeModel(kept->call, known);

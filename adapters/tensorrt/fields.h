@@ -1,4 +1,4 @@
-// Attributes as TensorRT hands them over and stores them in an engine.
+// Attributes as TensorRT plugin fields, from the ONNX parser and in engines.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -11,7 +11,7 @@
 
 namespace polyop::tensorrt {
 
-/// The fields that the ONNX parser or an engine gives, as attributes of a node.
+/// Reads fields of the ONNX parser or an engine as attributes of a node.
 class FieldAttributes : public AttrSource {
  public:
   explicit FieldAttributes(const nvinfer1::PluginFieldCollection* fields) : fields_(fields) {}
@@ -21,7 +21,7 @@ class FieldAttributes : public AttrSource {
   const nvinfer1::PluginFieldCollection* fields_;
 };
 
-/// Fields that own what they point to.
+/// Fields that own their data.
 class Fields {
  public:
   Fields() = default;
@@ -29,7 +29,7 @@ class Fields {
   Fields& operator=(const Fields&) = delete;
 
   void Add(const std::string& name, const AttrValue& value);
-  /// A name alone, of which the parser wants to know that it exists. One that is there already stays as it is.
+  /// Adds a field without a value, which declares its name to the parser. Does nothing if the name exists.
   void Add(const std::string& name, AttrType type);
   const nvinfer1::PluginFieldCollection* collection();
 

@@ -1,25 +1,34 @@
-// What TensorRT looks for in a plugin library (IPluginRegistry::loadLibrary).
+// The entry points of a TensorRT plugin library (IPluginRegistry::loadLibrary).
 #include <NvInferRuntime.h>
 
 #include "adapters/tensorrt/plugin.h"
+#include "core/guard.h"
+
+using Creators = std::vector<nvinfer1::IPluginCreatorInterface*>;
 
 extern "C" {
 
-/// TensorRT offers its logger. Its class differs between versions, so messages go to stderr.
+/// Ignores TensorRT's logger, whose class differs between versions: messages are written to stderr.
 __attribute__((visibility("default"))) void setLoggerFinder(nvinfer1::ILoggerFinder*) {}
 
-/// All creators; they live as long as the process.
+/// Returns all creators. They live as long as the process.
 __attribute__((visibility("default"))) nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& count) {
-  static const auto* list = [] {
-    auto* made = new std::vector<nvinfer1::IPluginCreatorInterface*>();
-    if (const polyop::Status names = polyop::CheckRegistry(); !names.ok()) {
-      polyop::tensorrt::Report("library", names);
-      return made;
-    }
-    for (const auto& creator : polyop::tensorrt::Creators()) made->push_back(creator.get());
-    return made;
-  }();
-  count = static_cast<int32_t>(list->size());
-  return list->data();
+  static const auto* list = polyop::Guarded(
+      []() -> const Creators* {
+        auto* creators = new Creators();
+        const polyop::Status names = polyop::CheckRegistry();
+        if (!names.ok()) {
+          polyop::tensorrt::Report("library", names.message().c_str());
+          return creators;
+        }
+        for (const auto& creator : polyop::tensorrt::Creators()) creators->push_back(creator.get());
+        return creators;
+      },
+      [](const char* message) -> const Creators* {
+        polyop::tensorrt::Report("library", message);
+        return nullptr;
+      });
+  count = list == nullptr ? 0 : static_cast<int32_t>(list->size());
+  return list == nullptr ? nullptr : list->data();
 }
 }

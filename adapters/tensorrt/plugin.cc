@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
-#include <exception>
 #include <map>
 #include <new>
 
@@ -11,6 +10,7 @@
 #include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/device_run.h"
+#include "core/guard.h"
 
 namespace polyop::tensorrt {
 namespace {
@@ -48,42 +48,10 @@ Shape ShapeOf(const nvinfer1::Dims& dims) {
   return Shape(std::span<const int64_t>(dims.d, static_cast<size_t>(std::max(dims.nbDims, 0))));
 }
 
-// Which inputs of the signature are TensorRT's shape inputs. Operators with such inputs have one signature.
+// Returns true if an input of the signature is a TensorRT shape input. Operators with such inputs have one signature.
 bool IsShapeInput(const Op& op, int input) {
   return op.signatures.size() == 1 && input < op.signatures[0].signature->num_inputs() &&
          op.signatures[0].needs_value(input);
-}
-
-// The signature's inputs from the plugin's: shape inputs, which exist on the build's side only, have no data. Trailing
-// optional inputs may be missing; one of shape [0], which stands for the empty name that the ONNX parser refuses,
-// counts as left out.
-template <class Describe>
-std::vector<AnyTensor> InputsOf(const Op& op, int32_t num_inputs, const Describe& describe) {
-  const AnyTensor kShapeInput{nullptr, DType::kI64, true, {}};
-  std::vector<AnyTensor> inputs;
-  for (int32_t at = 0; at < num_inputs;) {
-    if (IsShapeInput(op, static_cast<int>(inputs.size()))) {
-      inputs.push_back(kShapeInput);
-      continue;
-    }
-    AnyTensor tensor = describe(at++);
-    const Signature& signature = *op.signatures[0].signature;
-    if (SpecOf(signature, inputs.size()).optional && tensor.shape == Shape{0}) tensor.present = false;
-    inputs.push_back(tensor);
-  }
-  while (IsShapeInput(op, static_cast<int>(inputs.size()))) inputs.push_back(kShapeInput);
-  return inputs;
-}
-
-// Shape inputs are of any integer type: the kernels differ in what nobody reads.
-Status FindKernel(const Op& op, std::vector<AnyTensor>* inputs, const Kernel** kernel) {
-  for (const DType integer : {DType::kI64, DType::kI32, DType::kF32}) {
-    for (size_t i = 0; i < inputs->size(); ++i) {
-      if (IsShapeInput(op, static_cast<int>(i))) (*inputs)[i].dtype = integer;
-    }
-    if (op.FindKernel(GpuDevice(), *inputs, kernel).ok()) break;
-  }
-  return op.FindKernel(GpuDevice(), *inputs, kernel);
 }
 
 AnyTensor FromDesc(const nvinfer1::PluginTensorDesc& desc, const nvinfer1::Dims& dims, const void* data) {
@@ -94,36 +62,47 @@ AnyTensor FromDesc(const nvinfer1::PluginTensorDesc& desc, const nvinfer1::Dims&
   return tensor;
 }
 
-// Runs what may throw for a caller that must not see it.
+// Runs f; if it throws, reports the exception and returns `failure`.
 template <class Result, class F>
 Result Guarded(const std::string& plugin, Result failure, const F& f) noexcept {
-  try {
-    return f();
-  } catch (const std::exception& e) {
-    Report(plugin, Internal(e.what()));
-  } catch (...) {
-    Report(plugin, Internal("an unknown exception"));
-  }
-  return failure;
+  return polyop::Guarded([&]() -> Result { return f(); },
+                         [&](const char* message) -> Result {
+                           Report(plugin, message);
+                           return failure;
+                         });
 }
 
 int32_t CodeOf(const std::string& plugin, const Status& status) {
   if (status.ok()) return 0;
-  Report(plugin, status);
+  Report(plugin, status.message().c_str());
   return kFailure;
 }
 
-// The outputs' memory, which TensorRT has allocated.
+// Returns an error if TensorRT allocated an output with another type than the kernel writes.
+Status CheckType(const TensorSpec& spec, const nvinfer1::PluginTensorDesc& desc, DType written) {
+  DType declared;
+  if (FromTensorRT(desc.type, &declared) && declared == written) return Status::Ok();
+  return Internal("output '", spec.name, "': expected type ", NameOf(written), ", got TensorRT's type ",
+                  static_cast<int>(desc.type));
+}
+
+// Returns an integer field, or 0.
+int64_t IntegerOf(FieldAttributes& fields, const char* name) {
+  AttrValue value;
+  return fields.Get(name, &value) && value.ints.size() == 1 ? value.ints[0] : 0;
+}
+
+// Outputs in memory that TensorRT allocated.
 class GivenOutputs : public OutputSource {
  public:
   GivenOutputs(int count, void* const* outputs, std::span<const int> size_tensors)
       : count_(count), outputs_(outputs), size_tensors_(size_tensors) {}
-  bool Wanted(int index) override { return index < count_; }
+  bool Requested(int index) override { return index < count_; }
   Status Allocate(int index, DType, const Shape&, void** data) override {
     *data = outputs_[index];
     return Status::Ok();
   }
-  Status AllocateMost(int index, DType, const Shape&, void** data, int64_t** count) override {
+  Status AllocateUpperBound(int index, DType, const Shape&, void** data, int64_t** count) override {
     *data = outputs_[index];
     *count = static_cast<int64_t*>(outputs_[size_tensors_[static_cast<size_t>(index)]]);
     return Status::Ok();
@@ -135,7 +114,7 @@ class GivenOutputs : public OutputSource {
   std::span<const int> size_tensors_;
 };
 
-// The outputs as TensorRT describes them; those behind `count` are size tensors.
+// Returns the first `count` outputs as TensorRT describes them; the others are size tensors.
 template <class Describe>
 std::vector<AnyTensor> OutputsOf(int32_t count, const Describe& describe) {
   std::vector<AnyTensor> outputs;
@@ -146,26 +125,25 @@ std::vector<AnyTensor> OutputsOf(int32_t count, const Describe& describe) {
 
 }  // namespace
 
-void Report(std::string_view plugin, const Status& status) noexcept {
-  std::fprintf(stderr, "polyop: TensorRT plugin %.*s: %s\n", static_cast<int>(plugin.size()), plugin.data(),
-               status.message().c_str());
+void Report(std::string_view plugin, const char* message) noexcept {
+  std::fprintf(stderr, "polyop: TensorRT plugin %.*s: %s\n", static_cast<int>(plugin.size()), plugin.data(), message);
 }
 
 struct Plugin::Call {
   PreparedCall prepared;
   std::vector<AnyTensor> inputs;  // without data
-  std::vector<int> size_tensors;  // of each output: which output of the plugin holds its size, or -1
+  std::vector<int> size_tensors;  // for each output: the plugin output with its size, or -1
   size_t scratch = 0;             // bytes
 };
 
-// All signatures of an operator have the same outputs, but for their extents. Optional ones are the last.
-Plugin::Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, bool size_tensors)
-    : op_(op), node_(node), name_(node.op_type()), params_(std::move(params)), size_tensors_(size_tensors) {
+// All signatures of an operator have the same number of outputs. Optional outputs are last.
+Plugin::Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, const NodeForm& form)
+    : op_(op), node_(node), name_(node.op_type()), params_(std::move(params)), form_(form) {
   const Signature& signature = *op.signatures[0].signature;
   num_outputs_ = signature.num_outputs();
   for (int o = signature.num_outputs() - 1; o >= 0 && signature.output(o).optional; --o) {
-    const AttrInfo* wanted = op.FindAttribute("return_" + std::string(signature.output(o).name));
-    if (wanted == nullptr || wanted->get(wanted->spec, params_.get()).ints[0] == 0) num_outputs_ = o;
+    const AttrInfo* requested = op.FindAttribute("return_" + std::string(signature.output(o).name));
+    if (requested == nullptr || requested->get(requested->spec, params_.get()).ints[0] == 0) num_outputs_ = o;
   }
 }
 
@@ -180,37 +158,97 @@ nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapa
 
 nvinfer1::IPluginV3* Plugin::clone() noexcept {
   return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
-    auto copy = std::make_unique<Plugin>(op_, node_, params_, size_tensors_);
+    auto copy = std::make_unique<Plugin>(op_, node_, params_, form_);
     copy->call_ = call_;
     return copy.release();
   });
 }
 
+int Plugin::NumPending(const Signature& signature) const {
+  int pending = 0;
+  for (int o = 0; o < NumOutputs(); ++o) pending += signature.output(o).pending();
+  return pending;
+}
+
 int Plugin::NumPending() const {
-  int least = kMaxTensors, most = 0;
+  int min = kMaxTensors, max = 0;
   for (const OpSignature& resolved : op_.signatures) {
-    int pending = 0;
-    for (int o = 0; o < NumOutputs(); ++o) pending += resolved.signature->output(o).pending();
-    least = std::min(least, pending);
-    most = std::max(most, pending);
+    min = std::min(min, NumPending(*resolved.signature));
+    max = std::max(max, NumPending(*resolved.signature));
   }
-  return size_tensors_ ? most : least;
+  return form_.size_tensors ? max : min;
 }
 
 int32_t Plugin::getNbOutputs() const noexcept { return NumOutputs() + NumPending(); }
 
+// Shape inputs, which exist only when the engine is built, have no data. Trailing optional inputs may be missing.
+template <class Describe>
+std::vector<AnyTensor> Plugin::InputsOf(int32_t num_inputs, const Describe& describe) const {
+  const AnyTensor kShapeInput{nullptr, DType::kI64, true, {}};
+  std::vector<AnyTensor> inputs;
+  for (int32_t at = 0; at < num_inputs;) {
+    if (IsShapeInput(op_, static_cast<int>(inputs.size()))) {
+      inputs.push_back(kShapeInput);
+      continue;
+    }
+    AnyTensor tensor = describe(at++);
+    if (form_.lacks(inputs.size())) tensor.present = false;
+    inputs.push_back(tensor);
+  }
+  while (IsShapeInput(op_, static_cast<int>(inputs.size()))) inputs.push_back(kShapeInput);
+  return inputs;
+}
+
+Status Plugin::CheckSignature(const Signature& signature) const {
+  const int needed = NumPending(signature);
+  if (needed == NumPending()) return Status::Ok();
+  if (needed > NumPending()) {
+    return InvalidArgument(
+        "inputs of these ranks give outputs of unknown size, which need size tensors: expected "
+        "attribute ",
+        kSizeTensorsField, " = 1 and an output for each, got ", NumPending(),
+        " (`polyop convert` and preprocess_onnx write them)");
+  }
+  return InvalidArgument("inputs of these ranks give outputs of known size: expected no attribute ", kSizeTensorsField,
+                         " and no output for a size, got ", NumPending(),
+                         " (`polyop convert` and preprocess_onnx choose by the inputs' ranks in the model)");
+}
+
+// The kernels do not read shape inputs, which may have any integer type.
+Status Plugin::FindKernel(std::vector<AnyTensor>* inputs, const Kernel** kernel) const {
+  for (const DType integer : {DType::kI64, DType::kI32, DType::kF32}) {
+    for (size_t i = 0; i < inputs->size(); ++i) {
+      if (IsShapeInput(op_, static_cast<int>(i))) (*inputs)[i].dtype = integer;
+    }
+    for (const OpSignature& resolved : op_.signatures) {
+      const Signature& signature = *resolved.signature;
+      if (NumPending(signature) != NumPending()) continue;
+      std::vector<KnownInput> known;
+      for (size_t i = 0; i < inputs->size(); ++i) {
+        const TensorSpec& spec = SpecOf(signature, i);
+        known.push_back({(*inputs)[i].present, (*inputs)[i].dtype, spec.rank - (spec.has_rest ? 1 : 0)});
+      }
+      *kernel = op_.FindKernel(GpuDevice(), known);
+      if (*kernel == nullptr) continue;
+      if (NumPending(*op_.signatures[static_cast<size_t>((*kernel)->signature)].signature) == NumPending())
+        return Status::Ok();
+    }
+  }
+  POLYOP_RETURN_IF_ERROR(op_.FindKernel(GpuDevice(), *inputs, kernel));
+  return CheckSignature(*op_.signatures[static_cast<size_t>((*kernel)->signature)].signature);
+}
+
 int32_t Plugin::getOutputDataTypes(DataType* output_types, int32_t num_outputs, const DataType* input_types,
                                    int32_t num_inputs) const noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
-    // Shapes are not known here; the types alone choose the outputs' types.
-    std::vector<AnyTensor> inputs = InputsOf(op_, num_inputs, [&](int32_t i) {
+    // Shapes are unknown here: the input types and the number of size tensors determine the output types.
+    std::vector<AnyTensor> inputs = InputsOf(num_inputs, [&](int32_t i) {
       AnyTensor tensor;
       tensor.present = FromTensorRT(input_types[i], &tensor.dtype);
-      tensor.shape = {1};
       return tensor;
     });
     const Kernel* kernel = nullptr;
-    const Status status = FindKernel(op_, &inputs, &kernel);
+    const Status status = FindKernel(&inputs, &kernel);
     if (!status.ok()) return CodeOf(name_, status);
     for (int32_t o = 0; o < num_outputs; ++o) {
       output_types[o] = DataType::kINT64;  // size tensors
@@ -225,10 +263,10 @@ int32_t Plugin::getOutputDataTypes(DataType* output_types, int32_t num_outputs, 
 Status Plugin::FindSignature(std::span<const AnyTensor> inputs, int* signature) const {
   for (size_t s = 0; s < op_.signatures.size(); ++s) {
     *signature = static_cast<int>(s);
-    if (RanksMatch(*op_.signatures[s].signature, inputs) || op_.signatures.size() == 1)
-      return Status::Ok();  // the checks will say what is wrong
+    if (op_.signatures.size() == 1) return Status::Ok();  // the checks report the error
+    if (RanksMatch(*op_.signatures[s].signature, inputs)) return CheckSignature(*op_.signatures[s].signature);
   }
-  return InvalidArgument("no signature has inputs of these ranks");
+  return InvalidArgument("no signature matches the ranks of these inputs");
 }
 
 int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_inputs,
@@ -237,7 +275,7 @@ int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_i
                                 nvinfer1::IExprBuilder& builder) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
     int at = 0;
-    std::vector<AnyTensor> tensors = InputsOf(op_, num_inputs, [&](int32_t i) {
+    std::vector<AnyTensor> tensors = InputsOf(num_inputs, [&](int32_t i) {
       AnyTensor tensor;
       tensor.present = true;
       for (int d = 0; d < inputs[i].nbDims; ++d) {
@@ -252,12 +290,12 @@ int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_i
     const OpSignature& resolved = op_.signatures[static_cast<size_t>(signature_index)];
     const Signature& signature = *resolved.signature;
     std::vector<int> value_index(static_cast<size_t>(signature.num_inputs()), -1);
-    int wanted = 0;
+    int num_values = 0;
     for (int i = 0; i < signature.num_inputs(); ++i) {
-      if (IsShapeInput(op_, i)) value_index[static_cast<size_t>(i)] = wanted++;
+      if (IsShapeInput(op_, i)) value_index[static_cast<size_t>(i)] = num_values++;
     }
-    if (wanted != num_shape_inputs) {
-      return CodeOf(name_, InvalidArgument(num_shape_inputs, " shape inputs came, wanted ", wanted,
+    if (num_values != num_shape_inputs) {
+      return CodeOf(name_, InvalidArgument("expected ", num_values, " shape inputs, got ", num_shape_inputs,
                                            ": the node's attribute tensorrt_plugin_shape_input_indices names them "
                                            "(`polyop convert` and preprocess_onnx write it)"));
     }
@@ -281,11 +319,7 @@ int32_t Plugin::getOutputShapes(const nvinfer1::DimsExprs* inputs, int32_t num_i
     for (int o = 0; o < std::min(num_outputs, NumOutputs()); ++o) {
       if (signature.output(o).pending()) {
         if (size_tensor == num_outputs) {
-          return CodeOf(name_, InvalidArgument("inputs of these ranks give outputs of unknown size, which need size "
-                                               "tensors: attribute ",
-                                               kSizeTensorsField,
-                                               " = 1 and an output for each "
-                                               "(`polyop convert` and preprocess_onnx write them)"));
+          return CodeOf(name_, Internal("expected ", getNbOutputs(), " outputs, got ", num_outputs));
         }
         domain.StartOutput(size_tensor++);
       }
@@ -314,17 +348,18 @@ bool Plugin::supportsFormatCombination(int32_t position, const nvinfer1::Dynamic
     for (const Kernel& kernel : op_.kernels) {
       if (kernel.device != GpuDevice()) continue;
       const Signature& signature = *op_.signatures[static_cast<size_t>(kernel.signature)].signature;
-      bool fits = true;
-      int input = 0;
+      bool fits = NumPending(signature) == NumPending();
+      size_t input = 0;
       for (int32_t i = 0; i <= position && fits; ++i) {
+        while (IsShapeInput(op_, static_cast<int>(input))) ++input;
+        if (i < num_inputs && form_.lacks(input++)) continue;
         DType dtype;
         fits = FromTensorRT(type_at(i), &dtype);
         if (i >= num_inputs) {
           fits = fits && kernel.outputs[static_cast<size_t>(i - num_inputs)] == dtype;
           continue;
         }
-        while (IsShapeInput(op_, input)) ++input;
-        const int spec = std::min(input++, signature.num_inputs() - 1);
+        const int spec = SpecIndex(signature, input - 1);
         fits = fits && (signature.input(spec).any_dtype || kernel.inputs[static_cast<size_t>(spec)] == dtype);
       }
       if (fits) return true;
@@ -335,27 +370,33 @@ bool Plugin::supportsFormatCombination(int32_t position, const nvinfer1::Dynamic
 
 int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc*, int32_t,
                                 const nvinfer1::DynamicPluginTensorDesc*, int32_t) noexcept {
-  return 0;  // all is decided by the shapes of a call
+  return 0;  // everything depends on the shapes of a call
 }
 
 size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, int32_t num_inputs,
                                 const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) const noexcept {
-  constexpr size_t kNoWorkspace = size_t{1} << 60;  // there is no code for failure: nobody has so much
+  constexpr size_t kNoWorkspace = size_t{1} << 60;  // there is no error code; no GPU has this much memory
   return Guarded<size_t>(name_, kNoWorkspace, [&]() -> size_t {
-    std::vector<AnyTensor> tensors =
-        InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].max, nullptr); });
+    // The maxima of a profile need not be the extents of one call; those of the optimum are.
+    const auto at = [&](nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::* dims) {
+      return InputsOf(num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].*dims, nullptr); });
+    };
+    std::vector<AnyTensor> tensors = at(&nvinfer1::DynamicPluginTensorDesc::max);
     const std::vector<AnyTensor> results = OutputsOf(std::min(num_outputs, NumOutputs()), [&](int32_t o) {
       return FromDesc(outputs[o].desc, outputs[o].max, nullptr);
     });
-    // The largest extents of a profile need not belong together: they are not checked here.
     const Kernel* kernel = nullptr;
     PreparedCall call;
     size_t bytes = 0;
-    Status status = FindKernel(op_, &tensors, &kernel);
-    if (status.ok()) status = PrepareWithShapes(op_, GpuDevice(), params_.get(), tensors, results, &call);
+    Status status = FindKernel(&tensors, &kernel);
+    if (status.ok()) status = PrepareMaxima(op_, GpuDevice(), params_.get(), tensors, results, &call);
+    if (status.ok()) status = CheckSignature(call.signature());
+    if (status.ok()) {
+      status = op_.check_inputs(params_.get(), at(&nvinfer1::DynamicPluginTensorDesc::opt));
+    }
     if (status.ok()) status = MeasureScratch(call, tensors, &bytes);
     if (status.ok()) return bytes;
-    Report(name_, status);
+    Report(name_, status.message().c_str());
     return kNoWorkspace;
   });
 }
@@ -364,19 +405,23 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
                               const nvinfer1::PluginTensorDesc* outputs, int32_t num_outputs) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
     auto call = std::make_shared<Call>();
-    call->inputs = InputsOf(op_, num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
+    call->inputs = InputsOf(num_inputs, [&](int32_t i) { return FromDesc(inputs[i], inputs[i].dims, nullptr); });
     const Kernel* kernel = nullptr;
-    Status status = FindKernel(op_, &call->inputs, &kernel);
-    // Values that decide shapes are not told here; TensorRT has made the outputs' shapes of them.
-    bool told = true;
-    for (size_t i = 0; i < call->inputs.size(); ++i) told = told && !IsShapeInput(op_, static_cast<int>(i));
+    Status status = FindKernel(&call->inputs, &kernel);
+    // Values that determine shapes are not available here; TensorRT computed the outputs' shapes from them.
+    bool has_values = true;
+    for (size_t i = 0; i < call->inputs.size(); ++i) has_values = has_values && !IsShapeInput(op_, static_cast<int>(i));
     const int32_t count = std::min(num_outputs, NumOutputs());
-    GivenOutputs wanted(count, nullptr, {});
-    if (status.ok() && told) {
-      status = Prepare(op_, GpuDevice(), params_.get(), call->inputs, wanted, &call->prepared);
+    GivenOutputs outputs_without_data(count, nullptr, {});
+    if (status.ok() && has_values) {
+      status = Prepare(op_, GpuDevice(), params_.get(), call->inputs, outputs_without_data, &call->prepared);
     } else if (status.ok()) {
       const auto results = OutputsOf(count, [&](int32_t o) { return FromDesc(outputs[o], outputs[o].dims, nullptr); });
       status = PrepareWithShapes(op_, GpuDevice(), params_.get(), call->inputs, results, &call->prepared);
+    }
+    if (status.ok()) status = CheckSignature(call->prepared.signature());
+    for (int32_t o = 0; o < count && status.ok(); ++o) {
+      status = CheckType(call->prepared.signature().output(o), outputs[o], call->prepared.kernel->outputs[o]);
     }
     if (!status.ok()) return CodeOf(name_, status);
     int size_tensor = NumOutputs();
@@ -392,7 +437,7 @@ int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* inputs, int32_t 
 int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::PluginTensorDesc*, const void* const* inputs,
                         void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return Guarded<int32_t>(name_, kFailure, [&] {
-    if (call_ == nullptr) return CodeOf(name_, Internal("enqueue came before onShapeChange"));
+    if (call_ == nullptr) return CodeOf(name_, Internal("enqueue was called before onShapeChange"));
     std::vector<AnyTensor> tensors = call_->inputs;
     int at = 0;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -401,7 +446,7 @@ int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc*, const nvinfer1::Plugi
     const CudaContext cuda(stream, workspace, call_->scratch);
     GivenOutputs source(static_cast<int>(call_->size_tensors.size()), outputs, call_->size_tensors);
     Status status = Run(call_->prepared, tensors, source, &cuda);
-    // Where there is nothing to launch, no kernel writes that nothing was found.
+    // If no kernel is launched, the sizes that it would find are set to 0 here.
     for (const int size_tensor : call_->size_tensors) {
       if (!status.ok() || !call_->prepared.empty || size_tensor < 0) continue;
       status = TheGpuMemory().zero(stream, outputs[size_tensor], sizeof(int64_t));
@@ -416,19 +461,21 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
     for (const AttrInfo& info : op_.attributes) {
       fields_->Add(node_.NameOf(info.spec.name), info.get(info.spec, params_.get()));
     }
-    fields_->Add(kSizeTensorsField, AttrValue::Int(size_tensors_ ? 1 : 0));
+    fields_->Add(kSizeTensorsField, AttrValue::Int(form_.size_tensors ? 1 : 0));
+    fields_->Add(kMissingInputsField, AttrValue::Int(form_.missing_inputs));
     return fields_->collection();
   });
 }
 
 void Creator::Add(const Op& op, const NodeName& node) {
-  // By the name of another domain.
-  const auto is_known = [&](const Meaning& known) {
+  // The operator may have been added under the name of another domain.
+  const auto is_known = [&](const NodeCandidate& known) {
     return known.op == &op && (known.node->when.attribute == nullptr) == (node.when.attribute == nullptr);
   };
-  if (std::any_of(meanings_.begin(), meanings_.end(), is_known)) return;
-  meanings_.push_back({&op, &node});
+  if (std::any_of(candidates_.begin(), candidates_.end(), is_known)) return;
+  candidates_.push_back({&op, &node});
   fields_.Add(kSizeTensorsField, AttrType::kInt);
+  fields_.Add(kMissingInputsField, AttrType::kInt);
   for (const AttrInfo& info : op.attributes) {
     fields_.Add(node.NameOf(info.spec.name), info.type);
     for (const char* alias : info.spec.aliases) {
@@ -441,18 +488,18 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char*, const nvinfer1::PluginFi
                                            nvinfer1::TensorRTPhase) noexcept {
   return Guarded<nvinfer1::IPluginV3*>(name_, nullptr, [&]() -> nvinfer1::IPluginV3* {
     FieldAttributes source(fields);
-    Meaning meaning;
+    NodeCandidate candidate;
     Params params;
-    Status status = ChooseMeaning(meanings_, source, &meaning);
-    if (status.ok()) status = meaning.op->MakeParams(*meaning.node, source, &params);
+    Status status = ResolveNode(candidates_, source, &candidate);
+    if (status.ok()) status = candidate.op->MakeParams(*candidate.node, source, &params);
     if (!status.ok()) {
-      Report(name_, status);
+      Report(name_, status.message().c_str());
       return nullptr;
     }
-    AttrValue size_tensors;
-    const bool wants_sizes =
-        source.Get(kSizeTensorsField, &size_tensors) && size_tensors.ints == std::vector<int64_t>{1};
-    return std::make_unique<Plugin>(*meaning.op, *meaning.node, std::move(params), wants_sizes).release();
+    NodeForm form;
+    form.size_tensors = IntegerOf(source, kSizeTensorsField) == 1;
+    form.missing_inputs = IntegerOf(source, kMissingInputsField);
+    return std::make_unique<Plugin>(*candidate.op, *candidate.node, std::move(params), form).release();
   });
 }
 
@@ -460,11 +507,11 @@ const std::vector<std::unique_ptr<Creator>>& Creators() {
   static auto* names = new std::deque<std::string>();
   static auto* nodes = new std::deque<NodeName>();
   static const auto* creators = [] {
-    auto* made = new std::vector<std::unique_ptr<Creator>>();  // TensorRT keeps pointers to them until the end
+    auto* created = new std::vector<std::unique_ptr<Creator>>();  // TensorRT keeps pointers to them until the end
     std::map<std::string_view, Creator*> known;
     const auto add = [&](const Op& op, const NodeName& node) {
       Creator*& creator = known[node.op_type()];
-      if (creator == nullptr) creator = made->emplace_back(std::make_unique<Creator>(node)).get();
+      if (creator == nullptr) creator = created->emplace_back(std::make_unique<Creator>(node)).get();
       creator->Add(op, node);
     };
     for (const Op* op : AllOps()) {
@@ -472,11 +519,11 @@ const std::vector<std::unique_ptr<Creator>>& Creators() {
                                     [](const Kernel& kernel) { return kernel.device == GpuDevice(); });
       if (!runs) continue;
       for (const NodeName& node : op->nodes) add(*op, node);
-      // A name that no runtime has for a node of its own, unlike NonMaxSuppression or ScatterND.
+      // A name that no runtime uses for its own nodes, unlike NonMaxSuppression or ScatterND.
       const std::string& name = names->emplace_back("polyop::polyop_" + std::string(op->name));
       add(*op, nodes->emplace_back(name.c_str()));
     }
-    return made;
+    return created;
   }();
   return *creators;
 }

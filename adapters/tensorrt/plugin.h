@@ -1,5 +1,5 @@
-// An operator as a TensorRT plugin. One class serves all operators, and TensorRT 10, 11 and RTX alike: it uses what has
-// the same layout in all of them, links none of them and calls neither their registry nor their logger.
+// An operator as a TensorRT plugin. One class serves all operators and TensorRT 10, 11 and RTX: it uses only classes
+// with the same layout in all of them, links none of them, and uses neither their registry nor their logger.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -9,27 +9,37 @@
 #include <vector>
 
 #include "adapters/tensorrt/fields.h"
-#include "core/meaning.h"
+#include "core/node_resolution.h"
 #include "core/op.h"
 
 namespace polyop::tensorrt {
 
-/// Says on stderr why a call returns an error: TensorRT learns no more than that.
-void Report(std::string_view plugin, const Status& status) noexcept;
+/// Writes an error to stderr. TensorRT itself receives only an error code.
+void Report(std::string_view plugin, const char* message) noexcept;
 
-/// A field of every plugin: 1 where an operator that has forms with and without outputs of unknown size shall be one
-/// with. TensorRT asks how many outputs there are before it tells the inputs' ranks.
+/// A field of every plugin: 1 selects the signatures with outputs of unknown size, for operators that have signatures
+/// with and without. TensorRT asks for the number and the types of the outputs before it provides the inputs' ranks.
 inline constexpr const char* kSizeTensorsField = "polyop_size_tensors";
+/// A field of every plugin: bit i is set if the node lacks input i. The node has an empty constant in its place,
+/// because TensorRT's parser rejects an empty name before another input.
+inline constexpr const char* kMissingInputsField = "polyop_missing_inputs";
 
-/// The plugin's outputs are the operator's (an optional one, NAME, where the attribute return_NAME is not 0), then for
-/// each output whose size the kernel finds a size tensor. Inputs whose values decide shapes are TensorRT's shape inputs
-/// and no inputs of the plugin.
+/// What a node's fields say in addition to the operator's attributes.
+struct NodeForm {
+  bool size_tensors = false;
+  int64_t missing_inputs = 0;
+  bool lacks(size_t input) const { return input < 63 && (missing_inputs >> input & 1) != 0; }
+};
+
+/// The plugin's outputs are the operator's outputs (an optional output NAME only if the attribute return_NAME is not
+/// 0), followed by a size tensor for each output whose size the kernel finds. Inputs whose values determine shapes are
+/// TensorRT's shape inputs, not inputs of the plugin.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
                      public nvinfer1::v_1_0::IPluginV3OneBuild,
                      public nvinfer1::v_1_0::IPluginV3OneRuntime {
  public:
-  Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, bool size_tensors);
+  Plugin(const Op& op, const NodeName& node, std::shared_ptr<const void> params, const NodeForm& form);
 
   // IPluginV3
   nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept override;
@@ -68,27 +78,36 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   struct Call;
 
-  // The signature whose ranks these tensors have.
+  // Returns the signature's inputs from the plugin's.
+  template <class Describe>
+  std::vector<AnyTensor> InputsOf(int32_t num_inputs, const Describe& describe) const;
+  // Finds the signature that matches the ranks of these tensors.
   Status FindSignature(std::span<const AnyTensor> inputs, int* signature) const;
+  // Finds a kernel for these types, of any signature that the plugin may use. All such kernels have the same output
+  // types. Sets the types of shape inputs.
+  Status FindKernel(std::vector<AnyTensor>* inputs, const Kernel** kernel) const;
+  // Returns an error unless the plugin may use the signature: it has as many size tensors as the plugin.
+  Status CheckSignature(const Signature& signature) const;
   int NumOutputs() const { return num_outputs_; }
   int NumPending() const;
+  int NumPending(const Signature& signature) const;
 
   const Op& op_;
   const NodeName& node_;
   std::string name_;
   std::shared_ptr<const void> params_;
-  bool size_tensors_;
+  NodeForm form_;
   int num_outputs_;  // of the operator
   std::unique_ptr<Fields> fields_;
-  // What onShapeChange found for enqueue.
+  // The call that onShapeChange prepared for enqueue.
   std::shared_ptr<const Call> call_;
 };
 
-/// Makes plugins of one node name.
+/// Creates plugins of one node type.
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
   explicit Creator(const NodeName& node) : name_(node.op_type()) {}
-  /// Nodes of this type may mean this operator, too: in this domain, or in one that TensorRT does not tell.
+  /// Adds a candidate for nodes of this type. TensorRT does not expose domains, so candidates of all domains are added.
   void Add(const Op& op, const NodeName& node);
 
   nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
@@ -100,12 +119,12 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
 
  private:
   std::string name_;
-  std::vector<Meaning> meanings_;
+  std::vector<NodeCandidate> candidates_;
   Fields fields_;
 };
 
-/// One creator for every type of node of every operator that has GPU kernels, for TensorRT's parser knows no domains,
-/// and one for each operator's own name "polyop_<operator>", with the operator's names of attributes.
+/// Returns one creator for each node type of all operators with GPU kernels (TensorRT's parser ignores domains), and
+/// one for each operator's own name "polyop_<operator>", with the operator's attribute names.
 const std::vector<std::unique_ptr<Creator>>& Creators();
 
 }  // namespace polyop::tensorrt

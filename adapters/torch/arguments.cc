@@ -11,7 +11,7 @@ namespace {
 using torch::stable::Tensor;
 using torch::stable::detail::to;
 
-// to<std::string> of PyTorch 2.10 to 2.13 leaks a copy of the text.
+// Takes a string. In PyTorch 2.10 to 2.13, to<std::string> leaks a copy of the text.
 std::string TakeString(StableIValue value) {
   const auto handle = to<StringHandle>(value);
   size_t length = 0;

@@ -1,4 +1,4 @@
-// What PyTorch hands to a boxed kernel. Each entry of its stack is the callee's to free.
+// The arguments of a boxed PyTorch kernel. The callee owns each entry of the stack.
 #pragma once
 
 #include <torch/csrc/stable/library.h>
@@ -12,11 +12,11 @@
 namespace polyop::torch_adapter {
 
 struct Arguments {
-  std::vector<std::optional<torch::stable::Tensor>> inputs;  // one by one, those of a variadic input too
-  std::vector<std::optional<AttrValue>> attributes;          // in the operator's order; nothing: left at the default
+  std::vector<std::optional<torch::stable::Tensor>> inputs;  // a variadic input has one entry per tensor
+  std::vector<std::optional<AttrValue>> attributes;          // in the operator's order; nullopt: the default
 };
 
-/// Takes every entry of a call's stack, in the order of the operator's schema. Whatever fails afterwards leaks none.
+/// Takes ownership of every entry of a call's stack, in the order of the operator's schema, so that errors leak none.
 Arguments TakeArguments(const Op& op, const StableIValue* stack);
 
 }  // namespace polyop::torch_adapter

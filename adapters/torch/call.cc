@@ -66,7 +66,7 @@ ScalarType ToTorch(DType dtype) {
   return ScalarType::Bool;
 }
 
-// PyTorch's own threads, and memory of the system.
+// The backend of a CPU kernel's context: PyTorch's threads and system memory.
 const ContextBackend& Backend() {
   static const ContextBackend backend = [] {
     ContextBackend b;
@@ -85,44 +85,44 @@ const ContextBackend& Backend() {
 class TorchOutputs : public OutputSource {
  public:
   explicit TorchOutputs(std::optional<torch::stable::Device> device) : device_(device) {}
-  bool Wanted(int) override { return true; }
+  bool Requested(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const std::vector<int64_t> sizes(shape.begin(), shape.end());
-    const size_t place = static_cast<size_t>(index);
-    if (made_.size() <= place) made_.resize(place + 1);
-    made_[place] = torch::stable::empty(sizes, ToTorch(dtype), std::nullopt, device_);
-    *data = made_[place]->mutable_data_ptr();
+    const size_t i = static_cast<size_t>(index);
+    if (tensors_.size() <= i) tensors_.resize(i + 1);
+    tensors_[i] = torch::stable::empty(sizes, ToTorch(dtype), std::nullopt, device_);
+    *data = tensors_[i]->mutable_data_ptr();
     return Status::Ok();
   }
-  std::vector<std::optional<Tensor>>& made() { return made_; }
+  std::vector<std::optional<Tensor>>& tensors() { return tensors_; }
 
  private:
   std::optional<torch::stable::Device> device_;
-  std::vector<std::optional<Tensor>> made_;
+  std::vector<std::optional<Tensor>> tensors_;
 };
 
-// Tensors of the caller's.
+// Outputs in tensors of the caller.
 class GivenOutputs : public OutputSource {
  public:
   GivenOutputs(const Op& op, std::vector<Tensor> given, std::optional<torch::stable::Device> device)
       : signature_(*op.signatures[0].signature), given_(std::move(given)), device_(device) {}
-  bool Wanted(int) override { return true; }
+  bool Requested(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const Tensor& t = given_[static_cast<size_t>(index)];
     const std::string name = "output '" + std::string(signature_.output(index).name) + "'";
-    const bool there = device_ ? t.is_cuda() && t.device().index() == device_->index() : t.is_cpu();
-    if (!there) return InvalidArgument(name, " is on another device than the inputs");
+    const bool same_device = device_ ? t.is_cuda() && t.device().index() == device_->index() : t.is_cpu();
+    if (!same_device) return InvalidArgument(name, ": expected the device of the inputs");
     const std::optional<DType> type = FromTorch(t.scalar_type());
     if (type != dtype) {
-      return InvalidArgument(name, " has type ", type ? NameOf(*type) : "that polyop lacks", ", wanted ",
-                             NameOf(dtype));
+      return InvalidArgument(name, ": expected type ", NameOf(dtype), ", got ",
+                             type ? NameOf(*type) : "an unsupported type");
     }
     const auto sizes = t.sizes();
     const Shape got(std::span<const int64_t>(sizes.data(), sizes.size()));
     if (!std::ranges::equal(got.span(), shape.span())) {
-      return InvalidArgument(name, " has shape ", ToString(got), ", wanted ", ToString(shape));
+      return InvalidArgument(name, ": expected shape ", ToString(shape), ", got ", ToString(got));
     }
-    if (!t.is_contiguous()) return InvalidArgument(name, " is not contiguous");
+    if (!t.is_contiguous()) return InvalidArgument(name, ": expected a contiguous tensor");
     *data = t.mutable_data_ptr();
     return Status::Ok();
   }
@@ -134,8 +134,8 @@ class GivenOutputs : public OutputSource {
 };
 
 #if POLYOP_CUDA
-// PyTorch's current stream and caching allocator. What is freed when the call returns is used again on this stream at
-// the earliest, behind the call's work.
+// The backend of a CUDA kernel's call: PyTorch's current stream and caching allocator. Memory that is freed when the
+// call returns may be reused only on this stream, after the call's work.
 class CurrentStream {
  public:
   explicit CurrentStream(torch::stable::Device device) : device_(device), guard_(device.index()) {
@@ -159,7 +159,7 @@ class CurrentStream {
 };
 #endif
 
-// The inputs as views. Contiguous copies live as long as the reader.
+// Reads the inputs as views. Owns contiguous copies.
 class InputReader {
  public:
   InputReader(const Op& op, const std::vector<std::optional<Tensor>>& inputs) : op_(op) {
@@ -170,11 +170,11 @@ class InputReader {
     while (!views_.empty() && !views_.back().present) views_.pop_back();
   }
   const std::vector<AnyTensor>& views() const { return views_; }
-  /// The GPU that inputs are on, or nothing.
+  /// Returns the GPU of the inputs, or nullopt.
   const std::optional<torch::stable::Device>& device() const { return device_; }
 
  private:
-  // An input whose value decides a shape is read on the host.
+  // Inputs whose values determine a shape are copied to the host.
   void Add(const TensorSpec& spec, const Tensor& tensor) {
     const std::string name = "'" + std::string(spec.name) + "'";
     const bool on_host = op_.signatures[0].needs_value(static_cast<int>(views_.size()));
@@ -182,19 +182,19 @@ class InputReader {
                              ? torch::stable::to(tensor, torch::stable::Device(torch::headeronly::DeviceType::CPU))
                              : tensor;
     if (!given.is_cpu()) {
-      if (!POLYOP_CUDA) Fail(op_, name + " is not in the processor's memory; polyop was built without CUDA");
-      if (!given.is_cuda()) Fail(op_, name + " is neither in the processor's memory nor on a CUDA device");
+      if (!POLYOP_CUDA) Fail(op_, name + ": expected a CPU tensor, since polyop was built without CUDA");
+      if (!given.is_cuda()) Fail(op_, name + ": expected a CPU or CUDA tensor");
     }
     if (!on_host) {
       const bool first = views_.empty() || (!device_ && !host_);
       const bool same = given.is_cpu() ? !device_ : !host_ && (!device_ || device_->index() == given.device().index());
-      if (!first && !same) Fail(op_, name + " is on another device than the inputs before it");
+      if (!first && !same) Fail(op_, name + ": expected the device of the inputs before it");
       if (given.is_cpu()) host_ = true;
       if (!given.is_cpu()) device_ = given.device();
     }
     const Tensor& t = kept_.emplace_back(given.is_contiguous() ? given : torch::stable::contiguous(given));
     const std::optional<DType> dtype = FromTorch(t.scalar_type());
-    if (!dtype) Fail(op_, LacksType(spec.name).message());
+    if (!dtype) Fail(op_, UnsupportedType(spec.name).message());
     const auto sizes = t.sizes();
     AnyTensor view{const_cast<void*>(t.const_data_ptr()), *dtype, true, {}};  // inputs are only read
     for (int64_t d : sizes) view.shape.push_back(d);
@@ -225,8 +225,17 @@ class CallAttributes : public AttrSource {
   const std::vector<std::optional<AttrValue>>& values_;
 };
 
-void Return(TorchOutputs& outputs, StableIValue* stack) {
-  for (size_t o = 0; o < outputs.made().size(); ++o) stack[o] = torch::stable::detail::from(*outputs.made()[o]);
+// Puts the outputs on PyTorch's stack. An output that was not computed is a tensor of no elements, of the first input's
+// type.
+void Return(const Op& op, const InputReader& inputs, TorchOutputs& outputs, StableIValue* stack) {
+  std::vector<std::optional<Tensor>>& tensors = outputs.tensors();
+  tensors.resize(static_cast<size_t>(op.signatures[0].signature->num_outputs()));
+  for (size_t o = 0; o < tensors.size(); ++o) {
+    if (!tensors[o]) {
+      tensors[o] = torch::stable::empty({0}, ToTorch(inputs.views()[0].dtype), std::nullopt, inputs.device());
+    }
+    stack[o] = torch::stable::detail::from(*tensors[o]);
+  }
 }
 
 Status CallWith(const Op& op, const void* params, const InputReader& inputs, OutputSource& outputs) {
@@ -240,7 +249,7 @@ Status CallWith(const Op& op, const void* params, const InputReader& inputs, Out
   return Call(op, HostDeviceFor(op, inputs.views()), params, inputs.views(), outputs, &context);
 }
 
-// Attributes are made and checked, then the operator runs.
+// Reads and checks the attributes and runs the operator.
 void Run(const Op& op, const Arguments& arguments, const InputReader& inputs, OutputSource& outputs) {
   CallAttributes attributes(op, arguments.attributes);
   Params params;
@@ -254,7 +263,7 @@ void CallTaken(const Op& op, StableIValue* stack) {
   const InputReader inputs(op, arguments.inputs);
   TorchOutputs outputs(inputs.device());
   Run(op, arguments, inputs, outputs);
-  Return(outputs, stack);
+  Return(op, inputs, outputs, stack);
 }
 
 void CallTakenInto(const Op& op, StableIValue* stack) {
@@ -269,8 +278,8 @@ void CallTakenInto(const Op& op, StableIValue* stack) {
   Run(op, arguments, inputs, outputs);
 }
 
-// What went wrong, or null. The text lives until the thread's next call. Never part of a caller's frame: PyTorch's
-// throw passes those, and would ask the C++ runtime of this library about a frame that catches.
+// Calls `call` and returns its error, or null. The text lives until the thread's next call. Not inlined, because
+// PyTorch's exceptions pass through the callers' frames: a frame that catches would involve this library's C++ runtime.
 [[gnu::noinline]] const char* Try(void (*call)(const Op&, StableIValue*), const Op& op, StableIValue* stack) {
   static thread_local std::string message;
   try {
@@ -284,8 +293,8 @@ void CallTakenInto(const Op& op, StableIValue* stack) {
 
 }  // namespace
 
-// PyTorch throws, not this library, so it need not share a C++ runtime with PyTorch. Nothing here has a destructor that
-// the throw would have to run.
+// PyTorch throws the exception, not this library, so the two need not share a C++ runtime. These functions have no
+// objects with destructors, which the exception would have to run.
 void CallOperator(const Op& op, StableIValue* stack) {
   const char* message = Try(&CallTaken, op, stack);
   if (message != nullptr) aoti_torch_check(false, "CallOperator", __FILE__, __LINE__, message);

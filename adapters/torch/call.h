@@ -1,4 +1,4 @@
-// One call from PyTorch: its stack of values to checked views, and back.
+// Runs a boxed call from PyTorch.
 #pragma once
 
 #include <torch/csrc/stable/library.h>
@@ -7,12 +7,12 @@
 
 namespace polyop::torch_adapter {
 
-/// Takes the operator's inputs and attributes from the stack, in the order of its schema, and puts its outputs there.
-/// An error is reported to PyTorch, which throws it through this frame and hands it on to Python.
+/// Takes the operator's inputs and attributes from the stack, in the order of its schema, and returns its outputs
+/// there. Reports errors to PyTorch, which throws them through this frame and passes them to Python.
 void CallOperator(const Op& op, StableIValue* stack);
 
-/// The same for a call whose outputs are there: contiguous tensors behind the attributes, of the types and shapes that
-/// the operator makes. Nothing is left on the stack.
+/// Like CallOperator, with outputs of the caller: contiguous tensors after the attributes on the stack, which have the
+/// types and shapes of the operator's outputs. Returns nothing on the stack.
 void CallOperatorInto(const Op& op, StableIValue* stack);
 
 }  // namespace polyop::torch_adapter

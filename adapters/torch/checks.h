@@ -1,4 +1,4 @@
-// What a call and its fake kernel do alike before the one door of core/call.h.
+// Functions that calls and fake kernels share before core/call.h.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 
 namespace polyop::torch_adapter {
 
-/// "polyop::roi_align", as PyTorch calls it.
+/// Returns the operator's name in PyTorch: "polyop::roi_align".
 inline std::string CallNameOf(std::string_view op) { return Concat(LibraryName(), "::", op); }
 
-inline Status LacksType(std::string_view input) {
-  return InvalidArgument("'", input, "' has an element type that polyop lacks");
+inline Status UnsupportedType(std::string_view input) {
+  return InvalidArgument("'", input, "': unsupported element type");
 }
 
-/// Whose kernels serve inputs in the processor's memory: f64 has naive ones alone, exact enough to check gradients
-/// with.
+/// Returns the device of the kernels for CPU tensors: kReference for types that only the reference kernels support
+/// (f64, for gradient checks), else kCpu.
 inline Device HostDeviceFor(const Op& op, std::span<const AnyTensor> inputs) {
   const Kernel* kernel = nullptr;
   const bool naive =

@@ -11,9 +11,9 @@ namespace polyop::torch_adapter {
 namespace {
 
 constexpr const char* kFunction = "aoti_torch_get_current_cuda_stream";
-using GetStream = int32_t (*)(int32_t, void**);  // 0: it went well
+using GetStream = int32_t (*)(int32_t, void**);  // returns 0 on success
 
-// The files of PyTorch that are loaded.
+// Returns the paths of the loaded PyTorch libraries.
 std::vector<std::string> LoadedLibraries() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -28,15 +28,15 @@ std::vector<std::string> LoadedLibraries() {
   return paths;
 }
 
-// Python loads PyTorch's libraries each in a scope of its own, so the default scope may lack the function although it
-// is there. Asking the library by its file finds it.
+// Python loads each PyTorch library with local scope, so the default scope may lack the function although it is loaded.
+// It is then searched in each library.
 GetStream FindFunction() {
   if (void* function = dlsym(RTLD_DEFAULT, kFunction)) return reinterpret_cast<GetStream>(function);
   for (const std::string& path : LoadedLibraries()) {
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
     void* function = dlsym(library, kFunction);
-    dlclose(library);  // the loader still holds it
+    dlclose(library);  // the library stays loaded
     if (function != nullptr) return reinterpret_cast<GetStream>(function);
   }
   return nullptr;
@@ -47,10 +47,10 @@ GetStream FindFunction() {
 Status CurrentCudaStream(int32_t index, void** stream) {
   static const GetStream kGetStream = FindFunction();
   if (kGetStream == nullptr) {
-    return Internal("PyTorch does not tell its CUDA stream: no library of it that is loaded has ", kFunction);
+    return Internal("PyTorch's CUDA stream is unavailable: no loaded PyTorch library exports ", kFunction);
   }
   if (const int32_t error = kGetStream(index, stream); error != 0) {
-    return Internal("PyTorch does not tell the CUDA stream of device ", index, ": ", kFunction, " returned ", error);
+    return Internal("PyTorch's CUDA stream of device ", index, " is unavailable: ", kFunction, " returned ", error);
   }
   return Status::Ok();
 }

@@ -1,4 +1,5 @@
-// PyTorch's current CUDA stream, from its CUDA library, which is not linked: this library serves the CPU's PyTorch too.
+// Finds PyTorch's current CUDA stream without linking its CUDA library, because this library also serves CPU builds of
+// PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace polyop::torch_adapter {
 
-/// The stream that work on the device `index` goes to now, a cudaStream_t.
+/// Sets `stream` to the current stream of device `index`, a cudaStream_t.
 Status CurrentCudaStream(int32_t index, void** stream);
 
 }  // namespace polyop::torch_adapter

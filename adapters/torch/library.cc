@@ -1,4 +1,4 @@
-// lib<library>_torch.so: registers every operator with PyTorch when Python asks it to.
+// lib<library>_torch.so: registers every operator with PyTorch when Python calls polyop_torch_register().
 #include <array>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "adapters/torch/call.h"
 #include "adapters/torch/schema.h"
+#include "core/guard.h"
 #include "core/library.h"
 
 namespace polyop::torch_adapter {
@@ -13,8 +14,8 @@ namespace {
 
 using torch::stable::detail::StableLibrary;
 
-// PyTorch calls a boxed kernel without saying which: each operator has a function of its own that knows its number.
-constexpr size_t kMostOperators = 256;
+// PyTorch calls a boxed kernel without identifying the operator, so each operator has a separate function.
+constexpr size_t kMaxOperators = 256;
 
 template <size_t kNumber>
 void Boxed(StableIValue* stack, uint64_t, uint64_t) {
@@ -35,9 +36,9 @@ template <size_t... kNumbers>
 constexpr std::array<BoxedKernels, sizeof...(kNumbers)> MakeKernels(std::index_sequence<kNumbers...>) {
   return {BoxedKernels{&Boxed<kNumbers>, &BoxedInto<kNumbers>}...};
 }
-constexpr auto kKernels = MakeKernels(std::make_index_sequence<kMostOperators>());
+constexpr auto kKernels = MakeKernels(std::make_index_sequence<kMaxOperators>());
 
-// A namespace of PyTorch's. It unregisters when it goes.
+// A PyTorch namespace. The destructor unregisters it.
 class Operators {
  public:
   explicit Operators(const char* name)
@@ -65,14 +66,14 @@ class Operators {
 #endif
 };
 
-// torch.ops.<library>.<name>; and torch.ops.<library>_into.<name>, which writes outputs that the caller has, without
-// fake kernels and gradients.
+// Registers torch.ops.<library>.<name>, and torch.ops.<library>_into.<name>, which writes to outputs of the caller and
+// has neither fake kernels nor gradients.
 void Register() {
-  static std::unique_ptr<Operators> operators, into;  // until the program's end
+  static std::unique_ptr<Operators> operators, into;  // live until the process ends
   if (operators) return;
   if (const Status names = CheckRegistry(); !names.ok()) throw std::runtime_error("polyop: " + names.message());
   const auto ops = AllOps();
-  if (ops.size() > kMostOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
+  if (ops.size() > kMaxOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
   operators = std::make_unique<Operators>(LibraryName());
   into = std::make_unique<Operators>((std::string(LibraryName()) + "_into").c_str());
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -85,14 +86,16 @@ void Register() {
 }  // namespace
 }  // namespace polyop::torch_adapter
 
-/// Registers torch.ops.<library>.*; null, or what went wrong. The text lives until the next call.
+/// Registers torch.ops.<library>.*. Returns null, or an error message that lives until the next call.
 extern "C" __attribute__((visibility("default"))) const char* polyop_torch_register() {
   static std::string message;
-  try {
-    polyop::torch_adapter::Register();
-    return nullptr;
-  } catch (const std::exception& e) {
-    message = e.what();
-    return message.c_str();
-  }
+  return polyop::Guarded(
+      []() -> const char* {
+        polyop::torch_adapter::Register();
+        return nullptr;
+      },
+      [](const char* what) -> const char* {
+        message = what;
+        return message.c_str();
+      });
 }

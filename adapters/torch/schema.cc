@@ -18,7 +18,7 @@ std::string ListText(const Values& values, const Text& text) {
   return result + "]";
 }
 
-// The type and, where there is one, the default.
+// Returns the attribute's type, name and default, if there is one.
 std::string AttributeSchema(const AttrInfo& info, const void* params) {
   const AttrSpec& spec = info.spec;
   const AttrValue value = info.get(spec, params);
@@ -42,7 +42,7 @@ std::string AttributeSchema(const AttrInfo& info, const void* params) {
   return with_default("str", "\"" + value.text + "\"");
 }
 
-// "roi_align(Tensor input, Tensor rois, *, int output_height=1, …": all arguments of a call.
+// Returns the schema up to the last argument: "roi_align(Tensor input, Tensor rois, *, int output_height=1, …".
 std::string Arguments(const Op& op) {
   const Signature& signature = *op.signatures[0].signature;
   std::string text = std::string(op.name) + "(";

@@ -1,4 +1,4 @@
-// What PyTorch and the Python package know of an operator, made from its record.
+// PyTorch schemas of operators, generated from their records.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace polyop::torch_adapter {
 
-/// "roi_align(Tensor input, Tensor rois, *, int output_height=1, …) -> Tensor". Enumerations are strings, the names of
-/// their choices; a real number whose default is infinite is "float?", None standing for the default.
+/// Returns "roi_align(Tensor input, Tensor rois, *, int output_height=1, …) -> Tensor". Enumerations are strings, the
+/// names of their choices; a real number with an infinite default is "float?", and None is the default.
 std::string SchemaOf(const Op& op);
 
-/// "roi_align(Tensor input, Tensor rois, *, int output_height=1, …, Tensor(o0!) output) -> ()".
+/// Returns "roi_align(Tensor input, Tensor rois, *, int output_height=1, …, Tensor(o0!) output) -> ()".
 std::string SchemaInto(const Op& op);
 
-/// Whether a caller can have the outputs ready: all of them are made, with sizes that the inputs tell.
+/// Returns true if a caller can provide the outputs: none is optional, and the inputs determine their sizes.
 bool OutputsCanBeGiven(const Op& op);
 
 }  // namespace polyop::torch_adapter

@@ -6,6 +6,7 @@
 #include "adapters/torch/checks.h"
 #include "adapters/torch/tree_domain.h"
 #include "core/call.h"
+#include "core/guard.h"
 #include "core/shape_eval.h"
 
 namespace polyop::torch_adapter {
@@ -18,7 +19,7 @@ std::optional<DType> ParseDType(std::string_view name) {
   return std::nullopt;
 }
 
-// A real in JSON: JSON itself has neither infinities nor NaN.
+// Reads a real number. JSON has neither infinities nor NaN, so these are texts.
 double Real(const Json& json) {
   return json.is_string() ? std::strtod(json.get_ref<const std::string&>().c_str(), nullptr) : json.get<double>();
 }
@@ -51,11 +52,11 @@ class JsonAttributes : public AttrSource {
   const Json& values_;
 };
 
-// The inputs of a request: types and ranks for the choice of a kernel, extents for the evaluator.
+// The inputs of a request: types and ranks to select a kernel, and extents for the evaluator.
 struct Inputs {
   std::vector<AnyTensor> tensors;
   std::vector<Dims<TreeDim>> dims;
-  bool known = true;  // every extent
+  bool known = true;  // all extents are known
 };
 
 TreeDim ExtentOf(const Json& extent, int input, int dimension) {
@@ -73,12 +74,12 @@ Status ReadInputs(const Json& request, Inputs* inputs) {
     const std::string name = input.at("name");
     const Json& shape = input.at("shape");
     const std::optional<DType> dtype = ParseDType(input.at("type").get<std::string>());
-    if (!dtype) return LacksType(name);
+    if (!dtype) return UnsupportedType(name);
     tensor.dtype = *dtype;
     for (const Json& extent : shape) {
       tensor.shape.push_back(extent.is_number_integer() ? extent.get<int64_t>() : 0);
       inputs->known = inputs->known && extent.is_number_integer();
-      if (dims.rank < kMaxRank) dims.push_back(ExtentOf(extent, number, dims.rank));  // more are refused
+      if (dims.rank < kMaxRank) dims.push_back(ExtentOf(extent, number, dims.rank));  // a higher rank is an error
     }
   }
   while (!inputs->tensors.empty() && !inputs->tensors.back().present) {
@@ -88,20 +89,20 @@ Status ReadInputs(const Json& request, Inputs* inputs) {
   return Status::Ok();
 }
 
-// An output whose extents, or the most that they may be, are numbers.
+// Checks an output if all its extents, or their upper bounds, are numbers.
 Status CheckKnown(const TensorSpec& spec, const Dims<TreeDim>& dims) {
-  Shape most;
+  Shape max_shape;
   for (int d = 0; d < dims.rank; ++d) {
     const Json& tree = dims.dim[d].tree;
     const bool found = tree.is_array() && tree[0] == "found";
     const Json& extent = found ? tree[2] : tree;
     if (!extent.is_number_integer()) return Status::Ok();
-    most.push_back(extent.get<int64_t>());
+    max_shape.push_back(extent.get<int64_t>());
   }
-  return CheckOutput(spec, most);
+  return CheckOutput(spec, max_shape);
 }
 
-Status Answer(const Op& op, const Json& request, Json* answer) {
+Status Infer(const Op& op, const Json& request, Json* response) {
   Inputs inputs;
   POLYOP_RETURN_IF_ERROR(ReadInputs(request, &inputs));
   JsonAttributes attributes(op, request.at("attributes"));
@@ -116,44 +117,45 @@ Status Answer(const Op& op, const Json& request, Json* answer) {
   TreeDomain domain;
   ShapeEvaluator<TreeDomain> evaluator(resolved, op, params.get(), domain);
   POLYOP_RETURN_IF_ERROR(evaluator.Bind(inputs.dims));
-  if (domain.problem() != nullptr) return InvalidArgument(domain.problem());
   if (inputs.known) POLYOP_RETURN_IF_ERROR(op.check_inputs(params.get(), inputs.tensors));
   Json outputs = Json::array();
   for (int o = 0; o < resolved.signature->num_outputs(); ++o) {
+    if (!op.Computes(params.get(), o)) {
+      outputs.push_back({{"type", NameOf(kernel->outputs[o])}, {"shape", {0}}});  // as call.cc returns it
+      continue;
+    }
     Dims<TreeDim> dims;
     POLYOP_RETURN_IF_ERROR(evaluator.Output(o, &dims));
-    if (domain.problem() != nullptr) {
-      return InvalidArgument("output '", resolved.signature->output(o).name, "': ", domain.problem());
-    }
-    POLYOP_RETURN_IF_ERROR(CheckKnown(resolved.signature->output(o), dims));
+    POLYOP_RETURN_IF_ERROR(evaluator.WithOperands(CheckKnown(resolved.signature->output(o), dims), o));
     Json shape = Json::array();
     for (int d = 0; d < dims.rank; ++d) shape.push_back(dims.dim[d].tree);
     outputs.push_back({{"type", NameOf(kernel->outputs[o])}, {"shape", shape}});
   }
-  *answer = {{"outputs", outputs}, {"checks", domain.checks()}};
+  *response = {{"outputs", outputs}, {"checks", domain.checks()}};
   return Status::Ok();
 }
 
 }  // namespace
 
-std::string AnswerShapes(std::string_view text) {
+std::string InferShapes(std::string_view text) {
   const Json request = Json::parse(text);
   const std::string name = request.at("operator");
   const Op* op = FindOp(name);
-  Json answer;
-  const Status status = op != nullptr ? Answer(*op, request, &answer) : InvalidArgument("there is no such operator");
-  if (!status.ok()) answer = {{"error", CallNameOf(name) + ": " + status.message()}};
-  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json response;
+  const Status status = op != nullptr ? Infer(*op, request, &response) : InvalidArgument("unknown operator");
+  if (!status.ok()) response = {{"error", CallNameOf(name) + ": " + status.message()}};
+  return response.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace polyop::torch_adapter
 
 extern "C" __attribute__((visibility("default"))) const char* polyop_shapes(const char* request) {
-  static thread_local std::string answer;
-  try {
-    answer = polyop::torch_adapter::AnswerShapes(request);
-  } catch (const std::exception& error) {  // the request is not what it should be
-    answer = polyop::torch_adapter::Json({{"error", std::string("polyop_shapes: ") + error.what()}}).dump();
-  }
-  return answer.c_str();
+  using polyop::torch_adapter::Json;
+  static thread_local std::string response;
+  response = polyop::Guarded([&] { return polyop::torch_adapter::InferShapes(request); },
+                             [](const char* message) {  // the request is malformed
+                               const Json error = {{"error", std::string("polyop_shapes: ") + message}};
+                               return error.dump(-1, ' ', false, Json::error_handler_t::replace);
+                             });
+  return response.c_str();
 }

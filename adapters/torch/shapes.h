@@ -1,4 +1,4 @@
-// What a call gives before there is data: PyTorch's fake kernels ask.
+// Computes the types and shapes of a call's outputs before there is data, for PyTorch's fake kernels.
 #pragma once
 
 #include <string>
@@ -6,22 +6,23 @@
 
 namespace polyop::torch_adapter {
 
-/// Checks a call as a real one is checked, and tells its outputs. In JSON, the request
+/// Checks a call like a real one and returns its outputs. The JSON request
 ///
 ///   {"operator": "nms", "cuda": false, "attributes": {"iou_threshold": 0.5},
 ///    "inputs": [{"name": "boxes", "type": "f32", "shape": [null, null]}, null]}
 ///
-/// has an input for each tensor, null for one that was left out. Of its extents null is not known, a number is, and a
-/// text is a symbol that messages show. Reals may be written as text: "inf". The answer is
+/// has an element for each input, null for a missing one. An extent is a number, null if it is unknown, or a symbol,
+/// which messages show. Real numbers may be texts: "inf". The response is
 ///
 ///   {"outputs": [{"type": "i64", "shape": [["found", "K", ["extent", 0, 0]]]}],
 ///    "checks": [[["extent", 0, 0], ["extent", 1, 0]]]}
 ///
-/// where shapes and checks, pairs that must be equal, are as adapters/torch/tree_domain.h writes them; or
-/// {"error": "…"} with the text of a real call.
-std::string AnswerShapes(std::string_view request);
+/// where `checks` are pairs of extents that must be equal; shapes and checks are expressions of
+/// adapters/torch/tree_domain.h. If the call is invalid, the response is {"error": "…"} with the message of a real
+/// call.
+std::string InferShapes(std::string_view request);
 
 }  // namespace polyop::torch_adapter
 
-/// The same for callers of the library. The text lives until the thread's next call.
+/// Returns InferShapes(request). The library owns the text, which lives until the thread's next call.
 extern "C" const char* polyop_shapes(const char* request);

@@ -1,14 +1,14 @@
-// The shape evaluator's domain of calls whose extents are not known yet: an extent is a number or an expression over
-// the inputs' extents, in JSON, which the caller computes when it has them.
+// The shape evaluator's domain for calls whose extents are not known yet: an extent is a number or an expression of the
+// inputs' extents, in JSON, which the caller evaluates once it knows them.
 //
 //   7                        a number
 //   ["extent", i, d]         extent d of input i
 //   ["+", a, b]              also "-", "*", "//", "ceil_div", "min", "max"
 //   ["scale", a, 0.5]        floor(a * 0.5)
-//   ["broadcast", a, b]      the greater one, where the other is 1 or they are equal
-//   ["found", name, bound]   found by the kernel: one size for one name, at most the bound
+//   ["broadcast", a, b]      the larger extent; the other is 1 or equal
+//   ["found", name, bound]   found by the kernel; one size per name, at most the bound
 //   ["value", i, k]          element k of input i
-//   null                     decided by values inside of inputs
+//   null                     depends on values of inputs
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ using Json = nlohmann::ordered_json;
 
 struct TreeDim {
   Json tree;
-  bool data_dependent = true;  // only the kernel or a value tells
-  std::string symbol = "?";    // how messages call it
+  bool data_dependent = true;  // depends on the kernel or on a value
+  std::string symbol = "?";    // its name in messages
 
   bool known() const { return tree.is_number_integer(); }
   int64_t value() const { return tree.get<int64_t>(); }
@@ -38,9 +38,10 @@ class TreeDomain {
     return {Json::array({"extent", input, dimension}), false, std::move(symbol)};
   }
 
-  /// What the caller has to check when it knows the extents: pairs that must be equal, in the order of a real call.
+  /// Returns the pairs of extents that the caller must check for equality once it knows them, in the order of a real
+  /// call.
   const Json& checks() const { return checks_; }
-  /// As of IntDomain: why some extent could not be computed, or null.
+  /// Returns why an extent could not be computed, or null, as in IntDomain.
   const char* problem() const { return problem_; }
 
   Dim Const(int64_t v) { return {Json(v), false, {}}; }
@@ -49,9 +50,9 @@ class TreeDomain {
     return {Json::array({"found", std::string(name), bound.tree}), true, std::string(name)};
   }
   bool SurelyDiffer(const Dim& a, const Dim& b) const { return a.known() && b.known() && a.value() != b.value(); }
-  void MustEqual(const Dim& wanted, const Dim& got) {
-    if (wanted.data_dependent || got.data_dependent || wanted.tree == got.tree) return;
-    checks_.push_back(Json::array({wanted.tree, got.tree}));
+  void MustEqual(const Dim& expected, const Dim& got) {
+    if (expected.data_dependent || got.data_dependent || expected.tree == got.tree) return;
+    checks_.push_back(Json::array({expected.tree, got.tree}));
   }
   std::string Text(const Dim& d) const { return d.known() ? std::to_string(d.value()) : d.symbol; }
 
@@ -66,7 +67,7 @@ class TreeDomain {
       return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, a.value(), b.value()); });
     const bool divides = kind == ExprKind::kFloorDiv || kind == ExprKind::kCeilDiv;
     if (divides && b.known() && b.value() == 1) return a;
-    if (divides && b.known() && b.value() <= 0) {  // the message that any dividend gets
+    if (divides && b.known() && b.value() <= 0) {  // the same error for any dividend
       return Compute([&](IntDomain& numbers) { return numbers.Apply(kind, 0, b.value()); });
     }
     switch (kind) {
@@ -93,7 +94,7 @@ class TreeDomain {
   static Dim Node(const char* kind, const Dim& a, const Dim& b) {
     return {Json::array({kind, a.tree, b.tree}), a.data_dependent || b.data_dependent, "?"};
   }
-  // Numbers are computed as in a real call.
+  // Computes with numbers as in a real call.
   template <class Computation>
   Dim Compute(const Computation& computation) {
     IntDomain numbers({});

@@ -1,4 +1,4 @@
-"""What is measured: every operator at the sizes of real models, against every rival that has it. A module a kind."""
+"""The benchmark cases: every operator at the sizes of real models, compared with every rival. One module per kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accelerator: the same file, with it and without it."""
+"""The accelerator: the same file with and without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def accelerated(
 def openvinos_own(
     node: str, feeds: dict[str, np.ndarray], attributes: dict[str, object], threads: int
 ) -> dict[str, Run]:
-    """OpenVINO's operator that does the same, where it has one."""
+    """Returns OpenVINO's equivalent operator, or None."""
     arrays = list(feeds.values())
     match node:
         case "RoiAlign":
@@ -63,13 +63,13 @@ def accelerated_grid_sample(shape: tuple[int, ...], mode: str, opset: int = 16) 
     return accelerated(title, "GridSample", {"x": normal(0, 1, *shape), "grid": grid}, opset, mode=mode)
 
 
-def accelerated_nms(classes: int, count: int, most: int, score: float) -> Case:
+def accelerated_nms(classes: int, count: int, max_boxes: int, score: float) -> Case:
     rng = np.random.default_rng(1)
     corner = rng.uniform(0, 640, (1, count, 2))
     boxes = np.concatenate([corner, corner + rng.uniform(10, 120, (1, count, 2))], 2).astype(np.float32)
     scores = (rng.uniform(0, 1, (1, classes, count)) ** 4).astype(np.float32)
-    given = {"n": np.array([most]), "iou": np.array([0.5], np.float32), "score": np.array([score], np.float32)}
-    title = f"{classes} classes, {count} boxes, {most} of each"
+    given = {"n": np.array([max_boxes]), "iou": np.array([0.5], np.float32), "score": np.array([score], np.float32)}
+    title = f"{classes} classes, {count} boxes, {max_boxes} of each"
     return accelerated(title, "NonMaxSuppression", {"b": boxes, "s": scores, **given}, 11, tolerance=0)
 
 

@@ -1,4 +1,4 @@
-"""Attention, deformable and not."""
+"""Attention and deformable attention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_
 def attend_by_grids(
     value: torch.Tensor, shapes: np.ndarray, locations: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    """Deformable attention of one picture by a grid_sample a level: [1, M, Q, D]."""
+    """Deformable attention of one image with one grid_sample per level: [1, M, Q, D]."""
     heads, size, queries = *value.shape[2:], locations.shape[1]
     grids, samples = 2 * locations - 1, []
     for i, part in enumerate(value.split([int(a) for a in shapes.prod(1)], 1)):
@@ -48,7 +48,9 @@ def flash_deform_attn() -> Case:
 
 
 def ms_deform_attn(queries: int | None, near: bool = False) -> Case:
-    """`near`: every pixel is a query whose samples lie some pixels about it, as in an encoder; else they lie anywhere."""
+    """`near`: every pixel is a query whose samples lie a few pixels around it, as in an encoder; otherwise samples lie
+    anywhere.
+    """
 
     def make(threads: int) -> Contest:
         shapes = np.array([[100, 100], [50, 50], [25, 25], [13, 13]], np.int64)
@@ -87,7 +89,7 @@ def ms_deform_attn(queries: int | None, near: bool = False) -> Case:
 
 
 def ms_deform_attn_of_offsets() -> Case:
-    """BEVFormer's attention to one camera: four reference points of a pillar, eight points a level."""
+    """BEVFormer's attention to one camera: four reference points per pillar, eight points per level."""
 
     def make(threads: int) -> Contest:
         shapes = np.array([[58, 100], [29, 50], [15, 25], [8, 13]], np.int32)

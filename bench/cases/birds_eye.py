@@ -1,4 +1,4 @@
-"""Bird's eye views."""
+"""Bird's-eye views."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from harness import Case, Contest, bytes_of, normal, session, with_torch
 
-from cases.made_scenes import scenes
+from cases.synthetic_scenes import scenes
 
 
 def bev_ranks(points: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A cell for each of `points` points, cell by cell, and where each cell's points begin and how many they are."""
+    """Returns the cell of each of `points` points, sorted by cell, and each cell's start and number of points."""
     rng = np.random.default_rng(7)
     cell = np.sort(rng.integers(0, cells, points)).astype(np.int32)
     starts = np.flatnonzero(np.diff(cell, prepend=-1)).astype(np.int32)
@@ -44,10 +44,10 @@ def quick_cumsum() -> Case:
     def make(threads: int) -> Contest:
         cell, starts, lengths = bev_ranks(300_000, 360 * 360)
         x = normal(10, len(cell), 80)
-        place = np.stack([cell // 360, cell % 360, cell * 0, cell * 0], 1).astype(np.int32)
+        position = np.stack([cell // 360, cell % 360, cell * 0, cell * 0], 1).astype(np.int32)
         size = {"batch_size": 1, "dimension": 1, "height": 360, "width": 360}
         ours = session(
-            "autoware::QuickCumsumCuda", {"x": x, "g": place, "l": lengths, "s": starts}, threads, attributes=size
+            "autoware::QuickCumsumCuda", {"x": x, "g": position, "l": lengths, "s": starts}, threads, attributes=size
         )
         tx, tc = torch.from_numpy(x), torch.from_numpy(cell)
 

@@ -1,4 +1,4 @@
-"""Boxes of space and turned boxes: decoded, compared, suppressed, and the points within them."""
+"""3-D boxes and rotated boxes: decoding, overlaps, suppression, and the points inside."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cases import convex_polygons
 from polyop import formulas
 
 
-def boxes_of_space(count: int, extent: float, seed: int = 30) -> np.ndarray:
-    """Cars, (x, y, z, dx, dy, dz, heading), anywhere in a square."""
+def boxes3d(count: int, extent: float, seed: int = 30) -> np.ndarray:
+    """Returns cars (x, y, z, dx, dy, dz, heading) at random positions in a square."""
     rng = np.random.default_rng(seed)
-    place = rng.uniform(0, 1, (count, 3)) * [extent, extent, 2]
+    position = rng.uniform(0, 1, (count, 3)) * [extent, extent, 2]
     size = rng.uniform(0.8, 1.2, (count, 3)) * [3.9, 1.6, 1.56]
-    return np.concatenate([place, size, rng.uniform(-np.pi, np.pi, (count, 1))], 1).astype(np.float32)
+    return np.concatenate([position, size, rng.uniform(-np.pi, np.pi, (count, 1))], 1).astype(np.float32)
 
 
 def decode_bbox3d(scores_above: float) -> Case:
@@ -28,11 +28,11 @@ def decode_bbox3d(scores_above: float) -> Case:
         sizes = np.array([[3.9, 1.6, 1.56], [0.8, 0.6, 1.73], [1.76, 0.6, 1.73]], np.float32).repeat(2, 0)
         table = np.concatenate([sizes, np.tile(np.float32([[0], [1.57]]), (3, 1))], 1)
         bottoms = [-1.78, -0.6, -0.6]
-        least = float(1 / (1 + np.exp(-np.quantile(cls.reshape(-1, classes).max(1), 1 - scores_above))))
+        min_score = float(1 / (1 + np.exp(-np.quantile(cls.reshape(-1, classes).max(1), 1 - scores_above))))
         attributes = {
             "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0], "anchors": table.ravel().tolist(),
             "anchor_bottom_height": bottoms, "dir_offset": 0.78539, "dir_limit_offset": 0.0, "num_dir_bins": 2,
-            "score_thresh": least,
+            "score_thresh": min_score,
         }  # fmt: skip
         feeds = {"cls": cls, "box": box, "dir": direction}
         ours = session("polyop::DecodeBbox3DPlugin", feeds, threads, ["boxes", "num"], attributes=attributes)
@@ -45,17 +45,17 @@ def decode_bbox3d(scores_above: float) -> Case:
 
         def formulation() -> torch.Tensor:
             score, label = tc.view(-1, classes).max(1)
-            kept = (score.sigmoid() >= least).nonzero()[:, 0]
+            kept = (score.sigmoid() >= min_score).nonzero()[:, 0]
             b, a = tb.view(-1, 7)[kept], anchor[kept]
             scale = torch.stack([a[:, :2].norm(dim=1)] * 2 + [a[:, 2]], 1)
             turn = b[:, 6] + a[:, 3] - 0.78539
             which = (td.view(-1, 2)[kept, 0] <= td.view(-1, 2)[kept, 1]).float()
             yaw = turn - torch.floor(turn / torch.pi) * torch.pi + 0.78539 + torch.pi * which
             rest = [yaw, label[kept].float(), score[kept].sigmoid()]
-            made = torch.cat([cell[kept] + b[:, :3] * scale, b[:, 3:6].exp() * a[:, :3], torch.stack(rest, 1)], 1)
-            return torch.cat([made, made.new_zeros(len(cell) - len(made), 9)])[None]
+            boxes = torch.cat([cell[kept] + b[:, :3] * scale, b[:, 3:6].exp() * a[:, :3], torch.stack(rest, 1)], 1)
+            return torch.cat([boxes, boxes.new_zeros(len(cell) - len(boxes), 9)])[None]
 
-        # Of box and dir only what is kept is read.
+        # Of `box` and `dir`, only the kept entries are read.
         moved = bytes_of(cls) + scores_above * bytes_of(box, direction) + height * width * anchors * 9 * 4
         return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
                        same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-2) < 1e-3)  # fmt: skip
@@ -64,8 +64,9 @@ def decode_bbox3d(scores_above: float) -> Case:
 
 
 def areas_shared(box: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    """Of a box (x, y, w, h, angle) with each of others [K, 5], in torch: corners inside of the other and crossings of
-    sides, sorted by angle."""
+    """Returns the intersection area of a box (x, y, w, h, angle) with each of others [K, 5], in torch: corners inside
+    the other box and crossings of sides, sorted by angle.
+    """
 
     def corners(boxes: torch.Tensor) -> torch.Tensor:
         c, s = boxes[:, 4].cos(), boxes[:, 4].sin()
@@ -102,7 +103,7 @@ def areas_shared(box: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
 
 def nms3d(extent: float) -> Case:
     def make(threads: int) -> Contest:
-        boxes = boxes_of_space(4096, extent)
+        boxes = boxes3d(4096, extent)
         scores = (np.random.default_rng(34).permutation(4096) / 4096).astype(np.float32)
         ours = session("polyop::NMS3D", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.2})
         seen = np.ascontiguousarray(boxes[:, [0, 1, 3, 4, 6]])
@@ -130,7 +131,7 @@ def nms3d(extent: float) -> Case:
 
 def boxes_iou3d() -> Case:
     def make(threads: int) -> Contest:
-        a, b = boxes_of_space(1000, 70, 35), boxes_of_space(500, 70, 36)
+        a, b = boxes3d(1000, 70, 35), boxes3d(500, 70, 36)
         ours = session("polyop::BoxesIoU3D", {"a": a, "b": b}, threads, attributes={"mode": 1})
         ta, tb = (torch.from_numpy(np.ascontiguousarray(t[:, [0, 1, 3, 4, 6]])) for t in (a, b))
         theirs = with_torch(lambda: torch.stack([areas_shared(box, tb) for box in ta]))
@@ -141,9 +142,7 @@ def boxes_iou3d() -> Case:
 
 def box_iou_rotated() -> Case:
     def make(threads: int) -> Contest:
-        a, b = (
-            np.ascontiguousarray(boxes_of_space(n, 70, seed)[:, [0, 1, 3, 4, 6]]) for n, seed in ((2000, 37), (100, 38))
-        )
+        a, b = (np.ascontiguousarray(boxes3d(n, 70, seed)[:, [0, 1, 3, 4, 6]]) for n, seed in ((2000, 37), (100, 38)))
         ours = session("polyop::BoxIoURotated", {"a": a, "b": b}, threads)
         ta, tb = torch.from_numpy(a), torch.from_numpy(b)
         area_a, area_b = (t[:, 2] * t[:, 3] for t in (ta, tb))
@@ -213,10 +212,10 @@ def diff_iou_rotated_sort_vertices() -> Case:
             angle = torch.atan2(tv[..., 1], tv[..., 0])
             angle = torch.where(tm, torch.where(angle < 0, angle + 2 * torch.pi, angle), torch.inf)
             order = angle.sort(dim=-1, stable=True).indices[..., :9]
-            count, place = tn[..., None], torch.arange(9)
+            count, position = tn[..., None], torch.arange(9)
             free = 8 + tm[..., 8:].to(torch.uint8).argmin(-1, keepdim=True)
-            made = torch.where(place < count, order, torch.where(place == count, order[..., :1], free))
-            return torch.where(count < 3, free, made).to(torch.int32)
+            sorted_ = torch.where(position < count, order, torch.where(position == count, order[..., :1], free))
+            return torch.where(count < 3, free, sorted_).to(torch.int32)
 
         return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(*feeds.values()) + 20000 * 36,
                        same=lambda a, b: (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
@@ -225,18 +224,21 @@ def diff_iou_rotated_sort_vertices() -> Case:
 
 
 def inside(points: torch.Tensor, boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Whether boxes [M, 7] hold points [N, 3], and where along their axes: [M, N], [M, N, 3]."""
+    """Returns whether boxes [M, 7] contain points [N, 3], and the points' coordinates along the boxes' axes:
+
+    [M, N], [M, N, 3].
+    """
     at = points - boxes[:, None, :3]
     c, s = boxes[:, None, 6].cos(), boxes[:, None, 6].sin()
     half = boxes[:, None, 3:6] / 2
-    place = torch.stack(
+    position = torch.stack(
         [at[..., 0] * c + at[..., 1] * s, at[..., 1] * c - at[..., 0] * s, at[..., 2] - half[..., 2]], -1
     )
-    return (place.abs() < half).all(-1), place + half
+    return (position.abs() < half).all(-1), position + half
 
 
 def points_near(boxes: np.ndarray, count: int) -> np.ndarray:
-    """Half of them around boxes."""
+    """Returns points, half of them around boxes."""
     rng = np.random.default_rng(37)
     near = boxes[rng.integers(0, len(boxes), count // 2), :3] + rng.normal(0, 1, (count // 2, 3))
     return rng.permutation(np.concatenate([near, rng.uniform(0, 70, (count - count // 2, 3))])).astype(np.float32)
@@ -244,7 +246,7 @@ def points_near(boxes: np.ndarray, count: int) -> np.ndarray:
 
 def roipoint_pool3d() -> Case:
     def make(threads: int) -> Contest:
-        boxes = boxes_of_space(128, 70)
+        boxes = boxes3d(128, 70)
         points, features = points_near(boxes, 16384), normal(38, 16384, 128)
         feeds = {"points": points[None], "features": features[None], "boxes": boxes[None]}
         ours = session("polyop::RoIPointPool3d", feeds, threads, ["pooled", "empty"])
@@ -268,16 +270,16 @@ def roipoint_pool3d() -> Case:
 
 def roiaware_pool3d() -> Case:
     def make(threads: int) -> Contest:
-        rois = boxes_of_space(128, 70)
+        rois = boxes3d(128, 70)
         points, features = points_near(rois, 16384), normal(39, 16384, 16)
         ours = session("polyop::RoIAwarePool3d", {"rois": rois, "points": points, "features": features}, threads,
                        attributes={"out_size": [14, 14, 14], "max_pts_per_voxel": 128, "mode": "avg"})  # fmt: skip
         tp, tr, tf = (torch.from_numpy(t) for t in (points, rois, features))
 
         def formulation() -> torch.Tensor:  # no cell is full
-            holds, place = inside(tp, tr)
+            holds, position = inside(tp, tr)
             box, point = holds.nonzero(as_tuple=True)
-            i, j, k = (place[box, point] / tr[box, 3:6] * 14).long().clamp(0, 13).T
+            i, j, k = (position[box, point] / tr[box, 3:6] * 14).long().clamp(0, 13).T
             row = ((box * 14 + i) * 14 + j) * 14 + k
             number = torch.zeros(128 * 14**3).index_add_(0, row, torch.ones(len(row)))
             pooled = torch.zeros(128 * 14**3, 16).index_add_(0, row, tf[point])

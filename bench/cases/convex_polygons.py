@@ -1,8 +1,8 @@
-"""Areas of convex polygons, of many at once and with gradients.
+"""Areas of many convex polygons at once, with gradients.
 
-A polygon is its edges, anticlockwise or clockwise: starts and ends [..., E, 2], and which of them count [..., E]. No
-order of edges is needed: an area is a sum over edges, and the edges of an intersection are those of either polygon,
-clipped by the other one's.
+A polygon is its edges, in either direction: starts and ends [..., E, 2], and a mask of valid edges [..., E]. The order
+of edges does not matter: an area is a sum over edges, and the edges of an intersection are those of each polygon
+clipped by the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _cross(a: Tensor, b: Tensor) -> Tensor:
 
 
 def quadrilaterals(points: Tensor) -> Polygons:
-    """Of corners [..., 8], convex, in either sense."""
+    """Returns polygons from corners [..., 8], convex, in either direction."""
     start = points.unflatten(-1, (4, 2))
     end = start.roll(-1, -2)
     backwards = (_cross(start, end).sum(-1) < 0)[..., None, None]
@@ -34,8 +34,8 @@ def quadrilaterals(points: Tensor) -> Polygons:
     return Polygons(torch.where(backwards, end, start), torch.where(backwards, start, end), there)
 
 
-def convex_hull(points: Tensor, most: int) -> Polygons:
-    """Of points [..., P, 2]; a hull has at most `most` edges."""
+def convex_hull(points: Tensor, max_edges: int) -> Polygons:
+    """Returns the hull of points [..., P, 2], with at most `max_edges` edges."""
     count = points.shape[-2]
     fixed = points.detach()
     a, b = fixed[..., :, None, None, :], fixed[..., None, :, None, :]
@@ -48,12 +48,12 @@ def convex_hull(points: Tensor, most: int) -> Polygons:
     same = (fixed[..., :, None, :] == fixed[..., None, :, :]).all(-1)
     first = ~(same & torch.ones(count, count, dtype=torch.bool, device=points.device).tril(-1)).any(-1)
     edge = edge & first[..., :, None] & first[..., None, :]
-    there, place = edge.flatten(-2).to(torch.uint8).topk(min(most, count * count), -1)
+    there, index = edge.flatten(-2).to(torch.uint8).topk(min(max_edges, count * count), -1)
 
     def of(index: Tensor) -> Tensor:
         return points.gather(-2, index[..., None].expand(*index.shape, 2))
 
-    return Polygons(of(place // count), of(place % count), there.bool())
+    return Polygons(of(index // count), of(index % count), there.bool())
 
 
 def area(polygons: Polygons) -> Tensor:
@@ -61,14 +61,19 @@ def area(polygons: Polygons) -> Tensor:
 
 
 def _distances(points: Tensor, lines: Polygons) -> Tensor:
-    """How far to the left of each line [..., L] points [..., E, 2] lie: [..., E, L], times the line's length."""
+    """Returns how far points [..., E, 2] lie to the left of each line [..., L]:
+
+    [..., E, L], times the line's length.
+    """
     direction = (lines.end - lines.start)[..., None, :, :]
     return _cross(direction, points[..., :, None, :] - lines.start[..., None, :, :])
 
 
 def _clipped(polygons: Polygons, by: Polygons, on_line: Tensor) -> Tensor:
-    """Twice the area below the parts of edges that lie inside of `by`. on_line [..., E, L]: 1 where the edge lies on the
-    line and counts, -1 where it does and does not, else 0."""
+    """Returns twice the area below the parts of edges inside `by`. on_line [..., E, L]:
+
+    1 where the edge lies on the line and is included, -1 where it lies on it and is not, otherwise 0.
+    """
     at_start, at_end = _distances(polygons.start, by), _distances(polygons.end, by)
     fall = at_start - at_end
     cut = at_start / torch.where(fall == 0, 1, fall)
@@ -82,7 +87,10 @@ def _clipped(polygons: Polygons, by: Polygons, on_line: Tensor) -> Tensor:
 
 
 def intersection(a: Polygons, b: Polygons) -> Tensor:
-    """The area that convex polygons share; their leading dimensions broadcast. An edge that both have is taken of a."""
+    """Returns the intersection area of convex polygons; leading dimensions broadcast.
+
+    An edge of both polygons is taken from `a`.
+    """
     lead = torch.broadcast_shapes(a.start.shape[:-2], b.start.shape[:-2])
     a, b = (Polygons(*(t.expand(*lead, *t.shape[t.ndim - 2 + (t is p.there) :]) for t in p)) for p in (a, b))
     origin = a.start.detach()[..., :1, :]  # areas of polygons far from 0 would lose digits
@@ -100,7 +108,9 @@ def intersection(a: Polygons, b: Polygons) -> Tensor:
 
 
 def convex_giou(pointsets: Tensor, polygons: Tensor) -> Tensor:
-    """The gradient of each GIoU of nine points [N, 18] and a quadrilateral [N, 8] by the points, and the GIoU: [N, 19]."""
+    """Returns the gradient of each GIoU of nine points [N, 18] and a quadrilateral [N, 8] with respect to the points,
+    and the GIoU: [N, 19].
+    """
     with torch.inference_mode(False), torch.enable_grad():
         points, corners = pointsets.double().clone().requires_grad_(), polygons.double().clone()
         hulls, quads = convex_hull(points.unflatten(-1, (9, 2)), 9), quadrilaterals(corners)

@@ -1,4 +1,4 @@
-"""Convolutions whose samples move, or are left out."""
+"""Convolutions that sample at offsets, or skip pixels."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def dcn(version: int) -> Case:
             feeds = {"x": x, "o": offset.reshape(flat), "m": mask.reshape(flat)}
             ours = session("mmdeploy::TRTDCNv3", feeds, threads, attributes=attributes)
         else:
-            feeds = {"x": x, "om": np.concatenate([offset, mask], -1).reshape(flat)}  # a multiple of 8 as it is
+            feeds = {"x": x, "om": np.concatenate([offset, mask], -1).reshape(flat)}  # already a multiple of 8
             ours = session("polyop::DCNv4", feeds, threads, attributes=attributes)
         tx, to, tm = (torch.from_numpy(t) for t in (x, offset, mask))
         steps = torch.arange(size)
@@ -71,8 +71,8 @@ def dcn(version: int) -> Case:
 
         def formulation() -> torch.Tensor:
             at = to.view(1, size, size, groups, 9, 2)
-            place = torch.stack([at[..., 0] + column[None, :, None], at[..., 1] + row[:, None, None]], -1)
-            grid = ((2 * place + 1) / size - 1)[0].permute(2, 0, 1, 3, 4).reshape(groups, size * size, 9, 2)
+            position = torch.stack([at[..., 0] + column[None, :, None], at[..., 1] + row[:, None, None]], -1)
+            grid = ((2 * position + 1) / size - 1)[0].permute(2, 0, 1, 3, 4).reshape(groups, size * size, 9, 2)
             images = tx[0].view(size, size, groups, depth).permute(2, 3, 0, 1)
             sampled = F.grid_sample(images, grid, "bilinear", "zeros", align_corners=False)
             weighted = sampled * tm[0].permute(2, 0, 1, 3).reshape(groups, 1, size * size, 9)
@@ -99,7 +99,7 @@ def masked_conv2d(share: float) -> Case:
 
 
 def correlation() -> Case:
-    """FlowNet's: 441 displacements of up to 20 pixels."""
+    """FlowNet's correlation: 441 displacements of up to 20 pixels."""
 
     def make(threads: int) -> Contest:
         a, b = normal(0, 1, 256, 48, 64), normal(1, 1, 256, 48, 64)

@@ -1,4 +1,4 @@
-"""Half precision beside float: the same node, with its features and weights rounded."""
+"""Half precision compared with float: the same node with rounded features and weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cases.maps import corner_pool, cumulative, instance_norm
 from cases.regions import roi_align
 from cases.sampling import grid_sampler, resize
 
-SIZES = ("scales",)  # inputs that are float32 whatever the others are
+SIZES = ("scales",)  # inputs that stay float32
 
 
 def in_half(case: Case, name: str) -> Case:

@@ -1,4 +1,4 @@
-"""Scans, pools, norms and copies."""
+"""Scans, pooling, norms and copies."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def grid_priors() -> Case:
             shifts = torch.stack([x, y, x, y], -1).reshape(-1, 1, 4)
             return (shifts + tb).reshape(-1, 4)
 
-        # Of the extents of the last two alone; its anchors lie around the cells' centres.
-        features, picture = np.zeros((1, 1, 200, 304), np.float32), np.zeros((1, 3, 800, 1216), np.float32)
-        openvino = in_openvino("ExperimentalDetectronPriorGridGenerator", 6, [base - 2, features, picture], threads,
+        # Only the extents of the last two inputs matter; the anchors lie around the cells' centres.
+        features, image = np.zeros((1, 1, 200, 304), np.float32), np.zeros((1, 3, 800, 1216), np.float32)
+        openvino = in_openvino("ExperimentalDetectronPriorGridGenerator", 6, [base - 2, features, image], threads,
                                flatten=True, h=0, w=0, stride_x=4.0, stride_y=4.0)  # fmt: skip
         rivals = {"torch formulation": with_torch(formulation),
                   "OpenVINO ExperimentalDetectronPriorGridGenerator": openvino}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Outputs in memory that begins anywhere."""
+"""Outputs at unaligned addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from cases.sampling import grid_sampler
 
 
 def output_off_line(case: Case) -> Case:
-    """The case with its outputs behind the start of a cache line, as NumPy's arrays are, beside outputs at its start."""
+    """Returns the case with its outputs after the start of a cache line, as in NumPy's arrays, compared with outputs at
+    its start.
+    """
 
     def make(threads: int) -> Contest:
         run = case.make(threads).ours

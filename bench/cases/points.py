@@ -1,4 +1,4 @@
-"""Point clouds: samples, neighbours and gathers."""
+"""Point clouds: sampling, neighbours and gathers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 from scipy.spatial import cKDTree
 
-from cases.made_scenes import room, sweep
+from cases.synthetic_scenes import room, sweep
 
 
 def voxel_grid() -> Case:
@@ -44,14 +44,15 @@ def knn() -> Case:
             return [index, dist]
 
         return Contest(ours, {"SciPy cKDTree (build + query)": trees}, bytes_of(xyz, new) + 25_000 * 16 * 8,
-                       same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6) and (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+                       same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6)
+                       and (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
 
     return Case("knn_query", "100k points, 25k queries, 16 neighbours, 4 segments", make)
 
 
-def furthest_point_sampling(place: str, points: int, chosen: int) -> Case:
+def furthest_point_sampling(scene: str, points: int, chosen: int) -> Case:
     def make(threads: int) -> Contest:
-        xyz = room(points) if place == "room" else np.ascontiguousarray(sweep(points)[None, :, :3])
+        xyz = room(points) if scene == "room" else np.ascontiguousarray(sweep(points)[None, :, :3])
         ours = session("polyop::FurthestPointSampling", {"xyz": xyz}, threads, attributes={"num_points": chosen})
         t = torch.from_numpy(xyz[0])
 
@@ -67,7 +68,7 @@ def furthest_point_sampling(place: str, points: int, chosen: int) -> Case:
         return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(xyz),
                        same=lambda a, b: (a[0] == b[0]).mean() > 0.9)  # fmt: skip
 
-    return Case("furthest_point_sampling", f"{place}, {points:,} points, {chosen:,} chosen", make)
+    return Case("furthest_point_sampling", f"{scene}, {points:,} points, {chosen:,} chosen", make)
 
 
 def ball_query(radius: float) -> Case:
@@ -188,7 +189,8 @@ def knn_of_batches() -> Case:
             return [cKDTree(xyz[0]).query(centres[0], 16, workers=threads)[1].T.astype(np.int32)[None]]
 
         return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
-                       bytes_of(xyz, centres) + 4096 * 16 * 4, same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
+                       bytes_of(xyz, centres) + 4096 * 16 * 4,
+                       same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
 
     return Case("knn", "room, 16,384 points, 4,096 centres, 16 neighbours", make)
 

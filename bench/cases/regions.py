@@ -11,7 +11,7 @@ from polyop import formulas
 
 
 def rois_of(count: int, width: int, height: int, scale: float, seed: int = 1) -> np.ndarray:
-    """Boxes of 16 to 400 pixels inside the picture, batch 0."""
+    """Returns boxes of 16 to 400 pixels inside the image, batch index 0."""
     rng = np.random.default_rng(seed)
     size = rng.uniform(16, 400, (count, 2))
     corner = rng.uniform(0, 1, (count, 2)) * np.maximum([width / scale, height / scale] - size, 1)
@@ -55,7 +55,7 @@ def tensorrt_roi_align() -> Case:
             "RoiAlign", {**feeds, "batch": np.zeros(1000, np.int64)}, threads, opset=16,
             attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
         )  # fmt: skip
-        # OpenVINO's ROIAlign takes another maximum.
+        # OpenVINO's ROIAlign defines the maximum differently.
         return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, bytes_of(x) + 1000 * 256 * 49 * 4)
 
     return Case("tensorrt_roi_align", "256x200x304, 1000 rois, 7x7, maximum", make)
@@ -126,7 +126,7 @@ def multi_level_roi_align() -> Case:
 
 
 def in_torch(operator: str, *inputs: np.ndarray, **attributes: object) -> Run:
-    """The operator's formula in torch."""
+    """Returns a run of the operator's formula in torch."""
     tensors = [torch.from_numpy(t) for t in inputs]
     formula = formulas.find(operator).formula
     return with_torch(lambda: formula(*tensors, **attributes).contiguous())
@@ -145,11 +145,13 @@ def deform_roi_pool() -> Case:
 
         def formulation() -> torch.Tensor:
             size = corners[:, 2:] - corners[:, :2]
-            place = []
+            position = []
             for axis, shape in ((0, (1000, 1, 1, 7, 2)), (1, (1000, 7, 2, 1, 1))):
                 at = corners[:, axis, None] + size[:, axis, None] * part
-                place.append(at.view(shape) + (0.1 * size[:, axis, None, None] * moved[:, axis])[:, :, None, :, None])
-            px, py = torch.broadcast_tensors(*place)  # [R, bin, sample, bin, sample]
+                position.append(
+                    at.view(shape) + (0.1 * size[:, axis, None, None] * moved[:, axis])[:, :, None, :, None]
+                )
+            px, py = torch.broadcast_tensors(*position)  # [R, bin, sample, bin, sample]
             grid = torch.stack([(2 * px.clamp(0, 303) + 1) / 304 - 1, (2 * py.clamp(0, 199) + 1) / 200 - 1], -1)
             sampled = F.grid_sample(tx, grid.view(1, 1000, 196, 2), align_corners=False)
             inside = (px >= -1) & (px <= 304) & (py >= -1) & (py <= 200)
@@ -193,7 +195,7 @@ def riroi_align_rotated() -> Case:
         x, rois = normal(0, 1, 256, 50, 76), rois_of(500, 76, 50, 0.0625)
         centre, size = (rois[:, 1:3] + rois[:, 3:]) / 2, rois[:, 3:] - rois[:, 1:3]
         angle = np.random.default_rng(4).uniform(-3, 3, (500, 1))
-        turned = np.concatenate([rois[:, :1], centre, size, angle], 1).astype(np.float32)
+        rotated = np.concatenate([rois[:, :1], centre, size, angle], 1).astype(np.float32)
         attributes = {
             "pooled_height": 7,
             "pooled_width": 7,
@@ -201,8 +203,8 @@ def riroi_align_rotated() -> Case:
             "num_samples": 2,
             "num_orientations": 8,
         }
-        ours = session("polyop::RiRoIAlignRotated", {"x": x, "rois": turned}, threads, attributes=attributes)
-        rival = in_torch("riroi_align_rotated", x, turned, **attributes, clockwise=0)
+        ours = session("polyop::RiRoIAlignRotated", {"x": x, "rois": rotated}, threads, attributes=attributes)
+        rival = in_torch("riroi_align_rotated", x, rotated, **attributes, clockwise=0)
         return Contest(ours, {"torch formulation": rival}, bytes_of(x) + 500 * 256 * 49 * 4, tolerance=1e-3)
 
     return Case("riroi_align_rotated", "256x50x76, 500 rois, 7x7, 8 orientations", make)
@@ -238,10 +240,10 @@ def border_align() -> Case:
             part = torch.arange(11) / 10
             start, way = tb.view(-1, 2, 1, 2), (tb[:, 2:] - tb[:, :2]).view(-1, 1, 1, 2)
             along = torch.stack([part[:, None] * torch.tensor([1.0, 0]), part[:, None] * torch.tensor([0, 1.0])])
-            made = [start[:, end] + sign * way[:, 0] * along[axis]
+            coordinates = [start[:, end] + sign * way[:, 0] * along[axis]
                     for end, sign in ((0, 1), (1, -1)) for axis in (0, 1)]  # fmt: skip
-            place = torch.stack(made).clamp(torch.zeros(2), torch.tensor([75.0, 49]))
-            grid = (2 * place + 1) / torch.tensor([76.0, 50]) - 1
+            position = torch.stack(coordinates).clamp(torch.zeros(2), torch.tensor([75.0, 49]))
+            grid = (2 * position + 1) / torch.tensor([76.0, 50]) - 1
             sampled = F.grid_sample(tx.view(4, 256, 50, 76), grid, align_corners=False)
             return sampled.amax(-1).permute(1, 2, 0)[None].contiguous()
 

@@ -1,4 +1,4 @@
-"""Sampling by grids, turning and resizing pictures."""
+"""Sampling with grids, rotating and resizing images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def grid_sampler(mode: int, smooth: bool) -> Case:
         ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
                        attributes={"interpolation_mode": mode, "padding_mode": 0, "align_corners": 0})  # fmt: skip
         built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20,
-                           attributes={"mode": ("linear", "nearest", "cubic")[mode], "padding_mode": "zeros", "align_corners": 0})  # fmt: skip
+                           attributes={"mode": ("linear", "nearest", "cubic")[mode], "padding_mode": "zeros",
+                                       "align_corners": 0})  # fmt: skip
         tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
         theirs = with_torch(lambda: F.grid_sample(tx, tg, MODES[mode], "zeros", align_corners=False))
         how = {"mode": MODES[mode], "padding_mode": "zeros", "align_corners": False}
@@ -39,7 +40,7 @@ def grid_sampler(mode: int, smooth: bool) -> Case:
 
 
 def nearly_all_equal(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
-    """Nearest: coordinates on the border of two pixels may be rounded apart; no more than 1 in 10,000."""
+    """Compares results of nearest: coordinates between two pixels may be rounded differently, at most 1 in 10,000."""
     return float((ours[0] != theirs[0]).mean()) < 1e-4
 
 
@@ -79,7 +80,8 @@ def resize(channels: int, height: int, width: int) -> Case:
         x, scales = normal(0, 1, channels, height, width), np.array([1, 1, 3, 3], np.float32)
         ours = session("Just_A_Scope_Name::DynamicTRTResize", {"x": x, "scales": scales}, threads)
         built_in = session("Resize", {"x": x, "roi": None, "scales": scales}, threads, opset=18,
-                           attributes={"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
+                           attributes={"mode": "cubic", "cubic_coeff_a": -0.75,
+                                       "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
         rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}
@@ -121,7 +123,7 @@ def cubic_resize() -> Case:
 
 
 def rotate() -> Case:
-    """BEVFormer: the view of the frame before, turned by the car's own turn."""
+    """BEVFormer: the view of the previous frame, rotated by the rotation of the car."""
 
     def make(threads: int) -> Contest:
         x = normal(0, 256, 200, 200)

@@ -1,4 +1,4 @@
-"""Calls so small that the way to the kernel counts."""
+"""Calls so small that the overhead of a call dominates."""
 
 from __future__ import annotations
 

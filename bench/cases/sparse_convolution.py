@@ -7,7 +7,7 @@ import torch
 from harness import Case, Contest, bytes_of, normal, session, with_torch
 
 from cases import with_spconv
-from cases.made_scenes import voxels
+from cases.synthetic_scenes import voxels
 
 SPARSE_SHAPE = (41, 1440, 1440)
 
@@ -22,20 +22,20 @@ def sparse_attributes(subm: bool) -> dict[str, object]:
 
 
 def submanifold_table(indices: np.ndarray) -> np.ndarray:
-    """By torch: each of the 27 neighbours is searched for among the sorted cells."""
+    """Returns the table in torch: each of the 27 neighbours is looked up among the sorted cells."""
     cells = torch.from_numpy(indices[:, 1:].astype(np.int64)) + 1
     extents = [n + 2 for n in SPARSE_SHAPE]
     strides = torch.tensor([extents[1] * extents[2], extents[2], 1])
     keys = (cells * strides).sum(1)
     ordered, rows = keys.sort()
     steps = torch.cartesian_prod(*[torch.arange(-1, 2)] * 3)
-    wanted = keys + (steps * strides).sum(1)[:, None]
-    at = torch.searchsorted(ordered, wanted).clamp_(max=len(keys) - 1)
-    return torch.where(ordered[at] == wanted, rows[at], -1).int().numpy()
+    neighbours = keys + (steps * strides).sum(1)[:, None]
+    at = torch.searchsorted(ordered, neighbours).clamp_(max=len(keys) - 1)
+    return torch.where(ordered[at] == neighbours, rows[at], -1).int().numpy()
 
 
 def same_pairs(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
-    """Equal tables; or as many pairs at each of the offsets that spconv lists, whose order is its own."""
+    """Compares tables, or the number of pairs at each of the offsets that spconv lists, because its order differs."""
     if len(theirs) == 1:
         return np.array_equal(ours[1], theirs[0])
     counts = theirs[2][theirs[2] > 0]
@@ -61,7 +61,9 @@ def sparse_pairs(operator: str, subm: bool) -> Case:
 
 
 def sparse_products(operator: str) -> Case:
-    """SubMConv3d of 64 to 64 channels: against the same products by torch, and one matrix product of as many."""
+    """SubMConv3d of 64 to 64 channels, compared with the same products in torch and with one matrix product of the same
+    size.
+    """
 
     def make(threads: int) -> Contest:
         indices, channels = lidar_voxels(), 64
@@ -75,8 +77,8 @@ def sparse_products(operator: str) -> Case:
         else:
             lists = session("autoware::GetIndicePairs", {"indices": indices}, threads, ["c", "p", "n", "o"],
                             attributes=sparse_attributes(True))  # fmt: skip
-            made = [value.numpy() for value in lists()]
-            feeds |= {"pairs": made[1], "counts": made[2], "number": made[3]}
+            spconv_lists = [value.numpy() for value in lists()]
+            feeds |= {"pairs": spconv_lists[1], "counts": spconv_lists[2], "number": spconv_lists[3]}
             ours = session("autoware::IndiceConv", feeds, threads, attributes={"is_subm": 1})
         tf, tw = torch.from_numpy(features), torch.from_numpy(filters).view(channels, 27, channels)
         weights = [tw[:, k].T.contiguous() for k in range(27)]

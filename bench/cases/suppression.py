@@ -7,7 +7,7 @@ from harness import Case, Contest, Run, bytes_of, in_openvino, session
 
 
 def boxes_of(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes around few centres, over all the picture, or nearly disjoint; scores without ties."""
+    """Returns boxes around few centres, everywhere in the image, or nearly disjoint; scores without ties."""
     rng = np.random.default_rng(3)
     if kind == "clustered":
         centre = rng.uniform(0, 1000, (count // 100, 2)).repeat(100, 0) + rng.normal(0, 6, (count // 100 * 100, 2))
@@ -35,7 +35,7 @@ def nms(kind: str, count: int = 10_000) -> Case:
         feeds = {"b": boxes[None], "s": scores[None, None], "n": np.array([count]), "iou": np.array([0.5], np.float32)}
         built_in = session("NonMaxSuppression", feeds, threads, opset=11)
         feeds = [boxes[None], scores[None, None]]
-        constants = [count, np.float32(0.5), np.float32(-1)]  # without the last a score of 0 is too low
+        constants = [count, np.float32(0.5), np.float32(-1)]  # without the last one, a score of 0 is too low
         openvino = in_openvino("NonMaxSuppression", 9, feeds, threads, constants)
         rivals = {"ONNX Runtime NonMaxSuppression": built_in, "OpenVINO NonMaxSuppression": first_output(openvino)}
         return Contest(ours, rivals, bytes_of(boxes, scores), same=lambda a, b: np.array_equal(a[0], b[0][:, 2]))
@@ -67,7 +67,9 @@ def soft_nms(method: int) -> Case:
 
 
 def scores_fall_alike(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
-    """Of hundreds of products, some are rounded apart: boxes change places, and a few at the least score drop out."""
+    """Compares results that are products of hundreds of factors and round differently: boxes may change order, and a
+    few at the minimum score may be missing.
+    """
     mine, other = ours[0][:, 4], theirs[1][:, 2]
     both = min(len(mine), len(other))
     return abs(len(mine) - len(other)) <= 5 and np.allclose(mine[:both], other[:both], rtol=1e-3)
@@ -95,7 +97,7 @@ def nms_rotated(kind: str, elsewhere: float) -> Case:
 
 
 def nearly_the_same_boxes(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
-    """An IoU at the threshold is decided in double precision, or in float."""
+    """An IoU at the threshold may be decided differently in double precision and in float."""
     mine, other = set(ours[0][:, 2].tolist()), set(theirs[0][:, 2].tolist())
     return len(mine ^ other) <= len(mine) // 200
 
@@ -112,22 +114,22 @@ def nms_match(kind: str, elsewhere: float) -> Case:
 
 
 def nearly_the_same_rows(ours: np.ndarray, theirs: np.ndarray) -> bool:
-    """Detections of equal scores change places, and one of them may be the last that finds room."""
+    """Detections with equal scores may change order, and one of them may be the last that fits."""
     mine, other = (sorted(map(tuple, rows.tolist())) for rows in (ours, theirs))
     return len(mine) == len(other) and len({*mine} ^ {*other}) <= 2
 
 
-def multiclass_nms(boxes: np.ndarray, by_class: np.ndarray, most: int, threads: int) -> Run:
-    """OpenVINO's, of one picture: a row of class, score and box for each of the 100 best detections."""
+def multiclass_nms(boxes: np.ndarray, by_class: np.ndarray, top_k: int, threads: int) -> Run:
+    """OpenVINO's operator, of one image: a row of class, score and box for each of the 100 best detections."""
     return in_openvino(
         "MulticlassNms", 9, [boxes[None], by_class], threads, sort_result_type="score", sort_result_across_batch=False,
-        output_type="i64", iou_threshold=0.5, score_threshold=0.25, nms_top_k=most, keep_top_k=100, background_class=-1,
+        output_type="i64", iou_threshold=0.5, score_threshold=0.25, nms_top_k=top_k, keep_top_k=100, background_class=-1,
         normalized=True, nms_eta=1.0,
     )  # fmt: skip
 
 
 def batched_nms() -> Case:
-    """A detector's head: 8,400 boxes, 80 classes, most scores low, at most 100 detections of a picture."""
+    """A detector's head: 8,400 boxes, 80 classes, mostly low scores, at most 100 detections per image."""
 
     def make(threads: int) -> Contest:
         rng = np.random.default_rng(5)
@@ -162,7 +164,7 @@ def batched_nms() -> Case:
 
 
 def efficient_nms() -> Case:
-    """The same head, with the detections of all classes in one walk."""
+    """The same head, with the detections of all classes in one pass."""
 
     def make(threads: int) -> Contest:
         rng = np.random.default_rng(5)

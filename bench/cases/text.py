@@ -1,4 +1,4 @@
-"""Text detection: kernels of text lines grown over pixels."""
+"""Text detection: kernels of text lines that grow over pixels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIDES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
 def lines_of_text(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Kernels [5, H, W] of lines of 24 x 120 pixels, from the largest to the smallest, and each pixel's line."""
+    """Returns kernels [5, H, W] of lines of 24 x 120 pixels, in descending order of size, and each pixel's line."""
     y, x = np.mgrid[:height, :width]
     across, along = np.abs(y % 24 - 12), np.abs(x % 120 - 60)
     kernels = np.stack([(across < 10 - k) & (along < 58 - 2 * k) for k in range(5)])
@@ -20,7 +20,7 @@ def lines_of_text(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expanded(masks: list, labels: np.ndarray) -> list[np.ndarray]:
-    """As a loop in Python."""
+    """The result of a Python loop."""
     height, width = labels.shape
     grown, front = labels.tolist(), deque((int(y), int(x)) for y, x in zip(*labels.nonzero(), strict=True))
     for mask in masks[-2::-1]:
@@ -56,7 +56,7 @@ def contour_expand() -> Case:
 def grouped(
     score: np.ndarray, mask: list, embedding: np.ndarray, labels: np.ndarray, threshold: float, regions: int
 ) -> list[np.ndarray]:
-    """As a loop in Python."""
+    """The result of a Python loop."""
     height, width = labels.shape
     means = [embedding[labels == r].mean(0).tolist() for r in range(regions)]
     vectors, grown = embedding.tolist(), labels.tolist()

@@ -1,4 +1,4 @@
-"""Points to voxels, and reductions by them."""
+"""Points to voxels, and reductions over voxels."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import torch
 from harness import Case, Contest, bytes_of, in_openvino, normal, session, with_torch
 
 from cases import with_spconv
-from cases.made_scenes import sweep
+from cases.synthetic_scenes import sweep
 
 PILLARS = {"voxel_size": [0.16, 0.16, 4.0], "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0]}
 
 
 def cells_of(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(z, y, x) of each point, and whether it is inside."""
+    """Returns (z, y, x) of each point, and whether it is inside."""
     low, size = torch.tensor(PILLARS["point_cloud_range"][:3]), torch.tensor(PILLARS["voxel_size"])
     cell = ((points[:, :3] - low) / size).floor().int()
     inside = ((cell >= 0) & (cell < torch.tensor([432, 496, 1], dtype=torch.int32))).all(1)
@@ -36,16 +36,16 @@ def hard_voxelize() -> Case:
             number = torch.empty_like(size)
             number[first.argsort()] = torch.arange(len(size))
             order = run.argsort(stable=True)
-            place = torch.arange(len(key)) - (size.cumsum(0) - size)[run[order]]
-            order, place = order[place < 32], place[place < 32]
+            slot = torch.arange(len(key)) - (size.cumsum(0) - size)[run[order]]
+            order, slot = order[slot < 32], slot[slot < 32]
             voxels = torch.zeros(len(size), 32, 4)
-            voxels[number[run[order]], place] = tp[kept[order]]
+            voxels[number[run[order]], slot] = tp[kept[order]]
             coors = cell[kept[first.sort().values]]
             return [voxels, coors, torch.empty_like(size).index_put_((number,), size).clamp(max=32).int()]
 
         written = bytes_of(*[np.asarray(o.numpy()) for o in ours()])
-        made = with_spconv.voxels(points, PILLARS["voxel_size"], PILLARS["point_cloud_range"], 40_000, 32)
-        rivals = {"torch unique + index_put": with_torch(formulation), "spconv": made}
+        spconv = with_spconv.voxels(points, PILLARS["voxel_size"], PILLARS["point_cloud_range"], 40_000, 32)
+        rivals = {"torch unique + index_put": with_torch(formulation), "spconv": spconv}
         return Contest(ours, rivals, bytes_of(points) + written)
 
     return Case("hard_voxelize", "120,000 points, 432 x 496 pillars of 32", make)
@@ -89,11 +89,11 @@ def dynamic_scatter(reduce: str) -> Case:
         def formulation() -> list[torch.Tensor]:
             kept = (tc >= 0).all(1)
             rows, some = tf[kept], tc[kept]
-            cells, place, counts = torch.unique(some, dim=0, return_inverse=True, return_counts=True)
-            made = torch.zeros(len(cells), 64)
+            cells, slot, counts = torch.unique(some, dim=0, return_inverse=True, return_counts=True)
+            empty = torch.zeros(len(cells), 64)
             if reduce == "max":
-                return [made.scatter_reduce(0, place[:, None].expand_as(rows), rows, "amax", include_self=False), cells]
-            return [made.index_add(0, place, rows) / counts[:, None], cells]
+                return [empty.scatter_reduce(0, slot[:, None].expand_as(rows), rows, "amax", include_self=False), cells]
+            return [empty.index_add(0, slot, rows) / counts[:, None], cells]
 
         moved = bytes_of(feats, coors, *[np.asarray(o.numpy()) for o in ours()])
         return Contest(ours, {"torch unique(dim=0) + scatter": with_torch(formulation)}, moved)
@@ -126,33 +126,35 @@ def segment_csr(reduce: str) -> Case:
     return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
 
 
-def integers(most: int) -> np.ndarray:
-    return np.random.default_rng(31).integers(0, most, 500_000)
+def integers(limit: int) -> np.ndarray:
+    return np.random.default_rng(31).integers(0, limit, 500_000)
 
 
-def custom_unique(most: int) -> Case:
+def custom_unique(limit: int) -> Case:
     def make(threads: int) -> Contest:
-        x = integers(most)
+        x = integers(limit)
         ours = session("autoware::CustomUnique", {"x": x}, threads, ["u", "i", "c", "n"])
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
         built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
-        # OpenVINO's Unique, whose time is that of all pairs, takes minutes.
+        # OpenVINO's Unique takes quadratic time: minutes.
         return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * bytes_of(x),
-                       same=lambda a, b: all(np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
+                       same=lambda a, b: all(
+                           np.array_equal(i, j)
+                           for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
 
-    return Case("custom_unique", f"500,000 integers below {most:.0e}", make)
+    return Case("custom_unique", f"500,000 integers below {limit:.0e}", make)
 
 
-def argsort(most: int) -> Case:
+def argsort(limit: int) -> Case:
     def make(threads: int) -> Contest:
-        x = integers(most)
+        x = integers(limit)
         ours = session("autoware::Argsort", {"x": x}, threads)
         tx = torch.from_numpy(x)
         theirs = with_torch(lambda: torch.argsort(tx, stable=True))
         return Contest(ours, {"torch argsort(stable)": theirs}, 2 * bytes_of(x), tolerance=0)
 
-    return Case("argsort", f"500,000 integers below {most:.0e}", make)
+    return Case("argsort", f"500,000 integers below {limit:.0e}", make)
 
 
 def select_and_pad() -> Case:

@@ -1,4 +1,4 @@
-"""spconv's CPU build, as a rival. With two threads its sums of products differ from run to run: it runs with one.
+"""spconv's CPU build as a rival. With two threads its sums differ from run to run, so it runs with one.
 
 It is imported where it is used: only `make bench` installs it.
 """
@@ -13,8 +13,10 @@ from harness import Run
 
 
 def pairs_of(indices: np.ndarray, attributes: Mapping[str, object]) -> Run:
-    """The rulebook: output coordinates, pairs [2, offsets, rows] and how many each offset has. Of a submanifold
-    convolution it has the first half of the offsets and the centre, which the others mirror."""
+    """Returns the rulebook: output coordinates, pairs [2, offsets, rows] and the number of pairs of each offset.
+
+    For a submanifold convolution it has the first half of the offsets and the centre; the others mirror them.
+    """
     from spconv.core import ConvAlgo
     from spconv.pytorch.ops import get_indice_pairs
 
@@ -26,7 +28,7 @@ def pairs_of(indices: np.ndarray, attributes: Mapping[str, object]) -> Run:
 
 
 def products(features: np.ndarray, filters: np.ndarray, indices: np.ndarray, attributes: Mapping[str, object]) -> Run:
-    """A submanifold convolution with a rulebook that is there."""
+    """Runs a submanifold convolution with an existing rulebook."""
     from spconv.core import ConvAlgo
     from spconv.pytorch.ops import indice_conv
 
@@ -35,11 +37,13 @@ def products(features: np.ndarray, filters: np.ndarray, indices: np.ndarray, att
     return lambda: [indice_conv(tf, tw, pairs, counts, len(tf), subm=True, algo=ConvAlgo.Native)]
 
 
-def voxels(points: np.ndarray, voxel_size: Sequence[float], bounds: Sequence[float], most: int, of_voxel: int) -> Run:
-    """Points of each voxel, its coordinates (z, y, x), and how many points it has."""
+def voxels(
+    points: np.ndarray, voxel_size: Sequence[float], bounds: Sequence[float], max_voxels: int, of_voxel: int
+) -> Run:
+    """Returns the points of each voxel, its coordinates (z, y, x), and its number of points."""
     from cumm import tensorview
     from spconv.utils import Point2VoxelCPU3d
 
-    generator = Point2VoxelCPU3d(voxel_size, bounds, points.shape[1], most, of_voxel)
+    generator = Point2VoxelCPU3d(voxel_size, bounds, points.shape[1], max_voxels, of_voxel)
     cloud = tensorview.from_numpy(points)
     return lambda: generator.point_to_voxel(cloud)

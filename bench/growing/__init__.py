@@ -1,5 +1,5 @@
 """Calls of every operator over sizes."""
 
-from growing import boxes, pictures, points, polygons
+from growing import boxes, images, points, polygons
 
-CASES = boxes.CASES + polygons.CASES + points.CASES + pictures.CASES
+CASES = boxes.CASES + polygons.CASES + points.CASES + images.CASES

@@ -1,4 +1,4 @@
-"""Suppression of many boxes, and what is made of boxes and rois."""
+"""Suppression of many boxes, and functions of boxes and rois."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from growing.call import MILLION, Call, Growing, call, integers, normal, scores,
 
 
 def spread(n: int) -> Tensor:
-    """Boxes of 10 to 60 pixels whose picture grows with their number: most meet one or two others."""
+    """Returns boxes of 10 to 60 pixels in an image that grows with their number: most overlap one or two others."""
     centre, size = uniform(n, 2, high=32 * n**0.5), uniform(n, 2, low=10, high=60).flip(0)
     return torch.cat([centre - size / 2, centre + size / 2], 1)
 
 
 def clustered(n: int) -> Tensor:
-    """A hundred around each centre."""
+    """Returns a hundred boxes around each centre."""
     centre = uniform(math.ceil(n / 100), 2, high=100 * n**0.5).repeat_interleave(100, 0)[:n] + normal(n, 2) * 6
     size = uniform(n, 2, low=40, high=80)
     return torch.cat([centre - size / 2, centre + size / 2], 1)
 
 
 def of_classes(n: int) -> Tensor:
-    """Boxes of 80 classes, shifted apart so that those of two classes do not meet."""
+    """Returns boxes of 80 classes, shifted so that those of two classes do not overlap."""
     return spread(n) + integers(80, n, 1) * (32 * n**0.5 + 60)
 
 
@@ -34,15 +34,15 @@ def rotated(n: int) -> Tensor:
     return torch.cat([(boxes[:, :2] + boxes[:, 2:]) / 2, size, uniform(n, 1, low=-3, high=3)], 1)
 
 
-def of_space(n: int) -> Tensor:
-    """Cars on a ground that grows with their number."""
-    place = uniform(n, 3) * torch.tensor([4 * n**0.5, 4 * n**0.5, 2])
+def boxes3d(n: int) -> Tensor:
+    """Returns cars on a ground that grows with their number."""
+    position = uniform(n, 3) * torch.tensor([4 * n**0.5, 4 * n**0.5, 2])
     size = uniform(n, 3, low=0.8, high=1.2) * torch.tensor([3.9, 1.6, 1.56])
-    return torch.cat([place, size, uniform(n, 1, low=-3, high=3)], 1)
+    return torch.cat([position, size, uniform(n, 1, low=-3, high=3)], 1)
 
 
 def of_class(operator: str, boxes: Tensor) -> Call:
-    """One class of one picture, from which all detections are wanted."""
+    """One class of one image, from which all detections are requested."""
     n = len(boxes)
     return call(operator, boxes[None, :, None], scores(1, n, 1), keep_topk=n, iou_threshold=0.5, clip_boxes=0)
 
@@ -55,8 +55,8 @@ def efficient(n: int) -> Call:
 
 
 def onnx(n: int) -> Call:
-    most, iou = torch.tensor(n), torch.tensor(0.5)
-    return call("onnx_nms", spread(n)[None], scores(1, 1, n), most, iou, None)
+    max_boxes, iou = torch.tensor(n), torch.tensor(0.5)
+    return call("onnx_nms", spread(n)[None], scores(1, 1, n), max_boxes, iou, None)
 
 
 def match(n: int) -> Call:
@@ -75,7 +75,7 @@ def decoded(n: int) -> Call:
 
 
 def rois(n: int, rotated_ones: bool = False) -> Tensor:
-    """Rois of 4 to 40 pixels in a picture of 256 x 256."""
+    """Returns rois of 4 to 40 pixels in an image of 256 x 256."""
     corner, size = uniform(n, 2, high=216), uniform(n, 2, low=4, high=40).flip(0)
     if rotated_ones:
         return torch.cat([torch.zeros(n, 1), corner + 20, size, uniform(n, 1, low=-3, high=3)], 1)
@@ -83,7 +83,7 @@ def rois(n: int, rotated_ones: bool = False) -> Tensor:
 
 
 def curves(n: int) -> Tensor:
-    """Rois whose upper and lower sides are curves."""
+    """Returns rois whose upper and lower sides are curves."""
     batch, x1, y1, x2, y2 = rois(n).split(1, 1)
     along = torch.linspace(0, 1, 4)
     upper = torch.stack([x1 + along * (x2 - x1), y1 + 4 * along * (1 - along)], 2)
@@ -96,27 +96,27 @@ def pyramid() -> list[Tensor]:
 
 
 def pooled(operator: str, n: int) -> Call:
-    picture, output = normal(1, 16, 256, 256), {"output_height": 7, "output_width": 7}
+    image, output = normal(1, 16, 256, 256), {"output_height": 7, "output_width": 7}
     bins = {"pooled_height": 7, "pooled_width": 7}
     strides = {"featmap_strides": [1.0, 2.0, 4.0, 8.0], "finest_scale": 14, "sampling_ratio": 2}
     upright = rois(n)
     match operator:
         case "roi_align":
-            return call(operator, picture, upright, **output)
+            return call(operator, image, upright, **output)
         case "roi_align_rotated":
-            return call(operator, picture, rois(n, rotated_ones=True), **output)
+            return call(operator, image, rois(n, rotated_ones=True), **output)
         case "onnx_roi_align" | "tensorrt_roi_align":
-            return call(operator, picture, upright[:, 1:], torch.zeros(n, dtype=torch.int64), **output)
+            return call(operator, image, upright[:, 1:], torch.zeros(n, dtype=torch.int64), **output)
         case "prroi_pool":
-            return call(operator, picture, upright, **bins)
+            return call(operator, image, upright, **bins)
         case "roi_pool":
-            return call(operator, picture, upright, **output)
+            return call(operator, image, upright, **output)
         case "riroi_align_rotated":
-            return call(operator, picture, rois(n, rotated_ones=True), **bins)
+            return call(operator, image, rois(n, rotated_ones=True), **bins)
         case "bezier_align":
-            return call(operator, picture, curves(n), **output)
+            return call(operator, image, curves(n), **output)
         case "deform_roi_pool":
-            return call(operator, picture, upright, normal(n, 2, 7, 7), **bins)
+            return call(operator, image, upright, normal(n, 2, 7, 7), **bins)
         case "multi_level_roi_align":
             return call(operator, upright, pyramid(), **output, **strides)
         case "multi_level_rotated_roi_align":
@@ -145,8 +145,8 @@ CASES = [
             lambda n: of_class("batched_rotated_nms", rotated(n))),
     Growing("efficient_nms", "spread boxes", 1000, MILLION, efficient),
     Growing("onnx_nms", "spread boxes", 1000, MILLION, onnx),
-    Growing("nms3d", "spread boxes", 1000, MILLION, lambda n: call("nms3d", of_space(n), scores(n))),
-    Growing("boxes_iou3d", "boxes of both sets", 100, 20_000, lambda n: call("boxes_iou3d", of_space(n), of_space(n))),
+    Growing("nms3d", "spread boxes", 1000, MILLION, lambda n: call("nms3d", boxes3d(n), scores(n))),
+    Growing("boxes_iou3d", "boxes of both sets", 100, 20_000, lambda n: call("boxes_iou3d", boxes3d(n), boxes3d(n))),
     Growing("decode_bbox3d", "cells", 1000, MILLION, decoded),
     *(Growing(pool, "rois", 100, 100_000, lambda n, pool=pool: pooled(pool, n)) for pool in POOLS),
     Growing("border_align", "boxes", 1000, MILLION, lambda n: call(

@@ -1,4 +1,4 @@
-"""A call of an operator whose size can be chosen, and what cases make it from."""
+"""A call of an operator whose size can be chosen, and inputs for cases."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Call:
 
 @dataclass
 class Growing:
-    """An operator, what of its input grows, and the call of a size `n` between `least` and `most`."""
+    """An operator, the part of its input that grows, and its call of a size `n` between `min` and `max`."""
 
     operator: str
     what: str
-    least: int
-    most: int
+    min: int
+    max: int
     make: Callable[[int], Call]
 
 
@@ -52,8 +52,8 @@ def normal(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(2))
 
 
-def integers(most: int, *shape: int) -> Tensor:
-    return torch.randint(most, shape, generator=torch.Generator().manual_seed(3), dtype=torch.int32)
+def integers(limit: int, *shape: int) -> Tensor:
+    return torch.randint(limit, shape, generator=torch.Generator().manual_seed(3), dtype=torch.int32)
 
 
 def scores(*shape: int) -> Tensor:
@@ -61,5 +61,5 @@ def scores(*shape: int) -> Tensor:
 
 
 def side_of(n: int) -> int:
-    """The side of a square of about n."""
+    """Returns the side of a square of about n."""
     return max(1, round(n**0.5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from growing.boxes import of_space
+from growing.boxes import boxes3d
 from growing.call import MILLION, Call, Growing, call, integers, normal, uniform
 
 # A street: the ground grows with the number of points.
@@ -36,12 +36,12 @@ def batch(points: Tensor) -> Tensor:
 
 
 def quarter(n: int) -> Tensor:
-    """Every fourth point."""
+    """Returns every fourth point."""
     return street(n)[::4].contiguous()
 
 
 def voxels(n: int) -> tuple[Tensor, list[int]]:
-    """Different voxels of a slab in which one of ten is filled."""
+    """Returns distinct voxels of a slab in which one of ten is filled."""
     side = max(2, round((n * 2.5) ** 0.5))
     at = torch.randperm(side * side * 4, generator=torch.Generator().manual_seed(5))[:n]
     return torch.stack([at * 0, at % 4, at // 4 // side, at // 4 % side], 1).int(), [4, side, side]
@@ -62,7 +62,7 @@ def convolution(operator: str, n: int) -> Call:
 
 
 def runs(n: int) -> tuple[Tensor, Tensor, Tensor, int]:
-    """Four points in each cell of a square view: their cells, where each begins and how many there are."""
+    """Returns four points per cell of a square view: their cells, and each cell's start and number of points."""
     side = max(1, round((n / 4) ** 0.5))
     cell = integers(side * side, n).sort().values
     _, count = cell.unique_consecutive(return_counts=True)
@@ -70,19 +70,20 @@ def runs(n: int) -> tuple[Tensor, Tensor, Tensor, int]:
 
 
 def lifted(n: int, layers: int = 1) -> Call:
-    """Into one layer, or spread over several."""
+    """Into one layer, or into several."""
     cell, starts, lengths, side = runs(n)
     pixels = max(1, n // 59)
     depth = torch.arange(n, dtype=torch.int32) % (59 * pixels)
     several = {} if layers == 1 else {"output_z": layers}
     return call("bev_pool" if layers == 1 else "bev_pool_volume", uniform(1, 59, 1, pixels), normal(1, 1, pixels, 16),
-                depth, depth % pixels, cell * layers, starts, lengths, out_height=side, out_width=side, **several)  # fmt: skip
+                depth, depth % pixels, cell * layers, starts, lengths,
+                out_height=side, out_width=side, **several)  # fmt: skip
 
 
 def summed(n: int) -> Call:
     cell, starts, lengths, side = runs(n)
-    place = torch.stack([cell // side, cell % side, cell * 0, cell * 0], 1)
-    return call("quick_cumsum", normal(n, 16), place, lengths, starts, batch_size=1, dimension=1, height=side,
+    position = torch.stack([cell // side, cell % side, cell * 0, cell * 0], 1)
+    return call("quick_cumsum", normal(n, 16), position, lengths, starts, batch_size=1, dimension=1, height=side,
                 width=side)  # fmt: skip
 
 
@@ -152,15 +153,15 @@ CASES = [
     Growing("furthest_point_sampling_with_dist", "points of each side, a quarter is chosen", 100, 20_000, lambda n: call(
         "furthest_point_sampling_with_dist", torch.cdist(street(n), street(n))[None], num_points=n // 4)),
     Growing("points_in_boxes_all", "points, 64 boxes", 1000, POINTS, lambda n: call(
-        "points_in_boxes_all", batch(street(n)), batch(of_space(64)))),
+        "points_in_boxes_all", batch(street(n)), batch(boxes3d(64)))),
     Growing("points_in_boxes_part", "points, 64 boxes", 1000, POINTS, lambda n: call(
-        "points_in_boxes_part", batch(street(n)), batch(of_space(64)))),
+        "points_in_boxes_part", batch(street(n)), batch(boxes3d(64)))),
     Growing("points_in_boxes_part", "points and as many boxes as a hundredth", 1000, POINTS, lambda n: call(
-        "points_in_boxes_part", batch(street(n)), batch(of_space(n // 100) * torch.tensor([0.25, 0.25, 1, 1, 1, 1, 1])))),
+        "points_in_boxes_part", batch(street(n)), batch(boxes3d(n // 100) * torch.tensor([0.25, 0.25, 1, 1, 1, 1, 1])))),
     Growing("roiaware_pool3d", "points, 64 rois", 1000, POINTS, lambda n: call(
-        "roiaware_pool3d", of_space(64), street(n), normal(n, 4), out_size=[7, 7, 7])),
+        "roiaware_pool3d", boxes3d(64), street(n), normal(n, 4), out_size=[7, 7, 7])),
     Growing("roipoint_pool3d", "points, 64 boxes", 1000, POINTS, lambda n: call(
-        "roipoint_pool3d", batch(street(n)), normal(1, n, 4), batch(of_space(64)))),
+        "roipoint_pool3d", batch(street(n)), normal(1, n, 4), batch(boxes3d(64)))),
     Growing("get_indice_pairs", "voxels", 1000, MILLION, lambda n: pairs("get_indice_pairs", n)),
     Growing("get_indice_pairs_implicit_gemm", "voxels", 1000, MILLION, lambda n: pairs("get_indice_pairs_implicit_gemm", n)),
     Growing("indice_conv", "voxels", 1000, MILLION, lambda n: convolution("indice_conv", n)),

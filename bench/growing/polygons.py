@@ -1,4 +1,4 @@
-"""Quadrilaterals, turned boxes and sets of nine points in the plane."""
+"""Quadrilaterals, rotated boxes and sets of nine points in the plane."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from growing.call import MILLION, Call, Growing, call, normal, scores, uniform
 
 
 def quadrilaterals(n: int) -> Tensor:
-    """Spread boxes whose corners are moved by a pixel or two."""
+    """Returns spread boxes whose corners are moved by a pixel or two."""
     x1, y1, x2, y2 = spread(n).unbind(1)
     return torch.stack([x1, y1, x2, y1, x2, y2, x1, y2], 1) + normal(n, 8)
 
 
 def sets(n: int) -> Tensor:
-    """Nine points in each of the spread boxes."""
+    """Returns nine points in each of the spread boxes."""
     low, high = spread(n).chunk(2, 1)
     return (low[:, None] + uniform(n, 9, 2) * (high - low)[:, None]).flatten(1)
 
@@ -26,7 +26,7 @@ def inside(n: int) -> Call:
 
 
 def corners(n: int) -> Call:
-    """Eight of 24 places of each pair."""
+    """Eight of 24 slots of each pair."""
     mask = torch.zeros(1, n, 24, dtype=torch.bool)
     mask[..., :8] = True
     return call("diff_iou_rotated_sort_vertices", normal(1, n, 24, 2), mask, torch.full((1, n), 8, dtype=torch.int32))

@@ -13,11 +13,11 @@ Array MakeArray(DType dtype, std::vector<int64_t> shape) {
   int64_t bytes = static_cast<int64_t>(SizeOf(dtype));
   bool zero = false;
   for (int64_t d : shape) {
-    if (d < 0) throw Failure(kBadFile, "an array of shape " + ShapeText(shape) + " has a negative extent");
+    if (d < 0) throw Failure(kBadFile, "array: expected extents of at least 0, got shape " + ShapeText(shape));
     zero |= d == 0;
     if (d > 0 && (__builtin_mul_overflow(bytes, d, &bytes) || bytes > kMaxBytes)) bytes = kMaxBytes + 1;
   }
-  if (!zero && bytes > kMaxBytes) throw Failure(kBadFile, "an array of shape " + ShapeText(shape) + " is too large");
+  if (!zero && bytes > kMaxBytes) throw Failure(kBadFile, "array: shape " + ShapeText(shape) + " is too large");
   Array array{dtype, std::move(shape), {}};
   array.bytes.resize(zero ? 0 : static_cast<size_t>(bytes));
   return array;

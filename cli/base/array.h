@@ -15,18 +15,18 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;  // row-major
 
-  /// What `bytes` holds: an extent of 0 beside huge ones overflows nothing.
+  /// Returns the number of elements in `bytes`. The product of the extents may overflow where one of them is 0.
   int64_t size() const { return static_cast<int64_t>(bytes.size() / SizeOf(dtype)); }
   double at(int64_t i) const;
   void set(int64_t i, double value);
 };
 
-/// Zeros. Throws Failure if the size overflows or exceeds kMaxBytes.
+/// Returns an array of zeros. Throws Failure if the size overflows or exceeds kMaxBytes.
 Array MakeArray(DType dtype, std::vector<int64_t> shape);
-/// The largest array that a file may ask for.
+/// The size of the largest array that a file may have.
 inline constexpr int64_t kMaxBytes = int64_t{1} << 36;
 
-/// Element by element through double; the same dtype returns the array itself.
+/// Converts each element through double. Returns the array unchanged if it has the dtype already.
 Array Cast(const Array& array, DType dtype);
 
 /// "[1, 3, 64, 64]"

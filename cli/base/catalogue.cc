@@ -7,15 +7,15 @@
 namespace polyop::cli {
 namespace {
 
-// A name, and the condition under which nodes of the name mean the operator.
+// Returns a name, and the condition under which a node of that name resolves to the operator.
 std::string NodeText(const NodeInfo& node, bool markdown) {
   return (markdown ? "`" + node.label + "`" : node.label) + (node.when ? " " + node.when->Text(markdown) : "");
 }
 
-// Of a name that operators share: which of its nodes are not this one's.
+// Returns, for a name that operators share, which of its nodes resolve to the others.
 std::string OthersText(const OperatorInfo& op, const NodeInfo& node, bool markdown) {
   std::string text;
-  for (const Candidate& other : FindCandidates(node.domain, node.type)) {
+  for (const NodeCandidate& other : FindCandidates(node.domain, node.type)) {
     if (other.op->package != op.package || other.op->name == op.name || !other.node->when) continue;
     text += "; " + other.node->when->Text(markdown) + " it is " + other.op->name + "'s";
   }
@@ -49,7 +49,7 @@ std::string Wrapped(const std::string& text) {
 
 }  // namespace
 
-// What is written to files does not depend on what this program was built for, nor on what is installed.
+// Markdown, which is written to files, depends neither on the devices of this build nor on installed packages.
 std::string CatalogueText(bool markdown) {
   std::vector<std::vector<std::string>> rows;
   for (const OperatorInfo& op : Operators()) {
@@ -60,7 +60,7 @@ std::string CatalogueText(bool markdown) {
       rows.push_back({op.name, Join(nodes, "<br>"), Join(op.types, ", "), op.summary});
       continue;
     }
-    for (const std::string& node : nodes) {  // a line each
+    for (const std::string& node : nodes) {  // one line for each name
       const bool first = &node == &nodes.front();
       rows.push_back(
           {first ? op.FullName() : "", node, first ? Join(op.types, ", ") : "", first ? Join(op.runtimes, ", ") : ""});

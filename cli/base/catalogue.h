@@ -1,4 +1,4 @@
-// The operators as people read of them, from their definitions alone.
+// Text about the operators for readers, from their definitions.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace polyop::cli {
 
-/// The table of all operators; as Markdown of polyop's.
+/// Returns the table of all operators; in Markdown the table of polyop's own.
 std::string CatalogueText(bool markdown);
-/// One operator's page.
+/// Returns the page of one operator.
 std::string PageText(const OperatorInfo& op, bool markdown);
 
 }  // namespace polyop::cli

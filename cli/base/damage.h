@@ -1,4 +1,4 @@
-// Damaged files, for the tests of those who read them.
+// Damaged files for tests of the readers.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace polyop::cli {
 
-/// `good` with one to four bytes changed, and in one of three cases cut.
+/// Returns `good` with one to four bytes changed; every third result on average is also truncated.
 inline std::vector<uint8_t> Damaged(const std::vector<uint8_t>& good, std::mt19937& rng) {
   std::vector<uint8_t> bad = good;
   for (uint32_t changes = 1 + rng() % 4; changes > 0; --changes) bad[rng() % bad.size()] = static_cast<uint8_t>(rng());

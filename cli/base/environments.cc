@@ -2,50 +2,87 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+
+#include "cli/base/process.h"
 
 namespace polyop::cli {
 namespace fs = std::filesystem;
 namespace {
 
-void AddEnvironment(const fs::path& root, std::vector<fs::path>* found) {
+std::string& ProgramName() {
+  static std::string name;
+  return name;
+}
+
+fs::path OwnFile() {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root / "lib", error)) {
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+// Returns the path that was called, or the program's own file if the name says nothing.
+fs::path CalledPath() {
+  const std::string& name = ProgramName();
+  std::error_code error;
+  if (name.empty()) return OwnFile();
+  if (name.find('/') != std::string::npos) return fs::absolute(name, error).lexically_normal();
+  const fs::path found = FindOnPath(name);
+  return found.empty() ? OwnFile() : found;
+}
+
+template <class T>
+void AddOnce(const T& item, std::vector<T>* list) {
+  if (std::find(list->begin(), list->end(), item) == list->end()) list->push_back(item);
+}
+
+void AddSitePackages(const fs::path& environment, std::vector<fs::path>* found) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(environment / "lib", error)) {
     if (entry.path().filename().string().rfind("python3", 0) != 0) continue;
     for (const char* folder : {"site-packages", "dist-packages"}) {
-      const fs::path site = entry.path() / folder;
-      if (fs::is_directory(site, error) && std::find(found->begin(), found->end(), site) == found->end()) {
-        found->push_back(site);
-      }
+      if (fs::is_directory(entry.path() / folder, error)) AddOnce(entry.path() / folder, found);
     }
   }
 }
 
-std::vector<fs::path> FindSitePackages() {
-  std::vector<fs::path> found;
-  // The environment in whose bin/ the program was called, which may be a link to elsewhere.
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) AddEnvironment(environment, &found);
+}  // namespace
+
+void SetProgramName(const char* name) { ProgramName() = name == nullptr ? "" : name; }
+
+std::vector<fs::path> ProgramFolders() {
+  constexpr int kMaxLinks = 40;  // as in Linux
+  std::vector<fs::path> folders;
   std::error_code error;
-  if (const char* self = std::getenv("_"); self != nullptr && fs::path(self).filename() == "polyop") {
-    AddEnvironment(fs::absolute(self, error).parent_path().parent_path(), &found);
+  fs::path path = CalledPath();
+  for (int i = 0; i < kMaxLinks; ++i) {
+    AddOnce(path.parent_path(), &folders);
+    if (!fs::is_symlink(path, error)) break;
+    path = (path.parent_path() / fs::read_symlink(path, error)).lexically_normal();
   }
-  const fs::path prefix = InstalledPrefix();
-  AddEnvironment(prefix, &found);
-  for (fs::path folder = prefix / "bin"; folder.has_relative_path(); folder = folder.parent_path()) {
-    AddEnvironment(folder / ".venv", &found);
+  AddOnce(OwnFile().parent_path(), &folders);
+  return folders;
+}
+
+std::vector<fs::path> CheckoutEnvironments() {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::path folder = OwnFile().parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    if (fs::is_directory(folder / ".venv" / "bin", error)) found.push_back(folder / ".venv" / "bin");
   }
   return found;
 }
 
-}  // namespace
-
 const std::vector<fs::path>& SitePackages() {
-  static const std::vector<fs::path> kFound = FindSitePackages();
+  static const std::vector<fs::path> kFound = [] {
+    std::vector<fs::path> found;
+    for (const fs::path& folder : ProgramFolders()) AddSitePackages(folder.parent_path(), &found);
+    if (const char* active = std::getenv("VIRTUAL_ENV")) AddSitePackages(active, &found);
+    for (const fs::path& folder : CheckoutEnvironments()) AddSitePackages(folder.parent_path(), &found);
+    return found;
+  }();
   return kFound;
 }
 
-fs::path InstalledPrefix() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-}
+fs::path InstalledPrefix() { return OwnFile().parent_path().parent_path(); }
 
 }  // namespace polyop::cli

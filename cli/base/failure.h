@@ -1,4 +1,4 @@
-// What ends a command: a message, what to do next, and the exit code.
+// The error that ends a command: a message, a hint about the next step, and the exit code.
 #pragma once
 
 #include <stdexcept>
@@ -11,14 +11,14 @@ namespace polyop::cli {
 /// Exit codes; `polyop --help` lists them.
 enum ExitCode {
   kOk = 0,
-  kFailed = 1,       // the model ran into an error, or departs from its reference
+  kFailed = 1,       // the model failed, or differs from its reference
   kUsage = 2,        // the command line is wrong
   kBadFile = 3,      // a file is missing, damaged or of the wrong kind
-  kNotProvided = 4,  // the model needs operators that nobody here provides
-  kNoRuntime = 5,    // ONNX Runtime was not found or is too old
+  kNotProvided = 4,  // the model needs operators that nobody provides
+  kNoRuntime = 5,    // ONNX Runtime, or Python with polyop, is missing or too old
 };
 
-/// Thrown by commands and caught in main; nothing below the command line throws it across a C API.
+/// Commands throw it and main() catches it. It never crosses a C API.
 class Failure : public std::runtime_error {
  public:
   Failure(ExitCode code, const std::string& message, std::string hint = "")

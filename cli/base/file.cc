@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 std::vector<uint8_t> ReadFile(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) throw Failure(kBadFile, "'" + path + "' does not exist");
-  if (fs::is_directory(path, error)) throw Failure(kBadFile, "'" + path + "' is a directory, wanted a file");
+  if (fs::is_directory(path, error)) throw Failure(kBadFile, "'" + path + "': expected a file, got a directory");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw Failure(kBadFile, "'" + path + "' cannot be opened: " + std::strerror(errno));
   const std::streamoff size = file.tellg();

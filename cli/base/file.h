@@ -1,4 +1,4 @@
-// Whole files in and out of memory.
+// Reading and writing files as a whole.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace polyop::cli {
 
-/// Throws Failure (kBadFile) naming the path: missing, a directory, not readable, or empty.
+/// Throws Failure (kBadFile) if the file is missing, a directory, not readable, or empty.
 std::vector<uint8_t> ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const void* data, size_t size);
-/// ".png" of "a/b.PNG": lower case, with the dot; empty if there is none.
+/// Returns the extension in lower case and with the dot: ".png" for "a/b.PNG", "" if there is none.
 std::string Extension(const std::string& path);
 
 }  // namespace polyop::cli

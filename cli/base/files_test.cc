@@ -1,4 +1,4 @@
-// Files in and out: round trips, and damaged files that must end in a Failure and nothing else.
+// Tests reading and writing files: round trips, and damaged files, which must end in a Failure.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ class Files : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-Array Counted(DType dtype, const std::vector<int64_t>& shape) {
+Array Counting(DType dtype, const std::vector<int64_t>& shape) {
   Array a = MakeArray(dtype, shape);
   for (int64_t i = 0; i < a.size(); ++i) a.set(i, static_cast<double>(i % 7));
   return a;
@@ -61,7 +61,7 @@ TEST_F(Files, NpyRoundTrip) {
   for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kI8, DType::kU8, DType::kI16, DType::kI32,
                       DType::kI64, DType::kBool}) {
     for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{}, {0}, {5}, {2, 3}, {1, 2, 0, 4}}) {
-      const Array a = Counted(dtype, shape);
+      const Array a = Counting(dtype, shape);
       const Array b = ParseNpy(FormatNpy(a), "a.npy");
       EXPECT_EQ(a.dtype, b.dtype);
       EXPECT_EQ(a.shape, b.shape);
@@ -71,8 +71,8 @@ TEST_F(Files, NpyRoundTrip) {
 }
 
 TEST_F(Files, NpzRoundTrip) {
-  const std::map<std::string, Array> arrays = {{"x", Counted(DType::kF32, {3, 4})},
-                                               {"name with space", Counted(DType::kI64, {7})}};
+  const std::map<std::string, Array> arrays = {{"x", Counting(DType::kF32, {3, 4})},
+                                               {"name with space", Counting(DType::kI64, {7})}};
   WriteNpz(Path("a.npz"), arrays);
   const auto read = ReadNpz(Path("a.npz"));
   ASSERT_EQ(read.size(), 2u);
@@ -80,13 +80,13 @@ TEST_F(Files, NpzRoundTrip) {
   EXPECT_EQ(read.at("name with space").shape, arrays.at("name with space").shape);
 }
 
-TEST_F(Files, DamagedNpy) {
-  ReadDamaged(FormatNpy(Counted(DType::kF32, {2, 3})), 3000,
+TEST_F(Files, RejectsDamagedNpy) {
+  ReadDamaged(FormatNpy(Counting(DType::kF32, {2, 3})), 3000,
               [](const std::vector<uint8_t>& bytes) { (void)ParseNpy(bytes, "bad.npy"); });
 }
 
-// The header as text: keys left out, twice or misspelt, values of the wrong kind, everywhere.
-TEST(NpyHeader, IsReadOrRefused) {
+// Headers with missing, repeated or misspelt keys, and values of the wrong kind.
+TEST(NpyHeader, IsParsedOrRejected) {
   const std::string descr[] = {"'descr': '<f4', ", "'descr': '', ",    "'descr': 'f', ", "'descr': '<f4, ",
                                "'descr': 4, ",     "'descr': '|u1', ", "'descr': [], ",  "",
                                "'desc': '<f4', "};
@@ -129,7 +129,7 @@ TEST(NpyHeader, IsReadOrRefused) {
   EXPECT_GT(read, 0);
 }
 
-TEST(Numbers, AreWholeAndInRange) {
+TEST(Number, ParsesWholeTextInRange) {
   EXPECT_EQ(ParseInteger("-12"), -12);
   EXPECT_EQ(ParseInteger(" +7 "), 7);
   EXPECT_EQ(ParseInteger("9223372036854775807"), std::numeric_limits<int64_t>::max());
@@ -152,21 +152,21 @@ TEST(Numbers, AreWholeAndInRange) {
   }
 }
 
-TEST_F(Files, DamagedNpz) {
-  WriteNpz(Path("good.npz"), {{"x", Counted(DType::kF32, {3, 4})}});
+TEST_F(Files, RejectsDamagedNpz) {
+  WriteNpz(Path("good.npz"), {{"x", Counting(DType::kF32, {3, 4})}});
   ReadDamaged(ReadFile(Path("good.npz")), 500, [&](const std::vector<uint8_t>& bytes) {
     WriteFile(Path("bad.npz"), bytes.data(), bytes.size());
     (void)ReadNpz(Path("bad.npz"));
   });
 }
 
-TEST_F(Files, PngKeepsEveryPixel) {
+TEST_F(Files, PngIsLossless) {
   const Image image = Noise(17, 9);
   WriteImage(Path("a.png"), image);
   EXPECT_EQ(ReadImage(Path("a.png")).rgb, image.rgb);
 }
 
-TEST_F(Files, DamagedPictures) {
+TEST_F(Files, RejectsDamagedImages) {
   for (const char* name : {"a.png", "a.jpg"}) {
     WriteImage(Path(name), Noise(17, 9));
     ReadDamaged(ReadFile(Path(name)), 400, [&](const std::vector<uint8_t>& bytes) {
@@ -176,7 +176,7 @@ TEST_F(Files, DamagedPictures) {
   }
 }
 
-TEST_F(Files, PicturesBecomeTensorsAndBack) {
+TEST_F(Files, ImageToTensorRoundTrip) {
   const Image image = Noise(5, 4);
   for (auto layout : {ImageFormat::Layout::kNchw, ImageFormat::Layout::kNhwc}) {
     for (auto color : {ImageFormat::Color::kRgb, ImageFormat::Color::kBgr}) {
@@ -184,10 +184,10 @@ TEST_F(Files, PicturesBecomeTensorsAndBack) {
       EXPECT_EQ(FromTensor(ToTensor(image, format, DType::kF32), format, "x").rgb, image.rgb);
     }
   }
-  EXPECT_THROW((void)FromTensor(Counted(DType::kF32, {2, 3, 4, 4}), {}, "x"), Failure);
+  EXPECT_THROW((void)FromTensor(Counting(DType::kF32, {2, 3, 4, 4}), {}, "x"), Failure);
 }
 
-TEST(Array, RefusesImpossibleSizes) {
+TEST(Array, RejectsImpossibleSizes) {
   EXPECT_THROW((void)MakeArray(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), Failure);
   EXPECT_THROW((void)MakeArray(DType::kF32, {-1}), Failure);
   const Array empty = MakeArray(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40, 0});

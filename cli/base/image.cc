@@ -14,10 +14,10 @@
 namespace polyop::cli {
 namespace {
 
-constexpr const char* kKinds = "PNG and JPEG pictures are read";
+constexpr const char* kKinds = "PNG and JPEG images are supported";
 
 Failure Unreadable(const std::string& path, const std::string& why) {
-  return Failure(kBadFile, "'" + path + "' is not a readable picture: " + why, kKinds);
+  return Failure(kBadFile, "'" + path + "' is not a readable image: " + why, kKinds);
 }
 
 void CheckSize(const std::string& path, int64_t width, int64_t height) {
@@ -49,7 +49,7 @@ Image ReadJpeg(const std::string& path, const std::vector<uint8_t>& bytes) {
   }
   CheckSize(path, width, height);
   Image image{width, height, std::vector<uint8_t>(static_cast<size_t>(width) * static_cast<size_t>(height) * 3)};
-  // A warning means damaged data that the library filled in: such a picture is refused.
+  // A warning means that the library replaced damaged data, so it is an error here.
   if (tjDecompress2(jpeg.get(), bytes.data(), size, image.rgb.data(), width, 0, height, TJPF_RGB, 0) != 0) {
     throw Unreadable(path, tjGetErrorStr2(jpeg.get()));
   }
@@ -75,11 +75,11 @@ void WriteJpeg(const std::string& path, const Image& image) {
   const int failed = tjCompress2(jpeg.get(), image.rgb.data(), static_cast<int>(image.width), 0,
                                  static_cast<int>(image.height), TJPF_RGB, &bytes, &size, TJSAMP_444, 95, 0);
   const std::unique_ptr<unsigned char, void (*)(unsigned char*)> guard(bytes, tjFree);
-  if (failed != 0) throw Failure(kBadFile, "'" + path + "' cannot be made: " + tjGetErrorStr2(jpeg.get()));
+  if (failed != 0) throw Failure(kBadFile, "'" + path + "' cannot be encoded: " + tjGetErrorStr2(jpeg.get()));
   WriteFile(path, bytes, size);
 }
 
-// The index of a pixel's channel in a tensor of one picture.
+// The index of a pixel's channel in a tensor of one image.
 struct Indexer {
   ImageFormat::Layout layout;
   int64_t channels, height, width;
@@ -98,7 +98,8 @@ Image ReadImage(const std::string& path) {
 }
 
 void WriteImage(const std::string& path, const Image& image) {
-  if (image.width < 1 || image.height < 1) throw Failure(kFailed, "'" + path + "' would be a picture without pixels");
+  if (image.width < 1 || image.height < 1)
+    throw Failure(kFailed, "'" + path + "': expected an image with pixels, got an empty one");
   const std::string extension = Extension(path);
   if (extension == ".png") return WritePng(path, image);
   WriteJpeg(path, image);
@@ -133,8 +134,8 @@ Image FromTensor(const Array& tensor, const ImageFormat& format, const std::stri
   if (shape.size() == 2) shape.insert(first ? shape.begin() : shape.end(), 1);
   const int64_t channels = shape.size() == 3 ? shape[first ? 0 : 2] : 0;
   if (channels != 1 && channels != 3) {
-    throw Failure(kFailed, "output '" + name + "' of shape " + ShapeText(tensor.shape) + " is not one picture",
-                  "write it as .npy, or say where the channels are with --layout");
+    throw Failure(kFailed, "output '" + name + "' of shape " + ShapeText(tensor.shape) + " is not one image",
+                  "write it as .npy, or give the position of the channels by --layout");
   }
   Image image;
   image.height = shape[first ? 1 : 0];

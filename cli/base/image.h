@@ -1,4 +1,4 @@
-// PNG and JPEG pictures, and the way between pixels and tensors.
+// PNG and JPEG images, and conversion between pixels and tensors.
 #pragma once
 
 #include <string>
@@ -8,19 +8,20 @@
 
 namespace polyop::cli {
 
-/// 8-bit RGB, row by row.
+/// An image in 8-bit RGB, row by row.
 struct Image {
   int64_t width = 0, height = 0;
   std::vector<uint8_t> rgb;
 };
 
-/// By content, not by name. Throws Failure on a damaged file, another kind of file, or more than kMaxPixels.
+/// Reads a file and recognizes its format by its content. Throws Failure if it is damaged, of another format, or has
+/// more than kMaxPixels.
 Image ReadImage(const std::string& path);
-/// By extension: .png, .jpg or .jpeg (quality 95).
+/// Writes a file in the format of its extension: .png, .jpg or .jpeg (quality 95).
 void WriteImage(const std::string& path, const Image& image);
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
-/// How a tensor holds a picture.
+/// The layout and value range of an image in a tensor.
 struct ImageFormat {
   enum class Layout { kNchw, kNhwc };
   enum class Color { kRgb, kBgr, kGray };
@@ -31,9 +32,9 @@ struct ImageFormat {
   int channels() const { return color == Color::kGray ? 1 : 3; }
 };
 
-/// [1, C, H, W] or [1, H, W, C]. Gray is ITU-R BT.601 luma.
+/// Returns a tensor [1, C, H, W] or [1, H, W, C]. Gray is ITU-R BT.601 luma.
 Array ToTensor(const Image& image, const ImageFormat& format, DType dtype);
-/// From [1, C, H, W], [C, H, W], [1, H, W, C], [H, W, C] or [H, W]; values beyond black and white are clipped.
+/// Converts a tensor [1, C, H, W], [C, H, W], [1, H, W, C], [H, W, C] or [H, W]. Clips values beyond black and white.
 Image FromTensor(const Array& tensor, const ImageFormat& format, const std::string& name);
 
 }  // namespace polyop::cli

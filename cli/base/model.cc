@@ -49,7 +49,7 @@ void VisitGraph(const onnx::GraphProto& graph, const std::function<void(const on
   for (const onnx::NodeProto& node : graph.node()) VisitNode(node, visit);
 }
 
-// Whether the node means the operator of a shared name that has this condition.
+// Returns true if the node fulfils the condition of one of the operators that share its name.
 bool Fulfils(const onnx::NodeProto& node, const NodeInfo::Condition& when) {
   for (const std::string& name : when.attribute) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -70,7 +70,7 @@ onnx::ModelProto LoadModel(const std::string& path) {
   stream.SetRecursionLimit(200);
   const bool parsed =
       bytes.size() <= INT32_MAX && model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
-  // Many files parse as some protobuf: a model has a version, a graph and opsets.
+  // Many files parse as a protobuf message, but only models have a version and a graph.
   if (!parsed || !model.has_graph() || model.ir_version() <= 0) {
     throw Failure(kBadFile, "'" + path + "' is not an ONNX model, or is damaged",
                   "is it complete? Export it again, or check it with onnx.checker.check_model");
@@ -136,9 +136,9 @@ bool IsStandard(const onnx::NodeProto& node) {
   return IsStandardDomain(node.domain()) && FindOperator(node.domain(), node.op_type()) == nullptr;
 }
 
-const OperatorInfo* OperatorOf(const onnx::NodeProto& node) {
+const OperatorInfo* ResolveNode(const onnx::NodeProto& node) {
   const OperatorInfo* otherwise = nullptr;
-  for (const Candidate& candidate : FindCandidates(node.domain(), node.op_type())) {
+  for (const NodeCandidate& candidate : FindCandidates(node.domain(), node.op_type())) {
     if (!candidate.node->when) {
       otherwise = candidate.op;
     } else if (Fulfils(node, *candidate.node->when)) {
@@ -169,7 +169,7 @@ void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
   });
   if (missing.empty()) return;
   throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),
-                "`polyop inspect " + path + "` says what to do; --ops LIB adds a library of operators");
+                "`polyop inspect " + path + "` has advice; --ops LIB adds a library of operators");
 }
 
 }  // namespace polyop::cli

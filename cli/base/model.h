@@ -1,4 +1,4 @@
-// An ONNX file as its protobuf says, without running it.
+// ONNX files as protobuf messages.
 #pragma once
 
 #include <functional>
@@ -18,30 +18,32 @@ onnx::ModelProto LoadModel(const std::string& path);
 /// Calls `visit` for every node: of the graph, of subgraphs (If, Loop, Scan) and of the model's functions.
 void ForEachNode(const onnx::ModelProto& model, const std::function<void(const onnx::NodeProto&)>& visit);
 
-/// "float32[1, 3, H, W]", "sequence", …
+/// Returns "float32[1, 3, H, W]", "sequence", …
 std::string TypeText(const onnx::TypeProto& type);
 std::string TypeText(const onnx::TensorProto& tensor);
-/// An attribute's value, shortened: "7", "avg", "[1, 1]", "tensor float32[4]".
+/// Returns an attribute's value, shortened: "7", "avg", "[1, 1]", "tensor float32[4]".
 std::string AttributeText(const onnx::AttributeProto& attribute);
 
-/// Value of a key of the model's metadata, or "".
+/// Returns the value of a key of the model's metadata, or "".
 std::string Metadata(const onnx::ModelProto& model, const std::string& key);
 
-/// True for the domains whose operators ONNX itself defines.
+/// Returns true for the domains of ONNX's own operators.
 bool IsStandardDomain(const std::string& domain);
-/// True for nodes of ONNX's own operators: of those domains, but for names in them that polyop or a package answers to.
+/// Returns true for nodes of ONNX's own operators: nodes of these domains whose name no operator of polyop or of a
+/// package has.
 bool IsStandard(const onnx::NodeProto& node);
-/// The operator that the node means, of polyop or a package, or null. Operators may share a name: then the attributes
-/// tell.
-const OperatorInfo* OperatorOf(const onnx::NodeProto& node);
-/// "domain::Type", or the type alone in the default domain.
+/// Returns the operator that the node resolves to, of polyop or a package, or null. Where operators share a name, the
+/// node's attributes decide.
+const OperatorInfo* ResolveNode(const onnx::NodeProto& node);
+/// Returns "domain::Type", or the type alone in the default domain.
 std::string TypeOf(const onnx::NodeProto& node);
-/// True for domains that ONNX Runtime brings along (com.microsoft…).
+/// Returns true for the domains of ONNX Runtime's contrib operators (com.microsoft…).
 bool IsRuntimeDomain(const std::string& domain);
-/// True if the model defines the operator by a function of its own.
+/// Returns true if the model has a function that defines the operator.
 bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node);
 
-/// Throws Failure (kNotProvided) if the model has nodes that neither polyop, nor a package, nor ONNX Runtime provides.
+/// Throws Failure (kNotProvided) if the model has nodes of operators that neither polyop, nor a package, nor ONNX
+/// Runtime, nor a function of the model provides.
 void CheckProvided(const onnx::ModelProto& model, const std::string& path);
 
 }  // namespace polyop::cli

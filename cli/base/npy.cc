@@ -19,7 +19,7 @@ constexpr TypeCode kTypes[] = {{DType::kF32, "<f4"}, {DType::kF64, "<f8"}, {DTyp
                                {DType::kI8, "|i1"},  {DType::kU8, "|u1"},  {DType::kI16, "<i2"},
                                {DType::kI32, "<i4"}, {DType::kI64, "<i8"}, {DType::kBool, "|b1"}};
 
-// A cursor over the header, a Python dictionary of three known keys.
+// Parses the header, a Python dictionary of three known keys.
 class Header {
  public:
   Header(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
@@ -104,7 +104,7 @@ struct Unzipped {
 Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
   Header bad("", name);
   if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
-    bad.Fail("it does not begin with NumPy's mark");
+    bad.Fail("it does not begin with NumPy's magic string");
   const int version = bytes[6];
   if (version < 1 || version > 3) bad.Fail("its version " + std::to_string(version) + " is unknown");
   const size_t start = version == 1 ? 10 : 12;
@@ -117,7 +117,7 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
   std::string descr;
   bool fortran = false, has_descr = false, has_order = false, has_shape = false;
   const auto once = [&](bool& seen, const char* key) {
-    if (seen) header.Fail(std::string("its header says ") + key + " twice");
+    if (seen) header.Fail(std::string("its header has ") + key + " twice");
     seen = true;
   };
   std::vector<int64_t> shape;
@@ -153,7 +153,7 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
   if (!has_order) header.Fail("its header has no fortran_order");
   if (!has_shape) header.Fail("its header has no shape");
   for (const TypeCode& type : kTypes) {
-    // Bytes have no order: "<u1" is "|u1".
+    // Bytes have no order: "<u1" equals "|u1".
     const bool same = SizeOf(type.dtype) == 1 && descr.size() == 3 && descr.ends_with(type.code + 1);
     if (descr != type.code && !same) continue;
     int64_t want = static_cast<int64_t>(SizeOf(type.dtype));
@@ -162,15 +162,15 @@ Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name) {
     }
     const size_t got = bytes.size() - start - length;
     if (static_cast<size_t>(want) > got) {
-      header.Fail("it is truncated: shape " + ShapeText(shape) + " needs " + std::to_string(want) +
-                  " bytes, it holds " + std::to_string(got));
+      header.Fail("it is truncated: shape " + ShapeText(shape) + ": expected " + std::to_string(want) + " bytes, got " +
+                  std::to_string(got));
     }
     const uint8_t* data = bytes.data() + start + length;
     Array array{type.dtype, shape, {data, data + want}};
     if (fortran && shape.size() > 1) FromFortranOrder(array);
     return array;
   }
-  header.Fail("its type '" + descr + "' is not supported; wanted little-endian float, integer or bool");
+  header.Fail("its type '" + descr + "' is not supported: expected little-endian float, integer or bool");
 }
 
 std::vector<uint8_t> FormatNpy(const Array& array) {
@@ -208,7 +208,7 @@ std::map<std::string, Array> ReadNpz(const std::string& path) {
     return Failure(kBadFile, "'" + path + "' is not a readable .npz file: " + why,
                    "write it with numpy.savez(file, name=array)");
   };
-  const size_t file_size = ReadFile(path).size();  // says if it is missing, empty or a directory
+  const size_t file_size = ReadFile(path).size();  // throws if it is missing, empty or a directory
   const std::unique_ptr<void, Unzipped> archive(unzOpen64(path.c_str()));
   if (!archive) throw bad("it is not a zip archive");
   std::map<std::string, Array> arrays;
@@ -218,7 +218,7 @@ std::map<std::string, Array> ReadNpz(const std::string& path) {
     if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK) {
       throw bad("its list of files is damaged");
     }
-    // Deflate shrinks at most 1032 times: a larger claim is a lie that would only exhaust memory.
+    // Deflate shrinks at most 1032 times. A file that claims a larger size would only exhaust memory.
     if (info.uncompressed_size > file_size * uint64_t{1100} + 4096)
       throw bad("'" + std::string(name) + "' claims an impossible size");
     std::vector<uint8_t> bytes(info.uncompressed_size);

@@ -10,12 +10,12 @@
 
 namespace polyop::cli {
 
-/// Parses versions 1 to 3, little-endian, C or Fortran order. `name` is for messages. Throws Failure on
-/// anything malformed; never allocates more than the file's own size.
+/// Parses versions 1 to 3, little-endian, C or Fortran order. Messages contain `name`. Throws Failure if anything is
+/// malformed. Never allocates more than the size of the file.
 Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name);
 std::vector<uint8_t> FormatNpy(const Array& array);
 
-/// Every array of the archive, by name without ".npy".
+/// Reads every array of the archive. Names have no ".npy".
 std::map<std::string, Array> ReadNpz(const std::string& path);
 void WriteNpz(const std::string& path, const std::map<std::string, Array>& arrays);
 

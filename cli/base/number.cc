@@ -36,17 +36,17 @@ std::vector<std::string> SplitAt(char separator, const std::string& text) {
 }
 
 std::vector<int64_t> ParseShape(const std::string& text, const std::string& option) {
-  constexpr size_t kMostExtents = 32;
+  constexpr size_t kMaxExtents = 32;
   std::vector<int64_t> shape;
   for (const std::string& part : SplitAt('x', text)) {
     const std::optional<int64_t> extent = ParseInteger(part);
     if (!extent || *extent < 0) {
-      throw Failure(kUsage, Concat(option, ": '", part, "' is no extent"), "write NAME=1x3x224x224");
+      throw Failure(kUsage, Concat(option, ": expected an extent, got '", part, "'"), "write NAME=1x3x224x224");
     }
     shape.push_back(*extent);
   }
-  if (shape.size() > kMostExtents) {
-    throw Failure(kUsage, Concat(option, ": ", shape.size(), " extents, at most ", kMostExtents, " are possible"));
+  if (shape.size() > kMaxExtents) {
+    throw Failure(kUsage, Concat(option, ": expected at most ", kMaxExtents, " extents, got ", shape.size()));
   }
   return shape;
 }

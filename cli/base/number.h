@@ -1,4 +1,4 @@
-// Numbers that people type.
+// Numbers from the command line.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace polyop::cli {
 
-/// The whole of `text` as a decimal integer of 64 bits, a sign and spaces around it allowed; else nothing.
+/// Parses all of `text` as a decimal 64-bit integer, which may have a sign and spaces around it. Returns nullopt if it
+/// is anything else.
 std::optional<int64_t> ParseInteger(std::string_view text);
-/// The same for a real number; "inf" and "nan" are some, what is too large or too small for a double is none.
+/// Like ParseInteger for real numbers. Accepts "inf" and "nan", and rejects what is out of the range of a double.
 std::optional<double> ParseReal(std::string_view text);
 
-/// "1,2,3" as parts; an empty text has none.
+/// Splits "1,2,3" into its parts. An empty text has none.
 std::vector<std::string> SplitAt(char separator, const std::string& text);
 
-/// "1x3x224x224". Throws Failure, which begins with `option`, unless these are at most 32 extents of 0 or more.
+/// Parses "1x3x224x224". Throws Failure, whose message begins with `option`, unless these are at most 32 extents of at
+/// least 0.
 std::vector<int64_t> ParseShape(const std::string& text, const std::string& option);
 
 }  // namespace polyop::cli

@@ -22,7 +22,7 @@ AttributeInfo ReadAttribute(const Json& json) {
           .required = json.at("required")};
 }
 
-// A library of an older SDK says nothing of conditions.
+// The catalogue of an older SDK has no conditions.
 std::optional<NodeInfo::Condition> ReadCondition(const Json& node, const std::vector<AttributeInfo>& attributes) {
   const Json when = node.value("when", Json());
   if (when.is_null()) return std::nullopt;
@@ -70,7 +70,11 @@ std::vector<std::string> RuntimesOf(const Json& devices) {
 }
 
 void AddOperators(const std::string& package, const std::string& catalogue, std::vector<OperatorInfo>* all) {
-  for (const Json& json : Json::parse(catalogue)) {
+  const Json operators = Json::parse(catalogue);
+  if (operators.is_object()) {  // as adapters/catalogue.h states
+    return Warn(Concat("the operators of '", package, "' are not loaded: ", operators.at("error").get<std::string>()));
+  }
+  for (const Json& json : operators) {
     OperatorInfo& op = all->emplace_back();
     op.package = package;
     op.name = json.at("name");
@@ -105,8 +109,8 @@ std::string NodeInfo::Condition::Text(bool markdown) const {
   return Concat("with ", quote, attribute[0], quote, least ? Concat(" of ", *least, " or more") : "");
 }
 
-std::vector<Candidate> FindCandidates(std::string_view domain, std::string_view type) {
-  std::vector<Candidate> found;
+std::vector<NodeCandidate> FindCandidates(std::string_view domain, std::string_view type) {
+  std::vector<NodeCandidate> found;
   for (const OperatorInfo& op : Operators()) {
     if (!found.empty() && found[0].op->package != op.package) continue;
     for (const NodeInfo& node : op.nodes) {
@@ -117,7 +121,7 @@ std::vector<Candidate> FindCandidates(std::string_view domain, std::string_view 
 }
 
 const OperatorInfo* FindOperator(std::string_view domain, std::string_view type) {
-  const std::vector<Candidate> candidates = FindCandidates(domain, type);
+  const std::vector<NodeCandidate> candidates = FindCandidates(domain, type);
   return candidates.empty() ? nullptr : candidates[0].op;
 }
 

@@ -1,4 +1,4 @@
-// The operators that the program knows, polyop's and those of packages, as their libraries describe them.
+// The operators of polyop and of packages, from the catalogues of their libraries.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct AttributeInfo {
   bool required = false;
 };
 
-/// A node name that an operator answers to.
+/// A node name of an operator.
 struct NodeInfo {
   std::string domain, type;
   std::string label;  // "mmcv::MMCVRoiAlign", or the type alone in ONNX's default domain
-  std::string note;   // what the name implies: preset and renamed attributes, an equal operator of ONNX's
-  /// Which nodes of a name that operators share mean the operator; nothing: those that mean none of the others.
+  std::string note;   // preset and renamed attributes, and an equal operator of ONNX
+  /// The condition under which a node of a shared name resolves to the operator. The operator without one gets the
+  /// remaining nodes.
   struct Condition {
-    std::vector<std::string> attribute;  // the names under which nodes write it
+    std::vector<std::string> attribute;  // the names that the attribute may have on nodes
     std::optional<int64_t> least;
 
     /// "with nsample", "with output_z of 2 or more".
@@ -33,30 +34,30 @@ struct NodeInfo {
 };
 
 struct OperatorInfo {
-  std::string package;  // "polyop", or the package's name
+  std::string package;  // "polyop" or the name of the package
   std::string name;
   std::string summary, semantics, source, differences, not_portable;
   std::vector<std::string> signatures, types, runtimes;
   std::vector<AttributeInfo> attributes;
   std::vector<NodeInfo> nodes;
-  std::vector<int> deciding_inputs;  // their values decide shapes
+  std::vector<int> deciding_inputs;  // inputs whose values decide shapes
 
   bool own() const { return package == "polyop"; }
-  /// "roi_align"; "my_ops::times", as PyTorch calls it, where it is a package's.
+  /// "roi_align", or for an operator of a package "my_ops::times", as in PyTorch.
   std::string FullName() const { return own() ? name : package + "::" + name; }
 };
 
-/// polyop's by name, then the packages'.
+/// Returns polyop's operators by name, then those of the packages.
 const std::vector<OperatorInfo>& Operators();
-/// An operator, and the name by which nodes mean it.
-struct Candidate {
+/// An operator that nodes of a name may resolve to, and its entry for that name.
+struct NodeCandidate {
   const OperatorInfo* op;
   const NodeInfo* node;
 };
-/// Those that answer to nodes of this name, of one package: polyop's, if it has any. Of several the node's attributes
-/// tell which is meant (OperatorOf in cli/base/model.h).
-std::vector<Candidate> FindCandidates(std::string_view domain, std::string_view type);
-/// The first of them, or null.
+/// Returns the operators that nodes of this name may resolve to. All are of one package: polyop, if it has any.
+/// ResolveNode in cli/base/model.h chooses between several by the node's attributes.
+std::vector<NodeCandidate> FindCandidates(std::string_view domain, std::string_view type);
+/// Returns the first of FindCandidates, or null.
 const OperatorInfo* FindOperator(std::string_view domain, std::string_view type);
 
 }  // namespace polyop::cli

@@ -26,10 +26,10 @@ std::string Stripped(std::string_view text) {
   return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
 }
 
-// By name, the folder of the libraries. The first of a name counts, as insert() has it.
+// Folders of libraries by the name of the package. insert() keeps the first of a name.
 using Folders = std::map<std::string, fs::path>;
 
-// "my_ops = some.module" in the group: the libraries lie in some/module/lib.
+// Adds entry points of the group. The libraries of "my_ops = some.module" are in some/module/lib.
 void AddEntryPoints(const fs::path& file, const fs::path& site, Folders* found) {
   std::ifstream stream(file);
   bool inside = false;
@@ -84,12 +84,12 @@ bool Find(void* library, const char* symbol, Function** function) {
   return *function != nullptr;
 }
 
-// The library, or nothing where it is no use; a warning says why.
+// Returns nullopt and warns if the library cannot be used.
 std::optional<Package> Load(const std::string& name, const fs::path& folder) {
   const std::string file = folder / Concat(kBefore, name, kBehind);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    Warn(Concat("the operators of '", name, "' are left out: ", dlerror()));
+    Warn(Concat("the operators of '", name, "' are not loaded: ", dlerror()));
     return std::nullopt;
   }
   int (*version)() = nullptr;
@@ -107,7 +107,7 @@ std::optional<Package> Load(const std::string& name, const fs::path& folder) {
   if (!Find(library, "polyop_catalogue", &catalogue) || !Find(library, "RegisterCustomOps", &package.register_ops) ||
       !Find(library, "polyop_use_reference_kernels", &package.use_reference_kernels) ||
       !Find(library, "polyop_force_isa", &package.force_isa)) {
-    Warn(Concat("the operators of '", name, "' are left out: ", file, " is no library of polyop's SDK"));
+    Warn(Concat("the operators of '", name, "' are not loaded: ", file, " was not built with polyop's SDK"));
     return std::nullopt;
   }
   package.catalogue = catalogue();

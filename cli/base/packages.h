@@ -1,4 +1,4 @@
-// Operators of others: packages that were built with polyop's SDK. python/polyop/packages.py says how they are found.
+// Packages of operators that were built with polyop's SDK. python/polyop/packages.py documents how they are found.
 #pragma once
 
 #include <filesystem>
@@ -10,22 +10,22 @@
 
 namespace polyop::cli {
 
-/// A package's library for ONNX Runtime, loaded.
+/// The loaded ONNX Runtime library of a package.
 struct Package {
   std::string name;
-  std::string catalogue;  // its operators' definitions, as adapters/catalogue.h writes them
+  std::string catalogue;  // the definitions of its operators, in the format of adapters/catalogue.h
   OrtStatus* (*register_ops)(OrtSessionOptions*, const OrtApiBase*) = nullptr;
   void (*use_reference_kernels)(int) = nullptr;
   int (*force_isa)(const char*) = nullptr;
 };
 
-/// Those that this program can use. Of others stderr says why not, once.
+/// Returns the packages that this program can use, and warns once about each of the others.
 const std::vector<Package>& Packages();
 
-/// As ForceIsa of kernels/cpu/simd.h, for polyop's kernels and those of all packages.
+/// Calls ForceIsa of kernels/cpu/simd.h for polyop's kernels and those of all packages.
 Status ForceIsaEverywhere(const std::string& name);
 
-/// "polyop: warning: …" on stderr.
+/// Prints "polyop: warning: …" on stderr.
 void Warn(const std::string& text);
 
 }  // namespace polyop::cli

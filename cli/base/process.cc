@@ -1,10 +1,11 @@
 #include "cli/base/process.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "cli/base/failure.h"
 #include "cli/base/text.h"
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = (fs::temp_directory_path() / "polyop-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw Failure(kBadFile, "no temporary folder can be made: " + name);
+  if (mkdtemp(name.data()) == nullptr) throw Failure(kBadFile, "cannot create a temporary folder: " + name);
   path_ = name;
 }
 
@@ -24,38 +25,68 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, error);
 }
 
+fs::path FindOnPath(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  std::error_code error;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path file = fs::absolute(folder.empty() ? "." : folder, error) / program;
+    if (fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
+}
+
 namespace {
 
-void Run(const std::vector<std::string>& words, bool show, const std::string& hint, const std::string& missing) {
-  constexpr int kNoProgram = 127;  // as shells say it
+constexpr int kNoProgram = 127;  // as in shells
+
+enum class Shown { kAll, kErrors, kNothing };
+
+std::vector<char*> ArgumentsOf(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+// Returns the exit status, or -1 if the program was ended by a signal.
+int Execute(const std::vector<std::string>& words, Shown shown) {
+  const std::vector<char*> arguments = ArgumentsOf(words);
   const pid_t child = fork();
   if (child == 0) {
-    if (!show && std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    if (shown != Shown::kAll) {
+      const int null = open("/dev/null", O_WRONLY);
+      if (null < 0 || dup2(null, STDOUT_FILENO) < 0) _exit(126);
+      if (shown == Shown::kNothing && dup2(null, STDERR_FILENO) < 0) _exit(126);
+    }
     execvp(arguments[0], arguments.data());
     _exit(kNoProgram);
   }
   int status = 0;
-  if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)) {
-    if (WEXITSTATUS(status) == 0) return;
-    if (WEXITSTATUS(status) == kNoProgram) {
-      throw Failure(kFailed, "there is no program '" + words.front() + "'", missing);
-    }
-  }
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+void Run(const std::vector<std::string>& words, Shown shown, const std::string& hint, const std::string& missing) {
+  const int status = Execute(words, shown);
+  if (status == 0) return;
+  if (status == kNoProgram) throw Failure(kFailed, "there is no program '" + words.front() + "'", missing);
   throw Failure(kFailed, "this program failed: " + Join(words, " "), hint);
 }
 
 }  // namespace
 
 void RunProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing) {
-  Run(words, false, hint, missing);
+  Run(words, Shown::kErrors, hint, missing);
 }
 
 void ShowProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing) {
-  Run(words, true, hint, missing);
+  Run(words, Shown::kAll, hint, missing);
 }
+
+int ExitStatusOf(const std::vector<std::string>& words) { return Execute(words, Shown::kNothing); }
+
+void Become(const std::vector<std::string>& words) { execvp(words.front().c_str(), ArgumentsOf(words).data()); }
 
 }  // namespace polyop::cli

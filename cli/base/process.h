@@ -1,4 +1,4 @@
-// Other programs, and files for them.
+// Other programs, and temporary files for them.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,10 @@
 
 namespace polyop::cli {
 
-/// A folder that goes when the command ends. Throws Failure (kBadFile) if none can be made.
+/// A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
+  /// Throws Failure (kBadFile) if no folder can be created.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -20,10 +21,20 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Runs a program without a shell, its standard output dropped. Throws Failure (kFailed) with `hint` if it fails, or
+/// Returns the path of an executable file that PATH has, or "".
+std::filesystem::path FindOnPath(const std::string& program);
+
+/// Runs a program without a shell and drops its standard output. Throws Failure (kFailed): with `hint` if it fails,
 /// with `missing` if there is no such program.
 void RunProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing);
-/// The same, its standard output shown.
+/// Like RunProgram, but shows the standard output.
 void ShowProgram(const std::vector<std::string>& words, const std::string& hint, const std::string& missing);
+
+/// Runs a program and drops all that it prints. Returns its exit status, 127 if there is no such program, or -1 if a
+/// signal ended it.
+int ExitStatusOf(const std::vector<std::string>& words);
+
+/// Replaces this process by a program. Returns only if the program cannot be started.
+void Become(const std::vector<std::string>& words);
 
 }  // namespace polyop::cli

@@ -1,5 +1,6 @@
-// Random models of one node, made from the definitions alone, in ONNX Runtime: what the adapter gives equals a direct
-// call, and what is wrong ends in an error: kCalls for each operator. POLYOP_FUZZ_SECONDS plays on for that long.
+// Runs random models of one node, generated from the definitions, in ONNX Runtime. Results equal those of a direct
+// call, and invalid calls end in an error. Runs kCalls models of each operator, or as many as fit in
+// POLYOP_FUZZ_SECONDS.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -64,7 +65,7 @@ bool IsPreset(const NodeName& name, std::string_view attribute) {
   return false;
 }
 
-// What the node's name says of attributes holds for the call.
+// Sets the attributes that the node's name presets.
 void ApplyPresets(const NodeName& name, RandomCall& call) {
   for (const NodeName::Pair& preset : name.presets) {
     if (preset.first == nullptr) continue;
@@ -75,7 +76,7 @@ void ApplyPresets(const NodeName& name, RandomCall& call) {
   }
 }
 
-// The shape of inputs is part of the model, or only their rank, or nothing.
+// `known`: 0 declares neither shape nor rank of the inputs, 1 the shapes, others the ranks.
 onnx::ModelProto MakeModel(const RandomCall& call, const NodeName& name, uint32_t known) {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -140,16 +141,16 @@ Array ToArray(const HostTensor& t) {
 
 class RandomModels : public ::testing::TestWithParam<const Op*> {};
 
-TEST_P(RandomModels, EqualDirectCalls) {
+TEST_P(RandomModels, MatchDirectCalls) {
   using Clock = std::chrono::steady_clock;
   constexpr uint32_t kCalls = 60;
   const Op& op = *GetParam();
   const auto end = Clock::now() + std::chrono::duration<double>(testing::SecondsEach(0));
-  int accepted = 0, refused = 0, without_ranks = 0;
+  int accepted = 0, rejected = 0, without_ranks = 0;
   for (uint32_t seed = 0; seed < kCalls || Clock::now() < end; ++seed) {
     std::mt19937 rng(seed);
     const testing::Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
-    // Three of four are calls that the operator takes, as far as some draws find one.
+    // Three of four calls are valid, if a limited number of draws finds a valid one.
     RandomCall call =
         seed % 4 == 0 ? testing::MakeRandomCall(op, draw) : testing::MakeValidCall(op, draw, testing::CallKind{}, 100);
     const NodeName& name = op.nodes[draw(static_cast<uint32_t>(op.nodes.size()))];
@@ -174,12 +175,12 @@ TEST_P(RandomModels, EqualDirectCalls) {
       ASSERT_FALSE(failure.empty());
     }
     if (!direct.ok()) {
-      ++refused;
-      EXPECT_FALSE(failure.empty()) << "a direct call says: " << direct.message();
+      ++rejected;
+      EXPECT_FALSE(failure.empty()) << "a direct call fails with: " << direct.message();
       continue;
     }
-    // Without ranks ONNX Runtime cannot know the type of some outputs: said so, it is no defect.
-    if (failure.find("must say the ranks") != std::string::npos) {
+    // Without ranks ONNX Runtime cannot infer the type of some outputs, and reports that.
+    if (failure.find("must state the ranks") != std::string::npos) {
       ++without_ranks;
       continue;
     }
@@ -196,7 +197,8 @@ TEST_P(RandomModels, EqualDirectCalls) {
     }
     if (HasFailure()) return;
   }
-  std::printf("%d models ran, %d were refused as the call is, %d lacked ranks\n", accepted, refused, without_ranks);
+  std::printf("%d models ran, %d were rejected as the direct call is, %d lacked ranks\n", accepted, rejected,
+              without_ranks);
   EXPECT_GE(accepted * 2, static_cast<int>(kCalls)) << "too few models are valid";
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kHowToGet =
     "pip install onnxruntime, or name the library: --onnxruntime /path/to/libonnxruntime.so (or set ONNXRUNTIME_ROOT)";
 
-// libonnxruntime.so* in a folder, the longest name first: the versioned file itself.
+// Adds the files libonnxruntime.so* of a folder, the longest name first, which is the versioned file itself.
 void AddLibrariesIn(const fs::path& folder, std::vector<std::string>* found) {
   std::error_code error;
   std::vector<std::string> here;
@@ -37,7 +37,7 @@ void AddLibrariesIn(const fs::path& folder, std::vector<std::string>* found) {
   found->insert(found->end(), here.begin(), here.end());
 }
 
-// Where ONNX Runtime may be, in the order in which it is tried.
+// Returns the paths at which ONNX Runtime may be, in search order.
 std::vector<std::string> Candidates(const std::string& given) {
   if (!given.empty()) return {given};
   std::vector<std::string> found;
@@ -72,7 +72,7 @@ Loaded LoadRuntime(const std::string& given) {
   throw Failure(kNoRuntime, "ONNX Runtime was not found. Tried:" + tried, kHowToGet);
 }
 
-// ONNX Runtime 1.N has the APIs up to N; all that is used here is in the oldest one.
+// ONNX Runtime 1.N has the APIs up to N. The program uses only what the oldest supported one has.
 void InitApi(const Loaded& loaded) {
   int minor = 0;
   const char* version = loaded.base->GetVersionString();
@@ -80,19 +80,20 @@ void InitApi(const Loaded& loaded) {
   const OrtApi* api = loaded.base->GetApi(static_cast<uint32_t>(std::min(minor, ORT_API_VERSION)));
   if (api == nullptr || minor < static_cast<int>(onnxruntime::kOldestApi)) {
     throw Failure(kNoRuntime,
-                  Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old; wanted 1.",
+                  Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old: expected 1.",
                          onnxruntime::kOldestApi, " or newer"),
                   kHowToGet);
   }
   Ort::InitApi(api);
 }
 
-// polyop's operators and those of packages. A package that does not go with the others is left out.
+// Registers the operators of polyop and of packages. Skips a package whose registration fails, with a warning.
 void RegisterAll(OrtSessionOptions* options, const OrtApiBase* base) {
   Ort::ThrowOnError(RegisterCustomOps(options, base));
   for (const Package& package : Packages()) {
     const Ort::Status status(package.register_ops(options, base));
-    if (!status.IsOK()) Warn(Concat("the operators of '", package.name, "' are left out: ", status.GetErrorMessage()));
+    if (!status.IsOK())
+      Warn(Concat("the operators of '", package.name, "' are not registered: ", status.GetErrorMessage()));
   }
 }
 
@@ -101,11 +102,11 @@ TensorInfo Describe(std::string name, const TypeInfo& type) {
   TensorInfo info;
   info.name = std::move(name);
   if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
-    throw Failure(kFailed, "'" + info.name + "' is not a tensor; polyop runs models of tensors only");
+    throw Failure(kFailed, "'" + info.name + "': expected a tensor; polyop runs only models of tensors");
   }
   const auto tensor = type.GetTensorTypeAndShapeInfo();
   if (!onnxruntime::FromOrt(tensor.GetElementType(), &info.dtype)) {
-    throw Failure(kFailed, "'" + info.name + "' has an element type that polyop does not read or write");
+    throw Failure(kFailed, "'" + info.name + "' has an element type that polyop does not support");
   }
   info.shape = tensor.GetShape();
   std::vector<const char*> symbols(info.shape.size());
@@ -125,7 +126,7 @@ std::string TensorInfo::Text() const {
   return text + "]";
 }
 
-// The version of the default domain that the model is written in.
+// Returns the model's opset version of the default domain.
 int64_t OpsetOf(const std::string& path, const SessionOptions& options) {
   onnx::ModelProto model;
   if (options.model.empty()) {
@@ -147,7 +148,7 @@ struct Session::Impl {
 Session::Session(const std::string& path, const SessionOptions& options) {
   const Loaded loaded = LoadRuntime(options.onnxruntime);
   InitApi(loaded);
-  impl_ = std::make_unique<Impl>();  // its members call the API even to release nothing
+  impl_ = std::make_unique<Impl>();  // its members call the API even to release null
   version_ = loaded.base->GetVersionString();
   path_ = loaded.path;
   try {
@@ -181,7 +182,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
           Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
     }
   } catch (const Ort::Exception& e) {
-    throw Failure(kFailed, "ONNX Runtime " + version_ + " does not take '" + path + "': " + e.what(),
+    throw Failure(kFailed, "ONNX Runtime " + version_ + " does not load '" + path + "': " + e.what(),
                   "`polyop inspect " + path + "` lists what the model needs");
   }
 }

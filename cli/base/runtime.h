@@ -1,4 +1,4 @@
-// ONNX Runtime, found and loaded when a model runs: the program starts without it.
+// ONNX Runtime. It is loaded when a model runs, so that the program starts without it.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,25 @@
 
 namespace polyop::cli {
 
-/// More threads than this are a mistake, not a wish.
+/// The maximum of --threads.
 inline constexpr int kMaxThreads = 1024;
 
 struct SessionOptions {
-  std::string onnxruntime;             // path of libonnxruntime.so; "" looks for it
+  std::string onnxruntime;             // path of libonnxruntime.so; "": searched for
   std::vector<std::string> libraries;  // further custom-op libraries
-  bool accelerate = false;             // polyop's kernels in the place of ONNX Runtime's own
-  int threads = 0;                     // 0: as many as the machine has cores
-  bool reference_kernels = false;      // polyop's operators by their naive kernels
-  bool functions_alone = false;        // polyop's operators by the model's own functions
-  std::string model;                   // the model's bytes; "" reads the file
-  std::string profile;                 // where ONNX Runtime's profile goes, a path's beginning; "": none
+  bool accelerate = false;             // replaces ONNX Runtime's own kernels by polyop's
+  int threads = 0;                     // 0: one for each core
+  bool reference_kernels = false;      // runs polyop's operators by their reference kernels
+  bool functions_alone = false;        // runs polyop's operators by the functions of the model
+  std::string model;                   // the bytes of the model; "": reads the file
+  std::string profile;                 // prefix of the path of ONNX Runtime's profile; "": none
 };
 
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;        // -1: dynamic
-  std::vector<std::string> symbols;  // names of dynamic extents, "" where there is none
+  std::vector<std::string> symbols;  // names of dynamic extents, or ""
   std::string Text() const;          // "f32[1, 3, H, W]"
 };
 
@@ -40,9 +40,9 @@ class Session {
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
-  /// Inputs in the model's order. Returns the outputs in theirs.
+  /// Takes the inputs and returns the outputs in the order of inputs() and outputs().
   std::vector<Array> Run(const std::vector<Array>& inputs);
-  /// Ends the profile that the options asked for; returns its file.
+  /// Ends the profile of SessionOptions::profile and returns the path of its file.
   std::string EndProfile();
   const std::string& runtime_version() const { return version_; }
   const std::string& runtime_path() const { return path_; }

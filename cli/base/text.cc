@@ -17,7 +17,7 @@ std::string Painted(const char* code, const std::string& text) {
   return ColorsOnStdout() ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
 }
 
-// Characters that a terminal shows: escape sequences and UTF-8 continuation bytes take no place.
+// Returns the width on a terminal. Escape sequences and UTF-8 continuation bytes have none.
 size_t Width(const std::string& text) {
   size_t width = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -36,7 +36,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// Levenshtein's distance by the two-row method.
+// Returns the Levenshtein distance, computed with one row.
 size_t Distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

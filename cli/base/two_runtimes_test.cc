@@ -1,4 +1,4 @@
-// Two versions of ONNX Runtime in one process, both with polyop's operators; and sessions that end with the process.
+// Tests two versions of ONNX Runtime with polyop's operators in one process, and sessions that end with the process.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
 
 #ifdef __SANITIZE_ADDRESS__
-// What ONNX Runtime itself leaves behind when a process ends: 1.20 some 2 kB, once.
+// ONNX Runtime itself leaks when a process ends: 1.20 some 2 kB, once.
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
   return "leak:libonnxruntime.so";
 }
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 2 * a + b for vectors of any length.
+// Returns a model of 2 * a + b for vectors of any length.
 std::string AddModel() {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -49,14 +49,15 @@ std::string AddModel() {
   return model.SerializeAsString();
 }
 
-// ThreadSanitizer does not see how ONNX Runtime's own threads wait for each other.
+// ThreadSanitizer does not recognize the synchronization of ONNX Runtime's threads.
 #ifdef __SANITIZE_THREAD__
 constexpr int kThreads = 1;
 #else
 constexpr int kThreads = 2;
 #endif
 
-// A library of ONNX Runtime with a session of the model, by the C API alone: the C++ one knows one runtime a process.
+// A library of ONNX Runtime with a session of the model. It uses the C API, because the C++ API supports one runtime
+// per process.
 class Runtime {
  public:
   explicit Runtime(const std::string& path) {
@@ -83,7 +84,7 @@ class Runtime {
 
   std::string version() const { return base_->GetVersionString(); }
 
-  // The results, or what the runtime says.
+  // Fills `c` and returns "", or returns the runtime's message.
   std::string Run(std::vector<float> a, std::vector<float> b, std::vector<float>* c) const {
     OrtMemoryInfo* memory = nullptr;
     Check(api_->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
@@ -127,7 +128,7 @@ class Runtime {
   OrtSession* session_ = nullptr;
 };
 
-// libonnxruntime.so.* below a folder that the checkout has.
+// Returns the path of libonnxruntime.so.* below a folder of the checkout.
 std::string Find(const std::string& folder) {
   std::error_code ignored;
   for (fs::path at = fs::read_symlink("/proc/self/exe"); at.has_relative_path(); at = at.parent_path()) {
@@ -155,7 +156,7 @@ void ExpectError(const Runtime& runtime) {
   std::vector<float> c;
   const std::string message = runtime.Run({1, 2, 3}, {1, 2}, &c);
   EXPECT_NE(message.find("custom::my_add"), std::string::npos) << message;
-  EXPECT_NE(message.find("3 against 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("got 3 and 2"), std::string::npos) << message;
 }
 
 TEST(TwoRuntimes, RunSideBySide) {
@@ -179,8 +180,9 @@ TEST(TwoRuntimes, RunSideBySide) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A static object is destroyed after those that came later: the session ends when the operators' own would be gone.
-TEST(EndOfProcessDeathTest, ASessionMayBeAStaticObject) {
+// A static object is destroyed after those that were constructed later, so the session ends after the operators' own
+// static objects would be destroyed.
+TEST(EndOfProcessDeathTest, AllowsStaticSession) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

@@ -1,5 +1,6 @@
-// The system's memcpy and the like, for libraries that zig links: its linker takes its own, which are compiled for the
-// least processor, before it looks at glibc's, which know the one that they run on. Those of this file come first.
+// Calls the system's memcpy, memmove, memset and memcmp in libraries that zig links. zig's linker prefers its own
+// versions, which are compiled for the minimum processor, to glibc's, which are optimised at run time. The definitions
+// of this file have priority over both.
 #include <stddef.h>
 
 #ifdef __x86_64__

@@ -1,13 +1,13 @@
-# For wheels that every Linux since 2018 takes: zig's clang with glibc's symbols of 2.28 and a C++ runtime of its own.
-# Included with POLYOP_TARGET, a processor. tools/setup_portable.sh installs zig, and the libraries for the target.
+# The toolchain of wheels for every Linux since 2018: zig's clang with symbols of glibc 2.28 and a static C++ runtime.
+# Requires: POLYOP_TARGET is a processor. tools/setup_portable.sh installs zig and the libraries for the target.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR "${POLYOP_TARGET}")
 cmake_path(SET root NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 set(portable "${root}build/portable/${POLYOP_TARGET}")
 
-# CMake and ccache want a program each. Without -fno-sanitize zig adds checks to what is not optimised. It compiles its
-# C++ runtime for each level of optimisation and debug data anew: the first options are those of what ships, also where
-# CMake asks without any. Linking strips, for this machine's strip may know this machine's processor alone.
+# CMake and ccache need separate programs. Without -fno-sanitize, zig adds checks to unoptimised code. zig compiles its
+# C++ runtime for each optimisation and debug level, so release options come first, also for CMake's checks. The linker
+# strips, because this machine's strip may support only this machine's processor.
 foreach(tool IN ITEMS cc c++ ar ranlib)
   set(options "")
   if(tool MATCHES "^c")
@@ -30,11 +30,11 @@ if(CCACHE_PROGRAM)
   endforeach()
 endif()
 
-# zig takes -O3 for -O2, and keeps frame pointers.
+# zig treats -O3 as -O2 and keeps frame pointers.
 foreach(language IN ITEMS C CXX)
   set(CMAKE_${language}_FLAGS_RELEASE_INIT "-fomit-frame-pointer -Xclang -O3")
 endforeach()
-# Its x86-64-v2 is tuned for the processors of 2009, which loaded 32 bytes in two halves; code for AVX2 would, too.
+# zig tunes x86-64-v2 for processors of 2009, which load 32 bytes in two halves; AVX2 code would do so too.
 set(POLYOP_HWY_BASELINE "x86_64_v2-slow_unaligned_mem_32-false_deps_popcnt-slow_3ops_lea")
 
 set(CMAKE_FIND_ROOT_PATH "${portable}/prefix")
@@ -43,5 +43,5 @@ foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
 
-# Libraries end their static objects themselves (cmake/library.cc.in), and call glibc's memcpy (cmake/portable/memory.c).
+# Libraries destroy their static objects (cmake/library.cc.in) and call glibc's memcpy (cmake/portable/memory.c).
 set(POLYOP_BY_ZIG ON)

@@ -1,7 +1,7 @@
-"""An operator that PyTorch and ONNX both have, mapped by hand for either exporter: asinh -> Asinh. It needs no polyop;
-it is what one does before writing an operator.
+"""Maps a PyTorch operator by hand to an ONNX operator, for either exporter: asinh -> Asinh. It does not use polyop. Try
+this before you write an operator.
 
-python examples/asinh/main.py [FOLDER]     where the models go
+python examples/asinh/main.py [FOLDER]     writes the models into FOLDER
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def asinh_symbolic(g, x):
 
 
 def by_torchscript(path: Path, x: Tensor) -> None:
-    """Registered for the whole process: the operator, its symbolic, the opset from which it holds."""
+    """Registers the symbolic function of the operator from opset 9, for the whole process."""
     torch.onnx.register_custom_op_symbolic("aten::asinh", asinh_symbolic, 9)
     torch.onnx.export(Net().eval(), (x,), path, dynamo=False, opset_version=17, input_names=["x"])
 
 
 def by_dynamo(path: Path, x: Tensor) -> None:
-    """A table of one export: from the overload to a function of ONNX operators."""
+    """Passes a table to one export: from the overload to a function of ONNX operators."""
     table = {torch.ops.aten.asinh.default: lambda x: opset18.Asinh(x)}
     torch.onnx.export(
         Net().eval(), (x,), path, dynamo=True, custom_translation_table=table, input_names=["x"], verbose=False

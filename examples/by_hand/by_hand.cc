@@ -1,6 +1,6 @@
-// by_hand::ScaledGather against ONNX Runtime's C++ API: what one writes without polyop, for one runtime, one element
-// type and one thread. y[k] = x[index[k]] * scale[k], the scales optional. With BY_HAND_CUDA also for the CUDA
-// provider, on its stream; by_hand_cuda.cu has the kernel.
+// by_hand::ScaledGather with ONNX Runtime's C++ API and without polyop, for one runtime, one element type and one
+// thread: y[k] = x[index[k]] * scale[k], with optional scales. BY_HAND_CUDA adds the CUDA provider, on its stream, with
+// the kernel of by_hand_cuda.cu.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A call's tensors, their shapes checked.
+// The tensors of a call, whose shapes have been checked.
 struct Call {
   int64_t rows, columns, count;
   const float *x, *scale;  // scale may be null
@@ -26,14 +26,14 @@ Call ReadCall(const Ort::KernelContext& context) {
   const Ort::ConstValue x = context.GetInput(0), index = context.GetInput(1);
   const std::vector<int64_t> x_shape = x.GetTensorTypeAndShapeInfo().GetShape();
   const std::vector<int64_t> index_shape = index.GetTensorTypeAndShapeInfo().GetShape();
-  if (x_shape.size() != 2) Fail("'x' has rank " + std::to_string(x_shape.size()) + ", wanted 2");
-  if (index_shape.size() != 1) Fail("'index' has rank " + std::to_string(index_shape.size()) + ", wanted 1");
+  if (x_shape.size() != 2) Fail("'x': expected rank 2, got " + std::to_string(x_shape.size()));
+  if (index_shape.size() != 1) Fail("'index': expected rank 1, got " + std::to_string(index_shape.size()));
   Call call{x_shape[0], x_shape[1], index_shape[0], x.GetTensorData<float>(), nullptr, index.GetTensorData<int64_t>(),
             nullptr};
   if (context.GetInputCount() > 2) {
     const Ort::ConstValue scale = context.GetInput(2);
     if (scale != nullptr) {
-      if (scale.GetTensorTypeAndShapeInfo().GetShape() != index_shape) Fail("'scale' and 'index' differ in shape");
+      if (scale.GetTensorTypeAndShapeInfo().GetShape() != index_shape) Fail("'scale': expected the shape of 'index'");
       call.scale = scale.GetTensorData<float>();
     }
   }
@@ -45,8 +45,8 @@ void ComputeOnCpu(const Call& call, const Ort::KernelContext&) {
   for (int64_t k = 0; k < call.count; ++k) {
     const int64_t row = call.index[k];
     if (row < 0 || row >= call.rows) {
-      Fail("'index'[" + std::to_string(k) + "] is " + std::to_string(row) + ", wanted below " +
-           std::to_string(call.rows));
+      Fail("'index'[" + std::to_string(k) + "]: expected an index in [0, " + std::to_string(call.rows) + "), got " +
+           std::to_string(row));
     }
     for (int64_t c = 0; c < call.columns; ++c) {
       call.y[k * call.columns + c] = call.x[row * call.columns + c] * (call.scale ? call.scale[k] : 1.0f);
@@ -90,7 +90,7 @@ struct ScaledGatherOp : Ort::CustomOpBase<ScaledGatherOp<Kernel, kCuda>, Kernel,
 
   static Ort::Status InferOutputShape(Ort::ShapeInferContext& context) {
     const Ort::ShapeInferContext::Shape x = context.GetInputShape(0), index = context.GetInputShape(1);
-    if (x.size() != 2 || index.size() != 1) return Ort::Status("wanted x [N, C], index [K]", ORT_INVALID_ARGUMENT);
+    if (x.size() != 2 || index.size() != 1) return Ort::Status("expected x [N, C], index [K]", ORT_INVALID_ARGUMENT);
     return context.SetOutputShape(0, {index[0], x[1]}, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT);
   }
 };
@@ -98,7 +98,7 @@ struct ScaledGatherOp : Ort::CustomOpBase<ScaledGatherOp<Kernel, kCuda>, Kernel,
 }  // namespace
 
 #ifdef BY_HAND_CUDA
-// An index out of range gives 0. Null, or what CUDA says.
+// An index out of range gives 0. Returns null, or CUDA's message.
 extern "C" const char* LaunchScaledGather(const float* x, const int64_t* index, const float* scale, float* y,
                                           int64_t rows, int64_t columns, int64_t count, void* stream);
 

@@ -1,4 +1,4 @@
-// The kernel of by_hand.cc for the CUDA provider.
+// The CUDA provider's kernel of by_hand.cc.
 #include <cuda_runtime.h>
 
 #include <cstdint>

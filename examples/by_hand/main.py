@@ -1,9 +1,9 @@
-"""One operator twice: against ONNX Runtime's C++ API (by_hand.cc), and by polyop's definition (ops/scaled_gather/).
+"""One operator, with ONNX Runtime's C++ API (by_hand.cc) and with polyop (ops/scaled_gather/).
 
-Both are built, for the CPU and (where nvcc is) for CUDA on the session's stream; run on the CPU beside each other, and
-given bad input; then their lines of code are counted.
+Builds both for the CPU and, if nvcc is installed, for CUDA on the session's stream. Runs both on the CPU, with valid
+and invalid input, and counts their lines of code.
 
-python examples/by_hand/main.py [FOLDER]     where they are built
+python examples/by_hand/main.py [FOLDER]     builds in FOLDER
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def find_nvcc() -> str | None:
 
 
 def build_by_hand(folder: Path) -> Path:
-    """With the CUDA kernel where there is nvcc. CUDA's runtime is linked statically: the library loads without a GPU too."""
+    """Builds the library, with the CUDA kernel if nvcc is installed. It links CUDA's runtime statically, so it also
+    loads without a GPU."""
     library = folder / "libby_hand.so"
     sources, options = [HERE / "by_hand.cc"], ["-std=c++20", "-shared", f"-I{HEADERS}", "-o", library]
     if nvcc := find_nvcc():
@@ -47,8 +48,8 @@ def build_by_hand(folder: Path) -> Path:
 
 
 def build_by_polyop(folder: Path) -> Path:
-    beside = Path(sys.executable).parent / "cmake"
-    cmake = beside if beside.exists() else "cmake"
+    installed = Path(sys.executable).parent / "cmake"
+    cmake = installed if installed.exists() else "cmake"
     nvcc = find_nvcc()
     cuda = ["-DPOLYOP_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCMAKE_CUDA_ARCHITECTURES=75-real"] if nvcc else []
     command(
@@ -80,7 +81,7 @@ def session(library: Path, domain: str, scaled: bool) -> ort.InferenceSession:
 
 
 def lines(*files: Path) -> int:
-    """Of code: neither empty nor comment."""
+    """Counts the lines of code, without empty lines and comments."""
     return sum(
         bool(line.strip()) and not line.strip().startswith("//") for f in files for line in f.read_text().splitlines()
     )
@@ -98,15 +99,15 @@ def main(folder: Path) -> None:
         try:
             session(library, domain, False).run(None, {"x": x, "index": np.array([3, 50])})
         except Exception as error:  # ONNX Runtime's own types are not public
-            said = str(error).split("ScaledGather", 1)[-1].strip()
+            message = str(error).split("ScaledGather", 1)[-1].strip()
         else:
-            raise SystemExit(f"{domain}: an index out of range was taken")
-        print(f"{domain:10} equals NumPy, with and without scales; bad input: …{said[-60:]}")
+            raise SystemExit(f"{domain}: expected an error for an index out of range")
+        print(f"{domain:10} equals NumPy, with and without scales; invalid input: …{message[-60:]}")
     ops = HERE / "ops" / "scaled_gather"
     hand = lines(HERE / "by_hand.cc", HERE / "by_hand_cuda.cu")
     polyop = lines(*(ops / f"scaled_gather{end}" for end in (".h", "_cpu.cc", "_cuda.cu")))
     print(
-        f"CUDA kernels: {'compiled; they need a GPU to run' if find_nvcc() else 'not compiled, there is no nvcc here'}"
+        f"CUDA kernels: {'compiled; they need a GPU to run' if find_nvcc() else 'not compiled, because nvcc was not found'}"
     )
     print(f"lines of code by hand:   {hand:3}, for ONNX Runtime, CPU and CUDA, float32, one thread")
     print(

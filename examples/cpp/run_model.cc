@@ -1,5 +1,5 @@
-// run_model MODEL.onnx: runs a model with polyop's nodes in a program that links ONNX Runtime and polyop. Every input
-// is real, of a fixed shape, and counts 0, 0.25, 0.5, …; the outputs are printed.
+// run_model MODEL.onnx: runs a model with polyop's nodes in a program that links ONNX Runtime and polyop. The inputs
+// must be float tensors of fixed shapes. They are filled with 0, 0.25, 0.5, … The program prints the outputs.
 #include <onnxruntime_cxx_api.h>
 #include <polyop/onnxruntime.h>
 
@@ -10,7 +10,7 @@ int main(int argc, char** argv) try {
   if (argc != 2) throw std::runtime_error("usage: run_model MODEL.onnx");
   Ort::Env env;
   Ort::SessionOptions options;
-  Ort::ThrowOnError(RegisterCustomOps(options, OrtGetApiBase()));  // all that polyop needs
+  Ort::ThrowOnError(RegisterCustomOps(options, OrtGetApiBase()));  // registers polyop's operators
   Ort::Session session(env, argv[1], options);
 
   Ort::AllocatorWithDefaultOptions allocator;

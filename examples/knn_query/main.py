@@ -1,10 +1,11 @@
-"""Nearest neighbours in a point cloud by segments: PyTorch, ONNX by both exporters in ONNX Runtime and OpenVINO, and a
-picture of the clusters.
+"""Finds nearest neighbours in a point cloud by segments, in PyTorch and, by both exporters, in ONNX Runtime and
+OpenVINO. Draws the clusters.
 
-Two objects in one cloud, as two segments: a mug (body, bottom and handle) and a torus, sampled from their surfaces with
-noise. Queries are points chosen far from each other; with more neighbours asked for than a segment has, the rest is -1.
+The cloud has two segments: a mug (body, bottom and handle) and a torus, sampled from their surfaces with noise. The
+queries are points that are far from each other. If a segment has fewer points than requested neighbours, the rest
+is -1.
 
-python examples/knn_query/main.py [FOLDER]     where models and knn_clusters.png go
+python examples/knn_query/main.py [FOLDER]     writes the models and knn_clusters.png into FOLDER
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def mug(count: int, generator: torch.Generator) -> Tensor:
 
 
 def cloud() -> tuple[Tensor, Tensor]:
-    """Points [n, 3], and where each segment ends."""
+    """Returns points [n, 3] and the end of each segment."""
     generator = torch.Generator().manual_seed(3)
     parts = [mug(2400, generator), torus(1200, 1.0, 0.35, generator) + torch.tensor([4.0, 0, 0])]
     points = torch.cat(parts)
@@ -59,7 +60,7 @@ def cloud() -> tuple[Tensor, Tensor]:
 
 
 def far_apart(points: Tensor, count: int) -> Tensor:
-    """Furthest-point sampling: each next one is the point that lies furthest from those before."""
+    """Furthest-point sampling: the next point is the one with the largest distance from the previous ones."""
     chosen, distance = [0], torch.full((len(points),), torch.inf)
     for _ in range(count - 1):
         distance = torch.minimum(distance, (points - points[chosen[-1]]).square().sum(1))
@@ -81,21 +82,23 @@ class Neighbours(nn.Module):
         return polyop.knn_query(nsample, xyz, offset, new_xyz, new_offset)
 
 
-def brute_force(count: int, xyz: np.ndarray, ends: np.ndarray, asked: np.ndarray, asked_ends: np.ndarray) -> np.ndarray:
+def brute_force(
+    count: int, xyz: np.ndarray, ends: np.ndarray, queries: np.ndarray, query_ends: np.ndarray
+) -> np.ndarray:
     """Squared distances of the neighbours [m, count] in double precision; infinity where there are too few."""
-    found = np.full((len(asked), count), np.inf)
-    begin = asked_begin = 0
-    for end, asked_end in zip(ends, asked_ends, strict=True):
-        between = asked[asked_begin:asked_end, None].astype(np.float64) - xyz[None, begin:end]
+    found = np.full((len(queries), count), np.inf)
+    begin = query_begin = 0
+    for end, query_end in zip(ends, query_ends, strict=True):
+        between = queries[query_begin:query_end, None].astype(np.float64) - xyz[None, begin:end]
         nearest = np.sort(np.square(between).sum(-1), 1)[:, :count]
-        found[asked_begin:asked_end, : nearest.shape[1]] = nearest
-        begin, asked_begin = end, asked_end
+        found[query_begin:query_end, : nearest.shape[1]] = nearest
+        begin, query_begin = end, query_end
     return found
 
 
 def draw(path: Path, points: Tensor, centres: Tensor, index: Tensor) -> None:
     figure = plt.figure(figsize=(8, 4.4))
-    axes = figure.add_axes((-0.1, -0.59, 1.2, 2.18), projection="3d")  # larger than the figure, whose edges cut air off
+    axes = figure.add_axes((-0.1, -0.59, 1.2, 2.18), projection="3d")  # larger than the figure, to crop the margins
     owned = torch.zeros(len(points), dtype=torch.bool)
     owned[index.reshape(-1).long()] = True
     axes.scatter(*points[~owned].T, s=1, color="#c4c4c4", alpha=0.5)
@@ -127,9 +130,9 @@ def main(folder: Path) -> None:
                 output_names=["index", "distance"], domain="custom", verbose=False,
             )  # fmt: skip
             (node,) = (n for n in onnx.load(path).graph.node if n.domain == "custom")
-            asked, asked_ends = (tensors[3], tensors[4]) if len(tensors) == 5 else (points, ends)
+            queries, query_ends = (tensors[3], tensors[4]) if len(tensors) == 5 else (points, ends)
             feeds = dict(zip(names, (t.numpy() for t in tensors), strict=False))
-            want = brute_force(NEIGHBOURS, points.numpy(), ends.numpy(), asked.numpy(), asked_ends.numpy())
+            want = brute_force(NEIGHBOURS, points.numpy(), ends.numpy(), queries.numpy(), query_ends.numpy())
             for load in RUNTIMES.values():
                 index, distance = load(path)(feeds)
                 np.testing.assert_allclose(distance.astype(np.float64) ** 2, want, atol=1e-4)
@@ -140,10 +143,10 @@ def main(folder: Path) -> None:
     index, _ = polyop.knn_query(8, points, few)
     assert (index[:5, 5:] == -1).all()
     assert (index[:5, :5] >= 0).all()
-    print("a segment of 5 points, 8 neighbours asked for: the last 3 of each are -1")
+    print("a segment of 5 points, 8 neighbours requested: the last 3 of each are -1")
     index, _ = polyop.knn_query(NEIGHBOURS, points, ends, centres, centre_ends)
     draw(folder / "knn_clusters.png", points, centres, index)
-    print(f"picture: {folder / 'knn_clusters.png'}")
+    print(f"image: {folder / 'knn_clusters.png'}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""2a + b, written as an extension of PyTorch and by polyop's definition; differentiable; exported as Mul + Add and as
-one custom node. All of them give the same numbers in PyTorch, ONNX Runtime and OpenVINO.
+"""2a + b as a PyTorch extension and as an operator of polyop, with a gradient, exported as Mul + Add and as one custom
+node. All give the same results in PyTorch, ONNX Runtime and OpenVINO.
 
-python examples/my_add/main.py [FOLDER]     where the extension is built and the models go
+python examples/my_add/main.py [FOLDER]     builds the extension and writes the models into FOLDER
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import polyop.functional  # noqa: E402, F401 (torch.ops.polyop)
 
 
 def build_extension(folder: Path) -> None:
-    """By setuptools; then torch.ops.my_extension.my_add is there."""
+    """Builds the extension by setuptools and loads it: torch.ops.my_extension.my_add."""
     subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", folder, "--build-temp", folder / "objects"],
         cwd=HERE, check=True,
@@ -53,7 +53,7 @@ class MyAddDecomposed(torch.autograd.Function):
 
 
 class MyAddNode(MyAddDecomposed):
-    """The same, written as the one node that polyop provides."""
+    """Like MyAddDecomposed, but exported as the node that polyop provides."""
 
     @staticmethod
     def symbolic(g: Any, a: Any, b: Any) -> Any:

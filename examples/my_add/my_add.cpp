@@ -1,4 +1,4 @@
-// 2 * a + b as a PyTorch extension: what one writes without polyop, for one runtime and one device.
+// 2 * a + b as a PyTorch extension without polyop, for one runtime.
 #include <torch/library.h>
 #include <torch/types.h>
 

@@ -1,9 +1,9 @@
-"""A LiDAR sweep and a room: pillars, 3-D boxes before and after suppression, chosen points; a picture of each.
+"""A LiDAR sweep and a room: pillars, 3-D boxes before and after suppression, sampled points. Draws an image of each.
 
-The clouds are made by ray casting (models/scenes). The boxes are what a detector's head gives before suppression:
-several shifted, turned and rescaled ones of each car.
+The clouds are synthetic (ray casting, models/scenes). The boxes are like those of a detector's head before suppression:
+several shifted, rotated and rescaled boxes of each car.
 
-python examples/point_clouds/main.py [FOLDER]     where point_clouds.png goes
+python examples/point_clouds/main.py [FOLDER]     writes point_clouds.png into FOLDER
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHOSEN = 256
 
 
 def proposals(cars: Tensor, each: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Boxes [n, 7] near the true ones, and scores that fall with what they miss."""
+    """Returns boxes [n, 7] near the true ones, and scores that decrease with their error."""
     spread = torch.tensor([0.35, 0.18, 0.05, 0.2, 0.08, 0.05, 0.1])
     error = torch.randn(len(cars), each, 7, generator=generator)
     boxes = (cars[:, None] + error * spread).reshape(-1, 7)
@@ -39,7 +39,7 @@ def proposals(cars: Tensor, each: int, generator: torch.Generator) -> tuple[Tens
 
 
 def corners(boxes: Tensor) -> Tensor:
-    """Seen from above: [n, 5, 2], closed."""
+    """Returns the closed outlines from above, [n, 5, 2]."""
     x, y = boxes[:, 3, None] / 2, boxes[:, 4, None] / 2
     along, across = x * torch.tensor([1, 1, -1, -1, 1.0]), y * torch.tensor([1, -1, -1, 1, 1.0])
     c, s = boxes[:, 6, None].cos(), boxes[:, 6, None].sin()
@@ -53,14 +53,14 @@ def draw_boxes(axes: Axes, points: Tensor, boxes: Tensor, title: str) -> None:
     finish(axes, title)
 
 
-def draw_pillars(axes: Axes, places: Tensor, counts: Tensor) -> None:
+def draw_pillars(axes: Axes, cells: Tensor, counts: Tensor) -> None:
     shape = [round((RANGE[3 + a] - RANGE[a]) / PILLAR[a]) for a in (1, 0)]
-    picture = torch.full(shape, torch.nan)
-    picture[places[:, 1].long(), places[:, 2].long()] = counts.float()
-    image = axes.imshow(picture, origin="lower", extent=(RANGE[0], RANGE[3], RANGE[1], RANGE[4]), cmap="viridis",
+    image = torch.full(shape, torch.nan)
+    image[cells[:, 1].long(), cells[:, 2].long()] = counts.float()
+    image = axes.imshow(image, origin="lower", extent=(RANGE[0], RANGE[3], RANGE[1], RANGE[4]), cmap="viridis",
                         norm="log", interpolation="nearest")  # fmt: skip
     axes.figure.colorbar(image, ax=axes, label="points", shrink=0.8)
-    finish(axes, f"{len(places):,} pillars of {PILLAR[0]} m (HardVoxelize)")
+    finish(axes, f"{len(cells):,} pillars of {PILLAR[0]} m (HardVoxelize)")
 
 
 def finish(axes: Axes, title: str) -> None:
@@ -90,7 +90,7 @@ def main(folder: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     street = scenes.street()
     points = torch.from_numpy(street.points)
-    voxels, places, counts = polyop.voxelization(points, PILLAR, RANGE, 32, 40000)
+    voxels, cells, counts = polyop.voxelization(points, PILLAR, RANGE, 32, 40000)
     print(f"{len(points):,} points -> {len(voxels):,} pillars, {int(counts.sum()):,} points kept")
 
     cars = torch.from_numpy(street.boxes[street.is_car])
@@ -113,7 +113,7 @@ def main(folder: Path) -> None:
     near = points[points[:, 2] > -1.5]
     axes[0, 0].scatter(points[:, 0], points[:, 1], s=0.2, c=points[:, 3], cmap="magma", linewidths=0)
     finish(axes[0, 0], f"{len(points):,} points of a sweep of 64 beams, from above")
-    draw_pillars(axes[0, 1], places, counts)
+    draw_pillars(axes[0, 1], cells, counts)
     draw_boxes(axes[1, 0], near, boxes, f"{len(boxes)} boxes before suppression")
     draw_boxes(axes[1, 1], near, boxes[kept], f"{len(kept)} boxes that NMS3D keeps")
     draw_chosen(axes[2, 0], room, far, f"{CHOSEN} furthest points of a room: gaps up to {gaps[0]:.2f} m")

@@ -1,8 +1,8 @@
-"""An operator of another library, exported to polyop's node: torch_cluster::grid -> custom::torch_cluster_grid.
+"""Exports an operator of another library as polyop's node: torch_cluster::grid -> custom::torch_cluster_grid.
 
-torch_cluster itself is used if it is installed; else the same operator is registered under its name, in plain torch.
+Uses torch_cluster if it is installed. Otherwise registers the same operator under its name, in plain PyTorch.
 
-python examples/torch_cluster/main.py [FOLDER]     where the models go
+python examples/torch_cluster/main.py [FOLDER]     writes the models into FOLDER
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCHEMA = "(Tensor pos, Tensor size, Tensor? optional_start, Tensor? optional_end
 
 
 def grid_in_torch(pos: Tensor, size: Tensor, start: Tensor | None, end: Tensor | None) -> Tensor:
-    """torch_cluster's grid_cluster: cells counted along the first axis first."""
+    """torch_cluster's grid_cluster: the first axis varies fastest in the numbers of cells."""
     start = pos.amin(0) if start is None else start
     end = pos.amax(0) if end is None else end
     cells = ((end - start) / size).long() + 1
@@ -36,18 +36,18 @@ def grid_in_torch(pos: Tensor, size: Tensor, start: Tensor | None, end: Tensor |
 
 
 def provide_torch_cluster() -> str:
-    """Makes torch.ops.torch_cluster.grid exist; says whose it is."""
+    """Registers torch.ops.torch_cluster.grid and returns its origin."""
     found = importlib.util.find_spec("torch_cluster")
-    if found is not None and found.origin is not None:  # not this folder, which is called the same
+    if found is not None and found.origin is not None:  # not this folder of the same name
         importlib.import_module("torch_cluster")
         return "torch_cluster's own"
     torch.library.define("torch_cluster::grid", SCHEMA)
     torch.library.impl("torch_cluster::grid", "cpu", grid_in_torch)
-    return "an equal registration (torch_cluster is not installed)"
+    return "a replacement in plain PyTorch (torch_cluster is not installed)"
 
 
 def grid_symbolic(g: Any, pos: Any, size: Any, start: Any, end: Any) -> Any:
-    """Optional inputs at the end are left out; one before them is an empty name."""
+    """Omits optional inputs at the end. One before them is an empty name."""
     inputs = [pos, size, start, end]
     while symbolic_helper._is_none(inputs[-1]):
         inputs.pop()

@@ -23,7 +23,8 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kPackedFloats = int64_t{8} << 20;  // keys and values of so many batch entries are packed at a time
+constexpr int64_t kPackedFloats = int64_t{8}
+                                  << 20;  // limits how many batch entries have their keys and values packed at a time
 
 // y[i] = x[i] * factor
 template <class T>
@@ -38,7 +39,7 @@ void NarrowRow(const float* x, float factor, int64_t count, T* y) {
   StoreFloatN(hn::Mul(LoadFloatN(d, x + i, rest), f), d, y + i, rest);
 }
 
-// row[i] += mask[i * step], step 0 or 1.
+// row[i] += mask[i * step]. Requires: step is 0 or 1.
 template <class T>
 void AddMask(const T* mask, int64_t step, int64_t count, float* row) {
   const hn::ScalableTag<float> d;
@@ -52,27 +53,27 @@ void AddMask(const T* mask, int64_t step, int64_t count, float* row) {
   for (; i < count; ++i) row[i] += ToFloat(mask[i * step]);
 }
 
-// softmax(q k^T / sqrt(E) + mask) v. Strides of the mask are 0 along what it broadcasts.
+// softmax(q k^T / sqrt(E) + mask) v. The mask's strides are 0 in broadcast dimensions.
 template <class T>
 struct Attention {
   Tensor<const T, 3> q, k, v;
   const T* mask = nullptr;
   int64_t mask_batch = 0, mask_row = 0, mask_column = 0;
   Tensor<T, 3> out;
-  T* weights = nullptr;  // [B, L, S], where they are wanted
+  T* weights = nullptr;  // [B, L, S], or null if not requested
 
   int64_t queries() const { return q.dim(1); }
   int64_t size() const { return q.dim(2); }
   int64_t keys() const { return k.dim(1); }
   int64_t values() const { return v.dim(2); }
-  // Packed: keys as the outputs of the first product, values as those of the second.
+  // Layout of the packed keys (outputs of the first product) and values (outputs of the second).
   GemmColumns key_columns() const { return GemmColumns(keys()); }
   GemmColumns value_columns() const { return GemmColumns(values()); }
   int64_t KeyFloats() const { return key_columns().stride() * size(); }
   int64_t ValueFloats() const { return value_columns().stride() * keys(); }
   int64_t panels() const { return key_columns().panels() + value_columns().panels(); }
 
-  // Panel number `panel` of a batch entry; those of the values come after those of the keys.
+  // Packs panel `panel` of a batch entry. The values' panels come after the keys'.
   void Pack(int64_t batch, int64_t panel, float* packed) const {
     const GemmColumns of_keys = key_columns(), of_values = value_columns();
     if (panel < of_keys.panels()) {
@@ -105,20 +106,20 @@ struct Attention {
     NarrowRow(terms, factor, keys(), to);
   }
 
-  // Queries [first, first + count) of a batch entry; `rows`, a multiple of kGemmRows, is at least count.
-  void Attend(int64_t batch, int64_t first, int64_t count, int64_t rows, const float* packed, const int32_t* place,
+  // Attends with queries [first, first + count) of a batch entry. Requires: rows >= count is a multiple of kGemmRows.
+  void Attend(int64_t batch, int64_t first, int64_t count, int64_t rows, const float* packed, const int32_t* k_offsets,
               float* scratch) const {
     const GemmColumns of_keys = key_columns(), of_values = value_columns();
     float* query = scratch;
     float* scores = query + rows * size();
     float* sums = scores + rows * of_keys.stride();
-    float* factors = sums + rows * of_values.stride();  // by which terms become weights: sums are multiplied, not they
+    float* factors = sums + rows * of_values.stride();  // normalisation, applied to the sums instead of to each term
     const int64_t row = batch * queries() + first;
-    // An E of 0 leaves products of 0 whatever the factor is.
+    // If E is 0, all products are 0 and the factor does not matter.
     const float factor = size() == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(size())));
     for (int64_t r = 0; r < count; ++r) WidenRow(q.data() + (row + r) * size(), size(), query + r * size(), factor);
     std::fill(query + count * size(), query + rows * size(), 0.0f);
-    GemmTile(query, rows, size(), place, size(), packed, of_keys, scores, of_keys.stride());
+    GemmTile(query, rows, size(), k_offsets, size(), packed, of_keys, scores, of_keys.stride());
     for (int64_t r = 0; r < count; ++r) {
       float* score = scores + r * of_keys.stride();
       if (mask != nullptr) {
@@ -127,22 +128,23 @@ struct Attention {
       factors[r] = SoftmaxTerms(score, keys());
       if (weights != nullptr) WriteWeights(score, factors[r], weights + (row + r) * keys());
     }
-    GemmTile(scores, rows, of_keys.stride(), place, keys(), packed + KeyFloats(), of_values, sums, of_values.stride());
+    GemmTile(scores, rows, of_keys.stride(), k_offsets, keys(), packed + KeyFloats(), of_values, sums,
+             of_values.stride());
     for (int64_t r = 0; r < count; ++r) {
       NarrowRow(sums + r * of_values.stride(), factors[r], values(), out.data() + (row + r) * values());
     }
   }
 };
 
-/// Makes the whole output.
+/// Computes the output.
 template <class T>
 Status Attend(const Context& context, const Attention<T>& attention) {
   const int64_t batches = attention.q.dim(0), queries = attention.queries(), keys = attention.keys();
   if (batches == 0 || queries == 0) return Status::Ok();
 
-  // Enough rows to use a panel of packed keys from the L1 cache, few enough that their scores stay in the L2.
-  const int64_t most_rows = std::clamp<int64_t>(65536 / std::max<int64_t>(keys, 1) / kGemmRows, 1, 4) * kGemmRows;
-  const int64_t rows = std::min(most_rows, (queries + kGemmRows - 1) / kGemmRows * kGemmRows);
+  // Enough rows to reuse a panel of packed keys in the L1 cache, but few enough that their scores stay in the L2 cache.
+  const int64_t max_rows = std::clamp<int64_t>(65536 / std::max<int64_t>(keys, 1) / kGemmRows, 1, 4) * kGemmRows;
+  const int64_t rows = std::min(max_rows, (queries + kGemmRows - 1) / kGemmRows * kGemmRows);
   const int64_t blocks = (queries + rows - 1) / rows;
   const int64_t entry = attention.KeyFloats() + attention.ValueFloats();
   const int64_t at_once = std::clamp<int64_t>(kPackedFloats / std::max<int64_t>(entry, 1), 1, batches);
@@ -153,9 +155,9 @@ Status Attend(const Context& context, const Attention<T>& attention) {
       rows * (attention.size() + attention.key_columns().stride() + attention.value_columns().stride() + 1);
   const Scratch<float> packed = context.Allocate<float>(at_once * entry);
   const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
-  const Scratch<int32_t> place = context.Allocate<int32_t>(std::max(attention.size(), keys));
-  if (!packed || !scratch || !place) return Internal("out of memory: ", at_once * entry, " packed keys and values");
-  std::iota(place.data(), place.data() + place.size(), 0);
+  const Scratch<int32_t> k_offsets = context.Allocate<int32_t>(std::max(attention.size(), keys));
+  if (!packed || !scratch || !k_offsets) return Internal("out of memory: ", at_once * entry, " packed keys and values");
+  std::iota(k_offsets.data(), k_offsets.data() + k_offsets.size(), 0);
 
   const int64_t panels = attention.panels();
   const int64_t pack_grain = GrainFor(static_cast<double>(entry) / static_cast<double>(std::max<int64_t>(panels, 1)));
@@ -169,7 +171,7 @@ Status Attend(const Context& context, const Attention<T>& attention) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i % blocks * rows;
         attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows, packed.data() + i / blocks * entry,
-                         place.data(), scratch.data() + task * scratch_size);
+                         k_offsets.data(), scratch.data() + task * scratch_size);
       }
       if (attention.streams()) hwy::FlushStream();
     });

@@ -8,7 +8,7 @@
 namespace polyop {
 namespace attention_internal {
 
-// scores = q k^T / sqrt(E) + mask. A block makes a tile of queries x keys.
+// scores = q k^T / sqrt(E) + mask. A block computes a tile of queries x keys.
 template <class T>
 Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k, const T* mask,
              const MaskStrides& strides, float* scores) {
@@ -42,13 +42,13 @@ Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<
   return ForTiles<T>(cuda, q.dim(0), queries, keys, 0, score);
 }
 
-// A block for each row of scores, which become weights; rounded ones are kept where they are wanted.
+// Turns scores into softmax weights, one block per row. Also writes rounded weights unless `weights` is null.
 template <class T>
 Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* scores, T* weights) {
   constexpr int kThreads = 128;
   return ForBlocks(cuda, rows, kThreads, kThreads * 4 + 32, [=] POLYOP_DEVICE(Block& block) {
     float* const partial = block.Shared<float>(kThreads);
-    float* const most = block.Shared<float>(1);
+    float* const maximum = block.Shared<float>(1);
     float* const row = scores + block.index * keys;
     block.ForThreads([&](int t) {
       float best = -INFINITY;
@@ -57,11 +57,11 @@ Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* s
     });
     ReduceBlock(block, partial, kThreads, [](float a, float b) { return a != a || a > b ? a : b; });
     block.ForThreads([&](int t) {
-      if (t == 0) *most = partial[0];
+      if (t == 0) *maximum = partial[0];
     });
     block.ForThreads([&](int t) {
       float sum = 0;
-      for (int64_t s = t; s < keys; s += kThreads) sum += row[s] = std::exp(row[s] - *most);
+      for (int64_t s = t; s < keys; s += kThreads) sum += row[s] = std::exp(row[s] - *maximum);
       partial[t] = sum;
     });
     ReduceBlock(block, partial, kThreads, [](float a, float b) { return a + b; });
@@ -74,7 +74,7 @@ Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* s
   });
 }
 
-// out = weights v. A block makes a tile of queries x components.
+// out = weights v. A block computes a tile of queries x components.
 template <class T>
 Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 3>& v, const Tensor<T, 3>& out) {
   using Product = TileProduct<T>;
@@ -103,7 +103,7 @@ Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 
 
 }  // namespace attention_internal
 
-/// `mask` and `weights` may be null. The scores stay in float, in scratch, until they are weights.
+/// `mask` and `weights` may be null. Scores and weights are kept in float in scratch memory.
 template <class T>
 Status AttendCuda(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k,
                   const Tensor<const T, 3>& v, const T* mask, const MaskStrides& strides, const Tensor<T, 3>& out,

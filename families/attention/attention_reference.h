@@ -1,4 +1,4 @@
-// Attention in double precision, one query after the other: for reference kernels only.
+// Attention in double precision, one query at a time: for reference kernels only.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace polyop::reference {
 
-/// softmax(q k^T / sqrt(E) + mask) v; mask(b, l, s) is what is added to a product. `weights`, the softmax, may be null.
+/// softmax(q k^T / sqrt(E) + mask) v. mask(b, l, s) is added to a product. `weights` receives the softmax; may be null.
 template <class Mask>
 void Attend(const Tensor<const double, 3>& q, const Tensor<const double, 3>& k, const Tensor<const double, 3>& v,
             const Mask& mask, const Tensor<double, 3>& out, double* weights) {
@@ -16,14 +16,14 @@ void Attend(const Tensor<const double, 3>& q, const Tensor<const double, 3>& k, 
   for (int64_t row = 0; row < q.dim(0) * queries; ++row) {
     const int64_t b = row / queries;
     std::vector<double> score(static_cast<size_t>(keys));
-    double most = -INFINITY, sum = 0;
+    double maximum = -INFINITY, sum = 0;
     for (int64_t s = 0; s < keys; ++s) {
       double product = 0;
       for (int64_t e = 0; e < size; ++e) product += q[row * size + e] * k[(b * keys + s) * size + e];
       score[s] = product / std::sqrt(static_cast<double>(size > 0 ? size : 1)) + mask(b, row % queries, s);
-      most = std::isnan(score[s]) || score[s] > most ? score[s] : most;
+      maximum = std::isnan(score[s]) || score[s] > maximum ? score[s] : maximum;
     }
-    for (double& x : score) sum += x = std::exp(x - most);
+    for (double& x : score) sum += x = std::exp(x - maximum);
     for (double& x : score) x /= sum;
     for (int64_t s = 0; s < keys && weights != nullptr; ++s) weights[row * keys + s] = score[s];
     for (int64_t c = 0; c < values; ++c) {

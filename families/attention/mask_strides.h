@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// How a mask that broadcasts to the weights [B, L, S] is walked; a stride of 0 repeats.
+/// Strides of a mask that broadcasts to the weights [B, L, S]; 0 in broadcast dimensions.
 struct MaskStrides {
   int64_t batch = 0, row = 0, column = 0;
 

@@ -1,11 +1,11 @@
-// Where boxes lie, so that those which may meet a box are found without looking at all: square cells of several sizes,
-// found by a hash.
+// A spatial hash of boxes: square cells of several sizes, so that the boxes that may intersect a given one are found
+// without visiting all.
 //
 // A box lies in one cell, that of its low corner, of the smallest size at which it reaches no further than into the
-// next cell along each axis. So the boxes that meet a given one are in the cells that it covers and in those before
-// them, of every size in use. Cells are numbers of a rising function of coordinates, clamped at a great distance, and
-// all that follows is arithmetic of integers: no rounding loses a box. What infinity, huge numbers and equal hashes
-// cost is time, never a box.
+// next cell along each axis. Thus the boxes that intersect a given one are in the cells that it covers and in their
+// predecessors, for every size in use. Cell coordinates are a monotonic function of box coordinates, clamped at a
+// large distance, and everything after that is integer arithmetic: rounding never loses a box. Infinities, huge
+// coordinates and hash collisions cost time, but never lose a box either.
 #pragma once
 
 #include <algorithm>
@@ -17,49 +17,50 @@
 
 namespace polyop {
 
-/// The cells of the smallest size that a box covers, from those of its low to those of its high corner.
+/// The range of smallest-size cells that a box covers, from its low to its high corner, both included.
 struct CellSpan {
   int64_t x1 = 0, y1 = 0, x2 = -1, y2 = -1;
 
-  /// False for a box that meets none: a reversed one, or one with NaN in it.
+  /// Returns false for a box that intersects nothing: it is reversed or contains NaN.
   bool meets() const { return x1 <= x2 && y1 <= y2; }
 };
 
-/// Places [begin, end).
+/// Slots [begin, end).
 struct CellRow {
   int32_t begin, end;
 };
 
-/// The memory, the sizes and the numbers of the cells. Each has its places in one row: which box lies at a place is the
-/// caller's to know. Boxes of different layers never meet.
+/// The hash table. Each cell has consecutive slots; the caller keeps track of which box is in which slot. Boxes of
+/// different layers never intersect.
 class BoxCells {
  public:
-  /// Sizes grow by this power of two, and so many are enough for all that CellSpan says.
+  /// Consecutive sizes differ by a factor of 2^kStep; kSizes of them cover every CellSpan.
   static constexpr int kStep = 2, kSizes = 32 / kStep + 1;
 
   BoxCells() = default;
   static int64_t BytesFor(int64_t capacity) { return Cells(capacity) * static_cast<int64_t>(sizeof(CellRow)); }
-  /// `memory`: BytesFor(capacity), aligned to 8 bytes; it is not touched before Clear.
+  /// `memory` has BytesFor(capacity) bytes, aligned to 8. It is not accessed before Clear.
   BoxCells(void* memory, int64_t capacity) : cells_(static_cast<CellRow*>(memory)), capacity_(capacity) {}
 
-  /// Without a box or a place for any. `extents`: those of some boxes, in any order, which are put in order; cells fit
-  /// most of them. `offset` is added to the width and height of every box. At most `count` boxes come, of 2^31.
+  /// Removes all boxes and slots and chooses the smallest cell size so that most of `extents`, a sample of box extents,
+  /// fit a cell; reorders `extents`. `offset` is added to the width and height of every box. Requires: no more than
+  /// `count` boxes, which is below 2^31, are counted afterwards.
   void Clear(std::span<float> extents, float offset, int64_t count) {
     mask_ = Cells(std::min(count, capacity_)) - 1;
     std::fill_n(cells_, mask_ + 1, CellRow{});
     sizes_ = 0;
     offset_ = offset;
-    // Smaller boxes share the cells of most: smaller cells would be many for a large box.
-    constexpr double kMost = 0.75;
+    // A higher quantile than the median: with smaller cells, a large box would cover too many of them.
+    constexpr double kQuantile = 0.75;
     const auto last = std::partition(extents.begin(), extents.end(), [](float extent) {
       return extent > 0 && extent < std::numeric_limits<float>::infinity();
     });
     const auto found = static_cast<double>(last - extents.begin());
     double extent = 1;
     if (found > 0) {
-      const auto most = extents.begin() + static_cast<std::ptrdiff_t>(kMost * (found - 1));
-      std::nth_element(extents.begin(), most, last);
-      extent = static_cast<double>(*most);
+      const auto quantile = extents.begin() + static_cast<std::ptrdiff_t>(kQuantile * (found - 1));
+      std::nth_element(extents.begin(), quantile, last);
+      extent = static_cast<double>(*quantile);
     }
     inverse_ = 1 / extent;
   }
@@ -70,11 +71,11 @@ class BoxCells {
     return {Number(x1), Number(y1), Number(right), Number(bottom)};
   }
 
-  /// First every box is counted, then Arrange gives each cell its places, then boxes may be added.
+  /// Counts a box. Count every box, then call Arrange, then Add.
   void Count(const CellSpan& span, int64_t layer) {
     if (span.meets()) ++cells_[IndexOf(span, layer)].end;
   }
-  /// Returns how many pairs of boxes share a cell, each with itself too.
+  /// Assigns slots to the cells. Returns the number of ordered pairs of boxes that share a cell, including (i, i).
   double Arrange() {
     int32_t begin = 0;
     double pairs = 0;
@@ -86,18 +87,18 @@ class BoxCells {
     }
     return pairs;
   }
-  /// The place of a box that was counted; -1 for one that meets none.
+  /// Adds a box that was counted and returns its slot, or -1 if it intersects nothing.
   int64_t Add(const CellSpan& span, int64_t layer) {
     if (!span.meets()) return -1;
     sizes_ |= uint32_t{1} << SizeOf(span);
     return cells_[IndexOf(span, layer)].end++;
   }
 
-  /// Writes the rows of places in the cells where boxes that meet one of this span lie, and returns how many; -1 if
-  /// there are more than `most` cells to look into. Some boxes that do not meet it are there too; with equal hashes a
-  /// row comes more than once.
-  int64_t Rows(const CellSpan& span, int64_t layer, int64_t most, CellRow* rows) const {
-    if (NumVisited(span, most + 1) > most) return -1;
+  /// Writes the slot ranges of all cells that may hold boxes that intersect a box of this span, and returns their
+  /// number; -1 if that would visit more than `max_cells` cells. The ranges also contain boxes that do not intersect
+  /// it. After hash collisions a range appears more than once.
+  int64_t Rows(const CellSpan& span, int64_t layer, int64_t max_cells, CellRow* rows) const {
+    if (NumVisited(span, max_cells + 1) > max_cells) return -1;
     int64_t found = 0;
     for (uint32_t sizes = sizes_; sizes != 0; sizes &= sizes - 1) {
       const int size = std::countr_zero(sizes), shift = size * kStep;
@@ -115,14 +116,14 @@ class BoxCells {
   }
 
  private:
-  // The number of cells is a power of two. Neighbours along x lie side by side, so many in a row.
+  // The number of cells is a power of two. kRow neighbours along x are adjacent in memory.
   static constexpr int64_t kRow = 4;
   static int64_t Cells(int64_t count) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(count, kRow))));
   }
 
   int64_t Number(double coordinate) const {
-    constexpr double kFarthest = 0x1p30;  // of the smallest cells: a float has no more digits than that
+    constexpr double kFarthest = 0x1p30;  // in smallest cells; more than a float's precision
     return static_cast<int64_t>(std::clamp(coordinate * inverse_, -kFarthest, kFarthest) + kFarthest);
   }
   static int SizeOf(const CellSpan& span) {
@@ -146,14 +147,14 @@ class BoxCells {
       const int shift = std::countr_zero(sizes) * kStep;
       const int64_t columns = (span.x2 >> shift) - (span.x1 >> shift) + 2;
       const int64_t rows = (span.y2 >> shift) - (span.y1 >> shift) + 2;
-      total += std::min(limit, columns) * std::min(limit, rows);  // of up to 2^31 each
+      total += std::min(limit, columns) * std::min(limit, rows);  // each factor is at most 2^31
     }
     return total;
   }
 
   CellRow* cells_ = nullptr;
   int64_t capacity_ = 0, mask_ = 0;
-  uint32_t sizes_ = 0;  // a bit for each that has a box
+  uint32_t sizes_ = 0;  // bit s is set if a cell of size s holds a box
   double inverse_ = 1, offset_ = 0;
 };
 

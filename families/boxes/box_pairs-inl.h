@@ -1,5 +1,5 @@
-// All pairs of two sets of turned boxes: vectors of the upright boxes around them tell which pairs may touch; few do.
-// Compiled once per instruction set; include it from a kernel file.
+// Measures all pairs of two sets of rotated boxes. A vectorised test of their upright bounds skips pairs that do not
+// touch, which is most of them. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_BOXES_BOX_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_BOXES_BOX_PAIRS_INL_H_
 #undef POLYOP_FAMILIES_BOXES_BOX_PAIRS_INL_H_
@@ -18,7 +18,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// The boxes of a set, and the upright boxes around them.
+/// The boxes of a set and their upright bounds.
 template <class Box>
 struct BoxSet {
   Scratch<Box> boxes;
@@ -33,17 +33,17 @@ struct BoxSet {
   explicit operator bool() const { return boxes && memory; }
 };
 
-/// overlap[b, i, k] of T is measure(box i of batch b of the first set, box k of the second), 0 where they do not touch.
-/// box_of_a(i) and box_of_b(k) make the boxes, numbered through all batches; seen(box) is its RotatedBox.
-template <class Box, class T, class BoxOfA, class BoxOfB, class Seen, class Measure>
+/// Sets overlap[b, i, k] to measure(box i of batch b of the first set, box k of the second), or 0 if they do not touch.
+/// box_of_a(i) and box_of_b(k) return the boxes, numbered across batches; footprint(box) returns its RotatedBox.
+template <class Box, class T, class BoxOfA, class BoxOfB, class Footprint, class Measure>
 Status MeasurePairs(const Context& context, int64_t batches, int64_t rows, int64_t columns, const BoxOfA& box_of_a,
-                    const BoxOfB& box_of_b, const Seen& seen, const Measure& measure, T* overlap) {
+                    const BoxOfB& box_of_b, const Footprint& footprint, const Measure& measure, T* overlap) {
   const BoxSet<Box> a(context, batches * rows), b(context, batches * columns);
   if (!a || !b) return Internal("out of memory: scratch for ", batches * rows, " and ", batches * columns, " boxes");
   const auto read = [&](const BoxSet<Box>& set, int64_t count, const auto& box_of) {
     for (int64_t i = 0; i < count; ++i) {
       set.boxes[i] = box_of(i);
-      SetBounds(set.bounds, i, seen(set.boxes[i]));
+      SetBounds(set.bounds, i, footprint(set.boxes[i]));
     }
   };
   read(a, batches * rows, box_of_a);
@@ -57,7 +57,7 @@ Status MeasurePairs(const Context& context, int64_t batches, int64_t rows, int64
       const BoxRange all{first, first + columns};
       AnySuspect<true>(a.bounds, i, b.bounds, std::span(&all, 1), 0, 0, [&](int64_t k) {
         row[k - first] = FromFloat<T>(static_cast<float>(measure(a.boxes[i], b.boxes[k])));
-        return false;  // go on
+        return false;  // continue
       });
     }
   });

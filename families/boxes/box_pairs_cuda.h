@@ -1,4 +1,4 @@
-// All pairs of two sets of boxes on the GPU.
+// Measures all pairs of two sets of boxes on the GPU.
 #pragma once
 
 #include "core/dtype.h"
@@ -6,8 +6,8 @@
 
 namespace polyop {
 
-/// overlap[b, i, k] of T is measure(box i of batch b of the first set, box k of the second). box_of_a(i) and
-/// box_of_b(k) make the boxes, numbered through all batches, each once.
+/// Sets overlap[b, i, k] to measure(box i of batch b of the first set, box k of the second). box_of_a(i) and
+/// box_of_b(k) return the boxes, numbered across batches; each is called once per box.
 template <class Box, class T, class BoxOfA, class BoxOfB, class Measure>
 Status MeasurePairsCuda(const CudaContext& cuda, int64_t batches, int64_t rows, int64_t columns, const BoxOfA& box_of_a,
                         const BoxOfB& box_of_b, const Measure& measure, T* overlap) {

@@ -1,4 +1,4 @@
-// Boxes in structure-of-arrays form, and the vectorised question whether any of many overlaps one too much. Compiled
+// Boxes as a structure of arrays, and a vectorised test whether any of them overlaps a given box too much. Compiled
 // once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_BOXES_BOXES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_BOXES_BOXES_INL_H_
@@ -22,7 +22,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Five arrays of coordinates and areas. Room for one vector behind the last box is needed.
+/// Five arrays of coordinates and areas, padded by one vector after the last box.
 struct BoxArrays {
   float* x1;
   float* y1;
@@ -37,8 +37,8 @@ struct BoxArrays {
   }
   static int64_t FloatsFor(int64_t capacity) { return kArrays * (capacity + kPad); }
 
-  /// Below this a float test of overlaps is not exact enough: products of lengths underflow.
-  static constexpr float kLeastArea = 1e-30f;
+  /// Minimum area for the overlap test in float. Below it, products of lengths underflow.
+  static constexpr float kMinArea = 1e-30f;
 
   void Set(int64_t i, const float* box, float offset) const {
     x1[i] = box[0];
@@ -46,13 +46,13 @@ struct BoxArrays {
     x2[i] = box[2];
     y2[i] = box[3];
     const float width = box[2] - box[0] + offset, height = box[3] - box[1] + offset;
-    area[i] = AreaOrLeast(width * height, width != 0 && height != 0);
+    area[i] = NonzeroArea(width * height, width != 0 && height != 0);
   }
-  /// An area is 0 only where a side is.
-  static float AreaOrLeast(float area, bool has_area) {
+  /// Returns `area`, or the smallest positive float where the product of two nonzero sides underflowed to 0.
+  static float NonzeroArea(float area, bool has_area) {
     return area == 0 && has_area ? std::numeric_limits<float>::denorm_min() : area;
   }
-  /// What boxes i of this and k of `other` share, exactly.
+  /// Returns the exact overlap of box i and box k of `other`.
   BoxOverlap Overlap(int64_t i, const BoxArrays& other, int64_t k, double offset) const {
     const float a[4] = {x1[i], y1[i], x2[i], y2[i]};
     const float b[4] = {other.x1[k], other.y1[k], other.x2[k], other.y2[k]};
@@ -67,7 +67,7 @@ struct BoxArrays {
   }
 };
 
-/// Calls visit(lane) for the lanes of `mask` before `count`, in order, until it returns true; returns whether it did.
+/// Calls visit(lane) for the lanes of `mask` below `count`, in order, until it returns true. Returns whether it did.
 template <class D, class M, class Visit>
 HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
   if (hn::AllFalse(d, mask)) return false;
@@ -79,15 +79,20 @@ HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
   return false;
 }
 
+/// Returns a number below the width in float of every intersection that has a positive width. With an offset, a small
+/// width is rounded to 0.
+inline float LeastExtent(float offset) { return offset != 0 ? -std::numeric_limits<float>::min() : 0; }
+
 /// The boxes [begin, end).
 struct BoxRange {
   int64_t begin = 0, end = 0;
 };
 
 /// Calls exact(k) for those boxes k of `others` that box i may overlap by `threshold` or more, row by row, until it
-/// returns true; returns whether it did. A float test finds them (its error is below 1e-6 of the union, so none is
-/// missed); for a tiny box, or next to no threshold, all boxes that touch are suspects, for products underflow. With
-/// kBounds the boxes are only bounds of shapes of the given areas.
+/// returns true. Returns whether it did. A test in float finds these suspects; its error is below 1e-6 of the union, so
+/// none is missed. For a tiny box or a threshold near 0, all boxes that touch are suspects because products underflow.
+/// All that touch a box are also suspects if the union of both overflows, which says nothing about their overlap.
+/// With kBounds, the boxes are upright bounds of shapes whose areas are `area`.
 template <bool kBounds, class Row, class Exact>
 bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others, std::span<const Row> rows,
                 float offset, float threshold, const Exact& exact) {
@@ -96,9 +101,11 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
   const auto x1 = hn::Set(d, candidates.x1[i]), y1 = hn::Set(d, candidates.y1[i]);
   const auto x2 = hn::Set(d, candidates.x2[i]), y2 = hn::Set(d, candidates.y2[i]);
   const auto area = hn::Set(d, candidates.area[i]), shift = hn::Set(d, offset), zero = hn::Zero(d);
-  const auto bound = hn::Set(d, threshold * (1 - 4e-6f));
+  // Adding an offset rounds to a unit in the last place of the offset, not of the sum.
+  const auto bound = hn::Set(d, threshold * (1 - 4e-6f) - (offset != 0 ? 1e-6f : 0.0f));
+  const auto least = hn::Set(d, LeastExtent(offset)), largest = hn::Set(d, std::numeric_limits<float>::max());
   const bool touching_suffices =
-      threshold < 1e-6f || (candidates.area[i] != 0 && std::fabs(candidates.area[i]) < BoxArrays::kLeastArea);
+      threshold < 4e-6f || (candidates.area[i] != 0 && std::fabs(candidates.area[i]) < BoxArrays::kMinArea);
   for (const Row& row : rows) {
     const int64_t end = row.end;
     for (int64_t k = row.begin; k < end; k += lanes) {
@@ -107,7 +114,7 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
       const auto height =
           hn::Add(hn::Sub(hn::Min(y2, hn::LoadU(d, others.y2 + k)), hn::Max(y1, hn::LoadU(d, others.y1 + k))), shift);
       if (touching_suffices) {
-        const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
+        const auto touching = hn::And(hn::Gt(width, least), hn::Gt(height, least));
         if (VisitLanes(d, touching, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) {
           return true;
         }
@@ -117,25 +124,26 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
       auto intersection = hn::Mul(hn::Max(width, zero), hn::Max(height, zero));
       if constexpr (kBounds) intersection = hn::Min(intersection, hn::Min(area, other_area));
       const auto united = hn::Sub(hn::Add(area, other_area), intersection);
-      // Written so that NaN (overflowed areas) is a suspect too.
-      const auto suspect = hn::Not(hn::Le(intersection, hn::Mul(bound, united)));
+      // Negated, so that NaN is a suspect too.
+      const auto decided = hn::Or(hn::Le(united, largest), hn::Le(intersection, zero));
+      const auto suspect = hn::Not(hn::And(hn::Le(intersection, hn::Mul(bound, united)), decided));
       if (VisitLanes(d, suspect, std::min(lanes, end - k), [&](int64_t lane) { return exact(k + lane); })) return true;
     }
   }
   return false;
 }
 
-/// Sets arrays' box i to the upright box around a rotated one, and its area to that of the rotated one.
+/// Sets box i of `arrays` to the upright bounds of a rotated box, and its area to that of the rotated box.
 inline void SetBounds(const BoxArrays& arrays, int64_t i, const RotatedBox& r) {
-  // Rounding to float may cut an edge: the bounds grow by more than that, also among denormal numbers.
-  constexpr double kLeastGrowth = 1e-37;
-  const double grow_x = 1e-6 * (std::fabs(r.x) + r.reach_x) + kLeastGrowth;
-  const double grow_y = 1e-6 * (std::fabs(r.y) + r.reach_y) + kLeastGrowth;
+  // The bounds grow by more than the rounding to float may cut off, also for denormal numbers.
+  constexpr double kMinGrowth = 1e-37;
+  const double grow_x = 1e-6 * (std::fabs(r.x) + r.reach_x) + kMinGrowth;
+  const double grow_y = 1e-6 * (std::fabs(r.y) + r.reach_y) + kMinGrowth;
   arrays.x1[i] = static_cast<float>(r.x - r.reach_x - grow_x);
   arrays.y1[i] = static_cast<float>(r.y - r.reach_y - grow_y);
   arrays.x2[i] = static_cast<float>(r.x + r.reach_x + grow_x);
   arrays.y2[i] = static_cast<float>(r.y + r.reach_y + grow_y);
-  arrays.area[i] = BoxArrays::AreaOrLeast(static_cast<float>(r.area), r.area != 0);
+  arrays.area[i] = BoxArrays::NonzeroArea(static_cast<float>(r.area), r.area != 0);
 }
 
 }  // namespace

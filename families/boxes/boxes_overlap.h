@@ -1,12 +1,12 @@
-// Whether two upright boxes overlap too much: the exact decision, on CPU and GPU.
+// The exact overlap test of two upright boxes, on CPU and GPU.
 #pragma once
 
 #include "core/host_device.h"
 
 namespace polyop {
 
-/// The shared area of boxes (x1, y1, x2, y2), 0 if they do not touch, and the area of both together. `offset` is added
-/// to every width and height. In double, so that every processor decides alike; NaN and reversed boxes share nothing.
+/// Areas of intersection and union of two boxes (x1, y1, x2, y2). `offset` is added to every width and height. Computed
+/// in double, so that every processor decides alike. The intersection of NaN or reversed boxes is 0.
 struct BoxOverlap {
   double intersection = 0, united = 0;
 
@@ -24,7 +24,7 @@ struct BoxOverlap {
     return overlap;
   }
   POLYOP_HD bool More(double threshold) const { return intersection > threshold * united; }
-  /// Boxes that share nothing have no IoU of 0 or more.
+  /// Returns whether the IoU is at least `threshold`; false for disjoint boxes, even if the threshold is 0.
   POLYOP_HD bool AtLeast(double threshold) const { return intersection > 0 && intersection >= threshold * united; }
 
  private:
@@ -33,8 +33,8 @@ struct BoxOverlap {
   }
 };
 
-/// Whether the IoU is greater than the threshold where all is rounded to float at each step, in ONNX Runtime's order: 7
-/// shared pixels of 10 are not more than 0.7f. Boxes (low, low, high, high); without an area nothing overlaps.
+/// Returns whether the IoU exceeds the threshold when every step is rounded to float, in ONNX Runtime's order: 7 of 10
+/// pixels do not exceed 0.7f. Boxes are (low, low, high, high); a box without area overlaps nothing.
 POLYOP_HD inline bool OverlapsInFloat(const float* a, const float* b, float threshold) {
   const float x1 = a[0] > b[0] ? a[0] : b[0], y1 = a[1] > b[1] ? a[1] : b[1];
   const float x2 = a[2] < b[2] ? a[2] : b[2], y2 = a[3] < b[3] ? a[3] : b[3];

@@ -13,11 +13,11 @@ namespace {
 
 template <class T>
 Status MeasureConvex(const Context& context, int64_t batches, int64_t rows, int64_t columns, const ConvexPolygon* a,
-                     const ConvexPolygon* b, bool of_first, T* overlap) {
+                     const ConvexPolygon* b, bool iof, T* overlap) {
   return MeasurePairs<ConvexPolygon>(
       context, batches, rows, columns, [=](int64_t i) { return a[i]; }, [=](int64_t k) { return b[k]; },
       [](const ConvexPolygon& polygon) { return polygon.Bounds(); },
-      [=](const ConvexPolygon& p, const ConvexPolygon& q) { return Share(p, q, of_first); }, overlap);
+      [=](const ConvexPolygon& p, const ConvexPolygon& q) { return IouOrIof(p, q, iof); }, overlap);
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ POLYOP_SIMD_TABLES(MeasureConvex, MeasureConvex);
 
 template <class T>
 Status MeasureConvexPairs(const Context& context, int64_t batches, int64_t rows, int64_t columns,
-                          const ConvexPolygon* a, const ConvexPolygon* b, bool of_first, T* overlap) {
-  return POLYOP_SIMD(MeasureConvex, T)(context, batches, rows, columns, a, b, of_first, overlap);
+                          const ConvexPolygon* a, const ConvexPolygon* b, bool iof, T* overlap) {
+  return POLYOP_SIMD(MeasureConvex, T)(context, batches, rows, columns, a, b, iof, overlap);
 }
 POLYOP_FOR_FLOATS(MeasureConvexPairs);
 }  // namespace polyop

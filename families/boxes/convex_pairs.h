@@ -1,4 +1,4 @@
-// All pairs of two sets of convex polygons.
+// Measures all pairs of two sets of convex polygons.
 #pragma once
 
 #include "core/context.h"
@@ -7,9 +7,9 @@
 
 namespace polyop {
 
-/// overlap[b, i, k] is Share(a[b, i], b[b, k], of_first), on the CPU. T: f32, f16, bf16.
+/// Sets overlap[b, i, k] to IouOrIof(a[b, i], b[b, k], iof) on the CPU. T is f32, f16 or bf16.
 template <class T>
 Status MeasureConvexPairs(const Context& context, int64_t batches, int64_t rows, int64_t columns,
-                          const ConvexPolygon* a, const ConvexPolygon* b, bool of_first, T* overlap);
+                          const ConvexPolygon* a, const ConvexPolygon* b, bool iof, T* overlap);
 
 }  // namespace polyop

@@ -1,4 +1,4 @@
-// Convex polygons of few corners, and the area that two of them share.
+// Convex polygons with few corners and the area of their intersection.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace polyop {
 
-/// The corners of the hull of `count` points that come by rising x, of equal ones by rising y, in the sense from the x
-/// axis to the y axis: the lower chain from left to right, then the upper one back (Andrew, 1979). turn(a, b, c) is
-/// positive where the way through points a, b and c turns in that sense. `corners` has room for 2 * count; returns how
-/// many there are.
+/// Writes the indices of the convex hull of `count` points to `corners`, which has room for 2 * count, and returns
+/// their number (monotone chain, Andrew, 1979). Requires: points are sorted by x, then by y. Corners are in the
+/// direction from the x axis to the y axis. turn(a, b, c) is positive where the path through points a, b and c turns in
+/// that direction.
 template <class Turn>
 POLYOP_HD int HullOfSorted(int count, const Turn& turn, int* corners) {
   int length = 0;
@@ -24,25 +24,25 @@ POLYOP_HD int HullOfSorted(int count, const Turn& turn, int* corners) {
       while (length >= first + 2 && !(turn(corners[length - 2], corners[length - 1], point) > 0)) --length;
       corners[length++] = point;
     }
-    --length;  // the other side begins there
+    --length;  // the next chain starts with this corner
   }
   return length;
 }
 
-/// Corners in the sense from the x axis to the y axis.
+/// Corners are in the direction from the x axis to the y axis.
 struct ConvexPolygon {
-  static constexpr int kMost = 9;
-  static constexpr double kLeastArea = 1e-14;  // one of less overlaps nothing
+  static constexpr int kMax = 9;
+  static constexpr double kMinArea = 1e-14;  // a smaller polygon overlaps nothing
 
-  double x[kMost] = {}, y[kMost] = {};
+  double x[kMax] = {}, y[kMax] = {};
   int size = 0;
   double area = 0;                   // 0: overlaps nothing
-  double low[2] = {}, high[2] = {};  // the upright box around it, if it has an area
+  double low[2] = {}, high[2] = {};  // upright bounds, if the area is positive
 
-  /// The convex hull of the kPoints points of a row (x1, y1, …). If one is not finite it has area 0.
+  /// Returns the convex hull of a row of kPoints points (x1, y1, …). Its area is 0 if a coordinate is not finite.
   template <int kPoints, class T>
   POLYOP_HD static ConvexPolygon HullOf(const T* row) {
-    static_assert(kPoints <= kMost);
+    static_assert(kPoints <= kMax);
     ConvexPolygon points, hull;
     points.size = kPoints;
     bool finite = true;
@@ -55,7 +55,7 @@ struct ConvexPolygon {
     for (int i = 1; i < kPoints; ++i) {
       for (int k = i; k > 0 && points.IsBefore(k, k - 1); --k) points.Swap(k, k - 1);
     }
-    int chain[2 * kMost];
+    int chain[2 * kMax];
     const int length = HullOfSorted(kPoints, [&](int a, int b, int c) { return points.Turn(a, b, c); }, chain);
     hull.size = std::min(length, kPoints);
     for (int i = 0; i < hull.size; ++i) {
@@ -66,7 +66,7 @@ struct ConvexPolygon {
     return hull;
   }
 
-  /// The upright box around it, of its area.
+  /// Returns the upright bounds, with the area of the polygon.
   POLYOP_HD RotatedBox Bounds() const {
     RotatedBox box;
     box.x = (low[0] + high[0]) / 2;
@@ -76,13 +76,13 @@ struct ConvexPolygon {
     box.area = area;
     return box;
   }
-  /// Whether the upright boxes around both share something.
+  /// Returns whether the upright bounds of both intersect.
   POLYOP_HD bool IsNear(const ConvexPolygon& other) const {
     return low[0] < other.high[0] && other.low[0] < high[0] && low[1] < other.high[1] && other.low[1] < high[1];
   }
 
  private:
-  // Positive where the way from a through b to c turns from x to y.
+  // Positive where the path through a, b and c turns in the direction from the x axis to the y axis.
   POLYOP_HD double Turn(int a, int b, int c) const {
     return (x[b] - x[a]) * (y[c] - y[b]) - (y[b] - y[a]) * (x[c] - x[b]);
   }
@@ -97,7 +97,7 @@ struct ConvexPolygon {
   POLYOP_HD void SetAreaAndBounds() {
     double twice = 0;
     for (int i = 2; i < size; ++i) twice += (x[i - 1] - x[0]) * (y[i] - y[0]) - (y[i - 1] - y[0]) * (x[i] - x[0]);
-    if (!(twice / 2 >= kLeastArea)) return;
+    if (!(twice / 2 >= kMinArea)) return;
     area = twice / 2;
     low[0] = high[0] = x[0];
     low[1] = high[1] = y[0];
@@ -110,12 +110,12 @@ struct ConvexPolygon {
   }
 };
 
-/// The area that both cover: one is cut by the sides of the other (Sutherland and Hodgman, Reentrant Polygon Clipping,
-/// 1974).
+/// Returns the area of the intersection: one polygon is clipped by the sides of the other (Sutherland and Hodgman,
+/// Reentrant Polygon Clipping, 1974).
 POLYOP_HD inline double SharedArea(const ConvexPolygon& a, const ConvexPolygon& b) {
   if (!(a.area > 0) || !(b.area > 0) || !a.IsNear(b)) return 0;
-  constexpr int kMost = 2 * ConvexPolygon::kMost;
-  double x[2][kMost], y[2][kMost];
+  constexpr int kMax = 2 * ConvexPolygon::kMax;
+  double x[2][kMax], y[2][kMax];
   int size = a.size, now = 0;
   for (int i = 0; i < size; ++i) {
     x[0][i] = a.x[i];
@@ -132,15 +132,15 @@ POLYOP_HD inline double SharedArea(const ConvexPolygon& a, const ConvexPolygon& 
     double before = size > 0 ? inside(size - 1) : 0;
     for (int i = 0, last = size - 1; i < size; last = i++) {
       const double here = inside(i);
-      if ((before >= 0) != (here >= 0) && kept < kMost) {
-        // From the end that is nearer to the side: the digits of a distant one are too few.
+      if ((before >= 0) != (here >= 0) && kept < kMax) {
+        // Interpolates from the end that is nearer to the side; a distant one lacks precision.
         const bool from_last = std::fabs(before) < std::fabs(here);
         const int near = from_last ? last : i, far = from_last ? i : last;
         const double part = from_last ? before / (before - here) : here / (here - before);
         to_x[kept] = from_x[near] + part * (from_x[far] - from_x[near]);
         to_y[kept++] = from_y[near] + part * (from_y[far] - from_y[near]);
       }
-      if (here >= 0 && kept < kMost) {
+      if (here >= 0 && kept < kMax) {
         to_x[kept] = from_x[i];
         to_y[kept++] = from_y[i];
       }
@@ -157,13 +157,13 @@ POLYOP_HD inline double SharedArea(const ConvexPolygon& a, const ConvexPolygon& 
   return std::min(std::max(twice / 2, 0.0), std::min(a.area, b.area));
 }
 
-/// The shared area over that of both together, or over the first one's.
-POLYOP_HD inline double Share(const ConvexPolygon& a, const ConvexPolygon& b, bool of_first) {
+/// Returns the IoU, or with `iof` the intersection over the area of `a`.
+POLYOP_HD inline double IouOrIof(const ConvexPolygon& a, const ConvexPolygon& b, bool iof) {
   const double shared = SharedArea(a, b);
-  return shared > 0 ? shared / (of_first ? a.area : a.area + b.area - shared) : 0;
+  return shared > 0 ? shared / (iof ? a.area : a.area + b.area - shared) : 0;
 }
 
-/// Whether the IoU is greater than the threshold.
+/// Returns whether the IoU exceeds the threshold.
 POLYOP_HD inline bool Overlap(const ConvexPolygon& a, const ConvexPolygon& b, float threshold) {
   const double shared = SharedArea(a, b);
   return shared > threshold * (a.area + b.area - shared);

@@ -1,4 +1,4 @@
-// Convex polygons by another way than the kernels': for reference kernels only.
+// Overlap of convex polygons, computed in another way than the kernels do: for reference kernels only.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace polyop::reference {
 
-/// Positive where c lies to the left of the way from a to b.
+/// Positive if c lies to the left of the line from a to b.
 inline double Side(const Point& a, const Point& b, const Point& c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
@@ -27,13 +27,13 @@ inline std::vector<Point> PointsOf(const double* row, int count) {
   return finite ? points : std::vector<Point>();
 }
 
-/// Anticlockwise; empty if it overlaps nothing.
+/// Returns the corners anticlockwise, or none if the polygon overlaps nothing.
 inline std::vector<Point> LargeEnough(std::vector<Point> corners) {
   if (SignedArea(corners) < 0) std::reverse(corners.begin(), corners.end());
   return SignedArea(corners) >= 1e-14 ? corners : std::vector<Point>();
 }
 
-/// The hull of a row of points, by wrapping it up from the lowest one on.
+/// Returns the convex hull of a row of points (gift wrapping from the lowest point).
 inline std::vector<Point> HullOf(const double* row, int count) {
   const std::vector<Point> points = PointsOf(row, count);
   if (points.empty()) return {};
@@ -56,7 +56,7 @@ inline std::vector<Point> HullOf(const double* row, int count) {
   return LargeEnough(hull);
 }
 
-/// By the corners of the intersection: those of one inside the other, and the crossings of their sides.
+/// Finds the corners of the intersection: corners of one inside the other, and crossings of sides.
 inline double SharedArea(const std::vector<Point>& a, const std::vector<Point>& b) {
   std::vector<Point> corners;
   const auto add_inside = [&](const std::vector<Point>& of, const std::vector<Point>& in) {
@@ -74,7 +74,7 @@ inline double SharedArea(const std::vector<Point>& a, const std::vector<Point>& 
       const double before = Side(start, end, from), after = Side(start, end, to);
       const double left = Side(from, to, start), right = Side(from, to, end);
       if ((before >= 0) == (after >= 0) || (left >= 0) == (right >= 0)) continue;
-      // The longer side is cut by the shorter one, whose ends say best where.
+      // Interpolates along the shorter side, whose ends give the more precise crossing.
       const bool of_a = std::hypot(to.x - from.x, to.y - from.y) < std::hypot(end.x - start.x, end.y - start.y);
       const Point &near = of_a ? from : start, &far = of_a ? to : end;
       const double part = of_a ? before / (before - after) : left / (left - right);
@@ -84,11 +84,11 @@ inline double SharedArea(const std::vector<Point>& a, const std::vector<Point>& 
   return AreaOfCorners(corners);
 }
 
-/// The shared area over that of both together, or over the first one's.
-inline double Share(const std::vector<Point>& a, const std::vector<Point>& b, bool of_first) {
+/// Returns the IoU, or with `iof` the intersection over the area of `a`.
+inline double IouOrIof(const std::vector<Point>& a, const std::vector<Point>& b, bool iof) {
   if (a.empty() || b.empty()) return 0;
   const double area_a = SignedArea(a), area_b = SignedArea(b), shared = std::min({SharedArea(a, b), area_a, area_b});
-  return shared / (of_first ? area_a : area_a + area_b - shared);
+  return shared / (iof ? area_a : area_a + area_b - shared);
 }
 
 }  // namespace polyop::reference

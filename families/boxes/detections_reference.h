@@ -1,4 +1,4 @@
-// Batched suppression step by step: for reference kernels only.
+// Batched NMS step by step: for reference kernels only.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace polyop::reference {
 
-/// `iou(a, b)` of two boxes of `components` numbers.
+/// `iou(a, b)` takes two boxes of `components` numbers.
 inline Status SuppressBatches(const DetectionRule& rule, int64_t components, const Tensor<const float, 4>& boxes,
                               const Tensor<const float, 3>& scores, const Tensor<float, 3>& dets,
                               const Tensor<int32_t, 2>& labels, const std::optional<Tensor<int32_t, 2>>& index,
@@ -21,7 +21,7 @@ inline Status SuppressBatches(const DetectionRule& rule, int64_t components, con
     int64_t box, label;
   };
   const int64_t count = boxes.dim(1), keep = labels.dim(1);
-  // Without boxes there is nothing in the classes, however many a shape without elements says.
+  // Without boxes the number of classes, which may be huge, does not matter.
   const int64_t classes = count == 0 ? 0 : scores.dim(2);
   std::fill_n(dets.data(), dets.size(), 0.0f);
   std::fill_n(labels.data(), labels.size(), -1);
@@ -50,7 +50,7 @@ inline Status SuppressBatches(const DetectionRule& rule, int64_t components, con
       }
       all.insert(all.end(), kept.begin(), kept.end());
     }
-    // Stable over classes in order: of equal scores the lower class, then the lower box.
+    // Stable: ties are in order of class, then of box.
     std::stable_sort(all.begin(), all.end(), by_score);
     for (int64_t k = 0; k < std::min<int64_t>(keep, static_cast<int64_t>(all.size())); ++k) {
       const Kept& best = all[static_cast<size_t>(k)];

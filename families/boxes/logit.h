@@ -1,4 +1,4 @@
-// Scores that come as logits are compared as logits.
+// Thresholds of scores that are given as logits.
 #pragma once
 
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace polyop {
 
-/// The least logit whose sigmoid is at least `probability`: NaN, which nothing reaches, above 1.
-inline float LeastLogit(float probability) {
+/// Returns the smallest logit whose sigmoid is at least `probability`, or NaN, which no logit reaches, above 1.
+inline float MinLogit(float probability) {
   if (probability <= 0) return -std::numeric_limits<float>::infinity();
   const double p = probability;
   return p > 1 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(std::log(p) - std::log1p(-p));

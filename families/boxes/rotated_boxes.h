@@ -1,4 +1,4 @@
-// Rotated boxes (cx, cy, width, height, angle in radians) and the area that two of them share.
+// Rotated boxes (cx, cy, width, height, angle in radians) and the area of their intersection.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace polyop {
 
-/// A box with what every pair needs. The angle turns the x axis towards the y axis.
+/// A box with precomputed trigonometry. The angle rotates the x axis towards the y axis.
 struct RotatedBox {
   double x = 0, y = 0;
   double half_width = 0, half_height = 0;
   double cosine = 1, sine = 0;
-  double reach_x = 0, reach_y = 0;  // half the extents of the upright box around it
-  double area = 0;                  // width * height: negative or NaN for boxes that are none
+  double reach_x = 0, reach_y = 0;  // half the extents of the upright bounds
+  double area = 0;                  // width * height; negative or NaN if the row is no box
 
   POLYOP_HD static RotatedBox Of(const float* box) {
     const double width = box[2], height = box[3], angle = box[4], c = std::cos(angle), s = std::sin(angle);
@@ -33,7 +33,7 @@ struct RotatedBox {
 
 namespace rotated_boxes_internal {
 
-// A convex polygon; four corners cut four times have eight at most.
+// A convex polygon. Four corners that are clipped four times become at most eight.
 struct Polygon {
   double at[2][8];  // x and y
   int size = 0;
@@ -42,31 +42,31 @@ struct Polygon {
     at[0][size] = x;
     at[1][size++] = y;
   }
-  /// Whether all of it lies on the inner side: sign * coordinate <= limit. Coordinate 0 is x, 1 is y.
+  /// Returns whether all corners satisfy sign * coordinate <= limit. Coordinate 0 is x, 1 is y.
   POLYOP_HD bool IsInside(int coordinate, double sign, double limit) const {
     for (int i = 0; i < size; ++i) {
       if (!(limit - sign * at[coordinate][i] >= 0)) return false;
     }
     return true;
   }
-  /// What of another lies there.
+  /// Becomes the part of `from` where sign * coordinate <= limit.
   POLYOP_HD void Cut(const Polygon& from, int coordinate, double sign, double limit) {
     const double *const across = from.at[coordinate], *const along = from.at[1 - coordinate];
     double *const to_across = at[coordinate], *const to_along = at[1 - coordinate];
     size = 0;
     double before = limit - sign * across[from.size - 1], last = along[from.size - 1];
     for (int i = 0; i < from.size; ++i) {
-      const double here = limit - sign * across[i], place = along[i];
-      if ((before >= 0) != (here >= 0)) {  // what is cut off ends on the side, to the last bit
+      const double here = limit - sign * across[i], position = along[i];
+      if ((before >= 0) != (here >= 0)) {  // the new corner lies exactly on the side
         to_across[size] = sign * limit;
-        to_along[size++] = last + before / (before - here) * (place - last);
+        to_along[size++] = last + before / (before - here) * (position - last);
       }
       if (here >= 0) {
         to_across[size] = across[i];
-        to_along[size++] = place;
+        to_along[size++] = position;
       }
       before = here;
-      last = place;
+      last = position;
     }
   }
   POLYOP_HD double Area() const {
@@ -78,10 +78,10 @@ struct Polygon {
 
 }  // namespace rotated_boxes_internal
 
-/// The area that both boxes cover: the smaller is cut by the four sides of the larger (Sutherland and Hodgman,
-/// Reentrant Polygon Clipping, 1974) in a frame where the larger is upright. Along each axis the frame begins in the
-/// middle of the box that is shorter there, so that neither large coordinates nor large boxes lose the digits of small
-/// ones.
+/// Returns the area of the intersection: the smaller box is clipped by the four sides of the larger one (Sutherland and
+/// Hodgman, Reentrant Polygon Clipping, 1974) in a frame where the larger one is upright. Along each axis, the origin
+/// of the frame is the centre of the box that is shorter there, so that small boxes keep their precision next to large
+/// coordinates and large boxes.
 POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& b) {
   const bool is_first_smaller = a.half_width + a.half_height < b.half_width + b.half_height;
   const RotatedBox &small = is_first_smaller ? a : b, &large = is_first_smaller ? b : a;
@@ -91,7 +91,7 @@ POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& 
   const double sine = small.sine * large.cosine - small.cosine * large.sine;
   const double wx = small.half_width * cosine, wy = small.half_width * sine;
   const double hx = -small.half_height * sine, hy = small.half_height * cosine;
-  // Where the smaller box lies in the frame; the larger one lies at (at_x - x, at_y - y).
+  // The centre of the smaller box in the frame; that of the larger one is (at_x - x, at_y - y).
   const double at_x = large.half_width < std::fabs(wx) + std::fabs(hx) ? x : 0;
   const double at_y = large.half_height < std::fabs(wy) + std::fabs(hy) ? y : 0;
   rotated_boxes_internal::Polygon polygons[2];
@@ -113,8 +113,8 @@ POLYOP_HD inline double IntersectionArea(const RotatedBox& a, const RotatedBox& 
   return polygons[now].Area();
 }
 
-/// The same, within what is known without computing: 0 where the upright boxes around both do not touch, and at most
-/// what these share and the area of either. A test that comes first and looks at these alone decides nothing else.
+/// Returns IntersectionArea, limited by cheap bounds: 0 if the upright bounds do not touch, and never more than their
+/// intersection or either area. Thus a preliminary test of these bounds alone never contradicts the exact result.
 POLYOP_HD inline double SharedArea(const RotatedBox& a, const RotatedBox& b) {
   const auto shared = [](double reach, double other, double away) {
     const double longer = std::max(reach, other), shorter = std::min(reach, other);
@@ -125,17 +125,17 @@ POLYOP_HD inline double SharedArea(const RotatedBox& a, const RotatedBox& b) {
   return std::min(std::min(IntersectionArea(a, b), width * height), std::min(a.area, b.area));
 }
 
-/// When two boxes overlap too much.
+/// The rule by which one box suppresses another.
 struct RotatedOverlapRule {
   float threshold;
-  double least_area = 1e-14;  // a box of less overlaps nothing
-  double least_united = 0;    // what the area of both together counts at least
+  double min_area = 1e-14;  // smaller boxes overlap nothing
+  double min_united = 0;    // lower bound of the union
 
-  /// Whether intersection > threshold * union. False for boxes of (almost) no area and for what is no number.
+  /// Returns whether intersection > threshold * union. False for boxes below min_area and for NaN.
   POLYOP_HD bool Overlaps(const RotatedBox& a, const RotatedBox& b) const {
-    if (!(a.area >= least_area) || !(b.area >= least_area)) return false;
+    if (!(a.area >= min_area) || !(b.area >= min_area)) return false;
     const double intersection = SharedArea(a, b);
-    return intersection > threshold * std::max(a.area + b.area - intersection, least_united);
+    return intersection > threshold * std::max(a.area + b.area - intersection, min_united);
   }
 };
 

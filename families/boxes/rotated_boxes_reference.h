@@ -1,4 +1,4 @@
-// The area that two rotated boxes share, by another way than the kernels': for reference kernels only.
+// Intersection of two rotated boxes, computed in another way than the kernels do: for reference kernels only.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ struct Point {
   double x, y;
 };
 
-/// The area of a convex polygon whose corners come in any order, and maybe twice: sorted by angle about their middle.
+/// Returns the area of a convex polygon whose corners are in any order and may repeat; sorts them by angle around their
+/// mean.
 inline double AreaOfCorners(std::vector<Point> corners) {
   if (corners.size() < 3) return 0;
   Point middle{0, 0}, extent{0, 0};
@@ -25,7 +26,7 @@ inline double AreaOfCorners(std::vector<Point> corners) {
     extent = {std::max(extent.x, std::fabs(p.x)), std::max(extent.y, std::fabs(p.y))};
   }
   if (!(extent.x > 0) || !(extent.y > 0)) return 0;
-  for (Point& p : corners) p = {p.x / extent.x, p.y / extent.y};  // the angles of a thin polygon hardly differ
+  for (Point& p : corners) p = {p.x / extent.x, p.y / extent.y};  // else the angles of a thin polygon hardly differ
   std::sort(corners.begin(), corners.end(),
             [](const Point& l, const Point& r) { return std::atan2(l.y, l.x) < std::atan2(r.y, r.x); });
   double twice = 0;
@@ -36,9 +37,9 @@ inline double AreaOfCorners(std::vector<Point> corners) {
   return std::fabs(twice) / 2 * extent.x * extent.y;
 }
 
-/// By the corners of the intersection: those of one box inside the other, and the crossings of their sides. The frame
-/// is that of the larger box; along each axis it begins in the middle of the box that is shorter there, or a small box,
-/// or a thin one, would be lost among the digits of a large one.
+/// Finds the corners of the intersection: corners of one box inside the other, and crossings of sides. The frame is
+/// that of the larger box. Along each axis, its origin is the centre of the box that is shorter there, so that a small
+/// or thin box keeps its precision.
 template <class T>
 double RotatedIntersection(const T* first, const T* second) {
   const auto size = [](const T* box) { return std::fabs(double{box[2]}) + std::fabs(double{box[3]}); };
@@ -55,14 +56,14 @@ double RotatedIntersection(const T* first, const T* second) {
   const Point at{half_large.x < reach.x ? away.x : 0, half_large.y < reach.y ? away.y : 0};  // of the smaller box
   const Point low{-half_large.x + (at.x - away.x), -half_large.y + (at.y - away.y)};
   const Point high{half_large.x + (at.x - away.x), half_large.y + (at.y - away.y)};
-  std::vector<Point> turned, boundary;
+  std::vector<Point> rotated, boundary;
   for (const auto& [u, v] : {Point{-1, -1}, Point{1, -1}, Point{1, 1}, Point{-1, 1}}) {
     const double x = u * half_small.x, y = v * half_small.y;
-    turned.push_back({at.x + (x * cosine - y * sine), at.y + (x * sine + y * cosine)});
+    rotated.push_back({at.x + (x * cosine - y * sine), at.y + (x * sine + y * cosine)});
   }
   const auto between = [](double value, double from, double to) { return value >= from && value <= to; };
   for (size_t i = 0; i < 4; ++i) {
-    const Point &p = turned[i], &q = turned[(i + 1) % 4];
+    const Point &p = rotated[i], &q = rotated[(i + 1) % 4];
     if (between(p.x, low.x, high.x) && between(p.y, low.y, high.y)) boundary.push_back(p);
     for (double side : {low.x, high.x}) {
       const double y = p.y + (side - p.x) / (q.x - p.x) * (q.y - p.y);
@@ -77,10 +78,10 @@ double RotatedIntersection(const T* first, const T* second) {
   }
   for (const Point& corner : {low, Point{high.x, low.y}, high, Point{low.x, high.y}}) {
     const double x = corner.x - at.x, y = corner.y - at.y;
-    // A little more, for rounding; but of a thin side only a small part.
+    // Tolerates rounding errors, but only a small fraction of a thin side.
     const double slack = 1e-12 * (std::fabs(x) + std::fabs(y) + half_small.x + half_small.y);
-    const auto within = [slack](double place, double half) {
-      return std::fabs(place) <= half + std::min(slack, 1e-6 * half);
+    const auto within = [slack](double coordinate, double half) {
+      return std::fabs(coordinate) <= half + std::min(slack, 1e-6 * half);
     };
     if (within(x * cosine + y * sine, half_small.x) && within(y * cosine - x * sine, half_small.y)) {
       boundary.push_back(corner);
@@ -89,7 +90,7 @@ double RotatedIntersection(const T* first, const T* second) {
   return AreaOfCorners(std::move(boundary));
 }
 
-/// 0 for boxes of an area below 1e-14 and for what is no number.
+/// Returns 0 for boxes with an area below 1e-14 or NaN.
 inline double RotatedIou(const float* a, const float* b) {
   const double area_a = static_cast<double>(a[2]) * a[3], area_b = static_cast<double>(b[2]) * b[3];
   if (!(area_a >= 1e-14) || !(area_b >= 1e-14)) return 0;

@@ -1,4 +1,4 @@
-// The overlap rule of rotated boxes on the GPU: what every pair needs of a box is found once.
+// The overlap rule of rotated boxes on the GPU; the trigonometry of a box is computed once.
 #pragma once
 
 #include "families/boxes/rotated_boxes.h"
@@ -6,12 +6,12 @@
 
 namespace polyop {
 
-/// Boxes by number, ready to be compared.
+/// Prepared boxes, compared by index.
 struct RotatedOverlaps {
   const RotatedBox* boxes;
   RotatedOverlapRule rule;
 
-  /// Prepares `count` boxes, box_of(i), in scratch memory.
+  /// Prepares the boxes box_of(0 … count - 1) in scratch memory.
   template <class BoxOf>
   static Status Prepare(const CudaContext& cuda, int64_t count, const BoxOf& box_of, const RotatedOverlapRule& rule,
                         RotatedOverlaps* overlaps) {
@@ -19,7 +19,7 @@ struct RotatedOverlaps {
     *overlaps = {boxes, rule};
     return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { boxes[i] = box_of(i); });
   }
-  /// The same of rows (cx, cy, width, height, angle).
+  /// Prepares rows (cx, cy, width, height, angle).
   static Status Prepare(const CudaContext& cuda, const float* rows, int64_t count, float threshold,
                         RotatedOverlaps* overlaps) {
     return Prepare(

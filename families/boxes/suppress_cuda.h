@@ -1,5 +1,5 @@
-// Greedy suppression wholly on the GPU: sets of boxes are sorted by score, bit masks tell which box overlaps which, and
-// a block per set walks through the masks. Nothing is copied to the host.
+// Greedy suppression on the GPU: sets of boxes are sorted by score, bit masks hold which box overlaps which, and one
+// block per set walks through the masks. Nothing is copied to the host.
 #pragma once
 
 #include "families/boxes/score_order.h"
@@ -9,27 +9,28 @@
 
 namespace polyop {
 
-/// The boxes above a score, which NaN is not, or all.
+/// Selects the boxes whose score is above a threshold, which NaN never is, or all boxes.
 struct BoxesAbove {
   float threshold;
   bool all = false;
   POLYOP_HD bool operator()(float score, int64_t) const { return all || score > threshold; }
 };
 
-/// Boxes of several sets of the same size, each set by falling score.
+/// Several sets of the same size, each in order of descending score.
 struct SortedSets {
   int64_t sets = 0, size = 0;
-  int32_t* order = nullptr;  // [sets, size]: the boxes' numbers in their set
-  int32_t* count = nullptr;  // [sets]: how many take part; the others stand behind them
+  int32_t* order = nullptr;  // [sets, size]: indices of the boxes in their set
+  int32_t* count = nullptr;  // [sets]: number of selected boxes, which come first
 
   POLYOP_HD int64_t words() const { return (size + 63) / 64; }
 
-  /// score(set, box); takes_part(score, box). At most `most` of a set take part; NaN comes last.
+  /// Sorts by score(set, box), NaN last, and selects the boxes for which takes_part(score, box), at most `max_boxes`
+  /// per set.
   template <class Score, class TakesPart>
   static Status Sort(const CudaContext& cuda, int64_t sets, int64_t size, const Score& score,
-                     const TakesPart& takes_part, int64_t most, SortedSets* sorted) {
+                     const TakesPart& takes_part, int64_t max_boxes, SortedSets* sorted) {
     if (size > 0 && sets > INT32_MAX / size) {
-      return InvalidArgument("'scores': ", sets, " sets of ", size, " boxes, wanted fewer than 2^31 boxes");
+      return InvalidArgument("'scores': expected fewer than 2^31 boxes, got ", sets, " sets of ", size);
     }
     SortPairs pairs = SortPairs::Allocate(cuda, sets * size);
     const Divider by_size(size);
@@ -38,7 +39,7 @@ struct SortedSets {
       const int64_t set = by_size.Split(i, &box);
       const float value = score(set, box);
       const uint64_t left_out = takes_part(value, box) ? 0 : 1;
-      pairs.keys[i] = static_cast<uint64_t>(set) << 33 | left_out << 32 | FallingKey(value);
+      pairs.keys[i] = static_cast<uint64_t>(set) << 33 | left_out << 32 | DescendingKey(value);
       pairs.values[i] = static_cast<int32_t>(box);
     }));
     int bits = 33;
@@ -46,8 +47,8 @@ struct SortedSets {
     POLYOP_RETURN_IF_ERROR(pairs.Sort(cuda, bits));
     *sorted = {sets, size, pairs.values, cuda.Allocate<int32_t>(sets)};
     int32_t* const count = sorted->count;
-    const int64_t limit = std::min(most, size);
-    return ForEach(cuda, sets, [=] POLYOP_DEVICE(int64_t set) {  // the first that was left out, by bisection
+    const int64_t limit = std::min(max_boxes, size);
+    return ForEach(cuda, sets, [=] POLYOP_DEVICE(int64_t set) {  // bisects for the first box that is not selected
       int64_t begin = 0, end = size;
       while (begin < end) {
         const int64_t middle = (begin + end) / 2;
@@ -59,40 +60,41 @@ struct SortedSets {
   }
 };
 
-/// Bit `rank` of a set's words is set if the box of that rank stays.
+/// Bit `rank` of a set's words is set if the box of that rank is kept.
 struct KeptBits {
-  uint64_t* words = nullptr;  // [sets, sets' words]
+  uint64_t* words = nullptr;  // [sets, words per set]
 };
 
-/// overlaps(set, a, b): whether box a, which stays, suppresses box b. At most `most` boxes of a set stay.
+/// Keeps at most `max_kept` boxes per set. overlaps(set, a, b) returns whether a kept box a suppresses box b.
 template <class Overlaps>
-Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most, const Overlaps& overlaps,
+Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t max_kept, const Overlaps& overlaps,
                 KeptBits* kept) {
   const int64_t words = sorted.words(), size = sorted.size;
   kept->words = cuda.Allocate<uint64_t>(sorted.sets * words);
   uint64_t* const removed = cuda.Allocate<uint64_t>(sorted.sets * words);
-  int32_t* const stayed = cuda.Allocate<int32_t>(sorted.sets);
-  // The masks of some rows at a time, so that many boxes need little memory; more boxes never need less.
+  int32_t* const num_kept = cuda.Allocate<int32_t>(sorted.sets);
+  // Computes the masks of some rows at a time, so that many boxes need little memory. The memory never shrinks as the
+  // number of boxes grows.
   constexpr int64_t kMaskWords = 1 << 20;
-  const int64_t word_rows = std::max<int64_t>(sorted.sets * words * 64, 1);  // masks of the rows of one word
+  const int64_t word_rows = std::max<int64_t>(sorted.sets * words * 64, 1);  // mask words of the 64 rows of one word
   const int64_t mask_words = std::min(word_rows * words, std::max(kMaskWords, word_rows));
   const int64_t row_words = std::max<int64_t>(mask_words / word_rows, 1);
   uint64_t* const masks = cuda.Allocate<uint64_t>(mask_words);
   uint64_t* const keep = kept->words;
   POLYOP_RETURN_IF_ERROR(
       ForEach(cuda, sorted.sets * words, [=] POLYOP_DEVICE(int64_t i) { removed[i] = keep[i] = 0; }));
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.sets, [=] POLYOP_DEVICE(int64_t i) { stayed[i] = 0; }));
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.sets, [=] POLYOP_DEVICE(int64_t i) { num_kept[i] = 0; }));
   const Divider by_words(words), by_rows(row_words * 64);
   for (int64_t first = 0; first < words; first += row_words) {
-    // masks[set][row][word]: the boxes of that word of ranks that the row's box would suppress.
+    // masks[set][row][word]: the boxes with ranks in that word that the row's box would suppress.
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, sorted.sets * row_words * 64 * words, [=] POLYOP_DEVICE(int64_t i) {
       int64_t word, row;
       const int64_t set = by_rows.Split(by_words.Split(i, &word), &row), rank = first * 64 + row;
       const int64_t count = sorted.count[set];
       const int32_t* const order = sorted.order + set * size;
       uint64_t mask = 0;
-      const bool gone = rank >= count || (removed[set * words + rank / 64] >> (rank % 64) & 1) != 0;
-      for (int64_t bit = 0; bit < 64 && !gone; ++bit) {
+      const bool suppressed = rank >= count || (removed[set * words + rank / 64] >> (rank % 64) & 1) != 0;
+      for (int64_t bit = 0; bit < 64 && !suppressed; ++bit) {
         const int64_t other = word * 64 + bit;
         if (other > rank && other < count && overlaps(set, order[rank], order[other])) mask |= uint64_t{1} << bit;
       }
@@ -101,7 +103,7 @@ Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most,
     const int64_t end = std::min(words, first + row_words);
     POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, sorted.sets, kThreadsPerBlock, 64 * 8 + 16, [=] POLYOP_DEVICE(Block& block) {
       uint64_t* const diagonal = block.Shared<uint64_t>(64);
-      uint64_t* const stays = block.Shared<uint64_t>(1);
+      uint64_t* const kept_bits = block.Shared<uint64_t>(1);
       const int64_t set = block.index, count = sorted.count[set];
       const uint64_t* const rows = masks + set * row_words * 64 * words;
       for (int64_t word = first; word < end; ++word) {
@@ -109,27 +111,27 @@ Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most,
         block.ForThreads([&](int t) {
           if (t < 64) diagonal[t] = rows[(row + t) * words + word];
         });
-        block.ForThreads([&](int t) {  // in this word one box after the other, as the rule has it
+        block.ForThreads([&](int t) {  // within the word, boxes are decided one after another
           if (t != 0) return;
-          uint64_t gone = removed[set * words + word];
-          int64_t number = stayed[set];
-          *stays = 0;
-          for (int64_t bit = 0; bit < 64 && word * 64 + bit < count && number < most; ++bit) {
-            if (gone >> bit & 1) continue;
-            *stays |= uint64_t{1} << bit;
-            gone |= diagonal[bit];
+          uint64_t suppressed = removed[set * words + word];
+          int64_t number = num_kept[set];
+          *kept_bits = 0;
+          for (int64_t bit = 0; bit < 64 && word * 64 + bit < count && number < max_kept; ++bit) {
+            if (suppressed >> bit & 1) continue;
+            *kept_bits |= uint64_t{1} << bit;
+            suppressed |= diagonal[bit];
             ++number;
           }
-          stayed[set] = static_cast<int32_t>(number);
-          keep[set * words + word] = *stays;
+          num_kept[set] = static_cast<int32_t>(number);
+          keep[set * words + word] = *kept_bits;
         });
-        block.ForThreads([&](int t) {  // later words all together
+        block.ForThreads([&](int t) {  // later words are updated in parallel
           for (int64_t later = word + 1 + t; later < words; later += kThreadsPerBlock) {
-            uint64_t gone = removed[set * words + later];
+            uint64_t suppressed = removed[set * words + later];
             for (int64_t bit = 0; bit < 64; ++bit) {
-              if (*stays >> bit & 1) gone |= rows[(row + bit) * words + later];
+              if (*kept_bits >> bit & 1) suppressed |= rows[(row + bit) * words + later];
             }
-            removed[set * words + later] = gone;
+            removed[set * words + later] = suppressed;
           }
         });
       }
@@ -138,8 +140,8 @@ Status Suppress(const CudaContext& cuda, const SortedSets& sorted, int64_t most,
   return Status::Ok();
 }
 
-/// Calls emit(place, set, box) for every box that stays, with places 0, 1, … by set and then by rank. Writes how many
-/// they are to `*total`, which is on the device.
+/// Calls emit(position, set, box) for every kept box, with positions 0, 1, … in order of set, then of rank. Writes
+/// their number to `*total`, which is in device memory.
 template <class Emit>
 Status EmitKept(const CudaContext& cuda, const SortedSets& sorted, const KeptBits& kept, int64_t* total,
                 const Emit& emit) {

@@ -1,4 +1,4 @@
-// What the levels' values must satisfy: the CPU's kernel and the reference refuse the same.
+// Checks of the pyramid levels, shared by the CPU kernels and the reference kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace polyop {
 
-/// A level's extents and where it begins among the pixels of 'value'.
+/// A level's extents and the index of its first pixel in 'value'.
 struct AttnLevel {
   int64_t height, width, start;
 };
 
-/// Pixels of 'value', [N, S, heads, depth], fit 32 bits.
+/// Checks that pixel indices of 'value' [N, S, heads, depth] fit 32 bits.
 inline Status CheckAttnPixels(const AnyTensor& value) {
   if (value.shape.NumElements() == 0 || value.shape[1] <= INT32_MAX) return Status::Ok();
-  return InvalidArgument("'value' has ", value.shape[1], " pixels, wanted at most 2147483647");
+  return InvalidArgument("'value': expected at most 2147483647 pixels, got ", value.shape[1]);
 }
 
-/// Reads the levels, which lie inside of `spatial` pixels.
+/// Reads the levels. Returns an error unless all are within `spatial` pixels.
 template <class I>
 Status ReadLevels(const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& starts, int64_t spatial,
                   AttnLevel* levels) {
@@ -30,16 +30,16 @@ Status ReadLevels(const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& st
                       !__builtin_mul_overflow(level.height, level.width, &pixels) &&
                       !__builtin_add_overflow(level.start, pixels, &end) && end <= spatial;
     if (!fits) {
-      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width,
-                             ") and 'level_start_index'[", l, "] is ", level.start, ", wanted a level inside the ",
-                             spatial, " pixels of 'value'");
+      return InvalidArgument("'spatial_shapes'[", l, "]: expected a level within the ", spatial,
+                             " pixels of 'value', got (", level.height, ", ", level.width, ") at 'level_start_index'[",
+                             l, "] = ", level.start);
     }
     levels[l] = level;
   }
   return Status::Ok();
 }
 
-/// The same for levels that lie one behind the other from the first pixel on.
+/// Reads consecutive levels, the first of which starts at pixel 0.
 template <class I>
 Status ReadLevels(const Tensor<const I, 2>& shapes, int64_t spatial, AttnLevel* levels) {
   int64_t start = 0;
@@ -49,8 +49,8 @@ Status ReadLevels(const Tensor<const I, 2>& shapes, int64_t spatial, AttnLevel* 
     const bool fits = level.height >= 0 && level.width >= 0 &&
                       !__builtin_mul_overflow(level.height, level.width, &pixels) && pixels <= spatial - start;
     if (!fits) {
-      return InvalidArgument("'spatial_shapes'[", l, "] is (", level.height, ", ", level.width, "), wanted a level of ",
-                             spatial - start, " pixels of 'value' at most, which are left behind those before");
+      return InvalidArgument("'spatial_shapes'[", l, "]: expected at most the ", spatial - start,
+                             " remaining pixels of 'value', got (", level.height, ", ", level.width, ")");
     }
     levels[l] = level;
     start += pixels;

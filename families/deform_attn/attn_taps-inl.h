@@ -1,4 +1,4 @@
-// What a head of deformable attention reads for a query: from samples' places to pixels with weights, and their sum.
+// Samples of one head and query of deformable attention: converts positions to weighted pixels and sums these.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_DEFORM_ATTN_ATTN_TAPS_INL_H_
@@ -18,13 +18,12 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Where the samples of a query's head lie, in pixels of their levels, and their weights. Behind the last one is room
-// for a whole vector.
-struct AttnPlaces {
+// Positions of the samples of one query and head, in pixels of their levels, and their weights. Padded by a vector.
+struct AttnPositions {
   float *x, *y, *weight;
 };
 
-// Calls visit(i, x, y) with vectors of the pairs (x, y) of a row, from number i on. Lanes behind the last pair are 0.
+// Calls visit(i, x, y) with vectors of the pairs (x, y) of a row, starting at pair i. Lanes after the last pair are 0.
 template <class T, class Visit>
 HWY_INLINE void ForEachPair(const T* row, int64_t count, const Visit& visit) {
   const hn::ScalableTag<float> d;
@@ -44,70 +43,87 @@ HWY_INLINE void ForEachPair(const T* row, int64_t count, const Visit& visit) {
   }
 }
 
-// Samples at locations (x, y) that are 0 to 1 over their levels.
+// Sets the positions of samples from locations (x, y), which are normalised: 0 to 1 across a level.
 template <class T>
-HWY_INLINE void PlaceAtLocations(const SampleLevels& levels, const T* locations, const AttnPlaces& places) {
+HWY_INLINE void SetPositions(const SampleLevels& levels, const T* locations, const AttnPositions& positions) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const auto half = hn::Set(d, 0.5f);
   ForEachPair(locations, levels.samples(), [&](int64_t i, auto x, auto y) HWY_ATTR {
-    hn::StoreU(hn::MulSub(x, hn::ConvertTo(d, hn::LoadU(di, levels.widths() + i)), half), d, places.x + i);
-    hn::StoreU(hn::MulSub(y, hn::ConvertTo(d, hn::LoadU(di, levels.heights() + i)), half), d, places.y + i);
+    hn::StoreU(hn::MulSub(x, hn::ConvertTo(d, hn::LoadU(di, levels.widths() + i)), half), d, positions.x + i);
+    hn::StoreU(hn::MulSub(y, hn::ConvertTo(d, hn::LoadU(di, levels.heights() + i)), half), d, positions.y + i);
   });
 }
 
-// The pixels of `value` that a head reads, and what each weighs in its sum.
+// Returns which of the vector of samples at (x, y) touch their level.
+template <class V, class VI>
+HWY_INLINE auto TouchesLevel(V y, V x, VI height, VI width) {
+  const hn::ScalableTag<float> d;
+  const auto outside = hn::Set(d, -1.0f);
+  return hn::And(hn::And(hn::Gt(y, outside), hn::Lt(y, hn::ConvertTo(d, height))),
+                 hn::And(hn::Gt(x, outside), hn::Lt(x, hn::ConvertTo(d, width))));
+}
+
+// Calls visit(corner, mask, pixel, weight) for the four corners of a vector of samples, which starts at sample i: upper
+// left, upper right, lower left, lower right. The mask selects the corners within the level. Padding samples are in
+// levels without pixels.
+template <class Visit>
+HWY_INLINE void ForEachCorner(const SampleLevels& levels, const AttnPositions& positions, int64_t i,
+                              const Visit& visit) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto zero = hn::Zero(di), next = hn::Set(di, 1);
+  const auto one = hn::Set(d, 1.0f);
+  const auto height = hn::LoadU(di, levels.heights() + i), width = hn::LoadU(di, levels.widths() + i);
+  const auto y = hn::LoadU(d, positions.y + i), x = hn::LoadU(d, positions.x + i);
+  const auto inside = TouchesLevel(y, x, height, width);
+  const auto whole_y = hn::Floor(hn::IfThenElseZero(inside, y)), whole_x = hn::Floor(hn::IfThenElseZero(inside, x));
+  const auto row = hn::ConvertTo(di, whole_y), column = hn::ConvertTo(di, whole_x);
+  const auto here = hn::RebindMask(di, inside);
+  const auto upper = hn::And(here, hn::And(hn::Ge(row, zero), hn::Lt(row, height)));
+  const auto lower = hn::And(here, hn::Lt(hn::Add(row, next), height));
+  const auto left = hn::And(hn::Ge(column, zero), hn::Lt(column, width));
+  const auto right = hn::Lt(hn::Add(column, next), width);
+  const auto weight = hn::LoadU(d, positions.weight + i);
+  const auto dy = hn::Sub(y, whole_y), dx = hn::Sub(x, whole_x);
+  const auto in_upper = hn::Sub(one, dy), in_left = hn::Sub(one, dx);
+  const auto pixel = hn::Add(hn::Add(hn::LoadU(di, levels.starts() + i), column), hn::Mul(row, width));
+  visit(0, hn::And(upper, left), pixel, hn::Mul(hn::Mul(in_upper, in_left), weight));
+  visit(1, hn::And(upper, right), hn::Add(pixel, next), hn::Mul(hn::Mul(in_upper, dx), weight));
+  visit(2, hn::And(lower, left), hn::Add(pixel, width), hn::Mul(hn::Mul(dy, in_left), weight));
+  visit(3, hn::And(lower, right), hn::Add(hn::Add(pixel, width), next), hn::Mul(hn::Mul(dy, dx), weight));
+}
+
+// The pixels of `value` that a head reads, with their weights.
 template <class T>
 class AttnTaps {
  public:
-  // The numbers that a head of so many samples has at most. Behind them is room for a whole vector.
+  // Returns the maximum number of taps for `samples` samples, without the padding by a vector that buffers need.
   static int64_t RoomFor(int64_t samples) { return 4 * samples; }
   AttnTaps(int32_t* pixels, float* weights) : pixels_(pixels), weights_(weights) {}
 
-  // Finds those of samples between pixels; a sample outside by a pixel or more, or at NaN, has none, and pixels outside
-  // are left out. Pixel number p of the head lies at value + p * stride. As they lie anywhere, they are called to the
-  // cache here; the sums ask for them later.
-  HWY_INLINE void Find(const SampleLevels& levels, const AttnPlaces& places, const T* value, int64_t stride,
+  // Finds the taps of all samples. Pixels outside of the level are omitted, thus a sample that is outside by a pixel or
+  // more, or at NaN, has none. Pixel p of the head is at value + p * stride. Prefetches the pixels, which are
+  // scattered, for Sum.
+  HWY_INLINE void Find(const SampleLevels& levels, const AttnPositions& positions, const T* value, int64_t stride,
                        int64_t depth) {
-    const hn::ScalableTag<float> d;
-    const hn::RebindToSigned<decltype(d)> di;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto zero = hn::Zero(di), next = hn::Set(di, 1);
-    const auto one = hn::Set(d, 1.0f), outside = hn::Set(d, -1.0f);
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
     count_ = 0;
     for (int64_t i = 0; i < levels.samples(); i += lanes) {
-      const auto height = hn::LoadU(di, levels.heights() + i), width = hn::LoadU(di, levels.widths() + i);
-      const auto y = hn::LoadU(d, places.y + i), x = hn::LoadU(d, places.x + i);
-      const auto inside = hn::And(hn::And(hn::Gt(y, outside), hn::Lt(y, hn::ConvertTo(d, height))),
-                                  hn::And(hn::Gt(x, outside), hn::Lt(x, hn::ConvertTo(d, width))));
-      const auto whole_y = hn::Floor(hn::IfThenElseZero(inside, y)), whole_x = hn::Floor(hn::IfThenElseZero(inside, x));
-      const auto row = hn::ConvertTo(di, whole_y), column = hn::ConvertTo(di, whole_x);
-      // Samples behind the last one are in levels without pixels.
-      const auto here = hn::RebindMask(di, inside);
-      const auto upper = hn::And(here, hn::And(hn::Ge(row, zero), hn::Lt(row, height)));
-      const auto lower = hn::And(here, hn::Lt(hn::Add(row, next), height));
-      const auto left = hn::And(hn::Ge(column, zero), hn::Lt(column, width));
-      const auto right = hn::Lt(hn::Add(column, next), width);
-      const auto weight = hn::LoadU(d, places.weight + i);
-      const auto dy = hn::Sub(y, whole_y), dx = hn::Sub(x, whole_x);
-      const auto in_upper = hn::Sub(one, dy), in_left = hn::Sub(one, dx);
-      const auto pixel = hn::Add(hn::Add(hn::LoadU(di, levels.starts() + i), column), hn::Mul(row, width));
-      Add(hn::And(upper, left), pixel, hn::Mul(hn::Mul(in_upper, in_left), weight));
-      Add(hn::And(upper, right), hn::Add(pixel, next), hn::Mul(hn::Mul(in_upper, dx), weight));
-      Add(hn::And(lower, left), hn::Add(pixel, width), hn::Mul(hn::Mul(dy, in_left), weight));
-      Add(hn::And(lower, right), hn::Add(hn::Add(pixel, width), next), hn::Mul(hn::Mul(dy, dx), weight));
+      ForEachCorner(levels, positions, i,
+                    [&](int, auto mask, auto pixel, auto weight) HWY_ATTR { Add(mask, pixel, weight); });
     }
     value_ = value;
     stride_ = stride;
     for (int64_t t = 0; t < count_; ++t) {
       const T* const from = Pixel(t);
       hwy::Prefetch(from);
-      // The processor follows longer runs by itself.
+      // The processor prefetches longer runs automatically.
       if (depth * static_cast<int64_t>(sizeof(T)) > 64) hwy::Prefetch(from + 64 / sizeof(T));
     }
   }
 
-  // to[0, depth) = the weighted sum of the pixels found.
+  // Sets to[0, depth) to the weighted sum of the pixels found.
   void Sum(int64_t depth, T* to) const {
     const hn::ScalableTag<float> d;
     int64_t at = SumVectors<4>(depth, 0, to);
@@ -133,7 +149,7 @@ class AttnTaps {
 
   HWY_INLINE const T* Pixel(int64_t tap) const { return value_ + pixels_[tap] * stride_; }
 
-  // kVectors vectors of some taps at a time stay in registers: sums that do not wait for each other.
+  // Keeps kVectors vectors of sums in registers, which are independent of each other.
   template <int kVectors>
   HWY_INLINE int64_t SumVectors(int64_t depth, int64_t at, T* to) const {
     constexpr int kTaps = kVectors == 4 ? 2 : 4;

@@ -1,4 +1,4 @@
-// Deformable attention on the CPU: for every query and head, weighted bilinear samples of several levels are summed.
+// Deformable attention on the CPU: sums weighted bilinear samples of several levels for every query and head.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_INL_H_
@@ -19,35 +19,35 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums the pairs of a query and a head that a task is given. While the pixels of one pair are on their way to the
-// cache, those of the pair before are summed.
-template <class T, class Place>
+// Computes the (query, head) pairs of a task. While the pixels of one pair are prefetched, those of the previous pair
+// are summed.
+template <class T, class Locate>
 class AttnSums {
  public:
-  // What a task needs of each scratch.
+  // Scratch elements per task.
   static int64_t PixelsFor(int64_t samples) { return 2 * Taps(samples); }
   static int64_t FloatsFor(int64_t samples) { return 2 * Taps(samples) + 3 * WithVector(samples); }
 
-  AttnSums(const SampleLevels& levels, const Place& place, int32_t* pixels, float* floats, int64_t depth, T* output)
+  AttnSums(const SampleLevels& levels, const Locate& locate, int32_t* pixels, float* floats, int64_t depth, T* output)
       : levels_(levels),
-        place_(place),
+        locate_(locate),
         found_{{pixels, floats}, {pixels + Taps(levels.samples()), floats + Taps(levels.samples())}},
         depth_(depth),
         output_(output) {
-    float* const places = floats + 2 * Taps(levels.samples());
+    float* const positions = floats + 2 * Taps(levels.samples());
     const int64_t room = WithVector(levels.samples());
-    places_ = {places, places + room, places + 2 * room};
+    positions_ = {positions, positions + room, positions + 2 * room};
   }
 
-  // Pixel number p of the pair's head lies at value + p * stride.
+  // Adds a pair. Pixel p of its head is at value + p * stride.
   HWY_INLINE void Add(int64_t pair, const T* value, int64_t stride) {
-    place_(pair, places_);
-    found_[pair_count_ % 2].Find(levels_, places_, value, stride, depth_);
+    locate_(pair, positions_);
+    found_[pair_count_ % 2].Find(levels_, positions_, value, stride, depth_);
     Finish();
     last_ = pair;
     ++pair_count_;
   }
-  // Sums what is left.
+  // Sums the last pair.
   HWY_INLINE void Finish() {
     if (last_ >= 0) found_[(pair_count_ + 1) % 2].Sum(depth_, output_ + last_ * depth_);
     last_ = -1;
@@ -60,16 +60,17 @@ class AttnSums {
   static int64_t Taps(int64_t samples) { return WithVector(AttnTaps<T>::RoomFor(samples)); }
 
   const SampleLevels& levels_;
-  const Place& place_;
+  const Locate& locate_;
   AttnTaps<T> found_[2];
-  AttnPlaces places_;
+  AttnPositions positions_;
   const int64_t depth_;
   T* const output_;
   int64_t pair_count_ = 0, last_ = -1;
 };
 
-// Whether a head's pixels are copied together first: side by side with other heads' they fill as many pages and sets of
-// the caches as all heads' do. It pays if each pixel is read some times, and all of them do not fit the caches anyway.
+// Returns whether to copy each head's pixels to contiguous memory first. Interleaved with those of other heads, they
+// occupy as many pages and cache sets as all heads together. The copy pays if pixels are read several times and do not
+// fit the caches.
 template <class T>
 bool CopiesHeads(const Tensor<const T, 4>& value, int64_t reads) {
   constexpr int64_t kReadsOfPixel = 8, kBytes = 1 << 20;
@@ -77,17 +78,17 @@ bool CopiesHeads(const Tensor<const T, 4>& value, int64_t reads) {
          value.size() / value.dim(0) * static_cast<int64_t>(sizeof(T)) > kBytes;
 }
 
-/// output[N, Q, M, D] from value[N, S, M, D]. place(pair, places) says where the samples of pair number (n * Q + q) * M
-/// + m lie, and their weights.
-template <class T, class Place>
+/// Computes output[N, Q, M, D] from value[N, S, M, D]. locate(pair, positions) sets the positions and weights of the
+/// samples of pair (n * Q + q) * M + m.
+template <class T, class Locate>
 Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const SampleLevels& levels, int64_t queries,
-                  const Place& place, T* output) {
-  using Sums = AttnSums<T, Place>;
-  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), pictures = value.dim(0);
-  const int64_t samples = levels.samples(), picture = spatial * heads * depth;
+                  const Locate& locate, T* output) {
+  using Sums = AttnSums<T, Locate>;
+  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), images = value.dim(0);
+  const int64_t samples = levels.samples(), image = spatial * heads * depth;
   const bool copies = CopiesHeads(value, 4 * samples * queries);
   const double nanoseconds = static_cast<double>(samples) * (4 + 0.2 * static_cast<double>(depth));
-  const int64_t items = copies ? queries : pictures * queries,
+  const int64_t items = copies ? queries : images * queries,
                 grain = GrainFor(copies ? nanoseconds : nanoseconds * heads);
   const int64_t tasks = Context::NumTasks(items, grain);
   const Scratch<int32_t> pixels = context.Allocate<int32_t>(tasks * Sums::PixelsFor(samples));
@@ -95,16 +96,16 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const
   const Scratch<T> head = context.Allocate<T>(copies ? spatial * depth : 0);
   if (!pixels || !floats || !head) return Internal("out of memory: scratch for ", samples, " samples");
   const auto sums_of = [&](int64_t task) HWY_ATTR {
-    return Sums(levels, place, pixels.data() + task * Sums::PixelsFor(samples),
+    return Sums(levels, locate, pixels.data() + task * Sums::PixelsFor(samples),
                 floats.data() + task * Sums::FloatsFor(samples), depth, output);
   };
   if (!copies) {
     context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
       Sums sums = sums_of(task);
       for (int64_t item = begin; item < end; ++item) {
-        const T* const first = value.data() + item / queries * picture;
+        const T* const first = value.data() + item / queries * image;
         for (int64_t m = 0; m < heads; ++m) {
-          // A value without pixels has no tap, and may have no memory.
+          // A value without pixels has no taps and may be null.
           sums.Add(item * heads + m, spatial > 0 ? first + m * depth : nullptr, heads * depth);
         }
       }
@@ -112,9 +113,9 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const
     });
     return Status::Ok();
   }
-  for (int64_t of = 0; of < pictures * heads; ++of) {
+  for (int64_t of = 0; of < images * heads; ++of) {
     const int64_t n = of / heads, m = of % heads;
-    const T* const from = value.data() + n * picture + m * depth;
+    const T* const from = value.data() + n * image + m * depth;
     context.ParallelFor(spatial, GrainFor(0.2 * static_cast<double>(depth)), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) std::copy_n(from + p * heads * depth, depth, head.data() + p * depth);
     });
@@ -127,7 +128,7 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const
   return Status::Ok();
 }
 
-/// The same with weights as they are, at locations that are 0 to 1 over a level.
+/// DeformAttn with the given weights, at normalised locations: 0 to 1 across a level.
 template <class T, class I>
 Status DeformAttnAtLocations(const Context& context, const Tensor<const T, 4>& value, const Tensor<const I, 2>& shapes,
                              const Tensor<const I, 1>& starts, const Tensor<const T, 6>& locations, const T* weights,
@@ -135,11 +136,11 @@ Status DeformAttnAtLocations(const Context& context, const Tensor<const T, 4>& v
   const SampleLevels levels(context, starts.dim(0), locations.dim(4));
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
   const int64_t samples = levels.samples();
-  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
-    PlaceAtLocations(levels, locations.data() + pair * samples * 2, places);
-    WidenRow(weights + pair * samples, samples, places.weight);
+  const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    SetPositions(levels, locations.data() + pair * samples * 2, positions);
+    WidenRow(weights + pair * samples, samples, positions.weight);
   };
-  return DeformAttn<T>(context, value, levels, locations.dim(1), place, output);
+  return DeformAttn<T>(context, value, levels, locations.dim(1), locate, output);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Deformable attention on the GPU: for every query and head, weighted bilinear samples of several levels are summed.
+// Deformable attention on the GPU: sums weighted bilinear samples of several levels for every query and head.
 #pragma once
 
 #include "families/deform_attn/attn_levels.h"
@@ -8,14 +8,14 @@
 
 namespace polyop {
 
-/// The levels as the device has them, one behind the other where `starts` is null. Pixels that the shapes promise but
-/// 'value' does not have count as outside.
+/// The levels in device memory; consecutive if `starts` is null. Pixels of a level that exceed 'value' count as
+/// outside.
 template <class I>
 struct AttnLevelsCuda {
   const I *shapes, *starts;
   int64_t spatial;
 
-  /// A level without pixels where it cannot lie in 'value'.
+  /// Returns the level, without pixels if it is not within 'value'.
   POLYOP_HD AttnLevel At(int64_t level) const {
     int64_t start = 0;
     if (starts != nullptr) {
@@ -31,7 +31,7 @@ struct AttnLevelsCuda {
     if (height > spatial || width > spatial || start < 0 || start >= spatial) return {};
     return {height, width, start};
   }
-  /// The sample's pixels, numbered over all levels, with `weight` in theirs.
+  /// Returns the sample's pixels, numbered across all levels; their weights include `weight`.
   POLYOP_HD ZeroPaddedSample Sample(const AttnLevel& level, float y, float x, float weight) const {
     ZeroPaddedSample sample = ZeroPaddedSample::At(y, x, level.height, level.width, weight);
     for (int32_t& pixel : sample.pixel) {
@@ -39,7 +39,7 @@ struct AttnLevelsCuda {
     }
     return sample;
   }
-  /// The same at a location (x, y) that is 0 to 1 over the level.
+  /// Returns the sample at a normalised location (x, y): 0 to 1 across the level.
   template <class T>
   POLYOP_HD ZeroPaddedSample SampleAtLocation(int64_t level, const T* location, float weight) const {
     const AttnLevel at = At(level);
@@ -48,24 +48,24 @@ struct AttnLevelsCuda {
   }
 };
 
-/// What the samples of a (query, head) pair share where their weights are the softmax of logits.
+/// Softmax statistics of a (query, head) pair whose weights are the softmax of logits.
 struct SoftmaxOfLogits {
-  float most, factor;
+  float maximum, factor;
 
   template <class T>
   POLYOP_HD static SoftmaxOfLogits Of(const T* logits, int64_t count) {
-    float most = -INFINITY, sum = 0;
-    for (int64_t s = 0; s < count; ++s) most = ToFloat(logits[s]) > most ? ToFloat(logits[s]) : most;
-    for (int64_t s = 0; s < count; ++s) sum += std::exp(ToFloat(logits[s]) - most);
-    return {most, 1.0f / sum};
+    float maximum = -INFINITY, sum = 0;
+    for (int64_t s = 0; s < count; ++s) maximum = ToFloat(logits[s]) > maximum ? ToFloat(logits[s]) : maximum;
+    for (int64_t s = 0; s < count; ++s) sum += std::exp(ToFloat(logits[s]) - maximum);
+    return {maximum, 1.0f / sum};
   }
   template <class T>
   POLYOP_HD float Weight(T logit) const {
-    return std::exp(ToFloat(logit) - most) * factor;
+    return std::exp(ToFloat(logit) - maximum) * factor;
   }
 };
 
-/// Samples with weights as they are, at locations that are 0 to 1 over a level.
+/// Samples with given weights at normalised locations: 0 to 1 across a level.
 template <class T, class I>
 struct LocatedSamples {
   struct Common {};
@@ -83,10 +83,10 @@ struct LocatedSamples {
 namespace deform_attn_internal {
 
 inline constexpr int kThreads = 128;
-inline constexpr int kTableSize = 256;  // samples that a block holds at a time
+inline constexpr int kTableSize = 256;  // samples per block and round
 
-// A block takes several (query, head) pairs: its threads find the samples of all of them, then each sums up kWide
-// components of one pair. Neighbouring threads read neighbouring components.
+// A block computes several (query, head) pairs: its threads find the samples of all of them, then each thread sums
+// kWide components of one pair. Neighbouring threads read neighbouring components.
 template <class T, int kWide, class Samples>
 Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t queries, const Samples& found,
               T* output) {
@@ -96,8 +96,9 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
   const int64_t spatial = value.dim(1), heads = value.dim(2), parts = value.dim(3) / kWide, samples = found.samples;
   const auto* const from = reinterpret_cast<const Components*>(value.data());
   auto* const to = reinterpret_cast<Components*>(output);
-  const int64_t per_picture = queries * heads, pairs = value.dim(0) * per_picture;
-  // As many pairs as fill the threads, and whose samples fit the table; a pair with more of them is done in turns.
+  const int64_t per_image = queries * heads, pairs = value.dim(0) * per_image;
+  // As many pairs as fill the threads and whose samples fit the table. The samples of a larger pair are processed in
+  // several rounds.
   int64_t group = std::max<int64_t>(1, kThreads / parts);
   if (samples > 0) group = std::max<int64_t>(1, std::min(group, kTableSize / samples));
   const Divider by_parts(parts), per_pair(std::max<int64_t>(samples, 1));
@@ -110,15 +111,15 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
     block.ForThreads([&](int t) {
       if (t < count) common[t] = found.CommonOf(first + t);
     });
-    // Parts in turns of one a thread; for each turn the samples in turns of a table.
-    for (int64_t turn = 0; turn < count * parts; turn += kThreads) {
+    // Outer rounds of one part per thread, inner rounds of one table of samples.
+    for (int64_t round = 0; round < count * parts; round += kThreads) {
       Block::Local<Sums> sums(block);
       block.ForThreads([&](int t) {
         for (float& sum : sums[t].of) sum = 0;
       });
       for (int64_t begin = 0; begin < samples; begin += kTableSize) {
         const int64_t held = samples - begin < kTableSize ? samples - begin : kTableSize;
-        if (turn == 0 || samples > kTableSize) {
+        if (round == 0 || samples > kTableSize) {
           block.ForThreads([&](int t) {
             for (int64_t i = t; i < count * held; i += kThreads) {
               const int64_t pair = held == samples ? per_pair.Quotient(i) : 0;
@@ -127,16 +128,16 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
           });
         }
         block.ForThreads([&](int t) {
-          if (turn + t >= count * parts) return;
+          if (round + t >= count * parts) return;
           int64_t part;
-          const int64_t in_group = by_parts.Split(turn + t, &part), pair = first + in_group;
-          const Components* const picture = from + (pair / per_picture * spatial * heads + pair % heads) * parts + part;
+          const int64_t in_group = by_parts.Split(round + t, &part), pair = first + in_group;
+          const Components* const image = from + (pair / per_image * spatial * heads + pair % heads) * parts + part;
           Sums own = sums[t];
           for (int64_t s = 0; s < held; ++s) {
             const ZeroPaddedSample& sample = table[in_group * held + s];
             for (int k = 0; k < 4; ++k) {
               if (sample.pixel[k] < 0) continue;
-              const Components read = picture[sample.pixel[k] * heads * parts];
+              const Components read = image[sample.pixel[k] * heads * parts];
               for (int c = 0; c < kWide; ++c) own.of[c] = std::fma(ToFloat(read.of[c]), sample.weight[k], own.of[c]);
             }
           }
@@ -144,10 +145,10 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
         });
       }
       block.ForThreads([&](int t) {
-        if (turn + t >= count * parts) return;
-        Components made;
-        for (int c = 0; c < kWide; ++c) made.of[c] = FromFloat<T>(sums[t].of[c]);
-        to[first * parts + turn + t] = made;
+        if (round + t >= count * parts) return;
+        Components result;
+        for (int c = 0; c < kWide; ++c) result.of[c] = FromFloat<T>(sums[t].of[c]);
+        to[first * parts + round + t] = result;
       });
     }
   });
@@ -155,13 +156,13 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
 
 }  // namespace deform_attn_internal
 
-/// output[N, Q, M, D] from value[N, S, M, D]. `found` has `samples`, the number of samples of a (query, head) pair, and
-/// gives sample s of pair number (n * Q + q) * M + m, after what all samples of the pair share.
+/// Computes output[N, Q, M, D] from value[N, S, M, D]. `found` has `samples`, the number of samples per (query, head)
+/// pair, and returns sample s of pair (n * Q + q) * M + m, given the values that all samples of the pair share.
 template <class T, class Samples>
 Status DeformAttnCuda(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t queries, const Samples& found,
                       T* output) {
   if (value.dim(1) > INT32_MAX) {
-    return InvalidArgument("'value' has ", value.dim(1), " pixels, wanted fewer than 2^31");
+    return InvalidArgument("'value': expected at most 2147483647 pixels, got ", value.dim(1));
   }
   constexpr int kWide = 4;
   using Components = Pack<T, kWide>;
@@ -171,7 +172,7 @@ Status DeformAttnCuda(const CudaContext& cuda, const Tensor<const T, 4>& value, 
   return attend(cuda, value, queries, found, output);
 }
 
-/// With weights as they are, at locations [N, Q, M, L, P, 2].
+/// DeformAttnCuda with given weights, at normalised locations [N, Q, M, L, P, 2].
 template <class T, class I>
 Status DeformAttnAtLocationsCuda(const CudaContext& cuda, const Tensor<const T, 4>& value,
                                  const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& starts,

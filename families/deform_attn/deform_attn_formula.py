@@ -1,4 +1,4 @@
-"""Deformable attention: one table of the pixels of all levels, in which each sample's corners are rows."""
+"""Deformable attention: each sample gathers its corners as rows of a table of the pixels of all levels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from polyop.formulas.bilinear_formula import gather_corners
 
 
 def attend(value: Tensor, shapes: Tensor, starts: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-    """value [N, S, M, D], levels [L, 2] that begin at `starts`, and pixels x, y and weights [N, Q, M, L, P] -> [N, Q, M, D]."""
-    pictures, cells, heads, size = value.shape
-    height, width = shapes[:, :1], shapes[:, 1:]  # [L, 1], beside the points
+    """value [N, S, M, D], shapes [L, 2], starts [L], x, y (pixels) and weights [N, Q, M, L, P] -> [N, Q, M, D]."""
+    images, cells, heads, size = value.shape
+    height, width = shapes[:, :1], shapes[:, 1:]  # [L, 1], broadcast over the points
     inside = (y > -1) & (y < height) & (x > -1) & (x < width)
-    picture = torch.arange(pictures, device=value.device).reshape(pictures, 1, 1, 1, 1)
+    image = torch.arange(images, device=value.device).reshape(images, 1, 1, 1, 1)
     head = torch.arange(heads, device=value.device).reshape(heads, 1, 1)
-    rows = value.permute(0, 2, 1, 3).reshape(pictures * heads * cells, size)
-    samples = gather_corners(rows, (picture * heads + head) * cells + starts[:, None], y, x, inside, height, width)
+    rows = value.permute(0, 2, 1, 3).reshape(images * heads * cells, size)
+    samples = gather_corners(rows, (image * heads + head) * cells + starts[:, None], y, x, inside, height, width)
     return (samples * weights[..., None]).sum((3, 4))
 
 
 def attend_at_locations(value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-    """The same at locations [N, Q, M, L, P, 2] that are 0 to 1 over a level."""
+    """Attend at normalised locations [N, Q, M, L, P, 2], which are 0 to 1 across a level."""
     x = locations[..., 0] * shapes[:, 1:] - 0.5
     y = locations[..., 1] * shapes[:, :1] - 0.5
     return attend(value, shapes, starts, x, y, weights)

@@ -1,6 +1,7 @@
 // Deformable attention in double precision, sample by sample: for reference kernels only.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -8,11 +9,11 @@
 
 namespace polyop::reference {
 
-/// sum[d] += weight * the bilinear sample at (y, x) of a level of head m of picture n; outside are zeros.
+/// Adds to sum[d] `weight` times the bilinear sample at (y, x) of a level of head m of image n, padded with zeros.
 inline void AddAttnSample(const Tensor<const double, 4>& value, int64_t n, int64_t m, const AttnLevel& level, double y,
                           double x, double weight, double* sum) {
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
-  if (level.height == 0 || level.width == 0) return;  // a NaN weight weighs nothing there
+  if (level.height == 0 || level.width == 0) return;  // even a NaN weight adds nothing there
   if (!(x > -1 && x < static_cast<double>(level.width) && y > -1 && y < static_cast<double>(level.height))) return;
   const auto pixel = [&](int64_t row, int64_t column, int64_t d) {
     if (row < 0 || row >= level.height || column < 0 || column >= level.width) return 0.0;
@@ -27,7 +28,43 @@ inline void AddAttnSample(const Tensor<const double, 4>& value, int64_t n, int64
   }
 }
 
-/// output[N, Q, M, D], with weights [N, Q, M, L, P] as they are, at locations that are 0 to 1 over a level.
+/// The gradient of a sample with respect to its position, in pixels, and its weight.
+struct AttnSampleGrad {
+  double x = 0, y = 0, weight = 0;
+};
+
+/// Returns the gradients of AddAttnSample for the gradient `grad` [depth] of the sum, and adds those of the values to
+/// `grad_value`, which has the layout of `value`, unless it is null.
+inline AttnSampleGrad AddAttnSampleBackward(const Tensor<const double, 4>& value, int64_t n, int64_t m,
+                                            const AttnLevel& level, double y, double x, double weight,
+                                            const double* grad, double* grad_value) {
+  const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
+  AttnSampleGrad result;
+  if (level.height == 0 || level.width == 0) return result;
+  if (!(x > -1 && x < static_cast<double>(level.width) && y > -1 && y < static_cast<double>(level.height))) {
+    return result;
+  }
+  const auto left = static_cast<int64_t>(std::floor(x)), top = static_cast<int64_t>(std::floor(y));
+  const double dx = x - std::floor(x), dy = y - std::floor(y);
+  for (int64_t row = std::max<int64_t>(top, 0); row <= std::min(top + 1, level.height - 1); ++row) {
+    for (int64_t column = std::max<int64_t>(left, 0); column <= std::min(left + 1, level.width - 1); ++column) {
+      const double in_row = row == top ? 1 - dy : dy, in_column = column == left ? 1 - dx : dx;
+      const int64_t at = ((n * spatial + level.start + row * level.width + column) * heads + m) * depth;
+      double dot = 0;
+      for (int64_t d = 0; d < depth; ++d) {
+        dot += grad[d] * value[at + d];
+        const double share = weight * in_row * in_column;
+        if (grad_value != nullptr && share != 0) grad_value[at + d] += share * grad[d];
+      }
+      result.weight += in_row * in_column * dot;
+      result.x += weight * in_row * (column == left ? -dot : dot);
+      result.y += weight * in_column * (row == top ? -dot : dot);
+    }
+  }
+  return result;
+}
+
+/// Computes output[N, Q, M, D] with given weights [N, Q, M, L, P] at normalised locations: 0 to 1 across a level.
 inline Status DeformAttnAtLocations(const Tensor<const double, 4>& value, const Tensor<const int64_t, 2>& shapes,
                                     const Tensor<const int64_t, 1>& starts, const Tensor<const double, 6>& locations,
                                     const Tensor<const double, 5>& weights, double* output) {

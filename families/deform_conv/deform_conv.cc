@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "families/deform_conv/deform_conv.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/deform_conv/deform_conv_shape.h"
 #include "families/sampling/zero_padded_sample.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/gemm-inl.h"
@@ -16,52 +17,23 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// All sizes of one call. A column holds what some points of the kernel sample for one output pixel. "Place" is where a
-// channel lies among those of a point: deform groups are padded to whole blocks.
-struct DeformConvSizes {
-  int64_t batch, channels, height, width, outputs, kernel_height, kernel_width, out_height, out_width;
-  int64_t stride[2], padding[2], dilation[2], groups, deform_groups;
-
-  template <class T>
-  static DeformConvSizes Of(const DeformConvRule& op, const Tensor<const T, 4>& input, const Tensor<const T, 4>& weight,
-                            const Tensor<T, 4>& output) {
-    return {input.dim(0),
-            input.dim(1),
-            input.dim(2),
-            input.dim(3),
-            weight.dim(0),
-            weight.dim(2),
-            weight.dim(3),
-            output.dim(2),
-            output.dim(3),
-            {op.stride[0], op.stride[1]},
-            {op.padding[0], op.padding[1]},
-            {op.dilation[0], op.dilation[1]},
-            op.groups,
-            op.deform_groups};
-  }
-
-  int64_t points() const { return kernel_height * kernel_width; }
-  int64_t out_pixels() const { return out_height * out_width; }
-  int64_t pixels() const { return height * width; }
-  int64_t deform_channels() const { return channels / deform_groups; }
+// All sizes of one call. A column holds the samples of points_at_once() points of the kernel for one output pixel.
+// Within a point, deform groups are padded to whole blocks of channels; ChannelOffset is a channel's offset there.
+struct DeformConvSizes : DeformConvShape {
   int64_t deform_blocks() const { return ChannelBlocks::BlocksFor(deform_channels()); }
   int64_t padded_channels() const { return deform_groups * deform_blocks() * kBlockChannels; }
-  int64_t group_channels() const { return channels / groups; }
-  int64_t group_outputs() const { return outputs / groups; }
-  int64_t depth() const { return group_channels() * points(); }
-  // Points that are sampled and multiplied at once: some hundred values of a column.
+  // Number of points that are sampled and multiplied at once, so that a column has a few hundred values.
   int64_t points_at_once() const {
     constexpr int64_t kValues = 512;
     return std::clamp<int64_t>(kValues / std::max<int64_t>(padded_channels(), 1), 1, std::max<int64_t>(points(), 1));
   }
   int64_t column() const { return points_at_once() * padded_channels(); }
-  int64_t Place(int64_t channel) const {
+  int64_t ChannelOffset(int64_t channel) const {
     return channel / deform_channels() * deform_blocks() * kBlockChannels + channel % deform_channels();
   }
 };
 
-// The pixels of a sample, with its mask in the weights.
+// The pixels of a sample; their weights include the mask.
 struct SampleTaps {
   int64_t pixel[4];
   float weight[4];
@@ -77,11 +49,11 @@ inline SampleTaps FindSample(float y, float x, float mask, int64_t height, int64
   return taps;
 }
 
-// One sample of all channels of a deform group, a whole number of blocks.
+// Computes one sample for all channels of a deform group. Requires: `channels` is a multiple of the block.
 template <int kCount>
-HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* picture, int64_t channels, float* to) {
+HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* image, int64_t channels, float* to) {
   const float* pixels[kCount];
-  for (int k = 0; k < kCount; ++k) pixels[k] = picture + taps.pixel[k] * channels;
+  for (int k = 0; k < kCount; ++k) pixels[k] = image + taps.pixel[k] * channels;
   for (int64_t c = 0; c < channels; c += kBlockChannels) {
     BlockSum sum;
     sum.Fill(0);
@@ -89,43 +61,42 @@ HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* picture, int64
     sum.Store(1.0f, to + c);
   }
 }
-inline void SampleBlocks(const SampleTaps& taps, const float* picture, int64_t channels, float* to) {
+inline void SampleBlocks(const SampleTaps& taps, const float* image, int64_t channels, float* to) {
   switch (taps.count) {
     case 0: std::fill_n(to, channels, 0.0f); break;
-    case 1: SampleBlocks<1>(taps, picture, channels, to); break;
-    case 2: SampleBlocks<2>(taps, picture, channels, to); break;
-    case 3: SampleBlocks<3>(taps, picture, channels, to); break;
-    default: SampleBlocks<4>(taps, picture, channels, to);
+    case 1: SampleBlocks<1>(taps, image, channels, to); break;
+    case 2: SampleBlocks<2>(taps, image, channels, to); break;
+    case 3: SampleBlocks<3>(taps, image, channels, to); break;
+    default: SampleBlocks<4>(taps, image, channels, to);
   }
 }
 
-// Columns of the kernel's points [begin, end) for `count` output pixels from `first` on.
+// Fills the columns of the kernel's points [begin, end) for output pixels [first, first + count).
 template <class T>
-void SampleColumns(const DeformConvSizes& s, const float* pictures, const T* offset, const T* mask, int64_t n,
+void SampleColumns(const DeformConvSizes& s, const float* images, const T* offset, const T* mask, int64_t n,
                    int64_t first, int64_t count, int64_t begin, int64_t end, float* columns) {
   for (int64_t p = 0; p < count; ++p) {
     const int64_t at = first + p, oy = at / s.out_width, ox = at % s.out_width;
     for (int64_t g = 0; g < s.deform_groups; ++g) {
-      const float* picture = pictures + (n * s.deform_groups + g) * s.pixels() * s.deform_blocks() * kBlockChannels;
+      const float* image = images + (n * s.deform_groups + g) * s.pixels() * s.deform_blocks() * kBlockChannels;
       float* to = columns + p * s.column() + g * s.deform_blocks() * kBlockChannels;
       for (int64_t k = begin; k < end; ++k, to += s.padded_channels()) {
         const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
         const float dy = ToFloat(offset[2 * sample * s.out_pixels() + at]),
                     dx = ToFloat(offset[(2 * sample + 1) * s.out_pixels() + at]);
-        const float y = static_cast<float>(oy * s.stride[0] - s.padding[0] + k / s.kernel_width * s.dilation[0]) + dy;
-        const float x = static_cast<float>(ox * s.stride[1] - s.padding[1] + k % s.kernel_width * s.dilation[1]) + dx;
+        const float y = s.Row(oy, k) + dy, x = s.Column(ox, k) + dx;
         const SampleTaps taps =
             FindSample(y, x, mask ? ToFloat(mask[sample * s.out_pixels() + at]) : 1.0f, s.height, s.width);
-        SampleBlocks(taps, picture, s.deform_blocks() * kBlockChannels, to);
+        SampleBlocks(taps, image, s.deform_blocks() * kBlockChannels, to);
       }
     }
   }
 }
 
-// What the sums [group][tile][sum_stride] of `rows` pixels begin with.
+// Initialises the sums [group][tile][sum_stride] of `rows` pixels with the bias.
 template <class T>
-void StartWithBias(const DeformConvSizes& s, const T* bias, int64_t rows, int64_t tile, int64_t sum_stride,
-                   float* sums) {
+void InitWithBias(const DeformConvSizes& s, const T* bias, int64_t rows, int64_t tile, int64_t sum_stride,
+                  float* sums) {
   for (int64_t g = 0; g < s.groups; ++g) {
     for (int64_t r = 0; r < rows; ++r) {
       float* const to = sums + (g * tile + r) * sum_stride;
@@ -137,40 +108,42 @@ void StartWithBias(const DeformConvSizes& s, const T* bias, int64_t rows, int64_
 template <class T>
 Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
                 const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
-  const auto s = DeformConvSizes::Of(rule, input, weight, output);
-  if (s.column() > INT32_MAX) return InvalidArgument("'weight': a column of ", s.column(), " values must fit 32 bits");
+  const DeformConvSizes s{DeformConvShape::Of(rule, input.shape(), weight.shape(), output.shape())};
+  if (s.column() > INT32_MAX)
+    return InvalidArgument("'weight': expected a column of at most 2147483647 values, got ", s.column());
 
-  // A tile's columns and sums fit into half of a small L2, beside the weights of the points at hand, which are read
-  // once a tile: the more pixels it has, the less often. There are tiles for several threads, if there are pixels.
+  // A tile's columns and sums fit into half of a small L2 cache, next to the weights of the current points. Weights are
+  // read once per tile, so large tiles are better, but there must be enough tiles for several threads.
   constexpr int64_t kTileFloats = 1 << 16, kTiles = 16;
   const int64_t column = std::max<int64_t>(s.column(), 1);
   const GemmColumns filters(s.group_outputs());
   const int64_t sum_stride = filters.stride(), packed_group = sum_stride * s.depth();
   const int64_t group_sums = s.groups * sum_stride;
-  const int64_t most = std::min(kTileFloats / (column + group_sums), s.batch * s.out_pixels() / kTiles) / kGemmRows;
-  const int64_t tile = std::clamp<int64_t>(most, 1, 16) * kGemmRows;
+  const int64_t max_blocks =
+      std::min(kTileFloats / (column + group_sums), s.batch * s.out_pixels() / kTiles) / kGemmRows;
+  const int64_t tile = std::clamp<int64_t>(max_blocks, 1, 16) * kGemmRows;
   const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
   const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
   const double sampled = static_cast<double>(tile * s.points()) * static_cast<double>(s.padded_channels());
-  constexpr int64_t kMostTasks = 32;  // each has columns of its own
-  const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMostTasks - 1) / kMostTasks);
+  constexpr int64_t kMaxTasks = 32;  // each has separate columns
+  const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMaxTasks - 1) / kMaxTasks);
   const int64_t tasks = Context::NumTasks(items, grain);
   const int64_t scratch = tile * (column + group_sums);
   const int64_t copy_floats = ChannelBlocks::ElementsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
   const Scratch<float> copy = context.Allocate<float>(copy_floats);
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
-  const Scratch<int32_t> places = context.Allocate<int32_t>(s.groups * s.depth());
+  const Scratch<int32_t> k_offsets = context.Allocate<int32_t>(s.groups * s.depth());
   const Scratch<float> memory = context.Allocate<float>(tasks * scratch);
-  if (!copy || !packed || !places || !memory)
+  if (!copy || !packed || !k_offsets || !memory)
     return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
-  ToWholePixels(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+  ToChannelsLast(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
   for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
-    int32_t* place = places.data() + g * s.depth();
+    int32_t* k_offset = k_offsets.data() + g * s.depth();
     for (int64_t point = 0; point < s.points(); ++point) {
       for (int64_t c = 0; c < s.group_channels(); ++c) {
-        *place++ = static_cast<int32_t>(point % s.points_at_once() * s.padded_channels() +
-                                        s.Place(g * s.group_channels() + c));
+        *k_offset++ = static_cast<int32_t>(point % s.points_at_once() * s.padded_channels() +
+                                           s.ChannelOffset(g * s.group_channels() + c));
       }
     }
   }
@@ -193,19 +166,19 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     float* const columns = memory.data() + task * scratch;
     float* const sums = columns + tile * column;
-    std::fill_n(columns, tile * column, 0.0f);  // rows behind the last pixel are multiplied too
+    std::fill_n(columns, tile * column, 0.0f);  // rows after the last pixel are multiplied too
     for (int64_t item = begin; item < end; ++item) {
       const int64_t n = item / tiles, first = item % tiles * tile, count = std::min(tile, s.out_pixels() - first);
       const int64_t rows = (count + kGemmRows - 1) / kGemmRows * kGemmRows;
       std::fill_n(sums, tile * group_sums, 0.0f);
-      if (bias != nullptr) StartWithBias(s, bias, rows, tile, sum_stride, sums);
+      if (bias != nullptr) InitWithBias(s, bias, rows, tile, sum_stride, sums);
       for (int64_t point = 0; point < s.points(); point += s.points_at_once()) {
         const int64_t last = std::min(s.points(), point + s.points_at_once()), done = point * s.group_channels();
         SampleColumns(s, copy.data(), offset, mask, n, first, count, point, last, columns);
         for (int64_t g = 0; g < s.groups; ++g) {
-          AddGemmTile(columns, rows, column, places.data() + g * s.depth() + done, (last - point) * s.group_channels(),
-                      packed.data() + g * packed_group + done * filters.panel(), panel_size, filters,
-                      sums + g * tile * sum_stride, sum_stride);
+          AddGemmTile(columns, rows, column, k_offsets.data() + g * s.depth() + done,
+                      (last - point) * s.group_channels(), packed.data() + g * packed_group + done * filters.panel(),
+                      panel_size, filters, sums + g * tile * sum_stride, sum_stride);
         }
       }
       for (int64_t g = 0; g < s.groups; ++g) {

@@ -1,5 +1,5 @@
 // Deformable convolution on the CPU: tiles of output pixels are sampled into columns, and each tile is multiplied
-// with the packed weights while it is in the cache. No full column buffer is ever made.
+// with the packed weights while it is in the cache. There is no full column buffer.
 // Dai et al., Deformable Convolutional Networks, 2017; Zhu et al., Deformable ConvNets v2, 2019.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace polyop {
 
-/// `mask` is null for version 1, `bias` may be null. The signature has checked all shapes; padding is that before the
-/// picture, for the output's shape says how far it goes. T: f32, f16, bf16.
+/// `mask` is null for version 1; `bias` may be null. Requires: shapes are checked. Padding is that at the top and on
+/// the left; the output's shape implies the rest. T is f32, f16 or bf16.
 template <class T>
 Status DeformConv(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
                   const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output);

@@ -1,5 +1,5 @@
 // Deformable convolution on the GPU: a block gathers a tile of samples into shared memory and multiplies it with the
-// weights there, f16 and bf16 by tensor cores. No column buffer is ever made.
+// weights there, f16 and bf16 on tensor cores. There is no column buffer.
 #pragma once
 
 #include "families/deform_conv/deform_conv_rule.h"
@@ -31,7 +31,8 @@ POLYOP_HD float ValueOf(const ZeroPaddedSample& sample, const T* plane) {
   return sum;
 }
 
-// The sample of one point of the filter for one output pixel. `offset` and `mask` (may be null) are those of a picture.
+// Returns the sample of one point of the filter for one output pixel. `offset` and `mask` are those of an image; `mask`
+// may be null.
 template <class T>
 POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
                                       int64_t point, int64_t out) {
@@ -44,7 +45,7 @@ POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* 
   return ZeroPaddedSample::At(y, x, s.height, s.width, factor);
 }
 
-// Few filters in a group, as in depthwise convolution: a thread for each output.
+// For few filters per group, as in depthwise convolution: one thread per output.
 template <class T>
 Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                    const T* mask, const T* weight, const T* bias, T* output) {
@@ -71,7 +72,7 @@ Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const
   });
 }
 
-// A block makes a tile of filters x pixels of one picture and group.
+// Each block computes a tile of filters x pixels of one image and group.
 template <class T>
 Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                      const T* mask, const T* weight, const T* bias, T* output) {
@@ -127,7 +128,8 @@ Status DeformConvCuda(const DeformConvRule& op, const CudaContext& cuda, const T
                       const T* offset, const T* mask, const Tensor<const T, 4>& weight, const T* bias,
                       const Tensor<T, 4>& output) {
   if (input.dim(3) > 0 && input.dim(2) > INT32_MAX / input.dim(3)) {
-    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": pixels of a plane must fit 32 bits");
+    return InvalidArgument("'input': expected at most 2147483647 pixels per plane, got shape ",
+                           ToString(input.shape()));
   }
   const deform_conv_internal::Sizes sizes{input.dim(1),
                                           input.dim(2),

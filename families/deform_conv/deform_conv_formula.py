@@ -1,4 +1,4 @@
-"""Deformable convolution: bilinear samples of each point of the filter, then a product of matrices."""
+"""Deformable convolution: bilinear samples of each point of the filter, then a matrix product."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyop.formulas.bilinear_formula import bilinear
 
 
 def _pair(values: Sequence[int]) -> Sequence[int]:
-    """One value serves both axes."""
+    """Repeat a single value for both axes."""
     return values if len(values) == 2 else (values[0], values[0])
 
 
@@ -33,9 +33,9 @@ def deform_conv(
     kx = (count(kw) * dilation[1]).reshape(1, kw).expand(kh, kw).reshape(points, 1, 1)
     y = count(oh).reshape(oh, 1) * stride[0] - padding[0] + ky + shift[:, :, :, 0]
     x = count(ow) * stride[1] - padding[1] + kx + shift[:, :, :, 1]
-    pictures = input.reshape(parts, channels // deform_groups, height, width)
+    images = input.reshape(parts, channels // deform_groups, height, width)
     index = count(parts).reshape(number, deform_groups, 1, 1, 1).expand_as(y)
-    samples = bilinear(pictures, index, y, x, clamp=False)
+    samples = bilinear(images, index, y, x, clamp=False)
     if mask is not None:
         samples = samples * mask.reshape(number, deform_groups, points, oh, ow, 1)
     rows = samples.permute(0, 1, 5, 2, 3, 4).reshape(number, groups, channels // groups * points, oh * ow)
@@ -46,7 +46,7 @@ def deform_conv(
 def example_of(
     stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int, deform_groups: int
 ) -> dict[str, Tensor]:
-    """Tensors by name that fit these attributes."""
+    """Return tensors by name whose shapes fit these attributes."""
     channels, filters = 2 * groups * deform_groups, 2 * groups
     stride, padding, dilation = _pair(stride), _pair(padding), _pair(dilation)
     kernel, size = (3, 2), (2 * dilation[0] + 5, dilation[1] + 6)

@@ -10,7 +10,7 @@
 
 namespace polyop::reference {
 
-/// A bilinear sample of a plane; pixels outside are 0.
+/// Returns a bilinear sample of a plane; pixels outside are 0.
 inline double SampleZeroPadded(const double* plane, int64_t height, int64_t width, double y, double x) {
   if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width))) return 0;
   double sum = 0;

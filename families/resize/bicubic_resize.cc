@@ -31,7 +31,7 @@ void FillCubicTable(const ResizeAxis& axis, const CubicTable& table) {
   }
 }
 
-// One input row at the output's columns. `row` is float, `to` has room for a vector behind the end.
+// Interpolates an input row at the output's columns. `to` is padded by a vector.
 HWY_INLINE void ResizeRow(const float* row, const CubicTable& table, int64_t outputs, float* to) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -63,12 +63,13 @@ HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], in
   if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x));
 }
 
-// Each task keeps the four last rows that it resized horizontally, so an input row is resized once per task.
+// Each task keeps the last four rows that it resized horizontally, so that an input row is resized once per task.
 template <class T>
 Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
                     Tensor<T, 4> output) {
   if (rows.inputs > INT32_MAX || columns.inputs > INT32_MAX) {
-    return InvalidArgument("'input' has shape ", ToString(input.shape()), ": rows and columns must fit 32 bits");
+    return InvalidArgument("'input': expected at most 2147483647 rows and columns, got shape ",
+                           ToString(input.shape()));
   }
   constexpr int64_t kPad = 64;
   const int64_t table_size = rows.outputs + columns.outputs + 2 * kPad;
@@ -96,21 +97,21 @@ Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const Resi
   context.ParallelFor(all_rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     float* ring = buffers.data() + task * buffer_size;
     float* widened = ring + 4 * row_size;
-    int64_t held[4] = {-1, -1, -1, -1};  // which row (over all planes) each place of the ring holds
+    int64_t held[4] = {-1, -1, -1, -1};  // the row, across all planes, in each slot of the ring
     for (int64_t item = begin; item < end; ++item) {
       const int64_t plane = item / rows.outputs, y = item % rows.outputs;
       const float* sources[4];
       float row_weights[4];
       for (int k = 0; k < 4; ++k) {
         const int64_t source = row_table.index[k][y], id = plane * rows.inputs + source;
-        // Four consecutive rows fall into different places; clamped ones repeat a row and share its place.
-        float* place = ring + (source % 4) * row_size;
+        // Four consecutive rows are in different slots; clamped ones repeat a row and share its slot.
+        float* slot = ring + (source % 4) * row_size;
         if (held[source % 4] != id) {
           held[source % 4] = id;
           const float* row = AsFloats(input.data() + id * columns.inputs, columns.inputs, widened);
-          ResizeRow(row, column_table, columns.outputs, place);
+          ResizeRow(row, column_table, columns.outputs, slot);
         }
-        sources[k] = place;
+        sources[k] = slot;
         row_weights[k] = row_table.weight[k][y];
       }
       BlendRows(sources, row_weights, columns.outputs, output.data() + item * columns.outputs);

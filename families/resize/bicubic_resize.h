@@ -8,7 +8,7 @@
 
 namespace polyop {
 
-/// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. T: f32, f16, bf16.
+/// Resizes every plane of input [N, C, H, W] to output [N, C, OH, OW]. T is f32, f16 or bf16.
 template <class T>
 Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
                      const ResizeAxis& columns, Tensor<T, 4> output);

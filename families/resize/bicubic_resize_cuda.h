@@ -1,4 +1,4 @@
-// Bicubic resizing on the GPU: a thread makes one pixel, from 4 x 4 pixels whose weights it finds by itself.
+// Bicubic resizing on the GPU: each thread computes one pixel from 4 x 4 pixels and their weights.
 #pragma once
 
 #include "families/resize/cubic.h"
@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// input [N, C, H, W] -> output [N, C, rows, columns].
+/// Resizes every plane of input [N, C, H, W] to output [N, C, rows, columns].
 template <class T>
 Status BicubicResizeCuda(const CudaContext& cuda, const Tensor<const T, 4>& input, const ResizeAxis& vertical,
                          const ResizeAxis& horizontal, const Tensor<T, 4>& output) {

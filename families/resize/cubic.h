@@ -1,5 +1,5 @@
 // Cubic convolution: the four weights of a sample, and the tables of a resized axis.
-// R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.75 as torch.
+// R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.75 as in PyTorch.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace polyop {
 
 inline constexpr double kCubicA = -0.75;
 
-/// The weights of the pixels at floor(x) - 1, …, floor(x) + 2 for t = x - floor(x) in [0, 1]. They sum to 1.
+/// Computes the weights of pixels floor(x) - 1, …, floor(x) + 2 for t = x - floor(x) in [0, 1]. They sum to 1.
 template <class T>
 POLYOP_HD inline void CubicWeights(T t, T weights[4], T a = static_cast<T>(kCubicA)) {
   const auto near = [a](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };       // 0 <= d <= 1
@@ -22,20 +22,20 @@ POLYOP_HD inline void CubicWeights(T t, T weights[4], T a = static_cast<T>(kCubi
   weights[3] = far(2 - t);
 }
 
-/// Where an axis of `inputs` pixels is sampled to make `outputs` pixels, and with which weights.
+/// Sampling positions and weights that resize an axis from `inputs` to `outputs` pixels.
 struct ResizeAxis {
   int64_t inputs = 0, outputs = 0;
   double step = 1;          // input pixels per output pixel
-  bool from_first = false;  // the first pixels of both lie on each other; else pixel centres are at k + 0.5
+  bool from_first = false;  // the first pixels of both coincide; else pixel centres are at k + 0.5
   double a = kCubicA;
-  bool exclude_outside = false;  // pixels outside weigh nothing, the others as much more; else the border repeats
+  bool exclude_outside = false;  // drops pixels outside and normalises the weights; else the border repeats
 
-  /// The input coordinate of output pixel `i`.
+  /// Returns the input coordinate of output pixel `i`.
   POLYOP_HD double Source(int64_t i) const {
     const double at = static_cast<double>(i);
     return from_first ? step * at : step * (at + 0.5) - 0.5;
   }
-  /// The four input pixels that make output pixel `i`, and their weights in T.
+  /// Computes the four input pixels of output pixel `i` and their weights in T.
   template <class T>
   POLYOP_HD void Taps(int64_t i, int64_t index[4], T weight[4]) const {
     const double at = Source(i), base = std::floor(at), last = static_cast<double>(inputs - 1);
@@ -61,7 +61,7 @@ struct ResizeAxis {
   }
 
  private:
-  // In double: near the last pixel both the weights and their sum may be close to 0.
+  // In double, because near the last pixel both the weights and their sum may be close to 0.
   template <class T>
   POLYOP_HD void InsideWeights(double t, double base, T weight[4]) const {
     double weights[4], sum = 0;

@@ -1,13 +1,14 @@
-// Pooling of regions on the GPU, bin by bin: for those whose bins have little in common.
+// Pooling of RoIs on the GPU, bin by bin, for operators whose bins share few computations.
 #pragma once
 
-#include "families/rois/placed_pool.h"
+#include "families/rois/free_bins_pool.h"
 #include "families/rois/roi_pool_cuda.h"
 
 namespace polyop {
 
-/// output[R, C, rows, columns] from input[N, C, H, W]: a thread pools a bin of one channel, pool(r, bin, plane) gives
-/// it as float. The rois' rows begin with the picture; one without a picture gives NaN.
+/// Computes output[R, C, rows, columns] from input[N, C, H, W]. Each thread pools a bin of one channel with
+/// pool(r, bin, plane), which returns float. The RoIs' rows begin with a batch index; the result is NaN if it is
+/// invalid.
 template <class T, class Pool>
 Status PoolBinsCuda(const CudaContext& cuda, const Tensor<const T, 4>& input, const Tensor<const T, 2>& rois,
                     const Tensor<T, 4>& output, const Pool& pool) {
@@ -21,15 +22,15 @@ Status PoolBinsCuda(const CudaContext& cuda, const Tensor<const T, 4>& input, co
   return ForEach(cuda, output.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t bin, c;
     const int64_t r = by_channels.Split(by_bins.Split(i, &bin), &c);
-    const float picture = ToFloat(rows[row_size * r]);
-    to[i] = FromFloat<T>(pyramid.Has(picture) ? pool(r, bin, pyramid.Plane(pyramid.level[0], picture, c)) : NAN);
+    const int64_t image = ImageOf(ToFloat(rows[row_size * r]));
+    to[i] = FromFloat<T>(pyramid.Has(image) ? pool(r, bin, pyramid.Plane(pyramid.level[0], image, c)) : NAN);
   });
 }
 
-/// The average of a bin on one plane: y and x have its extent and samples.
+/// Returns the average of a bin on one plane. y and x have its extent and samples.
 template <class T>
-POLYOP_HD float AverageOfPlacedBin(RoiAxis y, RoiAxis x, const BinStart& start, const T* plane, int64_t height,
-                                   int64_t width) {
+POLYOP_HD float AverageOfFreeBin(RoiAxis y, RoiAxis x, const BinStart& start, const T* plane, int64_t height,
+                                 int64_t width) {
   if (!(std::fabs(start.y) < INFINITY && std::fabs(start.x) < INFINITY)) return 0;
   y.start = start.y;
   x.start = start.x;
@@ -39,7 +40,7 @@ POLYOP_HD float AverageOfPlacedBin(RoiAxis y, RoiAxis x, const BinStart& start, 
   float sum = 0;
   for (int64_t iy = y_begin; iy < y_end; ++iy) {
     const LinearTaps down = RoiTaps(y.Position(0, iy), height);
-    float along = 0;  // rounding errors of a sum of all samples would be as many
+    float along = 0;  // summing row by row limits rounding errors
     for (int64_t ix = x_begin; ix < x_end; ++ix) {
       along += RoiSample{down, RoiTaps(x.Position(0, ix), width)}.Of(plane, width);
     }

@@ -1,5 +1,5 @@
-// Pooling of regions whose bins are sums of weighted pixels, whatever these are: they are found once, and serve all
-// blocks of channels. Compiled once per instruction set; include it from a kernel file.
+// Pooling of RoIs whose bins are arbitrary sums of weighted pixels (taps), which are found once for all blocks of
+// channels. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_
 #undef POLYOP_FAMILIES_ROIS_POOL_BY_TAPS_INL_H_
@@ -20,11 +20,11 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The taps of rois that are kept at a time, so that all blocks use them. A roi of more finds them anew for each block.
-constexpr int64_t kKeptTaps = 4 << 20;
+// Maximum number of taps that are kept for all blocks. A RoI with more taps computes them again for each block.
+constexpr int64_t kMaxKeptTaps = 4 << 20;
 
-// Taps are summed in runs of so many, and then the runs: rounding errors of a bin of 40,000 taps stay those of some
-// hundreds.
+// Taps are summed in runs of this length, then the runs are summed, so that a bin of 40,000 taps has the rounding error
+// of some hundreds.
 constexpr int64_t kRun = 512;
 
 HWY_INLINE void StoreRun(BlockSum run, bool first, float* sum) {
@@ -36,7 +36,7 @@ HWY_INLINE void StoreRun(BlockSum run, bool first, float* sum) {
   run.Store(1.0f, sum);
 }
 
-// Sums the taps of a roi's bins, of which bin b's end before ends[b], in kBlocks blocks.
+// Sums the taps of a RoI's bins in kBlocks blocks. The taps of bin b end at ends[b].
 template <int64_t kBlocks, class Element>
 void SumKeptTaps(const Tap* taps, const int32_t* ends, int64_t bins, const Element* block, int64_t block_stride,
                  float* tile) {
@@ -74,24 +74,25 @@ void SumTapsAsFound(const Roi& roi, int64_t bins, const Element* block, float* t
   }
 }
 
-/// Pools `count` rois to output [count, channels, bins]. place_of(r) is the RoiPlace of roi r; roi_of(r) makes a roi:
-///  - TapsBound() is the most taps that a bin of it can have;
-///  - ForEachTap(bin, add) calls add(Tap) for each of a bin's.
-template <class T, class Place, class RoiOf>
+/// Pools `count` RoIs to output [count, channels, bins]. key_of(r) returns the RoiSortKey of RoI r. roi_of(r) returns
+/// an object with
+///  - TapsBound(), the maximum number of taps per bin;
+///  - ForEachTap(bin, add), which calls add(Tap) for each tap of a bin.
+template <class T, class KeyOf, class RoiOf>
 Status PoolByTaps(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                  int64_t bins, const Place& place_of, const RoiOf& roi_of, T* output) {
+                  int64_t bins, const KeyOf& key_of, const RoiOf& roi_of, T* output) {
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
-  const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
+  const Scratch<RoiSortKey> order = context.Allocate<RoiSortKey>(count);
   if (!order) return Internal("out of memory: ", count, " rois");
-  const auto room_for = [&](int64_t r) {  // in taps, at most kKeptTaps + 1
+  const auto room_for = [&](int64_t r) {  // in taps, at most kMaxKeptTaps + 1
     const double bound = roi_of(r).TapsBound() * static_cast<double>(bins);
-    return static_cast<int64_t>(std::min(bound, static_cast<double>(kKeptTaps + 1)));
+    return static_cast<int64_t>(std::min(bound, static_cast<double>(kMaxKeptTaps + 1)));
   };
   int64_t room = 0;
   for (int64_t r = 0; r < count; ++r) {
-    order[r] = place_of(r);
-    room = std::min(kKeptTaps, room + room_for(r));
+    order[r] = key_of(r);
+    room = std::min(kMaxKeptTaps, room + room_for(r));
   }
   std::sort(order.data(), order.data() + count);
   const Scratch<Tap> taps = context.Allocate<Tap>(room);
@@ -99,17 +100,17 @@ Status PoolByTaps(const Context& context, std::span<const RoiLevel<T>> levels, i
   const Scratch<int64_t> starts = context.Allocate<int64_t>(count);
   if (!taps || !ends || !starts) return Internal("out of memory: taps of ", count, " rois");
 
-  // As many rois as there is room for, unless they are there from the blocks before.
+  // Finds the taps of as many RoIs as there is room for, unless they are kept from the previous blocks.
   int64_t ready_first = 0, ready_last = 0;
   const auto prepare = [&](int64_t first, int64_t last) {
     if (first == ready_first && ready_last > first) return ready_last;
     int64_t used = 0, stop = first;
     for (; stop < last; ++stop) {
       const int64_t needed = room_for(order[stop].roi);
-      const bool alone = needed > kKeptTaps;  // -1: has no place
-      if (!alone && used + needed > room) break;
-      starts[stop] = alone ? -1 : used;
-      used += alone ? 0 : needed;
+      const bool too_large = needed > kMaxKeptTaps;  // its taps are not kept
+      if (!too_large && used + needed > room) break;
+      starts[stop] = too_large ? -1 : used;
+      used += too_large ? 0 : needed;
     }
     context.ParallelFor(stop - first, 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = first + begin; i < first + end; ++i) {

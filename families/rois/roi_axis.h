@@ -1,6 +1,5 @@
-// One axis of RoIAlign's sampling grid (He et al., Mask R-CNN, 2017): where samples lie and what they weigh.
-// Axis-aligned boxes sample a grid whose rows and columns are independent of each other, so an axis at a
-// time is enough.
+// One axis of RoIAlign's sampling grid (He et al., Mask R-CNN, 2017): positions and weights of samples. The rows and
+// columns of an axis-aligned box's grid are independent, so each axis is computed separately.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 
 namespace polyop {
 
-/// A pixel, or its row or column, and its weight.
+/// The index of a pixel, row or column, and its weight.
 struct Tap {
   int32_t index;
   float weight;
@@ -24,8 +23,8 @@ struct LinearTaps {
   float low_weight = 0, high_weight = 0;
 };
 
-/// RoIAlign's rule: beyond -1 or `extent` a sample is 0; exactly there, and up to half a pixel outside,
-/// it is the border's value. NaN is outside.
+/// Applies RoIAlign's rule: a sample below -1 or above `extent` is 0; between these and the border it has the border's
+/// value. NaN is outside.
 POLYOP_HD inline LinearTaps RoiTaps(double position, int64_t extent) {
   LinearTaps taps;
   if (!(position >= -1.0 && position <= static_cast<double>(extent)) || extent == 0) return taps;
@@ -44,23 +43,23 @@ POLYOP_HD inline LinearTaps RoiTaps(double position, int64_t extent) {
   return taps;
 }
 
-/// A box's extent along one axis, cut into bins that are sampled `samples` times each.
+/// A box's extent along one axis, divided into bins with `samples` samples each.
 struct RoiAxis {
   double start = 0, bin = 0;
   int64_t samples = 0;  // per bin; 0: the bins are empty
 
-  /// From the box's ends in pixels of the picture. `ratio` <= 0: as many samples as a bin has pixels.
+  /// Creates an axis from the box's ends in pixels of the image. `ratio` <= 0: as many samples as a bin has pixels.
   POLYOP_HD static RoiAxis Make(double low, double high, double scale, bool aligned, int64_t bins, int64_t ratio) {
     const double shift = aligned ? 0.5 : 0.0;
     return Between(low * scale - shift, high * scale - shift, aligned ? 0.0 : 1.0, bins, ratio);
   }
 
-  /// From the box's ends on the axis itself. Unless `least` is 0 the box is at least so long.
-  POLYOP_HD static RoiAxis Between(double low, double high, double least, int64_t bins, int64_t ratio) {
+  /// Creates an axis from the box's ends on the axis itself. The box is extended to `min_length`.
+  POLYOP_HD static RoiAxis Between(double low, double high, double min_length, int64_t bins, int64_t ratio) {
     RoiAxis axis;
     axis.start = low;
     double length = high - low;
-    if (least > 0 && std::isfinite(length)) length = std::max(length, least);
+    if (min_length > 0 && std::isfinite(length)) length = std::max(length, min_length);
     axis.bin = length / static_cast<double>(bins);
     const double adaptive = std::ceil(axis.bin);
     if (!std::isfinite(axis.start) || !std::isfinite(length)) return axis;
@@ -73,15 +72,16 @@ struct RoiAxis {
            bin * (static_cast<double>(bin_index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
   }
 
-  /// The samples of a bin that can lie inside [-1, extent]: [*begin, *end). A huge box has only few.
+  /// Computes the range [*begin, *end) of a bin's samples that can be inside [-1, extent], which is short even if the
+  /// box is huge.
   POLYOP_HD void Inside(int64_t bin_index, int64_t extent, int64_t* begin, int64_t* end) const {
     Inside(bin_index, -1.0, static_cast<double>(extent), begin, end);
   }
-  /// The same for [low, high].
+  /// Computes the range of a bin's samples that can be inside [low, high].
   POLYOP_HD void Inside(int64_t bin_index, double low, double high, int64_t* begin, int64_t* end) const {
     *begin = 0;
     *end = samples;
-    if (!(bin > 0) || samples == 0) return;  // nothing of what is not finite has samples
+    if (!(bin > 0) || samples == 0) return;  // boxes that are not finite have no samples
     const double step = bin / static_cast<double>(samples), first = start + bin * static_cast<double>(bin_index);
     const auto clamp = [&](double at) {
       return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(samples)));

@@ -1,4 +1,4 @@
-// Regions of interest and where their samples lie: what pooling on CPU and GPU has in common.
+// Regions of interest (RoIs) and the positions of their samples, for pooling on CPU and GPU.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "core/tensor.h"
 #include "families/rois/roi_axis.h"
 #include "families/rois/roi_levels.h"
+#include "families/rois/rois.h"
 
 namespace polyop {
 
@@ -20,27 +21,28 @@ template <class T>
 struct RoiLevel {
   const T* data;
   int64_t height, width;
-  double scale;  // from the boxes' coordinates to pixels of this level
+  double scale;  // pixels of this level per unit of the boxes' coordinates
 };
 
 struct RoiPooling {
   int64_t rows, columns, sampling_ratio;
-  bool aligned, average;  // else the maximum, …
-  bool corners = false;   // … of the samples' four weighted pixels instead of the samples
+  bool aligned, average;  // average or maximum
+  bool corners = false;   // maximum of the samples' four weighted pixels instead of the samples
 };
 
-/// Checks that pixels of every level fit 32 bits.
+/// Checks that 32 bits can index the pixels of every level.
 template <class T>
 Status CheckLevels(std::span<const RoiLevel<T>> levels) {
   for (const RoiLevel<T>& level : levels) {
     if (level.width > 0 && level.height > INT32_MAX / level.width) {
-      return InvalidArgument("a feature map of ", level.height, " x ", level.width, " pixels: they must fit 32 bits");
+      return InvalidArgument("expected feature maps of at most 2147483647 pixels, got ", level.height, " x ",
+                             level.width);
     }
   }
   return Status::Ok();
 }
 
-/// The levels of a feature pyramid, at most TensorList's kMax; `strides` are pixels of the picture to one of a level.
+/// Fills `levels`, at most TensorList's kMax, from a feature pyramid. `strides` are image pixels per pixel of a level.
 template <class T, class Strides>
 void PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, RoiLevel<T>* levels) {
   for (int l = 0; l < feats.size(); ++l) {
@@ -48,22 +50,24 @@ void PyramidLevels(const Strides& strides, const TensorList<const T, 4>& feats, 
   }
 }
 
-/// Rows (picture, x1, y1, x2, y2), read as floats; or rows (x1, y1, x2, y2), and the pictures apart, or only one.
+/// Rows (batch index, x1, y1, x2, y2), read as floats; or rows (x1, y1, x2, y2) with separate batch indices or one
+/// image.
 template <class T>
 struct UprightRois {
   const T* rows;
-  float grow = 0;           // boxes grow about their centres by this factor; 0 or less: not at all
-  double finest_scale = 1;  // how levels are chosen
+  float grow = 0;           // scale factor about the centre; 0 or less: 1
+  double finest_scale = 1;  // see RoiLevelOf
   int32_t levels = 1;
-  const int64_t* pictures = nullptr;
-  bool of_one_picture = false;
+  const int64_t* images = nullptr;
+  bool of_one_image = false;
 
   POLYOP_HD const T* Corners(int64_t r) const {
-    return of_one_picture || pictures != nullptr ? rows + 4 * r : rows + 5 * r + 1;
+    return of_one_image || images != nullptr ? rows + 4 * r : rows + 5 * r + 1;
   }
-  POLYOP_HD float Picture(int64_t r) const {
-    if (of_one_picture) return 0;
-    return pictures != nullptr ? static_cast<float>(pictures[r]) : ToFloat(rows[5 * r]);
+  /// Returns the index of the box's image; on a GPU it need not be one.
+  POLYOP_HD int64_t Image(int64_t r) const {
+    if (of_one_image) return 0;
+    return images != nullptr ? images[r] : ImageOf(ToFloat(rows[5 * r]));
   }
   POLYOP_HD void Box(int64_t r, float box[4]) const {
     for (int k = 0; k < 4; ++k) box[k] = ToFloat(Corners(r)[k]);
@@ -82,14 +86,14 @@ struct UprightRois {
   }
 };
 
-/// A box turned by an angle: its centre and extents in the boxes' coordinates.
-struct TurnedBox {
+/// A rotated RoI: centre and extents in the boxes' coordinates, angle in radians.
+struct RotatedRoiBox {
   double x, y, width, height, angle;
 };
 
-/// Rows (picture, centre x, centre y, width, height, angle).
+/// Rows (batch index, centre x, centre y, width, height, angle).
 template <class T>
-struct TurnedRois {
+struct RotatedRois {
   const T* rows;
   bool clockwise;
   float grow = 0;
@@ -98,8 +102,8 @@ struct TurnedRois {
 
   static constexpr int64_t kWidth = 6;
 
-  POLYOP_HD float Picture(int64_t r) const { return ToFloat(rows[kWidth * r]); }
-  POLYOP_HD TurnedBox Box(int64_t r) const {
+  POLYOP_HD int64_t Image(int64_t r) const { return ImageOf(ToFloat(rows[kWidth * r])); }
+  POLYOP_HD RotatedRoiBox Box(int64_t r) const {
     const T* const roi = rows + kWidth * r;
     const double factor = grow > 0 ? grow : 1.0, angle = ToFloat(roi[5]);
     return {ToFloat(roi[1]), ToFloat(roi[2]), ToFloat(roi[3]) * factor, ToFloat(roi[4]) * factor,
@@ -111,15 +115,15 @@ struct TurnedRois {
   }
 };
 
-/// Where the samples of a turned box lie: a grid in the box's own axes, u along its width and v along its height.
-struct TurnedGrid {
+/// Positions of a rotated box's samples: a grid in the box's own axes, u along its width and v along its height.
+struct RotatedGrid {
   double centre_x, centre_y, cosine, sine;
   RoiAxis u, v;
 
-  POLYOP_HD static TurnedGrid Make(const TurnedBox& box, double scale, const RoiPooling& how) {
+  POLYOP_HD static RotatedGrid Make(const RotatedRoiBox& box, double scale, const RoiPooling& how) {
     const double shift = how.aligned ? 0.5 : 0.0;
-    TurnedGrid grid{box.x * scale - shift, box.y * scale - shift, std::cos(box.angle), std::sin(box.angle), {}, {}};
-    // Extents are scaled here; an axis of its own centre has neither scale nor shift.
+    RotatedGrid grid{box.x * scale - shift, box.y * scale - shift, std::cos(box.angle), std::sin(box.angle), {}, {}};
+    // Extents are scaled here; the axis is relative to the centre, without scale or shift.
     const auto axis = [&](double extent, int64_t bins) {
       double length = extent * scale;
       if (!how.aligned && std::isfinite(length)) length = std::max(length, 1.0);
@@ -134,7 +138,7 @@ struct TurnedGrid {
   POLYOP_HD double X(double u_at, double v_at) const { return v_at * sine + u_at * cosine + centre_x; }
   POLYOP_HD double Y(double u_at, double v_at) const { return v_at * cosine - u_at * sine + centre_y; }
 
-  /// The picture's corners, seen along the box's axes: samples beyond them are outside.
+  /// Computes the range of the image's corners along the box's axes. Samples beyond it are outside.
   POLYOP_HD void Bounds(int64_t height, int64_t width, double u_range[2], double v_range[2]) const {
     u_range[0] = v_range[0] = std::numeric_limits<double>::infinity();
     u_range[1] = v_range[1] = -std::numeric_limits<double>::infinity();

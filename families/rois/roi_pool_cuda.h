@@ -1,4 +1,4 @@
-// Pooling of regions on the GPU, over one picture or the levels of a pyramid.
+// Pooling of RoIs on the GPU, from one feature map or the levels of a pyramid.
 #pragma once
 
 #include "families/rois/roi_grid.h"
@@ -7,24 +7,22 @@
 
 namespace polyop {
 
-/// What a kernel needs of all levels.
+/// The levels as kernels need them.
 template <class T>
 struct RoiPyramid {
   RoiLevel<T> level[TensorList<T, 4>::kMax];
-  int64_t pictures, channels;
+  int64_t images, channels;
 
-  /// Whether this is a picture's index.
-  POLYOP_HD bool Has(float picture) const {
-    return picture >= 0 && picture < static_cast<float>(pictures) && picture == std::floor(picture);
-  }
-  POLYOP_HD const T* Plane(const RoiLevel<T>& from, float picture, int64_t channel) const {
-    return from.data + (static_cast<int64_t>(picture) * channels + channel) * from.height * from.width;
+  /// Returns whether this is a valid batch index.
+  POLYOP_HD bool Has(int64_t image) const { return image >= 0 && image < images; }
+  POLYOP_HD const T* Plane(const RoiLevel<T>& from, int64_t image, int64_t channel) const {
+    return from.data + (image * channels + channel) * from.height * from.width;
   }
 };
 
 namespace roi_pool_internal {
 
-// The taps of one axis of a roi. Few enough are kept in shared memory; a huge box finds its few inside anew.
+// The taps of one axis of a RoI. They are in shared memory if they fit; else those inside are computed again.
 struct Axis {
   static constexpr int kTaps = 768;
 
@@ -51,8 +49,8 @@ struct Axis {
 
 }  // namespace roi_pool_internal
 
-/// Pools `count` boxes to output [count, channels, rows, columns]. A block takes some channels of one roi: its threads
-/// find the taps of both axes together, then each pools bins. A roi without a picture gives NaN.
+/// Pools `count` boxes to output [count, channels, rows, columns]. Each block pools some channels of one RoI: its
+/// threads compute the taps of both axes, then each pools bins. The result is NaN for an invalid batch index.
 template <class T>
 Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const UprightRois<T>& rois, int64_t count,
                     const RoiPooling& how, T* output) {
@@ -67,7 +65,7 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
     int64_t part;
     const int64_t r = by_parts.Split(block.index, &part);
     const RoiLevel<T>& level = pyramid.level[rois.Level(r)];
-    const float picture = rois.Picture(r);
+    const int64_t image = rois.Image(r);
     float box[4];
     rois.Box(r, box);
     const Axis y{RoiAxis::Make(box[1], box[3], level.scale, how.aligned, how.rows, how.sampling_ratio), how.rows,
@@ -85,19 +83,19 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
         int64_t bin, column, y_begin, y_end, x_begin, x_end;
         const int64_t c = first + by_bins.Split(i, &bin), row = by_columns.Split(bin, &column);
         T* const to = output + (r * channels + c) * bins + bin;
-        if (!pyramid.Has(picture)) {
+        if (!pyramid.Has(image)) {
           *to = FromFloat<T>(NAN);
           continue;
         }
         y.Range(row, &y_begin, &y_end);
         x.Range(column, &x_begin, &x_end);
-        const T* const plane = pyramid.Plane(level, picture, c);
-        // Samples that Range leaves out are 0, which the maximum has to see.
+        const T* const plane = pyramid.Plane(level, image, c);
+        // Samples that Range excludes are 0, which must take part in the maximum.
         const bool all = y_end - y_begin == y.axis.samples && x_end - x_begin == x.axis.samples;
         float sum = 0, largest = all ? -INFINITY : 0;
         for (int64_t iy = y_begin; iy < y_end; ++iy) {
           const LinearTaps down = y.At(row, iy);
-          float along = 0;  // rounding errors of a sum of all samples would be as many
+          float along = 0;  // summing row by row limits rounding errors
           for (int64_t ix = x_begin; ix < x_end; ++ix) {
             const RoiSample sample{down, x.At(column, ix)};
             const float value = how.corners ? sample.LargestCorner(plane, level.width) : sample.Of(plane, level.width);
@@ -113,10 +111,10 @@ Status PoolRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const
   });
 }
 
-/// The average of a bin of a turned box on one plane of its level.
+/// Returns the average of a bin of a rotated box on one plane of its level.
 template <class T>
-POLYOP_HD float AverageOfTurnedBin(const TurnedGrid& grid, const RoiLevel<T>& level, const T* plane, int64_t row,
-                                   int64_t column) {
+POLYOP_HD float AverageOfRotatedBin(const RotatedGrid& grid, const RoiLevel<T>& level, const T* plane, int64_t row,
+                                    int64_t column) {
   double u_range[2], v_range[2];
   grid.Bounds(level.height, level.width, u_range, v_range);
   int64_t v_begin, v_end, u_begin, u_end;
@@ -124,7 +122,7 @@ POLYOP_HD float AverageOfTurnedBin(const TurnedGrid& grid, const RoiLevel<T>& le
   grid.u.Inside(column, u_range[0], u_range[1], &u_begin, &u_end);
   float sum = 0;
   for (int64_t iv = v_begin; iv < v_end; ++iv) {
-    float along = 0;  // as above
+    float along = 0;  // summing row by row limits rounding errors
     for (int64_t iu = u_begin; iu < u_end; ++iu) {
       const double u = grid.u.Position(column, iu), v = grid.v.Position(row, iv);
       const RoiSample sample{RoiTaps(grid.Y(u, v), level.height), RoiTaps(grid.X(u, v), level.width)};
@@ -136,9 +134,9 @@ POLYOP_HD float AverageOfTurnedBin(const TurnedGrid& grid, const RoiLevel<T>& le
   return samples > 0 ? static_cast<float>(sum / samples) : 0;
 }
 
-/// As PoolRoisCuda, for turned boxes; always the average. A thread pools a bin of one channel.
+/// Like PoolRoisCuda, but for rotated boxes; always averages. Each thread pools a bin of one channel.
 template <class T>
-Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const TurnedRois<T>& rois,
+Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const RotatedRois<T>& rois,
                            int64_t count, const RoiPooling& how, T* output) {
   const int64_t channels = pyramid.channels;
   if (count * channels == 0) return cuda.Check();
@@ -148,13 +146,13 @@ Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid
     int64_t column, row, c;
     const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
     const RoiLevel<T>& level = pyramid.level[rois.Level(r)];
-    const float picture = rois.Picture(r);
-    if (!pyramid.Has(picture)) {
+    const int64_t image = rois.Image(r);
+    if (!pyramid.Has(image)) {
       output[i] = FromFloat<T>(NAN);
       return;
     }
-    const TurnedGrid grid = TurnedGrid::Make(rois.Box(r), level.scale, how);
-    output[i] = FromFloat<T>(AverageOfTurnedBin(grid, level, pyramid.Plane(level, picture, c), row, column));
+    const RotatedGrid grid = RotatedGrid::Make(rois.Box(r), level.scale, how);
+    output[i] = FromFloat<T>(AverageOfRotatedBin(grid, level, pyramid.Plane(level, image, c), row, column));
   });
 }
 

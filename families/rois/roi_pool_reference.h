@@ -12,10 +12,10 @@
 
 namespace polyop::reference {
 
-/// A box on a feature map: it begins at (left, top) in its own axes, which are turned by `angle` about (x, y).
+/// A box on a feature map. Its corner is at (left, top) in its own axes, which are rotated by `angle` about (x, y).
 struct PooledBox {
   double x, y, angle, left, top, width, height;
-  bool finite;  // else it has no samples
+  bool finite;  // if false, it has no samples
 
   static PooledBox Upright(double x1, double y1, double x2, double y2, double scale, bool aligned) {
     const double shift = aligned ? 0.5 : 0;
@@ -28,7 +28,7 @@ struct PooledBox {
             Extent((y2 - y1) * scale, aligned),
             std::isfinite(x1) && std::isfinite(y1) && std::isfinite(x2) && std::isfinite(y2)};
   }
-  static PooledBox Turned(double x, double y, double width, double height, double angle, double scale, bool aligned) {
+  static PooledBox Rotated(double x, double y, double width, double height, double angle, double scale, bool aligned) {
     const double shift = aligned ? 0.5 : 0, w = Extent(width * scale, aligned), h = Extent(height * scale, aligned);
     const bool finite = std::isfinite(x) && std::isfinite(y) && std::isfinite(width) && std::isfinite(height);
     return {x * scale - shift, y * scale - shift, angle, -w / 2, -h / 2, w, h, finite && std::isfinite(angle)};
@@ -38,14 +38,14 @@ struct PooledBox {
   static double Extent(double pixels, bool aligned) { return aligned ? pixels : std::fmax(pixels, 1); }
 };
 
-/// How many bins, and samples of each along an axis; 0 or less of these: one for each pixel.
+/// The numbers of bins, and of samples per bin and axis; 0 or less: one sample per pixel.
 struct PooledBins {
   int64_t rows, columns, samples;
-  bool average;          // else the maximum, …
-  bool corners = false;  // … of the samples' four weighted pixels instead of the samples
+  bool average;          // average or maximum
+  bool corners = false;  // maximum of the samples' four weighted pixels instead of the samples
 };
 
-/// The greatest of a sample's four weighted pixels, where one of weight 0 is 0; NaN is passed over.
+/// Returns the largest of a sample's four weighted pixels, ignoring NaN. A pixel with weight 0 counts as 0.
 inline double LargestCorner(const double* plane, int64_t height, int64_t width, double y, double x) {
   const bool inside = y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width);
   if (!inside || height * width == 0) return 0;
@@ -63,75 +63,138 @@ inline double LargestCorner(const double* plane, int64_t height, int64_t width, 
   return largest;
 }
 
-/// Samples [begin, end) of a bin, `step` apart, the first half a step behind `start`: all that lie in [low, high], and
-/// some more. Those left out of a giant box are 0.
+/// A range [begin, end) of a bin's samples, which are `step` apart, the first half a step after `start`. It contains
+/// all samples in [low, high]; the others of a huge box are 0.
 struct SampleRange {
   int64_t begin, end;
 
   static SampleRange Within(double start, double step, int64_t samples, double low, double high) {
     if (!(std::fabs(step) > 0)) return {0, samples};
-    const double first = (low - start) / step, last = (high - start) / step, most = static_cast<double>(samples);
-    const auto clamp = [most](double sample) { return static_cast<int64_t>(std::fmin(std::fmax(sample, 0), most)); };
+    const double first = (low - start) / step, last = (high - start) / step, max = static_cast<double>(samples);
+    const auto clamp = [max](double sample) { return static_cast<int64_t>(std::fmin(std::fmax(sample, 0), max)); };
     return {clamp(std::floor(std::fmin(first, last)) - 2), clamp(std::ceil(std::fmax(first, last)) + 2)};
   }
   int64_t size() const { return std::max<int64_t>(end - begin, 0); }
 };
 
-/// Pools a box from planes of height x width to `channels` x rows x columns. The maximum passes NaN over; bins without
+/// The samples of a box on a map of height x width.
+class BoxSamples {
+ public:
+  BoxSamples(const PooledBox& box, const PooledBins& bins, int64_t height, int64_t width)
+      : box_(box),
+        bin_height_(box.height / static_cast<double>(bins.rows)),
+        bin_width_(box.width / static_cast<double>(bins.columns)),
+        rows_(Count(bin_height_, bins.samples)),
+        columns_(Count(bin_width_, bins.samples)),
+        sine_(std::sin(box.angle)),
+        cosine_(std::cos(box.angle)) {
+    // Ranges along the box's axes of the corners of the region where samples are not 0.
+    for (const double y : {-1 - box.y, static_cast<double>(height) - box.y}) {
+      for (const double x : {-1 - box.x, static_cast<double>(width) - box.x}) {
+        min_v_ = std::fmin(min_v_, x * sine_ + y * cosine_);
+        max_v_ = std::fmax(max_v_, x * sine_ + y * cosine_);
+        min_u_ = std::fmin(min_u_, x * cosine_ - y * sine_);
+        max_u_ = std::fmax(max_u_, x * cosine_ - y * sine_);
+      }
+    }
+  }
+  /// Returns the number of samples per bin.
+  double PerBin() const { return static_cast<double>(rows_) * static_cast<double>(columns_); }
+
+  /// Calls visit(y, x) for the samples of a bin, row by row, except some that are outside of the map. Returns whether
+  /// all were visited.
+  template <class Visit>
+  bool ForEach(int64_t row, int64_t column, const Visit& visit) const {
+    const double row_step = bin_height_ / static_cast<double>(rows_),
+                 column_step = bin_width_ / static_cast<double>(columns_);
+    const double top = box_.top + static_cast<double>(row) * bin_height_,
+                 left = box_.left + static_cast<double>(column) * bin_width_;
+    const SampleRange ys = SampleRange::Within(top, row_step, rows_, min_v_, max_v_),
+                      xs = SampleRange::Within(left, column_step, columns_, min_u_, max_u_);
+    for (int64_t iy = ys.begin; iy < ys.end; ++iy) {
+      for (int64_t ix = xs.begin; ix < xs.end; ++ix) {
+        const double v = top + (static_cast<double>(iy) + 0.5) * bin_height_ / static_cast<double>(rows_);
+        const double u = left + (static_cast<double>(ix) + 0.5) * bin_width_ / static_cast<double>(columns_);
+        visit(v * cosine_ - u * sine_ + box_.y, v * sine_ + u * cosine_ + box_.x);
+      }
+    }
+    return static_cast<double>(ys.size()) * static_cast<double>(xs.size()) >= PerBin();
+  }
+
+ private:
+  int64_t Count(double bin, int64_t samples) const {
+    if (!box_.finite) return 0;
+    const double pixels = std::ceil(bin);
+    return samples > 0 ? samples : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
+  }
+
+  const PooledBox& box_;
+  double bin_height_, bin_width_;
+  int64_t rows_, columns_;
+  double sine_, cosine_;
+  double min_v_ = std::numeric_limits<double>::infinity(), max_v_ = -std::numeric_limits<double>::infinity();
+  double min_u_ = std::numeric_limits<double>::infinity(), max_u_ = -std::numeric_limits<double>::infinity();
+};
+
+/// Pools a box from planes of height x width to `channels` x rows x columns. The maximum ignores NaN; bins without
 /// samples are 0.
 inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* planes, int64_t channels,
                     int64_t height, int64_t width, double* to) {
-  const double bin_height = box.height / static_cast<double>(bins.rows),
-               bin_width = box.width / static_cast<double>(bins.columns);
-  const auto samples = [&](double bin) -> int64_t {
-    if (!box.finite) return 0;
-    const double pixels = std::ceil(bin);
-    return bins.samples > 0 ? bins.samples : pixels > 0 && pixels < 9e15 ? static_cast<int64_t>(pixels) : 0;
-  };
-  const int64_t rows = samples(bin_height), columns = samples(bin_width);
-  const double row_step = bin_height / static_cast<double>(rows),
-               column_step = bin_width / static_cast<double>(columns),
-               all = static_cast<double>(rows) * static_cast<double>(columns);
-  const double sine = std::sin(box.angle), cosine = std::cos(box.angle);
-  // The box's axes at the corners of what samples may see.
-  double least_v = std::numeric_limits<double>::infinity(), most_v = -least_v, least_u = least_v, most_u = -least_v;
-  for (const double y : {-1 - box.y, static_cast<double>(height) - box.y}) {
-    for (const double x : {-1 - box.x, static_cast<double>(width) - box.x}) {
-      least_v = std::fmin(least_v, x * sine + y * cosine);
-      most_v = std::fmax(most_v, x * sine + y * cosine);
-      least_u = std::fmin(least_u, x * cosine - y * sine);
-      most_u = std::fmax(most_u, x * cosine - y * sine);
-    }
-  }
+  const BoxSamples samples(box, bins, height, width);
+  const double all = samples.PerBin();
   for (int64_t bin = 0; bin < channels * bins.rows * bins.columns; ++bin) {
-    const double by = static_cast<double>(bin / bins.columns % bins.rows), bx = static_cast<double>(bin % bins.columns);
     const double* plane = planes + bin / (bins.rows * bins.columns) * height * width;
-    const double top = box.top + by * bin_height, left = box.left + bx * bin_width;
-    const SampleRange ys = SampleRange::Within(top, row_step, rows, least_v, most_v),
-                      xs = SampleRange::Within(left, column_step, columns, least_u, most_u);
-    const double seen = static_cast<double>(ys.size()) * static_cast<double>(xs.size());
-    double sum = 0, largest = seen < all ? 0 : -std::numeric_limits<double>::infinity();
-    for (int64_t iy = ys.begin; iy < ys.end; ++iy) {
-      for (int64_t ix = xs.begin; ix < xs.end; ++ix) {
-        const double v = top + (static_cast<double>(iy) + 0.5) * bin_height / static_cast<double>(rows);
-        const double u = left + (static_cast<double>(ix) + 0.5) * bin_width / static_cast<double>(columns);
-        const double y = v * cosine - u * sine + box.y, x = v * sine + u * cosine + box.x;
-        const double value =
-            bins.corners ? LargestCorner(plane, height, width, y, x) : SampleClamped(plane, height, width, y, x);
-        sum += value;
-        largest = value > largest ? value : largest;
-      }
-    }
+    double sum = 0, largest = -std::numeric_limits<double>::infinity();
+    const bool complete = samples.ForEach(bin / bins.columns % bins.rows, bin % bins.columns, [&](double y, double x) {
+      const double value =
+          bins.corners ? LargestCorner(plane, height, width, y, x) : SampleClamped(plane, height, width, y, x);
+      sum += value;
+      largest = value > largest ? value : largest;
+    });
+    if (!complete && !(largest > 0)) largest = 0;
     const double average = all > 0 ? sum / all : 0;
     to[bin] = bins.average ? average : std::isinf(largest) && largest < 0 ? 0 : largest;
   }
 }
 
-/// The same from the level of a pyramid that fits a box of `width` x `height` pixels of the picture: the largest whose
-/// boxes begin at finest_scale * 2^level. `place(scale)` is the box on a map of this scale.
-template <class Place>
-void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, const Place& place, bool average,
-                   const TensorList<const double, 4>& feats, int64_t picture, double* to) {
+/// The gradient of PoolBox with respect to the planes: adds `grad`, of PoolBox's output, to `to`. In the maximum the
+/// gradient belongs to the first of the largest samples.
+inline void AddPoolBoxBackward(const PooledBox& box, const PooledBins& bins, const double* planes, int64_t channels,
+                               int64_t height, int64_t width, const double* grad, double* to) {
+  const BoxSamples samples(box, bins, height, width);
+  const double all = samples.PerBin();
+  for (int64_t bin = 0; bin < channels * bins.rows * bins.columns; ++bin) {
+    const int64_t plane = bin / (bins.rows * bins.columns) * height * width;
+    const int64_t row = bin / bins.columns % bins.rows, column = bin % bins.columns;
+    if (bins.average) {
+      samples.ForEach(row, column,
+                      [&](double y, double x) { AddSampleClamped(to + plane, height, width, y, x, grad[bin] / all); });
+      continue;
+    }
+    double largest = -std::numeric_limits<double>::infinity(), best_y = 0, best_x = 0;
+    bool has_best = false, outside = false;
+    const bool complete = samples.ForEach(row, column, [&](double y, double x) {
+      if (!IsInside(height, width, y, x)) {
+        outside = true;
+        return;
+      }
+      const double value = SampleClamped(planes + plane, height, width, y, x);
+      if (!(value > largest)) return;
+      largest = value;
+      best_y = y;
+      best_x = x;
+      has_best = true;
+    });
+    if ((!complete || outside) && !(largest > 0)) has_best = false;
+    if (has_best) AddSampleClamped(to + plane, height, width, best_y, best_x, grad[bin]);
+  }
+}
+
+/// Pools from the level of a pyramid that fits a box of `width` x `height` image pixels: the largest level with
+/// finest_scale * 2^level <= size. `box_at(scale)` returns the box on a map of this scale.
+template <class BoxAt>
+void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, const BoxAt& box_at, bool average,
+                   const TensorList<const double, 4>& feats, int64_t image, double* to) {
   int level = 0;
   while (level + 1 < feats.size() &&
          std::sqrt(width * height) / static_cast<double>(rule.finest_scale) + 1e-6 >= std::exp2(level + 1)) {
@@ -139,9 +202,9 @@ void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, cons
   }
   const Tensor<const double, 4>& feat = feats[level];
   const int64_t channels = feat.dim(1), rows = feat.dim(2), columns = feat.dim(3);
-  PoolBox(place(1.0 / rule.featmap_strides[level]),
+  PoolBox(box_at(1.0 / rule.featmap_strides[level]),
           {rule.output_height, rule.output_width, rule.sampling_ratio, average},
-          feat.data() + picture * channels * rows * columns, channels, rows, columns, to);
+          feat.data() + image * channels * rows * columns, channels, rows, columns, to);
 }
 
 }  // namespace polyop::reference

@@ -1,4 +1,4 @@
-// What pooling upright and rotated boxes from a feature pyramid has in common: attributes.
+// Attributes shared by the operators that pool upright or rotated boxes from a feature pyramid.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace polyop {
 
-/// The base of an operator's struct.
+/// The base of an operator's parameters.
 struct RoiPyramidRule {
   int64_t output_height = 1;
   int64_t output_width = 1;
@@ -23,36 +23,35 @@ struct RoiPyramidRule {
     return CheckLevels("featmap_strides", featmap_strides.size(), inputs);
   }
 
-  /// Behind the rois there is a feature map for each of the strides, the values of this attribute.
+  /// Checks that the inputs after the RoIs are one feature map per stride; `attribute` is the name of the strides.
   static Status CheckLevels(const char* attribute, int64_t strides, std::span<const AnyTensor> inputs) {
     const int64_t feats = static_cast<int64_t>(inputs.size()) - 1;
     if (strides == feats) return Status::Ok();
-    return InvalidArgument("attribute '", attribute, "' has ", strides, " values, wanted one for each of the ", feats,
-                           " 'feats'");
+    return InvalidArgument("attribute '", attribute, "': expected ", feats, " values, one for each of 'feats', got ",
+                           strides);
   }
 };
 
-/// The attributes before an operator's own, …
+/// The attributes that precede an operator's own.
 inline constexpr std::tuple kRoiPyramidBins = {
     Attr("output_height", &RoiPyramidRule::output_height, "bins along a box's height").Between(1, 4096),
     Attr("output_width", &RoiPyramidRule::output_width, "bins along a box's width").Between(1, 4096),
     Attr("sampling_ratio", &RoiPyramidRule::sampling_ratio,
-         "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+         "samples per bin and axis; 0 or less: the size of a bin in pixels, rounded up")
         .AtMost(1024),
 };
 
-/// … and those behind it.
+/// The attributes that follow an operator's own.
 inline constexpr std::tuple kRoiPyramidLevels = {
     Attr("aligned", &RoiPyramidRule::aligned,
-         "boxes are shifted by half a pixel; else they are at least one pixel large"),
-    Attr("featmap_strides", &RoiPyramidRule::featmap_strides,
-         "pixels of the picture to a pixel of each level, one a level")
+         "1: shifts boxes by half a pixel; 0: extends boxes to at least one pixel"),
+    Attr("featmap_strides", &RoiPyramidRule::featmap_strides, "image pixels per pixel of each level")
         .GreaterThan(0)
         .Required(),
     Attr("roi_scale_factor", &RoiPyramidRule::roi_scale_factor,
-         "boxes grow about their centres by this factor; 0 or less: not at all"),
+         "scale factor of boxes about their centres; 0 or less: 1"),
     Attr("finest_scale", &RoiPyramidRule::finest_scale,
-         "boxes of up to twice this size are pooled from the first level")
+         "boxes smaller than twice this size are pooled from the first level")
         .AtLeast(1),
 };
 

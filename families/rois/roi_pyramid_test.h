@@ -1,5 +1,5 @@
-// What the tests of pooling from a feature pyramid have in common. P is the operator's struct, a RoiPyramidRule;
-// rois(dtype, count, rng) makes boxes of the pictures 0 and 1.
+// Shared tests of pooling from a feature pyramid. P is the operator's struct, a RoiPyramidRule. rois(dtype, count, rng)
+// returns boxes with batch indices 0 and 1.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace polyop::testing {
 
-/// Three levels of a picture of 64 pixels.
+/// Returns attributes for three levels of an image of 64 x 64 pixels.
 template <class P>
 P SmallPyramid() {
   P op;
@@ -28,7 +28,7 @@ std::vector<HostTensor> PyramidInputs(const Rois& rois, DType dtype, int64_t cou
           HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng), HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
 }
 
-/// `vary(i, op)` sets what the operator has of its own.
+/// `vary(i, op)` sets the attributes that only this operator has.
 template <class P, class Rois, class Vary>
 void ExpectPyramidMatchesReference(const Rois& rois, DType dtype, const Vary& vary) {
   std::mt19937 rng(1);
@@ -61,13 +61,14 @@ void ExpectPyramidRefusesBadInput(const Rois& rois) {
   std::vector<HostTensor> inputs = PyramidInputs(rois, DType::kF32, 2, 3, rng);
   P op = SmallPyramid<P>();
   op.featmap_strides.count = 2;
-  ExpectError(op, inputs, {"'featmap_strides' has 2 values, wanted one for each of the 3 'feats'"});
+  ExpectError(op, inputs, {"'featmap_strides': expected 3 values, one for each of 'feats', got 2"});
   inputs[0].set(0, 2);
-  ExpectError(SmallPyramid<P>(), inputs, {"'rois'[0, 0] is 2", "[0, 2)"});
+  ExpectError(SmallPyramid<P>(), inputs, {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
   inputs[2] = HostTensor::Full(DType::kF32, {2, 4, 8, 8}, 0);
-  ExpectError(SmallPyramid<P>(), inputs, {"'feats'", "dimension 1 is 4, wanted C = 3"});
+  ExpectError(SmallPyramid<P>(), inputs, {"'feats'", "expected dimension 1 to be C = 3", "got 4"});
   ExpectAttributeError(*FindOp(P::kName), {}, {"'featmap_strides' is missing"});
-  ExpectAttributeError(*FindOp(P::kName), {{"featmap_strides", AttrValue::Floats({4, 0})}}, {"'featmap_strides' is 0"});
+  ExpectAttributeError(*FindOp(P::kName), {{"featmap_strides", AttrValue::Floats({4, 0})}},
+                       {"'featmap_strides': expected", "got 0"});
 }
 
 }  // namespace polyop::testing

@@ -9,7 +9,7 @@ namespace polyop {
 struct RoiSample {
   LinearTaps y, x;
 
-  /// 0 where the sample lies outside. At the border the pixel beyond is not read, so infinity stays infinity.
+  /// Returns 0 if the sample is outside. At the border, the pixel beyond is not read, so that infinity stays infinity.
   template <class T>
   POLYOP_HD float Of(const T* plane, int64_t width) const {
     if (!y.inside || !x.inside) return 0;
@@ -18,7 +18,7 @@ struct RoiSample {
     return low * y.low_weight + Across(plane + y.high * width) * y.high_weight;
   }
 
-  /// The greatest of the four weighted pixels, where one of weight 0 is 0; NaN is passed over.
+  /// Returns the largest of the four weighted pixels, ignoring NaN. A pixel with weight 0 counts as 0.
   template <class T>
   POLYOP_HD float LargestCorner(const T* plane, int64_t width) const {
     if (!y.inside || !x.inside) return 0;

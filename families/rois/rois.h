@@ -1,32 +1,40 @@
-// What operators on regions of interest check alike.
+// The batch indices of regions of interest, and their checks.
 #pragma once
 
 #include <cmath>
 
+#include "core/dtype.h"
+#include "core/host_device.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
 namespace polyop {
 
-/// Component 0 of every roi is a picture's index: a whole number in [0, pictures).
+/// Returns the batch index that the first component of a RoI states, or -1 if it is not an integer from 0 on. Numbers
+/// of images are compared with this integer: they are not exact as floats.
+POLYOP_HD inline int64_t ImageOf(float component) {
+  const bool is_index = component >= 0 && component < 0x1p63f && component == std::floor(component);
+  return is_index ? static_cast<int64_t>(component) : -1;
+}
+
+/// Checks that component 0 of every RoI is a batch index: an integer in [0, images).
 template <class T>
-Status CheckBatchIndices(Tensor<const T, 2> rois, int64_t pictures) {
+Status CheckBatchIndices(Tensor<const T, 2> rois, int64_t images) {
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const float index = ToFloat(rois[r * rois.dim(1)]);
-    if (index >= 0 && index < static_cast<float>(pictures) && index == std::floor(index)) continue;
-    return InvalidArgument("'rois'[", r, ", 0] is ", index, ", wanted a batch index: a whole number in [0, ", pictures,
-                           ")");
+    if (ImageOf(index) >= 0 && ImageOf(index) < images) continue;
+    return InvalidArgument("'rois'[", r, ", 0]: expected a batch index in [0, ", images, "), got ", index);
   }
   return Status::Ok();
 }
 
-/// The same for indices that are an input of their own.
+/// Checks batch indices that are a separate input.
 template <class I>
-Status CheckBatchIndices(Tensor<const I, 1> indices, int64_t pictures) {
+Status CheckBatchIndices(Tensor<const I, 1> indices, int64_t images) {
   for (int64_t r = 0; r < indices.dim(0); ++r) {
-    if (indices[r] >= 0 && indices[r] < pictures) continue;
-    return InvalidArgument("'batch_indices'[", r, "] is ", int64_t{indices[r]}, ", wanted a number in [0, ", pictures,
-                           ")");
+    if (indices[r] >= 0 && indices[r] < images) continue;
+    return InvalidArgument("'batch_indices'[", r, "]: expected a batch index in [0, ", images, "), got ",
+                           int64_t{indices[r]});
   }
   return Status::Ok();
 }

@@ -1,5 +1,5 @@
-// Maxima of the bins of an upright box, of its samples or of their weighted pixels. Compiled once per instruction set;
-// include it from a kernel file.
+// Max pooling of upright boxes, of samples or of their weighted pixels. Compiled once per instruction set; include it
+// from a kernel file.
 #if defined(POLYOP_FAMILIES_ROIS_UPRIGHT_MAXIMUM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_ROIS_UPRIGHT_MAXIMUM_INL_H_
 #undef POLYOP_FAMILIES_ROIS_UPRIGHT_MAXIMUM_INL_H_
@@ -20,8 +20,8 @@ namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// The bins of a roi, of which pool(y, y_end, x, x_end, largest) takes the taps [y, y_end) of rows and [x, x_end) of
-// columns into the maxima of kBlocks blocks; tile [kBlocks][rows][columns][16].
+// Pools the bins of a RoI to tile [kBlocks][rows][columns][16]. pool(y, y_end, x, x_end, largest) updates the maxima of
+// kBlocks blocks with the taps [y, y_end) of rows and [x, x_end) of columns.
 template <int64_t kBlocks, class Pool>
 HWY_INLINE void PoolMaxima(const UprightRoi& roi, int64_t rows, int64_t columns, float* tile, const Pool& pool) {
   const int64_t tile_stride = rows * columns * kBlockChannels;
@@ -67,8 +67,8 @@ void PoolSamples(const UprightRoi& roi, const Element* block, int64_t block_stri
   PoolMaxima<kBlocks>(roi, rows, columns, tile, pool);
 }
 
-// The maxima of rows of pixels, weighted along x first; where weights differ, below 0 the least ones give the maximum.
-// A roi of kPixels pixels, unless 0, needs no loops of its own.
+// Pools the maxima of weighted pixels, weighted along x first. If a pixel's weights differ (kDiffer), the smallest one
+// gives the maximum of negative pixels. kPixels, unless 0, is the number of pixels per bin and axis.
 template <bool kDiffer, int64_t kPixels, int64_t kBlocks, class Element>
 void PoolCorners(const UprightRoi& roi, const Element* block, int64_t block_stride, int64_t width, int64_t rows,
                  int64_t columns, float* tile) {

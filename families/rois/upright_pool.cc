@@ -7,7 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/rois/pool_by_blocks-inl.h"
 #include "families/rois/upright_maximum-inl.h"
-#include "families/rois/upright_taps.h"
+#include "families/rois/upright_table.h"
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 
@@ -20,7 +20,7 @@ inline double Middle(const RoiAxis& axis, int64_t bins) {
   return axis.start + axis.bin * static_cast<double>(bins) / 2;
 }
 
-// kBlocks blocks that lie `block_stride` elements apart; tile [kBlocks][rows][columns][16].
+// Averages kBlocks blocks, which are `block_stride` elements apart, to tile [kBlocks][rows][columns][16].
 template <int64_t kBlocks, class Element>
 void PoolAverage(const UprightRoi& roi, const Element* block, int64_t block_stride, int64_t width, int64_t rows,
                  int64_t columns, float* tile) {
@@ -46,7 +46,7 @@ void PoolAverage(const UprightRoi& roi, const Element* block, int64_t block_stri
   }
 }
 
-// The same for a roi of four taps.
+// PoolAverage for a RoI with kFour taps per bin and axis.
 template <int64_t kBlocks, class Element>
 void PoolAverageOfFour(const UprightRoi& roi, const Element* block, int64_t block_stride, int64_t width, int64_t rows,
                        int64_t columns, float* tile) {
@@ -91,59 +91,14 @@ Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> leve
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
 
-  const int64_t each = how.corners ? 2 : 1;  // taps of a pixel
-
-  // The taps of all rois, once: every block of channels uses them.
-  const Scratch<UprightRoi> table = context.Allocate<UprightRoi>(count);
-  const Scratch<RoiPlace> order = context.Allocate<RoiPlace>(count);
-  if (!table || !order) return Internal("out of memory: ", count, " rois");
-  const auto level_at = [&](int64_t r) -> const RoiLevel<T>& { return levels[static_cast<size_t>(rois.Level(r))]; };
-  int64_t taps_total = 0;
+  UprightTable table;
+  POLYOP_RETURN_IF_ERROR(table.Fill(context, levels, count, rois, how, /*pad=*/true));
+  const Scratch<RoiSortKey> order = context.Allocate<RoiSortKey>(count);
+  if (!order) return Internal("out of memory: ", count, " rois");
   for (int64_t r = 0; r < count; ++r) {
-    UprightRoi roi;
-    const RoiLevel<T>& level = level_at(r);
-    float box[4];
-    rois.Box(r, box);
-    roi.x = RoiAxis::Make(box[0], box[2], level.scale, how.aligned, columns, how.sampling_ratio);
-    roi.y = RoiAxis::Make(box[1], box[3], level.scale, how.aligned, rows, how.sampling_ratio);
-    const double samples = static_cast<double>(roi.x.samples) * static_cast<double>(roi.y.samples);
-    roi.scale = samples > 0 ? static_cast<float>(1 / samples) : 0;
-    taps_total += TapsBound(roi.y, rows, level.height, each) + TapsBound(roi.x, columns, level.width, each);
-    table[r] = roi;
-    order[r] = {static_cast<int64_t>(rois.Picture(r)), rois.Level(r),
-                PlaceOf(Middle(roi.y, rows), Middle(roi.x, columns)), r};
+    order[r] = {rois.Image(r), rois.Level(r), MortonCode(Middle(table[r].y, rows), Middle(table[r].x, columns)), r};
   }
   std::sort(order.data(), order.data() + count);
-  const Scratch<Tap> taps = context.Allocate<Tap>(taps_total);
-  const Scratch<int32_t> begins = context.Allocate<int32_t>(count * (rows + columns + 2));
-  if (!taps || !begins) return Internal("out of memory: taps of ", count, " rois");
-  int64_t tap_at = 0;
-  for (int64_t r = 0; r < count; ++r) {
-    UprightRoi& roi = table[r];
-    int32_t* begin = begins.data() + r * (rows + columns + 2);
-    roi.rows = {taps.data() + tap_at, begin};
-    tap_at += TapsBound(roi.y, rows, level_at(r).height, each);
-    roi.columns = {taps.data() + tap_at, begin + rows + 1};
-    tap_at += TapsBound(roi.x, columns, level_at(r).width, each);
-  }
-  context.ParallelFor(count, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      UprightRoi& roi = table[r];
-      const auto fill = [&](const RoiAxis& axis, int64_t axis_bins, int64_t extent, AxisTaps& out) {
-        if (how.average) {
-          FillMerged(axis, axis_bins, extent, out);
-        } else if (how.corners) {
-          roi.differ |= FillCorners(axis, axis_bins, extent, out);
-        } else {
-          FillSamples(axis, axis_bins, extent, out);
-        }
-      };
-      fill(roi.y, rows, level_at(r).height, roi.rows);
-      fill(roi.x, columns, level_at(r).width, roi.columns);
-      roi.four =
-          (how.average || how.corners) && PadToFour(roi.rows, rows, each) && PadToFour(roi.columns, columns, each);
-    }
-  });
 
   const auto all = [](int64_t, int64_t last) { return last; };
   using Element = BlockElement<T>;

@@ -1,5 +1,5 @@
-// Pooling of axis-aligned regions, over one picture or the levels of a pyramid: rows and columns of samples have taps
-// of their own.
+// Pooling of axis-aligned RoIs, from one feature map or the levels of a pyramid. Rows and columns of samples have
+// separate taps.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace polyop {
 
-/// Pools `count` boxes to output [count, channels, rows, columns] on the CPU. Their pictures are checked. T: f32, f16,
-/// bf16.
+/// Pools `count` boxes to output [count, channels, rows, columns] on the CPU. Requires: batch indices are checked. T is
+/// f32, f16 or bf16.
 template <class T>
 Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
                 const UprightRois<T>& rois, const RoiPooling& how, T* output);

@@ -1,4 +1,4 @@
-// The weighted rows and columns of pixels that the bins of an upright box take, one axis at a time.
+// The weighted rows and columns of pixels (taps) of the bins of an upright box, one axis at a time.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace polyop {
 
-/// Bins of this many pixels an axis (two samples) need no loops of their own.
+/// Number of pixels per axis of bins (two samples) for which the loops are unrolled.
 constexpr int64_t kFour = 4;
 
-/// The taps of each bin of an axis: taps[begin[b]] … taps[begin[b + 1]]. A bin in whose maximum 0 takes part is marked.
+/// The taps of the bins of an axis: bin b has taps [begin[b], begin[b + 1]). A bin is marked if its maximum includes 0.
 struct AxisTaps {
   Tap* taps;
   int32_t* begin;
@@ -27,10 +27,10 @@ struct UprightRoi {
   AxisTaps rows, columns;
   float scale = 0;      // 1 / samples
   bool four = false;    // every bin has kFour pixels on both axes
-  bool differ = false;  // a pixel has weights that differ, whose maximum is wanted
+  bool differ = false;  // for a maximum: some pixel has different weights
 };
 
-/// Most taps that the bins of an axis can have together: two pixels of each sample, `each` taps of a pixel.
+/// Returns the maximum number of taps of all bins of an axis: two pixels per sample, `each` taps per pixel.
 inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent, int64_t each) {
   int64_t samples = 0;
   for (int64_t b = 0; b < bins; ++b) {
@@ -41,7 +41,7 @@ inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent, int6
   return std::max(2 * samples, bins * kFour) * each;  // room to pad
 }
 
-/// Calls visit(LinearTaps) for the samples of a bin that lie inside; returns how many do.
+/// Calls visit(LinearTaps) for the samples of a bin that are inside, and returns their number.
 template <class Visit>
 int64_t ForEachInside(const RoiAxis& axis, int64_t bin, int64_t extent, const Visit& visit) {
   int64_t begin = 0, end = 0, inside = 0;
@@ -55,7 +55,7 @@ int64_t ForEachInside(const RoiAxis& axis, int64_t bin, int64_t extent, const Vi
   return inside;
 }
 
-/// The average: samples of a bin that share a pixel share its tap.
+/// Fills the taps of averages; samples of a bin that share a pixel share a tap.
 inline void FillMerged(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
   int32_t count = 0;
   for (int64_t b = 0; b < bins; ++b) {
@@ -78,8 +78,8 @@ inline void FillMerged(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTa
   out.begin[bins] = count;
 }
 
-/// The maximum of samples: two taps for each. Neither has a weight of 0, which would make NaN of infinite pixels: the
-/// other one comes twice, each time with half of its weight. A sample outside is 0.
+/// Fills the taps of maxima of samples: two taps per sample. Weights are never 0, which would turn infinite pixels into
+/// NaN: the other pixel is repeated, each time with half of its weight. A sample outside is 0.
 inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
   int32_t count = 0;
   for (int64_t b = 0; b < bins; ++b) {
@@ -99,8 +99,8 @@ inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, AxisT
   out.begin[bins] = count;
 }
 
-/// The maximum of weighted pixels: two taps for each pixel of a bin, with the greatest and with the least weight that
-/// samples give it. One of weight 0, or of a sample outside, is 0. Returns whether some pixel has two weights.
+/// Fills the taps of maxima of weighted pixels: two taps per pixel of a bin, with the largest and the smallest weight
+/// in any sample. A pixel with weight 0, or of a sample outside, is 0. Returns whether some pixel has two weights.
 inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
   int32_t count = 0;
   bool differ = false;
@@ -130,16 +130,16 @@ inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisT
   return differ;
 }
 
-/// Brings every bin to four pixels by its last one: in a maximum, of two taps `each`, it comes again; in a sum each
-/// time with half of the weight that is left. (Weights of 0 would make NaN of infinite pixels.) Returns false, and
-/// changes nothing, if a bin has no taps or too many.
+/// Pads every bin to kFour pixels by repeating its last one. In a maximum, with two taps `each`, it is repeated as it
+/// is; in a sum, each time with half of the remaining weight, because weights of 0 would turn infinite pixels into NaN.
+/// Returns false and changes nothing if a bin has no taps or too many.
 inline bool PadToFour(AxisTaps& axis, int64_t bins, int64_t each) {
   const int64_t room = kFour * each;
   for (int64_t b = 0; b < bins; ++b) {
     const int64_t count = axis.Begin(b + 1) - axis.Begin(b);
     if (count == 0 || count > room) return false;
   }
-  for (int64_t b = bins; b-- > 0;) {  // from the end: a bin moves up, if at all
+  for (int64_t b = bins; b-- > 0;) {  // from the end, because bins only move up
     const int64_t from = axis.Begin(b), count = axis.Begin(b + 1) - from;
     Tap padded[2 * kFour];
     for (int64_t t = 0; t < room; ++t) {

@@ -1,7 +1,7 @@
-"""Bilinear samples of pictures, in torch: what formulas of operators share.
+"""Bilinear samples of images, in torch.
 
-Sizes are read from shapes and never written as -1, so that an exported formula holds for pictures and points of any
-number, none too.
+Sizes are read from shapes and never written as -1, so that an exported formula is valid for any number of images and
+points, including 0.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 
-def bilinear(pictures: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool, largest: bool = False) -> Tensor:
-    """Samples of pictures [N, C, H, W] at y, x [...] of picture index [...] -> [..., C].
+def bilinear(images: Tensor, index: Tensor, y: Tensor, x: Tensor, clamp: bool, largest: bool = False) -> Tensor:
+    """Sample images [N, C, H, W] at y, x [...] of image index [...] -> [..., C].
 
-    With `clamp` a sample up to one pixel outside is the border's (RoIAlign); else pixels outside are 0. `largest` gives
-    the greatest of the four weighted pixels instead of their sum.
+    With `clamp`, a sample up to one pixel outside has the border's value (RoIAlign); else pixels outside are 0.
+    `largest` returns the largest of the four weighted pixels instead of their sum.
     """
-    number, channels, height, width = pictures.shape
-    rows = pictures.permute(0, 2, 3, 1).reshape(number * height * width, channels)
+    number, channels, height, width = images.shape
+    rows = images.permute(0, 2, 3, 1).reshape(number * height * width, channels)
     if clamp:
         inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
         y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
@@ -30,9 +30,9 @@ def gather_corners(
     rows: Tensor, start: Tensor, y: Tensor, x: Tensor, inside: Tensor, height: Tensor | int, width: Tensor | int,
     largest: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Samples of a table of pixels [P, C] in which a picture of `height` times `width` begins at row `start` -> [..., C].
+    """Sample a table of pixels [P, C] in which an image of `height` x `width` begins at row `start` -> [..., C].
 
-    Samples that are not `inside`, and corners outside of the picture, are 0.
+    Samples that are not `inside`, and corners outside of the image, are 0.
     """
     y, x = torch.where(inside, y, 0), torch.where(inside, x, 0)
     top, left = y.floor(), x.floor()
@@ -41,8 +41,8 @@ def gather_corners(
     for row, row_weight in ((top, top + 1 - y), (top + 1, y - top)):
         for column, column_weight in ((left, left + 1 - x), (left + 1, x - left)):
             there = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            place = torch.where(there, start + row.long() * width + column.long(), 0)
-            pixels = rows.index_select(0, place.flatten()).reshape(*place.shape, rows.shape[1])
+            index = torch.where(there, start + row.long() * width + column.long(), 0)
+            pixels = rows.index_select(0, index.flatten()).reshape(*index.shape, rows.shape[1])
             corner = torch.where(there[..., None], pixels * (row_weight * column_weight)[..., None], 0)
             total = corner if total is None else combine(total, corner)
     return total

@@ -18,16 +18,16 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// One picture's grid and output.
+// One image's grid and output.
 template <class T>
 struct Outputs {
   const float* grid;
   T* to;
   int64_t points;
-  bool stream;  // past the caches, if its type is f32
+  bool stream;  // writes past the caches if T is float
 };
 
-// A row of a tile from one plane, of which taps at -1 lie outside. `entry` is the row's first in the table.
+// Samples a row of a tile from one plane. Taps at -1 are outside. `entry` is the row's first entry in the table.
 template <class Table, class T>
 void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t count, T* to) {
   const F d;
@@ -36,7 +36,7 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
   for (int64_t i = 0; i < count; i += lanes) {
     VF sum = hn::Zero(d);
     for (int k = 0; k < Table::kTaps; ++k) {
-      // Outside taps read pixel 0 and drop it, so that a NaN there does not spread.
+      // Taps outside read pixel 0 and discard it, so that a NaN there does not spread.
       const VI offset = hn::LoadU(di, table.offset + k * Table::kOutputs + entry + i);
       const auto inside = hn::RebindMask(d, hn::Ge(offset, hn::Zero(di)));
       const VF pixel = hn::IfThenElseZero(inside, hn::GatherIndex(d, plane, hn::Max(offset, hn::Zero(di))));
@@ -50,9 +50,9 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
   }
 }
 
-// A row of a tile for up to 16 channels, `stride` apart. A tap is one load of 16 channels; the block has a pixel of
-// zeros for those outside. With kStream whole cache lines go past the caches; they begin at the same places of every
-// channel.
+// Samples a row of a tile for up to 16 channels, which are `stride` apart. A tap is one load of 16 channels; the block
+// has a pixel of zeros for taps outside. With kStream, whole cache lines bypass the caches; they begin at the same
+// indices of every channel.
 template <bool kStream, class Table, class Element, class T>
 void SampleRow(const Element* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
                T* to) {
@@ -83,19 +83,19 @@ void SampleRow(const Element* block, const Table& table, int64_t entry, int64_t 
   }
 }
 
-// Some channels of a picture, and how they are read.
+// Some channels of an image and how they are read.
 template <class T>
 struct Channels {
   using Element = BlockElement<T>;
   enum class As {
     kPlanes,  // gathered from planes of f32
-    kBlocks,  // from a copy of the picture in blocks of 16 channels: taps may be anywhere
-    kBoxes,   // from copies of what each tile reads: the taps of a tile are near each other
+    kBlocks,  // from a copy of the image in blocks of 16 channels: taps may be anywhere
+    kBoxes,   // from copies of the pixels that each tile reads, if these are near each other
   } as = As::kPlanes;
   const float* planes = nullptr;
   const Element* blocks = nullptr;
-  const T* picture = nullptr;    // for boxes: the first channel's plane
-  const Box* boxes = nullptr;    // one for each tile
+  const T* image = nullptr;      // for kBoxes: the first channel's plane
+  const Box* boxes = nullptr;    // one per tile
   int64_t first = 0, count = 0;  // channels
   int64_t unit_size = 0;         // elements of a plane or block
 
@@ -105,7 +105,7 @@ struct Channels {
 
 constexpr int64_t kMaxBox = 2048;  // pixels: 128 KiB of a block, on a task's stack
 
-// Copies a box of up to 16 channels of the picture, which is `whole` pixels large; a pixel of zeros follows.
+// Copies a box of up to 16 channels of an image of size `whole`, followed by a pixel of zeros.
 template <class T, class Element>
 void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, Element* to) {
   for (int64_t z = 0; z < box.size[2]; ++z) {
@@ -125,7 +125,7 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
   using As = typename Channels<T>::As;
   using Element = typename Channels<T>::Element;
   const int64_t tiles = tiling.count(), units = channels.units();
-  // Few tiles: several tasks share one, each with some of the channels.
+  // If there are few tiles, several tasks share one, each with some of the channels.
   const int64_t parts = std::min(units, (16 + tiles - 1) / tiles), per_part = (units + parts - 1) / parts;
   const double outputs_per_item = static_cast<double>(std::min(outputs.points, tiling.tile_height * tiling.tile_width));
   const double per_output =
@@ -164,7 +164,7 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
         const int64_t some = std::min(kBlockChannels, channels.count - channel);
         const Element* data = channels.blocks + unit * channels.unit_size;
         if (channels.as == As::kBoxes) {
-          CopyBox(channels.picture + channel * whole.pixels(), some, whole, box, copy);
+          CopyBox(channels.image + channel * whole.pixels(), some, whole, box, copy);
           data = copy;
         }
         if constexpr (std::is_same_v<T, float>) {
@@ -180,14 +180,14 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
   });
 }
 
-// How many of the channels are sampled from blocks or boxes. The rest is gathered from planes: fewer than 4 channels do
-// not pay for the copy.
+// Returns how many of the channels are sampled from blocks or boxes. The rest is gathered from planes, because the copy
+// does not pay for fewer than 4 channels.
 int64_t ChannelsInBlocks(int64_t channels) {
   return channels % kBlockChannels < 4 ? channels - channels % kBlockChannels : channels;
 }
 
-// Finds what each tile of a picture's outputs reads. True if that is little, so that copying it tile by tile, while a
-// core's cache holds it, is less work than to copy the picture and to read everywhere in it.
+// Finds the box of pixels that each tile of an image's outputs reads. Returns whether the boxes are so small that
+// copying them tile by tile, while in a core's cache, is less work than copying the image and reading all over it.
 template <int kAxes, int kPerAxis>
 bool FindBoxes(const Context& context, const Axis* axes, const Tiling& tiling, const float* grid, int64_t pixels,
                Box* boxes) {
@@ -206,65 +206,65 @@ bool FindBoxes(const Context& context, const Axis* axes, const Tiling& tiling, c
 }
 
 template <int kAxes, int kPerAxis, class T>
-Status SamplePictures(const Context& context, const Axis* axes, const Tensor<const T, kAxes + 2>& input,
-                      const float* grid, const Tensor<T, kAxes + 2>& output) {
+Status SampleImages(const Context& context, const Axis* axes, const Tensor<const T, kAxes + 2>& input,
+                    const float* grid, const Tensor<T, kAxes + 2>& output) {
   using Table = TapTable<kAxes, kPerAxis>;
   using As = typename Channels<T>::As;
   constexpr bool kF32 = std::is_same_v<T, float>;
   using Element = typename Channels<T>::Element;
-  constexpr int64_t kMost = 1 << 24;  // elements of copied channels at a time
+  constexpr int64_t kMax = 1 << 24;  // maximum elements of copied channels at a time
   const int64_t channels = input.dim(1), width = output.dim(kAxes + 1), pixels = PlanePixels(input.shape()),
                 points = PlanePixels(output.shape());
-  // Outputs are streamed if lines begin at the same place of each channel.
+  // Outputs are streamed if cache lines begin at the same index of each channel.
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
   const bool stream =
       kF32 && points % kLine == 0 && ShouldStream(points * static_cast<int64_t>(sizeof(T)), output.size() / points);
-  // Tiles begin where lines do: in every row of outputs, if these are whole lines long.
+  // Tiles begin at cache lines, in every row of outputs if rows are multiples of a line.
   const int64_t before = stream ? ElementsBeforeLine(output.data()) : 0, cut = before == 0 ? 0 : kLine - before;
-  const Tiling runs{1, points, 1, Table::kOutputs, cut};  // for taps anywhere
+  const Tiling runs{1, points, 1, Table::kOutputs, cut};  // for scattered taps
   const int64_t tile_width = Table::kOutputs < 512 ? 16 : 32;
   const Tiling squares{points / width, width, std::min(tile_width, Table::kOutputs / tile_width), tile_width, cut};
 
   const int64_t block_size = (pixels + 1) * kBlockChannels,
-                plane_step = kF32 ? channels : std::max<int64_t>(1, kMost / pixels);
-  const int64_t block_step = std::max<int64_t>(1, kMost / block_size) * kBlockChannels;
-  // Few outputs of a large picture, or a very large one: no copy of all of it.
-  const bool copied = points * Table::kTaps * 2 >= pixels && block_size <= kMost;
+                plane_step = kF32 ? channels : std::max<int64_t>(1, kMax / pixels);
+  const int64_t block_step = std::max<int64_t>(1, kMax / block_size) * kBlockChannels;
+  // The image is not copied as a whole if it is very large or has few outputs.
+  const bool copied = points * Table::kTaps * 2 >= pixels && block_size <= kMax;
   const int64_t anywhere = copied ? ChannelsInBlocks(channels) : 0, near = ChannelsInBlocks(channels);
-  const bool look = channels >= 4 && points >= 4096;  // worth a look at where the taps are
-  const Scratch<Box> boxes = context.Allocate<Box>(look ? squares.count() : 0);
+  const bool find_boxes = channels >= 4 && points >= 4096;  // worth finding out where the taps are
+  const Scratch<Box> boxes = context.Allocate<Box>(find_boxes ? squares.count() : 0);
   const int64_t copied_blocks = ChannelBlocks::BlocksFor(std::min(anywhere, block_step));
   const int64_t copied_planes = kF32 ? 0 : std::min(channels - anywhere, plane_step);
   const Scratch<Element> blocks = context.Allocate<Element>(copied_blocks * block_size);
   const Scratch<float> widened = context.Allocate<float>(copied_planes * pixels);
-  if (!blocks || !widened || (look && !boxes)) {
+  if (!blocks || !widened || (find_boxes && !boxes)) {
     return Internal("out of memory: scratch for 'input' of shape ", ToString(input.shape()));
   }
 
   for (int64_t n = 0; n < input.dim(0); ++n) {
-    const T* picture = input.data() + n * channels * pixels;
+    const T* image = input.data() + n * channels * pixels;
     const Outputs<T> outputs{grid + n * points * kAxes, output.data() + n * channels * points, points, stream};
     const auto planes = [&](const Tiling& tiling, int64_t first_channel) {
       for (int64_t first = first_channel; first < channels; first += plane_step) {
         Channels<T> part{
             .as = As::kPlanes, .first = first, .count = std::min(plane_step, channels - first), .unit_size = pixels};
         if constexpr (kF32) {
-          part.planes = picture + first * pixels;
+          part.planes = image + first * pixels;
         } else {
           context.ParallelFor(part.count * pixels, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
-            WidenRow(picture + first * pixels + begin, end - begin, widened.data() + begin);
+            WidenRow(image + first * pixels + begin, end - begin, widened.data() + begin);
           });
           part.planes = widened.data();
         }
         Sample<kAxes, kPerAxis>(context, axes, tiling, part, outputs);
       }
     };
-    if (look && FindBoxes<kAxes, kPerAxis>(context, axes, squares, outputs.grid, pixels, boxes.data())) {
-      if (kF32 && kPerAxis == 1) {  // a pixel that is read once is not copied
+    if (find_boxes && FindBoxes<kAxes, kPerAxis>(context, axes, squares, outputs.grid, pixels, boxes.data())) {
+      if (kF32 && kPerAxis == 1) {  // a copy does not pay for pixels that are read once
         planes(squares, 0);
         continue;
       }
-      const Channels<T> part{.as = As::kBoxes, .picture = picture, .boxes = boxes.data(), .first = 0, .count = near};
+      const Channels<T> part{.as = As::kBoxes, .image = image, .boxes = boxes.data(), .first = 0, .count = near};
       Sample<kAxes, kPerAxis>(context, axes, squares, part, outputs);
       planes(squares, near);
       continue;
@@ -275,7 +275,7 @@ Status SamplePictures(const Context& context, const Axis* axes, const Tensor<con
                              .first = first,
                              .count = std::min(block_step, anywhere - first),
                              .unit_size = block_size};
-      ToChannelBlocks(context, picture, 1, anywhere, pixels, blocks.data(), first / kBlockChannels, part.units(), 1);
+      ToChannelBlocks(context, image, 1, anywhere, pixels, blocks.data(), first / kBlockChannels, part.units(), 1);
       Sample<kAxes, kPerAxis>(context, axes, runs, part, outputs);
     }
     planes(runs, anywhere);
@@ -287,14 +287,14 @@ template <int kAxes, class T>
 Status SampleBy(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
                 const Tensor<const T, kAxes + 2>& input, const float* points, const Tensor<T, kAxes + 2>& output) {
   switch (interpolation) {
-    case GridRule::Interpolation::kNearest: return SamplePictures<kAxes, 1>(context, axes, input, points, output);
-    case GridRule::Interpolation::kBilinear: return SamplePictures<kAxes, 2>(context, axes, input, points, output);
+    case GridRule::Interpolation::kNearest: return SampleImages<kAxes, 1>(context, axes, input, points, output);
+    case GridRule::Interpolation::kBilinear: return SampleImages<kAxes, 2>(context, axes, input, points, output);
     case GridRule::Interpolation::kBicubic: break;
   }
-  return SamplePictures<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output);
+  return SampleImages<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output);
 }
 
-// Tables of instruction sets take templates of one argument.
+// Dispatch tables take templates with one argument.
 template <class T>
 Status SamplePlanes(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
                     const Tensor<const T, 4>& input, const float* points, const Tensor<T, 4>& output) {

@@ -1,4 +1,4 @@
-// Samples of pictures and volumes at points, on the CPU. T: f32, f16, bf16.
+// Samples images and volumes at points on the CPU. T is f32, f16 or bf16.
 #pragma once
 
 #include "core/context.h"
@@ -8,16 +8,17 @@
 
 namespace polyop {
 
-/// output[N, C, H, W] = input[N, C, ...] at points[N, H, W], whose coordinates are x and y; an axis for each of them.
+/// Samples input [N, C, ...] at points [N, H, W], which are (x, y), to output [N, C, H, W]. `axes` are those of x and
+/// y.
 template <class T>
 Status Sample2d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
                 const Tensor<const T, 4>& input, const float* points, const Tensor<T, 4>& output);
-/// The same for volumes and x, y and z. Bicubic is bilinear.
+/// Samples volumes at points (x, y, z). Bicubic falls back to bilinear.
 template <class T>
 Status Sample3d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
                 const Tensor<const T, 5>& input, const float* points, const Tensor<T, 5>& output);
 
-/// Either, for points that are -1 to 1 over a picture.
+/// Samples images or volumes at normalised points: -1 to 1 across an image.
 template <int kAxes, class T>
 Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<const T, kAxes + 2>& input,
                   const float* points, const Tensor<T, kAxes + 2>& output) {
@@ -32,7 +33,7 @@ Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<con
   return sample(context, rule.interpolation_mode, axes, input, points, output);
 }
 
-/// Coordinates as floats.
+/// Converts coordinates to float.
 template <class T>
 void WidenPoints(const Context& context, const T* from, int64_t count, float* to);
 

@@ -1,4 +1,4 @@
-// Samples of pictures and volumes at points, on the GPU.
+// Samples images and volumes at points on the GPU.
 #pragma once
 
 #include "families/resize/cubic.h"
@@ -8,17 +8,17 @@
 namespace polyop {
 namespace grid_internal {
 
-inline constexpr int64_t kChannels = 16;  // that a thread samples at one point
+inline constexpr int64_t kChannels = 16;  // channels per thread and point
 
 struct Axis {
   GridRule::Padding padding;
   bool align_corners;
   int64_t extent;
-  bool in_pixels;  // coordinates are pixels already
+  bool in_pixels;  // coordinates are pixels, not normalised
 
   POLYOP_HD float Last() const { return static_cast<float>(extent - 1); }
 
-  // From -1 … 1 to pixels, within 2^24. With padding zeros, what is no number goes outside.
+  // Converts from [-1, 1] to pixels, clamped to 2^24. With zero padding, NaN becomes a position outside.
   POLYOP_HD float Unnormalize(float normalized) const {
     const float up = normalized + 1.0f;
     const float x = in_pixels       ? normalized
@@ -30,7 +30,7 @@ struct Axis {
     if (padding == GridRule::Padding::kReflection && !std::isfinite(x)) return 0;
     return x < -kFar ? -kFar : x > kFar ? kFar : x;
   }
-  // Mirrors x at the outer pixels' centres or edges until it is between them.
+  // Reflects x at the outer pixels' centres or edges until it is between them.
   POLYOP_HD float Reflect(float x) const {
     const float low = align_corners ? 0.0f : -0.5f;
     const float period = 2 * static_cast<float>(align_corners ? extent - 1 : extent);
@@ -38,17 +38,17 @@ struct Axis {
     const float at = std::fabs(x - low), rest = at - std::floor(at / period) * period;
     return (rest < period - rest ? rest : period - rest) + low;
   }
-  // The padding rule. With zeros, x stays where it is.
+  // Applies the padding rule. With zero padding, x is unchanged.
   POLYOP_HD float Pad(float x) const {
     if (padding == GridRule::Padding::kZeros) return x;
     if (padding == GridRule::Padding::kReflection) x = Reflect(x);
     return x < 0 ? 0 : x > Last() ? Last() : x;
   }
-  // A pixel coordinate as a number, -1 where it lies outside.
+  // Converts a pixel coordinate to an index, or -1 if it is outside.
   POLYOP_HD int32_t Pixel(float x) const { return x >= 0 && x <= Last() ? static_cast<int32_t>(x) : -1; }
 };
 
-// The pixels of one axis that make a sample: 1 (nearest), 2 (linear) or 4 (cubic).
+// The pixels of a sample along one axis: 1 (nearest), 2 (linear) or 4 (cubic).
 template <int kTaps>
 struct AxisTaps {
   int32_t index[kTaps];  // -1: outside
@@ -70,7 +70,7 @@ struct AxisTaps {
       float next = base + 1;
       taps.weight[1] = x - base;
       if (axis.padding != GridRule::Padding::kZeros && next > axis.Last()) {
-        // On the last pixel both taps are that pixel: halves of it, as 0 times infinity would be NaN.
+        // On the last pixel, both taps are half of that pixel, because 0 times infinity would be NaN.
         taps.weight[1] = 0.5f;
         next = axis.Last();
       }
@@ -82,7 +82,7 @@ struct AxisTaps {
   }
 };
 
-// A thread finds the taps of a point once, for several channels.
+// Each thread finds the taps of a point once for several channels.
 template <class T, int kAxes, int kTaps, class Points>
 Status Sample(const GridRule& rule, const CudaContext& cuda, const Tensor<const T, kAxes + 2>& input,
               const Points& where, const Tensor<T, kAxes + 2>& output) {
@@ -132,9 +132,10 @@ Status Sample(const GridRule& rule, const CudaContext& cuda, const Tensor<const 
 
 }  // namespace grid_internal
 
-/// output[N, C, ...] = input[N, C, ...] at points, -1 to 1 over a picture, or pixels. `Points` is a struct that has
+/// Samples input [N, C, ...] at points to output [N, C, ...]. Coordinates are normalised, -1 to 1 across an image, or
+/// pixels. `Points` is a struct with
 ///   static constexpr bool kInPixels;
-///   POLYOP_HD void At(int64_t picture, int64_t point, float at[kAxes]) const;   // x, y (and z)
+///   POLYOP_HD void At(int64_t image, int64_t point, float at[kAxes]) const;   // x, y (and z)
 template <int kAxes, class T, class Points>
 Status SampleCuda(const CudaContext& cuda, const GridRule& rule, const Tensor<const T, kAxes + 2>& input,
                   const Points& points, const Tensor<T, kAxes + 2>& output) {
@@ -146,7 +147,7 @@ Status SampleCuda(const CudaContext& cuda, const GridRule& rule, const Tensor<co
     case GridRule::Interpolation::kBicubic:
       if constexpr (kAxes == 2) return grid_internal::Sample<T, 2, 4>(rule, cuda, input, points, output);
   }
-  return Internal("an unknown interpolation");
+  return Internal("unknown interpolation mode");
 }
 
 }  // namespace polyop

@@ -1,5 +1,5 @@
-// Where the outputs of a grid lie in the picture, and which pixels with which weights make them. Compiled once per
-// instruction set; include it from a kernel file.
+// Positions of a grid's samples in the image, and the pixels and weights (taps) of each. Compiled once per instruction
+// set; include it from a kernel file.
 #if defined(POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_
 #undef POLYOP_FAMILIES_SAMPLING_GRID_TAPS_INL_H_
@@ -28,7 +28,7 @@ using Axis = GridAxis;
 
 HWY_INLINE VF LastPixel(const Axis& axis) { return hn::Set(F(), static_cast<float>(axis.extent - 1)); }
 
-// From -1 … 1 to pixels. Not fused, so that exact halves are halves on every instruction set.
+// Converts from [-1, 1] to pixels, without fused operations, so that exact halves are halves on every instruction set.
 HWY_INLINE VF Unnormalize(const Axis& axis, VF x) {
   if (axis.in_pixels) return x;
   const F d;
@@ -37,8 +37,8 @@ HWY_INLINE VF Unnormalize(const Axis& axis, VF x) {
   return hn::Mul(hn::Sub(hn::Mul(up, hn::Set(d, static_cast<float>(axis.extent))), hn::Set(d, 1.0f)), half);
 }
 
-// To a number within 2^24, which converts to an integer safely. With padding zeros, what is no number goes outside.
-HWY_INLINE VF Tame(const Axis& axis, VF x) {
+// Clamps to 2^24, so that the conversion to integers is safe. With zero padding, NaN becomes a position outside.
+HWY_INLINE VF ClampToSafe(const Axis& axis, VF x) {
   const F d;
   const VF far = hn::Set(d, 16777216.0f);
   if (axis.padding == Padding::kZeros) x = hn::IfThenElse(hn::IsFinite(x), x, hn::Neg(far));
@@ -47,7 +47,7 @@ HWY_INLINE VF Tame(const Axis& axis, VF x) {
   return hn::Min(hn::Max(x, hn::Neg(far)), far);
 }
 
-// Mirrors x at the outer pixels' centres or edges until it is between them.
+// Reflects x at the outer pixels' centres or edges until it is between them.
 HWY_INLINE VF Reflect(const Axis& axis, VF x) {
   const F d;
   const float low = axis.align_corners ? 0.0f : -0.5f;
@@ -58,21 +58,21 @@ HWY_INLINE VF Reflect(const Axis& axis, VF x) {
   return hn::Add(hn::Min(rest, hn::Sub(p, rest)), hn::Set(d, low));
 }
 
-// The padding rule. With zeros, x stays where it is.
+// Applies the padding rule. With zero padding, x is unchanged.
 HWY_INLINE VF Pad(const Axis& axis, VF x) {
   if (axis.padding == Padding::kZeros) return x;
   if (axis.padding == Padding::kReflection) x = Reflect(axis, x);
   return hn::Min(hn::Max(x, hn::Zero(F())), LastPixel(axis));
 }
 
-// A pixel coordinate as a number, -1 where it lies outside.
+// Converts a pixel coordinate to an index, or -1 if it is outside.
 HWY_INLINE VI PixelIndex(const Axis& axis, VF x) {
   const F d;
   const auto inside = hn::And(hn::Ge(x, hn::Zero(d)), hn::Le(x, LastPixel(axis)));
   return hn::IfThenElse(hn::RebindMask(I(), inside), hn::ConvertTo(I(), x), hn::Set(I(), -1));
 }
 
-// CubicWeights of families/resize/cubic.h on vectors.
+// Vectorised CubicWeights of families/resize/cubic.h.
 HWY_INLINE void CubicWeights(VF t, VF weights[4]) {
   const F d;
   const float a = static_cast<float>(kCubicA);
@@ -91,7 +91,7 @@ HWY_INLINE void CubicWeights(VF t, VF weights[4]) {
   weights[3] = far(s);
 }
 
-// The pixels of one axis that make a sample.
+// The pixels of a sample along one axis.
 template <int kPerAxis>
 struct AxisTaps {
   VI index[kPerAxis];  // -1: outside
@@ -100,7 +100,7 @@ struct AxisTaps {
   HWY_INLINE void Find(const Axis& axis, VF normalized) {
     const F d;
     const VF one = hn::Set(d, 1.0f);
-    VF x = Tame(axis, Unnormalize(axis, normalized));
+    VF x = ClampToSafe(axis, Unnormalize(axis, normalized));
     if constexpr (kPerAxis == 4) {
       const VF base = hn::Floor(x);
       CubicWeights(hn::Sub(x, base), weight);
@@ -118,7 +118,7 @@ struct AxisTaps {
       VF next = hn::Add(base, one);
       weight[1] = hn::Sub(x, base);
       if (axis.padding != Padding::kZeros) {
-        // On the last pixel both taps are that pixel: halves of it, as 0 times infinity would be NaN.
+        // On the last pixel, both taps are half of that pixel, because 0 times infinity would be NaN.
         weight[1] = hn::IfThenElse(hn::Gt(next, LastPixel(axis)), hn::Set(d, 0.5f), weight[1]);
         next = hn::Min(next, LastPixel(axis));
       }
@@ -129,14 +129,14 @@ struct AxisTaps {
   }
 };
 
-// A box of pixels: the whole picture, or the part of it that a tile of outputs reads.
+// A box of pixels: the whole image, or the part of it that a tile of outputs reads.
 struct Box {
   int32_t low[3] = {0, 0, 0}, size[3] = {1, 1, 1};  // x, y, z
 
   int64_t pixels() const { return int64_t{size[0]} * size[1] * size[2]; }
 };
 
-// Outputs as `height` rows of `width`, cut into tiles; the first tile of a row lacks `cut` columns.
+// `height` rows of `width` outputs, divided into tiles. The first tile of a row is `cut` columns narrower.
 struct Tiling {
   int64_t height, width, tile_height, tile_width, cut = 0;
 
@@ -146,7 +146,7 @@ struct Tiling {
 
 struct Tile {
   int64_t row, column, height, width;
-  int64_t pitch;  // of its rows in a table: whole vectors
+  int64_t pitch;  // of rows in a table: a multiple of the vector length
 
   Tile(const Tiling& tiling, int64_t index)
       : row(index / tiling.across() * tiling.tile_height),
@@ -156,7 +156,7 @@ struct Tile {
         pitch((width + 15) / 16 * 16) {}
 };
 
-// A vector of points, each coordinate apart.
+// Loads a vector of points as one vector per coordinate.
 template <int kAxes>
 HWY_INLINE void LoadPoints(const float* points, VF at[kAxes]) {
   const F d;
@@ -178,7 +178,7 @@ HWY_INLINE void FindTaps(const Axis* axes, const float* grid, int64_t width, con
       VF at[kAxes];
       if (c + lanes <= tile.width) {
         LoadPoints<kAxes>(row + c * kAxes, at);
-      } else {  // the last comes again
+      } else {  // repeats the last point
         float last[kAxes * hn::MaxLanes(d)];
         for (int64_t p = 0; p < lanes; ++p) {
           std::copy_n(row + std::min(c + p, tile.width - 1) * kAxes, kAxes, last + p * kAxes);
@@ -192,7 +192,7 @@ HWY_INLINE void FindTaps(const Axis* axes, const float* grid, int64_t width, con
   }
 }
 
-// The pixels that a tile reads. Its size is 0 where all lie outside.
+// Returns the box of pixels that a tile reads; its size is 0 if all are outside.
 template <int kAxes, int kPerAxis>
 Box BoxOf(const Axis* axes, const float* grid, int64_t width, const Tile& tile) {
   const I di;
@@ -216,17 +216,18 @@ Box BoxOf(const Axis* axes, const float* grid, int64_t width, const Tile& tile) 
   return box;
 }
 
-// The taps of a tile of outputs: found once, used by every channel. Tap k of output (r, c) is at k * kOutputs +
+// The taps of a tile of outputs, found once and used by every channel. Tap k of output (r, c) is at k * kOutputs +
 // r * pitch + c.
 template <int kAxes, int kPerAxis>
 struct TapTable {
   static constexpr int kTaps = kPerAxis * kPerAxis * (kAxes == 3 ? kPerAxis : 1);
   static constexpr int64_t kOutputs = 4096 / kTaps;
 
-  int32_t offset[4096];  // in the box, or `outside`
+  int32_t offset[4096];  // index in the box, or `outside`
   float weight[4096];
 
-  /// The box has all pixels that the tile reads. Entries up to a full vector behind a row's last are valid offsets.
+  /// Fills the table. Requires: the box has all pixels that the tile reads. Padding up to a full vector after each row
+  /// has valid offsets, too.
   void Fill(const Axis* axes, const float* grid, int64_t grid_width, const Tile& tile, const Box& box,
             int32_t outside) {
     const F d;
@@ -244,9 +245,9 @@ struct TapTable {
           row = hn::Add(hn::Mul(hn::Sub(z, hn::Set(di, box.low[2])), height), row);
           product = hn::Mul(product, taps[2].weight[iz]);
         }
-        const VI place = hn::Add(hn::Mul(row, width), hn::Sub(x, hn::Set(di, box.low[0])));
+        const VI index = hn::Add(hn::Mul(row, width), hn::Sub(x, hn::Set(di, box.low[0])));
         const int64_t entry = k * kOutputs + r * tile.pitch + c;
-        hn::StoreU(hn::IfThenElse(hn::Lt(any, hn::Zero(di)), hn::Set(di, outside), place), di, offset + entry);
+        hn::StoreU(hn::IfThenElse(hn::Lt(any, hn::Zero(di)), hn::Set(di, outside), index), di, offset + entry);
         hn::StoreU(product, d, weight + entry);
       }
     };

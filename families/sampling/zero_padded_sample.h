@@ -1,4 +1,4 @@
-// A bilinear sample of a plane that is surrounded by zeros.
+// Bilinear samples of a plane with zero padding.
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,9 @@
 
 namespace polyop {
 
-/// Calls visit(k, pixel, weight) for those of the four pixels k around a point that lie in the plane; the weights are
-/// multiplied by `factor`. A point outside by a pixel or more, or NaN, has none. Inlined, so that it is compiled for
-/// the caller's instruction set.
+/// Calls visit(k, pixel, weight) for those of the four pixels k around a point that are inside the plane; the weights
+/// are multiplied by `factor`. There are none if the point is NaN or outside by a pixel or more. Inlined, so that it is
+/// compiled for the caller's instruction set.
 template <class Visit>
 POLYOP_HD inline __attribute__((always_inline)) void ForEachZeroPaddedTap(float y, float x, int64_t height,
                                                                           int64_t width, float factor,
@@ -25,12 +25,12 @@ POLYOP_HD inline __attribute__((always_inline)) void ForEachZeroPaddedTap(float 
   }
 }
 
-/// The four pixels and their weights, kept: for kernels on the GPU.
+/// The four pixels and their weights, for kernels on the GPU.
 struct ZeroPaddedSample {
   int32_t pixel[4] = {-1, -1, -1, -1};
   float weight[4];
 
-  /// Pixels outside are -1, and their weights have no meaning. The plane has fewer than 2^31 pixels.
+  /// Pixels outside are -1, and their weights are unspecified. Requires: the plane has fewer than 2^31 pixels.
   POLYOP_HD static ZeroPaddedSample At(float y, float x, int64_t height, int64_t width, float factor) {
     ZeroPaddedSample sample;
     ForEachZeroPaddedTap(y, x, height, width, factor, [&](int k, int64_t at, float part) {

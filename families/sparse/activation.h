@@ -1,4 +1,4 @@
-// What follows a sparse convolution's sums: on CPU and GPU.
+// Activation after a sparse convolution, on CPU and GPU.
 #pragma once
 
 #include <cmath>
@@ -9,10 +9,10 @@ namespace polyop {
 
 enum class SparseActivation { kNone, kRelu, kSigmoid, kLeakyRelu };
 
-/// NaN stays NaN.
+/// The activation function and its parameter. NaN stays NaN.
 struct ActivationRule {
   SparseActivation type = SparseActivation::kNone;
-  float alpha = 0;  // what a leaky ReLU multiplies negative numbers by
+  float alpha = 0;  // slope of leaky ReLU for negative numbers
 
   template <class F>
   POLYOP_HD F operator()(F x) const {

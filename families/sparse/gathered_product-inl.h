@@ -1,6 +1,6 @@
-// The products of a sparse convolution: rows of features that pairs gather, times the filter's matrix of their offset.
-// Nothing is copied together: the multiplication reads the rows where they lie. Compiled once per instruction set;
-// include it from a kernel file.
+// The products of a sparse convolution: each pair's row of features times the filter's matrix for the pair's offset.
+// The multiplication reads the rows in place, without a copy. Compiled once per instruction set; include it from a
+// kernel file.
 #if defined(POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_
 #undef POLYOP_FAMILIES_SPARSE_GATHERED_PRODUCT_INL_H_
@@ -21,10 +21,11 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Outputs whose sums a task keeps, at most: many enough that few groups of pairs are not full, few enough for L2.
-constexpr int64_t kMostSparseRows = 1024;
+/// Maximum number of outputs whose sums a task keeps: enough for most groups of pairs to be full, and few enough for the
+/// L2 cache.
+constexpr int64_t kMaxSparseRows = 1024;
 
-/// The filter's matrices, [offset][panel][channel][width of a panel].
+/// The packed matrices of the filter, [offset][panel][channel][width of a panel].
 struct SparseFilters {
   int64_t offsets, channels;
   GemmColumns columns;
@@ -51,27 +52,27 @@ void PackSparseFilters(const Context& context, const T* filters, SparseFilters* 
   });
 }
 
-/// Pairs of one offset, in groups of kGemmRows that name no output twice.
+/// Pairs of one offset, in groups of kGemmRows without repeated outputs.
 class PairGroups {
  public:
-  static constexpr int64_t kCapacity = kMostSparseRows + 2 * kGemmRows;
+  static constexpr int64_t kCapacity = kMaxSparseRows + 2 * kGemmRows;
   static constexpr int32_t kNone = -1;
 
-  PairGroups() { std::fill_n(last_group_, kMostSparseRows, -1); }
+  PairGroups() { std::fill_n(last_group_, kMaxSparseRows, -1); }
 
   bool full() const { return count_ + 2 * kGemmRows > kCapacity; }
-  /// Row `in` of the features feeds the task's output number `out`. Not when full.
+  /// Adds a pair: row `in` of the features contributes to output `out` of the task. Requires: not full.
   void Add(int32_t in, int32_t out) {
     if (last_group_[out] == group_ + count_ / kGemmRows) Close();
     last_group_[out] = group_ + count_ / kGemmRows;
     in_[count_] = in;
     out_[count_++] = out;
   }
-  /// Fills up the last group with pairs of none.
+  /// Pads the last group with kNone.
   void Close() {
     for (; count_ % kGemmRows != 0; ++count_) in_[count_] = out_[count_] = kNone;
   }
-  /// After Close.
+  /// Removes all pairs. Requires: Close was called.
   void Clear() {
     group_ += count_ / kGemmRows;
     count_ = 0;
@@ -79,7 +80,7 @@ class PairGroups {
   int64_t count() const { return count_; }
   int32_t in(int64_t i) const { return in_[i]; }
   int32_t out(int64_t i) const { return out_[i]; }
-  /// Asks for the rows of the group that begins at `i`.
+  /// Prefetches the rows of the group that begins at `i`.
   HWY_INLINE void Prefetch(int64_t i, const float* features, int64_t channels, int64_t depth) const {
     for (int64_t r = i; r < i + kGemmRows; ++r) {
       if (in_[r] == kNone) return;
@@ -89,13 +90,13 @@ class PairGroups {
   }
 
  private:
-  int64_t count_ = 0, group_ = 0;  // groups before those that are kept
-  int64_t last_group_[kMostSparseRows];
+  int64_t count_ = 0, group_ = 0;  // number of earlier groups that were removed
+  int64_t last_group_[kMaxSparseRows];
   int32_t in_[kCapacity], out_[kCapacity];
 };
 
-// sums[out] += features[in] * the matrix of one offset, for all groups. Pairs of none have the row `zeros`, of
-// kGemmDepthBlock channels, and the sums `spare`.
+// Adds features[in] times the matrix of one offset to sums[out] for all groups. Padding reads the row `zeros`, which
+// has kGemmDepthBlock channels, and writes to `spare`.
 template <int kVectors>
 HWY_NOINLINE void MultiplyGroupsBy(const SparseFilters& filters, int64_t offset, const PairGroups& groups,
                                    const float* features, const float* zeros, float* sums, float* spare) {
@@ -129,14 +130,14 @@ inline void MultiplyGroups(const SparseFilters& filters, int64_t offset, const P
   }
 }
 
-/// The activation of a row of sums. `bias` has as many numbers as the row, or is null.
+/// Writes activation(sums + bias) of a row to `to`. `bias` may be null.
 template <class T>
 void FinishSparseRow(const float* sums, const float* bias, int64_t count, const ActivationRule& activation, T* to) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN float lane[hn::MaxLanes(d)];
   for (int64_t i = 0; i < count; i += lanes) {
-    auto x = hn::LoadU(d, sums + i);  // rows of sums are whole vectors
+    auto x = hn::LoadU(d, sums + i);  // rows of sums are padded to whole vectors
     if (bias != nullptr) x = hn::Add(x, hn::LoadU(d, bias + i));
     if (activation.type == SparseActivation::kRelu) {
       x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
@@ -155,15 +156,15 @@ void FinishSparseRow(const float* sums, const float* bias, int64_t count, const 
   }
 }
 
-/// Outputs are made in blocks of as many rows.
+/// Returns the number of rows of a block of outputs.
 inline int64_t SparseBlockRows(int64_t outputs) {
-  constexpr int64_t kMostSums = int64_t{1} << 16;  // floats: 256 KiB
-  return std::clamp(kMostSums / std::max<int64_t>(outputs, 1), int64_t{8}, kMostSparseRows);
+  constexpr int64_t kMaxSums = int64_t{1} << 16;  // floats: 256 KiB
+  return std::clamp(kMaxSums / std::max<int64_t>(outputs, 1), int64_t{8}, kMaxSparseRows);
 }
 
-/// out[o] = activation(sum over pairs (in, o) of offset f of filters[:, f] · features[in] + bias), f rising.
-/// `for_pairs(f, block, add)` calls add(in, o - first output of the block) for the pairs of one offset that feed
-/// outputs of a block of SparseBlockRows(); they were checked.
+/// Computes out[o] = activation(sum over pairs (in, o) of offset f of filters[:, f] · features[in] + bias), in
+/// ascending order of f. `for_pairs(f, block, add)` calls add(in, o - first output of the block) for the pairs of one
+/// offset with outputs in a block of SparseBlockRows(). Requires: pairs are checked.
 template <class T, class ForPairs>
 Status GatheredProduct(const Context& context, const Tensor<const T, 2>& features, const T* filters, int64_t offsets,
                        const T* bias, const ActivationRule& activation, const ForPairs& for_pairs,

@@ -1,5 +1,5 @@
 // The products of a sparse convolution on the GPU: a block gathers rows of features into shared memory, offset by
-// offset, and multiplies them with the filter there; f16 and bf16 by tensor cores.
+// offset, and multiplies them with the filter there; f16 and bf16 on tensor cores.
 #pragma once
 
 #include "families/sparse/activation.h"
@@ -12,8 +12,8 @@ struct EntryRange {
   int64_t begin, end;
 };
 
-/// What is multiplied, and where the products go: out[most][outputs], of whose rows `*count` are there, or all where it
-/// is null. `bias` may be null.
+/// Factors and output: out[max_rows][outputs], of which the first `*count` rows are computed, or all if it is null.
+/// `bias` may be null.
 template <class T>
 struct GatheredFactors {
   const T* features;
@@ -22,11 +22,11 @@ struct GatheredFactors {
   int64_t offsets, outputs;
   const T* bias;
   ActivationRule activation;
-  int64_t most;
+  int64_t max_rows;
   const int64_t* count;
   T* out;
 
-  POLYOP_HD int64_t rows() const { return count != nullptr ? *count : most; }
+  POLYOP_HD int64_t rows() const { return count != nullptr ? *count : max_rows; }
   POLYOP_HD float Weight(int64_t k, int64_t f, int64_t channel) const {
     return ToFloat(filters[(k * offsets + f) * channels + channel]);
   }
@@ -38,11 +38,11 @@ struct GatheredFactors {
 
 namespace gathered_product_internal {
 
-// Few filters: a thread for each sum.
+// For few filters: one thread per sum.
 template <class T, class Pairs>
 Status MultiplyFew(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs) {
   const Divider by_outputs(g.outputs);
-  return ForEach(cuda, g.most * g.outputs, [=] POLYOP_DEVICE(int64_t i) {
+  return ForEach(cuda, g.max_rows * g.outputs, [=] POLYOP_DEVICE(int64_t i) {
     int64_t k;
     const int64_t o = by_outputs.Split(i, &k);
     if (o >= g.rows()) return;
@@ -59,20 +59,20 @@ Status MultiplyFew(const CudaContext& cuda, const GatheredFactors<T>& g, const P
   });
 }
 
-// A block makes a tile of outputs x filters.
+// Each block computes a tile of outputs x filters.
 template <class T, class Pairs>
 Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs) {
   using Product = TileProduct<T>;
   using State = typename Pairs::State;
-  const int rows = Product::RowsFor(g.most);
+  const int rows = Product::RowsFor(g.max_rows);
   const int64_t shared = rows * static_cast<int64_t>(sizeof(State) + sizeof(EntryRange) + sizeof(int64_t)) + 64;
   const auto multiply = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
     const int64_t total = g.rows();
     if (tile.row >= total) return;
     State* const states = block.Shared<State>(rows);
     EntryRange* const ranges = block.Shared<EntryRange>(rows);
-    int64_t* const from = block.Shared<int64_t>(rows);  // the row of the features that each output is fed by, or -1
-    int64_t* const rounds = block.Shared<int64_t>(1);   // the most entries of an output
+    int64_t* const from = block.Shared<int64_t>(rows);  // the row of the features for each output, or -1
+    int64_t* const rounds = block.Shared<int64_t>(1);   // maximum number of entries of an output
     const auto exists = [&](int row) { return row < tile.rows && tile.row + row < total; };
     block.ForThreads([&](int t) {
       for (int row = t; row < rows; row += block.threads()) {
@@ -90,8 +90,8 @@ Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const
           if (range.begin < range.end) AtomicMax(rounds, range.end - range.begin);
         }
       });
-      const int64_t most_entries = *rounds;
-      for (int64_t round = 0; round < most_entries; ++round) {
+      const int64_t max_entries = *rounds;
+      for (int64_t round = 0; round < max_entries; ++round) {
         block.ForThreads([&](int t) {
           for (int row = t; row < rows; row += block.threads()) {
             const int64_t entry = ranges[row].begin + round;
@@ -115,15 +115,15 @@ Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const
       if (exists(row) && column < tile.columns) g.Store(tile.row + row, tile.column + column, sum);
     });
   };
-  return ForTiles<T>(cuda, 1, g.most, g.outputs, shared, multiply);
+  return ForTiles<T>(cuda, 1, g.max_rows, g.outputs, shared, multiply);
 }
 
 }  // namespace gathered_product_internal
 
 /// `Pairs` has
-///   State                        what is kept of an output from one offset to the next, offsets rising
+///   State                        the state of an output between offsets, which ascend
 ///   State Start(o)
-///   EntryRange Find(state, o, f) the entries that feed output o at offset f
+///   EntryRange Find(state, o, f) the entries that contribute to output o at offset f
 ///   int64_t RowOf(entry)         a row of the features
 template <class T, class Pairs>
 Status GatheredProductCuda(const CudaContext& cuda, const GatheredFactors<T>& factors, const Pairs& pairs) {

@@ -1,5 +1,5 @@
-// Which row of the input feeds which output at which place of the filter, by sorting and merging: no table of all
-// cells.
+// The rulebook of a sparse convolution: which input row contributes to which output at which offset of the filter.
+// Built by sorting and merging, without a table of all cells.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace polyop {
 
-/// Cell is uint32_t where it can number all cells of the grid, else uint64_t.
+/// Cell is uint32_t if it can index all cells of the grid, else uint64_t.
 template <class Cell>
 class Rulebook {
  public:
   Rulebook(const Context& context, const SparseGrid& grid, int64_t count)
       : context_(context), grid_(grid), count_(count), sorted_(context, count) {}
 
-  /// Finds inputs and outputs. The indices, one for each of `count`, were checked.
+  /// Finds inputs and outputs. Requires: the `count` rows of indices are checked.
   template <class I>
   Status Build(const I* indices) {
     cells_.emplace(context_.Allocate<Cell>(count_ + 1));
@@ -36,19 +36,19 @@ class Rulebook {
       }
     });
     POLYOP_RETURN_IF_ERROR(sorted_.Sort(count_));
-    // Of rows of one cell the first feeds.
+    // Of several rows of one cell, the first one is used.
     for (int64_t n = 0; n < count_; ++n) {
       if (n > 0 && sorted_.keys()[n] == sorted_.keys()[n - 1]) continue;
       (*cells_)[inputs_] = static_cast<Cell>(sorted_.keys()[n]);
       (*rows_)[inputs_++] = sorted_.values()[n];
     }
-    (*cells_)[inputs_] = std::numeric_limits<Cell>::max();  // of no cell: the search ends there
+    (*cells_)[inputs_] = std::numeric_limits<Cell>::max();  // sentinel that ends the search
     return grid_.subm ? Status::Ok() : FindOutputs();
   }
 
   int64_t outputs() const { return grid_.subm ? count_ : num_outputs_; }
 
-  /// The cells of the outputs, unless they are the inputs' own.
+  /// Writes the cells of the outputs. Not for submanifold convolutions, whose outputs are the inputs.
   template <class I>
   void WriteOutputs(I* out_indices) const {
     context_.ParallelFor(num_outputs_, GrainFor(10.0), [&](int64_t begin, int64_t end) {
@@ -60,7 +60,7 @@ class Rulebook {
     });
   }
 
-  /// pairs[offsets][outputs()]: the row that feeds each output, or -1.
+  /// Writes pairs[offsets][outputs()]: the input row of each output, or -1.
   void WritePairs(int32_t* pairs) const {
     context_.ParallelFor(grid_.offsets() * outputs(), GrainFor(0.2),
                          [&](int64_t begin, int64_t end) { std::fill(pairs + begin, pairs + end, -1); });
@@ -70,11 +70,11 @@ class Rulebook {
   }
 
  private:
-  static constexpr int64_t kRun = 512;  // outputs whose coordinates a task keeps
+  static constexpr int64_t kRun = 512;  // number of outputs whose coordinates a task keeps
 
   static Status OutOfMemory(int64_t rows) { return Internal("out of memory: ", rows, " cells"); }
 
-  // The coordinates in a cell's number; returns the picture.
+  // Splits a cell's index into coordinates and returns the batch index.
   int64_t Split(Cell cell, int64_t at[3]) const {
     for (int a = 2; a >= 0; --a) {
       const auto extent = static_cast<Cell>(grid_.extent(a));
@@ -84,36 +84,36 @@ class Rulebook {
     return static_cast<int64_t>(cell);
   }
 
-  // A cell of the output is fed where on each axis a coordinate is: one axis after the other, the cells that each place
-  // of the filter makes of the sorted ones are sorted too, and are merged.
+  // Finds the output cells one axis at a time: the sorted cells, moved by each offset of the filter, stay sorted and
+  // are merged.
   Status FindOutputs() {
-    std::optional<Scratch<Cell>> now;
-    now.emplace(context_.Allocate<Cell>(inputs_));
-    if (!*now) return OutOfMemory(inputs_);
-    std::copy_n(cells_->data(), inputs_, now->data());
+    std::optional<Scratch<Cell>> current;
+    current.emplace(context_.Allocate<Cell>(inputs_));
+    if (!*current) return OutOfMemory(inputs_);
+    std::copy_n(cells_->data(), inputs_, current->data());
     int64_t count = inputs_;
     for (int axis = 2; axis >= 0; --axis) {
-      const int64_t places = grid_.kernel[axis];
-      Scratch<Cell> moved = context_.Allocate<Cell>(count), merged = context_.Allocate<Cell>(count * places),
-                    next = context_.Allocate<Cell>(count * places);
-      if (!moved || !merged || !next) return OutOfMemory(count * places);
+      const int64_t offsets = grid_.kernel[axis];
+      Scratch<Cell> moved = context_.Allocate<Cell>(count), merged = context_.Allocate<Cell>(count * offsets),
+                    next = context_.Allocate<Cell>(count * offsets);
+      if (!moved || !merged || !next) return OutOfMemory(count * offsets);
       int64_t found = 0;
       Cell *have = merged.data(), *free = next.data();
-      for (int64_t r = 0; r < places; ++r) {
-        const int64_t fed = Move(now->span().first(static_cast<size_t>(count)), axis, r, moved.data());
+      for (int64_t r = 0; r < offsets; ++r) {
+        const int64_t fed = Move(current->span().first(static_cast<size_t>(count)), axis, r, moved.data());
         found = std::set_union(have, have + found, moved.data(), moved.data() + fed, free) - free;
         std::swap(have, free);
       }
-      now.emplace(std::move(have == merged.data() ? merged : next));
+      current.emplace(std::move(have == merged.data() ? merged : next));
       count = found;
     }
-    if (count > INT32_MAX) return InvalidArgument("there are ", count, " outputs, which must fit 32 bits");
+    if (count > INT32_MAX) return InvalidArgument("expected at most 2147483647 outputs, got ", count);
     num_outputs_ = count;
-    out_cells_.emplace(std::move(*now));
+    out_cells_.emplace(std::move(*current));
     return Status::Ok();
   }
 
-  // The cells that those of the input feed at place `r` of one axis.
+  // Moves input cells to output cells at offset `r` of one axis; returns the number of valid ones.
   int64_t Move(std::span<const Cell> cells, int axis, int64_t r, Cell* to) const {
     Cell step = 1;
     for (int a = 2; a > axis; --a) step *= static_cast<Cell>(grid_.extent(a));
@@ -127,31 +127,31 @@ class Rulebook {
     return count;
   }
 
-  // For rising outputs the cells that feed them at one place of the filter rise, too: both are walked along once.
-  // Places that lie side by side along x are looked for together.
+  // For ascending outputs, the input cells at one offset of the filter ascend, too, so both are traversed once. Offsets
+  // that are adjacent along x are searched together.
   void WritePairsOf(int64_t begin, int64_t end, int32_t* pairs) const {
     const int64_t total = outputs(), size = end - begin, width = grid_.dilation[2] == 1 ? grid_.kernel[2] : 1;
-    int64_t picture[kRun], at[kRun][3], row[kRun];
+    int64_t image[kRun], at[kRun][3], row[kRun];
     for (int64_t o = 0; o < size; ++o) {
       const Cell cell = grid_.subm ? static_cast<Cell>(sorted_.keys()[begin + o]) : (*out_cells_)[begin + o];
       row[o] = grid_.subm ? sorted_.values()[begin + o] : begin + o;
-      picture[o] = Split(cell, at[o]);
+      image[o] = Split(cell, at[o]);
     }
     for (int64_t f = 0; f < grid_.offsets(); f += width) {
       int64_t r[3];
       grid_.Split(f, r);
-      int32_t* const to = pairs + (f - r[2]) * total;  // of place 0 along x
+      int32_t* const to = pairs + (f - r[2]) * total;  // of offset 0 along x
       const Cell* next = nullptr;
       for (int64_t o = 0; o < size; ++o) {
         int64_t from[3] = {}, last;
         if (!grid_.InputOf(0, at[o][0], r[0], &from[0]) || !grid_.InputOf(1, at[o][1], r[1], &from[1])) continue;
-        const auto line = static_cast<Cell>(grid_.CellOf(picture[o], from));
+        const auto line = static_cast<Cell>(grid_.CellOf(image[o], from));
         if (!grid_.InputsOf(2, at[o][2], r[2], width, &from[2], &last)) continue;
         const Cell low = line + static_cast<Cell>(from[2]), high = line + static_cast<Cell>(last);
         if (next == nullptr) next = std::lower_bound(cells_->data(), cells_->data() + inputs_, low);
         while (*next < low) ++next;
         for (const Cell* cell = next; *cell <= high; ++cell) {
-          const int64_t k = grid_.PlaceOf(2, static_cast<int64_t>(*cell - line), at[o][2]);
+          const int64_t k = grid_.KernelOffsetOf(2, static_cast<int64_t>(*cell - line), at[o][2]);
           if (k >= 0) to[k * total + row[o]] = (*rows_)[cell - cells_->data()];
         }
       }
@@ -166,12 +166,12 @@ class Rulebook {
   const int64_t count_;
   int64_t inputs_ = 0, num_outputs_ = 0;
   RadixSort sorted_;                      // cells and rows of all indices
-  std::optional<Scratch<Cell>> cells_;    // sorted, each once; one more behind the last
-  std::optional<Scratch<int32_t>> rows_;  // of `cells_`
+  std::optional<Scratch<Cell>> cells_;    // sorted and unique, followed by the sentinel
+  std::optional<Scratch<int32_t>> rows_;  // parallel to `cells_`
   std::optional<Scratch<Cell>> out_cells_;
 };
 
-/// Checks the indices and calls then(rulebook), whose cells are as narrow as can be.
+/// Checks the indices and calls then(rulebook) with the narrowest type of cells.
 template <class I, class Then>
 Status WithRulebook(const Context& context, const SparseGrid& grid, const I* indices, int64_t count, const Then& then) {
   POLYOP_RETURN_IF_ERROR(CheckCells(grid, indices, count));

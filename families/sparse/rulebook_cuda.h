@@ -1,4 +1,4 @@
-// Which row of the input feeds which output at which place of the filter, on the GPU: by sorting and searching.
+// The rulebook of a sparse convolution on the GPU, built by sorting and searching.
 #pragma once
 
 #include <bit>
@@ -10,19 +10,19 @@
 
 namespace polyop {
 
-/// Where the outputs go. `out_indices` has room for `most` rows; `*count` will be the number of outputs, and the width
-/// of `pairs`.
+/// Outputs of FindPairs. `out_indices` has room for `capacity` rows; `*count` receives the number of outputs, which is
+/// also the width of `pairs`.
 template <class I>
 struct RulebookOutputs {
   I* out_indices;
   int32_t* pairs;
   int64_t* count;
-  int64_t most;
+  int64_t capacity;
 };
 
 namespace rulebook_internal {
 
-// Voxels outside of their grid, an error on the CPU, feed nothing.
+// Voxels outside of the grid, which are an error on the CPU, are ignored.
 template <class I>
 Status FindSubmanifold(const CudaContext& cuda, const SparseGrid& grid, const I* indices, int64_t rows,
                        const RulebookOutputs<I>& out) {
@@ -65,15 +65,15 @@ Status FindSubmanifold(const CudaContext& cuda, const SparseGrid& grid, const I*
   });
 }
 
-// Every voxel names the outputs that it would feed; sorted, each run of one name is an output.
+// Every voxel lists its outputs; after sorting, each run of equal outputs becomes one.
 template <class I>
 Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* indices, int64_t rows,
                    const RulebookOutputs<I>& out) {
   const uint64_t none = static_cast<uint64_t>(grid.cells());
   const int64_t offsets = grid.offsets();
   if (rows > INT32_MAX / offsets) {
-    return InvalidArgument("'indices': ", rows, " rows and ", offsets,
-                           " places of the filter, wanted fewer than 2^31 pairs");
+    return InvalidArgument("'indices': expected fewer than 2^31 pairs of rows and offsets of the filter, got ", rows,
+                           " x ", offsets);
   }
   SortPairs sorted = SortPairs::Allocate(cuda, offsets * rows);
   const Divider by_rows(rows);
@@ -87,13 +87,13 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
     sorted.values[i] = static_cast<int32_t>(i);
   }));
   POLYOP_RETURN_IF_ERROR(sorted.Sort(cuda, std::bit_width(none)));
-  int64_t* const before = cuda.Allocate<int64_t>(sorted.count + 1);  // outputs that begin before an element
+  int64_t* const before = cuda.Allocate<int64_t>(sorted.count + 1);  // number of outputs that begin before an element
   const auto begins = [=] POLYOP_HD(int64_t i) {
     return int64_t{sorted.keys[i] < none && (i == 0 || sorted.keys[i - 1] != sorted.keys[i])};
   };
-  POLYOP_RETURN_IF_ERROR(PrefixSumsOfMany(cuda, sorted.count, begins, before));
+  POLYOP_RETURN_IF_ERROR(TiledPrefixSums(cuda, sorted.count, begins, before));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, 1, [=] POLYOP_DEVICE(int64_t) { *out.count = before[sorted.count]; }));
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, offsets * out.most, [=] POLYOP_DEVICE(int64_t i) {
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, offsets * out.capacity, [=] POLYOP_DEVICE(int64_t i) {
     if (i < offsets * *out.count) out.pairs[i] = -1;
   }));
   const uint64_t extents[3] = {static_cast<uint64_t>(grid.extent(0)), static_cast<uint64_t>(grid.extent(1)),
@@ -110,7 +110,7 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
       }
       out.out_indices[4 * o] = static_cast<I>(rest);
     } else if (by_rows.Quotient(sorted.values[i - 1]) == f) {
-      return;  // a later voxel of the same place
+      return;  // a later voxel of the same cell
     }
     out.pairs[f * *out.count + o] = static_cast<int32_t>(n);
   });

@@ -1,4 +1,4 @@
-// Which cells of a sparse convolution's input feed which of its output: attributes, and arithmetic for CPU and GPU.
+// Attributes of sparse convolutions, and the arithmetic that maps input cells to output cells, on CPU and GPU.
 #pragma once
 
 #include <array>
@@ -11,24 +11,24 @@
 
 namespace polyop {
 
-/// The cells of input and output, (picture, z, y, x), and the filter that lies between them.
+/// The cells (batch index, z, y, x) of input and output, and the filter.
 struct SparseGrid {
   int64_t batch, in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
   bool subm, transpose;
 
   POLYOP_HD int64_t offsets() const { return kernel[0] * kernel[1] * kernel[2]; }
-  /// The place of offset `f` of the filter.
+  /// Splits the flat offset `f` of the filter into offsets along the axes.
   POLYOP_HD void Split(int64_t f, int64_t r[3]) const {
     r[2] = f % kernel[2];
     r[1] = f / kernel[2] % kernel[1];
     r[0] = f / kernel[2] / kernel[1];
   }
-  /// The extent of an axis in which cells of input and of output have their numbers.
+  /// Returns the extent of an axis that indices of both input and output cells use.
   POLYOP_HD int64_t extent(int axis) const { return in[axis] > out[axis] ? in[axis] : out[axis]; }
-  /// Numbers of cells are below it; they rise with (picture, z, y, x).
+  /// Returns the upper bound of cell indices, which ascend with (batch index, z, y, x).
   POLYOP_HD int64_t cells() const { return batch * extent(0) * extent(1) * extent(2); }
-  POLYOP_HD int64_t CellOf(int64_t picture, const int64_t at[3]) const {
-    return ((picture * extent(0) + at[0]) * extent(1) + at[1]) * extent(2) + at[2];
+  POLYOP_HD int64_t CellOf(int64_t image, const int64_t at[3]) const {
+    return ((image * extent(0) + at[0]) * extent(1) + at[1]) * extent(2) + at[2];
   }
   template <class I>
   POLYOP_HD bool Contains(const I* row) const {
@@ -37,16 +37,17 @@ struct SparseGrid {
     return inside;
   }
 
-  /// The coordinate of the input that feeds coordinate `o` of the output at place `r` of the filter, if there is one.
+  /// Computes the input coordinate of output coordinate `o` at offset `r` of the filter. Returns false if there is
+  /// none.
   POLYOP_HD bool InputOf(int axis, int64_t o, int64_t r, int64_t* i) const {
     return (transpose ? Narrow(axis, o, r, i) : Widen(axis, o, r, i)) && *i < in[axis];
   }
-  /// The coordinate of the output that coordinate `i` of the input feeds there.
+  /// Computes the output coordinate of input coordinate `i` at offset `r`. Returns false if there is none.
   POLYOP_HD bool OutputOf(int axis, int64_t i, int64_t r, int64_t* o) const {
     return (transpose ? Widen(axis, i, r, o) : Narrow(axis, i, r, o)) && *o < out[axis];
   }
-  /// The places [first, first + count) of the filter on an axis have their inputs within [*low, *high], which lies in
-  /// the grid; false if there are none.
+  /// Computes a range [*low, *high] inside the grid that contains the input coordinates of `o` at offsets
+  /// [first, first + count) of an axis. Returns false if it is empty.
   POLYOP_HD bool InputsOf(int axis, int64_t o, int64_t first, int64_t count, int64_t* low, int64_t* high) const {
     const int64_t near = first * dilation[axis], far = (first + count - 1) * dilation[axis];
     if (transpose) {
@@ -62,8 +63,8 @@ struct SparseGrid {
     if (*high >= in[axis]) *high = in[axis] - 1;
     return *low <= *high;
   }
-  /// The place at which coordinate `i` of the input feeds coordinate `o` of the output, or -1.
-  POLYOP_HD int64_t PlaceOf(int axis, int64_t i, int64_t o) const {
+  /// Returns the offset along an axis at which input coordinate `i` contributes to output coordinate `o`, or -1.
+  POLYOP_HD int64_t KernelOffsetOf(int axis, int64_t i, int64_t o) const {
     const int64_t steps = padding[axis] + (transpose ? o - i * stride[axis] : i - o * stride[axis]);
     const int64_t r = dilation[axis] == 1 ? steps : steps / dilation[axis];
     return steps >= 0 && r * dilation[axis] == steps && r < kernel[axis] ? r : -1;
@@ -81,7 +82,7 @@ struct SparseGrid {
   }
 };
 
-/// The base of the structs of operators that find pairs.
+/// The base of the parameters of operators that find pairs.
 struct SparseConvRule {
   using Triple = std::array<int64_t, 3>;
   int64_t batch_size = 1;
@@ -95,32 +96,32 @@ struct SparseConvRule {
   bool transpose = false;
   int64_t algo = 1;
 
-  static constexpr int64_t kMostOffsets = 4096;
-  static constexpr int64_t kMostExtent = (int64_t{1} << 31) - 1;
+  static constexpr int64_t kMaxOffsets = 4096;
+  static constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;
 
   Status Check() const {
-    if (ksize[0] * ksize[1] * ksize[2] > kMostOffsets) {
-      return InvalidArgument("attribute 'ksize' is ", Text(ksize), ", wanted at most ", kMostOffsets, " cells");
+    if (ksize[0] * ksize[1] * ksize[2] > kMaxOffsets) {
+      return InvalidArgument("attribute 'ksize': expected at most ", kMaxOffsets, " cells, got ", Text(ksize));
     }
     const SparseGrid grid = Grid();
     for (int a = 0; a < 3; ++a) {
       if (subm && ksize[a] % 2 == 0) {
-        return InvalidArgument("attribute 'ksize' is ", Text(ksize), ", wanted odd numbers where subm = 1");
+        return InvalidArgument("attribute 'ksize': expected odd numbers because subm = 1, got ", Text(ksize));
       }
-      if (grid.out[a] >= 1 && grid.out[a] <= kMostExtent) continue;
-      return InvalidArgument("the output's extent would be ", grid.out[a], " on axis ", a,
-                             " of (z, y, x), wanted 1 to ", kMostExtent);
+      if (grid.out[a] >= 1 && grid.out[a] <= kMaxExtent) continue;
+      return InvalidArgument("expected an output extent in [1, ", kMaxExtent, "] on axis ", a, " of (z, y, x), got ",
+                             grid.out[a]);
     }
     int64_t cells = batch_size;
     for (int a = 0; a < 3; ++a) {
       if (!__builtin_mul_overflow(cells, grid.extent(a), &cells)) continue;
-      return InvalidArgument("a batch of ", batch_size, " grids of shape ", Text(spatial_shape),
-                             " has more cells than 63 bits can number");
+      return InvalidArgument("expected fewer than 2^63 cells, got a batch of ", batch_size, " grids of shape ",
+                             Text(spatial_shape));
     }
     return Status::Ok();
   }
 
-  /// Its arithmetic does not overflow: every attribute fits 31 bits.
+  /// Returns the grid. The arithmetic does not overflow because every attribute fits 31 bits.
   SparseGrid Grid() const {
     SparseGrid grid{};
     grid.batch = batch_size;
@@ -141,10 +142,10 @@ struct SparseConvRule {
     return grid;
   }
 
-  /// Rows are counted in 32 bits.
+  /// Checks that 32 bits can index the rows.
   static Status CheckRows(const AnyTensor& indices) {
     if (indices.shape[0] <= INT32_MAX) return Status::Ok();
-    return InvalidArgument("'indices' has shape ", ToString(indices.shape), ": rows must fit 32 bits");
+    return InvalidArgument("'indices': expected at most 2147483647 rows, got ", indices.shape[0]);
   }
 
  private:
@@ -153,36 +154,48 @@ struct SparseConvRule {
   }
 };
 
-// Of one input on one axis, the most outputs that it feeds: one for each step of the filter that the stride meets.
+// Maximum number of outputs per input on one axis: one for each offset of the filter that the stride meets.
 #define POLYOP_SPARSE_FED(AXIS) \
   "ceil_div(ksize[" AXIS "], 1 + (stride[" AXIS "] - 1) * (1 - transpose) * max(2 - dilation[" AXIS "], 0))"
-/// How many outputs there can be, in a signature's terms.
-#define POLYOP_SPARSE_MOST_OUTPUTS \
-  "N * (subm + (1 - subm) * " POLYOP_SPARSE_FED("0") " * " POLYOP_SPARSE_FED("1") " * " POLYOP_SPARSE_FED("2") ")"
+// Extent of the output grid on one axis, as Grid() computes it.
+#define POLYOP_SPARSE_OUT(AXIS)                                                                                       \
+  "(transpose * ((spatial_shape[" AXIS "] - 1) * stride[" AXIS "] - 2 * padding[" AXIS "] + ksize[" AXIS              \
+  "] + out_padding[" AXIS "]) + (1 - transpose) * ((spatial_shape[" AXIS "] + 2 * padding[" AXIS "] - dilation[" AXIS \
+  "] * (ksize[" AXIS "] - 1) - 1) / stride[" AXIS "] + 1))"
+/// Maximum number of outputs as an expression of signatures: each input feeds some outputs, and the grid has so many
+/// cells. Without the latter, the bounds of stacked convolutions would multiply.
+#define POLYOP_SPARSE_MAX_OUTPUTS \
+  "subm * N + min((1 - subm) * N * " POLYOP_SPARSE_FED("0") " * " POLYOP_SPARSE_FED("1") " * " POLYOP_SPARSE_FED("2") \
+  ", (1 - subm) * batch_size * " POLYOP_SPARSE_OUT("0") " * " POLYOP_SPARSE_OUT("1") " * " POLYOP_SPARSE_OUT("2") ")"
 
 inline constexpr std::tuple kSparseConvAttributes = {
-    Attr("batch_size", &SparseConvRule::batch_size, "pictures").Between(1, SparseConvRule::kMostExtent).Required(),
-    Attr("spatial_shape", &SparseConvRule::spatial_shape, "the input's extents z, y, x")
-        .Between(1, SparseConvRule::kMostExtent)
+    Attr("batch_size", &SparseConvRule::batch_size, "number of grids in the batch")
+        .Between(1, SparseConvRule::kMaxExtent)
         .Required(),
-    Attr("ksize", &SparseConvRule::ksize, "the filter's extents; one value serves all three, here and below")
-        .Between(1, SparseConvRule::kMostOffsets)
+    Attr("spatial_shape", &SparseConvRule::spatial_shape, "extents (z, y, x) of the input grid")
+        .Between(1, SparseConvRule::kMaxExtent)
         .Required(),
-    Attr("stride", &SparseConvRule::stride, "steps of the filter").Between(1, SparseConvRule::kMostExtent),
-    Attr("padding", &SparseConvRule::padding, "empty cells around the grid").Between(0, SparseConvRule::kMostExtent),
-    Attr("dilation", &SparseConvRule::dilation, "steps between a filter's cells")
-        .Between(1, SparseConvRule::kMostExtent),
-    Attr("out_padding", &SparseConvRule::out_padding, "cells behind the grid of a transposed convolution")
-        .Between(0, SparseConvRule::kMostExtent),
+    Attr("ksize", &SparseConvRule::ksize,
+         "extents (z, y, x) of the filter; here and below, a single value is used for all axes")
+        .Between(1, SparseConvRule::kMaxOffsets)
+        .Required(),
+    Attr("stride", &SparseConvRule::stride, "stride (z, y, x)").Between(1, SparseConvRule::kMaxExtent),
+    Attr("padding", &SparseConvRule::padding, "padding (z, y, x)").Between(0, SparseConvRule::kMaxExtent),
+    Attr("dilation", &SparseConvRule::dilation, "distance (z, y, x) of the filter's cells")
+        .Between(1, SparseConvRule::kMaxExtent),
+    Attr("out_padding", &SparseConvRule::out_padding,
+         "cells added at the end of the output grid of a transposed convolution")
+        .Between(0, SparseConvRule::kMaxExtent),
     Attr("subm", &SparseConvRule::subm,
-         "submanifold: the outputs are the inputs, in their order; stride is 1 and padding ksize / 2 * dilation, "
-         "whatever these attributes say"),
-    Attr("transpose", &SparseConvRule::transpose, "input and output change places"),
-    Attr("algo", &SparseConvRule::algo, "without effect").Between(0, 2),
+         "1: submanifold convolution, whose outputs are the inputs in the same order. Stride is then 1 and padding "
+         "ksize / 2 * "
+         "dilation; the attributes are ignored"),
+    Attr("transpose", &SparseConvRule::transpose, "1: transposed convolution"),
+    Attr("algo", &SparseConvRule::algo, "ignored").Between(0, 2),
 };
 
 inline constexpr const char* kSparseConvSource =
-    "Graham et al., 3D Semantic Segmentation with Submanifold Sparse Convolutional Networks, 2018; spconv 2.x, as "
-    "autoware_tensorrt_plugins has it";
+    "Graham et al., 3D Semantic Segmentation with Submanifold Sparse Convolutional Networks, 2018; spconv 2.x as in "
+    "autoware_tensorrt_plugins";
 
 }  // namespace polyop

@@ -9,7 +9,7 @@
 
 namespace polyop::testing {
 
-/// A filter over a line along x: one picture of `extent` cells.
+/// Returns attributes of a filter along x, for one grid of `extent` cells.
 template <class Op>
 Op LineOf(int64_t extent, int64_t ksize, int64_t stride, int64_t padding) {
   Op op;
@@ -20,14 +20,14 @@ Op LineOf(int64_t extent, int64_t ksize, int64_t stride, int64_t padding) {
   return op;
 }
 
-/// Voxels of such a line.
+/// Returns the indices of voxels of such a grid.
 inline HostTensor Line(const std::vector<double>& xs) {
   HostTensor indices = HostTensor::Full(DType::kI32, {static_cast<int64_t>(xs.size()), 4}, 0);
   for (size_t n = 0; n < xs.size(); ++n) indices.set(static_cast<int64_t>(4 * n + 3), xs[n]);
   return indices;
 }
 
-/// `count` voxels below `limits`, some of them of one cell.
+/// Returns `count` voxels below `limits`, some of them in the same cell.
 inline HostTensor VoxelsIn(const std::array<int64_t, 4>& limits, int64_t count, DType type, std::mt19937& rng) {
   HostTensor indices(type, {count, 4});
   for (int64_t i = 0; i < indices.size(); ++i) {
@@ -41,7 +41,7 @@ inline HostTensor VoxelsOf(const SparseConvRule& op, int64_t count, DType type, 
   return VoxelsIn({op.batch_size, shape[0], shape[1], shape[2]}, count, type, rng);
 }
 
-/// Attributes that fit together.
+/// Returns random, valid attributes.
 template <class Op>
 Op RandomRule(std::mt19937& rng) {
   for (;;) {

@@ -1,4 +1,5 @@
-// The cells of points, a vector of points at a time. Compiled once per instruction set; include it from a kernel file.
+// Finds the cells of points, a vector of points at a time. Compiled once per instruction set; include it from a kernel
+// file.
 #if defined(POLYOP_FAMILIES_VOXELS_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_VOXELS_CELLS_INL_H_
 #undef POLYOP_FAMILIES_VOXELS_CELLS_INL_H_
@@ -14,16 +15,15 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kCellBlock = 512;  // points; their coordinates and cells stay in the L1 cache
+constexpr int64_t kCellBlock = 512;  // number of points whose coordinates and cells fit the L1 cache
 
-/// Coordinates, and then cells along x, y and z, of a block of points.
+/// Coordinates of a block of points, and their cells along x, y and z.
 struct CellBlock {
   HWY_ALIGN float coordinate[3][kCellBlock];
   HWY_ALIGN int32_t cell[3][kCellBlock];
 };
 
-/// The coordinates of `count` points, whose rows have `columns` numbers. What lies behind them is 0 up to a vector's
-/// end.
+/// Reads the coordinates of `count` points, whose rows have `columns` numbers, padded with 0 to whole vectors.
 template <class T>
 void ReadCoordinates(const T* points, int64_t count, int64_t columns, CellBlock& block) {
   const hn::ScalableTag<float> d;
@@ -47,7 +47,7 @@ void ReadCoordinates(const T* points, int64_t count, int64_t columns, CellBlock&
   }
 }
 
-/// The cells of `count` points along each axis, kNoCell along all of them where there is none.
+/// Computes the cells of `count` points along each axis, or kNoCell along all axes if there is none.
 template <class T>
 void FindCells(const CellGrid& grid, const T* points, int64_t count, int64_t columns, CellBlock& block) {
   const hn::ScalableTag<float> d;
@@ -72,7 +72,7 @@ void FindCells(const CellGrid& grid, const T* points, int64_t count, int64_t col
   }
 }
 
-/// The numbers of the cells of `count` points, of any number of points.
+/// Computes the flat indices of the cells of any number of points, in parallel.
 template <class T>
 void NumberCells(const Context& context, const CellGrid& grid, const T* points, int64_t count, int64_t columns,
                  int32_t* cells) {

@@ -1,5 +1,5 @@
-// Rows of an output that are filled from their beginning and 0 behind. Compiled once per instruction set; include it
-// from a kernel file.
+// Output rows that are partly filled and padded with 0. Compiled once per instruction set; include it from a kernel
+// file.
 #if defined(POLYOP_FAMILIES_VOXELS_PADDED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_VOXELS_PADDED_ROWS_INL_H_
 #undef POLYOP_FAMILIES_VOXELS_PADDED_ROWS_INL_H_
@@ -17,14 +17,14 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Writes `count` rows of `row` words each. fill(r, at) writes row r from `at` on, and returns where it ends. Where the
-/// output is large, a row is put together in the L1 cache and streamed.
+/// Writes `count` rows of `row` words each. fill(r, at) writes row r starting at `at` and returns its end. If the
+/// output is large, rows are assembled in the L1 cache and streamed.
 template <class Word, class Fill>
 Status WritePaddedRows(const Context& context, int64_t count, int64_t row, Word* to, const Fill& fill) {
-  constexpr int64_t kMostStreamedBytes = 1 << 15;
+  constexpr int64_t kMaxStreamedBytes = 1 << 15;
   const int64_t bytes = row * static_cast<int64_t>(sizeof(Word));
   const int64_t grain = GrainFor(20 + 0.1 * static_cast<double>(bytes));
-  const bool stream = bytes <= kMostStreamedBytes && ShouldStream(bytes, count);
+  const bool stream = bytes <= kMaxStreamedBytes && ShouldStream(bytes, count);
   const Scratch<Word> rows = context.Allocate<Word>(stream ? Context::NumTasks(count, grain) * row : 0);
   if (!rows) return Internal("out of memory: rows of ", row, " elements");
   context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {

@@ -1,4 +1,4 @@
-// Which points each voxel holds, where voxels are opened by points in their order and hold a limited number of them.
+// Assigns points to voxels, which are created in the order of their first points and hold a limited number of points.
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,26 @@
 
 namespace polyop {
 
-/// The voxels of a cloud in the order in which their first points open them. The points of voxel v, in their order, are
-/// points()[starts()[v]] to points()[starts()[v + 1] - 1].
+/// The voxels of a cloud in the order of their first points. Voxel v holds points()[starts()[v], starts()[v + 1]), in
+/// ascending order.
 class VoxelMembers {
  public:
-  VoxelMembers(const Context& context, int64_t points, int64_t most_voxels)
+  VoxelMembers(const Context& context, int64_t points, int64_t max_voxels)
       : context_(context),
         points_(context.Allocate<int32_t>(points)),
         voxel_of_(context.Allocate<int32_t>(points)),
-        starts_(context.Allocate<int32_t>(std::min(points, most_voxels) + 1)) {}
+        starts_(context.Allocate<int32_t>(std::min(points, max_voxels) + 1)) {}
 
   const int32_t* points() const { return points_.data(); }
   const int32_t* starts() const { return starts_.data(); }
   int64_t count() const { return count_; }
   int64_t SizeOf(int64_t v) const { return starts_[v + 1] - starts_[v]; }
 
-  /// `cells` of `count` points are numbers below `all_cells`, or kNoCell; they may be overwritten. A point that would
-  /// open a voxel beyond `most_voxels`, or come to one that holds `most_points`, is left out.
-  Status Find(int32_t* cells, int64_t count, int64_t all_cells, int64_t most_voxels, int64_t most_points) {
+  /// Assigns `count` points with flat indices `cells` below `all_cells`, or kNoCell; may overwrite `cells`. Ignores
+  /// points that would create more than `max_voxels` voxels or exceed `max_points` in a voxel.
+  Status Find(int32_t* cells, int64_t count, int64_t all_cells, int64_t max_voxels, int64_t max_points) {
     if (!points_ || !voxel_of_ || !starts_) return Internal("out of memory: voxels of ", count, " points");
-    // A table of all cells while it costs less than sorting the points' cells, which numbers those that are taken.
+    // Uses a table of all cells if that is cheaper than sorting the points' cells to renumber the occupied ones.
     if (all_cells > kFewCells + count * kCellsOfAPoint) POLYOP_RETURN_IF_ERROR(Renumber(cells, count, &all_cells));
     const Scratch<int32_t> voxel_at = context_.Allocate<int32_t>(all_cells);
     if (!voxel_at) return Internal("out of memory: ", all_cells, " cells");
@@ -43,18 +43,18 @@ class VoxelMembers {
       if (cells[i] == kNoCell) continue;
       int32_t& voxel = voxel_at[cells[i]];
       if (voxel == kNone) {
-        if (opened == most_voxels) continue;
+        if (opened == max_voxels) continue;
         sizes[opened] = 0;
         voxel = opened++;
       }
-      if (sizes[voxel] == most_points) continue;
+      if (sizes[voxel] == max_points) continue;
       ++sizes[voxel];
       voxel_of_[i] = voxel;
     }
     count_ = opened;
     int32_t sum = 0;
     for (int64_t v = 0; v < opened; ++v) sum += std::exchange(sizes[v], sum);
-    // The starts move to the ends of their voxels, and back.
+    // The starts move to the ends of their voxels and back.
     for (int64_t i = 0; i < count; ++i) {
       if (voxel_of_[i] != kNone) points_[sizes[voxel_of_[i]]++] = static_cast<int32_t>(i);
     }
@@ -67,8 +67,8 @@ class VoxelMembers {
   static constexpr int32_t kNone = -1;
   static constexpr int64_t kFewCells = 1 << 16, kCellsOfAPoint = 16;
 
-  // Puts the ranks of the cells that are taken in their place.
-  Status Renumber(int32_t* cells, int64_t count, int64_t* taken) const {
+  // Replaces the cells by their ranks among the occupied cells.
+  Status Renumber(int32_t* cells, int64_t count, int64_t* occupied) const {
     RadixSort sort(context_, count);
     if (!sort) return Internal("out of memory: cells of ", count, " points");
     int64_t inside = 0;
@@ -83,7 +83,7 @@ class VoxelMembers {
       rank += i == 0 || sort.keys()[i] != sort.keys()[i - 1];
       cells[sort.values()[i]] = rank;
     }
-    *taken = rank + 1;
+    *occupied = rank + 1;
     return Status::Ok();
   }
 

@@ -1,4 +1,4 @@
-// Which points each voxel holds, as families/voxels/voxel_members.h has it, for several clouds on the GPU.
+// Assigns points to voxels, like families/voxels/voxel_members.h, for several clouds on the GPU.
 #pragma once
 
 #include <bit>
@@ -9,26 +9,27 @@
 
 namespace polyop {
 
-/// Voxel v of cloud b holds sizes[b * most + v] points, points[starts[b * most + v]] and those behind it, numbered over
-/// all clouds; voxels that were not opened hold 0.
+/// Voxel v of cloud b, whose index is i = b * max_voxels + v, holds the sizes[i] points starting at points[starts[i]],
+/// which are indices across all clouds. Unused voxels hold 0 points.
 struct VoxelMembersCuda {
   const int32_t* points;
   int64_t* starts;
   int32_t* sizes;
   int64_t* opened;  // voxels of each cloud
-  int64_t clouds, most;
+  int64_t clouds, max_voxels;
 
-  /// cell_of(point): the point's cell, below `all_cells`, or kNoCell. `most_points` is what a voxel holds at most.
+  /// Finds the voxels. cell_of(point) returns the point's cell, below `all_cells`, or kNoCell. A voxel holds at most
+  /// `max_points` points.
   template <class CellOf>
-  static Status Find(const CudaContext& cuda, int64_t clouds, int64_t of_cloud, int64_t all_cells, int64_t most,
-                     int64_t most_points, const CellOf& cell_of, VoxelMembersCuda* members) {
+  static Status Find(const CudaContext& cuda, int64_t clouds, int64_t of_cloud, int64_t all_cells, int64_t max_voxels,
+                     int64_t max_points, const CellOf& cell_of, VoxelMembersCuda* members) {
     const int64_t count = clouds * of_cloud,
-                  keys_of_cloud = all_cells + 1;  // the last of them of points without a cell
+                  keys_of_cloud = all_cells + 1;  // the last one is for points without a cell
     SortPairs sort = SortPairs::Allocate(cuda, count);
     int64_t* const opens_before = cuda.Allocate<int64_t>(count + 1);
     bool* const opens = cuda.Allocate<bool>(count);
-    int64_t* const starts = cuda.Allocate<int64_t>(clouds * most);
-    int32_t* const sizes = cuda.Allocate<int32_t>(clouds * most);
+    int64_t* const starts = cuda.Allocate<int64_t>(clouds * max_voxels);
+    int32_t* const sizes = cuda.Allocate<int32_t>(clouds * max_voxels);
     int64_t* const opened = cuda.Allocate<int64_t>(clouds);
     {
       uint64_t* const keys = sort.keys;
@@ -48,20 +49,20 @@ struct VoxelMembersCuda {
     SortedRuns runs;
     POLYOP_RETURN_IF_ERROR(
         SortedRuns::Find(cuda, count, [=] POLYOP_HD(int64_t i) { return keys[i] != keys[i - 1]; }, &runs));
-    const auto is_voxel = [=] POLYOP_HD(int64_t place) {
-      return static_cast<int64_t>(keys[place]) % keys_of_cloud != all_cells;
+    const auto is_voxel = [=] POLYOP_HD(int64_t position) {
+      return static_cast<int64_t>(keys[position]) % keys_of_cloud != all_cells;
     };
-    // The sort is stable: the first point of a run opens its voxel.
+    // The sort is stable: the first point of a run creates its voxel.
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t r) {
       if (r < runs.count() && is_voxel(runs.starts[r])) opens[points[runs.starts[r]]] = true;
     }));
     POLYOP_RETURN_IF_ERROR(
-        PrefixSumsOfMany(cuda, count, [=] POLYOP_HD(int64_t i) { return int64_t{opens[i]}; }, opens_before));
+        TiledPrefixSums(cuda, count, [=] POLYOP_HD(int64_t i) { return int64_t{opens[i]}; }, opens_before));
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, clouds, [=] POLYOP_DEVICE(int64_t b) {
       const int64_t all = opens_before[(b + 1) * of_cloud] - opens_before[b * of_cloud];
-      opened[b] = all < most ? all : most;
+      opened[b] = all < max_voxels ? all : max_voxels;
     }));
-    POLYOP_RETURN_IF_ERROR(ForEach(cuda, clouds * most, [=] POLYOP_DEVICE(int64_t v) {
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, clouds * max_voxels, [=] POLYOP_DEVICE(int64_t v) {
       starts[v] = 0;
       sizes[v] = 0;
     }));
@@ -70,15 +71,15 @@ struct VoxelMembersCuda {
       if (r >= runs.count() || !is_voxel(runs.starts[r])) return;
       const int64_t first = points[runs.starts[r]], b = by_cloud.Quotient(first);
       const int64_t number = opens_before[first] - opens_before[b * of_cloud], size = runs.SizeOf(r);
-      if (number >= most) return;
-      starts[b * most + number] = runs.starts[r];
-      sizes[b * most + number] = static_cast<int32_t>(size < most_points ? size : most_points);
+      if (number >= max_voxels) return;
+      starts[b * max_voxels + number] = runs.starts[r];
+      sizes[b * max_voxels + number] = static_cast<int32_t>(size < max_points ? size : max_points);
     }));
-    *members = {points, starts, sizes, opened, clouds, most};
+    *members = {points, starts, sizes, opened, clouds, max_voxels};
     return Status::Ok();
   }
 
-  /// Member k of voxel v (over all clouds), or -1 where it holds fewer.
+  /// Returns point k of voxel v, indexed across all clouds, or -1 if it holds fewer.
   POLYOP_HD int64_t PointOf(int64_t v, int64_t k) const { return k < sizes[v] ? points[starts[v] + k] : -1; }
 };
 

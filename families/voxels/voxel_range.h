@@ -1,4 +1,4 @@
-// The attributes of operators that put points into the voxels of a regular grid.
+// The attributes of operators that assign points to the voxels of a regular grid.
 #pragma once
 
 #include <array>
@@ -8,19 +8,19 @@
 
 namespace polyop {
 
-/// An operator inherits it, and lists its members among its attributes.
+/// The base of an operator's parameters; the operator lists these members among its attributes.
 struct VoxelRange {
   std::array<float, 3> voxel_size{1, 1, 1};
   std::array<float, 6> point_cloud_range{-4, -4, -4, 4, 4, 4};
 
   CellGrid grid() const {
-    CellGrid made{};
-    (void)MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);  // Check() saw to it
-    return made;
+    CellGrid result{};
+    (void)MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &result);  // Check() has verified it
+    return result;
   }
   Status Check() const {
-    CellGrid made{};
-    return MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &made);
+    CellGrid result{};
+    return MakeCellGrid(voxel_size, point_cloud_range, HalfCells::kAwayFromZero, &result);
   }
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckVoxelPoints(inputs[0]); }
 };

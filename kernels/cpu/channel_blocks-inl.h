@@ -1,6 +1,6 @@
-// Pictures with the channels of a pixel side by side, in blocks of one cache line, or of half of one in half precision:
-// what operators that sample at irregular places read from. One sample then is one vector load for 16 channels instead
-// of 16 scattered ones. Compiled once per instruction set; include it from a kernel file.
+// Images in a blocked channels-last layout for operators that sample at irregular positions: 16 channels of a pixel are
+// adjacent, in one cache line (half of one in half precision). A sample of 16 channels is one vector load instead of 16
+// scattered ones. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
 #undef POLYOP_KERNELS_CPU_CHANNEL_BLOCKS_INL_H_
@@ -20,34 +20,35 @@ namespace {
 
 constexpr int64_t kBlockChannels = 16;
 
-/// The vectors that make up one block: one on AVX-512, two on AVX2, four on SSE4 and NEON.
+/// The vectors of a block: one on AVX-512, two on AVX2, four on SSE4 and NEON.
 using BlockTag = hn::CappedTag<float, kBlockChannels>;
 constexpr int64_t kBlockLanes = static_cast<int64_t>(hn::MaxLanes(BlockTag()));
 constexpr int64_t kBlockVectors = kBlockChannels / kBlockLanes;
 
-/// What blocks of a picture of T may hold: T itself, which moves half the memory, where an instruction widens it.
+/// The element type of blocks of an image of T: T itself, which moves less memory, if an instruction widens it; else
+/// float.
 template <class T>
 using BlockElement = std::conditional_t<POLYOP_NO_F16C && std::is_same_v<T, Half>, float, T>;
 
-/// Picture n, block b, pixel p, channel 16 b + c lies at ((n * blocks + b) * pixels + p) * 16 + c.
-/// Channels beyond the last are 0. Element is float, or the picture's own type.
+/// Channel 16 b + c of image n at pixel p is at index ((n * blocks + b) * pixels + p) * 16 + c. Channels after the last
+/// are 0. Element is float or the image's own type.
 template <class Element>
 struct BlocksOf {
   const Element* data = nullptr;
   int64_t blocks = 0, pixels = 0;
 
-  const Element* Block(int64_t picture, int64_t block) const {
-    return data + (picture * blocks + block) * pixels * kBlockChannels;
+  const Element* Block(int64_t image, int64_t block) const {
+    return data + (image * blocks + block) * pixels * kBlockChannels;
   }
   static int64_t BlocksFor(int64_t channels) { return (channels + kBlockChannels - 1) / kBlockChannels; }
-  static int64_t ElementsFor(int64_t pictures, int64_t channels, int64_t pixels) {
-    return pictures * BlocksFor(channels) * pixels * kBlockChannels;
+  static int64_t ElementsFor(int64_t images, int64_t channels, int64_t pixels) {
+    return images * BlocksFor(channels) * pixels * kBlockChannels;
   }
 };
 using ChannelBlocks = BlocksOf<float>;
 
-/// `count` pixels of up to 16 channels of 16 bits, whose planes are `plane_stride` apart, to [count][pitch], 16 of
-/// each.
+/// Interleaves `count` pixels of up to 16 channels of 16 bits, whose planes are `plane_stride` apart, to
+/// [count][pitch].
 template <class T>
   requires(sizeof(T) == 2)
 void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, T* to,
@@ -70,11 +71,11 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
   }
 }
 
-/// The same as floats.
+/// Like above, but converts to float.
 template <class T>
 void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, float* to,
                         int64_t pitch = kBlockChannels) {
-  constexpr int64_t kTile = 32;  // 2 KiB of the result: stays in L1 while the channels are visited in turn
+  constexpr int64_t kTile = 32;  // 2 KiB of the result, which stays in the L1 cache while the channels are visited
   const QuadTag q;
   for (int64_t tile = 0; tile < count; tile += kTile) {
     const int64_t size = std::min(count - tile, kTile), whole = size / 4 * 4;
@@ -101,24 +102,24 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
   }
 }
 
-/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] into `memory`, N * blocks *
-/// (pixels + zero_pixels) * 16 elements: `zero_pixels` pixels of 0 follow those of each block, and count as the
-/// result's. In the result blocks are numbered from 0.
+/// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] to `memory`, which has N * blocks *
+/// (pixels + zero_pixels) * 16 elements. Each block is followed by `zero_pixels` pixels of 0, which count as pixels of
+/// the result. Block indices of the result start at 0.
 template <class T, class Element>
-BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t images, int64_t channels,
                                   int64_t pixels, Element* memory, int64_t first_block, int64_t blocks,
                                   int64_t zero_pixels = 0) {
   const BlocksOf<Element> result{memory, blocks, pixels + zero_pixels};
-  constexpr int64_t kRun = 4096;  // pixels of one item
+  constexpr int64_t kRun = 4096;  // pixels per work item
   const int64_t runs = (pixels + kRun - 1) / kRun;
-  context.ParallelFor(pictures * blocks * runs, 1, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(images * blocks * runs, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t run = item % runs, plane = item / runs, picture = plane / blocks;
+      const int64_t run = item % runs, plane = item / runs, image = plane / blocks;
       const int64_t first = (first_block + plane % blocks) * kBlockChannels;
       const int64_t begin_pixel = run * kRun, end_pixel = std::min(pixels, begin_pixel + kRun);
       Element* const block = memory + plane * result.pixels * kBlockChannels;
       if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, Element{});
-      InterleaveChannels(input + (picture * channels + first) * pixels + begin_pixel,
+      InterleaveChannels(input + (image * channels + first) * pixels + begin_pixel,
                          std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
                          block + begin_pixel * kBlockChannels);
     }
@@ -126,27 +127,27 @@ BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_
   return result;
 }
 
-/// Copies all of input [N, C, pixels…] into `memory` of ElementsFor() elements.
+/// Copies input [N, C, pixels…] to `memory`, which has ElementsFor() elements.
 template <class T, class Element>
-BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t pictures, int64_t channels,
+BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t images, int64_t channels,
                                   int64_t pixels, Element* memory) {
-  return ToChannelBlocks(context, input, pictures, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
+  return ToChannelBlocks(context, input, images, channels, pixels, memory, 0, ChannelBlocks::BlocksFor(channels));
 }
 
-/// Copies input [N, C, pixels…] to [N][pixels][C padded to whole blocks with 0]: for samples of all channels at one
-/// place, whose blocks would lie a picture apart.
+/// Copies input [N, C, pixels…] to [N][pixels][C padded with 0 to whole blocks], for samples of all channels at one
+/// position, whose blocks would otherwise be an image apart.
 template <class T>
-void ToWholePixels(const Context& context, const T* input, int64_t pictures, int64_t channels, int64_t pixels,
-                   float* memory) {
+void ToChannelsLast(const Context& context, const T* input, int64_t images, int64_t channels, int64_t pixels,
+                    float* memory) {
   const int64_t pitch = ChannelBlocks::BlocksFor(channels) * kBlockChannels;
-  constexpr int64_t kRun = 128;  // pixels of one item
+  constexpr int64_t kRun = 128;  // pixels per work item
   const int64_t runs = (pixels + kRun - 1) / kRun;
-  context.ParallelFor(pictures * runs, GrainFor(static_cast<double>(kRun * pitch)), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(images * runs, GrainFor(static_cast<double>(kRun * pitch)), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t picture = item / runs, pixel = item % runs * kRun, count = std::min(kRun, pixels - pixel);
+      const int64_t image = item / runs, pixel = item % runs * kRun, count = std::min(kRun, pixels - pixel);
       for (int64_t c = 0; c < channels; c += kBlockChannels) {
-        InterleaveChannels(input + (picture * channels + c) * pixels + pixel, std::min(kBlockChannels, channels - c),
-                           pixels, count, memory + (picture * pixels + pixel) * pitch + c, pitch);
+        InterleaveChannels(input + (image * channels + c) * pixels + pixel, std::min(kBlockChannels, channels - c),
+                           pixels, count, memory + (image * pixels + pixel) * pitch + c, pitch);
       }
     }
   });
@@ -163,8 +164,8 @@ struct BlockSum {
   HWY_INLINE void Load(const Element* from) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = LoadFloat(BlockTag(), from + i * kBlockLanes);
   }
-  /// this += weight * pixel. The pixel comes second: clang reads the second factor within the product's instruction,
-  /// and if that were the weight, pixels that are anywhere in memory would come a tenth slower.
+  /// Adds weight * pixel. The pixel is the second factor, because clang folds the load of the second factor into the
+  /// multiplication. Folding the weight instead would make scattered pixels 10 % slower.
   template <class Element>
   HWY_INLINE void Add(const Element* pixel, float weight) {
     const auto w = hn::Set(BlockTag(), weight);
@@ -172,16 +173,16 @@ struct BlockSum {
       v[i] = hn::MulAdd(w, LoadFloat(BlockTag(), pixel + i * kBlockLanes), v[i]);
     }
   }
-  /// this += weight * other
+  /// Adds weight * other.
   HWY_INLINE void Add(const BlockSum& other, float weight) {
     const auto w = hn::Set(BlockTag(), weight);
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::MulAdd(other.v[i], w, v[i]);
   }
-  /// this = this > other ? this : other, so that NaN in `other` is passed over
+  /// Sets this to max(this, other), ignoring NaN in `other`.
   HWY_INLINE void Max(const BlockSum& other) {
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenElse(hn::Gt(other.v[i], v[i]), other.v[i], v[i]);
   }
-  /// The same of other * weight.
+  /// Sets this to max(this, other * weight), ignoring NaN in `other`.
   HWY_INLINE void Max(const BlockSum& other, float weight) {
     BlockSum weighted;
     const auto w = hn::Set(BlockTag(), weight);
@@ -192,13 +193,17 @@ struct BlockSum {
     const auto other = hn::Set(BlockTag(), value);
     for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::IfThenZeroElse(hn::Eq(v[i], other), v[i]);
   }
+  HWY_INLINE void Scale(float factor) {
+    const auto f = hn::Set(BlockTag(), factor);
+    for (int64_t i = 0; i < kBlockVectors; ++i) v[i] = hn::Mul(v[i], f);
+  }
   HWY_INLINE void Store(float scale, float* to) const {
     const auto s = hn::Set(BlockTag(), scale);
     for (int64_t i = 0; i < kBlockVectors; ++i) hn::StoreU(hn::Mul(v[i], s), BlockTag(), to + i * kBlockLanes);
   }
 };
 
-// Eight floats rounded to T, of 16 bits.
+// Returns eight floats rounded to T, which has 16 bits.
 template <class T>
 HWY_INLINE hn::Vec<EightTag> RoundEight(const float* from) {
   using To = std::conditional_t<std::is_same_v<T, Half>, hwy::float16_t, hwy::bfloat16_t>;
@@ -213,13 +218,13 @@ HWY_INLINE hn::Vec<EightTag> RoundEight(const float* from) {
   }
 }
 
-// As WriteChannels for eights of channels and 8 positions or more; returns how many channels these are.
+// WriteChannels for groups of eight channels. Requires: count >= 8. Returns the number of channels written.
 template <class T>
 int64_t WriteEights(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to, int64_t pitch) {
   int64_t c = 0;
   for (; c + 8 <= channels; c += 8) {
     for (int64_t next = 0; next < count; next += 8) {
-      const int64_t i = std::min(next, count - 8);  // the last ones partly again
+      const int64_t i = std::min(next, count - 8);  // the last group overlaps the previous one
       hn::Vec<EightTag> rows[8];
       for (int64_t k = 0; k < 8; ++k) rows[k] = RoundEight<T>(tile + (i + k) * pitch + c);
       Transpose(rows);
@@ -231,9 +236,9 @@ int64_t WriteEights(const float* tile, int64_t count, int64_t channels, int64_t 
   return c;
 }
 
-/// tile [count][pitch] -> channels <= pitch rows of `count` values, `stride` apart, rounding to T; a tile of i32 stays
-/// i32. With kStream past the caches (f32 alone): rows are aligned to 64 bytes, and the task ends with
-/// hwy::FlushStream().
+/// Writes tile [count][pitch] to `channels` <= pitch rows of `count` values, which are `stride` apart, rounded to T;
+/// i32 stays i32. With kStream, bypasses the caches. Requires for kStream: f32, rows aligned to 64 bytes, and the task
+/// ends with hwy::FlushStream().
 template <bool kStream = false, class From, class T>
 void WriteChannels(const From* tile, int64_t count, int64_t channels, int64_t stride, T* to,
                    int64_t pitch = kBlockChannels) {
@@ -276,14 +281,14 @@ void WriteChannels(const From* tile, int64_t count, int64_t channels, int64_t st
   }
 }
 
-/// The same of one piece of memory, up to 16 channels of `count` values each. What is streamed past the caches is made
-/// in `spare` first, which has room for it; the task must end with hwy::FlushStream() then.
+/// Writes up to 16 channels of `count` values each to contiguous memory. With `stream`, bypasses the caches: the result
+/// is assembled in `spare`, which must have room for it, and the task must end with hwy::FlushStream().
 template <class From, class T>
 void WriteChannelRun(const From* tile, From* spare, int64_t count, int64_t channels, bool stream, T* to) {
   static_assert(sizeof(T) <= sizeof(From));
-  T* const made = stream ? reinterpret_cast<T*>(spare) : to;
-  WriteChannels(tile, count, channels, count, made);
-  if (stream) StreamRun(made, channels * count, to);
+  T* const assembled = stream ? reinterpret_cast<T*>(spare) : to;
+  WriteChannels(tile, count, channels, count, assembled);
+  if (stream) StreamRun(assembled, channels * count, to);
 }
 
 }  // namespace

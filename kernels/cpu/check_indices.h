@@ -1,4 +1,4 @@
-// Indices are looked at before anything is read by them.
+// Checks of indices before they are used.
 #pragma once
 
 #include <algorithm>
@@ -12,27 +12,28 @@
 
 namespace polyop {
 
-/// True if all indices are in [0, limit).
+/// Returns whether all indices are in [0, limit).
 template <class I>
 bool AreInside(const Context& context, const I* indices, int64_t count, int64_t limit) {
-  using Unsigned = std::make_unsigned_t<I>;  // negative ones are the greatest
+  using Unsigned = std::make_unsigned_t<I>;  // negative indices become the largest
   std::atomic<bool> all = true;
   context.ParallelFor(count, GrainFor(0.5), [&](int64_t begin, int64_t end) {
-    Unsigned most = 0;  // without a branch: the loop becomes one of vectors
-    for (int64_t i = begin; i < end; ++i) most = std::max(most, static_cast<Unsigned>(indices[i]));
-    if (most > static_cast<Unsigned>(std::numeric_limits<I>::max()) || static_cast<int64_t>(most) >= limit) all = false;
+    Unsigned largest = 0;  // no branch, so that the loop is vectorised
+    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, static_cast<Unsigned>(indices[i]));
+    if (largest > static_cast<Unsigned>(std::numeric_limits<I>::max()) || static_cast<int64_t>(largest) >= limit)
+      all = false;
   });
   return all;
 }
 
-/// An error if one of the indices is not in [0, limit); `rows` tells of what they are: "a row of 'data'".
+/// Returns an error if an index is not in [0, limit). `rows` describes what is indexed: "a row of 'data'".
 template <class I>
 Status CheckIndices(const Context& context, const char* name, const I* indices, int64_t count, int64_t limit,
                     const char* rows) {
   if (AreInside(context, indices, count, limit)) return Status::Ok();
   const I* const wrong = std::find_if(indices, indices + count, [=](I i) { return i < 0 || i >= limit; });
-  return InvalidArgument("'", name, "': element ", wrong - indices, " is ", int64_t{*wrong}, ", wanted a value in [0, ",
-                         limit, "), ", rows);
+  return InvalidArgument("'", name, "' at flat index ", wrong - indices, ": expected ", rows, " in [0, ", limit,
+                         "), got ", int64_t{*wrong});
 }
 
 }  // namespace polyop

@@ -1,5 +1,5 @@
-// The inner product of gathered columns with packed weights: what is left of a convolution when its input has
-// been sampled. Compiled once per instruction set; include it from a kernel file.
+// The matrix product of gathered rows with packed weights, which is a convolution after its input has been sampled.
+// Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_GEMM_INL_H_
 #undef POLYOP_KERNELS_CPU_GEMM_INL_H_
@@ -16,17 +16,18 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Rows that one call of the micro-kernel works on.
+/// Rows per call of the micro-kernel.
 constexpr int64_t kGemmRows = 6;
-/// Vectors of outputs that it works on: rows x vectors accumulators fill the registers (24 of 32, or 12 of 16).
+/// Maximum number of vectors of outputs per call: kGemmRows x kGemmVectors accumulators fill the registers (24 of 32,
+/// or 12 of 16).
 constexpr int kGemmVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
 using GemmTag = hn::ScalableTag<float>;
 
-/// The columns of packed weights, one for each output, in panels of some vectors.
+/// Layout of packed weights: one column per output, in panels of `vectors` vectors.
 struct GemmColumns {
   int64_t outputs;
-  int vectors = 1;  // of a panel: as many as waste the fewest lanes
+  int vectors = 1;  // per panel, chosen to waste few lanes
 
   explicit GemmColumns(int64_t num_outputs) : outputs(num_outputs) {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(GemmTag()));
@@ -37,12 +38,12 @@ struct GemmColumns {
   }
   int64_t panel() const { return vectors * static_cast<int64_t>(hn::Lanes(GemmTag())); }
   int64_t panels() const { return (outputs + panel() - 1) / panel(); }
-  /// Of a row of sums, and of a row of all packed weights.
+  /// Row stride of the accumulators and of the packed weights.
   int64_t stride() const { return panels() * panel(); }
 };
 
-/// Packs the weights of panel number `p`, [depth][panel]; outputs beyond the last are 0. `fill(o, to, stride)` writes
-/// the `depth` weights of output o to to[k * stride]. `to` has depth * panel() floats.
+/// Packs panel `p` to [depth][panel]; outputs after the last are 0. `fill(o, to, stride)` writes the `depth` weights of
+/// output o to to[k * stride]. Requires: `to` has depth * panel() floats.
 template <class Fill>
 void PackPanel(const GemmColumns& columns, int64_t p, int64_t depth, const Fill& fill, float* to) {
   const int64_t panel = columns.panel();
@@ -55,8 +56,8 @@ void PackPanel(const GemmColumns& columns, int64_t p, int64_t depth, const Fill&
   }
 }
 
-/// sum(r)[v] += element(r, k) * weights[k][v] over k in [0, depth), for kGemmRows rows and a panel of kVectors vectors.
-/// With kFromZero sums are not read, but begin at 0.
+/// Adds element(r, k) * weights[k][v] to sum(r)[v] for k in [0, depth), for kGemmRows rows and a panel of kVectors
+/// vectors. With kFromZero, overwrites the sums instead.
 template <int kVectors, bool kFromZero = false, class Element, class Sum>
 HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* weights, const Sum& sum) {
   const GemmTag d;
@@ -79,54 +80,55 @@ HWY_INLINE void GemmMicro(const Element& element, int64_t depth, const float* we
   }
 }
 
-/// Of a panel's weights so many fit in the L1 cache, to be read from there for every six rows: 32 KiB.
+/// Depth of a block of a panel's weights (32 KiB) that stays in the L1 cache while it is read for all rows.
 constexpr int64_t kGemmDepthBlock = 128;
 
-// Of some rows and one panel.
+// Computes one panel for some rows.
 template <int kVectors, bool kFromZero>
-HWY_INLINE void AddPanel(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
-                         const float* packed, float* sums, int64_t sum_stride) {
+HWY_INLINE void AddPanel(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* k_offset,
+                         int64_t depth, const float* packed, float* sums, int64_t sum_stride) {
   for (int64_t r = 0; r < row_count; r += kGemmRows) {
     const float* const from = rows + r * row_stride;
     float* const to = sums + r * sum_stride;
-    GemmMicro<kVectors, kFromZero>([=](int row, int64_t k) { return from[place[k] + row * row_stride]; }, depth, packed,
-                                   [=](int row) { return to + row * sum_stride; });
+    GemmMicro<kVectors, kFromZero>([=](int row, int64_t k) { return from[k_offset[k] + row * row_stride]; }, depth,
+                                   packed, [=](int row) { return to + row * sum_stride; });
   }
 }
 
 template <int kVectors, bool kFromZero>
-HWY_NOINLINE void AddPanels(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place,
+HWY_NOINLINE void AddPanels(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* k_offset,
                             int64_t depth, const float* packed, int64_t panel_stride, const GemmColumns& columns,
                             float* sums, int64_t sum_stride) {
   const int64_t panel = columns.panel();
   for (int64_t p = 0; p < columns.panels(); ++p) {
     const float* const weights = packed + p * panel_stride;
     const int64_t size = std::min(kGemmDepthBlock, depth);
-    AddPanel<kVectors, kFromZero>(rows, row_count, row_stride, place, size, weights, sums + p * panel, sum_stride);
+    AddPanel<kVectors, kFromZero>(rows, row_count, row_stride, k_offset, size, weights, sums + p * panel, sum_stride);
     for (int64_t first = size; first < depth; first += kGemmDepthBlock) {
-      AddPanel<kVectors, false>(rows, row_count, row_stride, place + first, std::min(kGemmDepthBlock, depth - first),
+      AddPanel<kVectors, false>(rows, row_count, row_stride, k_offset + first, std::min(kGemmDepthBlock, depth - first),
                                 weights + first * panel, sums + p * panel, sum_stride);
     }
   }
 }
 
-/// sums[r][o] += sum over k of rows[r][place[k]] * weight(o, k), for row_count rows (a multiple of kGemmRows) and all
-/// panels of packed weights: `depth` of the panels' weights, from `packed` on in the first one, where panels are
-/// panel_stride floats apart. sum_stride is at least columns.stride(). With kFromZero sums begin at 0.
+/// Adds the sum over k of rows[r][k_offset[k]] * weight(o, k) to sums[r][o], for row_count rows and all panels of
+/// packed weights: `depth` weights per panel, starting at `packed` in the first one; panels are panel_stride floats
+/// apart. With kFromZero, overwrites the sums instead. Requires: row_count is a multiple of kGemmRows; sum_stride >=
+/// columns.stride().
 template <bool kFromZero = false>
-void AddGemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+void AddGemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* k_offset, int64_t depth,
                  const float* packed, int64_t panel_stride, const GemmColumns& columns, float* sums,
                  int64_t sum_stride) {
   const auto add = columns.vectors == 1   ? AddPanels<1, kFromZero>
                    : columns.vectors == 2 ? AddPanels<2, kFromZero>
                                           : AddPanels<kGemmVectors, kFromZero>;
-  add(rows, row_count, row_stride, place, depth, packed, panel_stride, columns, sums, sum_stride);
+  add(rows, row_count, row_stride, k_offset, depth, packed, panel_stride, columns, sums, sum_stride);
 }
 
-/// The same of all weights of the panels, with sums that begin at 0.
-inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* place, int64_t depth,
+/// Computes the sums of all weights of the panels.
+inline void GemmTile(const float* rows, int64_t row_count, int64_t row_stride, const int32_t* k_offset, int64_t depth,
                      const float* packed, const GemmColumns& columns, float* sums, int64_t sum_stride) {
-  AddGemmTile<true>(rows, row_count, row_stride, place, depth, packed, depth * columns.panel(), columns, sums,
+  AddGemmTile<true>(rows, row_count, row_stride, k_offset, depth, packed, depth * columns.panel(), columns, sums,
                     sum_stride);
 }
 

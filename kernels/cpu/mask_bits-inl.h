@@ -1,4 +1,4 @@
-// The lanes of a mask as a number. Compiled once per instruction set; include it from a kernel file.
+// Converts a mask to bits. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_MASK_BITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_MASK_BITS_INL_H_
 #undef POLYOP_KERNELS_CPU_MASK_BITS_INL_H_
@@ -13,7 +13,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A bit for each lane, at most 64. (As bytes that are put together clang stores the mask and waits for it.)
+/// Returns one bit per lane, at most 64. Assembling bytes instead would make clang store and reload the mask.
 template <class D, class M>
 HWY_INLINE uint64_t BitsOf(D d, M mask) {
   static_assert(hn::MaxLanes(d) <= 64);

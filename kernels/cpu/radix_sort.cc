@@ -7,7 +7,7 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // pairs of a task, at least: many for each of the buckets
+constexpr int64_t kGrain = 1 << 14;  // minimum number of pairs per task, so that each bucket gets many
 constexpr int kDigitBits = 11, kFewDigitBits = 8;
 constexpr int64_t kFew = 1 << 13;
 
@@ -28,8 +28,8 @@ Status RadixSort::Sort(int64_t count) {
   if (count < 2) return Status::Ok();
   const int64_t tasks = Context::NumTasks(count, kGrain);
   const Scratch<uint64_t> differ = context_.Allocate<uint64_t>(tasks);
-  const Scratch<int32_t> places = context_.Allocate<int32_t>(tasks << kDigitBits);
-  if (!differ || !places) return Internal("out of memory: ", count, " pairs to sort");
+  const Scratch<int32_t> positions = context_.Allocate<int32_t>(tasks << kDigitBits);
+  if (!differ || !positions) return Internal("out of memory: ", count, " pairs to sort");
   context_.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
     uint64_t bits = 0;
     for (int64_t i = begin; i < end; ++i) bits |= from_keys_[i] ^ from_keys_[0];
@@ -37,38 +37,38 @@ Status RadixSort::Sort(int64_t count) {
   });
   uint64_t bits = 0;
   for (int64_t task = 0; task < tasks; ++task) bits |= differ[task];
-  const int most = count < kFew ? kFewDigitBits : kDigitBits;
+  const int max_bits = count < kFew ? kFewDigitBits : kDigitBits;
   while (bits != 0) {
-    // The passes that are left share the bits that are left.
+    // The remaining passes share the remaining bits evenly.
     const int low = std::countr_zero(bits), left = 64 - std::countl_zero(bits) - low;
-    const int passes = (left + most - 1) / most, width = (left + passes - 1) / passes;
+    const int passes = (left + max_bits - 1) / max_bits, width = (left + passes - 1) / passes;
     const uint64_t mask = (uint64_t{1} << width) - 1;
-    Pass(count, low, mask, places.data());
+    Pass(count, low, mask, positions.data());
     bits &= ~(mask << low);
   }
   return Status::Ok();
 }
 
-// One digit: how often each task has it, where each task's pairs of it begin, and the move.
-void RadixSort::Pass(int64_t count, int shift, uint64_t mask, int32_t* places) {
+// Sorts by one digit: counts each task's digits, computes where each task's pairs go, and moves them.
+void RadixSort::Pass(int64_t count, int shift, uint64_t mask, int32_t* positions) {
   const auto buckets = static_cast<int64_t>(mask) + 1;
   context_.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
-    int32_t* const mine = places + task * buckets;
+    int32_t* const mine = positions + task * buckets;
     std::fill_n(mine, buckets, 0);
     for (int64_t i = begin; i < end; ++i) ++mine[from_keys_[i] >> shift & mask];
   });
   int32_t sum = 0;
   for (int64_t b = 0; b < buckets; ++b) {
     for (int64_t task = 0; task < Context::NumTasks(count, kGrain); ++task) {
-      sum += std::exchange(places[task * buckets + b], sum);
+      sum += std::exchange(positions[task * buckets + b], sum);
     }
   }
   context_.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
-    int32_t* const mine = places + task * buckets;
+    int32_t* const mine = positions + task * buckets;
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t place = mine[from_keys_[i] >> shift & mask]++;
-      to_keys_[place] = from_keys_[i];
-      to_values_[place] = from_values_[i];
+      const int32_t position = mine[from_keys_[i] >> shift & mask]++;
+      to_keys_[position] = from_keys_[i];
+      to_values_[position] = from_values_[i];
     }
   });
   std::swap(from_keys_, to_keys_);

@@ -1,4 +1,4 @@
-// Rows of features reduced to one, in the rows' order. Compiled once per instruction set; include it from a kernel
+// Reduces rows of features to one row, in order. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_KERNELS_CPU_REDUCE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_REDUCE_ROWS_INL_H_
@@ -17,7 +17,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A reduction: what it starts with, how a row is added, and what is made of the result of `count` rows.
+/// A reduction: the initial value, how a row is added, and how the result of `count` rows is finished.
 struct SumOfRows {
   static constexpr float kStart = 0;
   template <class D, class V = hn::Vec<D>>
@@ -45,7 +45,7 @@ struct ProductOfRows : SumOfRows {
   }
 };
 
-/// 1 divided by every row.
+/// 1 divided by all rows.
 struct QuotientOfRows : ProductOfRows {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V Add(D, V quotient, V row) {
@@ -53,22 +53,22 @@ struct QuotientOfRows : ProductOfRows {
   }
 };
 
-/// NaN where a row has it. Of no rows: -infinity.
+/// The maximum; NaN if a row has NaN, -infinity without rows.
 struct MaxOfRows : SumOfRows {
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V Add(D, V most, V row) {
-    return hn::IfThenElse(hn::Or(hn::Gt(row, most), hn::IsNaN(row)), row, most);
+  static HWY_INLINE V Add(D, V max, V row) {
+    return hn::IfThenElse(hn::Or(hn::Gt(row, max), hn::IsNaN(row)), row, max);
   }
 };
 
-/// The extreme of what is not NaN; of nothing else, NaN. Of no rows: 0.
-template <bool kMost>
+/// The maximum or minimum, ignoring NaN; NaN if all rows are NaN, 0 without rows.
+template <bool kMax>
 struct ExtremeOfNumbers : SumOfRows {
   static constexpr float kStart = std::numeric_limits<float>::quiet_NaN();
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V Add(D, V extreme, V row) {
-    const auto beyond = kMost ? hn::Gt(row, extreme) : hn::Lt(row, extreme);
+    const auto beyond = kMax ? hn::Gt(row, extreme) : hn::Lt(row, extreme);
     return hn::IfThenElse(hn::Or(beyond, hn::IsNaN(extreme)), row, extreme);
   }
   template <class D, class V = hn::Vec<D>>
@@ -77,7 +77,7 @@ struct ExtremeOfNumbers : SumOfRows {
   }
 };
 
-/// Rows as they lie in memory.
+/// Contiguous rows, unweighted.
 template <class T>
 struct PlainRows {
   const T* rows;
@@ -90,9 +90,9 @@ struct PlainRows {
   }
 };
 
-/// Rows: `const T* Row(r) const`, and `Vec Weigh(d, r, row) const`, what is added. Reduces the rows [begin, end) of
-/// `channels` to `to`: four vectors of channels at a time, so that results stay in registers. Rounded after each step:
-/// all instruction sets give the same.
+/// Reduces rows [begin, end) of `channels` to `to`, four vectors of channels at a time, so that results stay in
+/// registers. Rows has `const T* Row(r) const` and `Vec Weigh(d, r, row) const`, which returns the weighted row. Rounds
+/// after each step, so that all instruction sets have the same result.
 template <class Reduction, class Rows, class T>
 void ReduceRows(const Rows& rows, int64_t begin, int64_t end, int64_t channels, T* to) {
   const hn::ScalableTag<float> d;

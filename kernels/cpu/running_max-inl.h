@@ -1,7 +1,7 @@
-// Running maxima and minima: within a vector's lanes, and down the columns of a matrix. Compiled once per instruction
+// Running maxima and minima within a vector's lanes and down the columns of a matrix. Compiled once per instruction
 // set; include it from a kernel file.
 
-// Outside of the guard: Highway sets its macros anew each time a target is compiled.
+// Outside of the guard because Highway redefines its macros for each target.
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
 
@@ -13,7 +13,7 @@
 
 namespace polyop {
 
-/// What elements T are compared as.
+/// The type in which elements of T are compared.
 template <class T>
 using Compared = std::conditional_t<std::is_integral_v<T>, T, float>;
 
@@ -34,24 +34,23 @@ T FromCompared(Compared<T> x) {
   }
 }
 
-/// True if `x`, which comes later, takes the place of `best`: ties go to the later one, and so does NaN.
+/// Returns whether `x` replaces `best`, which precedes it: if it is better, equal or NaN.
 template <bool kMin, class C>
-bool TakesPlace(C x, C best) {
+bool Replaces(C x, C best) {
   return (kMin ? x <= best : x >= best) || x != x;
 }
 
-/// Elements of a row, or columns, that are worked on together: their state and what is made of them stay in the L1
-/// cache.
+/// Elements of a row, or columns, that are processed together, so that their state and results stay in the L1 cache.
 inline constexpr int64_t kRunningPart = 2048;
 
-/// Calls body(plane, column, columns) for strips of at most `most` <= kRunningPart columns of `planes` matrices of
-/// `width` columns. Strips are whole cache lines, narrower where there are few: threads share them.
+/// Calls body(plane, column, columns) for strips of at most `max_columns` <= kRunningPart columns of `planes` matrices
+/// of `width` columns, in parallel. Strips are whole cache lines, and narrower if there would be few.
 template <class Body>
-void ForColumnStrips(const Context& context, int64_t planes, int64_t width, int64_t most, double nanoseconds_a_column,
-                     const Body& body) {
-  const int64_t even = (planes * width / 16 + 63) / 64 * 64, strip = std::min(most, std::max<int64_t>(64, even));
+void ForColumnStrips(const Context& context, int64_t planes, int64_t width, int64_t max_columns,
+                     double nanoseconds_per_column, const Body& body) {
+  const int64_t even = (planes * width / 16 + 63) / 64 * 64, strip = std::min(max_columns, std::max<int64_t>(64, even));
   const int64_t strips = (width + strip - 1) / strip;
-  const int64_t grain = GrainFor(nanoseconds_a_column * static_cast<double>(std::min(strip, width)));
+  const int64_t grain = GrainFor(nanoseconds_per_column * static_cast<double>(std::min(strip, width)));
   context.ParallelFor(planes * strips, grain, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t column = item % strips * strip;
@@ -84,11 +83,11 @@ HWY_INLINE hn::Vec<D> LoadCompared(D d, const T* p) {
     return LoadFloat(d, p);
   }
 }
-/// Stores indices, made in lanes of 32 or 64 bits, one vector behind the other.
+/// Stores consecutive vectors of indices, which have lanes of 32 or 64 bits.
 template <bool kStream, class DI>
 class IndexWriter {
  public:
-  /// The run has `count` indices, a whole number of vectors.
+  /// Starts a run of `count` indices. Requires: a multiple of the vector length.
   HWY_INLINE IndexWriter(int64_t* to, int64_t count) : run_(to, count) {}
   HWY_INLINE void Put(hn::Vec<DI> v) {
     if constexpr (sizeof(hn::TFromD<DI>) == 8) {
@@ -105,8 +104,8 @@ class IndexWriter {
   RunWriter<kStream, DL, int64_t> run_;
 };
 
-/// Maxima of a vector's lanes up to each lane, in log2(lanes) steps; kReverse: from each lane on. A lane that has no
-/// other to take from keeps its own value, which does not change a maximum.
+/// Computes the maxima of the lanes up to each lane (kReverse: from each lane on) in log2(lanes) steps. A lane without
+/// a partner is combined with itself, which does not change a maximum.
 template <class D, bool kReverse = false>
 struct PrefixMax {
   static constexpr size_t kSteps = hwy::CeilLog2(hn::MaxLanes(D()));
@@ -129,16 +128,16 @@ struct PrefixMax {
     for (size_t s = 0; s < kSteps; ++s) v = hn::Max(v, hn::TableLookupLanes(v, table[s]));
     return v;
   }
-  /// The last lane of the walk in all lanes; V's lanes are as wide as D's.
+  /// Broadcasts the last lane in scan order. V's lanes are as wide as D's.
   template <class V>
   HWY_INLINE V Last(V v) const {
     return hn::BitCast(hn::DFromV<V>(), hn::TableLookupLanes(hn::BitCast(D(), v), last));
   }
 };
 
-/// Walks `length` rows of `width` <= kRunningPart neighbouring columns, which lie `step` elements apart (a negative
-/// one walks up), and writes the running maxima (kMin: minima); with kIndices also the numbers of the rows that they
-/// stand in, which fit in lanes as wide as what is compared. With kStream the task must end with hwy::FlushStream().
+/// Scans `length` rows of `width` <= kRunningPart neighbouring columns, which are `step` elements apart (negative:
+/// upwards), and writes the running maxima (kMin: minima), with kIndices also their row indices. Requires: row indices
+/// fit in lanes of the compared type; with kStream, the task ends with hwy::FlushStream().
 template <bool kMin, bool kIndices, bool kStream, class T>
 void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width, T* values, int64_t* indices) {
   using C = Compared<T>;
@@ -152,7 +151,7 @@ void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width,
   HWY_ALIGN I best_row[kIndices ? kRunningPart : 1];
   for (int64_t j = 0; j < width; ++j) best[j] = ToCompared(input[j]);
   if constexpr (kIndices) std::fill_n(best_row, width, I{0});
-  const bool one_run = whole == step;  // each row of outputs begins where the one before ends
+  const bool one_run = whole == step;  // output rows are contiguous
   RunWriter<kStream, D, T> value_run(values, whole);
   IndexWriter<kStream && kIndices, DI> index_run(indices, kIndices ? whole : 0);
   for (int64_t k = 0; k < length; ++k, input += step, values += step) {
@@ -178,7 +177,7 @@ void RunDownColumns(const T* input, int64_t length, int64_t step, int64_t width,
     if (ends) value_run.Finish();
     for (int64_t j = whole; j < width; ++j) {
       const C x = ToCompared(input[j]);
-      const bool take = TakesPlace<kMin>(x, best[j]);
+      const bool take = Replaces<kMin>(x, best[j]);
       if (take) best[j] = x;
       values[j] = FromCompared<T>(best[j]);
       if constexpr (kIndices) {

@@ -15,7 +15,7 @@ std::string LowerName(int64_t target) {
   return name;
 }
 
-// Targets that were compiled in and that this processor has, best (lowest bit) first.
+// Targets that are compiled in and that this processor supports, best (lowest bit) first.
 const std::vector<int64_t>& AvailableTargets() {
   static const std::vector<int64_t> targets = [] {
     std::vector<int64_t> found;
@@ -44,10 +44,10 @@ std::string& Forced() {
 
 // Reads POLYOP_ISA when the library is loaded, before any kernel can run.
 const bool environment_read = [] {
-  const char* wanted = std::getenv("POLYOP_ISA");
-  if (wanted == nullptr || *wanted == '\0') return true;
-  const Status status = ForceIsa(wanted);
-  if (!status.ok()) std::fprintf(stderr, "polyop: POLYOP_ISA is ignored: %s\n", status.message().c_str());
+  const char* requested = std::getenv("POLYOP_ISA");
+  if (requested == nullptr || *requested == '\0') return true;
+  const Status status = ForceIsa(requested);
+  if (!status.ok()) std::fprintf(stderr, "polyop: ignoring POLYOP_ISA: %s\n", status.message().c_str());
   return true;
 }();
 
@@ -58,7 +58,7 @@ std::span<const std::string> AvailableIsas() { return Names(); }
 std::string CurrentIsa() { return Forced().empty() ? Names().front() : Forced(); }
 
 Status ForceIsa(std::string_view name) {
-  AvailableTargets();  // looked up before anything is forced
+  AvailableTargets();  // initialises the list before anything is forced
   if (name.empty()) {
     Forced().clear();
     hwy::SetSupportedTargetsForTest(0);
@@ -72,7 +72,7 @@ Status ForceIsa(std::string_view name) {
   }
   std::string have;
   for (const std::string& n : Names()) have += (have.empty() ? "" : ", ") + n;
-  return InvalidArgument("instruction set '", name, "' is unknown or not available here; wanted one of ", have);
+  return InvalidArgument("expected an instruction set of this machine (", have, "), got '", name, "'");
 }
 
 }  // namespace polyop

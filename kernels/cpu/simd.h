@@ -20,13 +20,13 @@
 //
 //   #if HWY_ONCE
 //   namespace polyop {
-//   POLYOP_CPU_KERNEL(MyOp, MyOpF32, MyOpCpu<float>);
+//   POLYOP_CPU_KERNELS(MyOp, MyOpCpu, float, Half, BFloat16);
 //   }  // namespace polyop
 //   #endif
 //
 // Lambdas that call SIMD functions need HWY_ATTR: `[&](int64_t begin, int64_t end) HWY_ATTR { … }`.
 
-// Outside the guard: Highway sets its macros anew each time a target is compiled.
+// Outside of the guard because Highway redefines its macros for each target.
 #include "hwy/highway.h"
 
 #ifndef POLYOP_KERNELS_CPU_SIMD_H_
@@ -41,27 +41,32 @@
 
 namespace polyop {
 
-/// Names of the instruction sets that this binary has and this processor runs, best first:
+/// Returns the names of the instruction sets that are compiled in and that this processor supports, best first:
 /// "avx3_dl", "avx3", "avx2", "sse4", …
 std::span<const std::string> AvailableIsas();
-/// The one that kernels use now.
+/// Returns the instruction set that kernels use.
 std::string CurrentIsa();
-/// Forces one from now on ("" lets the processor decide again). The environment variable POLYOP_ISA does
-/// the same when the library is loaded; an unknown name there is reported on stderr and ignored.
-/// Call it while no kernel runs.
+/// Forces an instruction set; "" restores the best one. Returns an error for an unknown name. The environment variable
+/// POLYOP_ISA has the same effect when the library is loaded; an unknown name there is reported on stderr and ignored.
+/// Requires: no kernel is running.
 Status ForceIsa(std::string_view name);
 
 /// Registers FUNCTION (a function, or a template with one argument, inside HWY_NAMESPACE) as a CPU
 /// kernel; calls go to the best instruction set.
-#define POLYOP_CPU_KERNEL(OP, ID, FUNCTION)                                                    \
+#define POLYOP_CPU_KERNEL(OP, FUNCTION) POLYOP_CPU_KERNEL_AS(OP, OP##FUNCTION, FUNCTION)
+#define POLYOP_CPU_KERNEL_AS(OP, ID, FUNCTION)                                                 \
   HWY_EXPORT_T(ID##Table, FUNCTION);                                                           \
   [[maybe_unused]] static const bool ID##_registered =                                         \
       ::polyop::operator_internal::Register<OP, ::polyop::Device::kCpu>(                       \
           [](auto&&... arguments) { return HWY_DYNAMIC_DISPATCH_T(ID##Table)(arguments...); }, \
           &HWY_STATIC_DISPATCH(FUNCTION))
 
-// What several operators call is compiled once, by a .cc file of their family. Its header declares a template that is
-// complete for every type of float; the .cc file has the work in a template inside HWY_NAMESPACE, and behind that
+/// Registers a kernel template, which has one template parameter, for several types.
+#define POLYOP_CPU_KERNELS(OP, FUNCTION, ...) POLYOP_FOR_EACH_TYPE(POLYOP_CPU_KERNEL_AS, OP, FUNCTION, __VA_ARGS__)
+
+// Code that several operators share is compiled once, in a .cc file of their family. Its header declares a template
+// that is instantiated for every floating type; the .cc file implements it in a template inside HWY_NAMESPACE, followed
+// by
 //
 //   #if HWY_ONCE
 //   namespace polyop {
@@ -74,13 +79,13 @@ Status ForceIsa(std::string_view name);
 //   }  // namespace polyop
 //   #endif
 
-/// The functions of all instruction sets, for f32, f16 and bf16.
+/// Defines tables of FUNCTION on all instruction sets, for f32, f16 and bf16.
 #define POLYOP_SIMD_TABLES(ID, FUNCTION)       \
   HWY_EXPORT_T(ID##F32Table, FUNCTION<float>); \
   HWY_EXPORT_T(ID##F16Table, FUNCTION<Half>);  \
   HWY_EXPORT_T(ID##BF16Table, FUNCTION<BFloat16>)
 
-/// The one for T on the best instruction set.
+/// Returns the function for T on the best instruction set.
 #define POLYOP_SIMD(ID, T)                          \
   ([] {                                             \
     if constexpr (std::is_same_v<T, float>) {       \
@@ -92,7 +97,7 @@ Status ForceIsa(std::string_view name);
     }                                               \
   }())
 
-/// Defines a function template for these types, which other files only declare.
+/// Instantiates a function template, which headers only declare, for the floating types.
 #define POLYOP_FOR_FLOATS(FUNCTION)                   \
   template decltype(FUNCTION<float>) FUNCTION<float>; \
   template decltype(FUNCTION<Half>) FUNCTION<Half>;   \
@@ -115,11 +120,11 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Highway emulates fp16 where the processor cannot convert it, but loses NaN and infinity.
+// Highway emulates fp16 if the processor cannot convert it, but the emulation loses NaN and infinity.
 #undef POLYOP_NO_F16C
 #define POLYOP_NO_F16C (HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4)
 
-/// Float lanes from memory of any of the floating types; unaligned.
+/// Loads floats from unaligned memory of any floating type.
 template <class DF>
 HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const float* p) {
   return hn::LoadU(df, p);
@@ -141,7 +146,7 @@ HWY_INLINE hn::Vec<DF> LoadFloat(DF df, const BFloat16* p) {
   return hn::PromoteTo(df, hn::LoadU(db, reinterpret_cast<const hwy::bfloat16_t*>(p)));
 }
 
-/// The first `count` float lanes; the others are 0. Reads nothing behind them.
+/// Loads the first `count` lanes; the others are 0. Does not read beyond them.
 template <class DF, class T>
 HWY_INLINE hn::Vec<DF> LoadFloatN(DF df, const T* p, size_t count) {
   if constexpr (sizeof(T) == 4) {
@@ -153,7 +158,7 @@ HWY_INLINE hn::Vec<DF> LoadFloatN(DF df, const T* p, size_t count) {
   }
 }
 
-/// Rounds to nearest even and stores all lanes; unaligned.
+/// Rounds to nearest even and stores all lanes to unaligned memory.
 template <class DF>
 HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF df, float* p) {
   hn::StoreU(v, df, p);
@@ -175,7 +180,7 @@ HWY_INLINE void StoreFloat(hn::Vec<DF> v, DF, BFloat16* p) {
   hn::StoreU(hn::DemoteTo(db, v), db, reinterpret_cast<hwy::bfloat16_t*>(p));
 }
 
-/// Stores the first `count` lanes and nothing else.
+/// Stores the first `count` lanes. Does not write beyond them.
 template <class DF, class T>
 HWY_INLINE void StoreFloatN(hn::Vec<DF> v, DF df, T* p, size_t count) {
   if constexpr (sizeof(T) == 4) {

@@ -15,18 +15,19 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// exp(x) for x of at most 0, to 1e-7 of it; 0 below the logarithm of the least normal number, and for NaN. Half as many
-// instructions as for any x.
+// Returns exp(x) for x <= 0 with a relative error of 1e-7; 0 below the logarithm of the smallest normal number and for
+// NaN. Needs half as many instructions as a general exp.
 template <class D, class V>
-HWY_INLINE V ExpOfAtMostZero(D d, V x) {
+HWY_INLINE V ExpOfNonPositive(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // x = whole * ln 2 + r. Adding 1.5 * 2^23 leaves `whole` in the sum's last bits, and once more as a number.
+  // x = whole * ln 2 + r. Adding 1.5 * 2^23 puts `whole` into the sum's lowest bits; subtracting it returns it as
+  // float.
   const auto shift = hn::Set(d, 0x1.8p23f);
   const auto sum = hn::MulAdd(x, hn::Set(d, 1.4426950408889634f), shift);
   const auto whole = hn::Sub(sum, shift);
   auto r = hn::NegMulAdd(whole, hn::Set(d, 0x1.62e4p-1f), x);
   r = hn::NegMulAdd(whole, hn::Set(d, 0x1.7f7d1cp-20f), r);
-  // The polynomial with the least greatest error where |r| is at most ln 2 / 2: 3e-9 of exp(r).
+  // The minimax polynomial for |r| <= ln 2 / 2; its relative error is 3e-9.
   auto p = hn::MulAdd(r, hn::Set(d, 1.381454e-3f), hn::Set(d, 8.368745e-3f));
   p = hn::MulAdd(r, p, hn::Set(d, 4.1668391e-2f));
   p = hn::MulAdd(r, p, hn::Set(d, 1.666652e-1f));
@@ -38,36 +39,37 @@ HWY_INLINE V ExpOfAtMostZero(D d, V x) {
   return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, -87.3f)), scaled);
 }
 
-/// row[i] = exp(row[i] - the greatest); returns by what the terms are to be multiplied, 1 / their sum: NaN for a row
-/// with NaN, or without a finite maximum; 1 for a row of none.
+/// Sets row[i] to exp(row[i] - max) and returns the factor that normalises the terms, 1 / their sum: NaN if the row has
+/// NaN or no finite maximum, 1 if it is empty.
 inline float SoftmaxTerms(float* row, int64_t count) {
   if (count == 0) return 1;
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = count / lanes * lanes;
   const size_t rest = static_cast<size_t>(count - whole);
-  const auto least = hn::Set(d, -INFINITY);
+  const auto minus_infinity = hn::Set(d, -INFINITY);
   const auto last = [&]
-      HWY_ATTR { return hn::IfThenElse(hn::FirstN(d, rest), LoadFloatN(d, row + whole, rest), least); };
+      HWY_ATTR { return hn::IfThenElse(hn::FirstN(d, rest), LoadFloatN(d, row + whole, rest), minus_infinity); };
 
-  // Several maxima and sums do not wait for each other.
-  constexpr int kApart = 4;
-  hn::Vec<decltype(d)> most[kApart];
-  for (auto& m : most) m = least;
+  // Independent maxima hide latency.
+  constexpr int kChains = 4;
+  hn::Vec<decltype(d)> maxima[kChains];
+  for (auto& m : maxima) m = minus_infinity;
   int64_t i = 0;
-  for (; i + kApart * lanes <= whole; i += kApart * lanes) {
-    for (int k = 0; k < kApart; ++k) most[k] = hn::Max(most[k], hn::LoadU(d, row + i + k * lanes));
+  for (; i + kChains * lanes <= whole; i += kChains * lanes) {
+    for (int k = 0; k < kChains; ++k) maxima[k] = hn::Max(maxima[k], hn::LoadU(d, row + i + k * lanes));
   }
-  for (; i < whole; i += lanes) most[0] = hn::Max(most[0], hn::LoadU(d, row + i));
-  if (rest > 0) most[1] = hn::Max(most[1], last());
-  const auto shift = hn::Set(d, hn::ReduceMax(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3]))));
+  for (; i < whole; i += lanes) maxima[0] = hn::Max(maxima[0], hn::LoadU(d, row + i));
+  if (rest > 0) maxima[1] = hn::Max(maxima[1], last());
+  const auto shift =
+      hn::Set(d, hn::ReduceMax(d, hn::Max(hn::Max(maxima[0], maxima[1]), hn::Max(maxima[2], maxima[3]))));
 
-  // The exp of NaN is a number. What is NaN here was so, or is as infinite as the greatest.
+  // ExpOfNonPositive returns 0 for NaN, so NaN is tracked here: it is in the row, or is the difference of infinities.
   auto nan = hn::MaskFalse(d);
   auto sums = hn::Zero(d);
   const auto term = [&](auto x) HWY_ATTR {
     const auto shifted = hn::Sub(x, shift);
     nan = hn::Or(nan, hn::IsNaN(shifted));
-    const auto e = ExpOfAtMostZero(d, shifted);
+    const auto e = ExpOfNonPositive(d, shifted);
     sums = hn::Add(sums, e);
     return e;
   };
@@ -76,7 +78,7 @@ inline float SoftmaxTerms(float* row, int64_t count) {
   return hn::AllFalse(d, nan) ? 1.0f / hn::ReduceSum(d, sums) : NAN;
 }
 
-/// In place. A row with NaN, or without a finite maximum, becomes NaN.
+/// Computes the softmax in place. A row with NaN or without a finite maximum becomes NaN.
 inline void Softmax(float* row, int64_t count) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));

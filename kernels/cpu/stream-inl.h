@@ -1,5 +1,5 @@
-// Stores that go past the caches, for outputs that are too large to stay there until they are read. They save
-// fetching each line before it is overwritten: a copy moves two thirds of the bytes.
+// Non-temporal stores, which bypass the caches, for outputs that are too large to stay there until they are read. They
+// avoid fetching each line before it is overwritten, so that a copy moves two thirds of the bytes.
 
 // Outside of the guard: Highway sets its macros anew each time a target is compiled.
 #include "core/words.h"
@@ -14,21 +14,22 @@
 
 namespace polyop {
 
-/// Outputs of this many bytes are streamed: they do not fit into a core's own caches.
+/// Minimum size of outputs that are streamed, because they do not fit into a core's own caches.
 inline constexpr int64_t kStreamBytes = int64_t{4} << 20;
 
-/// Whole lines alone are streamed: a part of one would be read, changed and written by the memory.
+/// Only whole lines are streamed; a partial line would need a read-modify-write cycle.
 inline constexpr int64_t kCacheLine = 64;
 
-/// True if an output that is written in `count` runs of `run_bytes` bytes is large enough to be streamed.
+/// Returns whether an output that is written in `count` runs of `run_bytes` bytes is large enough to be streamed.
 inline bool ShouldStream(int64_t run_bytes, int64_t count) {
   return run_bytes >= kCacheLine && run_bytes * count >= kStreamBytes;
 }
 
-/// Calls the line to the cache, to be written: what is stored next to streamed lines would wait for it.
+/// Prefetches a line for writing, because a store next to streamed lines would wait for it.
 inline void PrefetchForWrite(const void* p) { __builtin_prefetch(p, 1); }
 
-/// Elements from `p` on that lie before the first whole cache line. `p` is a multiple of an element's size.
+/// Returns the number of elements from `p` to the first whole cache line. Requires: `p` is aligned to the element's
+/// size.
 template <class T>
 int64_t ElementsBeforeLine(const T* p) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(p) % uintptr_t{kCacheLine} / sizeof(T));
@@ -48,8 +49,8 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 
-/// Stores all lanes. With kStream past the caches: `p` must be aligned then, its neighbours up to whole cache lines
-/// must follow at once, and the task must end with hwy::FlushStream().
+/// Stores all lanes. With kStream, bypasses the caches. Requires for kStream: `p` is aligned, the rest of the cache
+/// line is stored immediately afterwards, and the task ends with hwy::FlushStream().
 template <bool kStream, class D>
 HWY_INLINE void StoreOrStream(hn::Vec<D> v, D d, hn::TFromD<D>* p) {
   if constexpr (kStream) {
@@ -59,7 +60,7 @@ HWY_INLINE void StoreOrStream(hn::Vec<D> v, D d, hn::TFromD<D>* p) {
   }
 }
 
-/// Writes `count` zeros; with `stream` past the caches but for the ends, and the task must end with hwy::FlushStream().
+/// Writes `count` zeros. With `stream`, whole lines bypass the caches, and the task must end with hwy::FlushStream().
 template <class T>
 void FillWithZeros(T* to, int64_t count, bool stream) {
   using Word = WordOf<T>;
@@ -74,15 +75,14 @@ void FillWithZeros(T* to, int64_t count, bool stream) {
   std::fill_n(words + i, count - i, Word{0});
 }
 
-/// Streams vectors that follow each other (with kReverse: each lies in front of the one before) to a run of memory that
-/// begins anywhere. Whole vectors are put together of two of them; the run's ends are stored. The task must end with
-/// hwy::FlushStream().
+/// Streams consecutive vectors (with kReverse, in descending order) to unaligned memory. Aligned vectors are assembled
+/// from two of them; the ends of the run are stored normally. Requires: the task ends with hwy::FlushStream().
 template <class D, bool kReverse = false>
 class ShiftedStream {
  public:
   using T = hn::TFromD<D>;
 
-  /// The run has `count` elements, a whole number of vectors.
+  /// Starts a run of `count` elements. Requires: a multiple of the vector length.
   HWY_INLINE ShiftedStream(T* to, int64_t count) : at_(kReverse ? to + count : to) {
     const D d;
     const hn::RebindToUnsigned<D> du;
@@ -90,7 +90,7 @@ class ShiftedStream {
     ahead_ = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kBytes / sizeof(T));
     from_ = hn::IndicesFromVec(d, hn::Iota(du, static_cast<hn::TFromD<decltype(du)>>(ahead_)));
     last_ = hn::Zero(d);
-    if (ahead_ == 0) return;  // its ends are streamed, too
+    if (ahead_ == 0) return;  // aligned: the ends are streamed, too
     PrefetchForWrite(to);
     PrefetchForWrite(to + count);
   }
@@ -111,7 +111,7 @@ class ShiftedStream {
     last_ = v;
     if constexpr (!kReverse) at_ += kLanes;
   }
-  /// To be called once, behind the last vector.
+  /// Must be called once after the last vector.
   HWY_INLINE void Finish() {
     const D d;
     constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
@@ -124,7 +124,7 @@ class ShiftedStream {
   }
 
  private:
-  // The lanes of the vector at `to` that lie behind the last whole vector of memory before it.
+  // Stores the lanes of the vector at `to` that are after the last aligned vector.
   HWY_INLINE void StoreEnd(hn::Vec<D> v, T* to) {
     const D d;
     if (ahead_ == 0) {
@@ -134,19 +134,19 @@ class ShiftedStream {
     }
   }
 
-  T* at_;          // where the next vector begins; reversed, where the last one did
-  int64_t ahead_;  // elements in front of the first whole vector of memory
+  T* at_;          // start of the next vector; with kReverse, of the last one
+  int64_t ahead_;  // elements before the first aligned vector
   bool begun_ = false;
   decltype(hn::IndicesFromVec(D(), hn::Zero(hn::RebindToUnsigned<D>()))) from_;
   hn::Vec<D> last_;
 };
 
-/// Stores vectors of floats, or of T itself, one behind the other (or in front of it) as T; with kStream, where T is
-/// what the lanes hold, past the caches.
+/// Stores consecutive vectors of floats, or of T, as T (with kReverse, in descending order). With kStream, bypasses the
+/// caches if the lanes have type T.
 template <bool kStream, class D, class T, bool kReverse = false>
 class RunWriter {
  public:
-  /// The run has `count` elements, a whole number of vectors.
+  /// Starts a run of `count` elements. Requires: a multiple of the vector length.
   HWY_INLINE RunWriter(T* to, int64_t count) : stream_(to, count), at_(kReverse ? to + count : to) {}
   HWY_INLINE void Put(hn::Vec<D> v) {
     const D d;
@@ -162,7 +162,7 @@ class RunWriter {
       if constexpr (!kReverse) at_ += hn::Lanes(d);
     }
   }
-  /// To be called once, behind the last vector.
+  /// Must be called once after the last vector.
   HWY_INLINE void Finish() {
     if constexpr (kShifted) stream_.Finish();
   }
@@ -176,8 +176,8 @@ class RunWriter {
   T* at_;
 };
 
-/// Copies a run of `count` elements, which is in a cache, and streams the whole lines of the target, wherever they
-/// begin. The task must end with hwy::FlushStream().
+/// Copies `count` elements that are in a cache and streams the whole lines of the target. Requires: the task ends with
+/// hwy::FlushStream().
 template <class T>
 HWY_INLINE void StreamRun(const T* from, int64_t count, T* to) {
   using Lane = hwy::UnsignedFromSize<sizeof(T)>;
@@ -194,7 +194,7 @@ HWY_INLINE void StreamRun(const T* from, int64_t count, T* to) {
   std::copy_n(from + i, count - i, to + i);
 }
 
-/// The same of floats that are multiplied on the way.
+/// Like StreamRun for floats, which are multiplied by `factor`.
 HWY_INLINE void StreamScaled(const float* from, float factor, int64_t count, float* to) {
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(float));
   const hn::CappedTag<float, static_cast<size_t>(kLine)> d;

@@ -28,12 +28,12 @@ void ThreadPool::RunTasks() {
 }
 
 void ThreadPool::Work() {
-  int64_t seen = 0;
+  int64_t last_generation = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    start_.wait(lock, [&] { return stop_ || generation_ != seen; });
+    start_.wait(lock, [&] { return stop_ || generation_ != last_generation; });
     if (stop_) return;
-    seen = generation_;
+    last_generation = generation_;
     lock.unlock();
     RunTasks();
     lock.lock();

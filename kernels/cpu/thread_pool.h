@@ -1,4 +1,4 @@
-// A pool of threads for callers that have no runtime: the tests, the benchmarks, the program.
+// A thread pool for callers without a runtime: the tests, the benchmarks and the program.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@ namespace polyop {
 
 class ThreadPool {
  public:
-  /// `threads` in all; the calling thread is one of them.
+  /// Creates a pool of `threads` threads, including the calling one.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// A backend for Context: this pool, and memory from the system's allocator. One launch at a time.
+  /// Returns a backend for Context: this pool and the system's allocator. Requires: one launch at a time.
   const ContextBackend& backend() const { return backend_; }
 
  private:

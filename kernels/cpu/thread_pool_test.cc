@@ -18,17 +18,17 @@ TEST(ParallelFor, CoversEveryItemOnce) {
     const Context context(pool.backend());
     for (int64_t total : {0, 1, 2, 63, 64, 65, 1000}) {
       for (int64_t grain : {1, 7, 2000}) {
-        std::vector<std::atomic<int>> seen(static_cast<size_t>(total));
+        std::vector<std::atomic<int>> visits(static_cast<size_t>(total));
         context.ParallelFor(total, grain, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+          for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
         });
-        for (const auto& count : seen) ASSERT_EQ(count.load(), 1) << total << " by " << grain;
+        for (const auto& count : visits) ASSERT_EQ(count.load(), 1) << total << " by " << grain;
       }
     }
   }
 }
 
-TEST(ParallelFor, ManySmallLoopsInARow) {
+TEST(ParallelFor, RunsManySmallLoops) {
   ThreadPool pool(4);
   const Context context(pool.backend());
   std::atomic<int64_t> sum{0};
@@ -38,7 +38,7 @@ TEST(ParallelFor, ManySmallLoopsInARow) {
   EXPECT_EQ(sum.load(), 16000);
 }
 
-TEST(Scratch, IsAlignedAndRefusesNonsense) {
+TEST(Scratch, IsAlignedAndRejectsInvalidSizes) {
   ThreadPool pool(1);
   const Context context(pool.backend());
   const Scratch<float> a = context.Allocate<float>(3);

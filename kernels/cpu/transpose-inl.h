@@ -1,4 +1,4 @@
-// Small squares of values, transposed in registers. Compiled once per instruction set; include it from a kernel file.
+// Transposes small matrices in registers. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_
 #undef POLYOP_KERNELS_CPU_TRANSPOSE_INL_H_
@@ -15,7 +15,7 @@ namespace {
 
 using QuadTag = hn::FixedTag<float, 4>;
 
-/// Four rows of four values become columns.
+/// Transposes 4 x 4 values.
 HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
   const QuadTag q;
   const auto low01 = hn::InterleaveLower(q, rows[0], rows[1]), high01 = hn::InterleaveUpper(q, rows[0], rows[1]);
@@ -28,12 +28,12 @@ HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
 
 using EightTag = hn::FixedTag<uint16_t, 8>;
 
-/// Eight rows of eight values of 16 bits become columns.
+/// Transposes 8 x 8 values of 16 bits.
 HWY_INLINE void Transpose(hn::Vec<EightTag> rows[8]) {
   const EightTag d;
   const hn::RepartitionToWide<EightTag> d32;
   const hn::RepartitionToWide<decltype(d32)> d64;
-  hn::Vec<decltype(d32)> pairs[8];  // of columns 0 to 3, then 4 to 7, of two rows each
+  hn::Vec<decltype(d32)> pairs[8];  // columns 0 to 3, then 4 to 7, of two rows each
   for (int k = 0; k < 4; ++k) {
     pairs[k] = hn::BitCast(d32, hn::InterleaveLower(d, rows[2 * k], rows[2 * k + 1]));
     pairs[4 + k] = hn::BitCast(d32, hn::InterleaveUpper(d, rows[2 * k], rows[2 * k + 1]));

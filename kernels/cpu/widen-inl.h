@@ -1,4 +1,5 @@
-// Rows of any of the floating types as floats. Compiled once per instruction set; include it from a kernel file.
+// Converts rows of any floating type to float and back. Compiled once per instruction set; include it from a kernel
+// file.
 #if defined(POLYOP_KERNELS_CPU_WIDEN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_WIDEN_INL_H_
 #undef POLYOP_KERNELS_CPU_WIDEN_INL_H_
@@ -13,7 +14,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// to[i] = from[i] * factor
+/// Sets to[i] to from[i] * factor.
 template <class T>
 void WidenRow(const T* from, int64_t count, float* to, float factor = 1) {
   const hn::ScalableTag<float> d;
@@ -24,7 +25,7 @@ void WidenRow(const T* from, int64_t count, float* to, float factor = 1) {
   for (; i < count; ++i) to[i] = ToFloat(from[i]) * factor;
 }
 
-/// The elements as floats: where they lie, or widened to `buffer`.
+/// Returns the elements as floats: `from` itself if T is float, else `buffer`, to which they are converted.
 template <class T>
 const float* AsFloats(const T* from, int64_t count, float* buffer) {
   if constexpr (std::is_same_v<T, float>) {
@@ -33,6 +34,16 @@ const float* AsFloats(const T* from, int64_t count, float* buffer) {
     WidenRow(from, count, buffer);
     return buffer;
   }
+}
+
+/// Sets to[i] to from[i], rounded to T.
+template <class T>
+void NarrowRow(const float* from, int64_t count, T* to) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) StoreFloat(hn::LoadU(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = FromFloat<T>(from[i]);
 }
 
 }  // namespace

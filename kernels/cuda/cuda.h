@@ -1,14 +1,14 @@
-// CUDA kernels, in a form that also compiles as plain C++: there blocks and threads run one after the other on the
-// CPU, so that a machine without a GPU tests every index that a launch computes.
+// CUDA kernels that also compile as plain C++, where blocks and threads run sequentially on the CPU. Thus a machine
+// without a GPU can test every index that a launch computes.
 //
 //   template <class T>                                              // ops/my_op/my_op_cuda.cu
 //   Status MyOpCuda(const MyOp& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> b) {
 //     return ForEach(cuda, b.size(), [=] POLYOP_DEVICE(int64_t i) { b[i] = …; });
 //   }
-//   POLYOP_CUDA_KERNEL(MyOp, MyOpCudaF32, MyOpCuda<float>);
+//   POLYOP_CUDA_KERNELS(MyOp, MyOpCuda, float, Half, BFloat16);
 //
-// Threads that work together are written as a block's phases. Between two phases lies a barrier; what a thread keeps
-// from one to the next lies in block.Local, what it shares in block.Shared:
+// Cooperating threads are written as phases of a block with a barrier after each phase. Values that a thread keeps
+// between phases are in block.Local, shared values in block.Shared:
 //
 //   ForBlocks(cuda, blocks, 256, bytes, [=] POLYOP_DEVICE(Block& block) {
 //     float* sums = block.Shared<float>(256);
@@ -16,9 +16,9 @@
 //     block.ForThreads([&](int t) { … sums[255 - t] … });
 //   });
 //
-// A phase of ForWarps is run once by each warp, whose 32 threads work together (kernels/cuda/warp_sums.h). The number
-// of phases must not depend on the thread. Sums and products are not fused (nvcc --fmad=false) but where a kernel says
-// so, so that comparisons come out as on the CPU.
+// A phase of ForWarps runs once per warp, whose 32 threads cooperate (kernels/cuda/warp_sums.h). The number of phases
+// must not depend on the thread. Products and sums are not fused (nvcc --fmad=false) unless a kernel does so
+// explicitly, so that comparisons have the same result as on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -33,29 +33,36 @@
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #define POLYOP_DEVICE __device__
-#define POLYOP_CUDA_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCuda, ID, __VA_ARGS__)
+#define POLYOP_CUDA_KERNEL_AS(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCuda, ID, __VA_ARGS__)
 #else
 #include <cstdlib>
 #include <memory>
 #include <vector>
 #define POLYOP_DEVICE
-#define POLYOP_CUDA_KERNEL(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCudaEmulated, ID, __VA_ARGS__)
+#define POLYOP_CUDA_KERNEL_AS(OP, ID, ...) POLYOP_KERNEL(OP, ::polyop::Device::kCudaEmulated, ID, __VA_ARGS__)
 #endif
+/// Registers a kernel.
+#define POLYOP_CUDA_KERNEL(OP, FUNCTION) POLYOP_CUDA_KERNEL_AS(OP, OP##FUNCTION, FUNCTION)
+/// Registers a kernel template for several types. Two or more template arguments are listed in parentheses.
+#define POLYOP_CUDA_KERNELS(OP, FUNCTION, ...) POLYOP_FOR_EACH_TYPE(POLYOP_CUDA_KERNEL_AS, OP, FUNCTION, __VA_ARGS__)
 
 namespace polyop {
 
 inline constexpr int kThreadsPerBlock = 256;
-/// Shared memory that every GPU gives a block.
+/// Bytes of shared memory per block that every GPU supports.
 inline constexpr int kMaxSharedBytes = 48 * 1024;
 
-/// How many blocks of `per_block` items cover `count`.
+/// Returns the number of blocks of `per_block` items that cover `count`.
 constexpr int64_t BlocksFor(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
 
 namespace cuda_internal {
 
-inline Status CheckBlock(int threads, int most_threads, int64_t shared_bytes) {
-  if (threads > most_threads) return Internal("CUDA: a block of ", threads, " threads, at most ", most_threads);
-  if (shared_bytes > kMaxSharedBytes) return Internal("CUDA: a block wants ", shared_bytes, " bytes of shared memory");
+inline Status CheckBlock(int threads, int max_threads, int64_t shared_bytes) {
+  if (threads > max_threads)
+    return Internal("CUDA: expected at most ", max_threads, " threads per block, got ", threads);
+  if (shared_bytes > kMaxSharedBytes) {
+    return Internal("CUDA: expected at most ", kMaxSharedBytes, " bytes of shared memory, got ", shared_bytes);
+  }
   return Status::Ok();
 }
 
@@ -82,14 +89,14 @@ class Block {
     f(static_cast<int>(threadIdx.x / 32));
     __syncthreads();
   }
-  /// The next `count` elements of the block's shared memory.
+  /// Returns the next `count` elements of the block's shared memory.
   template <class T>
   __device__ T* Shared(int count) {
     T* const at = reinterpret_cast<T*>(shared_);
     shared_ += (count * sizeof(T) + 15) / 16 * 16;
     return at;
   }
-  /// A variable of every thread's own.
+  /// A variable with a separate value per thread.
   template <class T>
   class Local {
    public:
@@ -99,7 +106,7 @@ class Block {
    private:
     T value_;
   };
-  /// A variable that the threads of a warp keep together.
+  /// A variable with a separate value per warp.
   template <class T>
   using WarpLocal = Local<T>;
 
@@ -115,10 +122,10 @@ __global__ void __launch_bounds__(kThreadsPerBlock) EachKernel(int64_t count, Bo
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) body(i);
 }
 
-// The bounds keep the registers few enough for a block to start, and for two of the usual size to share a
-// multiprocessor; for three of them the larger kernels would spill.
-template <int kMostThreads, class Body>
-__global__ void __launch_bounds__(kMostThreads, kMostThreads <= kThreadsPerBlock ? 2 : 1)
+// The bounds limit registers so that a block can start and two blocks of the usual size share a multiprocessor. With
+// three, the larger kernels would spill.
+template <int kMaxThreads, class Body>
+__global__ void __launch_bounds__(kMaxThreads, kMaxThreads <= kThreadsPerBlock ? 2 : 1)
     BlocksKernel(int64_t blocks, Body body) {
   extern __shared__ __align__(32) char shared[];
   for (int64_t i = blockIdx.x; i < blocks; i += gridDim.x) {
@@ -145,20 +152,20 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
   return cuda_internal::Launched();
 }
 
-/// Calls body(block) for `blocks` blocks of `threads` threads, at most kMostThreads, with `shared_bytes` of shared
-/// memory each.
-template <int kMostThreads = kThreadsPerBlock, class Body>
+/// Calls body(block) for `blocks` blocks of `threads` threads with `shared_bytes` of shared memory each. Requires:
+/// threads <= kMaxThreads.
+template <int kMaxThreads = kThreadsPerBlock, class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
-  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMostThreads, shared_bytes));
+  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMaxThreads, shared_bytes));
   if (blocks <= 0 || cuda.measuring()) return Status::Ok();
   const auto grid = static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30));
-  cuda_internal::BlocksKernel<kMostThreads>
+  cuda_internal::BlocksKernel<kMaxThreads>
       <<<grid, threads, static_cast<size_t>(shared_bytes), static_cast<cudaStream_t>(cuda.stream())>>>(blocks, body);
   return cuda_internal::Launched();
 }
 
-/// Copies on the device.
+/// Copies `bytes` bytes within device memory.
 inline Status CopyOnDevice(const CudaContext& cuda, void* to, const void* from, size_t bytes) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
   if (bytes == 0 || cuda.measuring()) return Status::Ok();
@@ -167,17 +174,17 @@ inline Status CopyOnDevice(const CudaContext& cuda, void* to, const void* from, 
   return error == cudaSuccess ? Status::Ok() : Internal("CUDA: ", cudaGetErrorString(error));
 }
 
-/// Raises *at to `value`; other threads may do so at the same time.
+/// Sets *at to max(*at, value) atomically.
 __device__ inline void AtomicMax(int64_t* at, int64_t value) {
   atomicMax(reinterpret_cast<long long*>(at), static_cast<long long>(value));
 }
 
-#else  // one thread of the CPU plays the whole grid
+#else  // emulation on one CPU thread
 
 namespace cuda_emulation {
 
-/// Turns the order of blocks and threads round: a kernel that lacks a barrier, or whose threads write the same place,
-/// then gives another result.
+/// Reverses the order of blocks and threads, which changes the result of a kernel that lacks a barrier or whose threads
+/// write the same address.
 inline bool reversed = false;
 
 template <class F>
@@ -202,12 +209,12 @@ class Block {
   void ForWarps(const F& f) {
     cuda_emulation::InOrder(threads_ / 32, [&](int64_t warp) { f(static_cast<int>(warp)); });
   }
-  // Memory of its own for each piece, so that sanitizers see where it ends; filled with garbage.
+  // Allocates each piece separately, so that sanitizers detect overruns, and fills it with garbage.
   template <class T>
   T* Shared(int count) {
     const auto bytes = static_cast<int64_t>(count) * static_cast<int64_t>(sizeof(T));
     shared_left_ -= (bytes + 15) / 16 * 16;
-    if (shared_left_ < 0) std::abort();  // the launch asked for too little
+    if (shared_left_ < 0) std::abort();  // the launch requested too little
     shared_.emplace_back(new char[static_cast<size_t>(bytes)]);
     std::fill_n(shared_.back().get(), bytes, static_cast<char>(0xA5));
     return reinterpret_cast<T*>(shared_.back().get());
@@ -243,10 +250,10 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
   return Status::Ok();
 }
 
-template <int kMostThreads = kThreadsPerBlock, class Body>
+template <int kMaxThreads = kThreadsPerBlock, class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
-  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMostThreads, shared_bytes));
+  POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMaxThreads, shared_bytes));
   if (cuda.measuring()) return Status::Ok();
   cuda_emulation::InOrder(blocks, [&](int64_t i) {
     Block block(i, threads, shared_bytes);

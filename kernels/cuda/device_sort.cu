@@ -11,9 +11,9 @@
 namespace polyop {
 
 Status SortPairs::Sort(const CudaContext& cuda, int bits) {
-  if (count > INT32_MAX) return InvalidArgument(count, " elements to sort, wanted fewer than 2^31");
+  if (count > INT32_MAX) return InvalidArgument("expected fewer than 2^31 elements to sort, got ", count);
 #ifdef __CUDACC__
-  // CUB says how much it needs only where there is a GPU; engines are built without one too. Its counters are 256 of 4
+  // CUB reports the scratch size only if there is a GPU, but engines may be built without one. Its counters are 256 x 4
   // bytes for every tile of a thousand pairs or more.
   const size_t bytes = static_cast<size_t>(count) + (size_t{1} << 20);
   cub::DoubleBuffer<uint64_t> key_buffers(keys, cuda.Allocate<uint64_t>(count));
@@ -26,12 +26,12 @@ Status SortPairs::Sort(const CudaContext& cuda, int bits) {
     return cub::DeviceRadixSort::SortPairs(memory, *size, key_buffers, value_buffers, static_cast<int>(count), 0, bits,
                                            stream);
   };
-  size_t wanted = 0;
-  cudaError_t error = sort(nullptr, &wanted);
-  if (error == cudaSuccess && wanted > bytes) {
-    return Internal("CUB wants ", wanted, " bytes to sort ", count, " pairs, it gets ", bytes);
+  size_t required = 0;
+  cudaError_t error = sort(nullptr, &required);
+  if (error == cudaSuccess && required > bytes) {
+    return Internal("CUB: expected at most ", bytes, " bytes of scratch to sort ", count, " pairs, got ", required);
   }
-  if (error == cudaSuccess) error = sort(scratch, &wanted);
+  if (error == cudaSuccess) error = sort(scratch, &required);
   if (error != cudaSuccess) return Internal("CUDA: ", cudaGetErrorString(error));
   keys = key_buffers.Current();
   values = value_buffers.Current();

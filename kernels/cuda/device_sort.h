@@ -7,7 +7,7 @@
 
 namespace polyop {
 
-/// Pairs in scratch memory, which a kernel fills before they are sorted.
+/// Pairs in scratch memory. A kernel fills them before Sort.
 struct SortPairs {
   uint64_t* keys;
   int32_t* values;
@@ -16,7 +16,8 @@ struct SortPairs {
   static SortPairs Allocate(const CudaContext& cuda, int64_t count) {
     return {cuda.Allocate<uint64_t>(count), cuda.Allocate<int32_t>(count), count};
   }
-  /// Sorts by the lowest `bits` of the keys, least first and stably; afterwards `keys` and `values` lie elsewhere.
+  /// Sorts stably by the lowest `bits` of the keys, in ascending order. `keys` and `values` point to other memory
+  /// afterwards.
   Status Sort(const CudaContext& cuda, int bits);
 };
 

@@ -1,4 +1,4 @@
-// Division by a number that is known before a kernel starts: a GPU divides 64-bit integers slowly.
+// Fast division by a number that is known before a kernel starts. GPUs divide 64-bit integers slowly.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace polyop {
 
-/// Divides non-negative integers by a positive one. Below 2^31 by a multiplication (Granlund and Montgomery, Division
-/// by Invariant Integers using Multiplication, 1994), beyond by a true division.
+/// Divides non-negative integers by a positive one. Uses a multiplication below 2^31 (Granlund and Montgomery, Division
+/// by Invariant Integers using Multiplication, 1994), else a division.
 class Divider {
  public:
   Divider() = default;
@@ -26,7 +26,7 @@ class Divider {
     const uint32_t small = static_cast<uint32_t>(n);
     return (static_cast<uint32_t>((static_cast<uint64_t>(small) * magic_) >> 32) + small) >> shift_;
   }
-  /// Sets `*rest` to n modulo the divisor; returns the quotient.
+  /// Returns the quotient and sets `*rest` to the remainder.
   POLYOP_HD int64_t Split(int64_t n, int64_t* rest) const {
     const int64_t quotient = Quotient(n);
     *rest = n - quotient * divisor_;

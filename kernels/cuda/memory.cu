@@ -1,4 +1,4 @@
-// Memory of CUDA devices for core/device_run.h.
+// CUDA device memory for core/device_run.h.
 #include <cuda_runtime.h>
 
 #include "core/device_run.h"

@@ -1,4 +1,4 @@
-// Neighbouring elements that a thread of a GPU reads or writes in one piece.
+// Neighbouring elements that a GPU thread reads or writes with one instruction.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace polyop {
 
-/// kCount is a power of two; a piece has at most 16 bytes.
+/// Requires: kCount is a power of two; a pack has at most 16 bytes.
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   static_assert(sizeof(T) * kCount <= 16);
   T of[kCount];
 
-  /// Whether memory may be taken for packs.
+  /// Returns whether `data` is aligned for packs.
   static bool IsAligned(const T* data) { return reinterpret_cast<uintptr_t>(data) % alignof(Pack) == 0; }
 };
 

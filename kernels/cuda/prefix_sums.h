@@ -1,4 +1,4 @@
-// Exclusive sums of sequences on the GPU.
+// Exclusive prefix sums on the GPU.
 #pragma once
 
 #include "kernels/cuda/block_reduce.h"
@@ -6,14 +6,14 @@
 
 namespace polyop {
 
-/// before[i] = value(0) + … + value(i - 1) for i in [0, count), and *total = the sum of all. One block: for the few
-/// words of bit masks.
+/// Sets before[i] to value(0) + … + value(i - 1) for i in [0, count), and *total to the sum of all. Uses one block, so
+/// it is for short sequences such as the words of bit masks.
 template <class Value>
 Status PrefixSums(const CudaContext& cuda, int64_t count, const Value& value, int64_t* before, int64_t* total) {
   constexpr int kThreads = 1024;
   return ForBlocks<kThreads>(cuda, 1, kThreads, (kThreads + 1) * 8 + 16, [=] POLYOP_DEVICE(Block& block) {
     int64_t* const sums = block.Shared<int64_t>(kThreads + 1);
-    // Every thread adds up a run of its own; the runs' sums are added by one thread.
+    // Every thread sums a run; one thread adds up the runs' sums.
     const int64_t run = (count + kThreads - 1) / kThreads;
     block.ForThreads([&](int t) {
       int64_t sum = 0;
@@ -40,10 +40,10 @@ Status PrefixSums(const CudaContext& cuda, int64_t count, const Value& value, in
   });
 }
 
-/// The same of sequences as long as a cloud of points, whose tiles are summed by a block each. before[count] is the sum
+/// Like PrefixSums, but for long sequences, which are divided into tiles, one block each. Sets before[count] to the sum
 /// of all.
 template <class Value>
-Status PrefixSumsOfMany(const CudaContext& cuda, int64_t count, const Value& value, int64_t* before) {
+Status TiledPrefixSums(const CudaContext& cuda, int64_t count, const Value& value, int64_t* before) {
   constexpr int kTile = 4 * kThreadsPerBlock;
   const int64_t tiles = BlocksFor(count, kTile);
   int64_t* const sums = cuda.Allocate<int64_t>(tiles);
@@ -69,7 +69,7 @@ Status PrefixSumsOfMany(const CudaContext& cuda, int64_t count, const Value& val
     int64_t* from = block.Shared<int64_t>(kThreadsPerBlock);
     int64_t* to = block.Shared<int64_t>(kThreadsPerBlock);
     const int64_t begin = block.index * kTile;
-    block.ForThreads([&](int t) {  // every thread sums neighbours
+    block.ForThreads([&](int t) {  // every thread sums neighbouring elements
       int64_t sum = 0;
       for (int64_t i = begin + 4 * t; i < count && i < begin + 4 * t + 4; ++i) sum += value(i);
       from[t] = sum;

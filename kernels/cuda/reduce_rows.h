@@ -1,4 +1,4 @@
-// A column of rows reduced to one number, in the rows' order, on the GPU: the reductions of
+// Reduces a column of rows to one number, in the rows' order, on the GPU. The GPU version of
 // kernels/cpu/reduce_rows-inl.h.
 #pragma once
 
@@ -29,19 +29,19 @@ struct QuotientOfColumn : ProductOfColumn {
 
 struct MaxOfColumn : SumOfColumn {
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
-  POLYOP_HD static float Add(float most, float x) { return x > most || x != x ? x : most; }
+  POLYOP_HD static float Add(float max, float x) { return x > max || x != x ? x : max; }
 };
 
-template <bool kMost>
+template <bool kMax>
 struct ExtremeOfColumnsNumbers : SumOfColumn {
   static constexpr float kStart = std::numeric_limits<float>::quiet_NaN();
   POLYOP_HD static float Add(float extreme, float x) {
-    return (kMost ? x > extreme : x < extreme) || extreme != extreme ? x : extreme;
+    return (kMax ? x > extreme : x < extreme) || extreme != extreme ? x : extreme;
   }
   POLYOP_HD static float Finish(float extreme, int64_t count) { return count == 0 ? 0.0f : extreme; }
 };
 
-/// value(i): the number of row i.
+/// Reduces value(i), the element of row i, for i in [begin, end).
 template <class Reduction, class Value>
 POLYOP_HD float ReduceColumn(int64_t begin, int64_t end, const Value& value) {
   float result = Reduction::kStart;

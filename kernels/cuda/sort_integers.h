@@ -1,4 +1,4 @@
-// Integers of a tensor sorted on the GPU, with their places.
+// Sorts the integers of a tensor on the GPU, with their indices.
 #pragma once
 
 #include "kernels/cuda/cuda.h"
@@ -6,7 +6,8 @@
 
 namespace polyop {
 
-/// Keys that rise as the integers do; values are the integers' places, the lower one first where they are equal.
+/// Sorts `count` integers. The keys have the same order as the integers; the values are their indices, in ascending
+/// order for equal integers.
 template <class I>
 Status SortIntegers(const CudaContext& cuda, const I* x, int64_t count, SortPairs* sorted) {
   constexpr int kBits = 8 * static_cast<int>(sizeof(I));

@@ -1,5 +1,5 @@
-// A matrix product in tiles, one a block, whose factors are made element by element while it goes on: gathered samples,
-// weights in another order, sums in another type.
+// A tiled matrix product, one tile per block, whose factors are computed element by element on the fly: gathered
+// samples, permuted weights, converted types.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,18 @@
 
 namespace polyop {
 
-/// The tile of a block: `rows` x kColumns sums of products of T, in float.
+/// A block's tile: `rows` x kColumns sums of products of T, in float.
 template <class T>
 class TileProduct {
  public:
   static constexpr int kColumns = 64;
   static constexpr int kDepth = 16;
 
-  /// The rows of a tile, where the whole matrix has `rows`.
+  /// Returns the rows of a tile for a matrix with `rows` rows.
   static int RowsFor(int64_t rows) {
-    return static_cast<int>(std::clamp<int64_t>(BlocksFor(rows, kSide) * kSide, kSide, kMostRows));
+    return static_cast<int>(std::clamp<int64_t>(BlocksFor(rows, kSide) * kSide, kSide, kMaxRows));
   }
-  /// A warp for each square.
+  /// Returns the number of threads: one warp per square.
   static constexpr int ThreadsFor(int rows) { return rows / kSide * (kColumns / kSide) * 32; }
   static constexpr int64_t SharedBytes(int rows) {
     const int64_t factors = kDepth * (rows + kPad + kColumns + kPad) * static_cast<int64_t>(sizeof(T));
@@ -27,17 +27,18 @@ class TileProduct {
     return factors > sums ? factors : sums;
   }
 
-  /// Takes its shared memory before the block takes any other: tensor cores want it aligned to 32 bytes.
+  /// Must be constructed before the block takes other shared memory, because tensor cores need alignment to 32 bytes.
   POLYOP_DEVICE TileProduct(Block& block, int rows)
       : block_(block), rows_(rows), sums_(block), shared_(block.Shared<char>(static_cast<int>(SharedBytes(rows)))) {
     block_.ForWarps([&](int warp) { sums_[warp].Clear(); });
   }
 
-  /// In which order neighbouring threads ask for elements: of one depth, or of rising depth.
+  /// The order in which neighbouring threads request elements: of the same depth (kAlong) or of ascending depth
+  /// (kDeep).
   enum class Order { kAlong, kDeep };
 
-  /// Adds the products of kDepth columns of the left factor with kDepth rows of the right one: a(k, row) and
-  /// b(k, column) are elements as float, 0 where there is none.
+  /// Adds the product of kDepth columns of the left factor and kDepth rows of the right one. a(k, row) and b(k, column)
+  /// return elements as float, or 0 outside of the factors.
   template <Order kOrderA, Order kOrderB, class A, class B>
   POLYOP_DEVICE void Add(const A& a, const B& b) {
     T* const left = reinterpret_cast<T*>(shared_);  // [kDepth][rows + kPad]
@@ -51,7 +52,7 @@ class TileProduct {
     });
   }
 
-  /// Calls store(row, column, sum) for every sum, neighbouring threads for neighbouring columns.
+  /// Calls store(row, column, sum) for every sum; neighbouring threads have neighbouring columns.
   template <class F>
   POLYOP_DEVICE void Store(const F& store) {
     StoreHalf<0>(store);
@@ -59,16 +60,16 @@ class TileProduct {
   }
 
  private:
-  static constexpr int kSide = 32;  // of a warp's square
-  static constexpr int kMostRows = 128;
-  static constexpr int kPad = 8;  // so that rows of a factor start in different banks
+  static constexpr int kSide = 32;  // side of a warp's square
+  static constexpr int kMaxRows = 128;
+  static constexpr int kPad = 8;  // so that the rows of a factor start in different banks
 
-  // Squares lie side by side in pairs.
+  // Squares are adjacent in pairs.
   POLYOP_HD static int Row(int warp) { return warp / (kColumns / kSide) * kSide; }
   POLYOP_HD static int Column(int warp) { return warp % (kColumns / kSide) * kSide; }
   POLYOP_HD int LeftStep() const { return rows_ + kPad; }
 
-  // The number of threads is a multiple of `width` and of kDepth.
+  // Requires: the number of threads is a multiple of `width` and of kDepth.
   template <Order kOrder, class F>
   POLYOP_DEVICE void Fill(int t, int width, int step, const F& element, T* to) const {
     const int threads = block_.threads();
@@ -102,13 +103,14 @@ class TileProduct {
   char* const shared_;
 };
 
-/// Where a tile lies: in which of several matrices, its first row and column, and how many there are to make.
+/// The matrix of a tile, its first row and column, and the numbers of rows and columns to compute.
 struct Tile {
   int64_t matrix, row, column, rows, columns;
 };
 
-/// Makes `matrices` matrices of rows x columns: body(block, product, tile) adds to the product and stores it. Tiles of
-/// neighbouring rows run side by side. The body may take `shared_bytes` of shared memory beside the product's.
+/// Computes `matrices` matrices of rows x columns: body(block, product, tile) adds to the product and stores it. Tiles
+/// of neighbouring rows run concurrently. The body may take `shared_bytes` of shared memory in addition to the
+/// product's.
 ///
 ///   ForTiles<T>(cuda, 1, rows, columns, 0, [=] POLYOP_DEVICE(Block&, TileProduct<T>& product, const Tile& tile) {
 ///     for (…) product.template Add<…>(…);
@@ -118,17 +120,17 @@ template <class T, class Body>
 Status ForTiles(const CudaContext& cuda, int64_t matrices, int64_t rows, int64_t columns, int64_t shared_bytes,
                 const Body& body) {
   using Product = TileProduct<T>;
-  const int most = Product::RowsFor(rows);
-  const int64_t down = BlocksFor(rows, most), across = BlocksFor(columns, Product::kColumns);
+  const int max_rows = Product::RowsFor(rows);
+  const int64_t down = BlocksFor(rows, max_rows), across = BlocksFor(columns, Product::kColumns);
   const Divider by_down(down), by_across(across);
-  return ForBlocks(cuda, matrices * down * across, Product::ThreadsFor(most), Product::SharedBytes(most) + shared_bytes,
-                   [=] POLYOP_DEVICE(Block& block) {
-                     Product product(block, most);
+  return ForBlocks(cuda, matrices * down * across, Product::ThreadsFor(max_rows),
+                   Product::SharedBytes(max_rows) + shared_bytes, [=] POLYOP_DEVICE(Block& block) {
+                     Product product(block, max_rows);
                      Tile tile;
                      tile.matrix = by_across.Split(by_down.Split(block.index, &tile.row), &tile.column);
-                     tile.row *= most;
+                     tile.row *= max_rows;
                      tile.column *= Product::kColumns;
-                     tile.rows = rows - tile.row < most ? rows - tile.row : most;
+                     tile.rows = rows - tile.row < max_rows ? rows - tile.row : max_rows;
                      const int64_t rest = columns - tile.column;
                      tile.columns = rest < Product::kColumns ? rest : Product::kColumns;
                      body(block, product, tile);

@@ -1,4 +1,4 @@
-// A small matrix product by the 32 threads of a warp.
+// A small matrix product computed by the 32 threads of a warp.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,7 @@ namespace polyop {
 
 namespace warp_sums_internal {
 
-// By fused multiply-adds: a thread keeps 4 x 8 of the sums.
+// Uses fused multiply-adds; each thread keeps 4 x 8 sums.
 template <class T>
 class LaneSums {
  public:
@@ -78,7 +78,7 @@ class LaneSums {
 template <class T>
 using TensorCoreType = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16>;
 
-// By tensor cores: 2 x 2 squares of 16 x 16.
+// Uses tensor cores: 2 x 2 squares of 16 x 16.
 template <class T>
 class TensorSums {
  public:
@@ -118,7 +118,7 @@ class TensorSums {
 };
 #endif
 
-// What the code for this GPU may use.
+// The implementation for this GPU architecture.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 template <class T>
 inline constexpr bool kHasTensorCores = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -137,14 +137,15 @@ using Sums = LaneSums<T>;
 
 }  // namespace warp_sums_internal
 
-/// 32 x 32 sums of products, in float: by tensor cores where the GPU has them for T (f16, and bf16 from sm_80 on), else
-/// by fused multiply-adds. All threads of a warp call its functions together (Block::ForWarps).
+/// 32 x 32 sums of products in float. Uses tensor cores if the GPU supports T (f16, and bf16 since sm_80), else fused
+/// multiply-adds. All threads of a warp must call its functions together (Block::ForWarps).
 ///
-///   Clear()                               makes all sums 0
+///   Clear()                               sets all sums to 0
 ///   Add(a, a_step, b, b_step, depth)      sum[i][j] += a[k * a_step + i] * b[k * b_step + j] for k < depth
-///   Store<half>(to)                       writes the upper (0) or lower (1) 16 rows, as to[16][32]
+///   Store<half>(to)                       writes the upper (0) or lower (1) 16 rows to to[16][32]
 ///
-/// `a`, `b` and `to` are shared memory aligned to 32 bytes; steps are multiples of 8, `depth` one of 16.
+/// Requires: `a`, `b` and `to` are shared memory aligned to 32 bytes; steps are multiples of 8, `depth` is a multiple
+/// of 16.
 template <class T>
 using WarpSums = warp_sums_internal::Sums<T>;
 

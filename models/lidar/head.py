@@ -1,4 +1,4 @@
-"""What the detectors here end with: classes, boxes and directions of anchors, decoded, the best of them, and suppression."""
+"""The end of the detectors: classes, boxes and directions of anchors, decoding, the best of them, and suppression."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class AnchorHead(nn.Module):
         for layer in (self.box, self.direction):
             nn.init.normal_(layer.weight, std=0.02)  # boxes near their anchors
         nn.init.normal_(self.score.weight, std=0.1)
-        nn.init.constant_(self.score.bias, -2.8)  # few of the anchors pass, as in a trained network
+        nn.init.constant_(self.score.bias, -2.8)  # few anchors pass, as in a trained network
 
     def forward(self, x: Tensor) -> Tensor:
-        """[1, C, H, W] -> [K, 9] (x, y, z, dx, dy, dz, yaw, class, score) by falling score; rows of score 0 are padding."""
+        """[1, C, H, W] -> [K, 9] (x, y, z, dx, dy, dz, yaw, class, score) by descending score; rows with score 0 are
+        padding.
+        """
         maps = [head(x).permute(0, 2, 3, 1) for head in (self.score, self.box, self.direction)]
         boxes, _ = torch.ops.polyop.decode_bbox3d(
             *maps, point_cloud_range=self.range, anchors=ANCHORS, anchor_bottom_height=BOTTOMS, dir_offset=0.785398,
@@ -51,7 +53,7 @@ class AnchorHead(nn.Module):
 
 @torch.no_grad()
 def settle(network: nn.Module, points: Tensor) -> None:
-    """Gives every normalisation the statistics of a sweep, as training would: random weights alone let features fade."""
+    """Gives every normalisation the statistics of a sweep, as training would; otherwise features fade."""
     for module in network.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.momentum = 1.0

@@ -1,8 +1,8 @@
 """A PointPillars-shaped detector (Lang et al., 2019) from points to boxes, in two forms with the same weights.
 
-`PointPillars` is built of polyop's functions, as mmdet3d and OpenPCDet have them. `PluginPointPillars` has the nodes that
-TAO's exporter writes for TensorRT, VoxelGeneratorPlugin and PillarScatterPlugin: padded clouds, a number of points each.
-Weights are random, from a seed: what the network finds means nothing, what it costs does.
+`PointPillars` is built from polyop's functions, like those of mmdet3d and OpenPCDet. `PluginPointPillars` has the nodes
+that TAO's exporter writes for TensorRT, VoxelGeneratorPlugin and PillarScatterPlugin: padded clouds, each with its
+number of points. Weights are random, from a seed: the detections are meaningless, the cost is realistic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import polyop
 
 @dataclass(frozen=True)
 class Config:
-    """KITTI's range and pillars, and the network of the paper; `small` is one for tests."""
+    """KITTI's range and pillars, and the network of the paper. `small` is for tests."""
 
     range: tuple[float, ...] = (0.0, -39.68, -3.0, 69.12, 39.68, 1.0)
     pillar: tuple[float, float, float] = (0.16, 0.16, 4.0)
@@ -41,7 +41,7 @@ class Config:
 
 
 class Network(nn.Module):
-    """What both forms have in common: pillars' features to pillars, and a canvas of pillars to detections."""
+    """The common part of both forms: pillars' features to pillars, and a canvas of pillars to detections."""
 
     def __init__(self, config: Config, seed: int = 0) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Network(nn.Module):
         return torch.relu(self.pillar(features)).amax(-2)
 
     def detect(self, canvas: Tensor) -> Tensor:
-        """[1, C, H, W] -> detections [K, 9], as of AnchorHead."""
+        """[1, C, H, W] -> detections [K, 9], as in AnchorHead."""
         stages, x = [], canvas
         for down, up in zip(self.down, self.up, strict=True):
             x = down(x)
@@ -81,30 +81,30 @@ class PointPillars(Network):
     def forward(self, points: Tensor) -> Tensor:
         """points [n, 4] (x, y, z, intensity) -> [K, 9]."""
         config = self.config
-        voxels, places, counts = polyop.voxelization(
+        voxels, coordinates, counts = polyop.voxelization(
             points, config.pillar, config.range, config.points_a_pillar, config.pillars
         )
-        pillars = self.encode(self.decorate(voxels, places, counts))
-        places = torch.cat([torch.zeros_like(places[:, :1]), places], 1)
-        return self.detect(polyop.pillar_scatter(pillars, places, config.canvas))
+        pillars = self.encode(self.decorate(voxels, coordinates, counts))
+        coordinates = torch.cat([torch.zeros_like(coordinates[:, :1]), coordinates], 1)
+        return self.detect(polyop.pillar_scatter(pillars, coordinates, config.canvas))
 
-    def decorate(self, voxels: Tensor, places: Tensor, counts: Tensor) -> Tensor:
-        """With the offsets from the mean of the pillar's points, and from its centre: [P, points, 10]."""
+    def decorate(self, voxels: Tensor, coordinates: Tensor, counts: Tensor) -> Tensor:
+        """Adds the offsets from the mean of the pillar's points, and from its centre: [P, points, 10]."""
         low, size = (voxels.new_tensor(v) for v in (self.config.range[:3], self.config.pillar))
         xyz = voxels[..., :3]
         mean = xyz.sum(1, keepdim=True) / counts[:, None, None]
-        centre = (places.flip(1) + 0.5) * size + low
+        centre = (coordinates.flip(1) + 0.5) * size + low
         filled = torch.arange(voxels.shape[1]) < counts[:, None]
         return torch.cat([voxels, xyz - mean, xyz - centre[:, None]], -1) * filled[..., None]
 
 
 class PluginPointPillars(Network):
     def forward(self, points: Tensor, num_points: Tensor) -> Tensor:
-        """points [1, n, 4], of which the first num_points i32[1] count -> [K, 9]."""
+        """points [1, n, 4], of which the first num_points i32[1] are valid -> [K, 9]."""
         config = self.config
-        voxels, places, count = torch.ops.polyop.voxel_generator(
+        voxels, coordinates, count = torch.ops.polyop.voxel_generator(
             points, num_points, voxel_size=list(config.pillar), point_cloud_range=list(config.range),
             max_num_points_per_voxel=config.points_a_pillar, max_voxels=config.pillars, voxel_feature_num=10,
         )  # fmt: skip
         pillars = self.encode(voxels)
-        return self.detect(torch.ops.polyop.pillar_scatter(pillars, places, count, dense_shape=config.canvas))
+        return self.detect(torch.ops.polyop.pillar_scatter(pillars, coordinates, count, dense_shape=config.canvas))

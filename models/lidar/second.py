@@ -1,5 +1,6 @@
-"""A SECOND-shaped detector (Yan et al., 2018) from points to boxes: voxels, four stages of sparse convolutions, a dense
-network above them. Weights are random, from a seed."""
+"""A SECOND-shaped detector (Yan et al., 2018) from points to boxes: voxels, four stages of sparse convolutions, and a
+dense network on top. Weights are random, from a seed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from polyop import sparse
 
 @dataclass(frozen=True)
 class Config:
-    """KITTI's range and voxels, and the network of OpenPCDet; `small` is one for tests."""
+    """KITTI's range and voxels, and the network of OpenPCDet. `small` is for tests."""
 
     range: tuple[float, ...] = (0.0, -40.0, -3.0, 70.4, 40.0, 1.0)
     voxel: tuple[float, float, float] = (0.05, 0.05, 0.1)
@@ -40,7 +41,7 @@ def joined(layer: sparse.SparseModule, channels: int) -> sparse.SparseSequential
 
 
 def stage(channels: int, out: int, padding: Sequence[int], key: str) -> list[sparse.SparseSequential]:
-    """Half the extent, and two layers among the voxels that there are then."""
+    """A convolution that halves the extent, and two submanifold layers."""
     down = sparse.SparseConv3d(channels, out, 3, 2, padding, bias=False, indice_key=f"down_{key}")
     same = [sparse.SubMConv3d(out, out, 3, bias=False, indice_key=key) for _ in range(2)]
     return [joined(layer, out) for layer in (down, *same)]
@@ -67,10 +68,10 @@ class Second(nn.Module):
         self.eval()
 
     def forward(self, points: Tensor) -> Tensor:
-        """points [n, 4] (x, y, z, intensity) -> detections [K, 9], as of AnchorHead."""
+        """points [n, 4] (x, y, z, intensity) -> detections [K, 9], as in AnchorHead."""
         config = self.config
-        places = polyop.voxelization(points, config.voxel, config.range, max_points=-1)
-        features, places, _, _ = polyop.dynamic_scatter(points, places, "mean")
-        indices = torch.cat([torch.zeros_like(places[:, :1]), places], 1)
+        coordinates = polyop.voxelization(points, config.voxel, config.range, max_points=-1)
+        features, coordinates, _, _ = polyop.dynamic_scatter(points, coordinates, "mean")
+        indices = torch.cat([torch.zeros_like(coordinates[:, :1]), coordinates], 1)
         x = self.middle(sparse.SparseConvTensor(features, indices, config.grid, 1)).dense()
         return self.head(self.dense(x.flatten(1, 2)))

@@ -1,7 +1,8 @@
 """Writes detectors of LiDAR sweeps as ONNX, with random weights.
 
 pointpillars.onnx           points f32[n, 4] -> detections f32[k, 9]; polyop's nodes
-pointpillars_plugins.onnx   the same with points f32[1, n, 4], num_points i32[1]; VoxelGeneratorPlugin, PillarScatterPlugin
+pointpillars_plugins.onnx   the same with points f32[1, n, 4], num_points i32[1]; VoxelGeneratorPlugin and
+                            PillarScatterPlugin
 second.onnx                 points f32[n, 4] -> detections; sparse convolutions as autoware's nodes
 
 python models/lidar/write.py FOLDER [--small]
@@ -30,7 +31,7 @@ PLUGINS = {"VoxelGeneratorPlugin": "VoxelGeneratorPlugin", "PillarScatter": "Pil
 
 
 def name_plugins(path: Path) -> None:
-    """As other exporters do: TensorRT's plugins stand in files without a domain."""
+    """Removes the domains, as other exporters do for TensorRT's plugins."""
     model = onnx.load(path)
     for node in model.graph.node:
         if node.op_type in PLUGINS:
@@ -39,7 +40,7 @@ def name_plugins(path: Path) -> None:
 
 
 def make_pointpillars(config: pointpillars.Config) -> tuple[pointpillars.PointPillars, pointpillars.PluginPointPillars]:
-    """Both forms, of the same weights."""
+    """Returns both forms with the same weights."""
     network, plugins = pointpillars.PointPillars(config), pointpillars.PluginPointPillars(config)
     settle(network, torch.from_numpy(scenes.street(seed=1, steps=500).points))
     plugins.load_state_dict(network.state_dict())
@@ -53,14 +54,14 @@ def make_second(config: second.Config) -> second.Second:
 
 
 def example(config: pointpillars.Config | second.Config, count: int = 500) -> torch.Tensor:
-    """Points within the range."""
+    """Returns points within the range."""
     low, high = torch.tensor(config.range).view(2, 3)
-    places = low + (high - low) * torch.rand(count, 3, generator=torch.Generator().manual_seed(0))
-    return torch.cat([places, torch.full((count, 1), 0.5)], 1)
+    positions = low + (high - low) * torch.rand(count, 3, generator=torch.Generator().manual_seed(0))
+    return torch.cat([positions, torch.full((count, 1), 0.5)], 1)
 
 
 def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path, Path]:
-    """Both forms."""
+    """Writes both forms."""
     first, second_form = folder / "pointpillars.onnx", folder / "pointpillars_plugins.onnx"
     network, plugins = make_pointpillars(config)
     points = example(config)

@@ -32,14 +32,13 @@ SHOWN = 0.25  # boxes below this score are not drawn
 ZOOM = 2
 USUAL, STRICT = 0.3, 0.04  # IoU; a few windows of neighbouring coins overlap by more than the strict one
 SIGMA = 0.3
-NEAR = 16  # pixels from a coin's centre within which a box's centre counts as that coin
+NEAR = 16  # distance in pixels within which a box's centre counts as that coin's
 
 
 def candidates(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Windows that look like a bright disc on dark ground, as boxes f32[N, 4] and scores f32[N] in 0..1.
+    """Returns windows that resemble a bright disc on dark ground, as boxes f32[N, 4] and scores f32[N] in 0..1.
 
-    The score is the normalised correlation with a disc: a detector that fires several times an object,
-    as detectors do.
+    The score is the normalised correlation with a disc: like other detectors, it fires several times per object.
     """
     level = photo.astype(np.float64) - gaussian_filter(photo.astype(np.float64), 40)
     boxes, scores = [], []
@@ -59,7 +58,7 @@ def candidates(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coin_centres(photo: np.ndarray) -> np.ndarray:
-    """Centres (x, y) of the coins, f64[N, 2], by segmentation: what the detector's boxes are judged by."""
+    """Returns the centres (x, y) of the coins, f64[N, 2], by segmentation: the ground truth of the detector's boxes."""
     bright = photo > threshold_local(photo, 151) + 8
     discs = binary_opening(binary_fill_holes(binary_closing(bright, iterations=2)), iterations=6)
     regions, count = label(discs)
@@ -67,13 +66,13 @@ def coin_centres(photo: np.ndarray) -> np.ndarray:
 
 
 def found(boxes: np.ndarray, centres: np.ndarray) -> int:
-    """How many coins have the centre of at least one box near their own."""
+    """Returns how many coins have the centre of at least one box near their own."""
     middles = (boxes[:, None, :2] + boxes[:, None, 2:]) / 2
     return int((np.linalg.norm(middles - centres, axis=2) < NEAR).any(0).sum())
 
 
 def model(path: Path, op_type: str, outputs: list[tuple[str, int]], **attributes: object) -> Path:
-    """A model of one `mmcv` node over boxes and scores of any number."""
+    """Returns a model of one `mmcv` node for any number of boxes and scores."""
     node = helper.make_node(op_type, ["boxes", "scores"], [name for name, _ in outputs], domain="mmcv", **attributes)
     inputs = [
         helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["N", 4]),
@@ -87,8 +86,8 @@ def model(path: Path, op_type: str, outputs: list[tuple[str, int]], **attributes
 
 
 def draw_boxes(photo: np.ndarray, boxes: np.ndarray, scores: np.ndarray) -> Image.Image:
-    picture = Image.fromarray(photo).convert("RGB").resize((photo.shape[1] * ZOOM, photo.shape[0] * ZOOM))
-    draw = ImageDraw.Draw(picture)
+    image = Image.fromarray(photo).convert("RGB").resize((photo.shape[1] * ZOOM, photo.shape[0] * ZOOM))
+    draw = ImageDraw.Draw(image)
     small = font(13, bold=True)
     for box, score in sorted(zip(boxes, scores, strict=True), key=lambda item: item[1]):
         if score < SHOWN:
@@ -102,11 +101,11 @@ def draw_boxes(photo: np.ndarray, boxes: np.ndarray, scores: np.ndarray) -> Imag
             (corner[0], corner[1], corner[0] + draw.textlength(text, small) + 6, corner[1] + 17), fill=colour
         )
         draw.text((corner[0] + 3, corner[1] + 1), text, (20, 20, 20), small)
-    return picture
+    return image
 
 
 def draw_suppression(program, out: Path, console: Console) -> Image.Image:
-    """Returns the picture of the candidates, NMS at two thresholds, and soft-NMS."""
+    """Returns the image of the candidates, NMS at two thresholds, and soft-NMS."""
     photo = np.asarray(Image.open(Path(skimage.__file__).parent / "data" / "coins.png").convert("L"))
     boxes, scores = candidates(photo)
     np.save(out / "boxes.npy", boxes)
@@ -148,6 +147,6 @@ def draw_suppression(program, out: Path, console: Console) -> Image.Image:
             f"{name}: {int(shown.sum())} boxes, {coins} of {len(centres)} coins", draw_boxes(photo, kept, confidence)
         )
     console.print(table)
-    picture = panel.draw(columns=2).quantize(48, dither=Image.Dither.NONE)  # grey and orange need few colours
-    picture.save(out / "nms_compared.png")
-    return picture
+    image = panel.draw(columns=2).quantize(48, dither=Image.Dither.NONE)  # grey and orange need few colours
+    image.save(out / "nms_compared.png")
+    return image

@@ -1,4 +1,4 @@
-"""Rays against simple solids: what the made scenes are scanned with."""
+"""Casts rays against simple solids, for the synthetic scenes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Hits:
-    """The nearest thing that each of n rays meets."""
+    """The nearest solid that each of n rays hits."""
 
-    distance: Floats  # [n], infinite where a ray meets nothing
-    solid: NDArray[np.int64]  # [n], number in the order in which solids were asked, or -1
+    distance: Floats  # [n], infinite where a ray hits nothing
+    solid: NDArray[np.int64]  # [n], index of the solid in the order of `take`, or -1
     cosine: Floats  # [n], between the ray and the surface's normal
 
     @staticmethod
@@ -23,24 +23,24 @@ class Hits:
         return Hits(np.full(count, np.inf), np.full(count, -1), np.zeros(count))
 
     def take(self, distance: Floats, cosine: Floats, solid: int) -> None:
-        """Keeps the nearer of what is known and of another solid's; not a number is a miss."""
+        """Keeps the nearer of the recorded hits and those of another solid; NaN is a miss."""
         nearer = distance < self.distance
         self.distance[nearer], self.cosine[nearer], self.solid[nearer] = distance[nearer], cosine[nearer], solid
 
 
-def turned(vectors: Floats, yaw: float) -> Floats:
-    """Vectors [..., 3] in the frame of something that is turned by `yaw`, counter-clockwise, about z."""
+def rotated(vectors: Floats, yaw: float) -> Floats:
+    """Returns vectors [..., 3] in a frame that is rotated by `yaw`, counter-clockwise, about z."""
     c, s = np.cos(yaw), np.sin(yaw)
     x, y = vectors[..., 0], vectors[..., 1]
     return np.stack([c * x + s * y, c * y - s * x, vectors[..., 2]], -1)
 
 
 def through_box(origin: Floats, rays: Floats, box: Floats, *, inside: bool = False) -> tuple[Floats, Floats]:
-    """Distances and cosines of rays [n, 3] from one origin to a box (x, y, z of its centre, dx, dy, dz, yaw).
+    """Returns distances and cosines of rays [n, 3] from one origin to a box (x, y, z of its centre, dx, dy, dz, yaw).
 
-    With `inside` the origin lies within the box, a room, and its walls are what is met.
+    With `inside`, the origin lies within the box, a room, and the rays hit its walls.
     """
-    start, rays = turned(origin - box[:3], box[6]), turned(rays, box[6])
+    start, rays = rotated(origin - box[:3], box[6]), rotated(rays, box[6])
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (-box[3:6] / 2 - start) / rays, (box[3:6] / 2 - start) / rays
     near, far = np.minimum(first, second), np.maximum(first, second)
@@ -52,14 +52,14 @@ def through_box(origin: Floats, rays: Floats, box: Floats, *, inside: bool = Fal
 
 
 def through_plane(origin: Floats, rays: Floats, height: float) -> tuple[Floats, Floats]:
-    """Of a horizontal plane below the origin."""
+    """Returns distances and cosines to a horizontal plane below the origin."""
     with np.errstate(divide="ignore"):
         distance = np.where(rays[:, 2] < 0, (height - origin[2]) / rays[:, 2], np.inf)
     return distance, np.abs(rays[:, 2])
 
 
 def through_pole(origin: Floats, rays: Floats, pole: Floats) -> tuple[Floats, Floats]:
-    """Of an upright cylinder (x, y, radius, bottom, top)."""
+    """Returns distances and cosines to an upright cylinder (x, y, radius, bottom, top)."""
     x, y = origin[0] - pole[0], origin[1] - pole[1]
     a = rays[:, 0] ** 2 + rays[:, 1] ** 2
     b = rays[:, 0] * x + rays[:, 1] * y

@@ -1,7 +1,7 @@
-"""Made scenes with the shapes of real data, from a seed: nothing is downloaded.
+"""Synthetic scenes with the shapes of real data, from a seed: nothing is downloaded.
 
-A street under a LiDAR of 64 beams, what six cameras see of a bird's eye view, and a furnished room. Benchmarks, tests
-and examples use them, for uniform noise has neither the density nor the empty space that such data have.
+A street under a LiDAR of 64 beams, the bird's-eye view of six cameras, and a furnished room. Benchmarks, tests
+and examples use them, because uniform noise has neither the density nor the empty space of such data.
 
 python models/scenes/scenes.py street sweep.bin      f32[n, 4] as KITTI's files: x, y, z in metres, intensity in 0..1
 python models/scenes/scenes.py room room.npy         f32[n, 3]
@@ -26,15 +26,15 @@ PERSON = np.array([0.6, 0.6, 1.75])
 
 @dataclass
 class Street:
-    """A sweep, and what stood there: boxes [t, 7] (x, y, z of the centre, dx, dy, dz, yaw) in the sensor's frame."""
+    """A sweep and its objects: boxes [t, 7] (x, y, z of the centre, dx, dy, dz, yaw) in the sensor's frame."""
 
     points: Points  # [n, 4]: x forward, y left, z up in metres from the sensor, intensity
     boxes: Points
-    is_car: NDArray[np.bool_]  # [t], else a person
+    is_car: NDArray[np.bool_]  # [t], otherwise a person
 
 
 def beams(count: int, steps: int, lowest: float, highest: float) -> Floats:
-    """Unit vectors of a turning LiDAR [count * steps, 3]; elevations in degrees."""
+    """Returns unit vectors of a rotating LiDAR [count * steps, 3]; elevations in degrees."""
     elevation = np.deg2rad(np.linspace(highest, lowest, count))[:, None]
     azimuth = np.linspace(-np.pi, np.pi, steps, endpoint=False)[None]
     rays = (np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation) + 0 * azimuth)
@@ -42,7 +42,7 @@ def beams(count: int, steps: int, lowest: float, highest: float) -> Floats:
 
 
 def _on_the_road(rng: np.random.Generator, count: int, size: Floats, lanes: Floats) -> Floats:
-    """Boxes that stand on the ground in lanes along x, none within another."""
+    """Returns boxes that stand on the ground in lanes along x and do not overlap."""
     boxes: list[Floats] = []
     while len(boxes) < count:
         x, lane = rng.uniform(-65, 65), rng.choice(lanes)
@@ -56,14 +56,14 @@ def _on_the_road(rng: np.random.Generator, count: int, size: Floats, lanes: Floa
 
 
 def street(seed: int = 0, steps: int = 2000, beam_count: int = 64) -> Street:
-    """About 0.9 points a ray, in the order in which the sensor turns: 115,000 points of 128,000 rays.
+    """Returns about 0.9 points per ray, in the order of the sensor's rotation: 115,000 points of 128,000 rays.
 
-    A flat road between houses, with cars in four lanes and at the kerbs, people, and poles. Ranges have 2 cm of noise,
-    one ray of 20 returns nothing, intensity falls with the angle of incidence.
+    A flat road between houses, with cars in four lanes and at the kerbs, pedestrians, and poles. Ranges have 2 cm of
+    noise, one ray of 20 returns nothing, intensity falls with the angle of incidence.
     """
     rng = np.random.default_rng(seed)
     cars = _on_the_road(rng, 28, CAR, np.array([-9.5, -5.2, -1.8, 1.8, 5.2, 9.5]))
-    people = _on_the_road(rng, 10, PERSON, np.array([-12.0, 12.0]))
+    pedestrians = _on_the_road(rng, 10, PERSON, np.array([-12.0, 12.0]))
     houses = [
         np.array([x, side * rng.uniform(21, 26), 3.0, rng.uniform(9, 14), 14.0, rng.uniform(6, 14), 0.0])
         for x in np.arange(-70, 71, 15.0)
@@ -77,12 +77,12 @@ def street(seed: int = 0, steps: int = 2000, beam_count: int = 64) -> Street:
     hits = Hits.none(len(rays))
     hits.take(*through_plane(origin, rays, -SENSOR_HEIGHT), 0)
     for box in cars:
-        low, cabin = box.copy(), box.copy()  # a car is a bonnet and a narrower cabin on it
+        low, cabin = box.copy(), box.copy()  # a car is a bonnet with a narrower cabin on it
         low[[2, 5]] = box[2] - box[5] * 0.2, box[5] * 0.6
         cabin[[2, 3, 4, 5]] = box[2] + box[5] * 0.3, box[3] * 0.55, box[4] * 0.9, box[5] * 0.4
         hits.take(*through_box(origin, rays, low), 1)
         hits.take(*through_box(origin, rays, cabin), 1)
-    for box in people:
+    for box in pedestrians:
         hits.take(*through_box(origin, rays, box), 2)
     for box in houses:
         hits.take(*through_box(origin, rays, box), 3)
@@ -94,13 +94,15 @@ def street(seed: int = 0, steps: int = 2000, beam_count: int = 64) -> Street:
     reflects = np.array([0.25, 0.7, 0.4, 0.5, 0.9])[hits.solid[seen]]
     intensity = np.clip(reflects * (0.2 + 0.8 * hits.cosine[seen]) + rng.normal(0, 0.02, seen.sum()), 0, 1)
     points = np.concatenate([rays[seen] * distance[:, None], intensity[:, None]], 1).astype(np.float32)
-    boxes = np.concatenate([cars, people]).astype(np.float32)
+    boxes = np.concatenate([cars, pedestrians]).astype(np.float32)
     return Street(points, boxes, np.arange(len(boxes)) < len(cars))
 
 
 @dataclass
 class Lift:
-    """What bev_pool_v2 takes: elements of depth and feature, cell by cell, of a bird's eye view of `cells` x `cells`."""
+    """The inputs of bev_pool_v2: elements of depth and feature, sorted by cell, of a bird's-eye view of `cells` x
+    `cells`.
+    """
 
     ranks_depth: NDArray[np.int32]
     ranks_feat: NDArray[np.int32]
@@ -110,10 +112,10 @@ class Lift:
 
 
 def lift(cells: int = 128, reach: float = 51.2, depths: int = 59, height: int = 16, width: int = 44) -> Lift:
-    """The frustums of six cameras around a car, 1 m of depth a step from 1 m on, those within +-reach metres and z -5..3.
+    """Returns the frustums of six cameras around a car, in steps of 1 m from 1 m on, within +-reach metres and z -5..3.
 
-    The cameras are nuScenes's in kind: pictures of 256 x 704 (at a sixteenth, as they are by default), a focal length of 560 pixels, 60 degrees
-    apart, the one to the rear of 350 pixels.
+    The cameras resemble those of nuScenes: images of 256 x 704 (by default at a sixteenth), a focal length of 560
+    pixels, 60 degrees apart; the rear one has 350 pixels.
     """
     u, v = np.meshgrid((np.arange(width) + 0.5) * 704 / width - 352, (np.arange(height) + 0.5) * 256 / height - 140)
     depth = np.arange(depths) + 1.0
@@ -139,7 +141,9 @@ def lift(cells: int = 128, reach: float = 51.2, depths: int = 59, height: int = 
 
 
 def room(count: int = 16384, seed: int = 0) -> Points:
-    """Points [count, 3] of a furnished room of 6 x 5 x 2.8 m, scanned from three places, 5 mm of noise, in random order."""
+    """Returns points [count, 3] of a furnished room of 6 x 5 x 2.8 m, scanned from three positions, with 5 mm of noise,
+    in random order.
+    """
     rng = np.random.default_rng(seed)
     walls = np.array([0, 0, 1.4, 6, 5, 2.8, 0])
     things = [np.array([0.3, 0.2, 0.72, 1.6, 0.9, 0.04, 0.2])]  # a table, its legs, chairs, a sofa, a shelf, a lamp
@@ -152,20 +156,20 @@ def room(count: int = 16384, seed: int = 0) -> Points:
     lamp = np.array([2.2, -1.9, 0.06, 0.0, 1.6])
 
     parts = []
-    for place in (np.array([-1.5, 1.8, 1.5]), np.array([1.8, -1.2, 1.6]), np.array([-1.2, -2.0, 1.4])):
+    for position in (np.array([-1.5, 1.8, 1.5]), np.array([1.8, -1.2, 1.6]), np.array([-1.2, -2.0, 1.4])):
         rays = rng.normal(size=(count, 3))
         rays /= np.linalg.norm(rays, axis=1, keepdims=True)
         hits = Hits.none(count)
-        hits.take(*through_box(place, rays, walls, inside=True), 0)
+        hits.take(*through_box(position, rays, walls, inside=True), 0)
         for number, thing in enumerate(things, 1):
-            hits.take(*through_box(place, rays, thing), number)
-        hits.take(*through_pole(place, rays, lamp), len(things) + 1)
-        parts.append(place + rays * (hits.distance + rng.normal(0, 0.005, count))[:, None])
+            hits.take(*through_box(position, rays, thing), number)
+        hits.take(*through_pole(position, rays, lamp), len(things) + 1)
+        parts.append(position + rays * (hits.distance + rng.normal(0, 0.005, count))[:, None])
     return rng.permutation(np.concatenate(parts))[:count].astype(np.float32)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Writes a made point cloud.")
+    parser = argparse.ArgumentParser(description="Writes a synthetic point cloud.")
     parser.add_argument("scene", choices=["street", "room"])
     parser.add_argument("file", type=Path, help=".npy, or .bin: the values alone")
     parser.add_argument("--seed", type=int, default=0)

@@ -19,17 +19,17 @@ import onnx
 import torch
 from model import DynamicResize, FixedScale, OnnxResize, RunTimeScale, load_weights
 
-PICTURE = json.dumps({"layout": "NCHW", "range": [0, 1], "color": "RGB"})
+IMAGE = json.dumps({"layout": "NCHW", "range": [0, 1], "color": "RGB"})
 SPATIAL = {2: "height", 3: "width"}
 OPSET = 17
 
 
 def export(module: torch.nn.Module, names: list[str], path: Path, *, custom: bool) -> None:
-    """Exports with dynamic batch and extents, and notes in the model how pictures become tensors."""
+    """Exports with dynamic batch and extents, and records in the model how images become tensors."""
     arguments = (torch.zeros(1, 3, 8, 10), torch.tensor([1.0, 1.0, 3.0, 3.0]))[: len(names)]
     axes = {"input": {0: "batch", **SPATIAL}, "output": {0: "batch", 2: "out_height", 3: "out_width"}}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the TorchScript exporter announces its retirement
+        warnings.simplefilter("ignore")  # the TorchScript exporter announces its deprecation
         raw = str(Path(folder) / "raw.onnx")
         torch.onnx.export(
             module.eval(), arguments, raw, dynamo=False, opset_version=OPSET,
@@ -37,13 +37,13 @@ def export(module: torch.nn.Module, names: list[str], path: Path, *, custom: boo
             input_names=names, output_names=["output"], dynamic_axes=axes,
         )  # fmt: skip
         model = onnx.load(raw)
-    onnx.helper.set_model_props(model, {"polyop.image.input": PICTURE, "polyop.image.output": PICTURE})
+    onnx.helper.set_model_props(model, {"polyop.image.input": IMAGE, "polyop.image.output": IMAGE})
     onnx.checker.check_model(model)
     onnx.save(model, path)
 
 
 def export_all(folder: Path) -> list[Path]:
-    """The three files, in the order of the module's description."""
+    """Returns the three files, in the order of the module's description."""
     layers = load_weights()
     folder.mkdir(parents=True, exist_ok=True)
     forms = {

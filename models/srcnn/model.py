@@ -1,7 +1,7 @@
 """SRCNN (Dong et al., "Image Super-Resolution Using Deep Convolutional Networks", 2014) with a run-time scale.
 
-The picture is enlarged by bicubic interpolation, then three convolutions (9-1-5) sharpen it. The same
-weights serve every scale. Pictures are float [N, 3, H, W], RGB, 0..1.
+The image is enlarged with bicubic interpolation, then three convolutions (9-1-5) sharpen it. The same weights serve
+every scale. Images are float [N, 3, H, W], RGB, 0..1.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Layers(nn.Module):
         return self.reconstruction(F.relu(self.mapping(F.relu(self.patches(x)))))
 
     def start_as_identity(self) -> None:
-        """Passes the picture through its first three filters, so that training starts at bicubic's quality.
+        """Initialises the first three filters to pass the image through, so that training starts at bicubic's quality.
 
-        Pictures are not negative, so the ReLUs let them pass.
+        Images are not negative, so the ReLUs do not change them.
         """
         with torch.no_grad():
             for layer, centre in ((self.patches, 4), (self.mapping, 0), (self.reconstruction, 2)):
@@ -42,7 +42,7 @@ class Layers(nn.Module):
 
 
 def load_weights(path: Path = WEIGHTS) -> Layers:
-    """The trained layers."""
+    """Returns the trained layers."""
     layers = Layers()
     with np.load(path) as arrays:
         layers.load_state_dict({name: torch.from_numpy(arrays[name]) for name in arrays.files})
@@ -82,12 +82,12 @@ class OnnxResize(torch.autograd.Function):
 
 
 class DynamicResize(OnnxResize):
-    """The same, exported to the custom node that polyop provides."""
+    """The same function, exported to the custom node that polyop provides."""
 
     @staticmethod
     def symbolic(g, x, factor):
         resized = g.op("Just_A_Scope_Name::DynamicTRTResize", x, factor)
-        # The exporter cannot infer a custom node's shape: without this the output's channels are unknown.
+        # The exporter cannot infer a custom node's shape: without this, the output's channels are unknown.
         return resized.setType(x.type().with_sizes([None, 3, None, None]))
 
 

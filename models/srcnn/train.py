@@ -1,4 +1,4 @@
-"""Trains SRCNN on a few photos in some minutes on a CPU, and judges it on a photo it never saw.
+"""Trains SRCNN on a few photos in some minutes on a CPU, and evaluates it on an unseen photo.
 
 python models/srcnn/train.py [--steps 8000] [--out srcnn.npz]
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from images import HELD_OUT, SCALES, TRAINING, enlarge, load, psnr, reduce
 from model import WEIGHTS, Layers, save_weights
-from pictures import HELD_OUT, SCALES, TRAINING, enlarge, load, psnr, reduce
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -21,7 +21,7 @@ BATCH = 12
 
 
 def pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """(bicubic enlargement, original) of every training photo at every scale."""
+    """Returns (bicubic enlargement, original) of every training photo at every scale."""
     found = []
     for name in TRAINING:
         original = load(name)
@@ -32,14 +32,14 @@ def pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def batch(data: list[tuple[torch.Tensor, torch.Tensor]], rng: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random patches, some of them mirrored or turned."""
+    """Returns random patches, some of them mirrored or rotated."""
     blurred, sharp = [], []
     for _ in range(BATCH):
         pair = data[int(torch.randint(len(data), (1,), generator=rng))]
         top, left = (int(torch.randint(extent - PATCH + 1, (1,), generator=rng)) for extent in pair[0].shape[-2:])
         flip, turn = (int(torch.randint(2, (1,), generator=rng)) for _ in range(2))
-        for picture, into in zip(pair, (blurred, sharp), strict=True):
-            patch = picture[..., top : top + PATCH, left : left + PATCH]
+        for image, into in zip(pair, (blurred, sharp), strict=True):
+            patch = image[..., top : top + PATCH, left : left + PATCH]
             patch = patch.flip(-1) if flip else patch
             into.append(patch.transpose(-1, -2) if turn else patch)
     return torch.cat(blurred), torch.cat(sharp)
@@ -53,7 +53,7 @@ def train(steps: int) -> Layers:
     optimizer = torch.optim.Adam(layers.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=steps)
     data = pairs()
-    inside = (..., slice(6, -6), slice(6, -6))  # what the convolutions' zero padding does not reach
+    inside = (..., slice(6, -6), slice(6, -6))  # the part that the convolutions' zero padding does not reach
     for _ in track(range(steps), "Training SRCNN"):
         blurred, sharp = batch(data, rng)
         loss = F.mse_loss(layers(blurred)[inside], sharp[inside])

@@ -7,12 +7,13 @@
 namespace polyop {
 namespace {
 
-// Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
+// The kernel only copies, so this file is compiled once and not for every instruction set.
 template <class Word, class I>
 Status CopyRotated(const Context& context, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
                    Word* output, int64_t filters) {
   const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
-  const Scratch<int64_t> sources = context.Allocate<int64_t>(rotations * entries);  // of each place, or -1
+  const Scratch<int64_t> sources =
+      context.Allocate<int64_t>(rotations * entries);  // source entry of each position, or -1
   if (!sources) return Internal("out of memory: ", rotations, " rotations of ", entries, " entries");
   std::fill_n(sources.data(), sources.size(), -1);
   for (int64_t i = 0; i < indices.size(); ++i) sources[i % rotations * entries + indices[i] - 1] = i / rotations;
@@ -31,18 +32,14 @@ template <class T, class I>
 Status ActiveRotatedFilterCpu(const ActiveRotatedFilter&, const Context& context, Tensor<const T, 5> input,
                               Tensor<const I, 4> indices, Tensor<T, 4> output) {
   using Word = WordOf<T>;
-  POLYOP_RETURN_IF_ERROR(CheckPlaces(indices));
+  POLYOP_RETURN_IF_ERROR(CheckPositions(indices));
   const int64_t planes = input.dim(1);
   return CopyRotated(context, reinterpret_cast<const Word*>(input.data()), planes, indices,
                      reinterpret_cast<Word*>(output.data()), output.dim(0) * planes);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I32, ActiveRotatedFilterCpu<float, int32_t>);
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I64, ActiveRotatedFilterCpu<float, int64_t>);
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I32, ActiveRotatedFilterCpu<Half, int32_t>);
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I64, ActiveRotatedFilterCpu<Half, int64_t>);
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I32, ActiveRotatedFilterCpu<BFloat16, int32_t>);
-POLYOP_PLAIN_CPU_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I64, ActiveRotatedFilterCpu<BFloat16, int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(ActiveRotatedFilter, ActiveRotatedFilterCpu, (float, int32_t), (float, int64_t),
+                         (Half, int32_t), (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -5,24 +5,24 @@
 namespace polyop {
 namespace {
 
-// An index that is no place leaves its entry out.
+// An entry whose index is out of range is skipped.
 template <class Word, class I>
 Status CopyRotated(const CudaContext& cuda, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
                    Word* output, int64_t filters) {
   const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
-  const I* const places = indices.data();
-  int64_t* const sources = cuda.Allocate<int64_t>(rotations * entries);  // of each place, or -1
+  const I* const targets = indices.data();
+  int64_t* const sources = cuda.Allocate<int64_t>(rotations * entries);  // source entry of each position, or -1
   const Divider by_entries(entries), by_planes(planes), by_rotations(rotations);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) { sources[i] = -1; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) {
     int64_t rotation;
-    const int64_t entry = by_rotations.Split(i, &rotation), place = places[i];
-    if (place >= 1 && place <= entries) AtomicMax(sources + rotation * entries + place - 1, entry);
+    const int64_t entry = by_rotations.Split(i, &rotation), position = targets[i];
+    if (position >= 1 && position <= entries) AtomicMax(sources + rotation * entries + position - 1, entry);
   }));
   return ForEach(cuda, filters * entries, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t place, plane, rotation;
-    const int64_t o = by_rotations.Split(by_planes.Split(by_entries.Split(i, &place), &plane), &rotation);
-    const int64_t source = sources[rotation * entries + place];
+    int64_t position, plane, rotation;
+    const int64_t o = by_rotations.Split(by_planes.Split(by_entries.Split(i, &position), &plane), &rotation);
+    const int64_t source = sources[rotation * entries + position];
     output[i] = source < 0 ? Word{0} : input[(o * planes + plane) * entries + source];
   });
 }
@@ -36,12 +36,8 @@ Status ActiveRotatedFilterCuda(const ActiveRotatedFilter&, const CudaContext& cu
                      reinterpret_cast<Word*>(output.data()), output.dim(0) * planes);
 }
 
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I32, ActiveRotatedFilterCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF32I64, ActiveRotatedFilterCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I32, ActiveRotatedFilterCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterF16I64, ActiveRotatedFilterCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I32, ActiveRotatedFilterCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(ActiveRotatedFilter, ActiveRotatedFilterBF16I64, ActiveRotatedFilterCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(ActiveRotatedFilter, ActiveRotatedFilterCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

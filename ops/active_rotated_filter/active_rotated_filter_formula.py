@@ -1,4 +1,4 @@
-"""Filters in several rotations: for each place of each rotation the last entry that goes there, gathered."""
+"""Rotated filters: gathers, for each position of each rotation, the last entry that is copied to it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def formula(input: Tensor, indices: Tensor) -> Tensor:
     filters, planes, orientations, height, width = input.shape
     rotations, entries = indices.shape[3], orientations * height * width
     entry = torch.arange(entries, device=input.device)
-    goes = indices.reshape(entries, rotations).T[:, None].long() - 1 == entry[:, None]  # [rotation, place, entry]
-    source = torch.where(goes, entry, -1).amax(2).flatten()
+    copied = indices.reshape(entries, rotations).T[:, None].long() - 1 == entry[:, None]  # [rotation, position, entry]
+    source = torch.where(copied, entry, -1).amax(2).flatten()
     gathered = input.reshape(filters, planes, entries).index_select(2, source.clamp(min=0))
     rotated = torch.where(source >= 0, gathered, 0).reshape(filters, planes, rotations, entries).transpose(1, 2)
     return rotated.reshape(filters * rotations, planes * orientations, height, width)

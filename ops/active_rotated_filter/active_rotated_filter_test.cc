@@ -13,8 +13,9 @@ namespace {
 
 class ActiveRotatedFilterTest : public ::testing::TestWithParam<std::tuple<DType, DType>> {};
 
-// Each rotation puts the entries into another order, or anywhere: then places are 0, or named more than once.
-HostTensor RandomPlaces(DType type, const Shape& shape, bool all_places, std::mt19937& rng) {
+// Each rotation permutes the entries, or maps them at random: then some positions stay 0 and others have several
+// sources.
+HostTensor RandomIndices(DType type, const Shape& shape, bool permutation, std::mt19937& rng) {
   HostTensor indices(type, shape);
   const int64_t rotations = shape[3], entries = indices.size() / std::max<int64_t>(rotations, 1);
   std::vector<int64_t> order(static_cast<size_t>(entries));
@@ -23,7 +24,7 @@ HostTensor RandomPlaces(DType type, const Shape& shape, bool all_places, std::mt
     std::shuffle(order.begin(), order.end(), rng);
     for (int64_t e = 0; e < entries; ++e) {
       const int64_t anywhere = 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(entries));
-      indices.set(e * rotations + r, static_cast<double>(all_places ? order[static_cast<size_t>(e)] : anywhere));
+      indices.set(e * rotations + r, static_cast<double>(permutation ? order[static_cast<size_t>(e)] : anywhere));
     }
   }
   return indices;
@@ -32,13 +33,13 @@ HostTensor RandomPlaces(DType type, const Shape& shape, bool all_places, std::mt
 TEST_P(ActiveRotatedFilterTest, MatchesReference) {
   const auto [type, index_type] = GetParam();
   std::mt19937 rng(1);
-  for (const Shape& places : {Shape{8, 3, 3, 8}, Shape{1, 3, 3, 4}, Shape{2, 1, 5, 1}, Shape{1, 1, 1, 3}}) {
+  for (const Shape& indices : {Shape{8, 3, 3, 8}, Shape{1, 3, 3, 4}, Shape{2, 1, 5, 1}, Shape{1, 1, 1, 3}}) {
     for (const auto& [filters, planes] : {std::pair{5, 7}, std::pair{1, 1}, std::pair{40, 33}}) {
-      for (bool all_places : {true, false}) {
-        SCOPED_TRACE(Concat(ToString(places), ", ", filters, " x ", planes));
+      for (bool permutation : {true, false}) {
+        SCOPED_TRACE(Concat(ToString(indices), ", ", filters, " x ", planes));
         ExpectMatchesReference(ActiveRotatedFilter{},
-                               {HostTensor::Uniform(type, {filters, planes, places[0], places[1], places[2]}, rng),
-                                RandomPlaces(index_type, places, all_places, rng)});
+                               {HostTensor::Uniform(type, {filters, planes, indices[0], indices[1], indices[2]}, rng),
+                                RandomIndices(index_type, indices, permutation, rng)});
       }
     }
   }
@@ -51,43 +52,43 @@ INSTANTIATE_TEST_SUITE_P(Types, ActiveRotatedFilterTest,
                            return Concat(NameOf(std::get<0>(test.param)), "_", NameOf(std::get<1>(test.param)));
                          });
 
-TEST(ActiveRotatedFilter, KnownPlaces) {
+TEST(ActiveRotatedFilter, KnownIndices) {
   const HostTensor filter = HostTensor::Of(DType::kF32, {1, 1, 1, 1, 3}, {5, NAN, 7});
-  const HostTensor places = HostTensor::Of(DType::kI32, {1, 1, 3, 2}, {3, 2, 1, 1, 2, 2});
+  const HostTensor indices = HostTensor::Of(DType::kI32, {1, 1, 3, 2}, {3, 2, 1, 1, 2, 2});
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(ActiveRotatedFilter{}, {filter, places}, &out).ok());
+  ASSERT_TRUE(testing::Run(ActiveRotatedFilter{}, {filter, indices}, &out).ok());
   ASSERT_EQ(out[0].shape(), (Shape{2, 1, 1, 3}));
   EXPECT_TRUE(std::isnan(out[0].at(0)));
   EXPECT_EQ(out[0].at(1), 7);
   EXPECT_EQ(out[0].at(2), 5);
   EXPECT_TRUE(std::isnan(out[0].at(3)));
-  EXPECT_EQ(out[0].at(4), 7);  // the last of two
-  EXPECT_EQ(out[0].at(5), 0);  // nobody's
+  EXPECT_EQ(out[0].at(4), 7);  // the last of two sources
+  EXPECT_EQ(out[0].at(5), 0);  // no source
 }
 
 TEST(ActiveRotatedFilter, EmptyInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
-  const auto places = [](const Shape& shape) { return HostTensor::Full(DType::kI64, shape, 1); };
-  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({0, 3, 1, 3, 3}), places({1, 3, 3, 2})});
-  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({2, 3, 1, 3, 3}), places({1, 3, 3, 0})});
-  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({2, 3, 0, 3, 3}), places({0, 3, 3, 2})});
+  const auto indices = [](const Shape& shape) { return HostTensor::Full(DType::kI64, shape, 1); };
+  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({0, 3, 1, 3, 3}), indices({1, 3, 3, 2})});
+  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({2, 3, 1, 3, 3}), indices({1, 3, 3, 0})});
+  ExpectMatchesReference(ActiveRotatedFilter{}, {f32({2, 3, 0, 3, 3}), indices({0, 3, 3, 2})});
 }
 
-TEST(ActiveRotatedFilter, RefusesBadInput) {
+TEST(ActiveRotatedFilter, RejectsInvalidInputs) {
   const HostTensor filter = HostTensor::Full(DType::kF32, {2, 2, 1, 1, 2}, 1);
-  const auto places = [](const Shape& shape, double last) {
+  const auto make_indices = [](const Shape& shape, double last) {
     HostTensor indices = HostTensor::Full(DType::kI32, shape, 1);
     indices.set(indices.size() - 1, last);
     return indices;
   };
   for (double last : {0.0, 3.0, -1.0}) {
-    ExpectError(ActiveRotatedFilter{}, {filter, places({1, 1, 2, 1}, last)},
-                {Concat("'indices': element 1 is ", last), "wanted a place in [1, 2]"});
+    ExpectError(ActiveRotatedFilter{}, {filter, make_indices({1, 1, 2, 1}, last)},
+                {Concat("'indices'[0, 0, 1, 0]: expected an index in [1, 2], got ", last)});
   }
-  ExpectError(ActiveRotatedFilter{}, {filter, places({1, 1, 3, 1}, 1)},
-              {"'indices'", "dimension 2 is 3, wanted W = 2"});
-  ExpectError(ActiveRotatedFilter{}, {filter, places({2, 1, 2, 1}, 1)},
-              {"'indices'", "dimension 0 is 2, wanted A = 1"});
+  ExpectError(ActiveRotatedFilter{}, {filter, make_indices({1, 1, 3, 1}, 1)},
+              {"'indices'", "expected dimension 2 to be W = 2", "got 3"});
+  ExpectError(ActiveRotatedFilter{}, {filter, make_indices({2, 1, 2, 1}, 1)},
+              {"'indices'", "expected dimension 0 to be A = 1", "got 2"});
 }
 
 }  // namespace

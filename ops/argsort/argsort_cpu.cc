@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A sort by counting has nothing for vectors: the file is compiled once, for every processor.
+// A counting sort has nothing to vectorise, so this file is compiled once and not for every instruction set.
 
 template <class I>
 Status ArgsortCpu(const Argsort&, const Context& context, Tensor<const I, 1> x, Tensor<int64_t, 1> order) {
@@ -24,8 +24,7 @@ Status ArgsortCpu(const Argsort&, const Context& context, Tensor<const I, 1> x, 
   });
   return Status::Ok();
 }
-POLYOP_KERNEL(Argsort, Device::kCpu, ArgsortI32, ArgsortCpu<int32_t>);
-POLYOP_KERNEL(Argsort, Device::kCpu, ArgsortI64, ArgsortCpu<int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(Argsort, ArgsortCpu, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

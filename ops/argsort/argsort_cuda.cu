@@ -13,8 +13,7 @@ Status ArgsortCuda(const Argsort&, const CudaContext& cuda, Tensor<const I, 1> x
   return ForEach(cuda, x.dim(0), [=] POLYOP_DEVICE(int64_t i) { to[i] = sorted[i]; });
 }
 
-POLYOP_CUDA_KERNEL(Argsort, ArgsortI32, ArgsortCuda<int32_t>);
-POLYOP_CUDA_KERNEL(Argsort, ArgsortI64, ArgsortCuda<int64_t>);
+POLYOP_CUDA_KERNELS(Argsort, ArgsortCuda, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Places in rising order: ONNX's TopK of all, which puts the lower index first where elements are equal."""
+"""A stable sort: ONNX's TopK of all elements, which puts the lower index first where elements are equal."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def body(call: Call) -> str:
     del call
     return """
         count = Shape (x)
-        rising, order = TopK <axis = 0, largest = 0, sorted = 1> (x, count)
+        ascending, order = TopK <axis = 0, largest = 0, sorted = 1> (x, count)
     """

@@ -11,7 +11,7 @@ Status ArgsortReference(const Argsort&, const Context&, Tensor<const int64_t, 1>
   std::stable_sort(order.data(), order.data() + order.size(), [&](int64_t a, int64_t b) { return x[a] < x[b]; });
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Argsort, ArgsortI64, ArgsortReference);
+POLYOP_REFERENCE_KERNEL(Argsort, ArgsortReference);
 
 }  // namespace
 }  // namespace polyop

@@ -3,8 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/assign_score_withk/assign_score_withk_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/type_pairs.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/type_pairs.h"
 #include "ops/assign_score_withk/assign_score_withk.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,20 +12,20 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// sums[o] of one neighbour: its rows [M, O] less the centre's, by scores [M].
+// Computes sums[0, O) of one neighbour: (point - center) [M, O], weighted by scores [M].
 template <class T>
 void SumByScores(const T* scores, const T* point, const T* center, int64_t matrices, int64_t size, float* sums) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t o = 0; o < size; o += lanes) {
-    const auto held = static_cast<size_t>(std::min(lanes, size - o));
+    const auto valid = static_cast<size_t>(std::min(lanes, size - o));
     auto sum = hn::Zero(d);
     for (int64_t m = 0; m < matrices; ++m) {
       const int64_t at = m * size + o;
-      const auto away = hn::Sub(LoadFloatN(d, point + at, held), LoadFloatN(d, center + at, held));
-      sum = hn::MulAdd(hn::Set(d, ToFloat(scores[m])), away, sum);
+      const auto difference = hn::Sub(LoadFloatN(d, point + at, valid), LoadFloatN(d, center + at, valid));
+      sum = hn::MulAdd(hn::Set(d, ToFloat(scores[m])), difference, sum);
     }
-    hn::StoreN(sum, d, sums + o, held);
+    hn::StoreN(sum, d, sums + o, valid);
   }
 }
 
@@ -70,11 +70,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkF32I32, AssignScoreWithkCpu<F32I32>);
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkF32I64, AssignScoreWithkCpu<F32I64>);
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkF16I32, AssignScoreWithkCpu<F16I32>);
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkF16I64, AssignScoreWithkCpu<F16I64>);
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkBF16I32, AssignScoreWithkCpu<BF16I32>);
-POLYOP_CPU_KERNEL(AssignScoreWithk, AssignScoreWithkBF16I64, AssignScoreWithkCpu<BF16I64>);
+POLYOP_CPU_KERNELS(AssignScoreWithk, AssignScoreWithkCpu, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
 }  // namespace polyop
 #endif

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A thread makes one element; threads that follow each other read features that do.
+// Each thread computes one element; consecutive threads read consecutive features.
 template <class T, class I>
 Status AssignScoreWithkCuda(const AssignScoreWithk&, const CudaContext& cuda, Tensor<const T, 4> scores,
                             Tensor<const T, 4> point_features, Tensor<const T, 4> center_features,
@@ -19,25 +19,21 @@ Status AssignScoreWithkCuda(const AssignScoreWithk&, const CudaContext& cuda, Te
     int64_t o, k, query;
     const int64_t pair = by_size.Split(i, &o), item = by_neighbours.Split(pair, &k);
     const int64_t batch = by_queries.Split(item, &query);
-    const int64_t near = index[pair], middle = index[item * neighbours];
+    const int64_t neighbour = index[pair], centre = index[item * neighbours];
     float sum = 0;
-    if (near >= 0 && near < points && middle >= 0 && middle < points) {
-      const T* const from = point + (batch * points + near) * matrices * size + o;
-      const T* const less = center + (batch * points + middle) * matrices * size + o;
+    if (neighbour >= 0 && neighbour < points && centre >= 0 && centre < points) {
+      const T* const from = point + (batch * points + neighbour) * matrices * size + o;
+      const T* const base = center + (batch * points + centre) * matrices * size + o;
       for (int64_t m = 0; m < matrices; ++m) {
-        sum += ToFloat(score[pair * matrices + m]) * (ToFloat(from[m * size]) - ToFloat(less[m * size]));
+        sum += ToFloat(score[pair * matrices + m]) * (ToFloat(from[m * size]) - ToFloat(base[m * size]));
       }
     }
     to[((batch * size + o) * queries + query) * neighbours + k] = FromFloat<T>(sum);
   });
 }
 
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkF32I32, AssignScoreWithkCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkF32I64, AssignScoreWithkCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkF16I32, AssignScoreWithkCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkF16I64, AssignScoreWithkCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkBF16I32, AssignScoreWithkCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(AssignScoreWithk, AssignScoreWithkBF16I64, AssignScoreWithkCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(AssignScoreWithk, AssignScoreWithkCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -23,8 +23,7 @@ Status AssignScoreWithkReference(const AssignScoreWithk&, const Context&, Tensor
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(AssignScoreWithk, AssignScoreWithkI32, AssignScoreWithkReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(AssignScoreWithk, AssignScoreWithkI64, AssignScoreWithkReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(AssignScoreWithk, AssignScoreWithkReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

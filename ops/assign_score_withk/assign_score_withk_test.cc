@@ -17,13 +17,13 @@ TEST_P(AssignScoreWithkTest, MatchesReference) {
     const int64_t batches = 1 + rng() % 3, queries = rng() % 40, neighbours = rng() % 9, matrices = rng() % 9;
     const int64_t points = 1 + rng() % 30, size = round % 3 == 0 ? 64 : rng() % 40;
     SCOPED_TRACE(Concat("round ", round, ": ", queries, " x ", neighbours, ", ", matrices, " x ", size));
-    const double some_outside = round % 4 == 0 ? 2 : 0;
+    const double margin = round % 4 == 0 ? 2 : 0;
     ExpectMatchesReference(AssignScoreWithk{},
                            {HostTensor::Uniform(type, {batches, queries, neighbours, matrices}, rng),
                             HostTensor::Uniform(type, {batches, points, matrices, size}, rng),
                             HostTensor::Uniform(type, {batches, points, matrices, size}, rng),
-                            HostTensor::Uniform(index_type, {batches, queries, neighbours}, rng, -some_outside,
-                                                static_cast<double>(points) + some_outside)},
+                            HostTensor::Uniform(index_type, {batches, queries, neighbours}, rng, -margin,
+                                                static_cast<double>(points) + margin)},
                            ToleranceFor(type));
   }
 }
@@ -39,7 +39,7 @@ TEST(AssignScoreWithk, KnownSums) {
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 2, 3, 2}, {1, 2, 3, 4, NAN, 5, 1, 1, 1, 1, 1, 1});
   const HostTensor features = HostTensor::Of(DType::kF32, {1, 2, 2, 1}, {10, 20, 30, 50});
   const HostTensor centers = HostTensor::Of(DType::kF32, {1, 2, 2, 1}, {1, 2, 3, 5});
-  // The third neighbour of the first query is none, and so is the second query's centre.
+  // The third neighbour of the first query and the centre of the second query are out of range.
   const HostTensor index = HostTensor::Of(DType::kI64, {1, 2, 3}, {1, 0, -1, 2, 0, 1});
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(AssignScoreWithk{}, {scores, features, centers, index}, &out).ok());
@@ -48,15 +48,15 @@ TEST(AssignScoreWithk, KnownSums) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{first, second, 0, 0, 0, 0}));
 }
 
-TEST(AssignScoreWithk, RefusesBadInput) {
+TEST(AssignScoreWithk, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   const HostTensor index = HostTensor::Full(DType::kI32, {1, 2, 3}, 0);
   ExpectError(AssignScoreWithk{}, {f32({1, 2, 3, 4}), f32({1, 5, 3, 6}), f32({1, 5, 4, 6}), index},
-              {"'point_features'", "dimension 2 is 3, wanted M = 4"});
+              {"'point_features'", "expected dimension 2 to be M = 4", "got 3"});
   ExpectError(AssignScoreWithk{}, {f32({1, 2, 3, 4}), f32({1, 5, 4, 6}), f32({1, 5, 4, 7}), index},
-              {"'center_features'", "dimension 3 is 7, wanted O = 6"});
+              {"'center_features'", "expected dimension 3 to be O = 6", "got 7"});
   ExpectError(AssignScoreWithk{}, {f32({1, 2, 9, 4}), f32({1, 5, 4, 6}), f32({1, 5, 4, 6}), index},
-              {"'knn_idx'", "dimension 2 is 3, wanted K = 9"});
+              {"'knn_idx'", "expected dimension 2 to be K = 9", "got 3"});
 }
 
 }  // namespace

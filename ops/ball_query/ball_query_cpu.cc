@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/ball_query/ball_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/ball_search-inl.h"
-#include "families/points/cloud_batches-inl.h"
+#include "families/neighbours/ball_search-inl.h"
+#include "families/neighbours/cloud_batches-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/ball_query/ball_query.h"
 
@@ -27,8 +27,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(BallQuery, BallQueryF32, BallQueryCpu<float>);
-POLYOP_CPU_KERNEL(BallQuery, BallQueryF16, BallQueryCpu<Half>);
-POLYOP_CPU_KERNEL(BallQuery, BallQueryBF16, BallQueryCpu<BFloat16>);
+POLYOP_CPU_KERNELS(BallQuery, BallQueryCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

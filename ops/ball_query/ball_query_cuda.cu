@@ -1,4 +1,4 @@
-#include "families/points/ball_cuda.h"
+#include "families/neighbours/ball_cuda.h"
 #include "ops/ball_query/ball_query.h"
 
 namespace polyop {
@@ -12,9 +12,7 @@ Status BallQueryCuda(const BallQuery& op, const CudaContext& cuda, Tensor<const 
   return ForTiles(cuda, xyz.data(), xyz.dim(0) * xyz.dim(1), centres.dim(0) * centres.dim(1), search);
 }
 
-POLYOP_CUDA_KERNEL(BallQuery, BallQueryF32, BallQueryCuda<float>);
-POLYOP_CUDA_KERNEL(BallQuery, BallQueryF16, BallQueryCuda<Half>);
-POLYOP_CUDA_KERNEL(BallQuery, BallQueryBF16, BallQueryCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BallQuery, BallQueryCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-#include "families/points/ball_reference.h"
+#include "families/neighbours/ball_reference.h"
 #include "ops/ball_query/ball_query.h"
 
 namespace polyop {
@@ -14,7 +14,7 @@ Status BallQueryReference(const BallQuery& op, const Context&, Tensor<const doub
   return Status::Ok();
 }
 
-POLYOP_REFERENCE_KERNEL(BallQuery, BallQueryF64, BallQueryReference);
+POLYOP_REFERENCE_KERNEL(BallQuery, BallQueryReference);
 
 }  // namespace
 }  // namespace polyop

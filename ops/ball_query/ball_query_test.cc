@@ -21,19 +21,20 @@ HostTensor Points(DType dtype, const Shape& shape, std::mt19937& rng, bool latti
   return t;
 }
 
-std::vector<double> Found(const BallQuery& op, const std::vector<HostTensor>& inputs) {
+std::vector<double> Find(const BallQuery& op, const std::vector<HostTensor>& inputs) {
   std::vector<HostTensor> out;
   EXPECT_TRUE(polyop::testing::Run(op, inputs, &out).ok());
   return out[0].ToDoubles();
 }
 
-TEST(BallQuery, FirstPointsInsideAndTheFirstRepeats) {
+TEST(BallQuery, FindsFirstPointsAndRepeatsTheFirst) {
   const HostTensor xyz = HostTensor::Of(DType::kF32, {1, 4, 3}, {5, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0});
   const HostTensor centre = HostTensor::Of(DType::kF32, {1, 1, 3}, {0, 0, 0});
-  EXPECT_EQ(Found(Ball(0, 2, 4), {xyz, centre}), (std::vector<double>{1, 3, 1, 1}));  // 2 is not within 2
-  EXPECT_EQ(Found(Ball(0, 9, 2), {xyz, centre}), (std::vector<double>{0, 1}));
-  EXPECT_EQ(Found(Ball(1.5, 9, 4), {xyz, centre}), (std::vector<double>{0, 2, 3, 0}));  // the centre itself counts
-  EXPECT_EQ(Found(Ball(7, 8, 2), {xyz, HostTensor::Of(DType::kF32, {1, 1, 3}, {0.5, 0, 0})}),
+  EXPECT_EQ(Find(Ball(0, 2, 4), {xyz, centre}),
+            (std::vector<double>{1, 3, 1, 1}));  // distance 2 is not below max_radius 2
+  EXPECT_EQ(Find(Ball(0, 9, 2), {xyz, centre}), (std::vector<double>{0, 1}));
+  EXPECT_EQ(Find(Ball(1.5, 9, 4), {xyz, centre}), (std::vector<double>{0, 2, 3, 0}));  // distance 0 counts
+  EXPECT_EQ(Find(Ball(7, 8, 2), {xyz, HostTensor::Of(DType::kF32, {1, 1, 3}, {0.5, 0, 0})}),
             (std::vector<double>{0, 0}));
 }
 
@@ -52,7 +53,7 @@ TEST(BallQuery, MatchesReference) {
   }
 }
 
-// Trees of several levels; balls of few and of many points.
+// Trees of several levels; balls that hold few and many points.
 TEST(BallQuery, LargeClouds) {
   std::mt19937 rng(2);
   const HostTensor xyz = Points(DType::kF32, {2, 12000, 3}, rng, false);
@@ -65,14 +66,14 @@ TEST(BallQuery, LargeClouds) {
                          {Points(DType::kF16, {1, 9000, 3}, rng, true), Points(DType::kF16, {1, 30, 3}, rng, true)});
 }
 
-TEST(BallQuery, NumbersThatAreNoneAndFarPoints) {
+TEST(BallQuery, NonFiniteAndFarPoints) {
   std::mt19937 rng(3);
   HostTensor xyz = Points(DType::kF32, {1, 900, 3}, rng, false), centres = Points(DType::kF32, {1, 40, 3}, rng, false);
   for (int64_t i = 0; i < xyz.size(); i += 7) xyz.set(i, i % 2 ? NAN : INFINITY);
   for (int64_t i = 0; i < centres.size(); i += 9) centres.set(i, i % 2 ? NAN : -INFINITY);
   ExpectMatchesReference(Ball(0, 1, 8), {xyz, centres});
   ExpectMatchesReference(Ball(0, 3e38, 8), {xyz, centres});
-  for (double factor : {1e25, 1e-25, 3e37}) {  // squares leave the range of fp32
+  for (double factor : {1e25, 1e-25, 3e37}) {  // squared distances overflow or underflow fp32
     HostTensor far = Points(DType::kF32, {1, 900, 3}, rng, false), around = Points(DType::kF32, {1, 20, 3}, rng, false);
     for (int64_t i = 0; i < far.size(); ++i) far.set(i, far.at(i) * factor);
     for (int64_t i = 0; i < around.size(); ++i) around.set(i, around.at(i) * factor);
@@ -80,13 +81,13 @@ TEST(BallQuery, NumbersThatAreNoneAndFarPoints) {
   }
 }
 
-TEST(BallQueryErrors, SayWhatIsWrong) {
+TEST(BallQuery, RejectsInvalidInputs) {
   ExpectError(Ball(0, 1, 2), {HostTensor::Full(DType::kF32, {1, 5, 3}, 1), HostTensor::Full(DType::kF32, {2, 5, 3}, 1)},
-              {"'center_xyz' has shape [2, 5, 3]", "B = 1"});
+              {"'center_xyz'", "to be B = 1", "(shape [2, 5, 3] for"});
   const Op& op = *FindOp("ball_query");
-  const auto attributes = [](double least, double most, int64_t samples) {
-    return std::vector<std::pair<std::string, AttrValue>>{{"min_radius", AttrValue::Float(least)},
-                                                          {"max_radius", AttrValue::Float(most)},
+  const auto attributes = [](double min_radius, double max_radius, int64_t samples) {
+    return std::vector<std::pair<std::string, AttrValue>>{{"min_radius", AttrValue::Float(min_radius)},
+                                                          {"max_radius", AttrValue::Float(max_radius)},
                                                           {"sample_num", AttrValue::Int(samples)}};
   };
   ExpectAttributeError(op, attributes(-1, 1, 2), {"'min_radius'", "-1"});

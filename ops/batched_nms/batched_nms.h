@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Suppression of axis-aligned boxes in every class of every picture, with a fixed number of detections.
+/// Non-maximum suppression of axis-aligned boxes per class and image, with a fixed number of detections.
 struct BatchedNms : DetectionRule {
   bool return_index = false;
 
@@ -18,16 +18,15 @@ struct BatchedNms : DetectionRule {
       kDetectionAttributes,
       std::tuple{
           Attr("return_index", &BatchedNms::return_index,
-               "without effect: index is made when it is asked for. It is a box's number; with boxes for each class, "
-               "class * N + its number; -1 in the rest")});
+               R"(no effect: `index` is computed when the output is requested. It is a box's number; if each class has
+               its own boxes, class * N + the number; -1 in unused rows)")});
   static constexpr Doc kDoc = {
-      .summary =
-          "Keeps the best axis-aligned boxes of each class, and of these the best of a picture. Boxes are "
-          "(x1, y1, x2, y2).",
+      .summary = R"(Non-maximum suppression per class: keeps the best axis-aligned boxes of each class, then the best
+          `keep_topk` of the image. Boxes are (x1, y1, x2, y2).)",
       .semantics = kDetectionSemantics,
       .source = "MMDeploy's TRTBatchedNMS, after TensorRT's batchedNMSPlugin",
-      .differences =
-          "MMDeploy writes nothing when keep_topk is more than topk, and takes no more than 5120 boxes of a class.",
+      .differences = R"(MMDeploy writes nothing if `keep_topk` is greater than `topk`, and accepts at most 5120 boxes
+          per class.)",
   };
 };
 

@@ -25,6 +25,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(BatchedNms, BatchedNmsF32, BatchedNmsCpu);
+POLYOP_CPU_KERNEL(BatchedNms, BatchedNmsCpu);
 }  // namespace polyop
 #endif

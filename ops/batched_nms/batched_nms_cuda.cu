@@ -15,7 +15,7 @@ Status BatchedNmsCuda(const BatchedNms& op, const CudaContext& cuda, Tensor<cons
   });
 }
 
-POLYOP_CUDA_KERNEL(BatchedNms, BatchedNmsF32, BatchedNmsCuda);
+POLYOP_CUDA_KERNEL(BatchedNms, BatchedNmsCuda);
 
 }  // namespace
 }  // namespace polyop

@@ -24,7 +24,7 @@ Status BatchedNmsReference(const BatchedNms& op, const Context&, Tensor<const fl
                            std::optional<Tensor<int32_t, 2>> index) {
   return reference::SuppressBatches(op, 4, boxes, scores, dets, labels, index, Iou);
 }
-POLYOP_REFERENCE_KERNEL(BatchedNms, BatchedNmsF64, BatchedNmsReference);
+POLYOP_REFERENCE_KERNEL(BatchedNms, BatchedNmsReference);
 
 }  // namespace
 }  // namespace polyop

@@ -1,8 +1,10 @@
 #include "ops/batched_nms/batched_nms.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "testing/many_boxes.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -28,19 +30,19 @@ BatchedNms Make(int64_t topk, int64_t keep_topk, float score_threshold, float io
 TEST(BatchedNms, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(100); ++round) {
-    const int64_t pictures = rng() % 4, count = rng() % 80, classes = rng() % 40;
+    const int64_t images = rng() % 4, count = rng() % 80, classes = rng() % 40;
     BatchedNms op = Make(static_cast<int64_t>(rng() % 30) - 3, static_cast<int64_t>(rng() % 50), 0.3f);
     op.background_label_id = static_cast<int64_t>(rng() % 4) - 1;
     op.clip_boxes = rng() % 2;
-    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, count, classes}, rng, 0, 1);
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {images, count, classes}, rng, 0, 1);
     for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 6 / 5.0);  // ties
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
-    ExpectMatchesReference(op, {RandomBoxes({pictures, count, rng() % 2 ? 1 : classes, 4}, rng), scores});
+    ExpectMatchesReference(op, {RandomBoxes({images, count, rng() % 2 ? 1 : classes, 4}, rng), scores});
   }
 }
 
-// So many of a class that cells are used.
-TEST(BatchedNms, EverySpreadOfManyBoxesMatchesReference) {
+// Enough boxes per class for the grid of cells.
+TEST(BatchedNms, ManyBoxesMatchReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
     SCOPED_TRACE(NameOf(spread));
@@ -59,7 +61,32 @@ TEST(BatchedNms, ManyClassesOfManyBoxes) {
                                                 HostTensor::Uniform(DType::kF32, {2, 1500, 80}, rng, 0, 1)});
 }
 
-TEST(BatchedNms, IndexIsMadeWhenAskedFor) {
+// More images than are processed together.
+TEST(BatchedNms, ManyImagesNeedBoundedScratch) {
+  std::mt19937 rng(9);
+  constexpr int64_t kImages = 30, kBoxes = 3000, kClasses = 80;
+  const BatchedNms op = Make(-1, 20, 0.99f);
+  const HostTensor boxes = RandomBoxes({1, kBoxes, 1, 4}, rng);
+  const HostTensor scores = HostTensor::Uniform(DType::kF32, {1, kBoxes, kClasses}, rng, 0, 1);
+  const auto repeated = [&](const HostTensor& one, const Shape& shape) {
+    HostTensor all(DType::kF32, shape);
+    for (int64_t i = 0; i < kImages; ++i)
+      std::copy_n(one.data<float>(), one.size(), all.data<float>() + i * one.size());
+    return all;
+  };
+  const std::vector<HostTensor> inputs = {repeated(boxes, {kImages, kBoxes, 1, 4}),
+                                          repeated(scores, {kImages, kBoxes, kClasses})};
+  // 64 tasks have the candidates of 16 classes each.
+  EXPECT_LE(PeakScratch(op, inputs), size_t{130} << 20);
+  std::vector<HostTensor> one, all;
+  ASSERT_TRUE(polyop::testing::Run(op, {boxes, scores}, &one).ok());
+  ASSERT_TRUE(polyop::testing::Run(op, inputs, &all).ok());
+  for (size_t o = 0; o < one.size(); ++o) {
+    for (int64_t i = 0; i < all[o].size(); ++i) ASSERT_EQ(all[o].at(i), one[o].at(i % one[o].size())) << "output " << o;
+  }
+}
+
+TEST(BatchedNms, IndexIsComputedWhenRequested) {
   std::mt19937 rng(3);
   const std::vector<HostTensor> inputs = {RandomBoxes({1, 20, 3, 4}, rng),
                                           HostTensor::Uniform(DType::kF32, {1, 20, 3}, rng, 0, 1)};
@@ -67,7 +94,7 @@ TEST(BatchedNms, IndexIsMadeWhenAskedFor) {
   ExpectMatchesReference(Make(-1, 10, 0.1f), inputs, {}, 3);
 }
 
-TEST(BatchedNms, NothingPasses) {
+TEST(BatchedNms, NoScoreReachesTheThreshold) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(
       testing::Run(Make(5, 3, 2.0f),
@@ -78,7 +105,7 @@ TEST(BatchedNms, NothingPasses) {
   EXPECT_EQ(out[2].ToDoubles(), std::vector<double>(3, -1));
 }
 
-TEST(BatchedNms, NanTakesNoPart) {
+TEST(BatchedNms, NanAndInfinity) {
   std::mt19937 rng(4);
   HostTensor boxes = RandomBoxes({1, 30, 1, 4}, rng), scores = HostTensor::Uniform(DType::kF32, {1, 30, 4}, rng, 0, 1);
   for (int i = 0; i < 10; ++i) boxes.set(static_cast<int64_t>(rng() % 120), i % 2 ? NAN : INFINITY);
@@ -86,19 +113,22 @@ TEST(BatchedNms, NanTakesNoPart) {
   ExpectMatchesReference(Make(-1, 40, 0.1f), {boxes, scores});
 }
 
-TEST(BatchedNmsErrors, SayWhatIsWrong) {
+TEST(BatchedNms, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(BatchedNms{}, {f32({1, 5, 1, 5}), f32({1, 5, 3})}, {"'boxes'", "dimension 3 is 5, wanted 4"});
-  ExpectError(BatchedNms{}, {f32({1, 5, 2, 4}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 2, 4], wanted 1 or C = 3"});
-  ExpectError(BatchedNms{}, {f32({1, 5, 1, 4}), f32({1, 6, 3})}, {"'scores'", "dimension 1 is 6, wanted N = 5"});
+  ExpectError(BatchedNms{}, {f32({1, 5, 1, 5}), f32({1, 5, 3})}, {"'boxes'", "expected dimension 3 to be 4, got 5"});
+  ExpectError(BatchedNms{}, {f32({1, 5, 2, 4}), f32({1, 5, 3})},
+              {"'boxes': expected 1 or C = 3 in dimension 2, got 2 (shape [1, 5, 2, 4])"});
+  ExpectError(BatchedNms{}, {f32({1, 5, 1, 4}), f32({1, 6, 3})},
+              {"'scores'", "expected dimension 1 to be N = 5", "got 6"});
   BatchedNms op;
   op.num_classes = 4;
-  ExpectError(op, {f32({1, 5, 1, 4}), f32({1, 5, 3})}, {"'scores' has shape [1, 5, 3], wanted num_classes = 4"});
+  ExpectError(op, {f32({1, 5, 1, 4}), f32({1, 5, 3})},
+              {"'scores': expected num_classes = 4 in dimension 2, got 3 (shape [1, 5, 3])"});
   const Op& record = *FindOp("batched_nms");
   ExpectAttributeError(record, {}, {"'keep_topk'"});
   const auto keep = std::pair{std::string("keep_topk"), AttrValue::Int(10)};
-  ExpectAttributeError(record, {keep, {"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold' is 2"});
-  ExpectAttributeError(record, {{"keep_topk", AttrValue::Int(-1)}}, {"'keep_topk' is -1"});
+  ExpectAttributeError(record, {keep, {"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold': expected", "got 2"});
+  ExpectAttributeError(record, {{"keep_topk", AttrValue::Int(-1)}}, {"'keep_topk': expected", "got -1"});
 }
 
 }  // namespace

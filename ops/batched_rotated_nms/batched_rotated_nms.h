@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Suppression of rotated boxes in every class of every picture, with a fixed number of detections.
+/// Non-maximum suppression of rotated boxes per class and image, with a fixed number of detections.
 struct BatchedRotatedNms : DetectionRule {
   static constexpr const char* kName = "batched_rotated_nms";
   static constexpr Signature kSignature =
@@ -13,15 +13,13 @@ struct BatchedRotatedNms : DetectionRule {
   static constexpr NodeName kNodes[] = {"mmdeploy::TRTBatchedRotatedNMS"};
   static constexpr auto kAttributes = kDetectionAttributes;
   static constexpr Doc kDoc = {
-      .summary =
-          "Keeps the best rotated boxes of each class, and of these the best of a picture. Boxes are "
-          "(centre x, centre y, width, height, angle in radians).",
+      .summary = R"(Non-maximum suppression per class: keeps the best rotated boxes of each class, then the best
+          `keep_topk` of the image. Boxes are (centre x, centre y, width, height, angle in radians).)",
       .semantics = kDetectionSemantics,
       .source = "MMDeploy's TRTBatchedRotatedNMS, after TensorRT's batchedNMSPlugin",
-      .differences = "MMDeploy clips the angle too, and writes nothing when keep_topk is more than topk.",
-      .not_portable =
-          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would "
-          "take hundreds of nodes, and the suppression a Loop of a turn for each box.",
+      .differences = "MMDeploy also clips the angle, and writes nothing if `keep_topk` is greater than `topk`.",
+      .not_portable = R"(No standard operator intersects rotated boxes. Clipping all pairs by their eight edges would
+          take hundreds of nodes, and the suppression a Loop with one iteration per box.)",
   };
 };
 

@@ -24,6 +24,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(BatchedRotatedNms, BatchedRotatedNmsF32, BatchedRotatedNmsCpu);
+POLYOP_CPU_KERNEL(BatchedRotatedNms, BatchedRotatedNmsCpu);
 }  // namespace polyop
 #endif

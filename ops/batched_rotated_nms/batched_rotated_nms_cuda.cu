@@ -12,7 +12,7 @@ Status BatchedRotatedNmsCuda(const BatchedRotatedNms& op, const CudaContext& cud
   return SuppressBatchesCuda<5>(op, cuda, boxes, scores, dets, labels, std::nullopt, rule);
 }
 
-POLYOP_CUDA_KERNEL(BatchedRotatedNms, BatchedRotatedNmsF32, BatchedRotatedNmsCuda);
+POLYOP_CUDA_KERNEL(BatchedRotatedNms, BatchedRotatedNmsCuda);
 
 }  // namespace
 }  // namespace polyop

@@ -9,7 +9,7 @@ Status BatchedRotatedNmsReference(const BatchedRotatedNms& op, const Context&, T
                                   Tensor<const float, 3> scores, Tensor<float, 3> dets, Tensor<int32_t, 2> labels) {
   return reference::SuppressBatches(op, 5, boxes, scores, dets, labels, std::nullopt, reference::RotatedIou);
 }
-POLYOP_REFERENCE_KERNEL(BatchedRotatedNms, BatchedRotatedNmsF64, BatchedRotatedNmsReference);
+POLYOP_REFERENCE_KERNEL(BatchedRotatedNms, BatchedRotatedNmsReference);
 
 }  // namespace
 }  // namespace polyop

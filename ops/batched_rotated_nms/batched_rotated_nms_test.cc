@@ -20,7 +20,7 @@ HostTensor RandomBoxes(const Shape& shape, std::mt19937& rng) {
 TEST(BatchedRotatedNms, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(80); ++round) {
-    const int64_t pictures = rng() % 4, count = rng() % 60, classes = rng() % 20;
+    const int64_t images = rng() % 4, count = rng() % 60, classes = rng() % 20;
     BatchedRotatedNms op;
     op.topk = static_cast<int64_t>(rng() % 30) - 3;
     op.keep_topk = static_cast<int64_t>(rng() % 50);
@@ -28,14 +28,14 @@ TEST(BatchedRotatedNms, MatchesReference) {
     op.iou_threshold = 0.1f * static_cast<float>(rng() % 8);
     op.background_label_id = static_cast<int64_t>(rng() % 4) - 1;
     op.clip_boxes = rng() % 2;
-    const HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, count, classes}, rng, 0, 1);
+    const HostTensor scores = HostTensor::Uniform(DType::kF32, {images, count, classes}, rng, 0, 1);
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(scores.shape())));
-    ExpectMatchesReference(op, {RandomBoxes({pictures, count, rng() % 2 ? 1 : classes, 5}, rng), scores});
+    ExpectMatchesReference(op, {RandomBoxes({images, count, rng() % 2 ? 1 : classes, 5}, rng), scores});
   }
 }
 
-// So many of a class that cells are used.
-TEST(BatchedRotatedNms, ManyBoxesOfAClassMatchReference) {
+// Enough boxes per class for the grid of cells.
+TEST(BatchedRotatedNms, ManyBoxesPerClassMatchReference) {
   std::mt19937 rng(6);
   const HostTensor boxes = ManyRotatedBoxes(Spread::kUniform, 2600, rng);
   HostTensor batched(DType::kF32, {1, 2600, 1, 5});
@@ -58,11 +58,13 @@ TEST(BatchedRotatedNms, AnglesAreNotClipped) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0.5, 1, 0.5, 0, 3, 0.5}));
 }
 
-TEST(BatchedRotatedNmsErrors, SayWhatIsWrong) {
+TEST(BatchedRotatedNms, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 1, 4}), f32({1, 5, 3})}, {"'boxes'", "dimension 3 is 4, wanted 5"});
-  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 2, 5}), f32({1, 5, 3})}, {"'boxes' has shape [1, 5, 2, 5]"});
-  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 1, 5}), f32({2, 5, 3})}, {"'scores'", "wanted B = 1"});
+  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 1, 4}), f32({1, 5, 3})},
+              {"'boxes'", "expected dimension 3 to be 5, got 4"});
+  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 2, 5}), f32({1, 5, 3})},
+              {"'boxes': expected 1 or C = 3 in dimension 2, got 2 (shape [1, 5, 2, 5])"});
+  ExpectError(BatchedRotatedNms{}, {f32({1, 5, 1, 5}), f32({2, 5, 3})}, {"'scores'", "to be B = 1"});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/bev_pool/bev_pool_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/bev_pool-inl.h"
+#include "families/bev/bev_pool-inl.h"
 
 #if HWY_ONCE
 namespace polyop {
@@ -16,11 +16,7 @@ using WithI64 = BevPoolTypes<BevPool, T, int64_t, 4>;
 
 }  // namespace
 
-POLYOP_CPU_KERNEL(BevPool, BevPoolF32I32, PoolBev<WithI32<float>>);
-POLYOP_CPU_KERNEL(BevPool, BevPoolF16I32, PoolBev<WithI32<Half>>);
-POLYOP_CPU_KERNEL(BevPool, BevPoolBF16I32, PoolBev<WithI32<BFloat16>>);
-POLYOP_CPU_KERNEL(BevPool, BevPoolF32I64, PoolBev<WithI64<float>>);
-POLYOP_CPU_KERNEL(BevPool, BevPoolF16I64, PoolBev<WithI64<Half>>);
-POLYOP_CPU_KERNEL(BevPool, BevPoolBF16I64, PoolBev<WithI64<BFloat16>>);
+POLYOP_CPU_KERNELS(BevPool, PoolBev, WithI32<float>, WithI32<Half>, WithI32<BFloat16>, WithI64<float>, WithI64<Half>,
+                   WithI64<BFloat16>);
 }  // namespace polyop
 #endif

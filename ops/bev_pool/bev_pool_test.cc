@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "families/points/bev_pool_test.h"
+#include "families/bev/bev_pool_test.h"
 #include "testing/alignment.h"
 
 namespace polyop::testing {
@@ -48,7 +48,7 @@ TEST(BevPool, SumsRunsOfRanks) {
   EXPECT_EQ(Cells(SmallBev({1, 2, 3, 0}, {0, 4, 1}, {4, 0, 0})), (std::vector<double>{0, 640, 0, 0}));
 }
 
-TEST(BevPool, NothingToSum) {
+TEST(BevPool, NoRanks) {
   std::mt19937 rng(2);
   BevScene s;
   s.ranks = s.intervals = 0;
@@ -57,7 +57,7 @@ TEST(BevPool, NothingToSum) {
   ExpectMatchesReference(View(3, 3), BevInputs(s, DType::kF32, DType::kI32, 9, rng));
 }
 
-TEST(BevPool, NanGoesWhereItBelongs) {
+TEST(BevPool, NanAffectsOnlyItsCell) {
   std::vector<HostTensor> inputs = SmallBev({3, 3, 0, 0}, {0, 2}, {2, 2});
   inputs[0].set(0, NAN);
   const std::vector<double> cells = Cells(inputs);
@@ -74,26 +74,26 @@ TEST(BevPool, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(View(32, 32), BevInputs(s, DType::kF32, DType::kI32, 32 * 32, rng));
 }
 
-TEST(BevPoolErrors, SayWhatIsWrong) {
+TEST(BevPool, RejectsInvalidInputs) {
   const auto error = [](const std::vector<HostTensor>& inputs, const std::vector<std::string>& parts) {
     ExpectError(View(2, 2), inputs, parts);
   };
-  error(SmallBev({4, 0, 0, 0}, {0}, {2}), {"'ranks_bev'[0] is 4, wanted a cell in [0, 4)"});
-  error(SmallBev({0, 0, 0, 0}, {3}, {2}), {"interval 0 begins at 3 and has 2 ranks, wanted it within the 4 ranks"});
-  error(SmallBev({0, 0, 0, 0}, {-1}, {2}), {"interval 0 begins at -1"});
-  error(SmallBev({0, 0, 0, 0}, {0}, {-1}), {"has -1 ranks"});
+  error(SmallBev({4, 0, 0, 0}, {0}, {2}), {"'ranks_bev'[0]: expected a cell in [0, 4), got 4"});
+  error(SmallBev({0, 0, 0, 0}, {3}, {2}), {"interval 0: expected it within the 4 ranks, got start 3 and length 2"});
+  error(SmallBev({0, 0, 0, 0}, {-1}, {2}), {"interval 0: expected it within the 4 ranks, got start -1"});
+  error(SmallBev({0, 0, 0, 0}, {0}, {-1}), {"length -1"});
   std::vector<HostTensor> inputs = SmallBev({0, 0, 0, 0}, {0}, {4});
   inputs[2].set(2, 4);
-  error(inputs, {"'ranks_depth'[2] is 4, wanted a value in [0, 4)"});
+  error(inputs, {"'ranks_depth'[2]: expected a value in [0, 4), got 4"});
   inputs = SmallBev({0, 0, 0, 0}, {0}, {4});
   inputs[3].set(1, -1);
-  error(inputs, {"'ranks_feat'[1] is -1, wanted a value in [0, 2)"});
+  error(inputs, {"'ranks_feat'[1]: expected a value in [0, 2), got -1"});
   error({HostTensor::Full(DType::kF32, {1, 2, 1, 3}, 1), inputs[1], inputs[2], inputs[3], inputs[4], inputs[5],
          inputs[6]},
-        {"'feat'", "wanted W = 3"});
+        {"'feat'", "to be W = 3"});
   const Op& record = *FindOp("bev_pool");
-  ExpectAttributeError(record, {{"output_z", AttrValue::Int(2)}}, {"'output_z' is 2"});
-  ExpectAttributeError(record, {{"out_width", AttrValue::Int(0)}}, {"'out_width' is 0"});
+  ExpectAttributeError(record, {{"output_z", AttrValue::Int(2)}}, {"'output_z': expected", "got 2"});
+  ExpectAttributeError(record, {{"out_width", AttrValue::Int(0)}}, {"'out_width': expected", "got 0"});
 }
 
 }  // namespace

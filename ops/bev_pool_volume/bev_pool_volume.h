@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Camera features, weighted by depth, summed into the cells of a bird's eye view of several layers.
+/// Sums depth-weighted camera features into the cells of a bird's-eye view of several layers.
 struct BevPoolVolume {
   int64_t out_height = 128;
   int64_t out_width = 128;
@@ -20,25 +20,23 @@ struct BevPoolVolume {
       NodeName("custom::BEVPoolV2TRT2").When("output_z", 2), NodeName("::BEVPoolV2TRT").When("output_z", 2),
       NodeName("::BEVPoolV2TRT2").When("output_z", 2)};
   static constexpr std::tuple kAttributes = {
-      Attr("out_height", &BevPoolVolume::out_height, "rows of the bird's eye view").AtLeast(1).Also("output_height"),
-      Attr("out_width", &BevPoolVolume::out_width, "columns of the bird's eye view").AtLeast(1).Also("output_width"),
-      Attr("output_z", &BevPoolVolume::output_z, "layers of the bird's eye view: nodes of 1 are `bev_pool`'s")
+      Attr("out_height", &BevPoolVolume::out_height, "rows of the bird's-eye view").AtLeast(1).Also("output_height"),
+      Attr("out_width", &BevPoolVolume::out_width, "columns of the bird's-eye view").AtLeast(1).Also("output_width"),
+      Attr("output_z", &BevPoolVolume::output_z,
+           "layers of the bird's-eye view; nodes with one layer are handled by `bev_pool`")
           .AtLeast(2)
           .Required(),
   };
   static constexpr Doc kDoc = {
-      .summary =
-          "Sums camera features, weighted by depth, into the cells of a bird's eye view of several layers "
-          "(BEVDet, version 2, and FlashOCC).",
-      .semantics =
-          "As `bev_pool`, with layers: ranks_bev counts cells as (z * out_height + y) * out_width + x, as BEVDet's and "
-          "FlashOCC's view transformers number them.",
+      .summary = R"(Sums depth-weighted camera features into the cells of a bird's-eye view of several layers (BEVDet,
+          version 2, and FlashOCC).)",
+      .semantics = R"(Like `bev_pool`, with layers: `ranks_bev` numbers cells as (z * out_height + y) * out_width + x,
+          as the view transformers of BEVDet and FlashOCC do.)",
       .source = "Huang et al., BEVDet4D, 2022; Yu et al., FlashOCC, 2023; `bev_pool_v2` of both",
-      .differences =
-          "The shape is what FlashOCC's TensorRT plugin declares. Its function for PyTorch gives [1, C, output_z, "
-          "out_height, out_width] where there are several layers, and a file that was traced with it goes on with "
-          "that: "
-          "there, a Transpose by [0, 4, 1, 2, 3] has to follow the node. BEVDet's kernels sum fp16 in fp16.",
+      .differences = R"(The output shape is the one that FlashOCC's TensorRT plugin declares. FlashOCC's PyTorch
+          function returns [1, C, output_z, out_height, out_width] if there are several layers, and a file that was
+          traced with it expects that shape: insert a Transpose with perm [0, 4, 1, 2, 3] after the node. BEVDet's
+          kernels accumulate fp16 in fp16.)",
   };
 };
 

@@ -1,4 +1,4 @@
-"""Products of depths and features, summed into the cells of a bird's eye view of several layers."""
+"""Sums products of depths and features into the cells of a bird's-eye view of several layers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #include "ops/bev_pool_volume/bev_pool_volume.h"
 
-#include "families/points/bev_pool_test.h"
+#include "families/bev/bev_pool_test.h"
 #include "testing/alignment.h"
 
 namespace polyop::testing {
@@ -43,7 +43,7 @@ TEST(BevPoolVolume, CountsCellsByLayerRowAndColumn) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 430, 0, 0, 0, 0, 210, 0, 0, 0, 0}));
 }
 
-TEST(BevPoolVolume, NothingToSum) {
+TEST(BevPoolVolume, NoRanks) {
   std::mt19937 rng(2);
   BevScene s;
   s.ranks = s.intervals = 0;
@@ -61,19 +61,20 @@ TEST(BevPoolVolume, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(Volume(4, 16, 16), BevInputs(s, DType::kF32, DType::kI32, 4 * 16 * 16, rng));
 }
 
-TEST(BevPoolVolumeErrors, SayWhatIsWrong) {
+TEST(BevPoolVolume, RejectsInvalidInputs) {
   const BevPoolVolume op = Volume(2, 2, 2);
-  ExpectError(op, SmallBev({8, 0, 0, 0}, {0}, {2}), {"'ranks_bev'[0] is 8, wanted a cell in [0, 8)"});
-  ExpectError(op, SmallBev({0, 0, 0, 0}, {3}, {2}), {"interval 0 begins at 3 and has 2 ranks"});
+  ExpectError(op, SmallBev({8, 0, 0, 0}, {0}, {2}), {"'ranks_bev'[0]: expected a cell in [0, 8), got 8"});
+  ExpectError(op, SmallBev({0, 0, 0, 0}, {3}, {2}),
+              {"interval 0: expected it within the 4 ranks, got start 3 and length 2"});
   std::vector<HostTensor> inputs = SmallBev({0, 0, 0, 0}, {0}, {4});
   inputs[2].set(2, 4);
-  ExpectError(op, inputs, {"'ranks_depth'[2] is 4, wanted a value in [0, 4)"});
+  ExpectError(op, inputs, {"'ranks_depth'[2]: expected a value in [0, 4), got 4"});
   inputs = SmallBev({0, 0, 0, 0}, {0}, {4});
   inputs[3].set(1, -1);
-  ExpectError(op, inputs, {"'ranks_feat'[1] is -1, wanted a value in [0, 2)"});
+  ExpectError(op, inputs, {"'ranks_feat'[1]: expected a value in [0, 2), got -1"});
   const Op& record = *FindOp("bev_pool_volume");
   ExpectAttributeError(record, {}, {"'output_z' is missing"});
-  ExpectAttributeError(record, {{"output_z", AttrValue::Int(1)}}, {"'output_z' is 1"});
+  ExpectAttributeError(record, {{"output_z", AttrValue::Int(1)}}, {"'output_z': expected", "got 1"});
 }
 
 }  // namespace

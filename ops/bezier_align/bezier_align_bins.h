@@ -1,45 +1,46 @@
-// Where the bins between two curves lie.
+// The positions of the bins between two Bezier curves.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "families/rois/placed_pool.h"
+#include "families/rois/free_bins_pool.h"
 #include "ops/bezier_align/bezier_align.h"
 
 namespace polyop {
 
 struct BezierBins {
-  RoiAxis y, x;                     // of one bin; they start where the upper curve does
-  double upper[4][2], lower[4][2];  // x and y of their points from left to right, in pixels
+  RoiAxis y, x;                     // of one bin; they start at the first point of the upper curve
+  double upper[4][2], lower[4][2];  // x and y of the control points from left to right, in pixels
   int64_t rows, columns;
 
-  /// Of a row (picture, 8 points).
+  /// Returns the bins of a row (batch index, 8 points).
   template <class T>
   POLYOP_HD static BezierBins Make(const BezierAlign& op, const T* row) {
-    BezierBins made{{}, {}, {}, {}, op.output_height, op.output_width};
+    BezierBins bins{{}, {}, {}, {}, op.output_height, op.output_width};
     const double scale = op.spatial_scale, shift = op.aligned ? 0.5 : 0.0;
     double size[2];
     bool finite = true;
     for (int axis = 0; axis < 2; ++axis) {
-      // Between points that are not shifted, which keeps what is tiny: it decides whether a bin has a sample.
+      // Subtracts before the shift: a tiny extent must not be rounded to 0, because it decides whether a bin has
+      // samples.
       const auto between = [&](int from, int to) {
         return std::fabs(ToFloat(row[1 + 2 * to + axis]) * scale - ToFloat(row[1 + 2 * from + axis]) * scale);
       };
       size[axis] = std::max(between(0, 3), between(4, 7));
       for (int p = 0; p < 4; ++p) {
-        made.upper[p][axis] = ToFloat(row[1 + 2 * p + axis]) * scale - shift;
-        made.lower[p][axis] = ToFloat(row[15 - 2 * p + axis]) * scale - shift;
-        finite = finite && std::fabs(made.upper[p][axis]) < INFINITY && std::fabs(made.lower[p][axis]) < INFINITY;
+        bins.upper[p][axis] = ToFloat(row[1 + 2 * p + axis]) * scale - shift;
+        bins.lower[p][axis] = ToFloat(row[15 - 2 * p + axis]) * scale - shift;
+        finite = finite && std::fabs(bins.upper[p][axis]) < INFINITY && std::fabs(bins.lower[p][axis]) < INFINITY;
       }
     }
-    if (!finite) return made;  // axes without samples
-    const double least = op.aligned ? 0.0 : 1.0;
-    made.x = RoiAxis::Between(0, size[0], least, made.columns, op.sampling_ratio);
-    made.y = RoiAxis::Between(0, size[1], least, made.rows, op.sampling_ratio);
-    made.x.start = made.upper[0][0];
-    made.y.start = made.upper[0][1];
-    return made;
+    if (!finite) return bins;  // axes without samples
+    const double min_size = op.aligned ? 0.0 : 1.0;
+    bins.x = RoiAxis::Between(0, size[0], min_size, bins.columns, op.sampling_ratio);
+    bins.y = RoiAxis::Between(0, size[1], min_size, bins.rows, op.sampling_ratio);
+    bins.x.start = bins.upper[0][0];
+    bins.y.start = bins.upper[0][1];
+    return bins;
   }
   POLYOP_HD BinStart Start(int64_t bin) const {
     const double u = static_cast<double>(bin % columns) / static_cast<double>(columns);

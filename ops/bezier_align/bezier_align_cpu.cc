@@ -9,14 +9,12 @@ template <class T>
 Status BezierAlignCpu(const BezierAlign& op, const Context& context, Tensor<const T, 4> input, Tensor<const T, 2> rois,
                       Tensor<T, 4> output) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
-  return PoolRoisOfBins<T>(
+  return PoolRoisWithFreeBins<T>(
       context, {input.data(), input.dim(2), input.dim(3), op.spatial_scale}, rois,
       [&](int64_t r) { return BezierBins::Make(op, rois.data() + 17 * r); }, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(BezierAlign, BezierAlignF32, BezierAlignCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(BezierAlign, BezierAlignF16, BezierAlignCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(BezierAlign, BezierAlignBF16, BezierAlignCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(BezierAlign, BezierAlignCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

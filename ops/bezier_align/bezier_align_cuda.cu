@@ -12,13 +12,11 @@ Status BezierAlignCuda(const BezierAlign& op, const CudaContext& cuda, Tensor<co
   const int64_t height = input.dim(2), width = input.dim(3);
   return PoolBinsCuda(cuda, input, rois, output, [=] POLYOP_DEVICE(int64_t r, int64_t bin, const T* plane) {
     const BezierBins bins = BezierBins::Make(op, row + 17 * r);
-    return AverageOfPlacedBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
+    return AverageOfFreeBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
   });
 }
 
-POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignF32, BezierAlignCuda<float>);
-POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignF16, BezierAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(BezierAlign, BezierAlignBF16, BezierAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BezierAlign, BezierAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""RoIAlign between two Bezier curves: bilinear samples around points that lie between them, averaged."""
+"""RoIAlign between two Bezier curves: averages bilinear samples around points that lie between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.roi_bins_formula import pool_placed
+from polyop.formulas.roi_bins_formula import pool_free_bins
 
 DIFFERENTIABLE = (0,)
 
@@ -25,9 +25,9 @@ def formula(
     v = torch.arange(output_height, dtype=rois.dtype, device=rois.device)[:, None, None] / output_height
     cubic = torch.stack([(1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u * u * (1 - u), u**3], 1)  # [columns, 4]
     above, below = (torch.matmul(cubic, curve)[:, None] for curve in (upper, lower))
-    middle = above * (1 - v) + below * v - (0.5 if aligned else 0.0)
+    centre = above * (1 - v) + below * v - (0.5 if aligned else 0.0)
     bin_size = size / size.new_tensor((output_width, output_height))
-    return pool_placed(input, rois[:, 0], middle, bin_size, sampling_ratio)
+    return pool_free_bins(input, rois[:, 0], centre, bin_size, sampling_ratio)
 
 
 def example(call: Call, **_: Any) -> list[Tensor]:

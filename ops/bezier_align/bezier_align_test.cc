@@ -7,9 +7,9 @@
 namespace polyop::testing {
 namespace {
 
-HostTensor RandomCurves(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
+HostTensor RandomCurves(DType dtype, int64_t count, int64_t images, std::mt19937& rng) {
   HostTensor rois = HostTensor::Uniform(dtype, {count, 17}, rng, -4, 20);
-  for (int64_t r = 0; r < count; ++r) rois.set(17 * r, static_cast<double>(r % pictures));
+  for (int64_t r = 0; r < count; ++r) rois.set(17 * r, static_cast<double>(r % images));
   return rois;
 }
 
@@ -33,7 +33,7 @@ TEST_P(BezierAlignTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, BezierAlignTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// On a picture that rises by 1 a column and by 10 a row, a bin's average is the value at its middle.
+// On an image that grows by 1 per column and by 10 per row, a bin's average is the value at its centre.
 TEST(BezierAlign, BinsFollowTheCurves) {
   HostTensor ramp(DType::kF32, {1, 1, 20, 20});
   for (int64_t i = 0; i < ramp.size(); ++i) ramp.set(i, static_cast<double>(i % 20 + i / 20 * 10));
@@ -46,9 +46,8 @@ TEST(BezierAlign, BinsFollowTheCurves) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(out[0].at(i), expected[i], 1e-4) << i;
 }
 
-// Where both curves have one x every row of bins has it too, to the last bit: samples on the picture's border stay
-// inside.
-TEST(BezierAlign, RowsBetweenVerticalEdgesLieAlike) {
+// If both curves have the same x, every row of bins has it too, bit by bit: samples on the image's border stay inside.
+TEST(BezierAlign, RowsBetweenVerticalEdgesAreEqual) {
   const HostTensor ones = HostTensor::Full(DType::kF32, {1, 1, 7, 2}, 1);
   // From x 4 down to 0, and y 0 to 5: the samples of each bin lie at x 2, 3, 4 and 5.
   const HostTensor roi = HostTensor::Of(DType::kF32, {1, 17}, {0, 4, 0, 3, 0, 1, 0, 0, 0, 0, 5, 1, 5, 3, 5, 4, 5});
@@ -57,7 +56,7 @@ TEST(BezierAlign, RowsBetweenVerticalEdgesLieAlike) {
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(out[0].at(i), 0.25) << i;
 }
 
-// A curve's tiny extent is not lost beside the shift by half a pixel: its bins have a sample.
+// A curve's tiny extent survives the shift by half a pixel: its bins have a sample.
 TEST(BezierAlign, TinyExtentsHaveSamples) {
   const HostTensor ones = HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1);
   HostTensor roi = HostTensor::Full(DType::kF32, {1, 17}, 0);
@@ -68,7 +67,7 @@ TEST(BezierAlign, TinyExtentsHaveSamples) {
   EXPECT_EQ(out[0].at(0), 1);
 }
 
-TEST(BezierAlign, PointsNanInfiniteAndHugeCurves) {
+TEST(BezierAlign, DegenerateNanInfiniteAndHugeCurves) {
   std::mt19937 rng(3);
   HostTensor rois = RandomCurves(DType::kF32, 6, 1, rng);
   rois.set(17 * 0 + 6, NAN);
@@ -90,11 +89,13 @@ TEST(BezierAlign, EmptyInputs) {
   ExpectMatchesReference(BezierAlign{}, {f32({1, 3, 0, 4}), f32({2, 17})});
 }
 
-TEST(BezierAlign, RefusesBadInput) {
+TEST(BezierAlign, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
-  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 17})}, {"'rois'[0, 0] is 2", "whole number in [0, 2)"});
-  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 16})}, {"'rois'", "dimension 1 is 16, wanted 17"});
-  ExpectAttributeError(*FindOp("bezier_align"), {{"output_width", AttrValue::Int(0)}}, {"'output_width' is 0"});
+  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 17})},
+              {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
+  ExpectError(BezierAlign{}, {f32({2, 3, 4, 4}), f32({1, 16})}, {"'rois'", "expected dimension 1 to be 17, got 16"});
+  ExpectAttributeError(*FindOp("bezier_align"), {{"output_width", AttrValue::Int(0)}},
+                       {"'output_width': expected", "got 0"});
 }
 
 }  // namespace

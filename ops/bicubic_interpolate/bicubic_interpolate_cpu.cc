@@ -11,9 +11,7 @@ Status BicubicInterpolateCpu(const BicubicInterpolate& op, const Context& contex
                        AxisOf(op, input.shape(), output.shape(), 3), output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateF16, BicubicInterpolateCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(BicubicInterpolate, BicubicInterpolateBF16, BicubicInterpolateCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(BicubicInterpolate, BicubicInterpolateCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

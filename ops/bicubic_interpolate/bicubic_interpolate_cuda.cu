@@ -11,9 +11,7 @@ Status BicubicInterpolateCuda(const BicubicInterpolate& op, const CudaContext& c
                            AxisOf(op, input.shape(), output.shape(), 3), output);
 }
 
-POLYOP_CUDA_KERNEL(BicubicInterpolate, BicubicInterpolateF32, BicubicInterpolateCuda<float>);
-POLYOP_CUDA_KERNEL(BicubicInterpolate, BicubicInterpolateF16, BicubicInterpolateCuda<Half>);
-POLYOP_CUDA_KERNEL(BicubicInterpolate, BicubicInterpolateBF16, BicubicInterpolateCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BicubicInterpolate, BicubicInterpolateCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,22 +1,24 @@
-"""Bicubic resizing by fixed scales: ONNX's own Resize."""
+"""Bicubic resizing by fixed scales: ONNX's Resize."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor
 
-from polyop.formulas import Call
+from polyop.formulas import Call, floor_scale
 
 
 def _pair(values: Sequence[float]) -> tuple[float, float]:
-    """One value serves both axes."""
+    """Returns the vertical and horizontal scale; a single value applies to both."""
     return (values[0], values[-1])
 
 
 def formula(input: Tensor, *, scale_factor: Sequence[float], align_corners: int) -> Tensor:
-    return F.interpolate(input, scale_factor=_pair(scale_factor), mode="bicubic", align_corners=bool(align_corners))
+    down, across = _pair(scale_factor)
+    sizes = [floor_scale(input.shape[2], down), floor_scale(input.shape[3], across)]
+    return torch.ops.aten.upsample_bicubic2d.default(input, sizes, bool(align_corners), down, across)
 
 
 def body(call: Call, *, scale_factor: Sequence[float], align_corners: int) -> str:

@@ -15,7 +15,7 @@ double Kernel(double x) {
   return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
 }
 
-// The matrix that maps a column of `from` pixels to one of `to` pixels: the elements of each row that are not 0.
+// The matrix that maps a column of `from` pixels to a column of `to` pixels; each row holds its nonzero elements.
 using Matrix = std::vector<std::map<int64_t, double>>;
 
 Matrix ResizeMatrix(int64_t from, int64_t to, double scale, bool align_corners) {
@@ -55,7 +55,7 @@ Status BicubicInterpolateReference(const BicubicInterpolate& op, const Context&,
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BicubicInterpolate, BicubicInterpolateF64, BicubicInterpolateReference);
+POLYOP_REFERENCE_KERNEL(BicubicInterpolate, BicubicInterpolateReference);
 
 }  // namespace
 }  // namespace polyop

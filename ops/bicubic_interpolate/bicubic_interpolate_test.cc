@@ -26,7 +26,7 @@ TEST_P(BicubicInterpolateTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, BicubicInterpolateTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(BicubicInterpolate, AlignedCornersStay) {
+TEST(BicubicInterpolate, AlignCornersKeepsCorners) {
   std::mt19937 rng(2);
   const HostTensor x = HostTensor::Uniform(DType::kF32, {1, 1, 5, 6}, rng);
   std::vector<HostTensor> out;
@@ -35,14 +35,15 @@ TEST(BicubicInterpolate, AlignedCornersStay) {
   EXPECT_NEAR(out[0].at(10 * 12 - 1), x.at(29), 1e-6);
 }
 
-TEST(BicubicInterpolate, RefusesBadInput) {
-  ExpectError(BicubicInterpolate{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1)}, {"'input' has rank 3"});
+TEST(BicubicInterpolate, RejectsInvalidInputs) {
+  ExpectError(BicubicInterpolate{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1)}, {"'input': expected rank 4, got 3"});
   ExpectError(BicubicInterpolate{{3e18f, 3e18f}}, {HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1)},
               {"output 'output'"});
   const Op& op = *FindOp("bicubic_interpolate");
-  ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({2, 0})}}, {"'scale_factor' is 0", "(0, inf)"});
-  ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({1, 2, 3})}}, {"3 values, wanted 2"});
-  ExpectAttributeError(op, {{"scale_factor", AttrValue::String("big")}}, {"wanted floats"});
+  ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({2, 0})}},
+                       {"'scale_factor': expected a number in (0, inf), got 0"});
+  ExpectAttributeError(op, {{"scale_factor", AttrValue::Floats({1, 2, 3})}}, {"expected 2 values, got 3"});
+  ExpectAttributeError(op, {{"scale_factor", AttrValue::String("big")}}, {"expected floats"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kBorderChannels = 8;  // whose maximum a thread finds with the samples of one side
+constexpr int64_t kBorderChannels = 8;  // channels of one side that a thread reduces with the same samples
 
 template <class T>
 Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<const T, 4> input,
@@ -38,9 +38,7 @@ Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<co
   });
 }
 
-POLYOP_CUDA_KERNEL(BorderAlign, BorderAlignF32, BorderAlignCuda<float>);
-POLYOP_CUDA_KERNEL(BorderAlign, BorderAlignF16, BorderAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(BorderAlign, BorderAlignBF16, BorderAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BorderAlign, BorderAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

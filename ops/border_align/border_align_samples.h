@@ -1,4 +1,4 @@
-// Where the samples of a box's sides lie.
+// The positions of the samples along the sides of a box.
 #pragma once
 
 #include <cmath>
@@ -7,10 +7,10 @@
 
 namespace polyop {
 
-/// The sides, as channels and outputs are ordered: top, left, bottom, right.
+/// Number of sides. Channels and outputs order them as top, left, bottom, right.
 inline constexpr int kBorderSides = 4;
 
-/// Sample s of 0 to pool_size of a side; outside if the box is not finite.
+/// Returns sample s in [0, pool_size] of a side. The sample is outside if the box is not finite.
 template <class T>
 POLYOP_HD RoiSample BorderSample(const T* box, int side, int64_t s, int64_t pool_size, int64_t height, int64_t width) {
   const double x1 = ToFloat(box[0]), y1 = ToFloat(box[1]), x2 = ToFloat(box[2]), y2 = ToFloat(box[3]);

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// How much the quadrilaterals of two sets overlap.
+/// Computes the overlap of each pair of quadrilaterals.
 struct BoxIouQuadri {
   enum class Mode { kIou, kIof };
   Mode mode = Mode::kIou;
@@ -16,23 +16,22 @@ struct BoxIouQuadri {
   };
   static constexpr NodeName kNodes[] = {"polyop::BoxIoUQuadri"};
   static constexpr std::tuple kAttributes = {
-      Attr("mode", &BoxIouQuadri::mode, "what the shared area is divided by: that of both together, or of the first")
+      Attr("mode", &BoxIouQuadri::mode,
+           "divisor of the intersection area: `iou`, the area of the union; `iof`, the area of the first box")
           .OneOf("iou", "iof"),
   };
   static constexpr Doc kDoc = {
-      .summary = "How much each of M quadrilaterals overlaps each of N others.",
-      .semantics =
-          "A quadrilateral is (x1, y1, ..., x4, y4): the convex hull of its corners, whatever their order. The shared "
-          "area is exact; all is computed in fp64 and rounded once. One with NaN or infinity in it, or of an area "
-          "below "
-          "1e-14, overlaps nothing. In batches, quadrilaterals meet those of their own alone: pairs [N, 1, 8] and "
-          "[N, 1, 8] are compared one by one.",
+      .summary = "Computes the overlap (IoU or IoF) of each of M quadrilaterals with each of N others.",
+      .semantics = R"(A quadrilateral is (x1, y1, ..., x4, y4): the convex hull of its corners in any order. The
+          intersection area is exact; everything is computed in fp64 and rounded once. A quadrilateral with a NaN or
+          infinite coordinate, or with an area below 1e-14, overlaps nothing. With a batch dimension, only
+          quadrilaterals of the same batch element are compared; shapes [N, 1, 8] and [N, 1, 8] therefore compare N
+          pairs element by element.)",
       .source = "`mmcv.ops.box_iou_quadri`",
-      .differences =
-          "MMCV computes in fp32, takes a corner to be inside where it would be inside of a rectangle, and the area "
-          "of a quadrilateral that is not convex by the order of its corners.",
-      .not_portable =
-          "Cut by their eight sides in standard operators, all pairs of quadrilaterals would take hundreds of nodes.",
+      .differences = R"(MMCV computes in fp32, tests whether a corner is inside as if the quadrilateral were a
+          rectangle, and computes the area of a non-convex quadrilateral from the order of its corners.)",
+      .not_portable = R"(Clipping all pairs of quadrilaterals by their eight sides would take hundreds of standard
+          nodes.)",
   };
 };
 

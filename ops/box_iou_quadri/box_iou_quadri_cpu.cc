@@ -29,12 +29,8 @@ Status BoxIouQuadriOfBatchesCpu(const BoxIouQuadri& op, const Context& context, 
                  overlap.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriF32, BoxIouQuadriCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriF16, BoxIouQuadriCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriBF16, BoxIouQuadriCpu<BFloat16>);
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesF32, BoxIouQuadriOfBatchesCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesF16, BoxIouQuadriOfBatchesCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesBF16, BoxIouQuadriOfBatchesCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(BoxIouQuadri, BoxIouQuadriCpu, float, Half, BFloat16);
+POLYOP_PLAIN_CPU_KERNELS(BoxIouQuadri, BoxIouQuadriOfBatchesCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

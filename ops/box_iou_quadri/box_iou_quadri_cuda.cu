@@ -12,7 +12,7 @@ Status Measure(const BoxIouQuadri& op, const CudaContext& cuda, int64_t batches,
   return MeasurePairsCuda<ConvexPolygon>(
       cuda, batches, rows, columns, [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_a + 8 * i); },
       [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_b + 8 * i); },
-      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return Share(a, b, of_first); }, overlap);
+      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, of_first); }, overlap);
 }
 
 template <class T>
@@ -28,12 +28,8 @@ Status BoxIouQuadriOfBatchesCuda(const BoxIouQuadri& op, const CudaContext& cuda
                  overlap.data());
 }
 
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriF32, BoxIouQuadriCuda<float>);
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriF16, BoxIouQuadriCuda<Half>);
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriBF16, BoxIouQuadriCuda<BFloat16>);
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesF32, BoxIouQuadriOfBatchesCuda<float>);
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesF16, BoxIouQuadriOfBatchesCuda<Half>);
-POLYOP_CUDA_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesBF16, BoxIouQuadriOfBatchesCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BoxIouQuadri, BoxIouQuadriCuda, float, Half, BFloat16);
+POLYOP_CUDA_KERNELS(BoxIouQuadri, BoxIouQuadriOfBatchesCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

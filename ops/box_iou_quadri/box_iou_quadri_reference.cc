@@ -5,7 +5,7 @@ namespace polyop {
 namespace {
 
 double Overlap(const BoxIouQuadri& op, const double* a, const double* b) {
-  return reference::Share(reference::HullOf(a, 4), reference::HullOf(b, 4), op.mode == BoxIouQuadri::Mode::kIof);
+  return reference::IouOrIof(reference::HullOf(a, 4), reference::HullOf(b, 4), op.mode == BoxIouQuadri::Mode::kIof);
 }
 
 Status BoxIouQuadriReference(const BoxIouQuadri& op, const Context&, Tensor<const double, 2> boxes_a,
@@ -16,7 +16,7 @@ Status BoxIouQuadriReference(const BoxIouQuadri& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BoxIouQuadri, BoxIouQuadriF64, BoxIouQuadriReference);
+POLYOP_REFERENCE_KERNEL(BoxIouQuadri, BoxIouQuadriReference);
 
 Status BoxIouQuadriOfBatchesReference(const BoxIouQuadri& op, const Context&, Tensor<const double, 3> boxes_a,
                                       Tensor<const double, 3> boxes_b, Tensor<double, 3> overlap) {
@@ -27,7 +27,7 @@ Status BoxIouQuadriOfBatchesReference(const BoxIouQuadri& op, const Context&, Te
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesF64, BoxIouQuadriOfBatchesReference);
+POLYOP_REFERENCE_KERNEL(BoxIouQuadri, BoxIouQuadriOfBatchesReference);
 
 }  // namespace
 }  // namespace polyop

@@ -61,24 +61,24 @@ TEST(BoxIouQuadri, KnownPairs) {
   EXPECT_EQ(Measure(Mode::kIof, square, triangle), 0.5);
   EXPECT_EQ(Measure(Mode::kIou, triangle, square), 0.5);
   EXPECT_EQ(Measure(Mode::kIof, kite, square), 0.5);
-  EXPECT_EQ(Measure(Mode::kIou, square, {4, 0, 8, 0, 8, 4, 4, 4}), 0);  // a side in common
+  EXPECT_EQ(Measure(Mode::kIou, square, {4, 0, 8, 0, 8, 4, 4, 4}), 0);  // a shared side
   EXPECT_EQ(Measure(Mode::kIou, {1e6, 1e6, 1e6 + 4, 1e6, 1e6 + 4, 1e6 + 4, 1e6, 1e6 + 4},
                     {1e6 + 2, 1e6, 1e6 + 4, 1e6, 1e6 + 4, 1e6 + 4, 1e6 + 2, 1e6 + 4}),
             0.5);
 }
 
-TEST(BoxIouQuadri, TheHullCounts) {
+TEST(BoxIouQuadri, UsesTheConvexHull) {
   const std::vector<double> square = {0, 0, 4, 0, 4, 4, 0, 4};
-  EXPECT_EQ(Measure(Mode::kIou, square, {0, 0, 4, 4, 4, 0, 0, 4}), 1);    // sides that cross
-  EXPECT_EQ(Measure(Mode::kIou, {0, 0, 4, 0, 1, 1, 0, 4}, square), 0.5);  // a corner that points inwards
+  EXPECT_EQ(Measure(Mode::kIou, square, {0, 0, 4, 4, 4, 0, 0, 4}), 1);    // crossing sides
+  EXPECT_EQ(Measure(Mode::kIou, {0, 0, 4, 0, 1, 1, 0, 4}, square), 0.5);  // a reflex corner
   EXPECT_EQ(Measure(Mode::kIof, square, {0, 0, 4, 0, 4, 4, 4, 4}), 0.5);  // two equal corners
 }
 
-TEST(BoxIouQuadri, WhatHasNoAreaOverlapsNothing) {
+TEST(BoxIouQuadri, DegenerateQuadrilateralsOverlapNothing) {
   const std::vector<double> square = {0, 0, 4, 0, 4, 4, 0, 4};
   const std::vector<std::vector<double>> others = {
       {1, 1, 3, 1, 2, 1, 1, 1},                      // a line
-      {1, 1, 1 + 1e-8, 1, 1 + 1e-8, 1 + 1e-8, 1, 1}  // in f32 neither
+      {1, 1, 1 + 1e-8, 1, 1 + 1e-8, 1 + 1e-8, 1, 1}  // no area in fp32
   };
   for (const auto& other : others) {
     for (Mode mode : {Mode::kIou, Mode::kIof}) {
@@ -96,11 +96,13 @@ TEST(BoxIouQuadri, WhatHasNoAreaOverlapsNothing) {
   }
 }
 
-TEST(BoxIouQuadri, RefusesBadInput) {
+TEST(BoxIouQuadri, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(BoxIouQuadri{}, {f32({3, 5}), f32({3, 8})}, {"'boxes_a'", "dimension 1 is 5, wanted 8"});
-  ExpectError(BoxIouQuadri{}, {f32({2, 3, 8}), f32({1, 3, 8})}, {"'boxes_b'", "dimension 0 is 1, wanted B = 2"});
-  ExpectAttributeError(*FindOp("box_iou_quadri"), {{"mode", AttrValue::String("giou")}}, {"'mode' is", "giou"});
+  ExpectError(BoxIouQuadri{}, {f32({3, 5}), f32({3, 8})}, {"'boxes_a'", "expected dimension 1 to be 8, got 5"});
+  ExpectError(BoxIouQuadri{}, {f32({2, 3, 8}), f32({1, 3, 8})},
+              {"'boxes_b'", "expected dimension 0 to be B = 2", "got 1"});
+  ExpectAttributeError(*FindOp("box_iou_quadri"), {{"mode", AttrValue::String("giou")}},
+                       {"'mode': expected one of", "got giou"});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace polyop {
 
-/// How much the turned boxes of two sets overlap.
+/// Computes the overlap of each pair of rotated boxes.
 struct BoxIouRotated {
   enum class Mode { kIou, kIof };
   Mode mode = Mode::kIou;
@@ -20,24 +20,24 @@ struct BoxIouRotated {
   };
   static constexpr NodeName kNodes[] = {"polyop::BoxIoURotated", "mmcv::MMCVBoxIoURotated"};
   static constexpr std::tuple kAttributes = {
-      Attr("mode", &BoxIouRotated::mode, "what the shared area is divided by: that of both together, or of the first")
+      Attr("mode", &BoxIouRotated::mode,
+           "divisor of the intersection area: `iou`, the area of the union; `iof`, the area of the first box")
           .OneOf("iou", "iof"),
   };
   static constexpr Doc kDoc = {
-      .summary = "How much each of M turned boxes overlaps each of N others in the plane.",
-      .semantics =
-          "A box is (cx, cy, width, height, angle); the angle is in radians and turns x towards y, so it grows "
-          "clockwise in a picture. The shared area is exact; all is computed in fp64 and rounded once. A box with NaN "
-          "or infinity in it, or of an area below 1e-14, overlaps nothing. In batches, boxes meet those of their own "
-          "alone: pairs [N, 1, 5] and [N, 1, 5] are compared one by one.",
+      .summary = "Computes the overlap (IoU or IoF) of each of M rotated boxes with each of N others.",
+      .semantics = R"(A box is (cx, cy, width, height, angle). The angle is in radians and rotates x towards y,
+          clockwise in an image. The intersection area is exact; everything is computed in fp64 and rounded once. A box
+          with a NaN or infinite coordinate, or with an area below 1e-14, overlaps nothing. With a batch dimension, only
+          boxes of the same batch element are compared; shapes [N, 1, 5] and [N, 1, 5] therefore compare N pairs element
+          by element.)",
       .source = "`mmcv.ops.box_iou_rotated`",
-      .differences = "MMCV computes in fp32, which loses small and distant boxes' digits.",
-      .not_portable =
-          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would take "
-          "hundreds of nodes.",
+      .differences = "MMCV computes in fp32, which loses precision for small and for distant boxes.",
+      .not_portable = R"(No standard operator intersects rotated boxes. Clipping all pairs by their eight edges would
+          take hundreds of nodes.)",
   };
 
-  /// A box of area 0 if it overlaps nothing.
+  /// Returns the box of a row. Its area is 0 if it overlaps nothing.
   template <class T>
   POLYOP_HD static RotatedBox BoxOf(const T* row) {
     float numbers[5];
@@ -47,7 +47,7 @@ struct BoxIouRotated {
       finite = finite && std::fabs(numbers[k]) < INFINITY;
     }
     RotatedBox box = RotatedBox::Of(numbers);
-    if (!finite || !(box.area >= RotatedOverlapRule{}.least_area)) box.area = 0;
+    if (!finite || !(box.area >= RotatedOverlapRule{}.min_area)) box.area = 0;
     return box;
   }
   POLYOP_HD double Measure(const RotatedBox& a, const RotatedBox& b) const {

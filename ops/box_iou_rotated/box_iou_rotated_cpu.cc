@@ -40,11 +40,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedF32, BoxIouRotatedCpu<float>);
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedF16, BoxIouRotatedCpu<Half>);
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedBF16, BoxIouRotatedCpu<BFloat16>);
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF32, BoxIouRotatedOfBatchesCpu<float>);
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF16, BoxIouRotatedOfBatchesCpu<Half>);
-POLYOP_CPU_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesBF16, BoxIouRotatedOfBatchesCpu<BFloat16>);
+POLYOP_CPU_KERNELS(BoxIouRotated, BoxIouRotatedCpu, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(BoxIouRotated, BoxIouRotatedOfBatchesCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -27,12 +27,8 @@ Status BoxIouRotatedOfBatchesCuda(const BoxIouRotated& op, const CudaContext& cu
                  overlap.data());
 }
 
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedF32, BoxIouRotatedCuda<float>);
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedF16, BoxIouRotatedCuda<Half>);
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedBF16, BoxIouRotatedCuda<BFloat16>);
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF32, BoxIouRotatedOfBatchesCuda<float>);
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF16, BoxIouRotatedOfBatchesCuda<Half>);
-POLYOP_CUDA_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesBF16, BoxIouRotatedOfBatchesCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BoxIouRotated, BoxIouRotatedCuda, float, Half, BFloat16);
+POLYOP_CUDA_KERNELS(BoxIouRotated, BoxIouRotatedOfBatchesCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -25,7 +25,7 @@ Status BoxIouRotatedReference(const BoxIouRotated& op, const Context&, Tensor<co
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BoxIouRotated, BoxIouRotatedF64, BoxIouRotatedReference);
+POLYOP_REFERENCE_KERNEL(BoxIouRotated, BoxIouRotatedReference);
 
 Status BoxIouRotatedOfBatchesReference(const BoxIouRotated& op, const Context&, Tensor<const double, 3> boxes_a,
                                        Tensor<const double, 3> boxes_b, Tensor<double, 3> overlap) {
@@ -36,7 +36,7 @@ Status BoxIouRotatedOfBatchesReference(const BoxIouRotated& op, const Context&, 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesF64, BoxIouRotatedOfBatchesReference);
+POLYOP_REFERENCE_KERNEL(BoxIouRotated, BoxIouRotatedOfBatchesReference);
 
 }  // namespace
 }  // namespace polyop

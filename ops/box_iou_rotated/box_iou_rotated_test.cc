@@ -9,7 +9,7 @@ namespace {
 
 using Mode = BoxIouRotated::Mode;
 
-// Boxes [..., 5] in a square of `extent`; some have no area, some a negative side.
+// Boxes [..., 5] in a square of side `extent`; some have no area, some a negative side.
 HostTensor RandomBoxes(DType type, const Shape& shape, double extent, std::mt19937& rng) {
   HostTensor boxes = HostTensor::Uniform(type, shape, rng, 0, 1);
   for (int64_t i = 0; i < boxes.size(); ++i) {
@@ -72,14 +72,14 @@ TEST(BoxIouRotated, KnownPairs) {
   EXPECT_EQ(Measure(Mode::kIof, box, half), 0.5);
   EXPECT_EQ(Measure(Mode::kIof, half, box), 1);
   EXPECT_NEAR(Measure(Mode::kIou, box, {1, 2, 4, 2, quarter}), 4.0 / 12, 1e-6);  // a cross
-  // The angle turns x towards y: only so the long box reaches the other.
+  // The angle rotates x towards y: the long box reaches the other one only with a positive angle.
   EXPECT_GT(Measure(Mode::kIof, {6, 6, 1, 1, 0}, {0, 0, 20, 1, quarter / 2}), 0.5);
   EXPECT_EQ(Measure(Mode::kIof, {6, 6, 1, 1, 0}, {0, 0, 20, 1, -quarter / 2}), 0);
-  EXPECT_EQ(Measure(Mode::kIou, {1e6, -1e6, 4, 2, 0.3}, {1e6, -1e6, 4, 2, 0.3}), 1);  // far out
+  EXPECT_EQ(Measure(Mode::kIou, {1e6, -1e6, 4, 2, 0.3}, {1e6, -1e6, 4, 2, 0.3}), 1);  // far from the origin
   EXPECT_EQ(Measure(Mode::kIou, {0, 0, 1e-8, 1e-7, 0}, {0, 0, 1e-8, 1e-7, 0}), 0);    // almost no area
 }
 
-TEST(BoxIouRotated, WhatIsNoBoxOverlapsNothing) {
+TEST(BoxIouRotated, InvalidBoxesOverlapNothing) {
   const std::vector<double> box = {0, 0, 4, 2, 0};
   for (size_t k = 0; k < 5; ++k) {
     for (float value : {NAN, INFINITY, -INFINITY}) {
@@ -93,12 +93,14 @@ TEST(BoxIouRotated, WhatIsNoBoxOverlapsNothing) {
   }
 }
 
-TEST(BoxIouRotatedErrors, SayWhatIsWrong) {
+TEST(BoxIouRotated, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(BoxIouRotated{}, {f32({3, 4}), f32({3, 5})}, {"'boxes_a'", "dimension 1 is 4, wanted 5"});
-  ExpectError(BoxIouRotated{}, {f32({2, 3, 5}), f32({1, 3, 5})}, {"'boxes_b'", "dimension 0 is 1, wanted B = 2"});
-  ExpectError(BoxIouRotated{}, {f32({3, 5}), f32({2, 3, 5})}, {"'boxes_b' has rank 3"});
-  ExpectAttributeError(*FindOp("box_iou_rotated"), {{"mode", AttrValue::String("giou")}}, {"'mode' is", "giou"});
+  ExpectError(BoxIouRotated{}, {f32({3, 4}), f32({3, 5})}, {"'boxes_a'", "expected dimension 1 to be 5, got 4"});
+  ExpectError(BoxIouRotated{}, {f32({2, 3, 5}), f32({1, 3, 5})},
+              {"'boxes_b'", "expected dimension 0 to be B = 2", "got 1"});
+  ExpectError(BoxIouRotated{}, {f32({3, 5}), f32({2, 3, 5})}, {"'boxes_b': expected rank", "got 3"});
+  ExpectAttributeError(*FindOp("box_iou_rotated"), {{"mode", AttrValue::String("giou")}},
+                       {"'mode': expected one of", "got giou"});
 }
 
 }  // namespace

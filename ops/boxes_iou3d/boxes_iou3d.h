@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/boxes/boxes_of_space.h"
+#include "families/boxes3d/box3d_overlap.h"
 
 namespace polyop {
 
-/// How much the boxes of two sets overlap, in space or seen from above.
+/// Computes the overlap of each pair of 3-D boxes, in 3-D or in bird's-eye view.
 struct BoxesIou3d {
   enum class Mode { kIou3d, kOverlapBev, kIouBev };
   Mode mode = Mode::kIou3d;
@@ -14,31 +14,29 @@ struct BoxesIou3d {
   static constexpr Signature kSignature = "boxes_a: T[M, 7], boxes_b: T[N, 7] -> overlap: T[M, N]";
   static constexpr NodeName kNodes[] = {"polyop::BoxesIoU3D"};
   static constexpr std::tuple kAttributes = {
-      Attr("mode", &BoxesIou3d::mode, "IoU of volumes, shared area seen from above, or IoU of areas seen from above")
+      Attr("mode", &BoxesIou3d::mode,
+           "measure: IoU of volumes, intersection area in bird's-eye view, or IoU of areas in bird's-eye view")
           .Codes("iou_3d", "overlap_bev", "iou_bev"),
   };
   static constexpr Doc kDoc = {
-      .summary = "How much each of M turned boxes overlaps each of N others, in space or seen from above.",
-      .semantics =
-          "A box is (x, y, z, dx, dy, dz, heading), (x, y, z) its middle; the heading is in radians and turns x "
-          "towards "
-          "y. The shared area is exact, of the two turned rectangles, and all is computed in fp64 and rounded once. "
-          "Mode 0: shared volume / max(volume of both together, 1e-6). Mode 1: shared area, in squares of the "
-          "coordinates' unit. Mode 2: shared area / max(area of both together, 1e-8). A box with NaN or infinity in "
-          "it, or with an extent that is not positive, overlaps nothing; modes 1 and 2 do not look at z and dz.",
+      .summary = R"(Computes the overlap of each of M rotated 3-D boxes with each of N others, in 3-D or in bird's-eye
+          view.)",
+      .semantics = R"(A box is (x, y, z, dx, dy, dz, heading). (x, y, z) is its centre; the heading is in radians and
+          rotates x towards y. The intersection area is that of the two rotated rectangles and exact; everything is
+          computed in fp64 and rounded once. Mode 0: intersection volume / max(volume of the union, 1e-6). Mode 1:
+          intersection area, in squared units of the coordinates. Mode 2: intersection area / max(area of the union,
+          1e-8). A box with a NaN or infinite coordinate, or with an extent that is not positive, overlaps nothing.
+          Modes 1 and 2 ignore z and dz.)",
       .source = "`mmcv.ops.boxes_iou3d`, `boxes_overlap_bev`",
-      .differences =
-          "MMCV computes in fp32 and counts corners up to 0.01 outside of the other box as inside, so its areas are "
-          "off "
-          "by as much. It has kernels for GPUs alone.",
-      .not_portable =
-          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would "
-          "take hundreds of nodes.",
+      .differences = R"(MMCV computes in fp32 and counts corners up to 0.01 outside of the other box as inside, so its
+          areas are inexact by that margin. MMCV has GPU kernels only.)",
+      .not_portable = R"(No standard operator intersects rotated boxes. Clipping all pairs by their eight edges would
+          take hundreds of nodes.)",
   };
 
-  POLYOP_HD double Measure(const BoxOfSpace& a, const BoxOfSpace& b) const {
-    if (mode == Mode::kOverlapBev) return SharedFromAbove(a.above, b.above);
-    return mode == Mode::kIouBev ? IouFromAbove(a.above, b.above) : IouOfSpace(a, b);
+  POLYOP_HD double Measure(const Box3d& a, const Box3d& b) const {
+    if (mode == Mode::kOverlapBev) return OverlapBev(a.bev, b.bev);
+    return mode == Mode::kIouBev ? IouBev(a.bev, b.bev) : Iou3d(a, b);
   }
 };
 

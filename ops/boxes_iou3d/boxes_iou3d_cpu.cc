@@ -1,4 +1,4 @@
-#include "families/boxes/boxes_of_space.h"
+#include "families/boxes3d/box3d_overlap.h"
 #include "ops/boxes_iou3d/boxes_iou3d.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,12 +16,12 @@ template <class T>
 Status BoxesIou3dCpu(const BoxesIou3d& op, const Context& context, Tensor<const T, 2> boxes_a,
                      Tensor<const T, 2> boxes_b, Tensor<T, 2> overlap) {
   const auto boxes_of = [](const Tensor<const T, 2>& rows) {
-    return [data = rows.data()](int64_t i) { return BoxOfSpace::Of(data + 7 * i); };
+    return [data = rows.data()](int64_t i) { return Box3d::OfCentre(data + 7 * i); };
   };
-  return MeasurePairs<BoxOfSpace>(
+  return MeasurePairs<Box3d>(
       context, 1, boxes_a.dim(0), boxes_b.dim(0), boxes_of(boxes_a), boxes_of(boxes_b),
-      [](const BoxOfSpace& box) { return box.above; },
-      [&](const BoxOfSpace& a, const BoxOfSpace& b) { return op.Measure(a, b); }, overlap.data());
+      [](const Box3d& box) { return box.bev; }, [&](const Box3d& a, const Box3d& b) { return op.Measure(a, b); },
+      overlap.data());
 }
 
 }  // namespace
@@ -31,8 +31,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(BoxesIou3d, BoxesIou3dF32, BoxesIou3dCpu<float>);
-POLYOP_CPU_KERNEL(BoxesIou3d, BoxesIou3dF16, BoxesIou3dCpu<Half>);
-POLYOP_CPU_KERNEL(BoxesIou3d, BoxesIou3dBF16, BoxesIou3dCpu<BFloat16>);
+POLYOP_CPU_KERNELS(BoxesIou3d, BoxesIou3dCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,5 +1,5 @@
 #include "families/boxes/box_pairs_cuda.h"
-#include "families/boxes/boxes_of_space.h"
+#include "families/boxes3d/box3d_overlap.h"
 #include "ops/boxes_iou3d/boxes_iou3d.h"
 
 namespace polyop {
@@ -9,15 +9,13 @@ template <class T>
 Status BoxesIou3dCuda(const BoxesIou3d& op, const CudaContext& cuda, Tensor<const T, 2> boxes_a,
                       Tensor<const T, 2> boxes_b, Tensor<T, 2> overlap) {
   const T *const from_a = boxes_a.data(), *const from_b = boxes_b.data();
-  return MeasurePairsCuda<BoxOfSpace>(
-      cuda, 1, boxes_a.dim(0), boxes_b.dim(0), [=] POLYOP_HD(int64_t i) { return BoxOfSpace::Of(from_a + 7 * i); },
-      [=] POLYOP_HD(int64_t i) { return BoxOfSpace::Of(from_b + 7 * i); },
-      [=] POLYOP_HD(const BoxOfSpace& a, const BoxOfSpace& b) { return op.Measure(a, b); }, overlap.data());
+  return MeasurePairsCuda<Box3d>(
+      cuda, 1, boxes_a.dim(0), boxes_b.dim(0), [=] POLYOP_HD(int64_t i) { return Box3d::OfCentre(from_a + 7 * i); },
+      [=] POLYOP_HD(int64_t i) { return Box3d::OfCentre(from_b + 7 * i); },
+      [=] POLYOP_HD(const Box3d& a, const Box3d& b) { return op.Measure(a, b); }, overlap.data());
 }
 
-POLYOP_CUDA_KERNEL(BoxesIou3d, BoxesIou3dF32, BoxesIou3dCuda<float>);
-POLYOP_CUDA_KERNEL(BoxesIou3d, BoxesIou3dF16, BoxesIou3dCuda<Half>);
-POLYOP_CUDA_KERNEL(BoxesIou3d, BoxesIou3dBF16, BoxesIou3dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(BoxesIou3d, BoxesIou3dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

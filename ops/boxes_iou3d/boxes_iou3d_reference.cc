@@ -1,4 +1,4 @@
-#include "families/boxes/boxes_of_space_reference.h"
+#include "families/boxes3d/box3d_overlap_reference.h"
 #include "ops/boxes_iou3d/boxes_iou3d.h"
 
 namespace polyop {
@@ -11,15 +11,15 @@ Status BoxesIou3dReference(const BoxesIou3d& op, const Context&, Tensor<const do
       const double *a = boxes_a.data() + 7 * i, *b = boxes_b.data() + 7 * k;
       double& to = overlap[i * boxes_b.dim(0) + k];
       switch (op.mode) {
-        case BoxesIou3d::Mode::kIou3d: to = reference::IouOfSpace(a, b); break;
-        case BoxesIou3d::Mode::kOverlapBev: to = reference::SeenPair(a, b, true).shared; break;
-        case BoxesIou3d::Mode::kIouBev: to = reference::SeenPair(a, b, true).Iou(); break;
+        case BoxesIou3d::Mode::kIou3d: to = reference::Iou3d(a, b); break;
+        case BoxesIou3d::Mode::kOverlapBev: to = reference::BevPair(a, b, true).shared; break;
+        case BoxesIou3d::Mode::kIouBev: to = reference::BevPair(a, b, true).Iou(); break;
       }
     }
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(BoxesIou3d, BoxesIou3dF64, BoxesIou3dReference);
+POLYOP_REFERENCE_KERNEL(BoxesIou3d, BoxesIou3dReference);
 
 }  // namespace
 }  // namespace polyop

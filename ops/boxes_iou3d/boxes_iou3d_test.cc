@@ -9,7 +9,7 @@ namespace {
 
 using Mode = BoxesIou3d::Mode;
 
-// In a cube of `extent`; some have no height or area, some a negative extent.
+// Boxes in a cube of side `extent`; some have no height or area, some a negative extent.
 HostTensor RandomBoxes(DType type, int64_t count, double extent, std::mt19937& rng) {
   HostTensor boxes = HostTensor::Uniform(type, {count, 7}, rng, 0, 1);
   for (int64_t i = 0; i < boxes.size(); ++i) {
@@ -57,34 +57,34 @@ TEST(BoxesIou3d, KnownPairs) {
   const std::vector<double> box = {1, 2, 3, 4, 2, 2, 0};
   for (Mode mode : {Mode::kIou3d, Mode::kIouBev}) EXPECT_EQ(Measure(mode, box, box), 1);
   EXPECT_EQ(Measure(Mode::kOverlapBev, box, box), 8);
-  // A cross: 4 of 12. A box half a height up: z is the middle of both, so they share one of two in height.
+  // A cross: 4 of 12. A box that is half a height higher: z is the centre, so they share half of their height.
   EXPECT_NEAR(Measure(Mode::kIouBev, box, {1, 2, 3, 4, 2, 2, quarter}), 4.0 / 12, 1e-6);
   EXPECT_NEAR(Measure(Mode::kIou3d, box, {1, 2, 4, 4, 2, 2, 0}), 8.0 / 24, 1e-6);
-  EXPECT_NEAR(Measure(Mode::kIou3d, box, {1, 2, 3, 4, 2, 4, 0}), 0.5, 1e-6);  // a lower one within a higher one
-  EXPECT_EQ(Measure(Mode::kIou3d, box, {1, 2, 5, 4, 2, 2, 0}), 0);            // the lid is the other's bottom
-  EXPECT_EQ(Measure(Mode::kIouBev, box, {1, 2, 50, 4, 2, 2, 0}), 1);          // z is not looked at
-  // The heading turns x towards y: only so the long box reaches the other.
+  EXPECT_NEAR(Measure(Mode::kIou3d, box, {1, 2, 3, 4, 2, 4, 0}), 0.5, 1e-6);  // one within a higher one
+  EXPECT_EQ(Measure(Mode::kIou3d, box, {1, 2, 5, 4, 2, 2, 0}), 0);    // the top face touches the other's bottom face
+  EXPECT_EQ(Measure(Mode::kIouBev, box, {1, 2, 50, 4, 2, 2, 0}), 1);  // z is ignored
+  // The heading rotates x towards y: the long box reaches the other one only with a positive heading.
   EXPECT_GT(Measure(Mode::kOverlapBev, {0, 0, 0, 20, 1, 1, quarter / 2}, {6, 6, 0, 1, 1, 1, 0}), 0.9);
   EXPECT_EQ(Measure(Mode::kOverlapBev, {0, 0, 0, 20, 1, 1, -quarter / 2}, {6, 6, 0, 1, 1, 1, 0}), 0);
 }
 
-TEST(BoxesIou3d, CornersOutsideAreOutside) {
-  // The other's corner is 0.005 beyond the side: MMCV calls it inside.
+TEST(BoxesIou3d, CornersOutsideDoNotCount) {
+  // The other box begins 0.005 outside: MMCV counts its corners as inside.
   EXPECT_EQ(Measure(Mode::kOverlapBev, {0, 0, 0, 2, 2, 2, 0}, {2.005, 0, 0, 2, 2, 2, 0}), 0);
 }
 
-TEST(BoxesIou3d, FarOutNothingIsLost) {
+TEST(BoxesIou3d, ExactFarFromTheOrigin) {
   EXPECT_EQ(Measure(Mode::kIou3d, {1e6, -1e6, 1e7, 4, 2, 2, 0.3}, {1e6, -1e6, 1e7, 4, 2, 2, 0.3}), 1);
 }
 
-TEST(BoxesIou3d, WhatIsNoBoxOverlapsNothing) {
+TEST(BoxesIou3d, InvalidBoxesOverlapNothing) {
   const std::vector<double> box = {0, 0, 0, 4, 2, 2, 0};
   for (int k = 0; k < 7; ++k) {
     for (float value : {NAN, INFINITY, -INFINITY, -4.0f, 0.0f}) {
       std::vector<double> other = box;
       other[static_cast<size_t>(k)] = static_cast<double>(value);
       const bool finite = std::isfinite(value), is_extent = k >= 3 && k < 6, is_z = k == 2 || k == 5;
-      if (finite && !is_extent) continue;  // another place or heading
+      if (finite && !is_extent) continue;  // only another position or heading
       EXPECT_EQ(Measure(Mode::kIou3d, box, other), 0) << k << ": " << value;
       EXPECT_EQ(Measure(Mode::kIouBev, other, box), is_z ? 1 : 0) << k << ": " << value;
       EXPECT_EQ(Measure(Mode::kOverlapBev, other, box), is_z ? 8 : 0) << k << ": " << value;
@@ -92,16 +92,16 @@ TEST(BoxesIou3d, WhatIsNoBoxOverlapsNothing) {
   }
 }
 
-TEST(BoxesIou3d, TinyBoxesAreSharedByTheLeastUnion) {
+TEST(BoxesIou3d, TinyBoxesUseTheMinimumUnion) {
   EXPECT_NEAR(Measure(Mode::kIouBev, {0, 0, 0, 1e-5, 1e-5, 1, 0}, {0, 0, 0, 1e-5, 1e-5, 1, 0}), 1e-2, 1e-7);
   EXPECT_NEAR(Measure(Mode::kIou3d, {0, 0, 0, 1e-3, 1e-3, 1e-2, 0}, {0, 0, 0, 1e-3, 1e-3, 1e-2, 0}), 1e-2, 1e-7);
 }
 
-TEST(BoxesIou3dErrors, SayWhatIsWrong) {
+TEST(BoxesIou3d, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(BoxesIou3d{}, {f32({3, 5}), f32({3, 7})}, {"'boxes_a'", "dimension 1 is 5, wanted 7"});
-  ExpectError(BoxesIou3d{}, {f32({3, 7}), f32({2, 3, 7})}, {"'boxes_b' has rank 3"});
-  ExpectAttributeError(*FindOp("boxes_iou3d"), {{"mode", AttrValue::Int(3)}}, {"'mode' is 3"});
+  ExpectError(BoxesIou3d{}, {f32({3, 5}), f32({3, 7})}, {"'boxes_a'", "expected dimension 1 to be 7, got 5"});
+  ExpectError(BoxesIou3d{}, {f32({3, 7}), f32({2, 3, 7})}, {"'boxes_b': expected rank 2, got 3"});
+  ExpectAttributeError(*FindOp("boxes_iou3d"), {{"mode", AttrValue::Int(3)}}, {"'mode': expected", "got 3"});
 }
 
 }  // namespace

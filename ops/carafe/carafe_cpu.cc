@@ -12,10 +12,10 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kRun =
-    64;  // output pixels of a row, at most, whose masks are gathered before the channels are visited
+// Maximum number of output pixels of a row whose masks are gathered before the channels are visited.
+constexpr int64_t kRun = 64;
 
-// The window around a pixel, without what lies outside of the picture.
+// The rows or columns [first, last) of the window around a pixel, clipped to the image.
 struct Window {
   int64_t middle, first, last;
 
@@ -24,7 +24,7 @@ struct Window {
   }
 };
 
-// kSame output pixels of one window, whose weights are `taps` apart.
+// Sums the window of kSame output pixels that share it. Their weights are `taps` apart.
 template <int kSame>
 HWY_INLINE void SumWindow(const float* block, int64_t width, const Window& rows, const Window& columns, int64_t half,
                           int64_t kernel, const float* weights, float* to) {
@@ -48,32 +48,32 @@ Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> fe
                  Tensor<T, 4> output) {
   const int64_t height = features.dim(2), width = features.dim(3), pixels = height * width;
   const int64_t out_height = output.dim(2), out_width = output.dim(3), out_pixels = out_height * out_width;
-  const int64_t pictures = features.dim(0) * op.group_size, channels = features.dim(1) / op.group_size;
+  const int64_t images = features.dim(0) * op.group_size, channels = features.dim(1) / op.group_size;
   const int64_t scale = static_cast<int64_t>(op.scale_factor), kernel = op.kernel_size, half = kernel / 2;
   const int64_t taps = kernel * kernel, run = std::clamp<int64_t>(4096 / taps, 4, kRun);
-  const int64_t runs = (out_width + run - 1) / run, items = pictures * out_height * runs;
+  const int64_t runs = (out_width + run - 1) / run, items = images * out_height * runs;
   const int64_t blocks = ChannelBlocks::BlocksFor(channels);
   const int64_t grain = GrainFor(static_cast<double>(run * taps * blocks * kBlockVectors) * 0.5);
-  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::ElementsFor(pictures, channels, pixels));
+  const Scratch<float> copy = context.Allocate<float>(ChannelBlocks::ElementsFor(images, channels, pixels));
   const Scratch<float> weights = context.Allocate<float>(Context::NumTasks(items, grain) * run * taps);
   if (!copy || !weights) return Internal("out of memory: a copy of ", ToString(features.shape()));
-  const ChannelBlocks groups = ToChannelBlocks(context, features.data(), pictures, channels, pixels, copy.data());
+  const ChannelBlocks groups = ToChannelBlocks(context, features.data(), images, channels, pixels, copy.data());
 
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
     float* const weight = weights.data() + task * run * taps;  // [run][taps]
     HWY_ALIGN float tile[kRun * kBlockChannels];
     Window columns[kRun];
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t picture = item / runs / out_height, row = item / runs % out_height, first = item % runs * run;
+      const int64_t image = item / runs / out_height, row = item / runs % out_height, first = item % runs * run;
       const int64_t count = std::min(run, out_width - first), out = row * out_width + first;
       const Window rows = Window::Around(row / scale, half, height);
       for (int64_t t = 0; t < taps; ++t) {
-        const T* const mask = masks.data() + (picture * taps + t) * out_pixels + out;
+        const T* const mask = masks.data() + (image * taps + t) * out_pixels + out;
         for (int64_t i = 0; i < count; ++i) weight[i * taps + t] = ToFloat(mask[i]);
       }
       for (int64_t i = 0; i < count; ++i) columns[i] = Window::Around((first + i) / scale, half, width);
       for (int64_t b = 0; b < blocks; ++b) {
-        const float* const block = groups.Block(picture, b);
+        const float* const block = groups.Block(image, b);
         for (int64_t i = 0; i < count;) {
           const bool two = i + 1 < count && columns[i + 1].middle == columns[i].middle;
           (two ? SumWindow<2> : SumWindow<1>)(block, width, rows, columns[i], half, kernel, weight + i * taps,
@@ -82,7 +82,7 @@ Status CarafeCpu(const Carafe& op, const Context& context, Tensor<const T, 4> fe
         }
         const int64_t channel = b * kBlockChannels;
         WriteChannels(tile, count, std::min(kBlockChannels, channels - channel), out_pixels,
-                      output.data() + (picture * channels + channel) * out_pixels + out);
+                      output.data() + (image * channels + channel) * out_pixels + out);
       }
     }
   });
@@ -96,8 +96,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(Carafe, CarafeF32, CarafeCpu<float>);
-POLYOP_CPU_KERNEL(Carafe, CarafeF16, CarafeCpu<Half>);
-POLYOP_CPU_KERNEL(Carafe, CarafeBF16, CarafeCpu<BFloat16>);
+POLYOP_CPU_KERNELS(Carafe, CarafeCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kCarafeChannels = 8;  // that a thread sums up with the masks of one output pixel
+constexpr int64_t kCarafeChannels = 8;  // channels that a thread sums with the masks of one output pixel
 
 template <class T>
 Status CarafeCuda(const Carafe& op, const CudaContext& cuda, Tensor<const T, 4> features, Tensor<const T, 4> masks,
@@ -41,9 +41,7 @@ Status CarafeCuda(const Carafe& op, const CudaContext& cuda, Tensor<const T, 4> 
   });
 }
 
-POLYOP_CUDA_KERNEL(Carafe, CarafeF32, CarafeCuda<float>);
-POLYOP_CUDA_KERNEL(Carafe, CarafeF16, CarafeCuda<Half>);
-POLYOP_CUDA_KERNEL(Carafe, CarafeBF16, CarafeCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(Carafe, CarafeCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""CARAFE: the window's places one after the other, each a moved picture times its masks."""
+"""CARAFE: for each position of the window, the shifted image times its masks, summed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DIFFERENTIABLE = (0, 1)
 def formula(features: Tensor, masks: Tensor, *, kernel_size: int, group_size: int, scale_factor: float) -> Tensor:
     number, channels, height, width = features.shape
     scale, half, each = int(scale_factor), kernel_size // 2, channels // group_size
-    around = torch.nn.functional.pad(features, (half, half, half, half))
+    padded = torch.nn.functional.pad(features, (half, half, half, half))
     weights = masks.reshape(number, group_size, kernel_size * kernel_size, 1, height, scale, width, scale)
     total: Tensor | int = 0
     for y in range(kernel_size):
         for x in range(kernel_size):
-            moved = around[:, :, y : y + height, x : x + width]
-            moved = moved.reshape(number, group_size, each, height, 1, width, 1)
-            total = total + moved * weights[:, :, y * kernel_size + x]
+            shifted = padded[:, :, y : y + height, x : x + width]
+            shifted = shifted.reshape(number, group_size, each, height, 1, width, 1)
+            total = total + shifted * weights[:, :, y * kernel_size + x]
     return total.reshape(number, channels, height * scale, width * scale)
 
 

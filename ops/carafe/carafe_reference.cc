@@ -15,16 +15,16 @@ Status CarafeReference(const Carafe& op, const Context&, Tensor<const double, 4>
       for (int64_t ix = 0; ix < k; ++ix) {
         const int64_t at_y = y / scale + iy - k / 2, at_x = x / scale + ix - k / 2;
         if (at_y < 0 || at_y >= height || at_x < 0 || at_x >= width) continue;
-        const int64_t place = (group * k + iy) * k + ix;
+        const int64_t position = (group * k + iy) * k + ix;
         sum += features[((n * channels + c) * height + at_y) * width + at_x] *
-               masks[((n * masks.dim(1) + place) * rows + y) * columns + x];
+               masks[((n * masks.dim(1) + position) * rows + y) * columns + x];
       }
     }
     output[i] = sum;
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Carafe, CarafeF64, CarafeReference);
+POLYOP_REFERENCE_KERNEL(Carafe, CarafeReference);
 
 }  // namespace
 }  // namespace polyop

@@ -7,9 +7,10 @@ namespace polyop::testing {
 namespace {
 
 std::vector<HostTensor> Inputs(const Carafe& op, DType dtype, const Shape& shape, std::mt19937& rng) {
-  const int64_t scale = static_cast<int64_t>(op.scale_factor), places = op.kernel_size * op.kernel_size * op.group_size;
+  const int64_t scale = static_cast<int64_t>(op.scale_factor),
+                mask_channels = op.kernel_size * op.kernel_size * op.group_size;
   return {HostTensor::Uniform(dtype, shape, rng),
-          HostTensor::Uniform(dtype, {shape[0], places, shape[2] * scale, shape[3] * scale}, rng, 0, 0.2)};
+          HostTensor::Uniform(dtype, {shape[0], mask_channels, shape[2] * scale, shape[3] * scale}, rng, 0, 0.2)};
 }
 
 class CarafeTest : public ::testing::TestWithParam<DType> {};
@@ -26,17 +27,17 @@ TEST_P(CarafeTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, CarafeTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// With a mask that takes one place, the output is the picture, moved and enlarged; from outside nothing comes.
-TEST(Carafe, APlaceOfTheWindow) {
+// With a mask that selects one position of the window, the output is the shifted and enlarged image, and 0 outside.
+TEST(Carafe, MaskSelectsAWindowPosition) {
   std::mt19937 rng(2);
   const Carafe op{3, 1, 2};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 1, 3, 4}, rng), out;
-  for (int64_t place = 0; place < 9; ++place) {
-    for (int64_t i = 0; i < inputs[1].size(); ++i) inputs[1].set(i, i / (6 * 8) == place);
+  for (int64_t position = 0; position < 9; ++position) {
+    for (int64_t i = 0; i < inputs[1].size(); ++i) inputs[1].set(i, i / (6 * 8) == position);
     ASSERT_TRUE(testing::Run(op, inputs, &out).ok());
     for (int64_t i = 0; i < out[0].size(); ++i) {
-      const int64_t y = i / 8 / 2 + place / 3 - 1, x = i % 8 / 2 + place % 3 - 1;
-      EXPECT_EQ(out[0].at(i), y >= 0 && y < 3 && x >= 0 && x < 4 ? inputs[0].at(y * 4 + x) : 0) << place << " " << i;
+      const int64_t y = i / 8 / 2 + position / 3 - 1, x = i % 8 / 2 + position % 3 - 1;
+      EXPECT_EQ(out[0].at(i), y >= 0 && y < 3 && x >= 0 && x < 4 ? inputs[0].at(y * 4 + x) : 0) << position << " " << i;
     }
   }
 }
@@ -54,17 +55,19 @@ TEST(Carafe, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(Carafe{5, 1, 2}, Inputs(Carafe{5, 1, 2}, DType::kF32, {1, 40, 12, 11}, rng));
 }
 
-TEST(Carafe, RefusesBadInput) {
+TEST(Carafe, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
-  ExpectError(Carafe{3, 1, 2}, {f32({1, 4, 3, 3}), f32({1, 8, 6, 6})}, {"'masks'", "dimension 1 is 8", "= 9"});
-  ExpectError(Carafe{3, 1, 2}, {f32({1, 4, 3, 3}), f32({1, 9, 6, 5})}, {"'masks'", "dimension 3 is 5", "= 6"});
+  ExpectError(Carafe{3, 1, 2}, {f32({1, 4, 3, 3}), f32({1, 8, 6, 6})},
+              {"'masks'", "expected dimension 1", "got 8", "= 9"});
+  ExpectError(Carafe{3, 1, 2}, {f32({1, 4, 3, 3}), f32({1, 9, 6, 5})},
+              {"'masks'", "expected dimension 3", "got 5", "= 6"});
   ExpectError(Carafe{3, 3, 1}, {f32({1, 4, 3, 3}), f32({1, 27, 3, 3})},
-              {"'features' has 4 channels", "divisible by group_size = 3"});
+              {"'features': expected a number of channels divisible by group_size = 3, got 4"});
   const Op& op = *FindOp("carafe");
   ExpectAttributeError(op, {{"kernel_size", AttrValue::Int(4)}, {"scale_factor", AttrValue::Float(2)}},
-                       {"'kernel_size' is 4, wanted an odd one"});
+                       {"'kernel_size': expected an odd number, got 4"});
   ExpectAttributeError(op, {{"kernel_size", AttrValue::Int(3)}, {"scale_factor", AttrValue::Float(1.5)}},
-                       {"'scale_factor' is 1.5, wanted a whole number"});
+                       {"'scale_factor': expected an integer, got 1.5"});
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/chamfer_distance/chamfer_distance_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/nearest_of_queries-inl.h"
-#include "families/points/segments.h"
+#include "families/neighbours/nearest_of_queries-inl.h"
+#include "families/neighbours/segments.h"
 #include "kernels/cpu/simd.h"
 #include "ops/chamfer_distance/chamfer_distance.h"
 
@@ -11,7 +11,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Points as a search takes them: in fp32, and of 3 coordinates, the last one 0 where a cloud has two.
+// The points of all clouds in the layout of the search: fp32 rows of 3 coordinates; the third is 0 if a cloud has two.
 template <class T>
 class Clouds {
  public:
@@ -70,8 +70,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ChamferDistance, ChamferDistanceF32, ChamferDistanceCpu<float>);
-POLYOP_CPU_KERNEL(ChamferDistance, ChamferDistanceF16, ChamferDistanceCpu<Half>);
-POLYOP_CPU_KERNEL(ChamferDistance, ChamferDistanceBF16, ChamferDistanceCpu<BFloat16>);
+POLYOP_CPU_KERNELS(ChamferDistance, ChamferDistanceCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

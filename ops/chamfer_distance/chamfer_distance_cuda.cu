@@ -1,4 +1,4 @@
-#include "families/points/tiles_cuda.h"
+#include "families/neighbours/tiles_cuda.h"
 #include "ops/chamfer_distance/chamfer_distance.h"
 
 namespace polyop {
@@ -8,7 +8,7 @@ template <class T>
 struct ChamferSearch {
   // The nearest point so far.
   struct State {
-    float at[3], reach;  // a point at a greater squared distance in float is surely no nearer
+    float at[3], max_squared;  // points at a greater squared fp32 distance cannot be nearer
     double squared;
     int64_t row, begin;
   };
@@ -21,18 +21,18 @@ struct ChamferSearch {
   POLYOP_HD PointRange Start(int64_t q, State& state) const {
     const PointRange range = batches.Of(q);
     for (int a = 0; a < 3; ++a) state.at[a] = queries[3 * q + a];
-    state.reach = INFINITY;
+    state.max_squared = INFINITY;
     state.squared = INFINITY;
     state.row = state.begin = range.begin;
     return range;
   }
   POLYOP_HD void Offer(State& state, const float* point, int64_t row) const {
-    if (SurelyBeyond(state.at, point, state.reach)) return;
+    if (SurelyBeyond(state.at, point, state.max_squared)) return;
     const double squared = SquaredDistance(state.at, point);
     if (!(squared < state.squared)) return;
     state.squared = squared;
     state.row = row;
-    state.reach = static_cast<float>(squared * (1 + 1e-7));
+    state.max_squared = static_cast<float>(squared * (1 + 1e-7));
   }
   POLYOP_HD void Finish(State& state, int64_t q) const {
     dist[q] = FromFloat<T>(static_cast<float>(state.squared));
@@ -40,7 +40,7 @@ struct ChamferSearch {
   }
 };
 
-// Rows of 3 floats, the last one 0 where points have two coordinates.
+// Converts points to rows of 3 floats; the third is 0 if points have two coordinates.
 template <class T>
 Status MakeRows(const CudaContext& cuda, Tensor<const T, 3> points, float* rows) {
   const T* const from = points.data();
@@ -65,9 +65,7 @@ Status ChamferDistanceCuda(const ChamferDistance&, const CudaContext& cuda, Tens
                   ChamferSearch<T>{second, BatchRanges(n, m), dist2.data(), idx2.data()});
 }
 
-POLYOP_CUDA_KERNEL(ChamferDistance, ChamferDistanceF32, ChamferDistanceCuda<float>);
-POLYOP_CUDA_KERNEL(ChamferDistance, ChamferDistanceF16, ChamferDistanceCuda<Half>);
-POLYOP_CUDA_KERNEL(ChamferDistance, ChamferDistanceBF16, ChamferDistanceCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ChamferDistance, ChamferDistanceCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Chamfer distances: all pairs compared, and the nearest ones' distances once more, which is what has gradients."""
+"""Chamfer distances: compares all pairs, then computes the distances of the nearest ones again for the gradient."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ void Nearest(Tensor<const double, 3> from, Tensor<const double, 3> to, Tensor<do
       const double* const other = to.data() + (i / from.dim(1) * to.dim(1) + k) * coordinates;
       double squared = 0;
       for (int64_t a = 0; a < coordinates; ++a) {
-        const double way = from[i * coordinates + a] - other[a];
-        squared += way * way;
+        const double difference = from[i * coordinates + a] - other[a];
+        squared += difference * difference;
       }
       if (!(squared < dist[i])) continue;
       dist[i] = squared;
@@ -31,7 +31,7 @@ Status ChamferDistanceReference(const ChamferDistance&, const Context&, Tensor<c
   Nearest(xyz2, xyz1, dist2, idx2);
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ChamferDistance, ChamferDistanceF64, ChamferDistanceReference);
+POLYOP_REFERENCE_KERNEL(ChamferDistance, ChamferDistanceReference);
 
 }  // namespace
 }  // namespace polyop

@@ -9,7 +9,7 @@ namespace {
 
 class ChamferDistanceTest : public ::testing::TestWithParam<DType> {};
 
-// On a lattice many points are equally near.
+// On a lattice, many points are at equal distances.
 TEST_P(ChamferDistanceTest, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(10); ++round) {
@@ -53,18 +53,22 @@ TEST(ChamferDistance, KnownClouds) {
   EXPECT_EQ(Distances({0, 0, 3, 4}, {3, 3, 0, 1, 0, -1}), (std::vector<Row>{{1, 1}, {1, 1, 1}, {1, 0}, {1, 0, 0}}));
 }
 
-TEST(ChamferDistance, NumbersThatAreNone) {
+TEST(ChamferDistance, NonFiniteCoordinates) {
   const double nan = NAN, inf = INFINITY;
   EXPECT_EQ(Distances({nan, 0, 7, 0, inf, 0}, {0, 0, 9, -inf}),
             (std::vector<Row>{{inf, 49, inf}, {49, inf}, {0, 0, 0}, {1, 0}}));
 }
 
-TEST(ChamferDistance, RefusesBadInput) {
+TEST(ChamferDistance, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(ChamferDistance{}, {f32({2, 5, 4}), f32({2, 6, 4})}, {"'xyz1' has points of 4 coordinates", "2 or 3"});
-  ExpectError(ChamferDistance{}, {f32({2, 5, 2}), f32({2, 6, 3})}, {"'xyz2'", "dimension 2 is 3, wanted D = 2"});
-  ExpectError(ChamferDistance{}, {f32({2, 5, 2}), f32({2, 0, 2})}, {"'xyz2' has no points", "those of 'xyz1'"});
-  ExpectError(ChamferDistance{}, {f32({2, 0, 2}), f32({2, 5, 2})}, {"'xyz1' has no points", "those of 'xyz2'"});
+  ExpectError(ChamferDistance{}, {f32({2, 5, 4}), f32({2, 6, 4})},
+              {"'xyz1': expected points of 2 or 3 coordinates, got 4"});
+  ExpectError(ChamferDistance{}, {f32({2, 5, 2}), f32({2, 6, 3})},
+              {"'xyz2'", "expected dimension 2 to be D = 2", "got 3"});
+  ExpectError(ChamferDistance{}, {f32({2, 5, 2}), f32({2, 0, 2})},
+              {"'xyz2': expected at least 1 point, because 'xyz1' has points; got 0"});
+  ExpectError(ChamferDistance{}, {f32({2, 0, 2}), f32({2, 5, 2})},
+              {"'xyz1': expected at least 1 point, because 'xyz2' has points; got 0"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "families/labels/growing_labels.h"
+#include "families/region_growing/region_growing.h"
 #include "ops/contour_expand/contour_expand.h"
 
 namespace polyop {
@@ -7,7 +7,7 @@ namespace {
 template <class M>
 Status ContourExpandCpu(const ContourExpand& op, const Context& context, Tensor<const M, 3> kernel_mask,
                         Tensor<const int32_t, 2> internal_kernel_label, Tensor<int32_t, 2> label) {
-  const PictureGrid grid{label.dim(0), label.dim(1)};
+  const ImageGrid grid{label.dim(0), label.dim(1)};
   const Scratch<int32_t> queue = context.Allocate<int32_t>(grid.size());
   const Scratch<int32_t> areas = context.Allocate<int32_t>(grid.size() + 1);
   if (!queue || !areas) return Internal("out of memory: a queue of ", grid.size(), " pixels");
@@ -16,7 +16,7 @@ Status ContourExpandCpu(const ContourExpand& op, const Context& context, Tensor<
   for (int64_t i = 0; i < grid.size(); ++i) {
     if (is_label(internal_kernel_label[i])) ++areas[internal_kernel_label[i]];
   }
-  GrowingLabels growing(grid, label.data(), queue.data());
+  RegionGrowing growing(grid, label.data(), queue.data());
   for (int64_t i = 0; i < grid.size(); ++i) {
     const int32_t own = internal_kernel_label[i];
     label[i] = is_label(own) && areas[own] >= op.min_kernel_area ? own : 0;
@@ -29,8 +29,7 @@ Status ContourExpandCpu(const ContourExpand& op, const Context& context, Tensor<
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNEL(ContourExpand, ContourExpandU8, ContourExpandCpu<uint8_t>);
-POLYOP_PLAIN_CPU_KERNEL(ContourExpand, ContourExpandBool, ContourExpandCpu<bool>);
+POLYOP_PLAIN_CPU_KERNELS(ContourExpand, ContourExpandCpu, uint8_t, bool);
 
 }  // namespace
 }  // namespace polyop

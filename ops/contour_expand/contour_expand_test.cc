@@ -5,7 +5,7 @@
 namespace polyop::testing {
 namespace {
 
-// Labels that meet, masks that hold the next ones and some that do not, and labels that are none.
+// Labels that meet, masks that contain the next ones and masks that do not, and invalid labels.
 TEST(ContourExpand, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(30); ++round) {
@@ -22,24 +22,25 @@ TEST(ContourExpand, MatchesReference) {
   }
 }
 
-TEST(ContourExpand, TwoKernelsShareABand) {
+TEST(ContourExpand, TwoKernelsMeet) {
   using Row = std::vector<double>;
   const HostTensor label = HostTensor::Of(DType::kI32, {2, 7}, {0, 1, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0});
   const HostTensor masks = HostTensor::Of(DType::kU8, {3, 2, 7}, {1,      1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1,
                                                                   /**/ 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, /**/
                                                                   0,      1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0});
-  const auto grown = [&](int64_t least) {
+  const auto expanded = [&](int64_t min_area) {
     std::vector<HostTensor> out;
-    EXPECT_TRUE(testing::Run(ContourExpand{.min_kernel_area = least}, {masks, label}, &out).ok());
+    EXPECT_TRUE(testing::Run(ContourExpand{.min_kernel_area = min_area}, {masks, label}, &out).ok());
     return out[0].ToDoubles();
   };
-  EXPECT_EQ(grown(1), (Row{1, 1, 1, 1, 2, 2, 2, 3, 0, 0, 0, 0, 2, 2}));
-  EXPECT_EQ(grown(2), Row(14, 0));
+  EXPECT_EQ(expanded(1), (Row{1, 1, 1, 1, 2, 2, 2, 3, 0, 0, 0, 0, 2, 2}));
+  EXPECT_EQ(expanded(2), Row(14, 0));
 }
 
-TEST(ContourExpand, RefusesBadInput) {
+TEST(ContourExpand, RejectsInvalidInputs) {
   const HostTensor label(DType::kI32, {4, 5});
-  ExpectError(ContourExpand{}, {HostTensor(DType::kU8, {3, 4, 6}), label}, {"dimension 1 is 5, wanted W = 6"});
+  ExpectError(ContourExpand{}, {HostTensor(DType::kU8, {3, 4, 6}), label},
+              {"expected dimension 1 to be W = 6", "got 5"});
   ExpectError(ContourExpand{}, {HostTensor::Full(DType::kF32, {3, 4, 5}, 1), label}, {"no kernel takes inputs"});
 }
 

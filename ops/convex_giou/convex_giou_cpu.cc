@@ -15,9 +15,7 @@ Status ConvexGiouCpu(const ConvexGiou&, const Context& context, Tensor<const T, 
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouF32, ConvexGiouCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouF16, ConvexGiouCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(ConvexGiou, ConvexGiouBF16, ConvexGiouCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(ConvexGiou, ConvexGiouCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -14,9 +14,7 @@ Status ConvexGiouCuda(const ConvexGiou&, const CudaContext& cuda, Tensor<const T
                  [=] POLYOP_DEVICE(int64_t i) { ConvexGiouWithSlope(sets + 18 * i, others + 8 * i, to + 19 * i); });
 }
 
-POLYOP_CUDA_KERNEL(ConvexGiou, ConvexGiouF32, ConvexGiouCuda<float>);
-POLYOP_CUDA_KERNEL(ConvexGiou, ConvexGiouF16, ConvexGiouCuda<Half>);
-POLYOP_CUDA_KERNEL(ConvexGiou, ConvexGiouBF16, ConvexGiouCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ConvexGiou, ConvexGiouCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

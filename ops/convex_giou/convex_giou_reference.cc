@@ -9,15 +9,15 @@
 namespace polyop {
 namespace {
 
-// A number, and how it changes with the 18 coordinates of a set: dual numbers (Clifford, 1873).
+// A dual number (Clifford, 1873): a value and its derivatives with respect to the 18 coordinates of a set.
 struct Dual {
   double value = 0;
   std::array<double, 18> slope{};
 
   friend Dual Combine(const Dual& a, double of_a, const Dual& b, double of_b, double value) {
-    Dual made{value, {}};
-    for (size_t k = 0; k < made.slope.size(); ++k) made.slope[k] = of_a * a.slope[k] + of_b * b.slope[k];
-    return made;
+    Dual result{value, {}};
+    for (size_t k = 0; k < result.slope.size(); ++k) result.slope[k] = of_a * a.slope[k] + of_b * b.slope[k];
+    return result;
   }
   friend Dual operator+(const Dual& a, const Dual& b) { return Combine(a, 1, b, 1, a.value + b.value); }
   friend Dual operator-(const Dual& a, const Dual& b) { return Combine(a, 1, b, -1, a.value - b.value); }
@@ -33,7 +33,7 @@ struct DualPoint {
 };
 using Polygon = std::vector<DualPoint>;
 
-// Positive where c lies to the left of the way from a to b.
+// Returns a positive number if c lies to the left of the line from a to b.
 Dual Side(const DualPoint& a, const DualPoint& b, const DualPoint& c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
@@ -44,7 +44,7 @@ Dual Area(const Polygon& corners) {
   return twice.value / 2 >= 1e-14 ? twice * Dual{0.5, {}} : Dual{};
 }
 
-// Whether all other points lie to the left of the way from a to b, or on it.
+// Returns true if all points lie to the left of the segment from a to b, or on it.
 bool IsSide(const Polygon& points, const DualPoint& a, const DualPoint& b) {
   if (a.x.value == b.x.value && a.y.value == b.y.value) return false;
   return std::all_of(points.begin(), points.end(), [&](const DualPoint& p) {
@@ -55,7 +55,7 @@ bool IsSide(const Polygon& points, const DualPoint& a, const DualPoint& b) {
   });
 }
 
-// The corners from one to the next. A point that was there before is left out.
+// Returns the corners of the convex hull in order. Of equal points, only the first is used.
 Polygon HullOf(const Polygon& all) {
   Polygon points;
   for (const DualPoint& p : all) {
@@ -78,7 +78,7 @@ Polygon HullOf(const Polygon& all) {
   return hull;
 }
 
-// What is left of a polygon on the left of the line from a to b.
+// Clips a polygon to the left of the line from a to b.
 Polygon Cut(const Polygon& polygon, const DualPoint& a, const DualPoint& b) {
   Polygon left;
   for (size_t i = 0; i < polygon.size(); ++i) {
@@ -131,7 +131,7 @@ Status ConvexGiouReference(const ConvexGiou&, const Context&, Tensor<const doubl
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ConvexGiou, ConvexGiouF64, ConvexGiouReference);
+POLYOP_REFERENCE_KERNEL(ConvexGiou, ConvexGiouReference);
 
 }  // namespace
 }  // namespace polyop

@@ -33,7 +33,7 @@ TEST_P(ConvexGiouTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, ConvexGiouTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// The gradient of `points`, of which a set has as many as it needs to be nine, and the GIoU.
+// Returns the gradient with respect to `points`, which are repeated to fill a set of nine, and the GIoU.
 Row Measure(const Row& points, const Row& quadrilateral) {
   Row set;
   while (set.size() < 18) set.push_back(points[set.size() % points.size()]);
@@ -43,7 +43,7 @@ Row Measure(const Row& points, const Row& quadrilateral) {
   EXPECT_TRUE(testing::Run(ConvexGiou{}, inputs, &out).ok());
   ExpectMatchesReference(ConvexGiou{}, inputs);
   Row row = out[0].ToDoubles();
-  for (size_t k = points.size(); k < 18; ++k) EXPECT_EQ(row[k], 0) << k;  // the same points once more
+  for (size_t k = points.size(); k < 18; ++k) EXPECT_EQ(row[k], 0) << k;  // repetitions of the same points
   row.erase(row.begin() + static_cast<int64_t>(points.size()), row.begin() + 18);
   return row;
 }
@@ -51,24 +51,24 @@ Row Measure(const Row& points, const Row& quadrilateral) {
 TEST(ConvexGiou, KnownHulls) {
   const Row square = {0, 0, 4, 0, 4, 4, 0, 4};
   EXPECT_EQ(Measure({0, 0, 4, 0, 4, 4, 0, 4}, square), (Row{0, 0, 0, 0, 0, 0, 0, 0, 1}));
-  // Within: IoU is 4 / 16, and rises by 1 / 16 of the area.
+  // Within: the IoU is 4 / 16, and its derivative by the area 1 / 16.
   EXPECT_EQ(Measure({1, 1, 3, 1, 3, 3, 1, 3}, square),
             (Row{-1 / 16.0, -1 / 16.0, 1 / 16.0, -1 / 16.0, 1 / 16.0, 1 / 16.0, -1 / 16.0, 1 / 16.0, 0.25}));
-  // Apart: U = 20, C = 28; it rises as the near side comes nearer.
+  // Apart: U = 20, C = 28; the GIoU grows as the near side approaches.
   const Row apart = Measure({6, 0, 8, 0, 8, 2, 6, 2}, square);
   EXPECT_NEAR(apart.back(), -(28 - 20) / 28.0, 1e-6);
   EXPECT_LT(apart[0], 0);
   EXPECT_LT(apart[6], 0);
   EXPECT_EQ(Measure({1, 1, 2, 2, 3, 3}, square).back(), 0);                 // a line has no area
-  EXPECT_EQ(Measure({0, 0, 4, 4}, {1, 1, 2, 2, 3, 3, 5, 5}), (Row(5, 0)));  // nor have both
+  EXPECT_EQ(Measure({0, 0, 4, 4}, {1, 1, 2, 2, 3, 3, 5, 5}), (Row(5, 0)));  // the hull of both has no area
   EXPECT_EQ(Measure({0, 0, 4, 4}, {0, 4, 4, 0, 0, 4, 4, 0}), (Row{0, 0, 0, 0, -1}));
 }
 
-TEST(ConvexGiou, SidesThatLieOnOneAnother) {
+TEST(ConvexGiou, CoincidentSides) {
   const Row square = {0, 0, 4, 0, 4, 4, 0, 4};
-  Measure({1, 0, 3, 0, 3, 2, 1, 2}, square);    // on its lower side, within
-  Measure({1, -2, 3, -2, 3, 0, 1, 0}, square);  // below it, without
-  Measure({0, 0, 2, 0, 4, 0, 0, 4}, square);    // three corners of it, and a point between two
+  Measure({1, 0, 3, 0, 3, 2, 1, 2}, square);    // on its lower side, inside
+  Measure({1, -2, 3, -2, 3, 0, 1, 0}, square);  // on its lower side, outside
+  Measure({0, 0, 2, 0, 4, 0, 0, 4}, square);    // three of its corners, and a point between two
 }
 
 TEST(ConvexGiou, NanAndInfinity) {
@@ -85,10 +85,10 @@ TEST(ConvexGiou, NanAndInfinity) {
   }
 }
 
-TEST(ConvexGiou, RefusesBadInput) {
+TEST(ConvexGiou, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(ConvexGiou{}, {f32({3, 18}), f32({2, 8})}, {"'polygons'", "dimension 0 is 2, wanted N = 3"});
-  ExpectError(ConvexGiou{}, {f32({3, 8}), f32({3, 8})}, {"'pointsets'", "dimension 1 is 8, wanted 18"});
+  ExpectError(ConvexGiou{}, {f32({3, 18}), f32({2, 8})}, {"'polygons'", "expected dimension 0 to be N = 3", "got 2"});
+  ExpectError(ConvexGiou{}, {f32({3, 8}), f32({3, 8})}, {"'pointsets'", "expected dimension 1 to be 18, got 8"});
 }
 
 }  // namespace

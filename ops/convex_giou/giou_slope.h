@@ -1,4 +1,4 @@
-// The generalised IoU of two convex hulls, and its gradient by the points of the first, for CPU and GPU.
+// The generalised IoU of two convex hulls and its gradient with respect to the points of the first, for CPU and GPU.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace polyop {
 
-/// The nine points of a set, and behind them the four of a quadrilateral.
+/// The nine points of a set, followed by the four of a quadrilateral.
 struct PointsOfBoth {
   static constexpr int kSet = 9, kAll = 13;
 
@@ -24,16 +24,17 @@ struct PointsOfBoth {
     }
   }
 
-  /// The corners of the hull of the first `count` points, in the sense from the x axis to the y axis; of equal points
-  /// the first. `corners` has room for 2 * count; returns how many there are.
+  /// Writes the corners of the hull of the first `count` points to `corners`, in the direction from the x axis to the
+  /// y axis; of equal points, only the first. Requires: `corners` has room for 2 * count. Returns the number of
+  /// corners.
   POLYOP_HD int Hull(int count, int* corners) const {
     int order[kAll], distinct = 0;
     for (int i = 0; i < count; ++i) {
-      int place = distinct;
-      while (place > 0 && IsBefore(i, order[place - 1])) --place;
-      if (place > 0 && x[order[place - 1]] == x[i] && y[order[place - 1]] == y[i]) continue;
-      for (int k = distinct; k > place; --k) order[k] = order[k - 1];
-      order[place] = i;
+      int position = distinct;
+      while (position > 0 && IsBefore(i, order[position - 1])) --position;
+      if (position > 0 && x[order[position - 1]] == x[i] && y[order[position - 1]] == y[i]) continue;
+      for (int k = distinct; k > position; --k) order[k] = order[k - 1];
+      order[position] = i;
       ++distinct;
     }
     const int length =
@@ -42,11 +43,11 @@ struct PointsOfBoth {
     return length;
   }
 
-  /// Of a polygon; 0 if it is below what counts.
+  /// Returns the area of a polygon, or 0 if it is below ConvexPolygon::kMinArea.
   POLYOP_HD double Area(const int* corners, int size) const {
     double twice = 0;
     for (int i = 2; i < size; ++i) twice += Cross(corners[0], corners[i - 1], corners[i]);
-    return twice / 2 >= ConvexPolygon::kLeastArea ? twice / 2 : 0;
+    return twice / 2 >= ConvexPolygon::kMinArea ? twice / 2 : 0;
   }
 
  private:
@@ -54,7 +55,7 @@ struct PointsOfBoth {
   POLYOP_HD double Cross(int o, int a, int b) const {
     return (x[a] - x[o]) * (y[b] - y[o]) - (y[a] - y[o]) * (x[b] - x[o]);
   }
-  // Positive where the way from a through b to c turns from x to y.
+  // Returns a positive number if the path from a through b to c turns in the direction from x to y.
   POLYOP_HD double Turn(int a, int b, int c) const {
     return (x[b] - x[a]) * (y[c] - y[b]) - (y[b] - y[a]) * (x[c] - x[b]);
   }
@@ -73,8 +74,8 @@ struct SideOfHull {
         from(from_point),
         to(to_point) {}
 
-  /// Adds `weight` times the gradient of the area on the side's left, of which the part [begin, end] of the side is the
-  /// border. Only points of the set have one.
+  /// Adds `weight` times the gradient of an area to `slope`. The area lies on the left of this side and is bounded by
+  /// the part [begin, end] of it. Only points of the set have a gradient.
   POLYOP_HD void AddSlope(double weight, double begin, double end, double* slope) const {
     const double of_to = weight * (end * end - begin * begin) / 2, of_from = weight * (end - begin) - of_to;
     if (from < PointsOfBoth::kSet) {
@@ -87,7 +88,8 @@ struct SideOfHull {
     }
   }
 
-  /// The part that lies within a convex polygon or on its border; empty if begin >= end.
+  /// Computes the part [begin, end] of this side that lies within a convex polygon or on its border. The part is empty
+  /// if begin >= end.
   POLYOP_HD void PartWithin(const ConvexPolygon& polygon, double* begin, double* end) const {
     *begin = 0;
     *end = 1;
@@ -107,7 +109,7 @@ struct SideOfHull {
   }
 };
 
-/// output: the gradient by the set's 18 coordinates, and the GIoU.
+/// Writes the gradient with respect to the set's 18 coordinates, followed by the GIoU, to `output`.
 template <class T>
 POLYOP_HD void ConvexGiouWithSlope(const T* set, const T* quadrilateral, T* output) {
   constexpr int kGradient = 2 * PointsOfBoth::kSet;
@@ -121,7 +123,7 @@ POLYOP_HD void ConvexGiouWithSlope(const T* set, const T* quadrilateral, T* outp
     const double shared = SharedArea(own, other), united = own.area + other.area - shared;
     const double iou = united > 0 ? shared / united : 0, by_united = united > 0 ? 1 / united : 0;
     giou = iou - (around - united) / around;
-    // By how much it rises with the three areas that the set decides.
+    // The derivatives of the GIoU with respect to the three areas that depend on the set.
     const double of_around = -united / around / around, of_own = 1 / around - iou * by_united;
     const double of_shared = (1 + iou) * by_united - 1 / around;
     const auto for_sides = [&](const auto& add) {

@@ -17,9 +17,7 @@ Status ConvexIouCpu(const ConvexIou&, const Context& context, Tensor<const T, 2>
   return MeasureConvexPairs(context, 1, hulls.size(), others.size(), hulls.data(), others.data(), false, ious.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(ConvexIou, ConvexIouF32, ConvexIouCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(ConvexIou, ConvexIouF16, ConvexIouCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(ConvexIou, ConvexIouBF16, ConvexIouCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(ConvexIou, ConvexIouCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -13,12 +13,10 @@ Status ConvexIouCuda(const ConvexIou&, const CudaContext& cuda, Tensor<const T, 
       cuda, 1, pointsets.dim(0), polygons.dim(0),
       [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<9>(sets + 18 * i); },
       [=] POLYOP_HD(int64_t k) { return ConvexPolygon::HullOf<4>(others + 8 * k); },
-      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return Share(a, b, false); }, ious.data());
+      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, false); }, ious.data());
 }
 
-POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouF32, ConvexIouCuda<float>);
-POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouF16, ConvexIouCuda<Half>);
-POLYOP_CUDA_KERNEL(ConvexIou, ConvexIouBF16, ConvexIouCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ConvexIou, ConvexIouCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

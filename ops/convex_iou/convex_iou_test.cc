@@ -8,7 +8,7 @@
 namespace polyop::testing {
 namespace {
 
-// Nine points each around a place in a square of `extent`; some are equal or lie in one line.
+// Sets of nine points, each around a position in a square of side `extent`; some points are equal or collinear.
 HostTensor RandomSets(DType type, int64_t count, double extent, std::mt19937& rng) {
   std::uniform_real_distribution<double> part(0, 1);
   HostTensor sets(type, {count, 18});
@@ -55,19 +55,19 @@ double Measure(const std::vector<double>& points, const std::vector<double>& qua
 
 TEST(ConvexIou, KnownHulls) {
   const std::vector<double> square = {0, 0, 4, 0, 4, 4, 0, 4};
-  EXPECT_EQ(Measure({1, 1, 0, 0, 4, 4, 2, 3, 4, 0, 0, 4}, square), 1);  // two points within
+  EXPECT_EQ(Measure({1, 1, 0, 0, 4, 4, 2, 3, 4, 0, 0, 4}, square), 1);  // two inner points
   EXPECT_EQ(Measure({0, 0, 4, 0, 0, 4}, square), 0.5);
   EXPECT_EQ(Measure({0, 0, 2, 2, 4, 4}, square), 0);                      // a line
   EXPECT_EQ(Measure({1, 1}, square), 0);                                  // a point
-  EXPECT_EQ(Measure({0, 0, 4, 0, 0, 4}, {0, 0, 4, 4, 4, 0, 0, 4}), 0.5);  // the quadrilateral's hull, too
+  EXPECT_EQ(Measure({0, 0, 4, 0, 0, 4}, {0, 0, 4, 4, 4, 0, 0, 4}), 0.5);  // crossing sides: its hull counts
   EXPECT_EQ(Measure({0, 0, 4, 0, 0, 4, NAN, 1}, square), 0);
   EXPECT_EQ(Measure({0, 0, 4, 0, 0, 4, 1, INFINITY}, square), 0);
 }
 
-TEST(ConvexIou, RefusesBadInput) {
+TEST(ConvexIou, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(ConvexIou{}, {f32({3, 8}), f32({3, 8})}, {"'pointsets'", "dimension 1 is 8, wanted 18"});
-  ExpectError(ConvexIou{}, {f32({3, 18}), f32({3, 5})}, {"'polygons'", "dimension 1 is 5, wanted 8"});
+  ExpectError(ConvexIou{}, {f32({3, 8}), f32({3, 8})}, {"'pointsets'", "expected dimension 1 to be 18, got 8"});
+  ExpectError(ConvexIou{}, {f32({3, 18}), f32({3, 5})}, {"'polygons'", "expected dimension 1 to be 8, got 5"});
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A row, an element at a time, from the element number `from` (counted from where the walk begins) to `to`.
+// Pools elements [from, to) of a row one at a time. Elements are counted in the direction of the scan.
 template <bool kReverse, class T>
 void PoolElements(const T* input, int64_t width, int64_t from, int64_t to, float best, T* output) {
   for (int64_t k = from; k < to; ++k) {
     const int64_t j = kReverse ? width - 1 - k : k;
     const float x = ToFloat(input[j]);
-    best = TakesPlace<false>(x, best) ? x : best;
+    best = Replaces<false>(x, best) ? x : best;
     output[j] = FromFloat<T>(best);
   }
 }
@@ -30,21 +30,21 @@ void PoolRows(const T* input, int64_t rows, int64_t width, T* output) {
   const D d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = width / lanes * lanes;
   const PrefixMax<D, kReverse> prefix_max;
-  if (kReverse) {  // the last row first: memory is then walked in one direction
+  if (kReverse) {  // start at the last row, so that memory is accessed in one direction
     input += (rows - 1) * width;
     output += (rows - 1) * width;
   }
   const int64_t step = kReverse ? -width : width, first = kReverse ? width - whole : 0;
-  bool one_run = false;  // this row's run goes on where the one before ended
+  bool one_run = false;  // this row continues the run of the row before
   RunWriter<kStream, D, T, kReverse> run(output + first, whole);
   for (int64_t r = 0; r < rows; ++r, input += step, output += step) {
     auto best = hn::Set(d, -INFINITY);
     if (r > 0 && !one_run) run = RunWriter<kStream, D, T, kReverse>(output + first, whole);
-    int64_t k = 0;  // elements done, counted from where the walk begins
+    int64_t k = 0;  // elements done, counted in the direction of the scan
     for (; k < whole; k += lanes) {
       const auto x = LoadFloat(d, input + (kReverse ? width - k - lanes : k));
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(x)))) break;
-      // Without a branch for vectors that hold nothing greater: it would be mispredicted too often.
+      // No branch for vectors without a greater element: it would be mispredicted too often.
       best = hn::Max(prefix_max(x), best);
       run.Put(best);
       best = prefix_max.Last(best);
@@ -97,8 +97,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(CornerPool, CornerPoolF32, CornerPoolCpu<float>);
-POLYOP_CPU_KERNEL(CornerPool, CornerPoolF16, CornerPoolCpu<Half>);
-POLYOP_CPU_KERNEL(CornerPool, CornerPoolBF16, CornerPoolCpu<BFloat16>);
+POLYOP_CPU_KERNELS(CornerPool, CornerPoolCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -8,19 +8,17 @@ template <class T>
 Status CornerPoolCuda(const CornerPool& op, const CudaContext& cuda, Tensor<const T, 4> input, Tensor<T, 4> output) {
   const int64_t planes = input.dim(0) * input.dim(1), height = input.dim(2), width = input.dim(3);
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
-  const bool backwards = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
-  const Lines lines = vertical ? Lines{planes, height, width, backwards} : Lines{planes * height, width, 1, backwards};
+  const bool reverse = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
+  const Lines lines = vertical ? Lines{planes, height, width, reverse} : Lines{planes * height, width, 1, reverse};
   const T* const from = input.data();
   T* const to = output.data();
   return ScanLines<float>(
-      cuda, lines, [=] POLYOP_HD(int64_t place, int64_t) { return ToFloat(from[place]); },
+      cuda, lines, [=] POLYOP_HD(int64_t index, int64_t) { return ToFloat(from[index]); },
       [] POLYOP_HD(float a, float b) { return a != a || a > b ? a : b; },  // NaN is the greatest
-      [=] POLYOP_HD(int64_t place, float best) { to[place] = FromFloat<T>(best); });
+      [=] POLYOP_HD(int64_t index, float best) { to[index] = FromFloat<T>(best); });
 }
 
-POLYOP_CUDA_KERNEL(CornerPool, CornerPoolF32, CornerPoolCuda<float>);
-POLYOP_CUDA_KERNEL(CornerPool, CornerPoolF16, CornerPoolCuda<Half>);
-POLYOP_CUDA_KERNEL(CornerPool, CornerPoolBF16, CornerPoolCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(CornerPool, CornerPoolCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Corner pooling: a running maximum from an edge; in ONNX, where none runs, a Scan."""
+"""Corner pooling: cummax; in ONNX, which has no running maximum, a Scan."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ Status CornerPoolReference(const CornerPool& op, const Context&, Tensor<const do
   const bool to_start = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
   for (int64_t p = 0; p < planes; ++p) {
     for (int64_t i = 0; i < height * width; ++i) {
-      // Rows and columns from the side that the maximum begins at; each pixel is the greater of itself and the one
-      // before it.
+      // Visits rows and columns from the edge at which the maximum starts; each pixel is the greater of itself and the
+      // pixel before it.
       const int64_t y = to_start ? height - 1 - i / width : i / width, x = to_start ? width - 1 - i % width : i % width;
       const int64_t here = (p * height + y) * width + x, step = (vertical ? width : 1) * (to_start ? 1 : -1);
       const int64_t line = vertical ? y : x, begin = to_start ? (vertical ? height : width) - 1 : 0;
@@ -28,7 +28,7 @@ Status CornerPoolReference(const CornerPool& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(CornerPool, CornerPoolF64, CornerPoolReference);
+POLYOP_REFERENCE_KERNEL(CornerPool, CornerPoolReference);
 
 }  // namespace
 }  // namespace polyop

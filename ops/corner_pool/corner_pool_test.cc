@@ -42,7 +42,7 @@ TEST_P(CornerPoolTypes, MatchesReference) {
   }
 }
 
-TEST_P(CornerPoolTypes, NanAndInfinityAtRandomPlaces) {
+TEST_P(CornerPoolTypes, NanAndInfinityAtRandomPositions) {
   std::mt19937 rng(2);
   const double kOdd[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0, -0.0};
   for (int round = 0; round < Rounds(100); ++round) {
@@ -57,7 +57,7 @@ TEST_P(CornerPoolTypes, NanAndInfinityAtRandomPlaces) {
   }
 }
 
-// Large enough to be streamed past the caches.
+// Large enough for streaming stores.
 TEST(CornerPool, LargeOutputs) {
   std::mt19937 rng(3);
   for (int64_t width : {128, 127}) {
@@ -69,8 +69,8 @@ TEST(CornerPool, LargeOutputs) {
 INSTANTIATE_TEST_SUITE_P(Types, CornerPoolTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(CornerPoolErrors, SayWhatIsWrong) {
-  ExpectError(CornerPool{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 1)}, {"'input' has rank 3", "wanted rank 4"});
+TEST(CornerPool, RejectsInvalidInputs) {
+  ExpectError(CornerPool{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 1)}, {"'input': expected rank 4, got 3"});
   ExpectError(CornerPool{}, {HostTensor::Full(DType::kI32, {1, 1, 2, 2}, 1)}, {"no kernel takes inputs"});
   const Op& op = *FindOp("corner_pool");
   ExpectAttributeError(op, {{"mode", AttrValue::Int(4)}}, {"mode", "4"});
@@ -80,7 +80,7 @@ TEST(CornerPoolErrors, SayWhatIsWrong) {
   EXPECT_EQ(static_cast<CornerPool*>(params.get())->mode, Mode::kRight);
 }
 
-// Rows and columns that are no whole vectors, and outputs that are streamed; a NaN ends the walk by vectors.
+// Rows and columns that are not multiples of the vector length, and streamed outputs; a NaN ends the vector loop.
 TEST(CornerPool, SameAtAnyAlignment) {
   std::mt19937 rng(5);
   HostTensor input = HostTensor::Uniform(DType::kF32, {1, 3, 340, 1100}, rng);

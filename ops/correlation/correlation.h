@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// Correlation of two feature maps' windows.
+/// Correlates windows of two feature maps.
 struct Correlation {
   std::array<int64_t, 2> kernel_size = {1, 1};
   int64_t max_displacement = 1;
@@ -22,29 +22,28 @@ struct Correlation {
       "(W + 2*padding[1] - dilation[1]*(kernel_size[1] - 1) - 1) / stride[1] + 1]";
   static constexpr NodeName kNodes[] = {"polyop::Correlation"};
   static constexpr std::tuple kAttributes = {
-      Attr("kernel_size", &Correlation::kernel_size, "rows and columns of a window; one value serves both")
+      Attr("kernel_size", &Correlation::kernel_size, "rows and columns of a window; a single value applies to both")
           .Between(1, 1 << 10),
-      Attr("max_displacement", &Correlation::max_displacement, "displacements to each side that are tried")
+      Attr("max_displacement", &Correlation::max_displacement, "number of displacements tried in each direction")
           .Between(0, 1 << 12),
-      Attr("stride", &Correlation::stride, "pixels from one window of input1 to the next").Between(1, 1 << 20),
-      Attr("padding", &Correlation::padding, "zeros around the pictures").Between(0, 1 << 20),
-      Attr("dilation", &Correlation::dilation, "pixels from one point of a window to the next").Between(1, 1 << 20),
-      Attr("dilation_patch", &Correlation::dilation_patch, "pixels from one displacement to the next")
+      Attr("stride", &Correlation::stride, "distance in pixels between windows of input1").Between(1, 1 << 20),
+      Attr("padding", &Correlation::padding, "zero padding around the images").Between(0, 1 << 20),
+      Attr("dilation", &Correlation::dilation, "distance in pixels between points of a window").Between(1, 1 << 20),
+      Attr("dilation_patch", &Correlation::dilation_patch, "distance in pixels between displacements")
           .Between(1, 1 << 20),
   };
   static constexpr Doc kDoc = {
-      .summary = "How windows of one feature map match those of another at displaced places (FlowNet's cost volume).",
-      .semantics =
-          "output[n, i, j, y, x] is the sum over channels and over a window's points of input1 times input2 displaced "
-          "by ((i - max_displacement) * dilation_patch[0], (j - max_displacement) * dilation_patch[1]) pixels, down "
-          "and to the right. The point (a, b) of window (y, x) is pixel (y * stride[0] - padding[0] + a * dilation[0], "
-          "x * stride[1] - padding[1] + b * dilation[1]); where it or its displaced one is outside of the picture, "
-          "nothing is added. Sums are in float, in an order that depends on the instruction set but not on the "
-          "threads. In PyTorch there are gradients by both inputs.",
-      .source =
-          "Dosovitskiy et al., FlowNet: Learning Optical Flow with Convolutional Networks, 2015; "
-          "`mmcv.ops.Correlation`",
-      .differences = "The gradient of MMCV's kernel leaves dilation_patch out; polyop's is that of what is computed.",
+      .summary = "Correlates windows of one feature map with displaced windows of another (FlowNet's cost volume).",
+      .semantics = R"(output[n, i, j, y, x] is the sum over channels and over a window's points of input1 times input2
+          displaced by ((i - max_displacement) * dilation_patch[0], (j - max_displacement) * dilation_patch[1]) pixels,
+          down and to the right. Point (a, b) of window (y, x) is pixel (y * stride[0] - padding[0] + a * dilation[0], x
+          * stride[1] - padding[1] + b * dilation[1]); it is skipped if it or its displaced counterpart is outside of
+          the image. Accumulates in fp32, in an order that depends on the instruction set but not on the threads. In
+          PyTorch, differentiable with respect to both inputs.)",
+      .source = R"(Dosovitskiy et al., FlowNet: Learning Optical Flow with Convolutional Networks, 2015;
+          `mmcv.ops.Correlation`)",
+      .differences = R"(The gradient of MMCV's kernel ignores `dilation_patch`; polyop's is the gradient of the computed
+          function.)",
   };
 };
 

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A thread makes one element; those of a row read pixels that follow each other.
+// Each thread computes one element; the threads of a row read consecutive pixels.
 template <class T>
 Status CorrelationCuda(const Correlation& op, const CudaContext& cuda, Tensor<const T, 4> input1,
                        Tensor<const T, 4> input2, Tensor<T, 5> output) {
@@ -32,9 +32,7 @@ Status CorrelationCuda(const Correlation& op, const CudaContext& cuda, Tensor<co
   });
 }
 
-POLYOP_CUDA_KERNEL(Correlation, CorrelationF32, CorrelationCuda<float>);
-POLYOP_CUDA_KERNEL(Correlation, CorrelationF16, CorrelationCuda<Half>);
-POLYOP_CUDA_KERNEL(Correlation, CorrelationBF16, CorrelationCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(Correlation, CorrelationCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

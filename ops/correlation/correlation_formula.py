@@ -1,4 +1,4 @@
-"""Correlation: for each displacement the product with the displaced picture, summed over channels and windows."""
+"""Correlation: the product with the displaced image for each displacement, summed over channels and windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIFFERENTIABLE = (0, 1)
 
 
 def _pair(values: Sequence[int]) -> Sequence[int]:
-    """One value serves both axes."""
+    """Returns two values; a single value applies to both axes."""
     return values if len(values) == 2 else (values[0], values[0])
 
 
@@ -27,9 +27,9 @@ def formula(
     kernel_size, dilation_patch = _pair(kernel_size), _pair(dilation_patch)
     steps = range(2 * max_displacement + 1)
     reach_y, reach_x = (max_displacement * step for step in dilation_patch)
-    around = F.pad(input2, (reach_x, reach_x, reach_y, reach_y))
+    padded = F.pad(input2, (reach_x, reach_x, reach_y, reach_y))
     products = [
-        (input1 * around[:, :, y : y + height, x : x + width]).sum(1, keepdim=True)
+        (input1 * padded[:, :, y : y + height, x : x + width]).sum(1, keepdim=True)
         for y in (i * dilation_patch[0] for i in steps)
         for x in (j * dilation_patch[1] for j in steps)
     ]

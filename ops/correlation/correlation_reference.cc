@@ -8,7 +8,7 @@ Status CorrelationReference(const Correlation& op, const Context&, Tensor<const 
   const int64_t channels = input1.dim(1), height = input1.dim(2), width = input1.dim(3);
   const int64_t patch = 2 * op.max_displacement + 1;
   int64_t element = 0;
-  // The product at (row, column) of input1 and (other_row, other_column) of input2, 0 outside.
+  // Returns the product of input1 at (row, column) and input2 at (other_row, other_column), 0 outside.
   const auto product = [&](int64_t n, int64_t row, int64_t column, int64_t other_row, int64_t other_column) {
     const auto inside = [&](int64_t y, int64_t x) { return y >= 0 && y < height && x >= 0 && x < width; };
     double sum = 0;
@@ -38,7 +38,7 @@ Status CorrelationReference(const Correlation& op, const Context&, Tensor<const 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Correlation, CorrelationF64, CorrelationReference);
+POLYOP_REFERENCE_KERNEL(Correlation, CorrelationReference);
 
 }  // namespace
 }  // namespace polyop

@@ -11,9 +11,7 @@ Status CubicResizeCpu(const CubicResize& op, const Context& context, Tensor<cons
                        output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeF32, CubicResizeCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeF16, CubicResizeCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(CubicResize, CubicResizeBF16, CubicResizeCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(CubicResize, CubicResizeCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// `sizes` decide the output's shape, so they lie in host memory.
+// `sizes` determines the output's shape and therefore is in host memory.
 template <class T>
 Status CubicResizeCuda(const CubicResize& op, const CudaContext& cuda, Tensor<const T, 4> input,
                        Tensor<const int64_t, 1>, Tensor<T, 4> output) {
@@ -12,9 +12,7 @@ Status CubicResizeCuda(const CubicResize& op, const CudaContext& cuda, Tensor<co
                            output);
 }
 
-POLYOP_CUDA_KERNEL(CubicResize, CubicResizeF32, CubicResizeCuda<float>);
-POLYOP_CUDA_KERNEL(CubicResize, CubicResizeF16, CubicResizeCuda<Half>);
-POLYOP_CUDA_KERNEL(CubicResize, CubicResizeBF16, CubicResizeCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(CubicResize, CubicResizeCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Bicubic resizing to sizes that are an input: ONNX's own Resize; in torch two products of matrices."""
+"""Bicubic resizing to sizes given by an input: ONNX's Resize; in PyTorch, two matrix products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def formula(
 
 
 def _weights(inputs: int, outputs: int, mode: str, a: float, exclude_outside: bool) -> Tensor:
-    """[outputs, inputs]: how much of each input pixel is in each output pixel."""
+    """Returns the weights [outputs, inputs] of the input pixels in each output pixel."""
     at = torch.arange(outputs, dtype=torch.float64)
     if mode == "align_corners":
         at = at * (inputs - 1) / max(outputs - 1, 1)
@@ -38,7 +38,7 @@ def _weights(inputs: int, outputs: int, mode: str, a: float, exclude_outside: bo
 
 
 def body(call: Call, *, coordinate_transformation_mode: str, cubic_coeff_a: float, exclude_outside: int) -> str:
-    # Reshape changes nothing, but says that there are four sizes: ONNX Runtime refuses Resize where that is not known.
+    # Reshape is the identity; it states that there are four sizes, without which ONNX Runtime rejects Resize.
     return f"""
         whole = Shape (input)
         zero = Constant <value = int64[1] {{0}}> ()

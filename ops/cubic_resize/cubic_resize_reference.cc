@@ -8,7 +8,7 @@
 namespace polyop {
 namespace {
 
-// Keys' kernel by its two-branch definition.
+// Keys' cubic kernel, written as its two-branch definition.
 double Kernel(double x, double a) {
   x = std::abs(x);
   if (x <= 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
@@ -16,7 +16,7 @@ double Kernel(double x, double a) {
   return 0;
 }
 
-// As ONNX's documents write them, a line for each.
+// The coordinate transformations as ONNX's documentation states them.
 double Coordinate(CubicResize::Transformation mode, double resized, double length_resized, double length_original) {
   using enum CubicResize::Transformation;
   const double scale = length_resized / length_original;
@@ -36,7 +36,7 @@ struct Tap {
 
 using Taps = std::array<Tap, 4>;
 
-// The pixels that make the resized one.
+// Returns the input pixels and weights of a resized pixel.
 Taps TapsOf(const CubicResize& op, int64_t resized, int64_t length_resized, int64_t length) {
   const double at = Coordinate(op.coordinate_transformation_mode, static_cast<double>(resized),
                                static_cast<double>(length_resized), static_cast<double>(length));
@@ -45,8 +45,8 @@ Taps TapsOf(const CubicResize& op, int64_t resized, int64_t length_resized, int6
   const auto first = static_cast<int64_t>(std::floor(at)) - 1;
   for (int64_t k = 0; k < 4; ++k) {
     const int64_t pixel = first + k, inside = std::clamp<int64_t>(pixel, 0, length - 1);
-    const bool counts = pixel == inside || !op.exclude_outside;
-    taps[static_cast<size_t>(k)] = {inside, counts ? Kernel(at - static_cast<double>(pixel), op.cubic_coeff_a) : 0.0};
+    const bool used = pixel == inside || !op.exclude_outside;
+    taps[static_cast<size_t>(k)] = {inside, used ? Kernel(at - static_cast<double>(pixel), op.cubic_coeff_a) : 0.0};
     sum += taps[static_cast<size_t>(k)].weight;
   }
   for (Tap& tap : taps) tap.weight /= op.exclude_outside ? sum : 1;
@@ -79,7 +79,7 @@ Status CubicResizeReference(const CubicResize& op, const Context&, Tensor<const 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(CubicResize, CubicResizeF64, CubicResizeReference);
+POLYOP_REFERENCE_KERNEL(CubicResize, CubicResizeReference);
 
 }  // namespace
 }  // namespace polyop

@@ -49,7 +49,7 @@ TEST_P(CubicResizeTest, RandomShapes) {
 INSTANTIATE_TEST_SUITE_P(Types, CubicResizeTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(CubicResize, AConstantStaysConstant) {
+TEST(CubicResize, KeepsAConstant) {
   for (const Transformation transformation : kTransformations) {
     for (const bool exclude_outside : {false, true}) {
       std::vector<HostTensor> out;
@@ -60,7 +60,7 @@ TEST(CubicResize, AConstantStaysConstant) {
   }
 }
 
-TEST(CubicResize, CornersStayWhereTheyAre) {
+TEST(CubicResize, AlignCornersKeepsCorners) {
   std::mt19937 rng(3);
   const HostTensor x = HostTensor::Uniform(DType::kF32, {1, 1, 4, 5}, rng);
   std::vector<HostTensor> out;
@@ -71,8 +71,8 @@ TEST(CubicResize, CornersStayWhereTheyAre) {
   EXPECT_NEAR(out[0].at(10 * 9 - 1), x.at(4 * 5 - 1), 1e-6);
 }
 
-// Near the last pixel the weights of those inside are nearly 0, and so is their sum.
-TEST(CubicResize, PixelsInsideAreWeighedAgainstEachOther) {
+// Near the last pixel, the weights of the pixels inside are nearly 0, and so is their sum.
+TEST(CubicResize, ExcludeOutsideNormalisesWeights) {
   std::mt19937 rng(4);
   const HostTensor x = HostTensor::Uniform(DType::kF32, {1, 1, 1, 2}, rng);
   for (const float a : {-0.75f, 0.0f}) {
@@ -92,15 +92,17 @@ TEST(CubicResize, NanReachesOnlyItsNeighbours) {
   EXPECT_FALSE(std::isnan(out[0].at(22 * 24 + 22)));
 }
 
-TEST(CubicResize, RefusesBadInput) {
+TEST(CubicResize, RejectsInvalidInputs) {
   const HostTensor x = HostTensor::Full(DType::kF32, {1, 2, 4, 4}, 1);
-  ExpectError(CubicResize{}, {x, Sizes(-1, 4)}, {"'sizes'[0] is -1, wanted 0 or more"});
-  ExpectError(CubicResize{}, {x, Sizes(4, -7)}, {"'sizes'[1] is -7, wanted 0 or more"});
+  ExpectError(CubicResize{}, {x, Sizes(-1, 4)}, {"'sizes'[0]: expected 0 or more, got -1"});
+  ExpectError(CubicResize{}, {x, Sizes(4, -7)}, {"'sizes'[1]: expected 0 or more, got -7"});
   ExpectError(CubicResize{}, {HostTensor::Full(DType::kF32, {1, 2, 0, 4}, 1), Sizes(3, 4)},
-              {"'sizes'[0] is 3, but 'input' has shape [1, 2, 0, 4]: no pixel can be made of none"});
-  ExpectError(CubicResize{}, {x, Sizes(int64_t{1} << 40, int64_t{1} << 40)}, {"overflows 64 bits"});
-  ExpectError(CubicResize{}, {x, HostTensor::Full(DType::kI64, {4}, 2)}, {"'sizes'", "dimension 0 is 4, wanted 2"});
-  ExpectError(CubicResize{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1), Sizes(2, 2)}, {"'input' has rank 3"});
+              {"'sizes'[0]: expected 0, because 'input' has no pixels (shape [1, 2, 0, 4]), got 3"});
+  ExpectError(CubicResize{}, {x, Sizes(int64_t{1} << 40, int64_t{1} << 40)}, {"expected a size that fits in 64 bits"});
+  ExpectError(CubicResize{}, {x, HostTensor::Full(DType::kI64, {4}, 2)},
+              {"'sizes'", "expected dimension 0 to be 2, got 4"});
+  ExpectError(CubicResize{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1), Sizes(2, 2)},
+              {"'input': expected rank 4, got 3"});
   ExpectError(CubicResize{}, {HostTensor::Full(DType::kI32, {1, 2, 4, 4}, 1), Sizes(2, 2)}, {"no kernel takes"});
   ExpectError(CubicResize{}, {x, HostTensor::Full(DType::kF32, {2}, 2)}, {"no kernel takes"});
 }

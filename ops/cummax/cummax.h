@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// The running maximum or minimum along one dimension, and where it stands.
+/// Computes the running maximum or minimum along one dimension, and its index.
 struct CumMax {
   enum class Mode { kMax, kMin };
 
@@ -20,30 +20,29 @@ struct CumMax {
       NodeName("mmcv::cummin").Preset("mode", "min"),
   };
   static constexpr std::tuple kAttributes = {
-      Attr("dim", &CumMax::dim, "the dimension to run along; a negative one counts from the last").Required(),
-      Attr("mode", &CumMax::mode, "which extremum; the node's name implies it").OneOf("max", "min"),
+      Attr("dim", &CumMax::dim, "dimension of the scan; a negative value counts from the last dimension").Required(),
+      Attr("mode", &CumMax::mode, "maximum or minimum; implied by the node's name").OneOf("max", "min"),
   };
   static constexpr Doc kDoc = {
-      .summary = "The running maximum (or minimum) along a dimension, and its index.",
-      .semantics =
-          "values[i] is the greatest (least) of input[0 .. i] along `dim`, indices[i] the place of it, the last "
-          "one if there are several. NaN counts as greater (less) than every number: from the first NaN on the "
-          "value is NaN, with the index of the latest NaN. A scalar is its own maximum, with index 0. An empty "
-          "input gives empty outputs.",
+      .summary = "Computes the running maximum (or minimum) along a dimension, and its index.",
+      .semantics = R"(values[i] is the maximum (minimum) of input[0 .. i] along `dim`, and indices[i] its index: the
+          last one if there are several. NaN compares greater (less) than every number: from the first NaN on, the value
+          is NaN and the index that of the latest NaN. A scalar is its own maximum, with index 0. An empty input gives
+          empty outputs.)",
       .source = "`torch.cummax`, `torch.cummin`",
       .differences = "MMCV's operator for ONNX Runtime skips NaN.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape& input = inputs[0].shape;
-    const int64_t rank = std::max(input.rank(), 1);  // a scalar has a dimension 0, as in torch
+    const int64_t rank = std::max(input.rank(), 1);  // a scalar has dimension 0, as in PyTorch
     if (dim >= -rank && dim < rank) return Status::Ok();
-    return InvalidArgument("attribute 'dim' is ", dim, ", wanted a value in [", -rank, ", ", rank,
-                           "): 'input' has shape ", ToString(input));
+    return InvalidArgument("attribute 'dim': expected a value in [", -rank, ", ", rank, ") for 'input' of shape ",
+                           ToString(input), ", got ", dim);
   }
 };
 
-/// What lies before, along and behind the dimension that is scanned.
+/// The number of elements before, along and after the scanned dimension.
 struct ScanExtents {
   int64_t outer = 1, length = 1, inner = 1;
 

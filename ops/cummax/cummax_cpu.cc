@@ -14,13 +14,14 @@
 namespace polyop {
 namespace {
 
-// One row, an element at a time. `at` elements were done before; the last of them left `best` and `index`.
+// Scans elements [at, length) of a row one at a time. `best` and `index` are the running extremum of the elements
+// before.
 template <bool kMin, class T>
 void ScanElements(const T* input, int64_t at, int64_t length, Compared<T> best, int64_t index, T* values,
                   int64_t* indices) {
   for (int64_t i = at; i < length; ++i) {
     const Compared<T> x = ToCompared(input[i]);
-    if (i == 0 || TakesPlace<kMin>(x, best)) {
+    if (i == 0 || Replaces<kMin>(x, best)) {
       best = x;
       index = i;
     }
@@ -38,7 +39,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Integers in the order of the elements: zeros of both signs are equal, NaN is the greatest.
+// Maps elements to integers of the same order: zeros of both signs are equal, NaN is the greatest.
 template <bool kMin, class V>
 HWY_INLINE auto SortKey(V v) {
   const hn::DFromV<V> d;
@@ -52,7 +53,7 @@ HWY_INLINE auto SortKey(V v) {
   }
 }
 
-// Rows of contiguous elements of 32 bits or fewer; `length` fits in 31 bits.
+// Scans rows of contiguous elements of at most 32 bits. Requires: `length` fits in 31 bits.
 template <bool kMin, bool kStream, class T>
 void ScanRows(const T* input, int64_t rows, int64_t length, T* values, int64_t* indices) {
   using D = hn::ScalableTag<Compared<T>>;
@@ -62,7 +63,7 @@ void ScanRows(const T* input, int64_t rows, int64_t length, T* values, int64_t* 
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = length / lanes * lanes;
   const PrefixMax<DI> prefix_max;
   const auto lane = hn::Iota(di, 0);
-  const bool one_run = whole == length;  // each row begins where the one before ends
+  const bool one_run = whole == length;  // rows are contiguous, without a remainder
   RunWriter<kStream, D, T> value_run(values, whole);
   IndexWriter<kStream, DI> index_run(indices, whole);
   for (int64_t r = 0; r < rows; ++r, input += length, values += length, indices += length) {
@@ -74,20 +75,20 @@ void ScanRows(const T* input, int64_t rows, int64_t length, T* values, int64_t* 
     }
     for (int64_t i = 0; i < whole; i += lanes) {
       const auto x = LoadCompared(d, input + i);
-      // Most vectors of an unsorted row hold nothing new.
+      // Most vectors of an unsorted row hold no new extremum.
       if (hn::AllTrue(d, kMin ? hn::Gt(x, best) : hn::Lt(x, best))) {
         value_run.Put(best);
         index_run.Put(best_index);
         continue;
       }
-      // The best of this vector up to each lane, and the latest lane that holds it; then the best of before,
-      // where it is better. In this order little depends on the vector before.
+      // First the running extremum within this vector and its latest lane, then the extremum of the vectors before
+      // where it is better. This order keeps the dependency on the previous vector short.
       const auto key = SortKey<kMin>(x), running = prefix_max(key);
       const auto from = prefix_max(hn::IfThenElseZero(hn::Eq(key, running), lane));
-      const auto moved = hn::TableLookupLanes(x, hn::IndicesFromVec(d, from));
-      const auto old = hn::Lt(running, best_key);
-      const auto value = hn::IfThenElse(hn::RebindMask(d, old), best, moved);
-      const auto index = hn::IfThenElse(old, best_index, hn::Add(from, hn::Set(di, static_cast<int32_t>(i))));
+      const auto gathered = hn::TableLookupLanes(x, hn::IndicesFromVec(d, from));
+      const auto use_before = hn::Lt(running, best_key);
+      const auto value = hn::IfThenElse(hn::RebindMask(d, use_before), best, gathered);
+      const auto index = hn::IfThenElse(use_before, best_index, hn::Add(from, hn::Set(di, static_cast<int32_t>(i))));
       best_key = prefix_max.Last(hn::Max(running, best_key));
       value_run.Put(value);
       index_run.Put(index);
@@ -156,10 +157,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(CumMax, CumMaxF32, CumMaxCpu<float>);
-POLYOP_CPU_KERNEL(CumMax, CumMaxF16, CumMaxCpu<Half>);
-POLYOP_CPU_KERNEL(CumMax, CumMaxBF16, CumMaxCpu<BFloat16>);
-POLYOP_CPU_KERNEL(CumMax, CumMaxI32, CumMaxCpu<int32_t>);
-POLYOP_CPU_KERNEL(CumMax, CumMaxI64, CumMaxCpu<int64_t>);
+POLYOP_CPU_KERNELS(CumMax, CumMaxCpu, float, Half, BFloat16, int32_t, int64_t);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-"""The running maximum or minimum and its place; in ONNX, where none runs, a Scan."""
+"""The running maximum or minimum and its index; in ONNX, which has none, a Scan."""
 
 from __future__ import annotations
 

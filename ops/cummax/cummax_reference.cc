@@ -6,7 +6,7 @@ namespace polyop {
 namespace {
 
 template <class T>
-bool Takes(CumMax::Mode mode, T x, T best) {
+bool Replaces(CumMax::Mode mode, T x, T best) {
   if (std::isnan(static_cast<double>(x))) return true;
   if (std::isnan(static_cast<double>(best))) return false;
   return mode == CumMax::Mode::kMax ? x >= best : x <= best;
@@ -21,16 +21,14 @@ Status CumMaxReference(const CumMax& op, const Context&, Tensor<const T, kAnyRan
   int64_t step = 1;
   for (int d = dim + 1; d < rank; ++d) step *= input.dim(d);
   for (int64_t i = 0; i < input.size(); ++i) {
-    const int64_t place = i / step % length;
-    const bool take = place == 0 || Takes(op.mode, input[i], values[i - step]);
-    values[i] = take ? input[i] : values[i - step];
-    indices[i] = take ? place : indices[i - step];
+    const int64_t position = i / step % length;
+    const bool replaces = position == 0 || Replaces(op.mode, input[i], values[i - step]);
+    values[i] = replaces ? input[i] : values[i - step];
+    indices[i] = replaces ? position : indices[i - step];
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(CumMax, CumMaxF64, CumMaxReference<double>);
-POLYOP_REFERENCE_KERNEL(CumMax, CumMaxI32Reference, CumMaxReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(CumMax, CumMaxI64Reference, CumMaxReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(CumMax, CumMaxReference, double, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -4,24 +4,25 @@
 
 namespace polyop {
 
-/// The different integers among some, in rising order.
+/// Finds the distinct integers of a tensor, in ascending order.
 struct CustomUnique {
   static constexpr const char* kName = "custom_unique";
   static constexpr Signature kSignature = "x: I[N] -> unique: I[U<=N], inverse: i64[N], counts: i64[U], num: i64[]";
   static constexpr NodeName kNodes[] = {"autoware::CustomUnique", "polyop::CustomUnique", "::CustomUnique"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "Gives the different integers in rising order, how often each occurs, and where each element went.",
-      .semantics =
-          "unique[inverse[i]] = x[i], counts[u] says how many elements are unique[u], num is U. There may be at most "
-          "2147483647 elements.",
+      .summary = R"(Returns the distinct integers in ascending order, their counts, and the index of each element among
+          them.)",
+      .semantics = R"(unique[inverse[i]] = x[i]; counts[u] is the number of elements equal to unique[u]; num is U. `x`
+          has at most 2147483647 elements.)",
       .source = "`torch.unique` with return_inverse and return_counts, as Autoware exports Point Transformer V3",
-      .differences = "ONNX's Unique has its outputs in another order, and the first place of each integer as well.",
+      .differences = R"(ONNX's Unique has its outputs in another order, and additionally returns the first index of each
+          integer.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     if (inputs[0].shape[0] <= INT32_MAX) return Status::Ok();
-    return InvalidArgument("'x' has ", inputs[0].shape[0], " elements, wanted at most 2147483647");
+    return InvalidArgument("'x': expected at most 2147483647 elements, got ", inputs[0].shape[0]);
   }
 };
 

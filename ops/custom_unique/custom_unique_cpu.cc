@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A sort by counting has nothing for vectors: the file is compiled once, for every processor.
+// A counting sort has nothing to vectorise, so this file is compiled once and not for every instruction set.
 
 constexpr int64_t kGrain = 1 << 14;
 
@@ -31,17 +31,17 @@ Status CustomUniqueCpu(const CustomUnique&, const Context& context, Tensor<const
   });
   runs_before[0] = 0;
   for (int64_t task = 0; task < tasks; ++task) runs_before[task + 1] += runs_before[task];
-  Tensor<I, 1> made;
+  Tensor<I, 1> values;
   Tensor<int64_t, 1> sizes;
-  POLYOP_RETURN_IF_ERROR(unique.Allocate(runs_before[tasks], &made));
+  POLYOP_RETURN_IF_ERROR(unique.Allocate(runs_before[tasks], &values));
   POLYOP_RETURN_IF_ERROR(counts.Allocate(runs_before[tasks], &sizes));
   num[0] = runs_before[tasks];
-  // Where each begins first; then how many it has.
+  // `sizes` first holds the start of each run, then its length.
   context.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
     int64_t run = runs_before[task] - 1;
     for (int64_t i = begin; i < end; ++i) {
       if (is_new(i)) {
-        made[++run] = static_cast<I>(OfSortableKey(keys[i]));
+        values[++run] = static_cast<I>(FromSortableKey(keys[i]));
         sizes[run] = i;
       }
       inverse[sort.values()[i]] = run;
@@ -50,8 +50,7 @@ Status CustomUniqueCpu(const CustomUnique&, const Context& context, Tensor<const
   for (int64_t run = 0; run < num[0]; ++run) sizes[run] = (run + 1 < num[0] ? sizes[run + 1] : count) - sizes[run];
   return Status::Ok();
 }
-POLYOP_KERNEL(CustomUnique, Device::kCpu, CustomUniqueI32, CustomUniqueCpu<int32_t>);
-POLYOP_KERNEL(CustomUnique, Device::kCpu, CustomUniqueI64, CustomUniqueCpu<int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(CustomUnique, CustomUniqueCpu, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""The different integers: ONNX's Unique."""
+"""The distinct integers: ONNX's Unique."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def body(call: Call) -> str:
     del call
     return """
         wide = Cast <to = 7> (x)
-        different, first, inverse, counts = Unique <sorted = 1> (wide)
-        unique = CastLike (different, x)
-        num = Size (different)
+        distinct, first, inverse, counts = Unique <sorted = 1> (wide)
+        unique = CastLike (distinct, x)
+        num = Size (distinct)
     """

@@ -11,9 +11,9 @@ class CustomUniqueRandom : public ::testing::TestWithParam<DType> {};
 TEST_P(CustomUniqueRandom, MatchesReference) {
   std::mt19937 rng(1);
   for (int64_t count : {0, 1, 2, 17, 300, 9000, 40000}) {
-    for (double reach : {0.0, 3.0, 1e4, GetParam() == DType::kI64 ? 9e18 : 2e9}) {
-      SCOPED_TRACE(Concat(count, " integers up to ", reach));
-      ExpectMatchesReference(CustomUnique{}, {HostTensor::Uniform(GetParam(), {count}, rng, -reach, reach)});
+    for (double limit : {0.0, 3.0, 1e4, GetParam() == DType::kI64 ? 9e18 : 2e9}) {
+      SCOPED_TRACE(Concat(count, " integers up to ", limit));
+      ExpectMatchesReference(CustomUnique{}, {HostTensor::Uniform(GetParam(), {count}, rng, -limit, limit)});
     }
   }
 }
@@ -21,7 +21,7 @@ TEST_P(CustomUniqueRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, CustomUniqueRandom, ::testing::Values(DType::kI32, DType::kI64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(CustomUnique, OutputsBelongTogether) {
+TEST(CustomUnique, OutputsAreConsistent) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(CustomUnique{}, {HostTensor::Of(DType::kI64, {6}, {5, -1, 5, 7, -1, 5})}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{-1, 5, 7}));
@@ -31,7 +31,7 @@ TEST(CustomUnique, OutputsBelongTogether) {
   EXPECT_EQ(out[3].shape().rank(), 0);
 }
 
-TEST(CustomUnique, OfNothing) {
+TEST(CustomUnique, EmptyInput) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(CustomUnique{}, {HostTensor::Full(DType::kI32, {0}, 0)}, &out).ok());
   EXPECT_EQ(out[0].size(), 0);
@@ -43,8 +43,8 @@ TEST(CustomUnique, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(CustomUnique{}, {HostTensor::Uniform(DType::kI64, {20000}, rng, -100, 100)});
 }
 
-TEST(CustomUniqueErrors, SayWhatIsWrong) {
-  ExpectError(CustomUnique{}, {HostTensor::Full(DType::kI64, {2, 2}, 0)}, {"'x' has rank 2"});
+TEST(CustomUnique, RejectsInvalidInputs) {
+  ExpectError(CustomUnique{}, {HostTensor::Full(DType::kI64, {2, 2}, 0)}, {"'x': expected rank 1, got 2"});
   ExpectError(CustomUnique{}, {HostTensor::Full(DType::kF32, {2}, 0)}, {"no kernel takes inputs"});
 }
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.window_formula import out_size, sum_windows
+from polyop.formulas.dcn_window_formula import out_size, sum_windows
 
 DIFFERENTIABLE = (0, 1, 2)
 

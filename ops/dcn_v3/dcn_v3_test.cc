@@ -8,13 +8,13 @@
 namespace polyop::testing {
 namespace {
 
-std::vector<HostTensor> Inputs(const DcnV3& op, DType dtype, const Shape& picture, std::mt19937& rng) {
-  const int64_t oh = (picture[1] + 2 * op.pad_h - op.dilation_h * (op.kernel_h - 1) - 1) / op.stride_h + 1;
-  const int64_t ow = (picture[2] + 2 * op.pad_w - op.dilation_w * (op.kernel_w - 1) - 1) / op.stride_w + 1;
+std::vector<HostTensor> Inputs(const DcnV3& op, DType dtype, const Shape& image, std::mt19937& rng) {
+  const int64_t oh = (image[1] + 2 * op.pad_h - op.dilation_h * (op.kernel_h - 1) - 1) / op.stride_h + 1;
+  const int64_t ow = (image[2] + 2 * op.pad_w - op.dilation_w * (op.kernel_w - 1) - 1) / op.stride_w + 1;
   const int64_t samples = op.group * op.points();
-  return {HostTensor::Uniform(dtype, {picture[0], picture[1], picture[2], op.group * op.group_channels}, rng),
-          HostTensor::Uniform(dtype, {picture[0], oh, ow, 2 * samples}, rng, -2, 2),
-          HostTensor::Uniform(dtype, {picture[0], oh, ow, samples}, rng, 0, 1)};
+  return {HostTensor::Uniform(dtype, {image[0], image[1], image[2], op.group * op.group_channels}, rng),
+          HostTensor::Uniform(dtype, {image[0], oh, ow, 2 * samples}, rng, -2, 2),
+          HostTensor::Uniform(dtype, {image[0], oh, ow, samples}, rng, 0, 1)};
 }
 
 class DcnV3Test : public ::testing::TestWithParam<DType> {};
@@ -22,7 +22,7 @@ class DcnV3Test : public ::testing::TestWithParam<DType> {};
 TEST_P(DcnV3Test, MatchesReference) {
   std::mt19937 rng(1);
   Tolerance tolerance = ToleranceFor(GetParam());
-  tolerance.absolute *= 10;  // sums of up to 25 samples, whose places are in float
+  tolerance.absolute *= 10;  // sums of up to 25 samples with fp32 coordinates
   for (int64_t depth : {3, 16, 33}) {
     for (const DcnV3& op : {
              DcnV3{{.group = 2, .group_channels = depth}},
@@ -55,8 +55,8 @@ TEST_P(DcnV3Test, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, DcnV3Test, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// Without offsets, and with a mask that takes one point, the output is the picture, moved to that point.
-TEST(DcnV3, PointsAreCountedColumnByColumn) {
+// Without offsets and with a mask that selects one point, the output is the image shifted to that point.
+TEST(DcnV3, PointsAreNumberedColumnByColumn) {
   std::mt19937 rng(2);
   for (const DcnV3& op : {DcnV3{{.kernel_h = 3,
                                  .kernel_w = 2,
@@ -90,7 +90,7 @@ TEST(DcnV3, PointsAreCountedColumnByColumn) {
   }
 }
 
-TEST(DcnV3, NothingIsSampledWhereOffsetsAreNotNumbers) {
+TEST(DcnV3, NonFiniteOffsetsSampleNothing) {
   std::mt19937 rng(3);
   const DcnV3 op{{.group = 2, .group_channels = 5}};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 5, 6}, rng);
@@ -103,11 +103,11 @@ TEST(DcnV3, EmptyInputs) {
   const DcnV3 op{{.group = 2, .group_channels = 4}};
   ExpectMatchesReference(op, Inputs(op, DType::kF32, {0, 5, 6}, rng));
   ExpectMatchesReference(op, Inputs(op, DType::kF32, {2, 0, 6}, rng));
-  const DcnV3 padding_alone{{.kernel_h = 1, .group = 2, .group_channels = 4}};  // two rows of output from none
-  ExpectMatchesReference(padding_alone, Inputs(padding_alone, DType::kF32, {2, 0, 6}, rng));
-  const DcnV3 pointless{
+  const DcnV3 only_padding{{.kernel_h = 1, .group = 2, .group_channels = 4}};  // two rows of output from an empty input
+  ExpectMatchesReference(only_padding, Inputs(only_padding, DType::kF32, {2, 0, 6}, rng));
+  const DcnV3 no_points{
       {.kernel_h = 1, .kernel_w = 1, .pad_h = 0, .pad_w = 0, .group = 1, .group_channels = 3, .remove_center = 1}};
-  ExpectMatchesReference(pointless, Inputs(pointless, DType::kF32, {1, 2, 2}, rng));
+  ExpectMatchesReference(no_points, Inputs(no_points, DType::kF32, {1, 2, 2}, rng));
 }
 
 TEST(DcnV3, SameAtAnyAlignment) {
@@ -116,21 +116,21 @@ TEST(DcnV3, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(op, Inputs(op, DType::kF32, {1, 14, 13}, rng));
 }
 
-TEST(DcnV3, RefusesBadInput) {
+TEST(DcnV3, RejectsInvalidInputs) {
   std::mt19937 rng(6);
   const DcnV3 op{{.group = 2, .group_channels = 4}};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 5, 6}, rng);
   inputs[1] = HostTensor::Full(DType::kF32, {1, 5, 6, 32}, 0);
-  ExpectError(op, inputs, {"'offset'", "dimension 3 is 32"});
+  ExpectError(op, inputs, {"'offset'", "expected dimension 3", "got 32"});
   inputs = Inputs(op, DType::kF32, {1, 5, 6}, rng);
   inputs[0] = HostTensor::Full(DType::kF32, {1, 5, 6, 9}, 0);
-  ExpectError(op, inputs, {"'input'", "wanted group*group_channels = 8"});
+  ExpectError(op, inputs, {"'input'", "to be group*group_channels = 8"});
   const std::vector<std::pair<std::string, AttrValue>> groups = {{"group", AttrValue::Int(1)},
                                                                  {"group_channels", AttrValue::Int(1)}};
   auto even = groups;
   even.insert(even.end(),
               {{"kernel_h", AttrValue::Int(2)}, {"kernel_w", AttrValue::Int(2)}, {"remove_center", AttrValue::Int(1)}});
-  ExpectAttributeError(*FindOp("dcn_v3"), even, {"'remove_center' is 1 and the kernel is 2 x 2"});
+  ExpectAttributeError(*FindOp("dcn_v3"), even, {"'remove_center': expected a square kernel of odd size, got 2 x 2"});
   ExpectAttributeError(*FindOp("dcn_v3"), {{"group_channels", AttrValue::Int(1)}}, {"'group'"});
 }
 

@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/dcn_v4/dcn_v4_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/deform_conv/window-inl.h"
+#include "families/dcn/dcn_window-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/dcn_v4/dcn_v4.h"
 
@@ -13,8 +13,8 @@ namespace {
 template <class T>
 Status DcnV4Cpu(const DcnV4& op, const Context& context, Tensor<const T, 4> input, Tensor<const T, 4> offset_mask,
                 Tensor<T, 4> output) {
-  const auto data = WindowData<T>::Together(op, offset_mask.data(), offset_mask.dim(3));
-  return SumDeformWindows<T>(op, context, input, data, output);
+  const auto data = DcnWindowData<T>::Packed(op, offset_mask.data(), offset_mask.dim(3));
+  return SumDcnWindows<T>(op, context, input, data, output);
 }
 
 }  // namespace
@@ -24,8 +24,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(DcnV4, DcnV4F32, DcnV4Cpu<float>);
-POLYOP_CPU_KERNEL(DcnV4, DcnV4F16, DcnV4Cpu<Half>);
-POLYOP_CPU_KERNEL(DcnV4, DcnV4BF16, DcnV4Cpu<BFloat16>);
+POLYOP_CPU_KERNELS(DcnV4, DcnV4Cpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-"""As dcn_v3, with offsets and masks side by side in one tensor."""
+"""Like dcn_v3, with offsets and masks packed into one tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.window_formula import out_size, sum_windows
+from polyop.formulas.dcn_window_formula import out_size, sum_windows
 
 DIFFERENTIABLE = (0, 1)
 

@@ -1,4 +1,4 @@
-#include "families/deform_conv/window_reference.h"
+#include "families/dcn/dcn_window_reference.h"
 #include "ops/dcn_v4/dcn_v4.h"
 
 namespace polyop {
@@ -9,11 +9,11 @@ Status DcnV4Reference(const DcnV4& op, const Context&, Tensor<const double, 4> i
   const auto group = [&](int64_t pixel, int64_t g) {
     return offset_mask.data() + pixel * offset_mask.dim(3) + g * 3 * op.points();
   };
-  return reference::SumDeformWindows(
+  return reference::SumDcnWindows(
       op, input, [&](int64_t pixel, int64_t g, int64_t p) { return group(pixel, g) + 2 * p; },
       [&](int64_t pixel, int64_t g, int64_t p) { return group(pixel, g) + 2 * op.points() + p; }, output);
 }
-POLYOP_REFERENCE_KERNEL(DcnV4, DcnV4F64, DcnV4Reference);
+POLYOP_REFERENCE_KERNEL(DcnV4, DcnV4Reference);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-// The kernel is that of dcn_v3, whose test is the thorough one; this one tests where offsets and masks lie.
+// The kernel is shared with dcn_v3, which tests it in detail; this file tests the layout of offsets and masks.
 #include "ops/dcn_v4/dcn_v4.h"
 
 #include "testing/testing.h"
@@ -6,10 +6,10 @@
 namespace polyop::testing {
 namespace {
 
-std::vector<HostTensor> Inputs(const DcnV4& op, DType dtype, std::mt19937& rng, int64_t more = 0) {
+std::vector<HostTensor> Inputs(const DcnV4& op, DType dtype, std::mt19937& rng, int64_t padding = 0) {
   const int64_t oh = (8 + 2 * op.pad_h - op.dilation_h * (op.kernel_h - 1) - 1) / op.stride_h + 1;
   const int64_t ow = (7 + 2 * op.pad_w - op.dilation_w * (op.kernel_w - 1) - 1) / op.stride_w + 1;
-  const int64_t row = (3 * op.group * op.points() + 7) / 8 * 8 + more;
+  const int64_t row = (3 * op.group * op.points() + 7) / 8 * 8 + padding;
   return {HostTensor::Uniform(dtype, {2, 8, 7, op.group * op.group_channels}, rng),
           HostTensor::Uniform(dtype, {2, oh, ow, row}, rng, -1.5, 1.5)};
 }
@@ -18,7 +18,7 @@ TEST(DcnV4, MatchesReference) {
   std::mt19937 rng(1);
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     Tolerance tolerance = ToleranceFor(dtype);
-    tolerance.absolute *= 10;  // sums of up to 9 samples, whose places are in float
+    tolerance.absolute *= 10;  // sums of up to 9 samples with fp32 coordinates
     for (int64_t depth : {1, 7, 16, 24}) {
       for (const DcnV4& op : {
                DcnV4{{.group = 4, .group_channels = depth}},
@@ -39,13 +39,13 @@ TEST(DcnV4, MatchesReference) {
   }
 }
 
-// Each group's offsets, x before y, then its masks.
-TEST(DcnV4, TheRowOfAPixel) {
+// A row holds each group's offsets (x before y), followed by its masks.
+TEST(DcnV4, RowLayout) {
   std::mt19937 rng(2);
   const DcnV4 op{{.kernel_h = 1, .kernel_w = 2, .pad_h = 0, .pad_w = 0, .group = 2, .group_channels = 1}};
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 4, 4, 2}, rng);
   HostTensor row = HostTensor::Full(DType::kF32, {1, 4, 3, 16}, 0);
-  // At pixel (1, 0): group 0 takes its second point, one column on; group 1 its first, two rows down.
+  // At pixel (1, 0), group 0 selects its second point, one column to the right; group 1 its first, two rows down.
   const int64_t at = 3 * 16;
   row.set(at + 2, 1);
   row.set(at + 5, 10);
@@ -59,14 +59,15 @@ TEST(DcnV4, TheRowOfAPixel) {
   EXPECT_EQ(out[0].at(0), 0);
 }
 
-TEST(DcnV4, RefusesBadInput) {
+TEST(DcnV4, RejectsInvalidInputs) {
   std::mt19937 rng(3);
   const DcnV4 op{{.group = 3, .group_channels = 4}};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, rng);
-  inputs[1] = HostTensor::Full(DType::kF32, {2, 8, 7, 81}, 0);  // all offsets and masks, but no padding
-  ExpectError(op, inputs, {"'offset_mask' has shape", "81]", "= 88 for 9 points in dimension 3"});
+  inputs[1] = HostTensor::Full(DType::kF32, {2, 8, 7, 81}, 0);  // all offsets and masks, without padding
+  ExpectError(op, inputs,
+              {"'offset_mask': expected at least", "= 88 in dimension 3 for 9 points, got 81 (shape [2, 8, 7, 81])"});
   inputs[1] = HostTensor::Full(DType::kF32, {2, 8, 6, 88}, 0);
-  ExpectError(op, inputs, {"'offset_mask'", "dimension 2 is 6"});
+  ExpectError(op, inputs, {"'offset_mask'", "expected dimension 2", "got 6"});
 }
 
 }  // namespace

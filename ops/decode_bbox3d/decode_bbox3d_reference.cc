@@ -6,7 +6,7 @@
 namespace polyop {
 namespace {
 
-double Place(double low, double high, int64_t at, int64_t count) {
+double GridCoordinate(double low, double high, int64_t at, int64_t count) {
   return count == 1 ? low : low + static_cast<double>(at) * ((high - low) / static_cast<double>(count - 1));
 }
 
@@ -33,12 +33,12 @@ Status DecodeBbox3dReference(const DecodeBbox3d& op, const Context&, Tensor<cons
       const double dx = op.anchors[4 * a], dy = op.anchors[4 * a + 1], dz = op.anchors[4 * a + 2];
       const double* const b = box.data() + 7 * at;
       const double period = 2 * std::acos(-1.0) / static_cast<double>(op.num_dir_bins);
-      const double turn = b[6] + op.anchors[4 * a + 3] - op.dir_offset;
-      const double wrapped = turn - std::floor(turn / period + op.dir_limit_offset) * period;
+      const double rotation = b[6] + op.anchors[4 * a + 3] - op.dir_offset;
+      const double wrapped = rotation - std::floor(rotation / period + op.dir_limit_offset) * period;
       const int label = dir[2 * at] > dir[2 * at + 1] ? 0 : 1;
       double* const to = boxes.data() + (n * boxes.dim(1) + kept++) * 9;
-      to[0] = Place(range[0], range[3], column, width) + b[0] * std::hypot(dx, dy);
-      to[1] = Place(range[1], range[4], row, height) + b[1] * std::hypot(dx, dy);
+      to[0] = GridCoordinate(range[0], range[3], column, width) + b[0] * std::hypot(dx, dy);
+      to[1] = GridCoordinate(range[1], range[4], row, height) + b[1] * std::hypot(dx, dy);
       to[2] = op.anchor_bottom_height[a / 2] + dz / 2 + b[2] * dz;
       to[3] = std::exp(b[3]) * dx;
       to[4] = std::exp(b[4]) * dy;
@@ -51,7 +51,7 @@ Status DecodeBbox3dReference(const DecodeBbox3d& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(DecodeBbox3d, DecodeBbox3dF64, DecodeBbox3dReference);
+POLYOP_REFERENCE_KERNEL(DecodeBbox3d, DecodeBbox3dReference);
 
 }  // namespace
 }  // namespace polyop

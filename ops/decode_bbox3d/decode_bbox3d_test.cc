@@ -12,7 +12,7 @@ HostTensor F32(const Shape& shape, const std::vector<double>& values) {
   return HostTensor::Of(DType::kF32, shape, values);
 }
 
-// `count` anchors, all different.
+// Returns an operator with `count` distinct anchors.
 DecodeBbox3d WithAnchors(int count, float score_thresh) {
   DecodeBbox3d op;
   op.anchors.count = 4 * count;
@@ -27,14 +27,14 @@ DecodeBbox3d WithAnchors(int count, float score_thresh) {
   return op;
 }
 
-std::vector<HostTensor> RandomInputs(DType type, int64_t pictures, int64_t height, int64_t width, int64_t anchors,
+std::vector<HostTensor> RandomInputs(DType type, int64_t images, int64_t height, int64_t width, int64_t anchors,
                                      int64_t classes, std::mt19937& rng) {
-  HostTensor cls = HostTensor::Uniform(type, {pictures, height, width, anchors * classes}, rng, -4, 4);
+  HostTensor cls = HostTensor::Uniform(type, {images, height, width, anchors * classes}, rng, -4, 4);
   for (int64_t i = 0; i < cls.size(); ++i) {
     if (rng() % 8 == 0) cls.set(i, rng() % 4 == 0 ? NAN : std::floor(cls.at(i)));  // ties
   }
-  return {cls, HostTensor::Uniform(type, {pictures, height, width, anchors * 7}, rng, -2, 2),
-          HostTensor::Uniform(type, {pictures, height, width, anchors * 2}, rng)};
+  return {cls, HostTensor::Uniform(type, {images, height, width, anchors * 7}, rng, -2, 2),
+          HostTensor::Uniform(type, {images, height, width, anchors * 2}, rng)};
 }
 
 class DecodeBbox3dRandom : public ::testing::TestWithParam<DType> {};
@@ -46,10 +46,10 @@ TEST_P(DecodeBbox3dRandom, MatchesReference) {
     DecodeBbox3d op = WithAnchors(anchors, std::array{0.1f, 0.503f, 0.0f, 0.97f}[rng() % 4]);
     op.num_dir_bins = 1 + static_cast<int64_t>(rng() % 3);
     op.dir_limit_offset = rng() % 2 ? 0.0f : 0.5f;
-    const int64_t pictures = rng() % 3, height = rng() % 9, width = rng() % 20, classes = rng() % 5;
-    SCOPED_TRACE(Concat("round ", round, ": ", pictures, " x ", height, " x ", width, ", ", anchors, " anchors, ",
+    const int64_t images = rng() % 3, height = rng() % 9, width = rng() % 20, classes = rng() % 5;
+    SCOPED_TRACE(Concat("round ", round, ": ", images, " x ", height, " x ", width, ", ", anchors, " anchors, ",
                         classes, " classes"));
-    ExpectMatchesReference(op, RandomInputs(GetParam(), pictures, height, width, anchors, classes, rng),
+    ExpectMatchesReference(op, RandomInputs(GetParam(), images, height, width, anchors, classes, rng),
                            ToleranceFor(GetParam()));
   }
 }
@@ -71,7 +71,7 @@ std::vector<HostTensor> Decoded(const DecodeBbox3d& op, const std::vector<HostTe
   return out;
 }
 
-TEST(DecodeBbox3d, ABoxByHand) {
+TEST(DecodeBbox3d, KnownBox) {
   DecodeBbox3d op = WithAnchors(2, 0.5f);
   op.point_cloud_range = {-10, -20, 0, 10, 20, 0};
   const float anchors[8] = {3, 4, 2, 0, 3, 4, 2, 1.5f};
@@ -79,7 +79,7 @@ TEST(DecodeBbox3d, ABoxByHand) {
   op.anchor_bottom_height.items[0] = -1;
   op.dir_offset = 0.5f;
   op.num_dir_bins = 2;
-  // 2 x 3 cells; only the second anchor of row 1, column 2 is of a score: class 1 of 2.
+  // 2 x 3 cells; only the second anchor of row 1, column 2 reaches the threshold, with class 1 of 2.
   HostTensor cls = HostTensor::Full(DType::kF32, {1, 2, 3, 4}, -1),
              box = HostTensor::Full(DType::kF32, {1, 2, 3, 14}, 0);
   HostTensor dir = HostTensor::Full(DType::kF32, {1, 2, 3, 4}, 0);
@@ -88,25 +88,25 @@ TEST(DecodeBbox3d, ABoxByHand) {
   for (int i = 0; i < 7; ++i) box.set(77 + i, offsets[i]);
   const auto out = Decoded(op, {cls, box, dir});
   EXPECT_EQ(out[1].ToDoubles(), std::vector<double>{1});
-  // turn = -2 + 1.5 - 0.5 = -1: one period of pi is added, then the offset, and another period for direction 1.
-  const double want[9] = {10 + 0.1 * 5, 20 - 0.2 * 5, 0 + 0.5 * 2, 6, 4, 6, -0.5 + 2 * std::acos(-1.0), 1, 0.5};
-  for (int i = 0; i < 9; ++i) EXPECT_NEAR(out[0].at(i), want[i], 1e-5) << i;
-  for (int64_t i = 9; i < out[0].size(); ++i) ASSERT_EQ(out[0].at(i), 0) << i;  // the plugin: garbage
+  // rotation = -2 + 1.5 - 0.5 = -1: one period of pi is added, then the offset, and another period for direction 1.
+  const double expected[9] = {10 + 0.1 * 5, 20 - 0.2 * 5, 0 + 0.5 * 2, 6, 4, 6, -0.5 + 2 * std::acos(-1.0), 1, 0.5};
+  for (int i = 0; i < 9; ++i) EXPECT_NEAR(out[0].at(i), expected[i], 1e-5) << i;
+  for (int64_t i = 9; i < out[0].size(); ++i) ASSERT_EQ(out[0].at(i), 0) << i;  // uninitialised in the plugin
   dir.set(22, 1);
   EXPECT_NEAR(Decoded(op, {cls, box, dir})[0].at(6), -0.5 + std::acos(-1.0), 1e-5);
 }
 
-TEST(DecodeBbox3d, AGridOfOneCellLiesAtTheLeast) {
+TEST(DecodeBbox3d, SingleCellIsAtTheMinimum) {
   DecodeBbox3d op = WithAnchors(2, 0.0f);
   op.point_cloud_range = {-10, -20, 0, 10, 20, 0};
   const auto zeros = [](int64_t last) { return HostTensor::Full(DType::kF32, {1, 1, 1, last}, 0); };
   const auto out = Decoded(op, {zeros(2), zeros(14), zeros(4)});
   EXPECT_EQ(out[1].at(0), 2);
-  EXPECT_EQ(out[0].at(0), -10);  // the plugin: NaN
+  EXPECT_EQ(out[0].at(0), -10);  // NaN in the plugin
   EXPECT_EQ(out[0].at(1), -20);
 }
 
-TEST(DecodeBbox3d, TheFirstOfTheLargestLogitsIsTheClass) {
+TEST(DecodeBbox3d, ChoosesTheFirstOfEqualLogits) {
   const auto zeros = [](int64_t last) { return HostTensor::Full(DType::kF32, {1, 1, 1, last}, 0); };
   const auto out =
       Decoded(WithAnchors(2, 0.1f), {F32({1, 1, 1, 8}, {NAN, 1, 40, 40, NAN, NAN, NAN, NAN}), zeros(14), zeros(4)});
@@ -115,7 +115,7 @@ TEST(DecodeBbox3d, TheFirstOfTheLargestLogitsIsTheClass) {
   EXPECT_EQ(out[0].at(8), 1);
 }
 
-TEST(DecodeBbox3d, ThresholdsAreComparedAsLogits) {
+TEST(DecodeBbox3d, ThresholdIsComparedAsLogit) {
   const std::vector<HostTensor> inputs = {F32({1, 1, 1, 2}, {0, -INFINITY}),
                                           HostTensor::Full(DType::kF32, {1, 1, 1, 14}, 0),
                                           HostTensor::Full(DType::kF32, {1, 1, 1, 4}, 0)};
@@ -125,11 +125,14 @@ TEST(DecodeBbox3d, ThresholdsAreComparedAsLogits) {
   EXPECT_EQ(Decoded(WithAnchors(2, 1.5f), inputs)[1].at(0), 0);
 }
 
-TEST(DecodeBbox3dErrors, SayWhatIsWrong) {
+TEST(DecodeBbox3d, RejectsInvalidInputs) {
   const auto f32 = [](int64_t last) { return HostTensor::Full(DType::kF32, {1, 2, 2, last}, 1); };
-  ExpectError(DecodeBbox3d{}, {f32(6), f32(28), f32(8)}, {"'dir' has shape [1, 2, 2, 8], wanted 4", "2 'anchors'"});
-  ExpectError(DecodeBbox3d{}, {f32(5), f32(14), f32(4)}, {"'cls' has shape [1, 2, 2, 5], wanted a multiple of the 2"});
-  ExpectError(DecodeBbox3d{}, {f32(6), f32(7), f32(4)}, {"'box' has shape [1, 2, 2, 7]", "wanted 7 * D / 2 = 14"});
+  ExpectError(DecodeBbox3d{}, {f32(6), f32(28), f32(8)},
+              {"'dir': expected 4 in dimension 3, two for each of the 2 'anchors', got 8 (shape [1, 2, 2, 8])"});
+  ExpectError(DecodeBbox3d{}, {f32(5), f32(14), f32(4)},
+              {"'cls': expected a multiple of the 2 'anchors' in dimension 3, got 5 (shape [1, 2, 2, 5])"});
+  ExpectError(DecodeBbox3d{}, {f32(6), f32(7), f32(4)},
+              {"'box'", "to be 7 * D / 2 = 14, got", "(shape [1, 2, 2, 7] for"});
   const Op& op = *FindOp("decode_bbox3d");
   const auto with = [&](const std::vector<double>& anchors, const std::vector<double>& heights,
                         const std::vector<std::string>& parts) {
@@ -143,8 +146,9 @@ TEST(DecodeBbox3dErrors, SayWhatIsWrong) {
                           {"score_thresh", AttrValue::Float(0.1)}},
                          parts);
   };
-  with({1, 2, 3, 0}, {1}, {"'anchors' has 4 values", "an even number of anchors"});
-  with({1, 2, 3, 0, 1, 2, 3, 0}, {1, 2}, {"'anchor_bottom_height' has 2 values, wanted one for every two of the 2"});
+  with({1, 2, 3, 0}, {1}, {"'anchors': expected", "an even number of anchors, got 4 values"});
+  with({1, 2, 3, 0, 1, 2, 3, 0}, {1, 2},
+       {"'anchor_bottom_height': expected one value for every two of the 2 'anchors', got 2 values"});
   ExpectAttributeError(op, {}, {"'point_cloud_range'"});
 }
 

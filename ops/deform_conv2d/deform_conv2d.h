@@ -16,14 +16,12 @@ struct DeformConv2d : DeformConvRule {
   static constexpr NodeName kNodes[] = {"mmcv::MMCVDeformConv2d", "mmdeploy::MMCVDeformConv2d"};
   static constexpr auto kAttributes = kDeformConvAttributes;
   static constexpr Doc kDoc = {
-      .summary = "Convolution whose samples are shifted by offsets (v1).",
+      .summary = "Convolution with samples shifted by offsets (v1).",
       .semantics = kDeformConvSemantics,
       .source = "Dai et al., Deformable Convolutional Networks, 2017; `torchvision.ops.deform_conv2d`",
-      .differences =
-          "MMCV and MMDeploy restart the deform groups in each group, and fail for depthwise convolutions; MMDeploy's "
-          "result is wrong when "
-          "C / groups * KH * KW is not a multiple of 8. The attributes im2col_step and bias, which MMCV writes, are "
-          "without effect.",
+      .differences = R"(MMCV and MMDeploy restart the deform groups in each group, and fail for depthwise convolutions.
+          MMDeploy's result is wrong if C / groups * KH * KW is not a multiple of 8. The attributes `im2col_step` and
+          `bias`, which MMCV exports, have no effect.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckGroups(inputs[0], inputs[2]); }

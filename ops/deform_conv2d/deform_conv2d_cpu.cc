@@ -10,9 +10,7 @@ Status DeformConv2dCpu(const DeformConv2d& op, const Context& context, Tensor<co
   return DeformConv<T>(context, op, input, offset.data(), nullptr, weight, nullptr, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(DeformConv2d, DeformConv2dF32, DeformConv2dCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(DeformConv2d, DeformConv2dF16, DeformConv2dCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(DeformConv2d, DeformConv2dBF16, DeformConv2dCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(DeformConv2d, DeformConv2dCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -10,9 +10,7 @@ Status DeformConv2dCuda(const DeformConv2d& op, const CudaContext& cuda, Tensor<
   return DeformConvCuda<T>(op, cuda, input, offset.data(), nullptr, weight, nullptr, output);
 }
 
-POLYOP_CUDA_KERNEL(DeformConv2d, DeformConv2dF32, DeformConv2dCuda<float>);
-POLYOP_CUDA_KERNEL(DeformConv2d, DeformConv2dF16, DeformConv2dCuda<Half>);
-POLYOP_CUDA_KERNEL(DeformConv2d, DeformConv2dBF16, DeformConv2dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(DeformConv2d, DeformConv2dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

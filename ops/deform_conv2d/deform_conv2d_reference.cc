@@ -8,7 +8,7 @@ Status DeformConv2dReference(const DeformConv2d& op, const Context&, Tensor<cons
                              Tensor<const double, 4> offset, Tensor<const double, 4> weight, Tensor<double, 4> output) {
   return reference::DeformConv(op, input, offset, nullptr, weight, nullptr, output);
 }
-POLYOP_REFERENCE_KERNEL(DeformConv2d, DeformConv2dF64, DeformConv2dReference);
+POLYOP_REFERENCE_KERNEL(DeformConv2d, DeformConv2dReference);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-// The kernel is that of modulated_deform_conv2d, whose test is the thorough one; this one tests the definition.
+// The kernel is shared with modulated_deform_conv2d, which tests it in detail; this file tests the definition.
 #include "ops/deform_conv2d/deform_conv2d.h"
 
 #include "testing/testing.h"
@@ -34,12 +34,12 @@ TEST(DeformConv2d, MatchesReference) {
   }
 }
 
-TEST(DeformConv2d, RefusesBadInput) {
+TEST(DeformConv2d, RejectsInvalidInputs) {
   std::mt19937 rng(2);
   std::vector<HostTensor> inputs = Inputs(DeformConv2d{}, DType::kF32, rng);
   inputs[1] = HostTensor::Full(DType::kF32, {2, 13, 7, 6}, 0);
-  ExpectError(DeformConv2d{}, inputs, {"'offset'", "wanted 2*deform_groups*KH*KW = 12"});
-  ExpectAttributeError(*FindOp("deform_conv2d"), {{"padding", AttrValue::Int(-1)}}, {"'padding' is -1"});
+  ExpectError(DeformConv2d{}, inputs, {"'offset'", "to be 2*deform_groups*KH*KW = 12"});
+  ExpectAttributeError(*FindOp("deform_conv2d"), {{"padding", AttrValue::Int(-1)}}, {"'padding': expected", "got -1"});
 }
 
 }  // namespace

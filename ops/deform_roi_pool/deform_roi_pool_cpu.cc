@@ -10,14 +10,12 @@ Status DeformRoiPoolCpu(const DeformRoiPool& op, const Context& context, Tensor<
                         Tensor<const T, 2> rois, std::optional<Tensor<const T, 4>> offset, Tensor<T, 4> output) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const T* const offsets = offset ? offset->data() : nullptr;
-  return PoolRoisOfBins<T>(
+  return PoolRoisWithFreeBins<T>(
       context, {input.data(), input.dim(2), input.dim(3), op.spatial_scale}, rois,
-      [&](int64_t r) { return MovedBins<T>::Make(op, rois.data() + 5 * r, offsets, r); }, output);
+      [&](int64_t r) { return ShiftedBins<T>::Make(op, rois.data() + 5 * r, offsets, r); }, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(DeformRoiPool, DeformRoiPoolF32, DeformRoiPoolCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(DeformRoiPool, DeformRoiPoolF16, DeformRoiPoolCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(DeformRoiPool, DeformRoiPoolBF16, DeformRoiPoolCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(DeformRoiPool, DeformRoiPoolCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -11,14 +11,12 @@ Status DeformRoiPoolCuda(const DeformRoiPool& op, const CudaContext& cuda, Tenso
   const T *const row = rois.data(), *const offsets = offset ? offset->data() : nullptr;
   const int64_t height = input.dim(2), width = input.dim(3);
   return PoolBinsCuda(cuda, input, rois, output, [=] POLYOP_DEVICE(int64_t r, int64_t bin, const T* plane) {
-    const auto bins = MovedBins<T>::Make(op, row + 5 * r, offsets, r);
-    return AverageOfPlacedBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
+    const auto bins = ShiftedBins<T>::Make(op, row + 5 * r, offsets, r);
+    return AverageOfFreeBin(bins.y, bins.x, bins.Start(bin), plane, height, width);
   });
 }
 
-POLYOP_CUDA_KERNEL(DeformRoiPool, DeformRoiPoolF32, DeformRoiPoolCuda<float>);
-POLYOP_CUDA_KERNEL(DeformRoiPool, DeformRoiPoolF16, DeformRoiPoolCuda<Half>);
-POLYOP_CUDA_KERNEL(DeformRoiPool, DeformRoiPoolBF16, DeformRoiPoolCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(DeformRoiPool, DeformRoiPoolCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Deformable RoI pooling: bilinear samples of each bin, which offsets move."""
+"""Deformable RoI pooling: averages bilinear samples of each bin, shifted by its offset."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@
 namespace polyop::testing {
 namespace {
 
-HostTensor Rois(DType dtype, int64_t count, int64_t pictures, std::mt19937& rng) {
+HostTensor Rois(DType dtype, int64_t count, int64_t images, std::mt19937& rng) {
   HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 16);
   for (int64_t r = 0; r < count; ++r) {
-    rois.set(5 * r, static_cast<double>(r % pictures));
+    rois.set(5 * r, static_cast<double>(r % images));
     for (int64_t k = 3; k < 5 && r % 4 != 3; ++k)
       rois.set(5 * r + k, rois.at(5 * r + k - 2) + std::fabs(rois.at(5 * r + k)));
   }
@@ -36,8 +36,8 @@ TEST_P(DeformRoiPoolTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, DeformRoiPoolTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// On a picture that rises by 1 a column and by 10 a row, a bin's average is the value at its middle.
-TEST(DeformRoiPool, OffsetsMoveBins) {
+// On an image that grows by 1 per column and by 10 per row, a bin's average is the value at its centre.
+TEST(DeformRoiPool, OffsetsShiftBins) {
   HostTensor ramp(DType::kF32, {1, 1, 20, 20});
   for (int64_t i = 0; i < ramp.size(); ++i) ramp.set(i, static_cast<double>(i % 20 + i / 20 * 10));
   const HostTensor roi = HostTensor::Of(DType::kF32, {1, 5}, {0, 4.5, 6.5, 8.5, 14.5});  // 4 wide, 8 high
@@ -75,13 +75,14 @@ TEST(DeformRoiPool, EmptyInputs) {
   ExpectMatchesReference(DeformRoiPool{}, {f32({1, 3, 0, 4}), f32({2, 5}), f32({2, 2, 1, 1})});
 }
 
-TEST(DeformRoiPool, RefusesBadInput) {
+TEST(DeformRoiPool, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
-  ExpectError(DeformRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'[0, 0] is 2", "whole number in [0, 2)"});
+  ExpectError(DeformRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})},
+              {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
   ExpectError(DeformRoiPool{2, 3}, {f32({3, 3, 4, 4}), f32({1, 5}), f32({1, 2, 3, 2})},
-              {"'offset'", "dimension 2 is 3", "pooled_height = 2"});
+              {"'offset'", "expected dimension 2", "got 3", "pooled_height = 2"});
   ExpectAttributeError(*FindOp("deform_roi_pool"), {{"sampling_ratio", AttrValue::Float(1.5)}},
-                       {"'sampling_ratio' is 1.5, wanted a whole number"});
+                       {"'sampling_ratio': expected an integer, got 1.5"});
 }
 
 }  // namespace

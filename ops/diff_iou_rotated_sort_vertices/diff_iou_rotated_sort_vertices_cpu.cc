@@ -15,9 +15,7 @@ Status SortVerticesCpu(const DiffIouRotatedSortVertices&, const Context& context
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNEL(DiffIouRotatedSortVertices, SortVerticesF32, SortVerticesCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(DiffIouRotatedSortVertices, SortVerticesF16, SortVerticesCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(DiffIouRotatedSortVertices, SortVerticesBF16, SortVerticesCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(DiffIouRotatedSortVertices, SortVerticesCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -16,9 +16,7 @@ Status SortVerticesCuda(const DiffIouRotatedSortVertices&, const CudaContext& cu
                  [=] POLYOP_DEVICE(int64_t i) { SortVertices(from + 48 * i, masks + 24 * i, valid[i], to + 9 * i); });
 }
 
-POLYOP_CUDA_KERNEL(DiffIouRotatedSortVertices, SortVerticesF32, SortVerticesCuda<float>);
-POLYOP_CUDA_KERNEL(DiffIouRotatedSortVertices, SortVerticesF16, SortVerticesCuda<Half>);
-POLYOP_CUDA_KERNEL(DiffIouRotatedSortVertices, SortVerticesBF16, SortVerticesCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(DiffIouRotatedSortVertices, SortVerticesCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Vertices by their angles: each one's rank among the 24, and which of them has a rank."""
+"""Sorts vertices by angle: the rank of each of the 24 vertices, then the vertex of each rank."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def formula(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
     x = torch.where((x == 0) & (y == 0), 1, x)
     lower = (y < 0) | ((y == 0) & (x < 0))
     index = torch.arange(24, device=mask.device)
-    first = index[:, None] < index  # [j, i]: vertex j comes before vertex i where nothing else tells them apart
+    first = index[:, None] < index  # [j, i]: vertex j precedes vertex i if their angles are equal
     mine, other = (lambda t: t[..., :, None]), (lambda t: t[..., None, :])
     forth, back = mine(x) * other(y), other(x) * mine(y)
-    turn = (forth > back) | ((forth == back) & first)
-    turn = (other(lower) & ~mine(lower)) | ((mine(lower) == other(lower)) & turn)
-    # Not by torch.where: ONNX Runtime does not choose between booleans.
-    ahead = (mine(known) & (turn | ~other(known))) | (~(mine(known) | other(known)) & first)
+    precedes = (forth > back) | ((forth == back) & first)
+    precedes = (other(lower) & ~mine(lower)) | ((mine(lower) == other(lower)) & precedes)
+    # No torch.where: ONNX Runtime's Where does not support booleans.
+    ahead = (mine(known) & (precedes | ~other(known))) | (~(mine(known) | other(known)) & first)
     rank = ahead.int().sum(2)
-    place = torch.arange(9, device=mask.device)
-    order = (rank[..., None, :] == place[:, None]).int().argmax(3)
+    position = torch.arange(9, device=mask.device)
+    order = (rank[..., None, :] == position[:, None]).int().argmax(3)
     count = num_valid[..., None].clamp(max=8)
     filler = 8 + mask[..., 8:].int().argmin(2, keepdim=True)
-    idx = torch.where(place < count, order, torch.where(place == count, order[..., :1], filler))
+    idx = torch.where(position < count, order, torch.where(position == count, order[..., :1], filler))
     return torch.where(count < 3, filler, idx).int()
 
 

@@ -8,14 +8,13 @@
 namespace polyop {
 namespace {
 
-// In [0, 2 pi).
+// Returns the angle in [0, 2 pi).
 double AngleOf(const double* v) {
-  const double angle = std::atan2(v[1] + 0.0, v[0]);  // -0 lies on the axis, too
+  const double angle = std::atan2(v[1] + 0.0, v[0]);  // -0 is on the axis, too
   return angle < 0 ? angle + 2 * M_PI : angle;
 }
 
-// Whether a vertex comes before another: by their angles, and where these are the same but for the last digits by the
-// cross product.
+// Returns true if a precedes b: compares angles, and the cross product if the angles are equal up to rounding.
 bool HasSmallerAngle(const double* a, const double* b) {
   constexpr double kOnAxis[2] = {1, 0};
   if (a[0] == 0 && a[1] == 0) a = kOnAxis;
@@ -35,8 +34,8 @@ Status SortVerticesReference(const DiffIouRotatedSortVertices&, const Context&, 
     const auto unknown = std::stable_partition(order.begin(), order.end(), known);
     std::stable_sort(order.begin(), unknown,
                      [&](int32_t a, int32_t b) { return HasSmallerAngle(v + 2 * a, v + 2 * b); });
-    const auto left_out = std::find(is_valid + 8, is_valid + 24, false);
-    std::vector<int32_t> row(9, left_out == is_valid + 24 ? 8 : static_cast<int32_t>(left_out - is_valid));
+    const auto masked_out = std::find(is_valid + 8, is_valid + 24, false);
+    std::vector<int32_t> row(9, masked_out == is_valid + 24 ? 8 : static_cast<int32_t>(masked_out - is_valid));
     const int64_t count = std::min(num_valid[i], 8);
     if (count >= 3) {
       std::copy_n(order.begin(), count, row.begin());
@@ -46,7 +45,7 @@ Status SortVerticesReference(const DiffIouRotatedSortVertices&, const Context&, 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(DiffIouRotatedSortVertices, SortVerticesF64, SortVerticesReference);
+POLYOP_REFERENCE_KERNEL(DiffIouRotatedSortVertices, SortVerticesReference);
 
 }  // namespace
 }  // namespace polyop

@@ -9,7 +9,7 @@ namespace {
 
 class SortVerticesTest : public ::testing::TestWithParam<DType> {};
 
-// On a lattice many angles are equal, and some vertices lie at the origin.
+// On a lattice, many angles are equal and some vertices are at the origin.
 TEST_P(SortVerticesTest, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(20); ++round) {
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SortVerticesTest, ::testing::Values(DType::kF32,
 
 using Row = std::vector<double>;
 
-// Of a pair with these vertices, all of which count.
+// Returns the order of a pair with these vertices, all of which are valid.
 Row Sorted(const Row& points, double count) {
   Row vertices = points, mask(points.size() / 2, 1);
   vertices.resize(48);
@@ -55,11 +55,11 @@ Row Sorted(const Row& points, double count) {
 TEST(DiffIouRotatedSortVertices, KnownOrders) {
   EXPECT_EQ(Sorted({-1, -1, 1, 1, -1, 1, 1, -1}, 4), (Row{1, 2, 0, 3, 1, 8, 8, 8, 8}));
   EXPECT_EQ(Sorted({-2, 0, 0, -1, 3, 0, 0, 1, -1, 0}, 5),
-            (Row{2, 3, 0, 4, 1, 2, 8, 8, 8}));  // equal ones stay in order
+            (Row{2, 3, 0, 4, 1, 2, 8, 8, 8}));  // equal angles stay in order
   EXPECT_EQ(Sorted({1, 1, -1, 1}, 2), Row(9, 8));
   EXPECT_EQ(Sorted({}, 0), Row(9, 8));
   EXPECT_EQ(Sorted({0, -1, 0, 1, 0, 0, -0.0, -0.0}, 4), (Row{2, 3, 1, 0, 2, 8, 8, 8, 8}));
-  Row ten;  // backwards, from 1 / 10 of a turn on
+  Row ten;  // clockwise
   for (int i = 10; i > 0; --i) {
     ten.push_back(std::cos(i * 0.6));
     ten.push_back(std::sin(i * 0.6));
@@ -67,20 +67,22 @@ TEST(DiffIouRotatedSortVertices, KnownOrders) {
   EXPECT_EQ(Sorted(ten, 10), (Row{9, 8, 7, 6, 5, 4, 3, 2, 9}));
 }
 
-TEST(DiffIouRotatedSortVertices, VerticesThatAreNone) {
+TEST(DiffIouRotatedSortVertices, InvalidVertices) {
   const double nan = NAN, inf = INFINITY;
   EXPECT_EQ(Sorted({nan, 1, 0, 1, 1, inf, 1, 0, -1, 0}, 5), (Row{3, 1, 4, 0, 2, 3, 8, 8, 8}));
   EXPECT_EQ(Sorted({1, 0, 0, 1}, -5), Row(9, 8));
-  EXPECT_EQ(Sorted({0, 1, 1, 0}, 4), (Row{1, 0, 2, 3, 1, 8, 8, 8, 8}));  // more than the mask has
+  EXPECT_EQ(Sorted({0, 1, 1, 0}, 4), (Row{1, 0, 2, 3, 1, 8, 8, 8, 8}));  // more than the mask marks
 }
 
-TEST(DiffIouRotatedSortVertices, RefusesBadInput) {
+TEST(DiffIouRotatedSortVertices, RejectsInvalidInputs) {
   const HostTensor mask(DType::kBool, {2, 3, 24}), count(DType::kI32, {2, 3});
-  const auto vertices = [](int64_t most) { return HostTensor::Full(DType::kF32, {2, 3, most, 2}, 1); };
+  const auto vertices = [](int64_t count_of_vertices) {
+    return HostTensor::Full(DType::kF32, {2, 3, count_of_vertices, 2}, 1);
+  };
   ExpectError(DiffIouRotatedSortVertices{}, {vertices(16), mask, count},
-              {"'vertices'", "dimension 2 is 16, wanted 24"});
+              {"'vertices'", "expected dimension 2 to be 24, got 16"});
   ExpectError(DiffIouRotatedSortVertices{}, {vertices(24), mask, HostTensor(DType::kI32, {2, 4})},
-              {"'num_valid'", "dimension 1 is 4, wanted N = 3"});
+              {"'num_valid'", "expected dimension 1 to be N = 3", "got 4"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Vertices in the order of their angles, for CPU and GPU.
+// Sorts vertices by angle, for CPU and GPU.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,13 @@
 
 namespace polyop {
 
-/// A place as seen from the origin, which itself lies on the x axis. Products of floats are exact in double.
+/// The direction of a vertex from the origin. The caller maps the origin itself to the x axis. Products of floats are
+/// exact in double.
 struct DirectionOfVertex {
   double x, y;
 
   POLYOP_HD bool IsKnown() const { return std::fabs(x) < INFINITY && std::fabs(y) < INFINITY; }
-  /// Whether its angle is smaller, in [0, 2 pi).
+  /// Returns true if the angle in [0, 2 pi) is smaller than that of `other`.
   POLYOP_HD bool IsBefore(const DirectionOfVertex& other) const {
     if (IsLower() != other.IsLower()) return other.IsLower();
     return x * other.y > other.x * y;
@@ -24,7 +25,7 @@ struct DirectionOfVertex {
   POLYOP_HD bool IsLower() const { return y < 0 || (y == 0 && x < 0); }
 };
 
-/// The 9 indices of a pair's 24 vertices, of which `valid` count.
+/// Writes the 9 indices of a pair to `idx`. `valid` of its 24 vertices belong to the intersection.
 template <class T>
 POLYOP_HD void SortVertices(const T* vertices, const bool* mask, int64_t valid, int32_t* idx) {
   constexpr int kVertices = 24, kIndices = 9, kCrossings = 8;
@@ -37,13 +38,13 @@ POLYOP_HD void SortVertices(const T* vertices, const bool* mask, int64_t valid, 
     DirectionOfVertex own{ToFloat(vertices[2 * i]), ToFloat(vertices[2 * i + 1])};
     if (own.x == 0 && own.y == 0) own.x = 1;
     if (!mask[i] || !own.IsKnown()) continue;
-    int place = known++;
-    for (; place > 0 && own.IsBefore(directions[place - 1]); --place) {
-      directions[place] = directions[place - 1];
-      order[place] = order[place - 1];
+    int position = known++;
+    for (; position > 0 && own.IsBefore(directions[position - 1]); --position) {
+      directions[position] = directions[position - 1];
+      order[position] = order[position - 1];
     }
-    directions[place] = own;
-    order[place] = i;
+    directions[position] = own;
+    order[position] = i;
   }
   for (int i = 0; i < kVertices && known < count; ++i) {
     const DirectionOfVertex own{ToFloat(vertices[2 * i]), ToFloat(vertices[2 * i + 1])};

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Bicubic enlargement or reduction by scales that are known at run time.
+/// Bicubic resizing by scales given at run time.
 struct DynamicResize {
   static constexpr const char* kName = "dynamic_resize";
   static constexpr Signature kSignature =
@@ -12,25 +12,23 @@ struct DynamicResize {
   static constexpr NodeName kNodes[] = {"Just_A_Scope_Name::DynamicTRTResize", "custom::DynamicTRTResize"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "Bicubic resizing of pictures by scales that are an input.",
-      .semantics =
-          "`scales` is (1, 1, vertical, horizontal); the two last are positive. The coordinates follow the scales "
-          "as given, not the ratio of the rounded extents, pixel centres are at k + 0.5, the kernel has a = -0.75, "
-          "and the border repeats. NaN and infinity spread to the 4 x 4 pixels that see them. An extent that "
-          "rounds down to 0 gives an empty output.",
-      .source =
-          "`torch.nn.functional.interpolate(input, scale_factor=..., mode='bicubic', align_corners=False)`; "
-          "R. Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981",
-      .differences = "ONNX Runtime's Resize (mode cubic, half_pixel, cubic_coeff_a -0.75) gives the same values.",
+      .summary = "Resizes images with bicubic interpolation by scales given by an input.",
+      .semantics = R"(`scales` is (1, 1, vertical, horizontal); the last two are positive. Coordinates are derived from
+          the scales as given, not from the ratio of the rounded extents. Pixel centres are at k + 0.5, the cubic kernel
+          has a = -0.75, and borders are replicated. NaN and infinity spread to every output pixel whose 4 x 4 window
+          contains them. An extent that rounds down to 0 gives an empty output.)",
+      .source = R"(`torch.nn.functional.interpolate(input, scale_factor=..., mode='bicubic', align_corners=False)`; R.
+          Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981)",
+      .differences = "ONNX Runtime's Resize (mode cubic, half_pixel, cubic_coeff_a -0.75) returns the same values.",
   };
 
-  /// The scales of batch and channels are 1, those of rows and columns positive.
+  /// Returns an error unless the scales of batch and channels are 1 and those of rows and columns positive.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const auto* const scales = static_cast<const float*>(inputs[1].data);
     for (int i = 0; scales != nullptr && i < 4; ++i) {
       if (i < 2 ? scales[i] == 1.0f : scales[i] > 0) continue;
-      return InvalidArgument("'scales'[", i, "] is ", scales[i],
-                             i < 2 ? ", wanted 1 (batch and channels)" : ", wanted a positive number");
+      return InvalidArgument("'scales'[", i, "]: expected ", i < 2 ? "1 (batch and channels)" : "a positive number",
+                             ", got ", scales[i]);
     }
     return Status::Ok();
   }

@@ -11,9 +11,7 @@ Status DynamicResizeCpu(const DynamicResize&, const Context& context, Tensor<con
                        ResizeAxis::ByScale(input.dim(3), output.dim(3), scales[3]), output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeF32, DynamicResizeCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeF16, DynamicResizeCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(DynamicResize, DynamicResizeBF16, DynamicResizeCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(DynamicResize, DynamicResizeCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

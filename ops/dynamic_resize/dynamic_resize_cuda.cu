@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// `scales` decides the output's shape, so it lies in host memory.
+// `scales` determines the output's shape and therefore is in host memory.
 template <class T>
 Status DynamicResizeCuda(const DynamicResize&, const CudaContext& cuda, Tensor<const T, 4> input,
                          Tensor<const float, 1> scales, Tensor<T, 4> output) {
@@ -12,9 +12,7 @@ Status DynamicResizeCuda(const DynamicResize&, const CudaContext& cuda, Tensor<c
                            ResizeAxis::ByScale(input.dim(3), output.dim(3), scales[3]), output);
 }
 
-POLYOP_CUDA_KERNEL(DynamicResize, DynamicResizeF32, DynamicResizeCuda<float>);
-POLYOP_CUDA_KERNEL(DynamicResize, DynamicResizeF16, DynamicResizeCuda<Half>);
-POLYOP_CUDA_KERNEL(DynamicResize, DynamicResizeBF16, DynamicResizeCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(DynamicResize, DynamicResizeCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,15 +1,17 @@
-"""Bicubic resizing by scales that are an input: ONNX's own Resize."""
+"""Bicubic resizing by scales given by an input: ONNX's Resize."""
 
 from __future__ import annotations
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor
 
-from polyop.formulas import Call
+from polyop.formulas import Call, floor_scale
 
 
 def formula(input: Tensor, scales: Tensor) -> Tensor:
-    return F.interpolate(input, scale_factor=scales[2:].tolist(), mode="bicubic", align_corners=False)
+    down, across = scales[2:].tolist()
+    sizes = [floor_scale(input.shape[2], down), floor_scale(input.shape[3], across)]
+    return torch.ops.aten.upsample_bicubic2d.default(input, sizes, False, down, across)
 
 
 def body(call: Call) -> str:

@@ -6,7 +6,7 @@
 namespace polyop {
 namespace {
 
-// Keys' kernel by its two-branch definition.
+// Keys' cubic kernel, written as its two-branch definition.
 double Kernel(double x) {
   constexpr double a = -0.75;
   x = std::abs(x);
@@ -39,7 +39,7 @@ Status DynamicResizeReference(const DynamicResize&, const Context&, Tensor<const
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(DynamicResize, DynamicResizeF64, DynamicResizeReference);
+POLYOP_REFERENCE_KERNEL(DynamicResize, DynamicResizeReference);
 
 }  // namespace
 }  // namespace polyop

@@ -40,7 +40,7 @@ TEST_P(DynamicResizeTest, RandomShapes) {
 INSTANTIATE_TEST_SUITE_P(Types, DynamicResizeTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(DynamicResize, AConstantStaysConstant) {
+TEST(DynamicResize, KeepsAConstant) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(
       testing::Run(DynamicResize{}, {HostTensor::Full(DType::kF32, {1, 1, 9, 11}, 0.75), Scales(2.7, 3.3)}, &out).ok());
@@ -58,17 +58,21 @@ TEST(DynamicResize, NanReachesOnlyItsNeighbours) {
   EXPECT_FALSE(std::isnan(out[0].at(22 * 24 + 22)));
 }
 
-TEST(DynamicResize, RefusesBadInput) {
+TEST(DynamicResize, RejectsInvalidInputs) {
   const HostTensor x = HostTensor::Full(DType::kF32, {1, 2, 4, 4}, 1);
-  ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {2, 1, 1, 1})}, {"'scales'[0] is 2, wanted 1"});
-  ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {1, 3, 1, 1})}, {"'scales'[1] is 3, wanted 1"});
-  ExpectError(DynamicResize{}, {x, Scales(0, 1)}, {"'scales'[2] is 0, wanted a positive number"});
-  ExpectError(DynamicResize{}, {x, Scales(1, -1)}, {"'scales'[3] is -1, wanted a positive number"});
-  ExpectError(DynamicResize{}, {x, Scales(NAN, 1)}, {"'scales'[2] is nan, wanted a positive number"});
-  ExpectError(DynamicResize{}, {x, Scales(INFINITY, 1)}, {"too large"});
-  ExpectError(DynamicResize{}, {x, Scales(1e18, 1e18)}, {"overflows 64 bits"});
-  ExpectError(DynamicResize{}, {x, HostTensor::Full(DType::kF32, {2}, 2)}, {"'scales'", "dimension 0 is 2, wanted 4"});
-  ExpectError(DynamicResize{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1), Scales(2, 2)}, {"'input' has rank 3"});
+  ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {2, 1, 1, 1})},
+              {"'scales'[0]: expected 1 (batch and channels), got 2"});
+  ExpectError(DynamicResize{}, {x, HostTensor::Of(DType::kF32, {4}, {1, 3, 1, 1})},
+              {"'scales'[1]: expected 1 (batch and channels), got 3"});
+  ExpectError(DynamicResize{}, {x, Scales(0, 1)}, {"'scales'[2]: expected a positive number, got 0"});
+  ExpectError(DynamicResize{}, {x, Scales(1, -1)}, {"'scales'[3]: expected a positive number, got -1"});
+  ExpectError(DynamicResize{}, {x, Scales(NAN, 1)}, {"'scales'[2]: expected a positive number, got nan"});
+  ExpectError(DynamicResize{}, {x, Scales(INFINITY, 1)}, {"a size that fits in 64 bits"});
+  ExpectError(DynamicResize{}, {x, Scales(1e18, 1e18)}, {"expected a size that fits in 64 bits"});
+  ExpectError(DynamicResize{}, {x, HostTensor::Full(DType::kF32, {2}, 2)},
+              {"'scales'", "expected dimension 0 to be 4, got 2"});
+  ExpectError(DynamicResize{}, {HostTensor::Full(DType::kF32, {2, 4, 4}, 1), Scales(2, 2)},
+              {"'input': expected rank 4, got 3"});
   ExpectError(DynamicResize{}, {HostTensor::Full(DType::kI32, {1, 2, 4, 4}, 1), Scales(2, 2)}, {"no kernel takes"});
 }
 

@@ -26,7 +26,7 @@ struct PickedRows {
   }
 };
 
-constexpr int64_t kAhead = 16;  // rows that are called to the cache before they are reduced
+constexpr int64_t kAhead = 16;  // distance of the prefetch, in rows
 
 template <class Reduction, class T, class I>
 void ReduceVoxels(const Context& context, const Tensor<const T, 2>& feats, const SortedCoordinates<I>& sorted, T* to) {
@@ -54,16 +54,16 @@ Status Scatter(const DynamicScatter& op, const Context& context, const Tensor<co
   SortedCoordinates<I> sorted(context, coors.data(), points, columns);
   POLYOP_RETURN_IF_ERROR(sorted.Sort());
   Tensor<T, 2> reduced;
-  Tensor<I, 2> places;
+  Tensor<I, 2> cells;
   Tensor<int32_t, 1> sizes;
   POLYOP_RETURN_IF_ERROR(voxel_feats.Allocate(sorted.runs(), &reduced));
-  POLYOP_RETURN_IF_ERROR(voxel_coors.Allocate(sorted.runs(), &places));
+  POLYOP_RETURN_IF_ERROR(voxel_coors.Allocate(sorted.runs(), &cells));
   POLYOP_RETURN_IF_ERROR(counts.Allocate(sorted.runs(), &sizes));
   if (sorted.kept() < points) std::fill_n(point2voxel.data(), points, -1);
   context.ParallelFor(sorted.runs(), 1 << 12, [&](int64_t begin, int64_t end) {
     for (int64_t v = begin; v < end; ++v) {
       const int32_t first = sorted.starts()[v], last = sorted.starts()[v + 1];
-      std::copy_n(coors.data() + sorted.order()[first] * columns, columns, places.data() + v * columns);
+      std::copy_n(coors.data() + sorted.order()[first] * columns, columns, cells.data() + v * columns);
       sizes[v] = last - first;
       for (int32_t i = first; i < last; ++i) point2voxel[sorted.order()[i]] = static_cast<int32_t>(v);
     }
@@ -76,7 +76,7 @@ Status Scatter(const DynamicScatter& op, const Context& context, const Tensor<co
   return Status::Ok();
 }
 
-// Of coordinates of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// One function per coordinate type: the dispatch table takes templates with one argument.
 template <class T>
 Status ScatterI32(const DynamicScatter& op, const Context& context, Tensor<const T, 2> feats,
                   Tensor<const int32_t, 2> coors, Pending<T, 2> voxel_feats, Pending<int32_t, 2> voxel_coors,
@@ -97,11 +97,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterF32I32, ScatterI32<float>);
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterF16I32, ScatterI32<Half>);
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterBF16I32, ScatterI32<BFloat16>);
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterF32I64, ScatterI64<float>);
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterF16I64, ScatterI64<Half>);
-POLYOP_CPU_KERNEL(DynamicScatter, DynamicScatterBF16I64, ScatterI64<BFloat16>);
+POLYOP_CPU_KERNELS(DynamicScatter, ScatterI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(DynamicScatter, ScatterI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -6,7 +6,7 @@
 namespace polyop {
 namespace {
 
-// Points of a negative coordinate come last, in a run of their own.
+// The coordinates of points. Points with a negative coordinate form one run at the end.
 template <class I>
 struct Rows {
   const I* coors;
@@ -28,12 +28,12 @@ struct Rows {
   }
 };
 
-// Sorts the points by their rows, the last columns first: two of 31 bits fit a key, or one of 63. The bit above them is
-// for points that belong to no voxel.
+// Sorts the points by their rows, starting with the last columns: a key holds two columns of 31 bits or one of 63. The
+// bit above marks points without a voxel.
 template <class I>
 Status SortRows(const CudaContext& cuda, const Rows<I>& rows, int64_t count, const int32_t** order) {
   constexpr int64_t kColumnsOfKey = sizeof(I) == 4 ? 2 : 1;
-  constexpr int kBits = 8 * static_cast<int>(sizeof(I)) - 1;  // of a column
+  constexpr int kBits = 8 * static_cast<int>(sizeof(I)) - 1;  // bits per column
   SortPairs sort = SortPairs::Allocate(cuda, count);
   for (int64_t last = rows.columns; last > 0; last -= kColumnsOfKey) {
     const int64_t first = last > kColumnsOfKey ? last - kColumnsOfKey : 0;
@@ -74,12 +74,12 @@ Status DynamicScatterCuda(const DynamicScatter& op, const CudaContext& cuda, Ten
                           Tensor<int32_t, 1> point2voxel, Pending<int32_t, 1> counts) {
   const int64_t points = coors.dim(0), columns = coors.dim(1), channels = feats.dim(1);
   Tensor<T, 2> reduced;
-  Tensor<I, 2> places;
+  Tensor<I, 2> cells;
   Tensor<int32_t, 1> sizes;
-  int64_t *of_feats, *of_coors, *of_counts;
-  POLYOP_RETURN_IF_ERROR(voxel_feats.AllocateMost(points, &reduced, &of_feats));
-  POLYOP_RETURN_IF_ERROR(voxel_coors.AllocateMost(points, &places, &of_coors));
-  POLYOP_RETURN_IF_ERROR(counts.AllocateMost(points, &sizes, &of_counts));
+  int64_t *feats_count, *coors_count, *counts_count;
+  POLYOP_RETURN_IF_ERROR(voxel_feats.AllocateUpperBound(points, &reduced, &feats_count));
+  POLYOP_RETURN_IF_ERROR(voxel_coors.AllocateUpperBound(points, &cells, &coors_count));
+  POLYOP_RETURN_IF_ERROR(counts.AllocateUpperBound(points, &sizes, &counts_count));
   int64_t* const voxels = cuda.Allocate<int64_t>(1);
   const Rows<I> rows{coors.data(), columns};
   const int32_t* order = nullptr;
@@ -89,16 +89,16 @@ Status DynamicScatterCuda(const DynamicScatter& op, const CudaContext& cuda, Ten
       SortedRuns::Find(cuda, points, [=] POLYOP_HD(int64_t i) { return rows.Differ(order[i], order[i - 1]); }, &runs));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, 1, [=] POLYOP_DEVICE(int64_t) {
     *voxels = runs.count() - (points > 0 && !rows.Inside(order[points - 1]) ? 1 : 0);
-    *of_feats = *of_coors = *of_counts = *voxels;
+    *feats_count = *coors_count = *counts_count = *voxels;
   }));
-  I* const cells = places.data();
+  I* const to_cells = cells.data();
   int32_t *const count_of = sizes.data(), *const voxel_of = point2voxel.data();
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, points, [=] POLYOP_DEVICE(int64_t i) {
     const int64_t mine = runs.RunOf(i);
     voxel_of[order[i]] = mine < *voxels ? static_cast<int32_t>(mine) : -1;
     if (i >= *voxels) return;
     count_of[i] = static_cast<int32_t>(runs.SizeOf(i));
-    for (int64_t c = 0; c < columns; ++c) cells[i * columns + c] = rows.coors[order[runs.starts[i]] * columns + c];
+    for (int64_t c = 0; c < columns; ++c) to_cells[i * columns + c] = rows.coors[order[runs.starts[i]] * columns + c];
   }));
   const T* const from = feats.data();
   T* const to = reduced.data();
@@ -113,12 +113,8 @@ Status DynamicScatterCuda(const DynamicScatter& op, const CudaContext& cuda, Ten
   return Internal("no such reduction");
 }
 
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterF32I32, DynamicScatterCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterF16I32, DynamicScatterCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterBF16I32, DynamicScatterCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterF32I64, DynamicScatterCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterF16I64, DynamicScatterCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(DynamicScatter, DynamicScatterBF16I64, DynamicScatterCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(DynamicScatter, DynamicScatterCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),
+                    (float, int64_t), (Half, int64_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

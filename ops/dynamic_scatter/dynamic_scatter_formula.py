@@ -1,4 +1,4 @@
-"""Features by voxels: the different rows of coordinates, and what is scattered to them."""
+"""Reduces features by voxel: the distinct rows of coordinates, and a scatter to them."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ DIFFERENTIABLE = (0,)
 
 
 def _voxels(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The different rows in rising order, the place of each row's, and how many there are of each."""
+    """Returns the distinct rows in ascending order, the index of each row among them, and their counts."""
     extents = [int(e) + 1 for e in rows.amax(0)] if rows.shape[0] else [1] * rows.shape[1]
     if math.prod(extents) >= 2**63:
         return torch.unique(rows, dim=0, return_inverse=True, return_counts=True)
     key = rows.new_zeros(rows.shape[0], dtype=torch.int64)
     for column, extent in zip(rows.unbind(1), extents, strict=True):
         key = key * extent + column
-    unique, place, counts = torch.unique(key, return_inverse=True, return_counts=True)
+    unique, voxel, counts = torch.unique(key, return_inverse=True, return_counts=True)
     columns = []
     for extent in reversed(extents):
         columns.append(unique % extent)
         unique = unique.div(extent, rounding_mode="floor")
-    return torch.stack(columns[::-1], 1).to(rows.dtype), place, counts
+    return torch.stack(columns[::-1], 1).to(rows.dtype), voxel, counts
 
 
 def formula(feats: Tensor, coors: Tensor, reduce_type: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     inside = (coors >= 0).all(1)
-    cells, place, counts = _voxels(coors[inside])
+    cells, voxel, counts = _voxels(coors[inside])
     rows, voxels = feats[inside], cells.shape[0]
     if reduce_type == "max":
-        reduced = rows.gather(0, _first_greatest(rows.detach(), place, voxels))
+        reduced = rows.gather(0, _first_greatest(rows.detach(), voxel, voxels))
     else:
-        reduced = rows.new_zeros(voxels, rows.shape[1]).index_add(0, place, rows)
+        reduced = rows.new_zeros(voxels, rows.shape[1]).index_add(0, voxel, rows)
         if reduce_type == "mean":
             reduced = reduced / counts[:, None]
     point2voxel = torch.full_like(inside, -1, dtype=torch.int32)
-    point2voxel[inside] = place.int()
+    point2voxel[inside] = voxel.int()
     return reduced, cells, point2voxel, counts.int()
 
 
-def _first_greatest(rows: Tensor, place: Tensor, voxels: int) -> Tensor:
-    """Which row has the greatest value of each voxel and channel first: it gets the gradient."""
-    index = place[:, None].expand_as(rows)
-    most = rows.new_full((voxels, rows.shape[1]), -torch.inf).scatter_reduce(0, index, rows, "amax")
-    has_it = (rows == most[place]) | rows.isnan()
+def _first_greatest(rows: Tensor, voxel: Tensor, voxels: int) -> Tensor:
+    """Returns the first row that attains the maximum of each voxel and channel; it receives the gradient."""
+    index = voxel[:, None].expand_as(rows)
+    maximum = rows.new_full((voxels, rows.shape[1]), -torch.inf).scatter_reduce(0, index, rows, "amax")
+    is_maximum = (rows == maximum[voxel]) | rows.isnan()
     number = torch.arange(rows.shape[0], device=rows.device)[:, None]
-    number = torch.where(has_it, number, rows.shape[0])
-    return torch.full(most.shape, rows.shape[0], device=rows.device).scatter_reduce(0, index, number, "amin")
+    number = torch.where(is_maximum, number, rows.shape[0])
+    return torch.full(maximum.shape, rows.shape[0], device=rows.device).scatter_reduce(0, index, number, "amin")
 
 
 def body(call: Call, *, reduce_type: str) -> str | None:
@@ -66,22 +66,22 @@ def body(call: Call, *, reduce_type: str) -> str | None:
         inside = Equal (negatives, zero)
         kept = Compress <axis = 0> (wide, inside)
         rows = Compress <axis = 0> (feats, inside)
-        cells, first, place, amounts = Unique <axis = 0, sorted = 1> (kept)
+        cells, first, voxel, amounts = Unique <axis = 0, sorted = 1> (kept)
         own_coors = Compress <axis = 0> (coors, inside)
         voxel_coors = Gather <axis = 0> (own_coors, first)
         counts = Cast <to = 6> (amounts)
         points = Shape (inside)
         minus_one = Constant <value = int64[1] {{-1}}> ()
         no_voxel = Expand (minus_one, points)
-        row_of_places = NonZero (inside)
-        places = Transpose (row_of_places)
-        voxels = ScatterND (no_voxel, places, place)
+        row_of_positions = NonZero (inside)
+        positions = Transpose (row_of_positions)
+        voxels = ScatterND (no_voxel, positions, voxel)
         point2voxel = Cast <to = 6> (voxels)
         extents = Shape (rows)
         voxel_count = Shape (amounts)
         channels = Gather (extents, axis)
         shape = Concat <axis = 0> (voxel_count, channels)
-        column = Unsqueeze (place, axis)
+        column = Unsqueeze (voxel, axis)
         index = Expand (column, extents)
         null = Constant <value = float {{0}}> ()
         {_REDUCED[reduce_type]}
@@ -101,8 +101,8 @@ _REDUCED = {
         voxel_feats = Div (sums, divisor)
     """,
     "max": """
-        least = Log (null)
-        start = Expand (least, shape)
+        minus_infinity = Log (null)
+        start = Expand (minus_infinity, shape)
         voxel_feats = ScatterElements <axis = 0, reduction = "max"> (start, index, rows)
     """,
 }

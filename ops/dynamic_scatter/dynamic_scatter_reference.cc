@@ -21,25 +21,25 @@ Status DynamicScatterReference(const DynamicScatter& op, const Context&, Tensor<
   }
   const auto count = static_cast<int64_t>(voxels.size());
   Tensor<double, 2> reduced;
-  Tensor<I, 2> places;
+  Tensor<I, 2> cells;
   Tensor<int32_t, 1> sizes;
   POLYOP_RETURN_IF_ERROR(voxel_feats.Allocate(count, &reduced));
-  POLYOP_RETURN_IF_ERROR(voxel_coors.Allocate(count, &places));
+  POLYOP_RETURN_IF_ERROR(voxel_coors.Allocate(count, &cells));
   POLYOP_RETURN_IF_ERROR(counts.Allocate(count, &sizes));
   int64_t v = 0;
   for (const auto& [row, points] : voxels) {
-    std::copy(row.begin(), row.end(), places.data() + v * columns);
+    std::copy(row.begin(), row.end(), cells.data() + v * columns);
     sizes[v] = static_cast<int32_t>(points.size());
     for (int64_t i : points) point2voxel[i] = static_cast<int32_t>(v);
     for (int64_t c = 0; c < channels; ++c) {
-      double sum = 0, most = -INFINITY;
+      double sum = 0, max = -INFINITY;
       for (int64_t i : points) {
         const double x = feats[i * channels + c];
         sum += x;
-        most = std::isnan(x) || std::isnan(most) ? NAN : std::max(most, x);
+        max = std::isnan(x) || std::isnan(max) ? NAN : std::max(max, x);
       }
       const double mean = sum / static_cast<double>(points.size());
-      reduced[v * channels + c] = op.reduce_type == DynamicScatter::Reduce::kMax    ? most
+      reduced[v * channels + c] = op.reduce_type == DynamicScatter::Reduce::kMax    ? max
                                   : op.reduce_type == DynamicScatter::Reduce::kMean ? mean
                                                                                     : sum;
     }
@@ -47,8 +47,7 @@ Status DynamicScatterReference(const DynamicScatter& op, const Context&, Tensor<
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(DynamicScatter, DynamicScatterF64I32, DynamicScatterReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(DynamicScatter, DynamicScatterF64I64, DynamicScatterReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(DynamicScatter, DynamicScatterReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -25,7 +25,7 @@ TEST_P(DynamicScatterRandom, MatchesReference) {
     const int64_t columns = 3 + rng() % 2;
     const DType index = rng() % 2 ? DType::kI32 : DType::kI64;
     HostTensor coors = HostTensor::Uniform(index, {points, columns}, rng, -0.3, 1 + static_cast<double>(rng() % 6));
-    // Coordinates that do not fit one key of 64 bits.
+    // Coordinates that do not fit into one key of 64 bits.
     const double large = index == DType::kI64 ? 4e18 : 2147483647;
     for (int64_t i = 0; i < coors.size() && round % 3 == 0; i += 1 + rng() % 3) coors.set(i, rng() % 2 ? large : 0);
     HostTensor feats = HostTensor::Uniform(GetParam(), {points, channels}, rng);
@@ -44,7 +44,7 @@ TEST(DynamicScatter, ManyPoints) {
                                              HostTensor::Uniform(DType::kI32, {40000, 3}, rng, -1, 60)});
 }
 
-std::vector<HostTensor> Made(Reduce reduce, const std::vector<double>& feats, const std::vector<double>& coors) {
+std::vector<HostTensor> Scattered(Reduce reduce, const std::vector<double>& feats, const std::vector<double>& coors) {
   const auto count = static_cast<int64_t>(feats.size());
   std::vector<HostTensor> out;
   const Status status =
@@ -56,27 +56,27 @@ std::vector<HostTensor> Made(Reduce reduce, const std::vector<double>& feats, co
   return out;
 }
 
-TEST(DynamicScatter, VoxelsInRisingOrder) {
+TEST(DynamicScatter, VoxelsInAscendingOrder) {
   const std::vector<double> feats = {1, 2, 4, 8, 16};
   const std::vector<double> coors = {1, 0, 0, 0, 9, 9, 1, 0, 0, 0, -1, 5, 0, 9, 8};
-  const std::vector<HostTensor> out = Made(Reduce::kSum, feats, coors);
+  const std::vector<HostTensor> out = Scattered(Reduce::kSum, feats, coors);
   EXPECT_EQ(NameOf(out[1].dtype()), "i64");
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{16, 2, 5}));
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0, 9, 8, 0, 9, 9, 1, 0, 0}));
   EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{2, 1, 2, -1, 0}));
   EXPECT_EQ(out[3].ToDoubles(), (std::vector<double>{1, 1, 2}));
-  EXPECT_EQ(Made(Reduce::kMax, feats, coors)[0].ToDoubles(), (std::vector<double>{16, 2, 4}));
-  EXPECT_EQ(Made(Reduce::kMean, feats, coors)[0].ToDoubles(), (std::vector<double>{16, 2, 2.5}));
+  EXPECT_EQ(Scattered(Reduce::kMax, feats, coors)[0].ToDoubles(), (std::vector<double>{16, 2, 4}));
+  EXPECT_EQ(Scattered(Reduce::kMean, feats, coors)[0].ToDoubles(), (std::vector<double>{16, 2, 2.5}));
 }
 
-TEST(DynamicScatter, TheMaximumKeepsNanAndInfinity) {
+TEST(DynamicScatter, MaximumKeepsNanAndInfinity) {
   const std::vector<double> coors = {0, 0, 0, 0, 0, 0, 1, 0, 0};
-  const std::vector<double> got = Made(Reduce::kMax, {NAN, 3, -INFINITY}, coors)[0].ToDoubles();
+  const std::vector<double> got = Scattered(Reduce::kMax, {NAN, 3, -INFINITY}, coors)[0].ToDoubles();
   EXPECT_TRUE(std::isnan(got[0]));
   EXPECT_EQ(got[1], -INFINITY);
 }
 
-TEST(DynamicScatter, NoPointsAndNoneInside) {
+TEST(DynamicScatter, NoPointsAndNoPointsInside) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(By(Reduce::kMax),
                            {HostTensor::Full(DType::kF32, {0, 4}, 0), HostTensor::Full(DType::kI32, {0, 3}, 0)}, &out)
@@ -92,11 +92,11 @@ TEST(DynamicScatter, SameAtAnyAlignment) {
                                               HostTensor::Uniform(DType::kI32, {3000, 4}, rng, 0, 5)});
 }
 
-TEST(DynamicScatterErrors, SayWhatIsWrong) {
+TEST(DynamicScatter, RejectsInvalidInputs) {
   const HostTensor feats = HostTensor::Full(DType::kF32, {4, 2}, 1);
   ExpectError(By(Reduce::kMax), {feats, HostTensor::Full(DType::kI32, {4, 2}, 0)},
-              {"'coors' has shape [4, 2]", "3 or 4"});
-  ExpectError(By(Reduce::kMax), {feats, HostTensor::Full(DType::kI32, {5, 3}, 0)}, {"'coors'", "wanted N = 4"});
+              {"'coors': expected 3 or 4 coordinates in dimension 1, got 2 (shape [4, 2])"});
+  ExpectError(By(Reduce::kMax), {feats, HostTensor::Full(DType::kI32, {5, 3}, 0)}, {"'coors'", "to be N = 4"});
   ExpectError(By(Reduce::kMax), {feats, HostTensor::Full(DType::kF32, {4, 3}, 0)}, {"no kernel takes inputs"});
   ExpectAttributeError(*FindOp("dynamic_scatter"), {{"reduce_type", AttrValue::String("min")}},
                        {"'reduce_type'", "min"});

@@ -1,4 +1,4 @@
-// Rows of coordinates in rising order.
+// Rows of coordinates in ascending order.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace polyop {
 
-/// The rows of `columns` coordinates, at most 4, of which none is negative: sorted, the first coordinate first; equal
-/// rows are a run, and in their order in it.
+/// Sorts the rows of 3 or 4 coordinates that have no negative coordinate lexicographically. Equal rows form a run, in
+/// their original order.
 template <class I>
 class SortedCoordinates {
  public:
@@ -24,23 +24,23 @@ class SortedCoordinates {
 
   Status Sort() {
     const int64_t tasks = Context::NumTasks(count_, kGrain);
-    const Scratch<Share> shares = context_.Allocate<Share>(tasks);
-    if (!sort_ || !starts_ || !shares) return Internal("out of memory: coordinates of ", count_, " points");
+    const Scratch<TaskRows> task_rows = context_.Allocate<TaskRows>(tasks);
+    if (!sort_ || !starts_ || !task_rows) return Internal("out of memory: coordinates of ", count_, " points");
     context_.ParallelFor(count_, kGrain,
-                         [&](int64_t task, int64_t begin, int64_t end) { shares[task] = ShareOf(begin, end); });
+                         [&](int64_t task, int64_t begin, int64_t end) { task_rows[task] = CountRows(begin, end); });
     std::array<uint64_t, 4> extents{};
     for (int64_t task = 0; task < tasks; ++task) {
-      for (size_t c = 0; c < 4; ++c) extents[c] = std::max(extents[c], shares[task].most[c] + 1);
-      shares[task].first = task == 0 ? 0 : shares[task - 1].first + shares[task - 1].rows;
-      kept_ = shares[task].first + shares[task].rows;
+      for (size_t c = 0; c < 4; ++c) extents[c] = std::max(extents[c], task_rows[task].max[c] + 1);
+      task_rows[task].first = task == 0 ? 0 : task_rows[task - 1].first + task_rows[task - 1].rows;
+      kept_ = task_rows[task].first + task_rows[task].rows;
     }
     context_.ParallelFor(count_, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
-      int32_t* to = sort_.values() + shares[task].first;
+      int32_t* to = sort_.values() + task_rows[task].first;
       for (int64_t i = begin; i < end; ++i) {
         if (IsInside(i)) *to++ = static_cast<int32_t>(i);
       }
     });
-    // As many of the last columns as 64 bits hold make a key; sorts by the columns before them keep its order.
+    // A key holds as many of the last columns as fit into 64 bits; the sorts by the columns before them are stable.
     int64_t keys = 0;
     for (int64_t last = columns_; last > 0; ++keys) {
       int64_t first = last;
@@ -55,19 +55,19 @@ class SortedCoordinates {
     return Status::Ok();
   }
 
-  /// Rows that have no negative coordinate, and the numbers of all of them, sorted.
+  /// The number of rows without a negative coordinate, and their indices in sorted order.
   int64_t kept() const { return kept_; }
   const int32_t* order() const { return sort_.values(); }
-  /// Run r lies at [starts()[r], starts()[r + 1]) of order().
+  /// Run r is the range [starts()[r], starts()[r + 1]) of order().
   int64_t runs() const { return runs_; }
   const int32_t* starts() const { return starts_.data(); }
 
  private:
-  static constexpr int64_t kGrain = 1 << 13;  // rows
+  static constexpr int64_t kGrain = 1 << 13;  // rows per task
   using Wide = unsigned __int128;
-  struct Share {
+  struct TaskRows {
     int64_t rows = 0, first = 0;
-    std::array<uint64_t, 4> most{};
+    std::array<uint64_t, 4> max{};
   };
 
   bool IsInside(int64_t i) const {
@@ -75,19 +75,19 @@ class SortedCoordinates {
     const I fourth = columns_ == 4 ? row[3] : I{0};
     return (row[0] | row[1] | row[2] | fourth) >= 0;
   }
-  Share ShareOf(int64_t begin, int64_t end) const {
-    Share share;
+  TaskRows CountRows(int64_t begin, int64_t end) const {
+    TaskRows rows_of_task;
     for (int64_t i = begin; i < end; ++i) {
       if (!IsInside(i)) continue;
-      ++share.rows;
+      ++rows_of_task.rows;
       for (int64_t c = 0; c < columns_; ++c) {
-        uint64_t& most = share.most[static_cast<size_t>(c)];
-        most = std::max(most, static_cast<uint64_t>(rows_[i * columns_ + c]));
+        uint64_t& max = rows_of_task.max[static_cast<size_t>(c)];
+        max = std::max(max, static_cast<uint64_t>(rows_[i * columns_ + c]));
       }
     }
-    return share;
+    return rows_of_task;
   }
-  // By the columns [first, last).
+  // Sorts by columns [first, last).
   Status SortBy(int64_t first, int64_t last, const std::array<uint64_t, 4>& extents) {
     context_.ParallelFor(kept_, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -45,8 +45,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(DynamicVoxelize, DynamicVoxelizeF32, DynamicVoxelizeCpu<float>);
-POLYOP_CPU_KERNEL(DynamicVoxelize, DynamicVoxelizeF16, DynamicVoxelizeCpu<Half>);
-POLYOP_CPU_KERNEL(DynamicVoxelize, DynamicVoxelizeBF16, DynamicVoxelizeCpu<BFloat16>);
+POLYOP_CPU_KERNELS(DynamicVoxelize, DynamicVoxelizeCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

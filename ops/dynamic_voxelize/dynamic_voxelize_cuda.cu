@@ -19,9 +19,7 @@ Status DynamicVoxelizeCuda(const DynamicVoxelize& op, const CudaContext& cuda, T
   });
 }
 
-POLYOP_CUDA_KERNEL(DynamicVoxelize, DynamicVoxelizeF32, DynamicVoxelizeCuda<float>);
-POLYOP_CUDA_KERNEL(DynamicVoxelize, DynamicVoxelizeF16, DynamicVoxelizeCuda<Half>);
-POLYOP_CUDA_KERNEL(DynamicVoxelize, DynamicVoxelizeBF16, DynamicVoxelizeCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(DynamicVoxelize, DynamicVoxelizeCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

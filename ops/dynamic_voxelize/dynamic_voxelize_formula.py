@@ -1,4 +1,4 @@
-"""The cells of points: quotients rounded down, where they lie in the grid."""
+"""The cells of points: quotients rounded down, or -1 outside of the grid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _fp32(value: float) -> float:
 
 
 def _cells(voxel_size: Sequence[float], point_cloud_range: Sequence[float]) -> list[float]:
-    """Of each axis, found in fp32; halves are rounded away from zero."""
+    """Returns the number of cells of each axis, computed in fp32; halves are rounded away from zero."""
     lengths = (
         _fp32(_fp32(high) - _fp32(low)) for low, high in zip(point_cloud_range[:3], point_cloud_range[3:], strict=True)
     )
@@ -49,8 +49,8 @@ def body(call: Call, *, voxel_size: Sequence[float], point_cloud_range: Sequence
         low = Constant <value = {three(point_cloud_range[:3])}> ()
         size = Constant <value = {three(voxel_size)}> ()
         cells = Constant <value = {three(_cells(voxel_size, point_cloud_range))}> ()
-        moved = Sub (xyz, low)
-        quotient = Div (moved, size)
+        shifted = Sub (xyz, low)
+        quotient = Div (shifted, size)
         cell = Floor (quotient)
         none = Constant <value = float {{0}}> ()
         above = GreaterOrEqual (cell, none)
@@ -64,6 +64,6 @@ def body(call: Call, *, voxel_size: Sequence[float], point_cloud_range: Sequence
         no_cell = Constant <value = float {{-1}}> ()
         chosen = Where (inside, cell, no_cell)
         whole = Cast <to = 6> (chosen)
-        backwards = Constant <value = int64[3] {{2, 1, 0}}> ()
-        coors = Gather <axis = 1> (whole, backwards)
+        reversed_axes = Constant <value = int64[3] {{2, 1, 0}}> ()
+        coors = Gather <axis = 1> (whole, reversed_axes)
     """

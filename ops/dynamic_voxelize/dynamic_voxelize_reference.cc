@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-// In fp32 and not in double: whether a quotient rounds up to a whole number decides the cell.
+// In fp32 and not in fp64: the cell depends on whether a quotient rounds up to an integer.
 Status DynamicVoxelizeReference(const DynamicVoxelize& op, const Context&, Tensor<const float, 2> points,
                                 Tensor<int32_t, 2> coors) {
   const int64_t columns = points.dim(1);
@@ -21,7 +21,7 @@ Status DynamicVoxelizeReference(const DynamicVoxelize& op, const Context&, Tenso
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(DynamicVoxelize, DynamicVoxelizeF32, DynamicVoxelizeReference);
+POLYOP_REFERENCE_KERNEL(DynamicVoxelize, DynamicVoxelizeReference);
 
 }  // namespace
 }  // namespace polyop

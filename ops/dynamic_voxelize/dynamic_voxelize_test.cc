@@ -29,17 +29,17 @@ TEST_P(DynamicVoxelizeRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, DynamicVoxelizeRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(DynamicVoxelize, PointsOutsideHaveNoCoordinateLeft) {
+TEST(DynamicVoxelize, PointsOutsideHaveNoCell) {
   DynamicVoxelize op;
   op.point_cloud_range = {0, 0, 0, 4, 3.5f, 2};  // 4 x 4 x 2 cells
   const HostTensor points =
       HostTensor::Of(DType::kF32, {6, 3}, {3.9, 3.9, 1, 4, 0, 0, 0, -0.01, 0, 0, 0, 2, NAN, 0, 0, 0, 0, INFINITY});
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(op, {points}, &out).ok());
-  std::vector<double> want(18, -1);
-  want[0] = 1;  // z, y, x
-  want[1] = want[2] = 3;
-  EXPECT_EQ(out[0].ToDoubles(), want);
+  std::vector<double> expected(18, -1);
+  expected[0] = 1;  // z, y, x
+  expected[1] = expected[2] = 3;
+  EXPECT_EQ(out[0].ToDoubles(), expected);
 }
 
 TEST(DynamicVoxelize, SameAtAnyAlignment) {
@@ -47,13 +47,14 @@ TEST(DynamicVoxelize, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(DynamicVoxelize{}, {HostTensor::Uniform(DType::kF32, {50001, 4}, rng, -4.1, 4.1)});
 }
 
-TEST(DynamicVoxelizeErrors, SayWhatIsWrong) {
-  ExpectError(DynamicVoxelize{}, {HostTensor::Full(DType::kF32, {5, 2}, 0)}, {"'points' has shape [5, 2]"});
-  ExpectError(DynamicVoxelize{}, {HostTensor::Full(DType::kF32, {2, 5, 4}, 0)}, {"'points' has rank 3"});
+TEST(DynamicVoxelize, RejectsInvalidInputs) {
+  ExpectError(DynamicVoxelize{}, {HostTensor::Full(DType::kF32, {5, 2}, 0)},
+              {"'points': expected at least 3 coordinates in dimension 1, got 2 (shape [5, 2])"});
+  ExpectError(DynamicVoxelize{}, {HostTensor::Full(DType::kF32, {2, 5, 4}, 0)}, {"'points': expected rank 2, got 3"});
   ExpectAttributeError(
       *FindOp("dynamic_voxelize"),
       {{"voxel_size", AttrValue::Floats({1})}, {"point_cloud_range", AttrValue::Floats({0, 0, 0, 1, 1, 0})}},
-      {"'point_cloud_range'[5] is 0, wanted more than 0"});
+      {"'point_cloud_range'[5]: expected more than the minimum 0, got 0"});
 }
 
 }  // namespace

@@ -1,41 +1,41 @@
 #include "families/boxes/boxes_overlap.h"
-#include "families/boxes/coded_boxes.h"
 #include "families/boxes/suppress_cuda.h"
+#include "ops/efficient_nms/coded_boxes.h"
 #include "ops/efficient_nms/efficient_nms.h"
 
 namespace polyop {
 namespace {
 
 struct Kept {
-  float corners[4];  // in order
+  float corners[4];  // ordered: (min x, min y, max x, max y)
   int32_t element, label;
 };
 
-// Elements are sorted by score, picture by picture; then a block for each picture walks through them, as many at a
-// time as it has threads: each thread tests one element against what is kept, and those that are left are taken one
-// after the other.
+// Sorts the elements of each image by score. Then one block per image visits them in chunks of one element per thread:
+// each thread tests its element against the kept ones, and the remaining elements are kept or suppressed one after the
+// other.
 template <class T>
 Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* boxes, int64_t box_classes,
                     Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
                     Tensor<T, 3> out_boxes, Tensor<T, 2> out_scores, Tensor<int32_t, 2> out_classes,
                     std::optional<Tensor<int32_t, 2>> out_indices) {
-  const int64_t pictures = scores.dim(0), count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2);
-  const int64_t elements = count * classes, keep = op.max_output_boxes, most = std::min(keep, elements);
+  const int64_t images = scores.dim(0), count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2);
+  const int64_t elements = count * classes, keep = op.max_output_boxes, max_kept = std::min(keep, elements);
   const CodedBoxes<T> coded{
       boxes,       anchors ? anchors->data() : nullptr, count,
       box_classes, anchors && anchors->dim(0) == 1,     op.box_coding == EfficientNms::Coding::kCenterSize};
   const T* const from = scores.data();
-  const float least = op.LeastScore();
+  const float min_score = op.MinScore();
   const int64_t background = op.background_class;
-  const auto score_of = [=] POLYOP_HD(int64_t picture, int64_t element) {
-    return ToFloat(from[picture * elements + element]);
+  const auto score_of = [=] POLYOP_HD(int64_t image, int64_t element) {
+    return ToFloat(from[image * elements + element]);
   };
-  const auto takes_part = [=] POLYOP_HD(float score, int64_t element) {
-    return score >= least && (background < 0 || element % classes != background);
+  const auto is_candidate = [=] POLYOP_HD(float score, int64_t element) {
+    return score >= min_score && (background < 0 || element % classes != background);
   };
   SortedSets sorted;
-  POLYOP_RETURN_IF_ERROR(SortedSets::Sort(cuda, pictures, elements, score_of, takes_part, elements, &sorted));
-  Kept* const kept = cuda.Allocate<Kept>(pictures * most);
+  POLYOP_RETURN_IF_ERROR(SortedSets::Sort(cuda, images, elements, score_of, is_candidate, elements, &sorted));
+  Kept* const kept = cuda.Allocate<Kept>(images * max_kept);
   int32_t* const to_num = num.data();
   const double threshold = op.iou_threshold;
   const bool agnostic = op.class_agnostic;
@@ -43,41 +43,41 @@ Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* bo
     return (agnostic || a.label == b.label) && BoxOverlap::Of(a.corners, b.corners, 0).AtLeast(threshold);
   };
   constexpr int64_t kShared = kThreadsPerBlock + 4 * 16;
-  POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, pictures, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+  POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, images, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
     bool* const alive = block.Shared<bool>(kThreadsPerBlock);
-    int* const next = block.Shared<int>(1);          // the first thread whose element was not looked at
+    int* const next = block.Shared<int>(1);          // the first thread whose element is undecided
     int32_t* const rows = block.Shared<int32_t>(1);  // boxes kept
     bool* const found = block.Shared<bool>(1);
     Block::Local<Kept> mine(block);
-    const int64_t picture = block.index, candidates = elements == 0 ? 0 : sorted.count[picture];
-    Kept* const of_picture = kept + picture * most;
+    const int64_t image = block.index, candidates = elements == 0 ? 0 : sorted.count[image];
+    Kept* const of_image = kept + image * max_kept;
     block.ForThreads([&](int t) {
       if (t == 0) *rows = 0;
     });
-    for (int64_t first = 0; first < candidates && *rows < most; first += kThreadsPerBlock) {
+    for (int64_t first = 0; first < candidates && *rows < max_kept; first += kThreadsPerBlock) {
       block.ForThreads([&](int t) {
         alive[t] = first + t < candidates;
         if (t == 0) *next = 0;
         if (!alive[t]) return;
         Kept& box = mine[t];
-        box.element = sorted.order[picture * elements + first + t];
+        box.element = sorted.order[image * elements + first + t];
         box.label = static_cast<int32_t>(box.element % classes);
-        coded.Corners(picture, box.element / classes, box.label, box.corners);
+        coded.Corners(image, box.element / classes, box.label, box.corners);
         CodedBoxes<T>::InOrder(box.corners);
-        for (int32_t k = 0; k < *rows && alive[t]; ++k) alive[t] = !suppresses(of_picture[k], box);
+        for (int32_t k = 0; k < *rows && alive[t]; ++k) alive[t] = !suppresses(of_image[k], box);
       });
       for (;;) {
         block.ForThreads([&](int t) {
           if (t != 0) return;
           while (*next < kThreadsPerBlock && !alive[*next]) ++*next;
-          *found = *next < kThreadsPerBlock && *rows < most;
+          *found = *next < kThreadsPerBlock && *rows < max_kept;
         });
         if (!*found) break;
         block.ForThreads([&](int t) {
-          if (t == *next) of_picture[*rows] = mine[t];
+          if (t == *next) of_image[*rows] = mine[t];
         });
         block.ForThreads([&](int t) {
-          if (t > *next && alive[t]) alive[t] = !suppresses(of_picture[*rows], mine[t]);
+          if (t > *next && alive[t]) alive[t] = !suppresses(of_image[*rows], mine[t]);
         });
         block.ForThreads([&](int t) {
           if (t != 0) return;
@@ -87,25 +87,25 @@ Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* bo
       }
     }
     block.ForThreads([&](int t) {
-      if (t == 0) to_num[picture] = *rows;
+      if (t == 0) to_num[image] = *rows;
     });
   }));
   T *const to_boxes = out_boxes.data(), *const to_scores = out_scores.data();
   int32_t *const to_classes = out_classes.data(), *const to_indices = out_indices ? out_indices->data() : nullptr;
   const bool activate = op.score_activation;
   const Divider by_keep(keep);
-  return ForEach(cuda, pictures * keep, [=] POLYOP_DEVICE(int64_t i) {
+  return ForEach(cuda, images * keep, [=] POLYOP_DEVICE(int64_t i) {
     int64_t k;
-    const int64_t picture = by_keep.Split(i, &k);
-    const bool is_kept = k < to_num[picture];
+    const int64_t image = by_keep.Split(i, &k);
+    const bool is_kept = k < to_num[image];
     float corners[4] = {0, 0, 0, 0}, score = 0;
     int32_t label = 0, box = 0;
     if (is_kept) {
-      const int32_t element = kept[picture * most + k].element;
-      label = kept[picture * most + k].label;
+      const int32_t element = kept[image * max_kept + k].element;
+      label = kept[image * max_kept + k].label;
       box = static_cast<int32_t>(element / classes);
-      coded.Corners(picture, box, label, corners);
-      score = score_of(picture, element);
+      coded.Corners(image, box, label, corners);
+      score = score_of(image, element);
       if (activate) score = static_cast<float>(1 / (1 + exp(-static_cast<double>(score))));
     }
     for (int c = 0; c < 4; ++c) to_boxes[4 * i + c] = FromFloat<T>(corners[c]);
@@ -115,7 +115,7 @@ Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* bo
   });
 }
 
-// A row of boxes for all classes, or one for each.
+// boxes [N, B, 4]: one row for all classes. EfficientNmsCuda4 takes [N, B, 1 or C, 4].
 template <class T>
 Status EfficientNmsCuda3(const EfficientNms& op, const CudaContext& cuda, Tensor<const T, 3> boxes,
                          Tensor<const T, 3> scores, std::optional<Tensor<const T, 3>> anchors, Tensor<int32_t, 2> num,
@@ -132,12 +132,8 @@ Status EfficientNmsCuda4(const EfficientNms& op, const CudaContext& cuda, Tensor
                       out_indices);
 }
 
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF32R3, EfficientNmsCuda3<float>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF32R4, EfficientNmsCuda4<float>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF16R3, EfficientNmsCuda3<Half>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsF16R4, EfficientNmsCuda4<Half>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsBF16R3, EfficientNmsCuda3<BFloat16>);
-POLYOP_CUDA_KERNEL(EfficientNms, EfficientNmsBF16R4, EfficientNmsCuda4<BFloat16>);
+POLYOP_CUDA_KERNELS(EfficientNms, EfficientNmsCuda3, float, Half, BFloat16);
+POLYOP_CUDA_KERNELS(EfficientNms, EfficientNmsCuda4, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

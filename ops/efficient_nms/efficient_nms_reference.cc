@@ -18,12 +18,12 @@ struct Element {
   Box corners;
 };
 
-void Repair(float* corner) {
+void OrderCorners(float* corner) {
   if (corner[0] > corner[2]) std::swap(corner[0], corner[2]);
   if (corner[1] > corner[3]) std::swap(corner[1], corner[3]);
 }
 
-// In fp32 and not in double: the IoU is that of the boxes that come out.
+// In fp32 and not in fp64: the IoU is defined on the output boxes.
 Box Decode(const EfficientNms& op, const float* row, const float* anchor) {
   float v[4];
   std::copy_n(row, 4, v);
@@ -36,8 +36,8 @@ Box Decode(const EfficientNms& op, const float* row, const float* anchor) {
   } else if (anchor != nullptr) {
     float a[4];
     std::copy_n(anchor, 4, a);
-    Repair(a);
-    Repair(v);
+    OrderCorners(a);
+    OrderCorners(v);
     for (int i = 0; i < 4; ++i) v[i] += a[i];
   }
   if (!center) return {{v[0], v[1], v[2], v[3]}};
@@ -48,8 +48,8 @@ double Iou(Box a, Box b) {
   for (int i = 0; i < 4; ++i) {
     if (!std::isfinite(a.corner[i]) || !std::isfinite(b.corner[i])) return 0;
   }
-  Repair(a.corner);
-  Repair(b.corner);
+  OrderCorners(a.corner);
+  OrderCorners(b.corner);
   const auto area = [](const float* c) {
     return (static_cast<double>(c[2]) - c[0]) * (static_cast<double>(c[3]) - c[1]);
   };
@@ -68,12 +68,12 @@ Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<cons
                              Tensor<int32_t, 2> out_classes, std::optional<Tensor<int32_t, 2>> out_indices) {
   const int64_t count = scores.dim(1), classes = count == 0 ? 0 : scores.dim(2), keep = op.max_output_boxes;
   const int64_t box_classes = kRank == 4 ? boxes.dim(2) : 1;
-  // A logit and a threshold are compared as logits.
-  const double least = !op.score_activation        ? static_cast<double>(op.score_threshold)
-                       : op.score_threshold == 0   ? -INFINITY
-                       : op.score_threshold > 1.0f ? NAN
-                                                   : std::log(static_cast<double>(op.score_threshold)) -
-                                                         std::log1p(-static_cast<double>(op.score_threshold));
+  // With score_activation, the threshold is converted to a logit.
+  const double min_score = !op.score_activation        ? static_cast<double>(op.score_threshold)
+                           : op.score_threshold == 0   ? -INFINITY
+                           : op.score_threshold > 1.0f ? NAN
+                                                       : std::log(static_cast<double>(op.score_threshold)) -
+                                                             std::log1p(-static_cast<double>(op.score_threshold));
   std::fill_n(out_boxes.data(), out_boxes.size(), 0.0f);
   std::fill_n(out_scores.data(), out_scores.size(), 0.0f);
   std::fill_n(out_classes.data(), out_classes.size(), 0);
@@ -83,7 +83,7 @@ Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<cons
     for (int64_t b = 0; b < count; ++b) {
       for (int64_t c = 0; c < classes; ++c) {
         const float score = scores[(n * count + b) * classes + c];
-        if (c == op.background_class || !(static_cast<float>(least) <= score)) continue;
+        if (c == op.background_class || !(static_cast<float>(min_score) <= score)) continue;
         const float* row = boxes.data() + ((n * count + b) * box_classes + (box_classes == 1 ? 0 : c)) * 4;
         const float* anchor = anchors ? anchors->data() + ((anchors->dim(0) == 1 ? 0 : n) * count + b) * 4 : nullptr;
         elements.push_back({score, b, c, Decode(op, row, anchor)});
@@ -110,8 +110,7 @@ Status EfficientNmsReference(const EfficientNms& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(EfficientNms, EfficientNmsF32R3, EfficientNmsReference<3>);
-POLYOP_REFERENCE_KERNEL(EfficientNms, EfficientNmsF32R4, EfficientNmsReference<4>);
+POLYOP_REFERENCE_KERNELS(EfficientNms, EfficientNmsReference, 3, 4);
 
 }  // namespace
 }  // namespace polyop

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Multi-scale deformable attention whose locations and logits lie side by side in one tensor.
+/// Multi-scale deformable attention with locations and logits packed into one tensor.
 struct FlashDeformAttn {
   int64_t points = 1;
 
@@ -15,25 +15,21 @@ struct FlashDeformAttn {
       "-> output: T[N, Q, G*D]";
   static constexpr NodeName kNodes[] = {"polyop::FlashDeformAttn"};
   static constexpr std::tuple kAttributes = {
-      Attr("points", &FlashDeformAttn::points, "samples of a level").Between(1, 1 << 20).Also("num_points").Required(),
+      Attr("points", &FlashDeformAttn::points, "samples per level").Between(1, 1 << 20).Also("num_points").Required(),
   };
   static constexpr Doc kDoc = {
-      .summary =
-          "Multi-scale deformable attention whose locations and logits lie side by side in one tensor (DCNv4's "
-          "FlashDeformAttn).",
-      .semantics =
-          "A head's row of loc_attn has L * points locations (x, y), level by level, then as many logits, whose "
-          "softmax "
-          "over all of them weighs the samples. A location is 0 to 1 over a level; its sample lies at x * width - 0.5, "
-          "y "
-          "* height - 0.5, and what is outside is 0. Level l is spatial_shapes[l] = (height, width) and begins at "
-          "level_start_index[l] of S. A NaN or infinite location samples nothing; NaN or +infinity among a head's "
-          "logits "
-          "make its weights NaN. A level that does not fit into S is an error. Sums are in float.",
-      .source =
-          "Xiong et al., Efficient Deformable ConvNets: Rethinking Dynamic and Sparse Operator for Vision "
-          "Applications, 2024; `FlashDeformAttnFunction` of OpenGVLab/DCNv4",
-      .differences = "The attribute im2col_step is without effect. The original takes 8 channels a head or multiples.",
+      .summary = R"(Multi-scale deformable attention with locations and logits packed into one tensor (DCNv4's
+          FlashDeformAttn).)",
+      .semantics = R"(A head's row of `loc_attn` holds L * points locations (x, y), level by level, followed by as many
+          logits. The softmax over all logits of the row gives the weights of the samples. Locations are normalised: 0
+          to 1 over a level; the sample is at (x * width - 0.5, y * height - 0.5) and is 0 outside of the level. Level l
+          has the extents spatial_shapes[l] = (height, width) and begins at level_start_index[l] of S. A NaN or infinite
+          location contributes 0; NaN or +infinity among the logits of a head makes its weights NaN. A level that does
+          not fit into S is an error. Accumulates in fp32.)",
+      .source = R"(Xiong et al., Efficient Deformable ConvNets: Rethinking Dynamic and Sparse Operator for Vision
+          Applications, 2024; `FlashDeformAttnFunction` of OpenGVLab/DCNv4)",
+      .differences = R"(The attribute `im2col_step` has no effect. The original requires a multiple of 8 channels per
+          head.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckAttnPixels(inputs[0]); }

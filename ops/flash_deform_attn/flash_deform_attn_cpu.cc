@@ -2,9 +2,9 @@
 #define HWY_TARGET_INCLUDE "ops/flash_deform_attn/flash_deform_attn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/deform_attn/deform_attn-inl.h"
-#include "families/points/type_pairs.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/softmax-inl.h"
+#include "kernels/cpu/type_pairs.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/flash_deform_attn/flash_deform_attn.h"
 
@@ -20,13 +20,13 @@ Status FlashDeformAttnCpu(const FlashDeformAttn& op, const Context& context, Ten
   const SampleLevels levels(context, starts.dim(0), op.points);
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
   const int64_t samples = levels.samples();
-  const auto place = [&](int64_t pair, const AttnPlaces& places) HWY_ATTR {
+  const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
     const T* const locations = loc_attn.data() + pair * samples * 3;
-    PlaceAtLocations(levels, locations, places);
-    WidenRow(locations + 2 * samples, samples, places.weight);
-    Softmax(places.weight, samples);
+    SetPositions(levels, locations, positions);
+    WidenRow(locations + 2 * samples, samples, positions.weight);
+    Softmax(positions.weight, samples);
   };
-  return DeformAttn<T>(context, value, levels, loc_attn.dim(1), place, output.data());
+  return DeformAttn<T>(context, value, levels, loc_attn.dim(1), locate, output.data());
 }
 
 }  // namespace
@@ -36,11 +36,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnF32I32, FlashDeformAttnCpu<F32I32>);
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnF32I64, FlashDeformAttnCpu<F32I64>);
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnF16I32, FlashDeformAttnCpu<F16I32>);
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnF16I64, FlashDeformAttnCpu<F16I64>);
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I32, FlashDeformAttnCpu<BF16I32>);
-POLYOP_CPU_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I64, FlashDeformAttnCpu<BF16I64>);
+POLYOP_CPU_KERNELS(FlashDeformAttn, FlashDeformAttnCpu, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
 }  // namespace polyop
 #endif

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// Samples of rows that hold a head's locations, then its logits.
+// Samples of rows that hold the locations of a head, followed by its logits.
 template <class T, class I>
 struct RowSamples {
   using Common = SoftmaxOfLogits;
@@ -28,12 +28,8 @@ Status FlashDeformAttnCuda(const FlashDeformAttn& op, const CudaContext& cuda, T
   return DeformAttnCuda(cuda, value, loc_attn.dim(1), found, output.data());
 }
 
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF32I32, FlashDeformAttnCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF32I64, FlashDeformAttnCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF16I32, FlashDeformAttnCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnF16I64, FlashDeformAttnCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I32, FlashDeformAttnCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(FlashDeformAttn, FlashDeformAttnBF16I64, FlashDeformAttnCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(FlashDeformAttn, FlashDeformAttnCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

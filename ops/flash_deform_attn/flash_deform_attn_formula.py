@@ -1,4 +1,4 @@
-"""Multi-scale deformable attention of locations and logits that lie side by side."""
+"""Multi-scale deformable attention with packed locations and logits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DIFFERENTIABLE = (0, 3)
 
 
 def formula(value: Tensor, shapes: Tensor, starts: Tensor, loc_attn: Tensor, *, points: int) -> Tensor:
-    pictures, queries, heads, row = loc_attn.shape
+    images, queries, heads, row = loc_attn.shape
     levels, samples = shapes.shape[0], row // 3
-    locations = loc_attn[..., : 2 * samples].reshape(pictures, queries, heads, levels, points, 2)
-    weights = torch.softmax(loc_attn[..., 2 * samples :], -1).reshape(pictures, queries, heads, levels, points)
+    locations = loc_attn[..., : 2 * samples].reshape(images, queries, heads, levels, points, 2)
+    weights = torch.softmax(loc_attn[..., 2 * samples :], -1).reshape(images, queries, heads, levels, points)
     gathered = attend_at_locations(value, shapes, starts, locations, weights)
-    return gathered.reshape(pictures, queries, heads * value.shape[3])
+    return gathered.reshape(images, queries, heads * value.shape[3])
 
 
 def example(call: Call, *, points: int) -> list[Tensor]:

@@ -18,20 +18,20 @@ Status FlashDeformAttnReference(const FlashDeformAttn& op, const Context&, Tenso
   for (int64_t pair = 0; pair < value.dim(0) * queries * heads; ++pair) {
     const double* const row = loc_attn.data() + pair * 3 * samples;
     const double* const logit = row + 2 * samples;
-    double most = -INFINITY, sum = 0;
-    for (int64_t s = 0; s < samples; ++s) most = std::fmax(most, logit[s]);
-    for (int64_t s = 0; s < samples; ++s) sum += std::exp(logit[s] - most);
+    double max_logit = -INFINITY, sum = 0;
+    for (int64_t s = 0; s < samples; ++s) max_logit = std::fmax(max_logit, logit[s]);
+    for (int64_t s = 0; s < samples; ++s) sum += std::exp(logit[s] - max_logit);
     for (int64_t s = 0; s < samples; ++s) {
       const AttnLevel& level = levels[static_cast<size_t>(s / op.points)];
       const double x = row[2 * s] * static_cast<double>(level.width) - 0.5;
       const double y = row[2 * s + 1] * static_cast<double>(level.height) - 0.5;
       reference::AddAttnSample(value, pair / heads / queries, pair % heads, level, y, x,
-                               std::exp(logit[s] - most) / sum, output.data() + pair * depth);
+                               std::exp(logit[s] - max_logit) / sum, output.data() + pair * depth);
     }
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(FlashDeformAttn, FlashDeformAttnF64, FlashDeformAttnReference);
+POLYOP_REFERENCE_KERNEL(FlashDeformAttn, FlashDeformAttnReference);
 
 }  // namespace
 }  // namespace polyop

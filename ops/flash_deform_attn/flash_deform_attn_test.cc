@@ -1,4 +1,4 @@
-// The kernel is that of ms_deform_attn, whose test is the thorough one; this one tests the rows and their softmax.
+// The kernel is shared with ms_deform_attn, which tests it in detail; this file tests the row layout and the softmax.
 #include "ops/flash_deform_attn/flash_deform_attn.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ TEST(FlashDeformAttn, MatchesReference) {
   }
 }
 
-// Locations that all hit the middle of a pixel, and logits that are equal: the average.
+// With all locations at pixel centres and equal logits, the output is the average.
 TEST(FlashDeformAttn, LocationsThenLogits) {
   std::mt19937 rng(2);
   const FlashDeformAttn op{1};
@@ -45,12 +45,12 @@ TEST(FlashDeformAttn, LocationsThenLogits) {
   EXPECT_NEAR(out[0].at(0), inputs[0].at(1 * 3 + 2) * 0.75 + inputs[0].at(15 + 1) * 0.25, 1e-5);
 }
 
-TEST(FlashDeformAttn, NotANumber) {
+TEST(FlashDeformAttn, NonFiniteLocationsAndLogits) {
   std::mt19937 rng(3);
   const FlashDeformAttn op{2};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, 2, 5, rng), out;
   for (int64_t i = 0; i < 24; ++i) inputs[3].set(i, i < 12 ? (i % 2 ? NAN : INFINITY) : inputs[3].at(i));
-  for (int64_t i = 8; i < 12; ++i) inputs[3].set(i, 0);  // the first head's locations alone
+  for (int64_t i = 8; i < 12; ++i) inputs[3].set(i, 0);  // only the first head's locations stay invalid
   inputs[3].set(24 + 8, NAN);                            // a logit of the second query's first head
   ASSERT_TRUE(testing::Run(op, inputs, &out).ok());
   for (int64_t d = 0; d < 5; ++d) {
@@ -60,14 +60,14 @@ TEST(FlashDeformAttn, NotANumber) {
   }
 }
 
-TEST(FlashDeformAttn, RefusesBadInput) {
+TEST(FlashDeformAttn, RejectsInvalidInputs) {
   std::mt19937 rng(4);
   const FlashDeformAttn op{2};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, 2, 5, rng);
   inputs[2] = HostTensor::Of(DType::kI64, {2}, {0, 16});
-  ExpectError(op, inputs, {"'spatial_shapes'[1] is (2, 2)", "the 19 pixels of 'value'"});
+  ExpectError(op, inputs, {"'spatial_shapes'[1]: expected a level within the 19 pixels of 'value', got (2, 2)"});
   inputs = Inputs(FlashDeformAttn{3}, DType::kF32, 2, 5, rng);
-  ExpectError(op, inputs, {"'loc_attn'", "dimension 3 is 18, wanted L*points*3 = 12"});
+  ExpectError(op, inputs, {"'loc_attn'", "expected dimension 3 to be L*points*3 = 12", "got 18"});
   ExpectAttributeError(*FindOp("flash_deform_attn"), {}, {"'points'"});
 }
 

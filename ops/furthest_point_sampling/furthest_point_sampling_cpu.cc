@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/furthest_point_sampling/furthest_point_sampling_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/farthest-inl.h"
-#include "families/points/segments.h"
+#include "families/neighbours/farthest-inl.h"
+#include "families/neighbours/segments.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/furthest_point_sampling/furthest_point_sampling.h"
@@ -15,11 +15,11 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A cloud that is looked at as a whole each time: a column for each coordinate, and the running distances.
+// A cloud that is scanned as a whole for each choice: one column per coordinate, and the running distances.
 struct Columns {
   float *x, *y, *z, *running;
 
-  static constexpr int64_t kAlignment = 64;  // lanes, at most
+  static constexpr int64_t kAlignment = 64;  // maximum number of lanes
   static int64_t Size(int64_t points) { return (points + kAlignment - 1) / kAlignment * kAlignment; }
 
   void Fill(const float* xyz, int64_t points) const {
@@ -42,27 +42,27 @@ struct Columns {
     const hn::RebindToSigned<decltype(d)> di;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto qx = hn::Set(d, from[0]), qy = hn::Set(d, from[1]), qz = hn::Set(d, from[2]);
-    auto most = hn::Set(d, kNoPoint);
-    auto most_index = hn::Iota(di, 0), index = most_index;
+    auto max_distance = hn::Set(d, kNoPoint);
+    auto max_index = hn::Iota(di, 0), index = max_index;
     for (int64_t i = 0; i < points; i += lanes) {
       const auto squared = SumOfSquares(d, hn::Sub(hn::Load(d, x + i), qx), hn::Sub(hn::Load(d, y + i), qy),
                                         hn::Sub(hn::Load(d, z + i), qz));
       const auto before = hn::Load(d, running + i);
-      const auto least = hn::IfThenElse(hn::Lt(squared, before), squared, before);
-      hn::Store(least, d, running + i);
-      const auto farther = hn::Gt(least, most);  // of equals a lane keeps the first
-      most = hn::IfThenElse(farther, least, most);
-      most_index = hn::IfThenElse(hn::RebindMask(di, farther), index, most_index);
+      const auto distance = hn::IfThenElse(hn::Lt(squared, before), squared, before);
+      hn::Store(distance, d, running + i);
+      const auto farther = hn::Gt(distance, max_distance);  // a lane keeps the first of equal distances
+      max_distance = hn::IfThenElse(farther, distance, max_distance);
+      max_index = hn::IfThenElse(hn::RebindMask(di, farther), index, max_index);
       index = hn::Add(index, hn::Set(di, static_cast<int32_t>(lanes)));
     }
     FarthestOfLanes farthest(d);
-    farthest.Offer(most, most_index);
+    farthest.Offer(max_distance, max_index);
     return farthest.Result().index;
   }
 };
 
-// Whether to put the points of a cloud in order pays.
-bool WantsTree(int64_t points, int64_t chosen) { return points >= 2048 && chosen >= 64; }
+// Returns true if building a k-d tree pays off.
+bool ShouldBuildTree(int64_t points, int64_t chosen) { return points >= 2048 && chosen >= 64; }
 
 Status SampleColumns(const Context& context, const float* xyz, int64_t clouds, int64_t points, int64_t chosen,
                      int32_t* idx) {
@@ -108,7 +108,7 @@ Status FurthestPointSamplingCpu(const FurthestPointSampling&, const Context& con
   const Scratch<float> widened = context.Allocate<float>(std::is_same_v<T, float> ? 0 : xyz.size());
   if (!widened) return Internal("out of memory: ", points, " points");
   const float* const from = AsFloats(xyz.data(), xyz.size(), widened.data());
-  const auto sample = WantsTree(points, chosen) ? SampleTrees : SampleColumns;
+  const auto sample = ShouldBuildTree(points, chosen) ? SampleTrees : SampleColumns;
   return sample(context, from, clouds, points, chosen, idx.data());
 }
 
@@ -119,8 +119,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(FurthestPointSampling, FurthestPointSamplingF32, FurthestPointSamplingCpu<float>);
-POLYOP_CPU_KERNEL(FurthestPointSampling, FurthestPointSamplingF16, FurthestPointSamplingCpu<Half>);
-POLYOP_CPU_KERNEL(FurthestPointSampling, FurthestPointSamplingBF16, FurthestPointSamplingCpu<BFloat16>);
+POLYOP_CPU_KERNELS(FurthestPointSampling, FurthestPointSamplingCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

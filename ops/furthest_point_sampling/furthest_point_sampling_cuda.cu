@@ -1,4 +1,4 @@
-#include "families/points/farthest_cuda.h"
+#include "families/neighbours/farthest_cuda.h"
 #include "ops/furthest_point_sampling/furthest_point_sampling.h"
 
 namespace polyop {
@@ -28,9 +28,7 @@ Status FurthestPointSamplingCuda(const FurthestPointSampling&, const CudaContext
   return SampleFarthest(cuda, xyz.dim(0), points, idx.dim(1), PointCloud<T>{xyz.data(), points}, idx.data());
 }
 
-POLYOP_CUDA_KERNEL(FurthestPointSampling, FurthestPointSamplingF32, FurthestPointSamplingCuda<float>);
-POLYOP_CUDA_KERNEL(FurthestPointSampling, FurthestPointSamplingF16, FurthestPointSamplingCuda<Half>);
-POLYOP_CUDA_KERNEL(FurthestPointSampling, FurthestPointSamplingBF16, FurthestPointSamplingCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(FurthestPointSampling, FurthestPointSamplingCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

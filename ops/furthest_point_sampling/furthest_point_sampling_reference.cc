@@ -47,7 +47,7 @@ Status FurthestPointSamplingReference(const FurthestPointSampling& op, const Con
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(FurthestPointSampling, FurthestPointSamplingF64, FurthestPointSamplingReference);
+POLYOP_REFERENCE_KERNEL(FurthestPointSampling, FurthestPointSamplingReference);
 
 }  // namespace
 }  // namespace polyop

@@ -28,7 +28,7 @@ std::vector<double> Chosen(int64_t count, const HostTensor& xyz) {
   return out[0].ToDoubles();
 }
 
-TEST(FurthestPointSampling, TheFarthestComesNext) {
+TEST(FurthestPointSampling, ChoosesTheFarthestPoint) {
   EXPECT_EQ(Chosen(4, HostTensor::Of(DType::kF32, {1, 4, 3}, {0, 0, 0, 1, 0, 0, 9, 0, 0, 5, 0, 0})),
             (std::vector<double>{0, 2, 3, 1}));
 }
@@ -38,17 +38,17 @@ TEST(FurthestPointSampling, LowestIndexOfTies) {
             (std::vector<double>{0, 1, 2}));
 }
 
-TEST(FurthestPointSampling, RepeatsWhenNothingIsLeft) {
+TEST(FurthestPointSampling, RepeatsWhenAllPointsAreChosen) {
   EXPECT_EQ(Chosen(4, HostTensor::Of(DType::kF32, {1, 2, 3}, {1, 1, 1, 2, 2, 2})), (std::vector<double>{0, 1, 0, 0}));
 }
 
-TEST(FurthestPointSampling, NumbersThatAreNoneAreNotChosen) {
+TEST(FurthestPointSampling, NonFinitePointsAreNotChosen) {
   EXPECT_EQ(Chosen(4, HostTensor::Of(DType::kF32, {1, 4, 3}, {NAN, 0, 0, INFINITY, 0, 0, 1, 0, 0, 2, 0, 0})),
             (std::vector<double>{0, 2, 3, 2}));
   EXPECT_EQ(Chosen(3, HostTensor::Full(DType::kF32, {1, 3, 3}, NAN)), (std::vector<double>{0, 0, 0}));
 }
 
-// Distances beyond 1e10, and those that fp32 cannot square.
+// Distances beyond 1e10, and distances whose square overflows or underflows fp32.
 TEST(FurthestPointSampling, FarPoints) {
   EXPECT_EQ(Chosen(3, HostTensor::Of(DType::kF32, {1, 3, 3}, {0, 0, 0, 1e6, 0, 0, 3e6, 0, 0})),
             (std::vector<double>{0, 2, 1}));
@@ -68,8 +68,7 @@ TEST(FurthestPointSampling, MatchesReference) {
   }
 }
 
-// Clouds that are put into a tree: of one, of two levels of blocks and more; with ties, duplicates and rows without a
-// point.
+// Clouds large enough for a tree of one, two and more levels of blocks, with ties, duplicates and non-finite points.
 TEST(FurthestPointSampling, LargeClouds) {
   std::mt19937 rng(3);
   ExpectMatchesReference(Sample(150), {Clouds(DType::kF32, 2, 9000, rng)});
@@ -77,12 +76,13 @@ TEST(FurthestPointSampling, LargeClouds) {
   ExpectMatchesReference(Sample(100), {Clouds(DType::kF32, 1, 2500, rng, 1e25)});
   HostTensor holes = Clouds(DType::kF32, 3, 2300, rng);
   for (int64_t i = 0; i < holes.size(); i += 2 + static_cast<int64_t>(rng() % 9)) holes.set(i, i % 2 ? NAN : INFINITY);
-  for (int64_t i = 3 * 2300; i < 2 * 3 * 2300; ++i) holes.set(i, i == 3 * 2300 + 2000 ? 1.0 : NAN);  // a cloud of none
+  for (int64_t i = 3 * 2300; i < 2 * 3 * 2300; ++i)
+    holes.set(i, i == 3 * 2300 + 2000 ? 1.0 : NAN);  // a cloud with one finite point
   ExpectMatchesReference(Sample(90), {holes});
   ExpectMatchesReference(Sample(3000), {Clouds(DType::kBF16, 1, 2100, rng)});
 }
 
-TEST(FurthestPointSampling, AttributesOfOtherExporters) {
+TEST(FurthestPointSampling, AttributeAliases) {
   const Op& op = *FindOp("furthest_point_sampling");
   for (const char* name : {"num_points", "npoint", "sample_num"}) {
     Params params;
@@ -91,10 +91,11 @@ TEST(FurthestPointSampling, AttributesOfOtherExporters) {
   }
 }
 
-TEST(FurthestPointSamplingErrors, SayWhatIsWrong) {
-  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 0, 3}, 0)}, {"'xyz' has no points, wanted at least 1"});
-  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 5, 2}, 0)}, {"'xyz' has shape [1, 5, 2]"});
-  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {5, 3}, 0)}, {"'xyz' has rank 2"});
+TEST(FurthestPointSampling, RejectsInvalidInputs) {
+  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 0, 3}, 0)},
+              {"'xyz': expected at least 1 point to choose 2 from, got 0"});
+  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 5, 2}, 0)}, {"'xyz'", "(shape [1, 5, 2] for"});
+  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {5, 3}, 0)}, {"'xyz': expected rank 3, got 2"});
   ExpectAttributeError(*FindOp("furthest_point_sampling"), {{"num_points", AttrValue::Int(-1)}},
                        {"'num_points'", "-1"});
   ExpectAttributeError(*FindOp("furthest_point_sampling"), {}, {"'num_points'"});

@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/furthest_point_sampling_with_dist/furthest_point_sampling_with_dist_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/farthest-inl.h"
+#include "families/neighbours/farthest-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/furthest_point_sampling_with_dist/furthest_point_sampling_with_dist.h"
 
@@ -13,7 +13,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The farthest point after `row`, the distances from the last one, has lowered the running distances.
+// Lowers the running distances to `row`, the distances from the last chosen point, and returns the farthest point.
 template <class T>
 int32_t Next(const T* row, int64_t points, float* running) {
   const hn::ScalableTag<float> d;
@@ -24,12 +24,12 @@ int32_t Next(const T* row, int64_t points, float* running) {
     const size_t left = static_cast<size_t>(std::min(lanes, points - i));
     const auto distance = left == static_cast<size_t>(lanes) ? LoadFloat(d, row + i) : LoadFloatN(d, row + i, left);
     const auto before = hn::LoadU(d, running + i);
-    const auto least = hn::IfThenElse(hn::Lt(distance, before), distance, before);
-    hn::StoreU(least, d, running + i);
+    const auto nearest = hn::IfThenElse(hn::Lt(distance, before), distance, before);
+    hn::StoreU(nearest, d, running + i);
     const auto is_point = hn::FirstN(d, left);
     const auto index = hn::IfThenElse(hn::RebindMask(di, is_point), hn::Iota(di, static_cast<int32_t>(i)),
                                       hn::Set(di, std::numeric_limits<int32_t>::max()));
-    farthest.Offer(hn::IfThenElse(is_point, least, hn::Set(d, kNoPoint)), index);
+    farthest.Offer(hn::IfThenElse(is_point, nearest, hn::Set(d, kNoPoint)), index);
   }
   return farthest.Result().index;
 }
@@ -62,8 +62,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF32, FurthestPointSamplingWithDistCpu<float>);
-POLYOP_CPU_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF16, FurthestPointSamplingWithDistCpu<Half>);
-POLYOP_CPU_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistBF16, FurthestPointSamplingWithDistCpu<BFloat16>);
+POLYOP_CPU_KERNELS(FurthestPointSamplingWithDist, FurthestPointSamplingWithDistCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

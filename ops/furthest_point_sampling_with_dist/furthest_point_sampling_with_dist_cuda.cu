@@ -1,4 +1,4 @@
-#include "families/points/farthest_cuda.h"
+#include "families/neighbours/farthest_cuda.h"
 #include "ops/furthest_point_sampling_with_dist/furthest_point_sampling_with_dist.h"
 
 namespace polyop {
@@ -22,9 +22,7 @@ Status FurthestPointSamplingWithDistCuda(const FurthestPointSamplingWithDist&, c
   return SampleFarthest(cuda, dist.dim(0), points, idx.dim(1), DistanceRows<T>{dist.data(), points}, idx.data());
 }
 
-POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF32, FurthestPointSamplingWithDistCuda<float>);
-POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF16, FurthestPointSamplingWithDistCuda<Half>);
-POLYOP_CUDA_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistBF16, FurthestPointSamplingWithDistCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(FurthestPointSamplingWithDist, FurthestPointSamplingWithDistCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -25,7 +25,7 @@ Status FurthestPointSamplingWithDistReference(const FurthestPointSamplingWithDis
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(FurthestPointSamplingWithDist, SamplingWithDistF64, FurthestPointSamplingWithDistReference);
+POLYOP_REFERENCE_KERNEL(FurthestPointSamplingWithDist, FurthestPointSamplingWithDistReference);
 
 }  // namespace
 }  // namespace polyop

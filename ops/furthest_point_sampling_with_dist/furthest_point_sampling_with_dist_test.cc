@@ -19,8 +19,8 @@ std::vector<double> Chosen(int64_t count, const HostTensor& dist) {
   return out[0].ToDoubles();
 }
 
-// dist[j, i] counts, not dist[i, j].
-TEST(FurthestPointSamplingWithDist, RowsOfTheChosenCount) {
+// dist[j, i] is used, not dist[i, j].
+TEST(FurthestPointSamplingWithDist, UsesRowsOfTheChosenPoints) {
   EXPECT_EQ(Chosen(3, HostTensor::Of(DType::kF32, {1, 3, 3}, {0, 5, 7, 0, 0, 0, 0, 6, 0})),
             (std::vector<double>{0, 2, 1}));
 }
@@ -46,9 +46,11 @@ TEST(FurthestPointSamplingWithDist, MatchesReference) {
   }
 }
 
-TEST(FurthestPointSamplingWithDistErrors, SayWhatIsWrong) {
-  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 0, 0}, 0)}, {"'dist' has no points, wanted at least 1"});
-  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 5, 4}, 0)}, {"'dist' has shape [1, 5, 4]", "N = 5"});
+TEST(FurthestPointSamplingWithDist, RejectsInvalidInputs) {
+  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 0, 0}, 0)},
+              {"'dist': expected at least 1 point to choose 2 from, got 0"});
+  ExpectError(Sample(2), {HostTensor::Full(DType::kF32, {1, 5, 4}, 0)},
+              {"'dist'", "to be N = 5", "(shape [1, 5, 4] for"});
   ExpectAttributeError(*FindOp("furthest_point_sampling_with_dist"), {{"num_points", AttrValue::Int(-1)}},
                        {"'num_points'", "-1"});
 }

@@ -1,11 +1,11 @@
 #include "core/words.h"
-#include "families/points/gather_columns.h"
+#include "families/gathers/gather_columns.h"
 #include "ops/gather_points/gather_points.h"
 
 namespace polyop {
 namespace {
 
-// Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
+// The kernel only copies, so this file is compiled once and not for every instruction set.
 template <class T, class I>
 Status GatherPointsCpu(const GatherPoints&, const Context& context, Tensor<const T, 3> features, Tensor<const I, 2> idx,
                        Tensor<T, 3> gathered) {
@@ -20,12 +20,8 @@ Status GatherPointsCpu(const GatherPoints&, const Context& context, Tensor<const
       .Run(context);
 }
 
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsF32I32, GatherPointsCpu<float, int32_t>);
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsF32I64, GatherPointsCpu<float, int64_t>);
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsF16I32, GatherPointsCpu<Half, int32_t>);
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsF16I64, GatherPointsCpu<Half, int64_t>);
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsBF16I32, GatherPointsCpu<BFloat16, int32_t>);
-POLYOP_KERNEL(GatherPoints, Device::kCpu, GatherPointsBF16I64, GatherPointsCpu<BFloat16, int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(GatherPoints, GatherPointsCpu, (float, int32_t), (float, int64_t), (Half, int32_t),
+                         (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

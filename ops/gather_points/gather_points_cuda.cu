@@ -1,4 +1,4 @@
-#include "families/points/gather_columns_cuda.h"
+#include "families/gathers/gather_columns_cuda.h"
 #include "ops/gather_points/gather_points.h"
 
 namespace polyop {
@@ -13,12 +13,8 @@ Status GatherPointsCuda(const GatherPoints&, const CudaContext& cuda, Tensor<con
                        gathered.size());
 }
 
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsF32I32, GatherPointsCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsF32I64, GatherPointsCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsF16I32, GatherPointsCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsF16I64, GatherPointsCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsBF16I32, GatherPointsCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(GatherPoints, GatherPointsBF16I64, GatherPointsCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(GatherPoints, GatherPointsCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""The features of chosen points: ONNX's GatherElements."""
+"""Gathers the features of selected points: ONNX's GatherElements."""
 
 from __future__ import annotations
 

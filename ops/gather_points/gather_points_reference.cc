@@ -18,8 +18,7 @@ Status GatherPointsReference(const GatherPoints&, const Context& context, Tensor
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GatherPoints, GatherPointsI32, GatherPointsReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(GatherPoints, GatherPointsI64, GatherPointsReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(GatherPoints, GatherPointsReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Rows of `data` by the indices that a TopK found in each batch entry.
+/// Gathers rows of `data` by the indices that TopK returns for each batch element.
 struct GatherTopk {
   static constexpr const char* kName = "gather_topk";
   static constexpr Signature kSignatures[] = {
@@ -15,13 +15,13 @@ struct GatherTopk {
   static constexpr NodeName kNodes[] = {"mmdeploy::GatherTopk"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "Gathers rows of each batch entry by indices, as they come from TopK.",
-      .semantics =
-          "gathered[b, k, ...] = data[b, indices[b, k], ...]. `indices` has one to three dimensions; all but the "
-          "last are batch dimensions, which `data` has too. An index that is negative or not below N is an error. "
-          "`indices` are i32 or i64.",
-      .source = "`data[arange(B)[:, None], indices]` in torch",
-      .differences = "MMDeploy's TensorRT plugin takes fp32 and i32 data and i32 indices only and checks none.",
+      .summary = "Gathers rows of each batch element by indices, such as those of TopK.",
+      .semantics = R"(gathered[b, k, ...] = data[b, indices[b, k], ...]. `indices` has one to three dimensions; all but
+          the last are batch dimensions and are the leading dimensions of `data`. An index that is not in [0, N) is an
+          error. `indices` is i32 or i64.)",
+      .source = "`data[arange(B)[:, None], indices]` in PyTorch",
+      .differences = R"(MMDeploy's TensorRT plugin accepts fp32 and i32 data and i32 indices only, and does not check
+          them.)",
   };
 };
 

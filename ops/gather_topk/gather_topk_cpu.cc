@@ -6,15 +6,15 @@
 namespace polyop {
 namespace {
 
-// Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
+// The kernel only copies, so this file is compiled once and not for every instruction set.
 
-// The call with its element type erased.
+// A call without its element type.
 template <class I>
 struct Gather {
   const char* data;
   const I* indices;
   char* gathered;
-  int64_t num_rows, num_picks, row_bytes;  // rows and picks of one batch entry
+  int64_t num_rows, num_picks, row_bytes;  // rows and indices per batch element
 
   template <int64_t kBytes>
   void CopyRows(int64_t begin, int64_t end) const {
@@ -56,21 +56,13 @@ Status GatherTopkCpu(const GatherTopk&, const Context& context, Tensor<const T, 
   return Status::Ok();
 }
 
-#define POLYOP_GATHER_TOPK(T, NAME)                                                               \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I32R1, GatherTopkCpu<T, int32_t, 1>); \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I64R1, GatherTopkCpu<T, int64_t, 1>); \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I32R2, GatherTopkCpu<T, int32_t, 2>); \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I64R2, GatherTopkCpu<T, int64_t, 2>); \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I32R3, GatherTopkCpu<T, int32_t, 3>); \
-  POLYOP_KERNEL(GatherTopk, Device::kCpu, GatherTopk##NAME##I64R3, GatherTopkCpu<T, int64_t, 3>)
-POLYOP_GATHER_TOPK(float, F32);
-POLYOP_GATHER_TOPK(Half, F16);
-POLYOP_GATHER_TOPK(BFloat16, BF16);
-POLYOP_GATHER_TOPK(int32_t, I32);
-POLYOP_GATHER_TOPK(int64_t, I64);
-POLYOP_GATHER_TOPK(uint8_t, U8);
-POLYOP_GATHER_TOPK(bool, Bool);
-#undef POLYOP_GATHER_TOPK
+// All index types and ranks of one data type.
+#define POLYOP_INDEXED(T) \
+  (T, int32_t, 1), (T, int64_t, 1), (T, int32_t, 2), (T, int64_t, 2), (T, int32_t, 3), (T, int64_t, 3)
+POLYOP_PLAIN_CPU_KERNELS(GatherTopk, GatherTopkCpu, POLYOP_INDEXED(float), POLYOP_INDEXED(Half),
+                         POLYOP_INDEXED(BFloat16), POLYOP_INDEXED(int32_t), POLYOP_INDEXED(int64_t),
+                         POLYOP_INDEXED(uint8_t), POLYOP_INDEXED(bool));
+#undef POLYOP_INDEXED
 
 }  // namespace
 }  // namespace polyop

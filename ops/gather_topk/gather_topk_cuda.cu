@@ -5,7 +5,8 @@
 namespace polyop {
 namespace {
 
-// Rows of `row` elements, `picks` of them of each batch entry of `rows`. A wrong index reads nothing; its row is 0.
+// Gathers `picks` rows of `row` elements from the `rows` rows of each batch element. An index that is out of range
+// gives a row of 0.
 template <class Word, class I>
 Status Gather(const CudaContext& cuda, const Word* data, const I* indices, int64_t rows, const Divider& picks,
               const Divider& row, Word* gathered, int64_t size) {
@@ -28,21 +29,12 @@ Status GatherTopkCuda(const GatherTopk&, const CudaContext& cuda, Tensor<const T
                 gathered.size());
 }
 
-#define POLYOP_GATHER_TOPK(T, NAME)                                                   \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R1, GatherTopkCuda<T, int32_t, 1>); \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R1, GatherTopkCuda<T, int64_t, 1>); \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R2, GatherTopkCuda<T, int32_t, 2>); \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R2, GatherTopkCuda<T, int64_t, 2>); \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I32R3, GatherTopkCuda<T, int32_t, 3>); \
-  POLYOP_CUDA_KERNEL(GatherTopk, Gather##NAME##I64R3, GatherTopkCuda<T, int64_t, 3>)
-POLYOP_GATHER_TOPK(float, F32);
-POLYOP_GATHER_TOPK(Half, F16);
-POLYOP_GATHER_TOPK(BFloat16, BF16);
-POLYOP_GATHER_TOPK(int32_t, I32);
-POLYOP_GATHER_TOPK(int64_t, I64);
-POLYOP_GATHER_TOPK(uint8_t, U8);
-POLYOP_GATHER_TOPK(bool, Bool);
-#undef POLYOP_GATHER_TOPK
+// All index types and ranks of one data type.
+#define POLYOP_INDEXED(T) \
+  (T, int32_t, 1), (T, int64_t, 1), (T, int32_t, 2), (T, int64_t, 2), (T, int32_t, 3), (T, int64_t, 3)
+POLYOP_CUDA_KERNELS(GatherTopk, GatherTopkCuda, POLYOP_INDEXED(float), POLYOP_INDEXED(Half), POLYOP_INDEXED(BFloat16),
+                    POLYOP_INDEXED(int32_t), POLYOP_INDEXED(int64_t), POLYOP_INDEXED(uint8_t), POLYOP_INDEXED(bool));
+#undef POLYOP_INDEXED
 
 }  // namespace
 }  // namespace polyop

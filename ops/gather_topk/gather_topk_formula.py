@@ -1,4 +1,4 @@
-"""Rows of each batch entry by indices: ONNX's GatherND."""
+"""Gathers rows of each batch element by indices: ONNX's GatherND."""
 
 from __future__ import annotations
 

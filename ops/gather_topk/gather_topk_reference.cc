@@ -17,15 +17,9 @@ Status GatherTopkReference(const GatherTopk&, const Context& context, Tensor<con
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R1, GatherTopkReference<double, int32_t, 1>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R1, GatherTopkReference<double, int64_t, 1>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R2, GatherTopkReference<double, int32_t, 2>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R2, GatherTopkReference<double, int64_t, 2>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I32R3, GatherTopkReference<double, int32_t, 3>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkF64I64R3, GatherTopkReference<double, int64_t, 3>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R1, GatherTopkReference<int64_t, int64_t, 1>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R2, GatherTopkReference<int64_t, int64_t, 2>);
-POLYOP_REFERENCE_KERNEL(GatherTopk, GatherTopkI64I64R3, GatherTopkReference<int64_t, int64_t, 3>);
+POLYOP_REFERENCE_KERNELS(GatherTopk, GatherTopkReference, (double, int32_t, 1), (double, int64_t, 1),
+                         (double, int32_t, 2), (double, int64_t, 2), (double, int32_t, 3), (double, int64_t, 3),
+                         (int64_t, int64_t, 1), (int64_t, int64_t, 2), (int64_t, int64_t, 3));
 
 }  // namespace
 }  // namespace polyop

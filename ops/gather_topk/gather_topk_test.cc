@@ -9,7 +9,7 @@ HostTensor Indices(DType dtype, const Shape& shape, int64_t rows, std::mt19937& 
   return HostTensor::Uniform(dtype, shape, rng, 0, static_cast<double>(rows));
 }
 
-TEST(GatherTopk, GathersRowsOfEachBatchEntry) {
+TEST(GatherTopk, GathersRowsOfEachBatchElement) {
   std::vector<HostTensor> out;
   const HostTensor data = HostTensor::Of(DType::kF32, {2, 3, 2}, {0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15});
   ASSERT_TRUE(polyop::testing::Run(GatherTopk{}, {data, HostTensor::Of(DType::kI32, {2, 2}, {2, 0, 1, 1})}, &out).ok());
@@ -63,18 +63,20 @@ TEST(GatherTopk, EveryType) {
   }
 }
 
-TEST(GatherTopkErrors, SayWhatIsWrong) {
+TEST(GatherTopk, RejectsInvalidInputs) {
   const HostTensor data = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
   const auto indices = [](const Shape& shape, const std::vector<double>& v) {
     return HostTensor::Of(DType::kI32, shape, v);
   };
   ExpectError(GatherTopk{}, {data, indices({2, 2}, {0, 1, 4, 5})},
-              {"'indices': element 3 is 5, wanted a value in [0, 5), a row of 'data'"});
-  ExpectError(GatherTopk{}, {data, indices({2, 1}, {-1, 0})}, {"'indices': element 0 is -1"});
-  ExpectError(GatherTopk{}, {data, indices({3, 1}, {0, 0, 0})}, {"'indices' has shape [3, 1]", "B = 2"});
-  ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {5}, 1), indices({1, 1}, {0})}, {"'indices' has rank 2"});
+              {"'indices' at flat index 3: expected a row of 'data' in [0, 5), got 5"});
+  ExpectError(GatherTopk{}, {data, indices({2, 1}, {-1, 0})},
+              {"'indices' at flat index 0: expected a row of 'data' in [0, 5), got -1"});
+  ExpectError(GatherTopk{}, {data, indices({3, 1}, {0, 0, 0})}, {"'indices'", "to be B = 2", "(shape [3, 1] for"});
+  ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {5}, 1), indices({1, 1}, {0})},
+              {"'indices': expected rank", "got 2"});
   ExpectError(GatherTopk{}, {HostTensor::Full(DType::kF32, {2, 0, 3}, 1), indices({2, 1}, {0, 0})},
-              {"wanted a value in [0, 0)"});
+              {"in [0, 0), got 0"});
   ExpectError(GatherTopk{}, {data, HostTensor::Full(DType::kF32, {2, 1}, 0)}, {"no kernel takes inputs"});
 }
 

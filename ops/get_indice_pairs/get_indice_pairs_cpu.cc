@@ -6,9 +6,10 @@
 namespace polyop {
 namespace {
 
-// Keys and their order alone, nothing for vectors: the file is compiled once, for every processor.
+// The kernel only sorts and looks up keys, so this file is compiled once and not for every instruction set.
 
-// The pairs of one offset of the table, which has a row for each output; the rest of `in` and `out` becomes -1.
+// Lists the pairs of one filter offset. table[o] is the input row of output o, or -1. Fills the rest of `in` and `out`
+// with -1. Returns the number of pairs.
 int32_t ListPairs(const int32_t* table, int64_t outputs, int64_t columns, int32_t* in, int32_t* out) {
   int64_t count = 0;
   for (int64_t o = 0; o < outputs; ++o) {
@@ -58,8 +59,7 @@ Status GetIndicePairsCpu(const GetIndicePairs& op, const Context& context, Tenso
   });
 }
 
-POLYOP_KERNEL(GetIndicePairs, Device::kCpu, GetIndicePairsI32, GetIndicePairsCpu<int32_t>);
-POLYOP_KERNEL(GetIndicePairs, Device::kCpu, GetIndicePairsI64, GetIndicePairsCpu<int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(GetIndicePairs, GetIndicePairsCpu, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

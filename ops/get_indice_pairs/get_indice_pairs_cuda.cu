@@ -4,33 +4,33 @@
 namespace polyop {
 namespace {
 
-// The pairs of each offset are counted in words of 64 outputs, so that all outputs find their columns at once.
+// Counts the pairs of each offset in words of 64 outputs, so that all outputs find their columns in parallel.
 template <class I>
 Status GetIndicePairsCuda(const GetIndicePairs& op, const CudaContext& cuda, Tensor<const I, 2> indices,
                           Pending<I, 2> out_indices, Tensor<int32_t, 3> indice_pairs,
                           Tensor<int32_t, 1> indice_num_per_loc, Tensor<int32_t, 0> num_act_out) {
   const SparseGrid grid = op.Grid();
-  const int64_t most = out_indices.most(), offsets = grid.offsets(), columns = indices.dim(0);
+  const int64_t max_outputs = out_indices.max(), offsets = grid.offsets(), columns = indices.dim(0);
   Tensor<I, 2> cells;
   int64_t* count = nullptr;
-  POLYOP_RETURN_IF_ERROR(out_indices.AllocateMost(most, &cells, &count));
-  int32_t* const table = cuda.Allocate<int32_t>(offsets * most);
-  const int64_t words = BlocksFor(most, 64);
+  POLYOP_RETURN_IF_ERROR(out_indices.AllocateUpperBound(max_outputs, &cells, &count));
+  int32_t* const table = cuda.Allocate<int32_t>(offsets * max_outputs);
+  const int64_t words = BlocksFor(max_outputs, 64);
   uint64_t* const has = cuda.Allocate<uint64_t>(offsets * words);
   int64_t* const before = cuda.Allocate<int64_t>(offsets * words);
   POLYOP_RETURN_IF_ERROR(
-      FindPairs(cuda, grid, indices.data(), columns, RulebookOutputs<I>{cells.data(), table, count, most}));
+      FindPairs(cuda, grid, indices.data(), columns, RulebookOutputs<I>{cells.data(), table, count, max_outputs}));
   int32_t *const in = indice_pairs.data(), *const out = in + offsets * columns, *const num = num_act_out.data(),
                  *const counts = indice_num_per_loc.data();
-  const int64_t listed = grid.subm ? offsets / 2 : offsets;  // the others are made of these
+  const int64_t listed = grid.subm ? offsets / 2 : offsets;  // the other half mirrors these
   const bool subm = grid.subm;
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, 2 * offsets * columns, [=] POLYOP_DEVICE(int64_t i) { in[i] = -1; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, offsets, [=] POLYOP_DEVICE(int64_t f) {
     counts[f] = 0;
     if (f == 0) *num = static_cast<int32_t>(*count);
   }));
-  if (most == 0) return Status::Ok();
-  const Divider by_words(words), by_most(most);
+  if (max_outputs == 0) return Status::Ok();
+  const Divider by_words(words), by_outputs(max_outputs);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, listed * words, [=] POLYOP_DEVICE(int64_t i) {
     int64_t w;
     const int64_t f = by_words.Split(i, &w), outputs = *count;
@@ -43,9 +43,9 @@ Status GetIndicePairsCuda(const GetIndicePairs& op, const CudaContext& cuda, Ten
   POLYOP_RETURN_IF_ERROR(PrefixSums(
       cuda, listed * words, [=] POLYOP_HD(int64_t i) { return static_cast<int64_t>(PopCount(has[i])); }, before,
       nullptr));
-  return ForEach(cuda, (subm ? offsets / 2 + 1 : offsets) * most, [=] POLYOP_DEVICE(int64_t i) {
+  return ForEach(cuda, (subm ? offsets / 2 + 1 : offsets) * max_outputs, [=] POLYOP_DEVICE(int64_t i) {
     int64_t o;
-    const int64_t f = by_most.Split(i, &o), outputs = *count;
+    const int64_t f = by_outputs.Split(i, &o), outputs = *count;
     if (o >= outputs) return;
     if (f == listed) {  // the centre
       in[f * columns + o] = out[f * columns + o] = static_cast<int32_t>(o);
@@ -65,8 +65,7 @@ Status GetIndicePairsCuda(const GetIndicePairs& op, const CudaContext& cuda, Ten
   });
 }
 
-POLYOP_CUDA_KERNEL(GetIndicePairs, GetIndicePairsCudaI32, GetIndicePairsCuda<int32_t>);
-POLYOP_CUDA_KERNEL(GetIndicePairs, GetIndicePairsCudaI64, GetIndicePairsCuda<int64_t>);
+POLYOP_CUDA_KERNELS(GetIndicePairs, GetIndicePairsCuda, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

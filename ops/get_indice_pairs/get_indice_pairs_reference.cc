@@ -15,7 +15,7 @@ Status GetIndicePairsReference(const GetIndicePairs& op, const Context&, Tensor<
   const auto outputs = static_cast<int64_t>(book.outputs.size());
   Tensor<I, 2> cells;
   POLYOP_RETURN_IF_ERROR(out_indices.Allocate(outputs, &cells));
-  WritePlaces(book.outputs, cells.data());
+  WriteCells(book.outputs, cells.data());
   num_act_out[0] = static_cast<int32_t>(outputs);
   std::fill_n(indice_pairs.data(), indice_pairs.size(), -1);
   std::fill_n(indice_num_per_loc.data(), indice_num_per_loc.size(), 0);
@@ -42,8 +42,7 @@ Status GetIndicePairsReference(const GetIndicePairs& op, const Context&, Tensor<
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GetIndicePairs, GetIndicePairsReferenceI32, GetIndicePairsReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(GetIndicePairs, GetIndicePairsReferenceI64, GetIndicePairsReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(GetIndicePairs, GetIndicePairsReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -1,5 +1,6 @@
 #include "ops/get_indice_pairs/get_indice_pairs.h"
 
+#include "core/call.h"
 #include "families/sparse/sparse_test.h"
 #include "testing/alignment.h"
 
@@ -18,7 +19,7 @@ TEST(GetIndicePairs, ListsThePairsOfEachOffset) {
   EXPECT_EQ(out[3].ToDoubles(), (std::vector<double>{3}));
 }
 
-TEST(GetIndicePairs, SubmanifoldCountsTheFirstHalfAlone) {
+TEST(GetIndicePairs, SubmanifoldCountsOnlyTheFirstHalf) {
   Op op = LineOf<Op>(6, 3, 1, 0);
   op.subm = true;
   std::vector<HostTensor> out;
@@ -37,6 +38,32 @@ TEST(GetIndicePairs, MatchesReference) {
   }
 }
 
+// TensorRT allocates the maximum number of outputs, which is the next convolution's number of inputs.
+TEST(GetIndicePairs, MaximaOfStackedConvolutionsDoNotMultiply) {
+  class NoOutputs : public OutputSource {
+   public:
+    bool Requested(int) override { return true; }
+    Status Allocate(int, DType, const Shape&, void**) override { return Internal("nothing is allocated"); }
+  } none;
+  int64_t rows = 200000;
+  Op op;
+  op.spatial_shape = {41, 1440, 1440};
+  op.ksize = {3, 3, 3};
+  op.stride = {2, 2, 2};
+  op.padding = {1, 1, 1};
+  for (int stage = 0; stage < 4; ++stage) {
+    const AnyTensor indices{nullptr, DType::kI32, true, Shape{rows, 4}};
+    PreparedCall call;
+    ASSERT_TRUE(Prepare(*FindOp(Op::kName), Device::kCpu, &op, {&indices, 1}, none, &call).ok());
+    const SparseGrid grid = op.Grid();
+    const int64_t cells = op.batch_size * grid.out[0] * grid.out[1] * grid.out[2];
+    EXPECT_LE(call.max_shapes[0][0], cells) << "stage " << stage;
+    rows = call.max_shapes[0][0];
+    for (size_t a = 0; a < 3; ++a) op.spatial_shape[a] = grid.out[a];
+  }
+  EXPECT_EQ(rows, 3 * 90 * 90);
+}
+
 TEST(GetIndicePairs, SameAtAnyAlignment) {
   std::mt19937 rng(4);
   Op op;
@@ -44,10 +71,10 @@ TEST(GetIndicePairs, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(op, {VoxelsOf(op, 200, DType::kI32, rng)});
 }
 
-TEST(GetIndicePairsErrors, SayWhatIsWrong) {
+TEST(GetIndicePairs, RejectsInvalidInputs) {
   ExpectError(Op{}, {HostTensor::Of(DType::kI64, {2, 4}, {0, 1, 1, 1, 0, 0, -2, 0})},
-              {"'indices': row 1 is (0, 0, -2, 0)", "grids of 8 x 8 x 8"});
-  ExpectAttributeError(*FindOp(Op::kName), {{"batch_size", AttrValue::Int(0)}}, {"'batch_size' is 0"});
+              {"'indices'[1]: expected a cell of a batch of ", " grids of 8 x 8 x 8, got (0, 0, -2, 0)"});
+  ExpectAttributeError(*FindOp(Op::kName), {{"batch_size", AttrValue::Int(0)}}, {"'batch_size': expected", "got 0"});
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 namespace polyop {
 namespace {
 
-// Keys and their order alone, nothing for vectors: the file is compiled once, for every processor.
+// The kernel only sorts and looks up keys, so this file is compiled once and not for every instruction set.
 
-// mask[outputs][words]: which offsets have a pair.
+// Computes mask[outputs][words]: one bit per filter offset that has a pair.
 void WriteMasks(const Context& context, const int32_t* pairs, int64_t offsets, int64_t outputs, int64_t words,
                 int32_t* mask) {
-  constexpr int64_t kRun = 1024;  // outputs of a task: their masks stay in L1
+  constexpr int64_t kRun = 1024;  // outputs per task; their masks stay in L1
   context.ParallelFor(outputs, kRun, [&](int64_t begin, int64_t end) {
     std::fill(mask + begin * words, mask + end * words, 0);
     for (int64_t f = 0; f < offsets; ++f) {
@@ -51,10 +51,7 @@ Status GetIndicePairsImplicitGemmCpu(const GetIndicePairsImplicitGemm& op, const
   });
 }
 
-POLYOP_KERNEL(GetIndicePairsImplicitGemm, Device::kCpu, GetIndicePairsImplicitGemmI32,
-              GetIndicePairsImplicitGemmCpu<int32_t>);
-POLYOP_KERNEL(GetIndicePairsImplicitGemm, Device::kCpu, GetIndicePairsImplicitGemmI64,
-              GetIndicePairsImplicitGemmCpu<int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmCpu, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -10,17 +10,17 @@ Status GetIndicePairsImplicitGemmCuda(const GetIndicePairsImplicitGemm& op, cons
                                       Pending<int32_t, 2> pair_fwd, Pending<int32_t, 2> pair_mask,
                                       Pending<int32_t, 1> mask_argsort, Tensor<int32_t, 0> num_act_out) {
   const SparseGrid grid = op.Grid();
-  const int64_t most = out_indices.most(), offsets = grid.offsets(), words = BlocksFor(offsets, 32);
+  const int64_t max_outputs = out_indices.max(), offsets = grid.offsets(), words = BlocksFor(offsets, 32);
   Tensor<I, 2> cells;
   Tensor<int32_t, 2> pairs, mask;
   Tensor<int32_t, 1> order;
   int64_t *count = nullptr, *pair_count = nullptr, *mask_count = nullptr, *order_count = nullptr;
-  POLYOP_RETURN_IF_ERROR(out_indices.AllocateMost(most, &cells, &count));
-  POLYOP_RETURN_IF_ERROR(pair_fwd.AllocateMost(most, &pairs, &pair_count));
-  POLYOP_RETURN_IF_ERROR(pair_mask.AllocateMost(most, &mask, &mask_count));
-  POLYOP_RETURN_IF_ERROR(mask_argsort.AllocateMost(most, &order, &order_count));
+  POLYOP_RETURN_IF_ERROR(out_indices.AllocateUpperBound(max_outputs, &cells, &count));
+  POLYOP_RETURN_IF_ERROR(pair_fwd.AllocateUpperBound(max_outputs, &pairs, &pair_count));
+  POLYOP_RETURN_IF_ERROR(pair_mask.AllocateUpperBound(max_outputs, &mask, &mask_count));
+  POLYOP_RETURN_IF_ERROR(mask_argsort.AllocateUpperBound(max_outputs, &order, &order_count));
   POLYOP_RETURN_IF_ERROR(FindPairs(cuda, grid, indices.data(), indices.dim(0),
-                                   RulebookOutputs<I>{cells.data(), pairs.data(), count, most}));
+                                   RulebookOutputs<I>{cells.data(), pairs.data(), count, max_outputs}));
   const int32_t* const table = pairs.data();
   int32_t *const masks = mask.data(), *const numbers = order.data(), *const num = num_act_out.data();
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, 1, [=] POLYOP_DEVICE(int64_t) {
@@ -28,7 +28,7 @@ Status GetIndicePairsImplicitGemmCuda(const GetIndicePairsImplicitGemm& op, cons
     *pair_count = *mask_count = *order_count = *count;
   }));
   const Divider by_words(words);
-  return ForEach(cuda, most * words, [=] POLYOP_DEVICE(int64_t i) {
+  return ForEach(cuda, max_outputs * words, [=] POLYOP_DEVICE(int64_t i) {
     int64_t word;
     const int64_t o = by_words.Split(i, &word), outputs = *count;
     if (o >= outputs) return;
@@ -41,10 +41,7 @@ Status GetIndicePairsImplicitGemmCuda(const GetIndicePairsImplicitGemm& op, cons
   });
 }
 
-POLYOP_CUDA_KERNEL(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmCudaI32,
-                   GetIndicePairsImplicitGemmCuda<int32_t>);
-POLYOP_CUDA_KERNEL(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmCudaI64,
-                   GetIndicePairsImplicitGemmCuda<int64_t>);
+POLYOP_CUDA_KERNELS(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmCuda, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

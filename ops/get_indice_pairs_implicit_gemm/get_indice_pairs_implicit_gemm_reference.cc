@@ -20,7 +20,7 @@ Status GetIndicePairsImplicitGemmReference(const GetIndicePairsImplicitGemm& op,
   POLYOP_RETURN_IF_ERROR(pair_mask.Allocate(outputs, &mask));
   POLYOP_RETURN_IF_ERROR(mask_argsort.Allocate(outputs, &order));
   num_act_out[0] = static_cast<int32_t>(outputs);
-  WritePlaces(book.outputs, cells.data());
+  WriteCells(book.outputs, cells.data());
   for (int64_t o = 0; o < outputs; ++o) {
     order[o] = static_cast<int32_t>(o);
     for (int64_t w = 0; w < mask.dim(1); ++w) mask[o * mask.dim(1) + w] = 0;
@@ -33,10 +33,7 @@ Status GetIndicePairsImplicitGemmReference(const GetIndicePairsImplicitGemm& op,
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmReferenceI32,
-                        GetIndicePairsImplicitGemmReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmReferenceI64,
-                        GetIndicePairsImplicitGemmReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(GetIndicePairsImplicitGemm, GetIndicePairsImplicitGemmReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

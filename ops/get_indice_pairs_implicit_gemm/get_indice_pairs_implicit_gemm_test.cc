@@ -17,7 +17,7 @@ std::vector<std::vector<double>> Pairs(const Op& op, const HostTensor& indices) 
   return values;
 }
 
-TEST(GetIndicePairsImplicitGemm, OutputsOfAStrideComeInRisingOrder) {
+TEST(GetIndicePairsImplicitGemm, StridedOutputsAreInAscendingOrder) {
   const Op op = LineOf<Op>(6, 3, 2, 1);  // outputs at 0, 1, 2
   const auto out = Pairs(op, Line({5, 1}));
   ASSERT_EQ(out.size(), 5u);
@@ -30,7 +30,7 @@ TEST(GetIndicePairsImplicitGemm, OutputsOfAStrideComeInRisingOrder) {
 }
 
 TEST(GetIndicePairsImplicitGemm, SubmanifoldKeepsTheInputs) {
-  Op op = LineOf<Op>(6, 3, 9, 7);  // stride and padding do not matter
+  Op op = LineOf<Op>(6, 3, 9, 7);  // subm ignores stride and padding
   op.subm = true;
   const auto out = Pairs(op, Line({3, 1, 2}));
   EXPECT_EQ(out[0], Line({3, 1, 2}).ToDoubles());
@@ -38,14 +38,14 @@ TEST(GetIndicePairsImplicitGemm, SubmanifoldKeepsTheInputs) {
   EXPECT_EQ(out[2], (std::vector<double>{3, 6, 7}));
 }
 
-TEST(GetIndicePairsImplicitGemm, TheFirstRowOfACellFeeds) {
+TEST(GetIndicePairsImplicitGemm, UsesTheFirstRowOfACell) {
   Op op = LineOf<Op>(6, 3, 1, 1);
   EXPECT_EQ(Pairs(op, Line({2, 2}))[1], (std::vector<double>{-1, -1, 0, -1, 0, -1, 0, -1, -1}));
   op.subm = true;  // but the centre is the row itself
   EXPECT_EQ(Pairs(op, Line({2, 2, 3}))[1], (std::vector<double>{-1, -1, 0, 0, 1, 2, 2, 2, -1}));
 }
 
-TEST(GetIndicePairsImplicitGemm, TransposedConvolutionTurnsTheFilterRound) {
+TEST(GetIndicePairsImplicitGemm, TransposedConvolution) {
   Op op = LineOf<Op>(3, 3, 2, 1);  // outputs 2 i - 1 + r, five cells
   op.transpose = true;
   const auto out = Pairs(op, Line({1}));
@@ -53,15 +53,15 @@ TEST(GetIndicePairsImplicitGemm, TransposedConvolutionTurnsTheFilterRound) {
   EXPECT_EQ(out[1], (std::vector<double>{0, -1, -1, -1, 0, -1, -1, -1, 0}));
 }
 
-TEST(GetIndicePairsImplicitGemm, MoreThan32OffsetsHaveSeveralWordsOfMask) {
+TEST(GetIndicePairsImplicitGemm, MoreThan32OffsetsHaveSeveralMaskWords) {
   Op op = LineOf<Op>(100, 65, 1, 64);
   const auto out = Pairs(op, Line({0, 64}));
   ASSERT_EQ(out[2].size(), 3 * out[3].size());
-  EXPECT_EQ(out[2][0], 0.0);  // output 0 is fed by cell 0 at place 64
+  EXPECT_EQ(out[2][0], 0.0);  // cell 0 contributes to output 0 at offset 64
   EXPECT_EQ(out[2][2], 1.0);
 }
 
-TEST(GetIndicePairsImplicitGemm, GridsOfMoreCellsThan32Bits) {
+TEST(GetIndicePairsImplicitGemm, GridsWithMoreThan32BitsOfCells) {
   std::mt19937 rng(3);
   Op op;
   op.spatial_shape = {1 << 20, 1 << 20, 1 << 20};
@@ -105,27 +105,30 @@ TEST(GetIndicePairsImplicitGemm, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(op, {VoxelsOf(op, 200, DType::kI32, rng)});
 }
 
-TEST(GetIndicePairsImplicitGemmErrors, SayWhatIsWrong) {
+TEST(GetIndicePairsImplicitGemm, RejectsInvalidInputs) {
   const auto voxel = [](const std::vector<double>& at) { return HostTensor::Of(DType::kI32, {1, 4}, at); };
   const Op op;
-  ExpectError(op, {voxel({1, 0, 0, 0})}, {"'indices': row 0 is (1, 0, 0, 0)", "a batch of 1 grids of 8 x 8 x 8"});
-  ExpectError(op, {voxel({0, 8, 0, 0})}, {"row 0 is (0, 8, 0, 0)"});
-  ExpectError(op, {voxel({0, 0, 0, -1})}, {"row 0 is (0, 0, 0, -1)"});
+  ExpectError(op, {voxel({1, 0, 0, 0})},
+              {"'indices'[0]: expected a cell of a batch of 1 grids of 8 x 8 x 8, got (1, 0, 0, 0)"});
+  ExpectError(op, {voxel({0, 8, 0, 0})}, {"'indices'[0]: expected a cell", "got (0, 8, 0, 0)"});
+  ExpectError(op, {voxel({0, 0, 0, -1})}, {"'indices'[0]: expected a cell", "got (0, 0, 0, -1)"});
   ExpectError(op, {HostTensor::Full(DType::kI32, {2, 3}, 0)}, {"'indices'", "[2, 3]"});
   const std::pair<std::string, AttrValue> batch = {"batch_size", AttrValue::Int(1)};
-  const auto refused = [&](std::vector<std::pair<std::string, AttrValue>> attributes,
+  const auto rejects = [&](std::vector<std::pair<std::string, AttrValue>> attributes,
                            const std::vector<std::string>& parts) {
     attributes.insert(attributes.begin(), batch);
     ExpectAttributeError(*FindOp(Op::kName), attributes, parts);
   };
   const std::pair<std::string, AttrValue> shape = {"spatial_shape", AttrValue::Ints({4, 4, 4})},
                                           filter = {"ksize", AttrValue::Ints({3, 3, 2})};
-  refused({shape}, {"'ksize'"});
-  refused({shape, filter, {"subm", AttrValue::Int(1)}}, {"'ksize' is [3, 3, 2]", "odd"});
-  refused({shape, filter, {"is_train", AttrValue::Int(1)}}, {"'is_train' is 1, wanted 0"});
-  refused({shape, {"ksize", AttrValue::Ints({5, 1, 1})}}, {"extent would be 0 on axis 0"});
-  refused({shape, {"ksize", AttrValue::Ints({64, 65, 1})}}, {"'ksize' is [64, 65, 1]", "4096"});
-  refused({{"spatial_shape", AttrValue::Ints({2147483647, 2147483647, 4})}, filter}, {"63 bits"});
+  rejects({shape}, {"'ksize'"});
+  rejects({shape, filter, {"subm", AttrValue::Int(1)}},
+          {"'ksize': expected odd numbers because subm = 1, got [3, 3, 2]"});
+  rejects({shape, filter, {"is_train", AttrValue::Int(1)}}, {"'is_train': expected 0, got 1"});
+  rejects({shape, {"ksize", AttrValue::Ints({5, 1, 1})}}, {"on axis 0 of (z, y, x), got 0"});
+  rejects({shape, {"ksize", AttrValue::Ints({64, 65, 1})}}, {"'ksize': expected at most 4096 cells, got [64, 65, 1]"});
+  rejects({{"spatial_shape", AttrValue::Ints({2147483647, 2147483647, 4})}, filter},
+          {"expected fewer than 2^63 cells"});
 }
 
 }  // namespace

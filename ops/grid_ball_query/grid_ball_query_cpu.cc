@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/grid_ball_query/grid_ball_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/ball_search-inl.h"
-#include "families/points/cloud_batches-inl.h"
+#include "families/neighbours/ball_search-inl.h"
+#include "families/neighbours/cloud_batches-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/grid_ball_query/grid_ball_query.h"
 
@@ -34,8 +34,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(GridBallQuery, GridBallQueryF32, GridBallQueryCpu<float>);
-POLYOP_CPU_KERNEL(GridBallQuery, GridBallQueryF16, GridBallQueryCpu<Half>);
-POLYOP_CPU_KERNEL(GridBallQuery, GridBallQueryBF16, GridBallQueryCpu<BFloat16>);
+POLYOP_CPU_KERNELS(GridBallQuery, GridBallQueryCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-#include "families/points/ball_cuda.h"
+#include "families/neighbours/ball_cuda.h"
 #include "ops/grid_ball_query/grid_ball_query.h"
 
 namespace polyop {
@@ -35,9 +35,7 @@ Status GridBallQueryCuda(const GridBallQuery& op, const CudaContext& cuda, Tenso
       Search<T>{query.data(), BatchRanges(xyz.dim(1), query.dim(1)), op.Rule(), op.nsample, count.data(), idx.data()});
 }
 
-POLYOP_CUDA_KERNEL(GridBallQuery, GridBallQueryF32, GridBallQueryCuda<float>);
-POLYOP_CUDA_KERNEL(GridBallQuery, GridBallQueryF16, GridBallQueryCuda<Half>);
-POLYOP_CUDA_KERNEL(GridBallQuery, GridBallQueryBF16, GridBallQueryCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(GridBallQuery, GridBallQueryCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -9,7 +9,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// In double, so that the product of a large stride does not overflow.
+// Computed in fp64, so that the product does not overflow for a large stride.
 HWY_INLINE float Shift(int64_t cell, int64_t stride) {
   return static_cast<float>(static_cast<double>(cell) * static_cast<double>(stride));
 }
@@ -39,8 +39,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(GridPriors, GridPriorsF32, GridPriorsCpu<float>);
-POLYOP_CPU_KERNEL(GridPriors, GridPriorsF16, GridPriorsCpu<Half>);
-POLYOP_CPU_KERNEL(GridPriors, GridPriorsBF16, GridPriorsCpu<BFloat16>);
+POLYOP_CPU_KERNELS(GridPriors, GridPriorsCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

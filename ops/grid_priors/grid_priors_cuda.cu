@@ -12,17 +12,15 @@ Status GridPriorsCuda(const GridPriors& op, const CudaContext& cuda, Tensor<cons
   const Divider row(4 * base.dim(0)), columns(width.shape[0]);
   const double stride_w = static_cast<double>(op.stride_w), stride_h = static_cast<double>(op.stride_h);
   return ForEach(cuda, priors.size(), [=] POLYOP_DEVICE(int64_t i) {
-    int64_t place, x;
-    const int64_t cell = row.Split(i, &place), y = columns.Split(cell, &x);
-    // In double, so that the product of a large stride does not overflow.
-    const double shift = place % 2 == 0 ? static_cast<double>(x) * stride_w : static_cast<double>(y) * stride_h;
-    to[i] = FromFloat<T>(ToFloat(from[place]) + static_cast<float>(shift));
+    int64_t coordinate, x;
+    const int64_t cell = row.Split(i, &coordinate), y = columns.Split(cell, &x);
+    // Computed in fp64, so that the product does not overflow for a large stride.
+    const double shift = coordinate % 2 == 0 ? static_cast<double>(x) * stride_w : static_cast<double>(y) * stride_h;
+    to[i] = FromFloat<T>(ToFloat(from[coordinate]) + static_cast<float>(shift));
   });
 }
 
-POLYOP_CUDA_KERNEL(GridPriors, GridPriorsF32, GridPriorsCuda<float>);
-POLYOP_CUDA_KERNEL(GridPriors, GridPriorsF16, GridPriorsCuda<Half>);
-POLYOP_CUDA_KERNEL(GridPriors, GridPriorsBF16, GridPriorsCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(GridPriors, GridPriorsCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

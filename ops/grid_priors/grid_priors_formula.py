@@ -1,4 +1,4 @@
-"""Base anchors over the cells of a grid."""
+"""Repeats base anchors over the cells of a grid."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Status GridPriorsReference(const GridPriors& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GridPriors, GridPriorsF64, GridPriorsReference);
+POLYOP_REFERENCE_KERNEL(GridPriors, GridPriorsReference);
 
 }  // namespace
 }  // namespace polyop

@@ -39,7 +39,7 @@ TEST_P(GridPriorsTypes, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, GridPriorsTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(GridPriors, NanPassesAndLargeStridesDoNotOverflow) {
+TEST(GridPriors, PropagatesNanAndAllowsLargeStrides) {
   const HostTensor base = HostTensor::Of(DType::kF32, {1, 4}, {NAN, -INFINITY, 0, 1});
   ExpectMatchesReference(GridPriors{}, {base, Length(3), Length(3)});
   std::vector<HostTensor> out;
@@ -48,12 +48,13 @@ TEST(GridPriors, NanPassesAndLargeStridesDoNotOverflow) {
   EXPECT_EQ(out[0].at(8 * 4 + 2), 8 * 0x1p62);
 }
 
-TEST(GridPriorsErrors, SayWhatIsWrong) {
+TEST(GridPriors, RejectsInvalidInputs) {
   const HostTensor base = HostTensor::Full(DType::kF32, {3, 4}, 1);
   ExpectError(GridPriors{}, {HostTensor::Full(DType::kF32, {3, 5}, 1), Length(2), Length(2)},
-              {"'base' has shape [3, 5]"});
-  ExpectError(GridPriors{}, {base, HostTensor::Full(DType::kF32, {2, 2}, 0), Length(2)}, {"'height' has rank 2"});
-  ExpectError(GridPriors{}, {base, Length(2)}, {"2 inputs came"});
+              {"'base'", "(shape [3, 5] for"});
+  ExpectError(GridPriors{}, {base, HostTensor::Full(DType::kF32, {2, 2}, 0), Length(2)},
+              {"'height': expected rank 1, got 2"});
+  ExpectError(GridPriors{}, {base, Length(2)}, {"inputs, got 2"});
   ExpectError(GridPriors{}, {HostTensor::Full(DType::kI32, {3, 4}, 1), Length(2), Length(2)},
               {"no kernel takes inputs"});
   const Op& op = *FindOp("grid_priors");

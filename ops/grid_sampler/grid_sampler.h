@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Samples pictures or volumes at given coordinates: grid_sample.
+/// Samples images or volumes at the coordinates of a grid (grid_sample).
 struct GridSampler : GridRule {
   static constexpr const char* kName = "grid_sampler";
   static constexpr Signature kSignatures[] = {
@@ -25,20 +25,17 @@ struct GridSampler : GridRule {
   };
   static constexpr auto kAttributes = kGridAttributes;
   static constexpr Doc kDoc = {
-      .summary = "Samples a picture or a volume at the coordinates that a grid gives.",
-      .semantics =
-          "The last dimension of the grid is (x, y) or (x, y, z), -1 to 1 over the picture. `nearest` rounds halves to "
-          "even. "
-          "Bicubic (a = -0.75) exists for pictures only. Coordinates are computed in float. A NaN coordinate samples "
-          "nothing "
-          "with padding zeros (the result is 0) and pixel 0 of its axis with the others; so does infinity with zeros "
-          "and "
-          "reflection, while border takes the edge. Coordinates beyond 2^24 pixels are taken as 2^24.",
+      .summary = "Samples an image or a volume at the coordinates of a grid.",
+      .semantics = R"(The last dimension of the grid is (x, y) or (x, y, z), with -1 to 1 spanning the image. `nearest`
+          rounds halves to even. `bicubic` (a = -0.75) supports images only. Coordinates are computed in fp32. A NaN
+          coordinate gives 0 with padding `zeros` and samples pixel 0 of its axis with `border` and `reflection`. An
+          infinite coordinate does the same with `zeros` and `reflection`, and samples the edge with `border`.
+          Coordinates beyond 2^24 pixels are clamped to 2^24.)",
       .source = "`torch.nn.functional.grid_sample`",
-      .differences = "torch leaves NaN coordinates undefined. MMDeploy has no volumes.",
+      .differences = "PyTorch leaves NaN coordinates undefined. MMDeploy does not support volumes.",
   };
 
-  /// ONNX rounds a coordinate before it is reflected, torch afterwards: halves differ.
+  /// ONNX rounds a coordinate before reflecting it, PyTorch afterwards: the results differ at halves.
   bool LeaveToStandard(std::span<const AnyTensor>) const {
     return interpolation_mode == Interpolation::kNearest && padding_mode == Padding::kReflection;
   }

@@ -28,12 +28,8 @@ Status GridSampler3d(const GridSampler& op, const Context& context, Tensor<const
   return GridSamplerCpu<T, 3>(op, context, input, grid, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler2dF32, GridSampler2d<float>);
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler2dF16, GridSampler2d<Half>);
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler2dBF16, GridSampler2d<BFloat16>);
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler3dF32, GridSampler3d<float>);
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler3dF16, GridSampler3d<Half>);
-POLYOP_PLAIN_CPU_KERNEL(GridSampler, GridSampler3dBF16, GridSampler3d<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(GridSampler, GridSampler2d, float, Half, BFloat16);
+POLYOP_PLAIN_CPU_KERNELS(GridSampler, GridSampler3d, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -4,15 +4,15 @@
 namespace polyop {
 namespace {
 
-// The grid as it is.
+// The points of a grid in normalised coordinates.
 template <class T, int kAxes>
 struct GridPoints {
   static constexpr bool kInPixels = false;
   const T* grid;
-  int64_t points;  // of a picture
+  int64_t points;  // per image
 
-  POLYOP_HD void At(int64_t picture, int64_t point, float at[kAxes]) const {
-    const T* const from = grid + (picture * points + point) * kAxes;
+  POLYOP_HD void At(int64_t image, int64_t point, float at[kAxes]) const {
+    const T* const from = grid + (image * points + point) * kAxes;
     for (int a = 0; a < kAxes; ++a) at[a] = ToFloat(from[a]);
   }
 };
@@ -24,12 +24,8 @@ Status GridSamplerCuda(const GridSampler& op, const CudaContext& cuda, Tensor<co
   return SampleCuda<kAxes>(cuda, op, input, points, output);
 }
 
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler2dF32, GridSamplerCuda<float, 2>);
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler2dF16, GridSamplerCuda<Half, 2>);
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler2dBF16, GridSamplerCuda<BFloat16, 2>);
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler3dF32, GridSamplerCuda<float, 3>);
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler3dF16, GridSamplerCuda<Half, 3>);
-POLYOP_CUDA_KERNEL(GridSampler, GridSampler3dBF16, GridSamplerCuda<BFloat16, 3>);
+POLYOP_CUDA_KERNELS(GridSampler, GridSamplerCuda, (float, 2), (Half, 2), (BFloat16, 2), (float, 3), (Half, 3),
+                    (BFloat16, 3));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Sampling at a grid's coordinates: torch has it."""
+"""Sampling at the coordinates of a grid: PyTorch's grid_sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def formula(input: Tensor, grid: Tensor, *, interpolation_mode: str, padding_mod
 
 
 def body(call: Call, *, interpolation_mode: str, padding_mode: str, align_corners: int) -> str:
-    """torch's exporter writes the same, for pictures alone."""
+    """Returns the node that PyTorch's exporter writes, which supports images only."""
     if call.ranks[0] == 5 and call.opset < 20:
         raise NoBodyError("ONNX samples volumes from opset 20 on")
     renamed = {"bilinear": "linear", "bicubic": "cubic"} if call.opset >= 20 else {}

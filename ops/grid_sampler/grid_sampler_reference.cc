@@ -9,8 +9,7 @@ Status GridSamplerReference(const GridSampler& op, const Context&, Tensor<const 
                             Tensor<const double, kAxes + 2> grid, Tensor<double, kAxes + 2> output) {
   return reference::SampleGrid<kAxes>(op, input, grid.data(), output);
 }
-POLYOP_REFERENCE_KERNEL(GridSampler, GridSampler2dF64, GridSamplerReference<2>);
-POLYOP_REFERENCE_KERNEL(GridSampler, GridSampler3dF64, GridSamplerReference<3>);
+POLYOP_REFERENCE_KERNELS(GridSampler, GridSamplerReference, 2, 3);
 
 }  // namespace
 }  // namespace polyop

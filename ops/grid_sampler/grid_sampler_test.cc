@@ -11,8 +11,8 @@ namespace {
 using Interpolation = GridSampler::Interpolation;
 using Padding = GridSampler::Padding;
 
-// Coordinates are multiples of 1/32, so that pixel positions are exact in float and halves really are halves;
-// some are -1, 0 or 1, some far outside.
+// Coordinates are multiples of 1/32, so that pixel positions and halves are exact in fp32; some are -1, 0 or 1, and
+// some far outside.
 HostTensor Grid(DType dtype, const Shape& shape, std::mt19937& rng) {
   std::uniform_int_distribution<int> step(-52, 52), pick(0, 9);
   HostTensor grid(dtype, shape);
@@ -25,7 +25,7 @@ HostTensor Grid(DType dtype, const Shape& shape, std::mt19937& rng) {
 
 class GridSamplerTest : public ::testing::TestWithParam<DType> {};
 
-TEST_P(GridSamplerTest, MatchesReferenceOnPictures) {
+TEST_P(GridSamplerTest, MatchesReferenceOnImages) {
   std::mt19937 rng(1);
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
     for (auto padding : {Padding::kZeros, Padding::kBorder, Padding::kReflection}) {
@@ -34,7 +34,7 @@ TEST_P(GridSamplerTest, MatchesReferenceOnPictures) {
           SCOPED_TRACE(ToString(shape) + " mode " + std::to_string(static_cast<int>(mode)) + " padding " +
                        std::to_string(static_cast<int>(padding)));
           const GridSampler op{mode, padding, align};
-          // Extents of 4, 8, 16 keep positions exact; for others nearest could round apart, so it is left out.
+          // Extents of 4, 8, 16 keep positions exact; with others, `nearest` could round differently and is skipped.
           if (mode == Interpolation::kNearest && shape[2] == 5) continue;
           ExpectMatchesReference(
               op, {HostTensor::Uniform(GetParam(), shape, rng), Grid(GetParam(), {shape[0], 7, 5, 2}, rng)},
@@ -85,14 +85,16 @@ TEST(GridSampler, ManyOutputs) {
                          {1e-5, 2e-5});
 }
 
-// Grids whose neighbours lie near each other are sampled tile by tile.
+// Smooth grids are sampled tile by tile.
 TEST_P(GridSamplerTest, SmoothGrids) {
   std::mt19937 rng(6);
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
     for (const int64_t width : {67, 64}) {
       const int64_t height = 4355 / width, channels = width == 67 ? 17 : 21;
-      HostTensor grid(GetParam(), {1, height, width, 2});
-      for (int64_t i = 0; i < height * width; ++i) {  // turned, partly outside, in steps that f16 and bf16 have
+      HostTensor grid(
+          GetParam(),
+          {1, height, width, 2});  // A rotated grid, partly outside, in steps that f16 and bf16 represent exactly.
+      for (int64_t i = 0; i < height * width; ++i) {
         const int64_t row = i / width, column = i % width;
         grid.set(2 * i, static_cast<double>(column + row / 4 - 40) / 32.0);
         grid.set(2 * i + 1, static_cast<double>(row - column / 4 - 32) / 32.0);
@@ -143,34 +145,38 @@ TEST(GridSampler, NanAndInfiniteCoordinates) {
   }
 }
 
-TEST(GridSampler, WhatLiesOutsideDoesNotSpread) {
+TEST(GridSampler, OutsidePixelsAreNotRead) {
   HostTensor input = HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1);
-  input.set(0, NAN);  // the pixel that taps outside must not read
+  input.set(0, NAN);  // taps outside must not read this pixel
   const HostTensor grid = HostTensor::Of(DType::kF32, {1, 1, 2, 2}, {0.75, 0.75, 3, 3});
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(GridSampler{}, {input, grid}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1, 0}));
 }
 
-TEST(GridSampler, EmptyAndBadInput) {
+TEST(GridSampler, EmptyAndInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectMatchesReference(GridSampler{}, {f32({0, 3, 4, 4}), f32({0, 2, 2, 2})});
   ExpectMatchesReference(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 0, 2, 2})});
   ExpectMatchesReference(GridSampler{}, {f32({1, 0, 4, 4}), f32({1, 2, 2, 2})});
-  ExpectError(GridSampler{}, {f32({1, 3, 0, 4}), f32({1, 2, 2, 2})}, {"'input'", "without pixels"});
-  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({2, 2, 2, 2})}, {"'grid'", "dimension 0 is 2, wanted N = 1"});
-  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 3})}, {"'grid'", "dimension 3 is 3, wanted 2"});
-  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'grid' has rank 5"});
+  ExpectError(GridSampler{}, {f32({1, 3, 0, 4}), f32({1, 2, 2, 2})},
+              {"'input': expected planes with at least one pixel"});
+  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({2, 2, 2, 2})},
+              {"'grid'", "expected dimension 0 to be N = 1", "got 2"});
+  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 3})}, {"'grid'", "expected dimension 3 to be 2, got 3"});
+  ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'grid': expected rank", "got 5"});
   ExpectError(GridSampler{Interpolation::kBicubic, Padding::kZeros, false},
-              {f32({1, 3, 4, 4, 4}), f32({1, 2, 2, 2, 3})}, {"'interpolation_mode' is bicubic", "4-D"});
+              {f32({1, 3, 4, 4, 4}), f32({1, 2, 2, 2, 3})},
+              {"'interpolation_mode': expected bilinear or nearest for a 5-D 'input', got bicubic"});
   ExpectError(GridSampler{}, {f32({1, 3, 4, 4}), HostTensor::Full(DType::kF16, {1, 2, 2, 2}, 0)}, {"no kernel takes"});
   ExpectAttributeError(*FindOp("grid_sampler"), {{"interpolation_mode", AttrValue::Int(3)}},
-                       {"'interpolation_mode' is 3", "2=bicubic"});
-  ExpectAttributeError(*FindOp("grid_sampler"), {{"padding_mode", AttrValue::Int(-1)}}, {"'padding_mode' is -1"});
+                       {"'interpolation_mode': expected", "got 3", "2=bicubic"});
+  ExpectAttributeError(*FindOp("grid_sampler"), {{"padding_mode", AttrValue::Int(-1)}},
+                       {"'padding_mode': expected", "got -1"});
 }
 
-// Rows of whole cache lines and others; taps near each other, which are sampled by tiles, and anywhere; channels that
-// are no whole blocks.
+// Rows that are multiples of a cache line and others; smooth grids, which are sampled by tiles, and random ones; a
+// partial block of channels.
 TEST(GridSampler, SameAtAnyAlignment) {
   std::mt19937 rng(5);
   for (int64_t width : {256, 200}) {

@@ -1,11 +1,11 @@
 #include "core/words.h"
-#include "families/points/gather_columns.h"
+#include "families/gathers/gather_columns.h"
 #include "ops/group_points/group_points.h"
 
 namespace polyop {
 namespace {
 
-// Plain copies: there is nothing to compute, so the file is compiled once, for every processor.
+// The kernel only copies, so this file is compiled once and not for every instruction set.
 template <class T, class I>
 Status GroupPointsCpu(const GroupPoints&, const Context& context, Tensor<const T, 3> features, Tensor<const I, 3> idx,
                       Tensor<T, 4> grouped) {
@@ -20,12 +20,8 @@ Status GroupPointsCpu(const GroupPoints&, const Context& context, Tensor<const T
       .Run(context);
 }
 
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsF32I32, GroupPointsCpu<float, int32_t>);
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsF32I64, GroupPointsCpu<float, int64_t>);
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsF16I32, GroupPointsCpu<Half, int32_t>);
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsF16I64, GroupPointsCpu<Half, int64_t>);
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsBF16I32, GroupPointsCpu<BFloat16, int32_t>);
-POLYOP_KERNEL(GroupPoints, Device::kCpu, GroupPointsBF16I64, GroupPointsCpu<BFloat16, int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(GroupPoints, GroupPointsCpu, (float, int32_t), (float, int64_t), (Half, int32_t),
+                         (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

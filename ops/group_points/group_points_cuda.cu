@@ -1,4 +1,4 @@
-#include "families/points/gather_columns_cuda.h"
+#include "families/gathers/gather_columns_cuda.h"
 #include "ops/group_points/group_points.h"
 
 namespace polyop {
@@ -13,12 +13,8 @@ Status GroupPointsCuda(const GroupPoints&, const CudaContext& cuda, Tensor<const
                        reinterpret_cast<Word*>(grouped.data()), grouped.size());
 }
 
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsF32I32, GroupPointsCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsF32I64, GroupPointsCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsF16I32, GroupPointsCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsF16I64, GroupPointsCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsBF16I32, GroupPointsCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(GroupPoints, GroupPointsBF16I64, GroupPointsCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(GroupPoints, GroupPointsCuda, (float, int32_t), (float, int64_t), (Half, int32_t), (Half, int64_t),
+                    (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""The features of groups of points: ONNX's GatherElements."""
+"""Gathers the features of groups of points: ONNX's GatherElements."""
 
 from __future__ import annotations
 

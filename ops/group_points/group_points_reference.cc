@@ -21,8 +21,7 @@ Status GroupPointsReference(const GroupPoints&, const Context& context, Tensor<c
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(GroupPoints, GroupPointsI32, GroupPointsReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(GroupPoints, GroupPointsI64, GroupPointsReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(GroupPoints, GroupPointsReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -7,7 +7,7 @@
 namespace polyop::testing {
 namespace {
 
-TEST(GroupPoints, TakesEachGroupsColumns) {
+TEST(GroupPoints, GathersColumnsOfEachGroup) {
   std::vector<HostTensor> out;
   const HostTensor features = HostTensor::Of(DType::kF32, {2, 2, 3}, {0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32});
   const HostTensor idx = HostTensor::Of(DType::kI32, {2, 1, 2}, {2, 0, 1, 1});
@@ -31,7 +31,7 @@ TEST(GroupPoints, MatchesReference) {
   }
 }
 
-// More picks than one piece has.
+// More indices than one task processes.
 TEST(GroupPoints, ManyGroupsInParallel) {
   std::mt19937 rng(2);
   for (int64_t channels : {1, 6}) {
@@ -49,18 +49,19 @@ TEST(GroupPoints, NanAndInfinityAreCopied) {
                          {0, 0});
 }
 
-TEST(GroupPointsErrors, SayWhatIsWrong) {
+TEST(GroupPoints, RejectsInvalidInputs) {
   const HostTensor features = HostTensor::Full(DType::kF32, {2, 3, 5}, 1);
   const auto idx = [](const Shape& shape, const std::vector<double>& v) {
     return HostTensor::Of(DType::kI32, shape, v);
   };
   ExpectError(GroupPoints{}, {features, idx({2, 1, 2}, {0, 4, 5, 1})},
-              {"'idx': element 2 is 5, wanted a value in [0, 5), a column of 'features'"});
-  ExpectError(GroupPoints{}, {features, idx({2, 1, 1}, {-1, 0})}, {"'idx': element 0 is -1"});
+              {"'idx' at flat index 2: expected a column of 'features' in [0, 5), got 5"});
+  ExpectError(GroupPoints{}, {features, idx({2, 1, 1}, {-1, 0})},
+              {"'idx' at flat index 0: expected a column of 'features' in [0, 5), got -1"});
   ExpectError(GroupPoints{}, {HostTensor::Full(DType::kF32, {1, 3, 0}, 1), idx({1, 1, 1}, {0})},
-              {"wanted a value in [0, 0)"});
-  ExpectError(GroupPoints{}, {features, idx({1, 1, 1}, {0})}, {"'idx' has shape [1, 1, 1]", "B = 2"});
-  ExpectError(GroupPoints{}, {features, idx({2, 1}, {0, 0})}, {"'idx' has rank 2"});
+              {"expected a column of 'features' in [0, 0)"});
+  ExpectError(GroupPoints{}, {features, idx({1, 1, 1}, {0})}, {"'idx'", "to be B = 2", "(shape [1, 1, 1] for"});
+  ExpectError(GroupPoints{}, {features, idx({2, 1}, {0, 0})}, {"'idx': expected rank 3, got 2"});
   ExpectError(GroupPoints{}, {features, HostTensor::Full(DType::kF32, {2, 1, 1}, 0)}, {"no kernel takes inputs"});
 }
 

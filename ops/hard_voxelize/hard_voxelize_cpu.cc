@@ -15,7 +15,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Copies the members' points to `voxels`, of which there are `count`, each of `row` words; the rest is 0.
+// Copies the points of the members to `count` voxels of `row` words each and fills the rest with 0.
 template <class Word>
 Status CopyPoints(const Context& context, const Word* points, int64_t columns, const VoxelMembers& members,
                   int64_t count, int64_t row, Word* voxels) {
@@ -29,7 +29,7 @@ Status CopyPoints(const Context& context, const Word* points, int64_t columns, c
   });
 }
 
-// Cells and sizes of the members' voxels.
+// Writes the cells and the numbers of points of the members' voxels.
 template <class T>
 void Describe(const CellGrid& grid, const T* points, int64_t columns, const VoxelMembers& members, int32_t* coors,
               int32_t* num_points) {
@@ -42,7 +42,7 @@ void Describe(const CellGrid& grid, const T* points, int64_t columns, const Voxe
   }
 }
 
-// The voxels of one cloud.
+// Finds the members of the voxels of one cloud.
 template <class T>
 Status FindMembers(const HardVoxelize& op, const Context& context, const T* points, int64_t count, int64_t columns,
                    int32_t* cells, VoxelMembers* members) {
@@ -61,16 +61,16 @@ Status VoxelizeCloud(const HardVoxelize& op, const Context& context, Tensor<cons
   VoxelMembers members(context, count, op.max_voxels);
   if (!cells) return Internal("out of memory: cells of ", count, " points");
   POLYOP_RETURN_IF_ERROR(FindMembers(op, context, points.data(), count, columns, cells.data(), &members));
-  Tensor<T, 3> made;
+  Tensor<T, 3> voxel_data;
   Tensor<int32_t, 2> at;
   Tensor<int32_t, 1> sizes;
-  POLYOP_RETURN_IF_ERROR(voxels.Allocate(members.count(), &made));
+  POLYOP_RETURN_IF_ERROR(voxels.Allocate(members.count(), &voxel_data));
   POLYOP_RETURN_IF_ERROR(coors.Allocate(members.count(), &at));
   POLYOP_RETURN_IF_ERROR(num_points.Allocate(members.count(), &sizes));
   if (voxel_num) (*voxel_num)[0] = static_cast<int32_t>(members.count());
   Describe(op.grid(), points.data(), columns, members, at.data(), sizes.data());
   return CopyPoints(context, reinterpret_cast<const Word*>(points.data()), columns, members, members.count(),
-                    op.max_num_points * columns, reinterpret_cast<Word*>(made.data()));
+                    op.max_num_points * columns, reinterpret_cast<Word*>(voxel_data.data()));
 }
 
 template <class T>
@@ -106,11 +106,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudF32, VoxelizeCloud<float>);
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudF16, VoxelizeCloud<Half>);
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudBF16, VoxelizeCloud<BFloat16>);
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudsF32, VoxelizeClouds<float>);
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudsF16, VoxelizeClouds<Half>);
-POLYOP_CPU_KERNEL(HardVoxelize, VoxelizeCloudsBF16, VoxelizeClouds<BFloat16>);
+POLYOP_CPU_KERNELS(HardVoxelize, VoxelizeCloud, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(HardVoxelize, VoxelizeClouds, float, Half, BFloat16);
 }  // namespace polyop
 #endif

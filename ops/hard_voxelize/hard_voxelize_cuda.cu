@@ -5,8 +5,8 @@
 namespace polyop {
 namespace {
 
-// Where the voxels of all clouds go. `rows` are those of a cloud; those that were not opened are filled, too, but where
-// the caller cuts them off.
+// The outputs for the voxels of all clouds, with `rows` voxels per cloud. Voxels that were not created are filled, too,
+// except where the caller cuts them off.
 template <class T>
 struct Voxels {
   T* voxels;
@@ -23,12 +23,12 @@ Status Voxelize(const HardVoxelize& op, const CudaContext& cuda, const T* points
   POLYOP_RETURN_IF_ERROR(VoxelMembersCuda::Find(
       cuda, clouds, count, grid.total(), to.rows, op.max_num_points,
       [=] POLYOP_HD(int64_t i) { return grid.CellOf(points + i * columns); }, &members));
-  const Divider by_columns(columns), by_places(op.max_num_points);
+  const Divider by_columns(columns), by_slots(op.max_num_points);
   const auto* const from = reinterpret_cast<const Word*>(points);
   auto* const voxels = reinterpret_cast<Word*>(to.voxels);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, clouds * to.rows * op.max_num_points * columns, [=] POLYOP_DEVICE(int64_t i) {
     int64_t c, k;
-    const int64_t v = by_places.Split(by_columns.Split(i, &c), &k), point = members.PointOf(v, k);
+    const int64_t v = by_slots.Split(by_columns.Split(i, &c), &k), point = members.PointOf(v, k);
     voxels[i] = point < 0 ? Word{0} : from[point * columns + c];
   }));
   int32_t *const coors = to.coors, *const num_points = to.num_points, *const voxel_num = to.voxel_num;
@@ -55,17 +55,18 @@ template <class T>
 Status VoxelizeCloud(const HardVoxelize& op, const CudaContext& cuda, Tensor<const T, 2> points, Pending<T, 3> voxels,
                      Pending<int32_t, 2> coors, Pending<int32_t, 1> num_points,
                      std::optional<Tensor<int32_t, 1>> voxel_num) {
-  const int64_t most = std::min(points.dim(0), op.max_voxels);
-  Tensor<T, 3> made;
+  const int64_t max_voxels = std::min(points.dim(0), op.max_voxels);
+  Tensor<T, 3> voxel_data;
   Tensor<int32_t, 2> at;
   Tensor<int32_t, 1> sizes;
   int64_t* counts[3];
-  POLYOP_RETURN_IF_ERROR(voxels.AllocateMost(most, &made, &counts[0]));
-  POLYOP_RETURN_IF_ERROR(coors.AllocateMost(most, &at, &counts[1]));
-  POLYOP_RETURN_IF_ERROR(num_points.AllocateMost(most, &sizes, &counts[2]));
-  return Voxelize(op, cuda, points.data(), 1, points.dim(0), points.dim(1),
-                  Voxels<T>{made.data(), at.data(), sizes.data(), voxel_num ? voxel_num->data() : nullptr, most},
-                  counts);
+  POLYOP_RETURN_IF_ERROR(voxels.AllocateUpperBound(max_voxels, &voxel_data, &counts[0]));
+  POLYOP_RETURN_IF_ERROR(coors.AllocateUpperBound(max_voxels, &at, &counts[1]));
+  POLYOP_RETURN_IF_ERROR(num_points.AllocateUpperBound(max_voxels, &sizes, &counts[2]));
+  return Voxelize(
+      op, cuda, points.data(), 1, points.dim(0), points.dim(1),
+      Voxels<T>{voxel_data.data(), at.data(), sizes.data(), voxel_num ? voxel_num->data() : nullptr, max_voxels},
+      counts);
 }
 
 template <class T>
@@ -78,12 +79,8 @@ Status VoxelizeClouds(const HardVoxelize& op, const CudaContext& cuda, Tensor<co
       nullptr);
 }
 
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudF32, VoxelizeCloud<float>);
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudF16, VoxelizeCloud<Half>);
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudBF16, VoxelizeCloud<BFloat16>);
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudsF32, VoxelizeClouds<float>);
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudsF16, VoxelizeClouds<Half>);
-POLYOP_CUDA_KERNEL(HardVoxelize, VoxelizeCloudsBF16, VoxelizeClouds<BFloat16>);
+POLYOP_CUDA_KERNELS(HardVoxelize, VoxelizeCloud, float, Half, BFloat16);
+POLYOP_CUDA_KERNELS(HardVoxelize, VoxelizeClouds, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -14,7 +14,7 @@ struct Voxel {
   std::vector<int64_t> points;
 };
 
-// In fp32 and not in double: whether a quotient rounds up to a whole number decides the cell.
+// Computes in fp32, not in double, because the rounding of a quotient decides the cell.
 std::vector<Voxel> VoxelsOf(const HardVoxelize& op, const float* points, int64_t count, int64_t columns) {
   std::vector<Voxel> voxels;
   std::map<std::array<int32_t, 3>, size_t> open;
@@ -33,8 +33,8 @@ std::vector<Voxel> VoxelsOf(const HardVoxelize& op, const float* points, int64_t
       open[cell] = voxels.size();
       voxels.push_back({cell, {}});
     }
-    std::vector<int64_t>& mine = voxels[open[cell]].points;
-    if (static_cast<int64_t>(mine.size()) < op.max_num_points) mine.push_back(i);
+    std::vector<int64_t>& members = voxels[open[cell]].points;
+    if (static_cast<int64_t>(members.size()) < op.max_num_points) members.push_back(i);
   }
   return voxels;
 }
@@ -52,24 +52,27 @@ void Write(const std::vector<Voxel>& found, const float* points, int64_t columns
   }
 }
 
-Status OfCloud(const HardVoxelize& op, const Context&, Tensor<const float, 2> points, Pending<float, 3> voxels,
-               Pending<int32_t, 2> coors, Pending<int32_t, 1> num_points, std::optional<Tensor<int32_t, 1>> voxel_num) {
+Status HardVoxelizeCloudReference(const HardVoxelize& op, const Context&, Tensor<const float, 2> points,
+                                  Pending<float, 3> voxels, Pending<int32_t, 2> coors, Pending<int32_t, 1> num_points,
+                                  std::optional<Tensor<int32_t, 1>> voxel_num) {
   const std::vector<Voxel> found = VoxelsOf(op, points.data(), points.dim(0), points.dim(1));
   const auto count = static_cast<int64_t>(found.size());
-  Tensor<float, 3> made;
+  Tensor<float, 3> voxel_data;
   Tensor<int32_t, 2> at;
   Tensor<int32_t, 1> sizes;
-  POLYOP_RETURN_IF_ERROR(voxels.Allocate(count, &made));
+  POLYOP_RETURN_IF_ERROR(voxels.Allocate(count, &voxel_data));
   POLYOP_RETURN_IF_ERROR(coors.Allocate(count, &at));
   POLYOP_RETURN_IF_ERROR(num_points.Allocate(count, &sizes));
   if (voxel_num) (*voxel_num)[0] = static_cast<int32_t>(count);
-  Write(found, points.data(), points.dim(1), op.max_num_points * points.dim(1), made.data(), at.data(), sizes.data());
+  Write(found, points.data(), points.dim(1), op.max_num_points * points.dim(1), voxel_data.data(), at.data(),
+        sizes.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(HardVoxelize, HardVoxelizeOfCloud, OfCloud);
+POLYOP_REFERENCE_KERNEL(HardVoxelize, HardVoxelizeCloudReference);
 
-Status OfClouds(const HardVoxelize& op, const Context&, Tensor<const float, 3> points, Tensor<float, 4> voxels,
-                Tensor<int32_t, 3> coors, Tensor<int32_t, 2> num_points, std::optional<Tensor<int32_t, 1>> voxel_num) {
+Status HardVoxelizeCloudsReference(const HardVoxelize& op, const Context&, Tensor<const float, 3> points,
+                                   Tensor<float, 4> voxels, Tensor<int32_t, 3> coors, Tensor<int32_t, 2> num_points,
+                                   std::optional<Tensor<int32_t, 1>> voxel_num) {
   const int64_t count = points.dim(1), columns = points.dim(2), row = op.max_num_points * columns;
   std::fill_n(voxels.data(), voxels.size(), 0.0f);
   std::fill_n(coors.data(), coors.size(), -1);
@@ -83,7 +86,7 @@ Status OfClouds(const HardVoxelize& op, const Context&, Tensor<const float, 3> p
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(HardVoxelize, HardVoxelizeOfClouds, OfClouds);
+POLYOP_REFERENCE_KERNEL(HardVoxelize, HardVoxelizeCloudsReference);
 
 }  // namespace
 }  // namespace polyop

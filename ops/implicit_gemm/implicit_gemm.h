@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// A sparse convolution's products, by a table of the rows that feed each output.
+/// The matrix products of a sparse convolution, given a table of the input rows of each output.
 struct ImplicitGemm {
   int64_t is_train = 0;
   int64_t is_subm = 0;
@@ -23,41 +23,41 @@ struct ImplicitGemm {
   static constexpr NodeName kNodes[] = {"autoware::ImplicitGemm", "polyop::ImplicitGemm"};
   static constexpr std::tuple kAttributes = {
       Attr("is_train", &ImplicitGemm::is_train, "must be 0"),
-      Attr("is_subm", &ImplicitGemm::is_subm, "without effect"),
-      Attr("fp32_accum", &ImplicitGemm::fp32_accum, "without effect: sums are in float"),
-      Attr("act_alpha", &ImplicitGemm::act_alpha, "what a leaky ReLU multiplies negative numbers by"),
-      Attr("act_beta", &ImplicitGemm::act_beta, "without effect"),
+      Attr("is_subm", &ImplicitGemm::is_subm, "has no effect"),
+      Attr("fp32_accum", &ImplicitGemm::fp32_accum, "has no effect: sums are in float"),
+      Attr("act_alpha", &ImplicitGemm::act_alpha, "negative slope of the leaky ReLU"),
+      Attr("act_beta", &ImplicitGemm::act_beta, "has no effect"),
       Attr("output_scale", &ImplicitGemm::output_scale, "must be 1"),
       Attr("output_add_scale", &ImplicitGemm::output_add_scale, "must be 0"),
-      Attr("act_type", &ImplicitGemm::act_type, "what follows the sums").Codes("none", "relu", "sigmoid", "leaky_relu"),
+      Attr("act_type", &ImplicitGemm::act_type, "activation that is applied to the sums")
+          .Codes("none", "relu", "sigmoid", "leaky_relu"),
   };
   static constexpr Doc kDoc = {
-      .summary = "Multiplies the rows that feed each output of a sparse convolution with the filter, and sums them.",
-      .semantics =
-          "out[o] is the activation of the sum over places f of the filter, where pair_fwd[f, o] names a row of "
-          "features, of filters[:, f, :] times that row, and of the bias. f counts the filter's KZ x KY x KX places. A "
-          "negative pair_fwd is none; one from N on is an error. pair_mask and mask_argsort are not looked at. An "
-          "output "
-          "that nothing feeds is the activation of the bias. Sums are in float, in an order that depends on the "
-          "instruction set but not on the threads. NaN and infinity reach the outputs that their rows feed alone. ReLU "
-          "and leaky ReLU leave NaN what it is.",
-      .source =
-          "spconv 2.x `implicit_gemm`, as autoware_tensorrt_plugins has it; "
-          "get_indice_pairs_implicit_gemm makes the pairs",
-      .differences = "In spconv a wrong mask or order gives wrong results.",
+      .summary = "Computes a sparse convolution from a table of the input rows of each output.",
+      .semantics = R"(out[o] is the activation of bias + the sum over f of filters[:, f, :] times
+          features[pair_fwd[f, o]], where f counts the KZ x KY x KX positions of the filter. A negative pair_fwd
+          means that no input contributes at that position; a value of N or more is an error. pair_mask and
+          mask_argsort are ignored. An output without inputs is the activation of the bias.
+
+          Sums are accumulated in float, in an order that depends on the instruction set but not on the number of
+          threads. NaN and infinity affect only the outputs that their rows contribute to. ReLU and leaky ReLU
+          propagate NaN.)",
+      .source = R"(spconv 2.x `implicit_gemm`, as in autoware_tensorrt_plugins; get_indice_pairs_implicit_gemm
+          computes the pairs)",
+      .differences = "In spconv, a wrong mask or order gives wrong results.",
   };
 
   Status Check() const {
-    if (is_train != 0) return InvalidArgument("attribute 'is_train' is ", is_train, ", wanted 0");
-    if (output_scale != 1) return InvalidArgument("attribute 'output_scale' is ", output_scale, ", wanted 1");
+    if (is_train != 0) return InvalidArgument("attribute 'is_train': expected 0, got ", is_train);
+    if (output_scale != 1) return InvalidArgument("attribute 'output_scale': expected 1, got ", output_scale);
     if (output_add_scale == 0) return Status::Ok();
-    return InvalidArgument("attribute 'output_add_scale' is ", output_add_scale, ", wanted 0");
+    return InvalidArgument("attribute 'output_add_scale': expected 0, got ", output_add_scale);
   }
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape &features = inputs[0].shape, &pairs = inputs[2].shape;
     if (features[0] <= INT32_MAX && pairs[1] <= INT32_MAX) return Status::Ok();
-    return InvalidArgument("'features' has ", features[0], " rows and 'pair_fwd' ", pairs[1],
-                           " outputs, which must fit 32 bits");
+    return InvalidArgument("'features' and 'pair_fwd': expected at most ", INT32_MAX, " rows and outputs, got ",
+                           features[0], " and ", pairs[1]);
   }
   ActivationRule activation() const { return {act_type, act_alpha}; }
 };

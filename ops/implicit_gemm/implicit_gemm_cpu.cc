@@ -14,33 +14,33 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Every row of the table is there, or negative.
+// Checks that every entry of the table is a row of the features or negative.
 template <class I>
 Status CheckTable(const Context& context, const Tensor<const I, 2>& pair_fwd, int64_t rows) {
   const int64_t count = pair_fwd.size(), grain = GrainFor(0.5);
-  const Scratch<bool> wrong = context.Allocate<bool>(Context::NumTasks(count, grain));
-  if (!wrong) return Internal("out of memory: ", count, " pairs");
+  const Scratch<bool> invalid = context.Allocate<bool>(Context::NumTasks(count, grain));
+  if (!invalid) return Internal("out of memory: ", count, " pairs");
   context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    bool outside = false;  // without a branch: the loop becomes one of vectors
+    bool outside = false;  // branch-free, so that the loop is vectorized
     for (int64_t i = begin; i < end; ++i) outside |= pair_fwd[i] >= static_cast<I>(rows);
-    wrong[task] = outside;
+    invalid[task] = outside;
   });
-  for (const bool any : wrong.span()) {
+  for (const bool any : invalid.span()) {
     if (any) return CheckPairTable(pair_fwd.data(), 0, count, rows);
   }
   return Status::Ok();
 }
 
-// Calls add(row, o) for those of `count` rows that are there. Most are not.
+// Calls add(row, o) for the non-negative rows among `count` rows. Most are negative.
 template <class I, class Add>
 HWY_INLINE void ForRows(const I* rows, int64_t count, const Add& add) {
   const hn::ScalableTag<I> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t o = 0;
   for (; o + lanes <= count; o += lanes) {
-    const auto there = hn::Ge(hn::LoadU(d, rows + o), hn::Zero(d));
-    if (hn::AllFalse(d, there)) continue;
-    for (uint64_t bits = BitsOf(d, there); bits != 0; bits &= bits - 1) {
+    const auto valid = hn::Ge(hn::LoadU(d, rows + o), hn::Zero(d));
+    if (hn::AllFalse(d, valid)) continue;
+    for (uint64_t bits = BitsOf(d, valid); bits != 0; bits &= bits - 1) {
       const int64_t lane = std::countr_zero(bits);
       add(static_cast<int32_t>(rows[o + lane]), static_cast<int32_t>(o + lane));
     }
@@ -64,7 +64,7 @@ Status Multiply(const ImplicitGemm& op, const Context& context, const Tensor<con
                          op.activation(), for_pairs, out);
 }
 
-// Of indices of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// Separate entry points for 32-bit and 64-bit indices, because a dispatch table takes templates of one argument.
 template <class T>
 Status ImplicitGemmI32(const ImplicitGemm& op, const Context& context, Tensor<const T, 2> features,
                        Tensor<const T, 5> filters, Tensor<const int32_t, 2> pair_fwd, Tensor<const int32_t, 2>,
@@ -85,11 +85,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmF32I32, ImplicitGemmI32<float>);
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmF16I32, ImplicitGemmI32<Half>);
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmBF16I32, ImplicitGemmI32<BFloat16>);
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmF32I64, ImplicitGemmI64<float>);
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmF16I64, ImplicitGemmI64<Half>);
-POLYOP_CPU_KERNEL(ImplicitGemm, ImplicitGemmBF16I64, ImplicitGemmI64<BFloat16>);
+POLYOP_CPU_KERNELS(ImplicitGemm, ImplicitGemmI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(ImplicitGemm, ImplicitGemmI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

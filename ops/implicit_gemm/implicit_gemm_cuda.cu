@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// Entries are those of the table. A row beyond the features, an error on the CPU, feeds nothing.
+// The entries of the table. A row out of range, which is an error on the CPU, is ignored.
 template <class I>
 struct TablePairs {
   struct State {};
@@ -31,12 +31,8 @@ Status ImplicitGemmCuda(const ImplicitGemm& op, const CudaContext& cuda, Tensor<
   return GatheredProductCuda(cuda, factors, pairs);
 }
 
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaF32I32, ImplicitGemmCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaF16I32, ImplicitGemmCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaBF16I32, ImplicitGemmCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaF32I64, ImplicitGemmCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaF16I64, ImplicitGemmCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(ImplicitGemm, ImplicitGemmCudaBF16I64, ImplicitGemmCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(ImplicitGemm, ImplicitGemmCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),
+                    (float, int64_t), (Half, int64_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""A sparse convolution's products: one gather and one matrix product for each place of the filter."""
+"""Sparse convolution from a table: one gather and one matrix product for each position of the filter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def formula(
     features: Tensor, filters: Tensor, pair_fwd: Tensor, pair_mask: Tensor, mask_argsort: Tensor, bias: Tensor | None,
     *, act_type: str, act_alpha: float, **_: Any,
 ) -> Tensor:  # fmt: skip
-    wide = torch.promote_types(features.dtype, torch.float32)  # sums are
+    wide = torch.promote_types(features.dtype, torch.float32)  # the sums are in float
     weights = filters.flatten(1, 3).to(wide)
     padded = F.pad(features.to(wide), (0, 0, 0, 1))
     rows = torch.where(pair_fwd < 0, features.shape[0], pair_fwd).long()
@@ -60,8 +60,8 @@ def body(call: Call, *, act_type: str, act_alpha: float, **_: Any) -> str:
         flat_shape = Concat <axis = 0> (outputs, width)
         flat = Reshape <allowzero = 1> (by_output, flat_shape)
         filter_extents = Shape (filters)
-        numbers = Gather (filter_extents, zero)
-        matrix_shape = Concat <axis = 0> (numbers, width)
+        filter_count = Gather (filter_extents, zero)
+        matrix_shape = Concat <axis = 0> (filter_count, width)
         matrix = Reshape <allowzero = 1> (filters, matrix_shape)
         across = Transpose <perm = [1, 0]> (matrix)
         sums = MatMul (flat, across)

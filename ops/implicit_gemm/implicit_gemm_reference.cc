@@ -25,8 +25,7 @@ Status ImplicitGemmReference(const ImplicitGemm& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ImplicitGemm, ImplicitGemmF64I32, ImplicitGemmReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(ImplicitGemm, ImplicitGemmF64I64, ImplicitGemmReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(ImplicitGemm, ImplicitGemmReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

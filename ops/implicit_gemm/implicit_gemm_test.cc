@@ -13,7 +13,7 @@ struct Sizes {
   Shape kernel;
 };
 
-// Every third pair is none, some by a number below -1.
+// Every third pair is missing; some of them have a value below -1.
 HostTensor RandomPairs(const Sizes& s, DType index, std::mt19937& rng) {
   HostTensor pairs(index, {s.kernel[0] * s.kernel[1] * s.kernel[2], s.outputs});
   for (int64_t i = 0; i < pairs.size(); ++i) {
@@ -23,7 +23,7 @@ HostTensor RandomPairs(const Sizes& s, DType index, std::mt19937& rng) {
   return pairs;
 }
 
-// The mask and the order are garbage: they do not matter.
+// The mask and the order are garbage, because they are ignored.
 std::vector<HostTensor> Inputs(const Sizes& s, DType type, DType index, bool bias, std::mt19937& rng) {
   return {HostTensor::Uniform(type, {s.rows, s.channels}, rng),
           HostTensor::Uniform(type, {s.filters, s.kernel[0], s.kernel[1], s.kernel[2], s.channels}, rng),
@@ -62,8 +62,8 @@ TEST_P(ImplicitGemmRandom, ManyBlocksAndDeepChannels) {
 INSTANTIATE_TEST_SUITE_P(Types, ImplicitGemmRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// Two rows of one channel, a filter of two cells: output 0 is fed by both, output 1 by nothing.
-std::vector<double> OfTwoRows(const ImplicitGemm& op, const std::vector<double>& features) {
+// Two rows of one channel and a filter of two positions: output 0 has both as inputs, output 1 has none.
+std::vector<double> OutputsOfTwoRows(const ImplicitGemm& op, const std::vector<double>& features) {
   std::vector<HostTensor> out;
   const Status status =
       Run(op,
@@ -77,20 +77,20 @@ std::vector<double> OfTwoRows(const ImplicitGemm& op, const std::vector<double>&
 
 TEST(ImplicitGemm, BiasAndActivationReachEveryOutput) {
   ImplicitGemm op;
-  EXPECT_EQ(OfTwoRows(op, {1, 2}), (std::vector<double>{-4.5, -0.5}));
+  EXPECT_EQ(OutputsOfTwoRows(op, {1, 2}), (std::vector<double>{-4.5, -0.5}));
   op.act_type = SparseActivation::kRelu;
-  EXPECT_EQ(OfTwoRows(op, {2, 1}), (std::vector<double>{0.5, 0}));
+  EXPECT_EQ(OutputsOfTwoRows(op, {2, 1}), (std::vector<double>{0.5, 0}));
   op.act_type = SparseActivation::kLeakyRelu;
   op.act_alpha = 0.25f;
-  EXPECT_EQ(OfTwoRows(op, {1, 2}), (std::vector<double>{-1.125, -0.125}));
+  EXPECT_EQ(OutputsOfTwoRows(op, {1, 2}), (std::vector<double>{-1.125, -0.125}));
   op.act_type = SparseActivation::kSigmoid;
-  EXPECT_NEAR(OfTwoRows(op, {1, 2})[0], 1 / (1 + std::exp(4.5)), 1e-6);
+  EXPECT_NEAR(OutputsOfTwoRows(op, {1, 2})[0], 1 / (1 + std::exp(4.5)), 1e-6);
 }
 
-TEST(ImplicitGemm, NanReachesTheOutputsThatItsRowFeeds) {
+TEST(ImplicitGemm, NanReachesOnlyTheOutputsOfItsRow) {
   ImplicitGemm op;
   op.act_type = SparseActivation::kRelu;
-  const std::vector<double> out = OfTwoRows(op, {NAN, 2});
+  const std::vector<double> out = OutputsOfTwoRows(op, {NAN, 2});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_TRUE(std::isnan(out[0]));
   EXPECT_EQ(out[1], 0);
@@ -101,19 +101,20 @@ TEST(ImplicitGemm, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(ImplicitGemm{}, Inputs({300, 33, 35, 400, {3, 1, 3}}, DType::kF32, DType::kI32, true, rng));
 }
 
-TEST(ImplicitGemmErrors, SayWhatIsWrong) {
+TEST(ImplicitGemm, RejectsInvalidInputs) {
   std::mt19937 rng(5);
   std::vector<HostTensor> inputs = Inputs({4, 3, 2, 5, {1, 3, 1}}, DType::kF32, DType::kI64, false, rng);
   inputs[2].set(7, 4);
-  ExpectError(ImplicitGemm{}, inputs, {"'pair_fwd': element 7 is 4", "'features' in [0, 4)"});
+  ExpectError(ImplicitGemm{}, inputs,
+              {"'pair_fwd' at flat index 7: expected a row of 'features' in [0, 4) or a negative number, got 4"});
   inputs[2] = HostTensor::Full(DType::kI64, {4, 5}, 0);
   ExpectError(ImplicitGemm{}, inputs, {"'pair_fwd'", "[4, 5]", "KZ * KY * KX = 3"});
   inputs[0] = HostTensor::Full(DType::kF32, {4, 2}, 0);
   ExpectError(ImplicitGemm{}, inputs, {"C = 2"});
   const Op& op = *FindOp(ImplicitGemm::kName);
-  ExpectAttributeError(op, {{"is_train", AttrValue::Int(1)}}, {"'is_train' is 1, wanted 0"});
-  ExpectAttributeError(op, {{"output_scale", AttrValue::Float(2)}}, {"'output_scale' is 2, wanted 1"});
-  ExpectAttributeError(op, {{"output_add_scale", AttrValue::Float(1)}}, {"'output_add_scale' is 1, wanted 0"});
+  ExpectAttributeError(op, {{"is_train", AttrValue::Int(1)}}, {"'is_train': expected 0, got 1"});
+  ExpectAttributeError(op, {{"output_scale", AttrValue::Float(2)}}, {"'output_scale': expected 1, got 2"});
+  ExpectAttributeError(op, {{"output_add_scale", AttrValue::Float(1)}}, {"'output_add_scale': expected 0, got 1"});
   ExpectAttributeError(op, {{"act_type", AttrValue::Int(4)}}, {"'act_type'"});
 }
 

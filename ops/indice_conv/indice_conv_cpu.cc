@@ -17,38 +17,38 @@ struct Pair {
 
 template <class I>
 Status CheckLists(const Context& context, const PairLists<I>& lists, int64_t inputs, int64_t outputs) {
-  const Scratch<bool> wrong = context.Allocate<bool>(lists.offsets);
-  if (!wrong) return Internal("out of memory: ", lists.offsets, " offsets");
+  const Scratch<bool> invalid = context.Allocate<bool>(lists.offsets);
+  if (!invalid) return Internal("out of memory: ", lists.offsets, " offsets");
   context.ParallelFor(lists.offsets, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t f = begin; f < end; ++f) wrong[f] = !lists.Check(f, inputs, outputs).ok();
+    for (int64_t f = begin; f < end; ++f) invalid[f] = !lists.Check(f, inputs, outputs).ok();
   });
   for (int64_t f = 0; f < lists.offsets; ++f) {
-    if (wrong[f]) return lists.Check(f, inputs, outputs);
+    if (invalid[f]) return lists.Check(f, inputs, outputs);
   }
   return Status::Ok();
 }
 
-// Puts the pairs of each offset into the blocks that their outputs belong to, in their order. Block b of offset f has
-// pairs [ends[f * (blocks + 1) + b], ends[… + b + 1]).
+// Sorts the pairs of each offset into the blocks of their outputs; the order within a block is kept. Block b of offset
+// f has pairs [ends[f * (blocks + 1) + b], ends[f * (blocks + 1) + b + 1]).
 template <class I>
 void SortByBlock(const Context& context, const PairLists<I>& lists, const int64_t* firsts, int64_t block_rows,
                  int64_t blocks, int64_t* ends, Pair* pairs) {
   context.ParallelFor(lists.offsets, 1, [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
-      int64_t* const mine = ends + f * (blocks + 1);
-      std::fill_n(mine, blocks + 1, int64_t{0});
+      int64_t* const block_ends = ends + f * (blocks + 1);
+      std::fill_n(block_ends, blocks + 1, int64_t{0});
       const int64_t count = lists.IsCentre(f) ? 0 : lists.Count(f);
-      for (int64_t j = 0; j < count; ++j) ++mine[lists.Output(f, j) / block_rows];
+      for (int64_t j = 0; j < count; ++j) ++block_ends[lists.Output(f, j) / block_rows];
       int64_t before = firsts[f];
-      for (int64_t b = 0; b <= blocks; ++b) before += std::exchange(mine[b], before);
+      for (int64_t b = 0; b <= blocks; ++b) before += std::exchange(block_ends[b], before);
       for (int64_t j = 0; j < count; ++j) {
         const int64_t out = lists.Output(f, j);
-        pairs[mine[out / block_rows]++] = {static_cast<int32_t>(lists.Input(f, j)),
-                                           static_cast<int32_t>(out % block_rows)};
+        pairs[block_ends[out / block_rows]++] = {static_cast<int32_t>(lists.Input(f, j)),
+                                                 static_cast<int32_t>(out % block_rows)};
       }
-      // Every block's begin has become its end, which is the next one's begin.
-      std::copy_backward(mine, mine + blocks, mine + blocks + 1);
-      mine[0] = firsts[f];
+      // Each block's begin has advanced to its end, which is the begin of the next block.
+      std::copy_backward(block_ends, block_ends + blocks, block_ends + blocks + 1);
+      block_ends[0] = firsts[f];
     }
   });
 }
@@ -66,13 +66,13 @@ template <class T, class I>
 Status Multiply(const IndiceConv& op, const Context& context, const Tensor<const T, 2>& features,
                 const Tensor<const T, 5>& filters, const Tensor<const I, 3>& indice_pairs,
                 const Tensor<const I, 1>& counts, int64_t outputs, const Pending<T, 2>& pending) {
-  POLYOP_RETURN_IF_ERROR(CheckOutputCount(outputs, pending.most()));
-  if (outputs > INT32_MAX) return InvalidArgument("'num_act_out' is ", outputs, ", which must fit 32 bits");
+  POLYOP_RETURN_IF_ERROR(CheckOutputCount(outputs, pending.max()));
+  if (outputs > INT32_MAX) return InvalidArgument("'num_act_out': expected at most ", INT32_MAX, ", got ", outputs);
   const PairLists<I> lists{indice_pairs.data(), counts.data(), counts.dim(0), indice_pairs.dim(2), op.is_subm};
   POLYOP_RETURN_IF_ERROR(CheckLists(context, lists, features.dim(0), outputs));
   Tensor<T, 2> out;
   POLYOP_RETURN_IF_ERROR(pending.Allocate(outputs, &out));
-  if (out.size() == 0) return Status::Ok();  // scratch would be as wide as the channels of no rows
+  if (out.size() == 0) return Status::Ok();  // avoids scratch that is proportional to the channels
   const int64_t block_rows = SparseBlockRows(out.dim(1)), blocks = (outputs + block_rows - 1) / block_rows;
   const Scratch<int64_t> firsts = context.Allocate<int64_t>(lists.offsets + 1);
   const Scratch<int64_t> ends = context.Allocate<int64_t>(lists.offsets * (blocks + 1));
@@ -95,7 +95,7 @@ Status Multiply(const IndiceConv& op, const Context& context, const Tensor<const
                             out);
 }
 
-// Of indices of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// Separate entry points for 32-bit and 64-bit indices, because a dispatch table takes templates of one argument.
 template <class T>
 Status IndiceConvI32(const IndiceConv& op, const Context& context, Tensor<const T, 2> features,
                      Tensor<const T, 5> filters, Tensor<const int32_t, 3> indice_pairs, Tensor<const int32_t, 1> counts,
@@ -116,11 +116,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvF32I32, IndiceConvI32<float>);
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvF16I32, IndiceConvI32<Half>);
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvBF16I32, IndiceConvI32<BFloat16>);
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvF32I64, IndiceConvI64<float>);
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvF16I64, IndiceConvI64<Half>);
-POLYOP_CPU_KERNEL(IndiceConv, IndiceConvBF16I64, IndiceConvI64<BFloat16>);
+POLYOP_CPU_KERNELS(IndiceConv, IndiceConvI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(IndiceConv, IndiceConvI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-"""A sparse convolution's products by lists of pairs: for each place of the filter one gather, one product, one sum."""
+"""Sparse convolution from lists of pairs: a gather, a matrix product and a sum for each position of the filter."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def formula(
     features: Tensor, filters: Tensor, indice_pairs: Tensor, indice_num_per_loc: Tensor, num_act_out: Tensor,
     is_subm: bool,
 ) -> Tensor:  # fmt: skip
-    wide = torch.promote_types(features.dtype, torch.float32)  # sums are
+    wide = torch.promote_types(features.dtype, torch.float32)  # the sums are in float
     rows, weights = features.to(wide), filters.flatten(1, 3).to(wide)
     counts, outputs = indice_num_per_loc.tolist(), int(num_act_out)
     sums = rows.new_zeros(outputs, weights.shape[0])
-    for place, count in enumerate(counts):
-        if is_subm and place == len(counts) // 2:
-            sums = sums + rows[:outputs] @ weights[:, place].T
+    for position, count in enumerate(counts):
+        if is_subm and position == len(counts) // 2:
+            sums = sums + rows[:outputs] @ weights[:, position].T
             continue
-        if is_subm and place > len(counts) // 2:
-            count = counts[-1 - place]
-        inputs_of, outputs_of = indice_pairs[:, place, :count].long()
-        sums = sums.index_add(0, outputs_of, rows[inputs_of] @ weights[:, place].T)
+        if is_subm and position > len(counts) // 2:
+            count = counts[-1 - position]
+        inputs_of, outputs_of = indice_pairs[:, position, :count].long()
+        sums = sums.index_add(0, outputs_of, rows[inputs_of] @ weights[:, position].T)
     return sums.to(features.dtype)
 
 
 def body(call: Call, *, is_subm: bool) -> str | None:
     if call.opset < 16:
-        return None  # ScatterND does not add
+        return None  # ScatterND has no reduction
     return f"""
         zero = Constant <value = int64[1] {{0}}> ()
         one = Constant <value = int64[1] {{1}}> ()
@@ -45,30 +45,30 @@ def body(call: Call, *, is_subm: bool) -> str | None:
         blank_row = Expand (blank, row_shape)
         padded = Concat <axis = 0> (features, blank_row)
         filter_extents = Shape (filters)
-        numbers = Gather (filter_extents, zero)
-        places = Size (indice_num_per_loc)
-        place_count = Reshape (places, one)
-        matrices_shape = Concat <axis = 0> (numbers, place_count, channels)
+        filter_count = Gather (filter_extents, zero)
+        positions_count = Size (indice_num_per_loc)
+        position_count = Reshape (positions_count, one)
+        matrices_shape = Concat <axis = 0> (filter_count, position_count, channels)
         matrices = Reshape <allowzero = 1> (filters, matrices_shape)
-        by_place = Transpose <perm = [1, 2, 0]> (matrices)
+        by_position = Transpose <perm = [1, 2, 0]> (matrices)
         pairs = Cast <to = 7> (indice_pairs)
         inputs_of = Gather <axis = 0> (pairs, start)
         outputs_of = Gather <axis = 0> (pairs, step)
         pair_extents = Shape (inputs_of)
         last = Gather (pair_extents, step)
         columns = Range (start, last, step)
-        told = Cast <to = 7> (indice_num_per_loc)
-        {_SUBM_LIMITS if is_subm else "limits = Identity (told)"}
+        counts_i64 = Cast <to = 7> (indice_num_per_loc)
+        {_SUBM_LIMITS if is_subm else "limits = Identity (counts_i64)"}
         limit = Unsqueeze (limits, one)
         is_pair = Less (columns, limit)
         in_rows = Where (is_pair, inputs_of, count)
-        wanted = Cast <to = 7> (num_act_out)
-        out_count = Reshape (wanted, one)
+        outputs = Cast <to = 7> (num_act_out)
+        out_count = Reshape (outputs, one)
         out_rows = Where (is_pair, outputs_of, out_count)
         gathered = Gather (padded, in_rows)
-        products = MatMul (gathered, by_place)
+        products = MatMul (gathered, by_position)
         out_count_and_one = Add (out_count, one)
-        sums_shape = Concat <axis = 0> (out_count_and_one, numbers)
+        sums_shape = Concat <axis = 0> (out_count_and_one, filter_count)
         nothing = Expand (blank, sums_shape)
         last_axis = Constant <value = int64[1] {{-1}}> ()
         targets = Unsqueeze (out_rows, last_axis)
@@ -78,22 +78,23 @@ def body(call: Call, *, is_subm: bool) -> str | None:
     """
 
 
-# Behind the centre a place has its mirror's count; at the centre each row feeds its own output, without pairs.
+# After the centre a position has the count of its mirror image. At the centre each row contributes to its own output,
+# without pairs.
 _SUBM_LIMITS = """
         two = Constant <value = int64 {2}> ()
-        centre = Div (places, two)
-        numbers_of_places = Range (start, places, step)
-        is_behind = Greater (numbers_of_places, centre)
-        is_centre = Equal (numbers_of_places, centre)
-        from_end = Sub (places, numbers_of_places)
+        centre = Div (positions_count, two)
+        positions = Range (start, positions_count, step)
+        is_after_centre = Greater (positions, centre)
+        is_centre = Equal (positions, centre)
+        from_end = Sub (positions_count, positions)
         mirrored = Sub (from_end, step)
-        of_mirrors = Gather (told, mirrored)
-        of_sides = Where (is_behind, of_mirrors, told)
+        of_mirrors = Gather (counts_i64, mirrored)
+        of_sides = Where (is_after_centre, of_mirrors, counts_i64)
         limits = Where (is_centre, start, of_sides)
 """
 _SUBM_CENTRE = """
-        own_rows = Slice (features, zero, out_count, zero)
-        centre_matrix = Gather <axis = 0> (by_place, centre)
-        own_products = MatMul (own_rows, centre_matrix)
-        out = Add (kept, own_products)
+        centre_rows = Slice (features, zero, out_count, zero)
+        centre_matrix = Gather <axis = 0> (by_position, centre)
+        centre_products = MatMul (centre_rows, centre_matrix)
+        out = Add (kept, centre_products)
 """

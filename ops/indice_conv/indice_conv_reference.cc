@@ -11,7 +11,7 @@ Status IndiceConvReference(const IndiceConv& op, const Context&, Tensor<const do
                            Tensor<const double, 5> filters, Tensor<const I, 3> indice_pairs, Tensor<const I, 1> counts,
                            Tensor<const I, 0> num_act_out, Pending<double, 2> pending) {
   const int64_t outputs = num_act_out[0], offsets = counts.dim(0), channels = features.dim(1);
-  POLYOP_RETURN_IF_ERROR(CheckOutputCount(outputs, pending.most()));
+  POLYOP_RETURN_IF_ERROR(CheckOutputCount(outputs, pending.max()));
   const PairLists<I> lists{indice_pairs.data(), counts.data(), offsets, indice_pairs.dim(2), op.is_subm};
   for (int64_t f = 0; f < offsets; ++f) POLYOP_RETURN_IF_ERROR(lists.Check(f, features.dim(0), outputs));
   Tensor<double, 2> out;
@@ -37,8 +37,7 @@ Status IndiceConvReference(const IndiceConv& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(IndiceConv, IndiceConvF64I32, IndiceConvReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(IndiceConv, IndiceConvF64I64, IndiceConvReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(IndiceConv, IndiceConvReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

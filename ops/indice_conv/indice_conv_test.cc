@@ -10,7 +10,7 @@ struct Sizes {
   int64_t rows, channels, filters, columns, outputs, offsets;
 };
 
-// Pairs that may come twice, and columns behind the counts that nobody may look at.
+// Pairs may occur twice, and columns beyond the counts are garbage that must be ignored.
 std::vector<HostTensor> Inputs(const IndiceConv& op, const Sizes& s, DType type, DType index, std::mt19937& rng) {
   HostTensor pairs = HostTensor::Full(index, {2, s.offsets, s.columns}, -9), counts(index, {s.offsets});
   for (int64_t f = 0; f < s.offsets; ++f) {
@@ -44,8 +44,10 @@ TEST_P(IndiceConvRandom, MatchesReference) {
             static_cast<int64_t>(rng() % 60),
             0,
             static_cast<int64_t>(1 + rng() % 9)};
-    const int64_t most = op.is_subm ? s.rows : s.offsets * s.columns;
-    s.outputs = most == 0 ? 0 : static_cast<int64_t>(rng() % static_cast<uint64_t>(std::min<int64_t>(most, 90) + 1));
+    const int64_t max_outputs = op.is_subm ? s.rows : s.offsets * s.columns;
+    s.outputs = max_outputs == 0
+                    ? 0
+                    : static_cast<int64_t>(rng() % static_cast<uint64_t>(std::min<int64_t>(max_outputs, 90) + 1));
     SCOPED_TRACE(Concat("round ", round, ": ", s.rows, " rows of ", s.channels, " channels, ", s.outputs,
                         " outputs of ", s.filters));
     ExpectMatchesReference(op, Inputs(op, s, GetParam(), rng() % 2 ? DType::kI32 : DType::kI64, rng), tolerance);
@@ -76,7 +78,7 @@ TEST(IndiceConv, SubmanifoldMirrorsCountsAndAddsTheCentre) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{3 + 50, 30 + 2}));
 }
 
-// No scratch as wide as the channels of rows that are not there.
+// Without outputs there must be no scratch proportional to the channels.
 TEST(IndiceConv, NoOutputsOfManyChannels) {
   constexpr int64_t kChannels = int64_t{1} << 40;
   IndiceConv op;
@@ -98,7 +100,7 @@ TEST(IndiceConv, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(op, Inputs(op, {300, 33, 35, 200, 400, 3}, DType::kF32, DType::kI32, rng));
 }
 
-TEST(IndiceConvErrors, SayWhatIsWrong) {
+TEST(IndiceConv, RejectsInvalidInputs) {
   std::mt19937 rng(5);
   IndiceConv op;
   const std::vector<HostTensor> good = Inputs(op, {4, 3, 2, 5, 6, 3}, DType::kF32, DType::kI32, rng);
@@ -108,20 +110,22 @@ TEST(IndiceConvErrors, SayWhatIsWrong) {
     ExpectError(op, inputs, parts);
   };
   const HostTensor counts = HostTensor::Of(DType::kI32, {3}, {0, 6, 0});
-  error(3, counts, {"'indice_num_per_loc' gives offset 1 6 pairs, wanted a number in [0, 5]"});
-  error(3, HostTensor::Of(DType::kI32, {3}, {-1, 0, 0}), {"offset 0 -1 pairs"});
-  error(4, HostTensor::Full(DType::kI32, {}, 16), {"'num_act_out' is 16, wanted a number in [0, 15]"});
-  error(4, HostTensor::Full(DType::kI32, {}, -1), {"'num_act_out' is -1"});
+  error(3, counts, {"'indice_num_per_loc': expected a number of pairs in [0, 5] for offset 1, got 6"});
+  error(3, HostTensor::Of(DType::kI32, {3}, {-1, 0, 0}), {"for offset 0, got -1"});
+  error(4, HostTensor::Full(DType::kI32, {}, 16), {"'num_act_out': expected a value in [0, 15], got 16"});
+  error(4, HostTensor::Full(DType::kI32, {}, -1), {"'num_act_out': expected a value in [0, 15], got -1"});
   std::vector<HostTensor> inputs = good;
   inputs[2] = HostTensor::Full(DType::kI32, {2, 3, 5}, 4);
   inputs[3] = HostTensor::Of(DType::kI32, {3}, {0, 0, 2});
-  ExpectError(op, inputs, {"'indice_pairs': pair 0 of offset 2 is (4, 4)", "4 inputs and one of 6 outputs"});
+  ExpectError(
+      op, inputs,
+      {"'indice_pairs': expected an input in [0, 4) and an output in [0, 6) for pair 0 of offset 2, got (4, 4)"});
   op.is_subm = true;  // offset 2 has the count of offset 0; there are no more outputs than rows
   inputs[4] = HostTensor::Full(DType::kI32, {}, 4);
   std::vector<HostTensor> out;
   EXPECT_TRUE(testing::Run(op, inputs, &out).ok());
   inputs[4] = HostTensor::Full(DType::kI32, {}, 5);
-  ExpectError(op, inputs, {"'num_act_out' is 5, wanted a number in [0, 4]"});
+  ExpectError(op, inputs, {"'num_act_out': expected a value in [0, 4], got 5"});
 }
 
 }  // namespace

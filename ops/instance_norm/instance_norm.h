@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Normalises every channel of every sample to mean 0 and variance 1, then scales and shifts it.
+/// Normalizes every channel of every sample to mean 0 and variance 1, then scales and shifts it.
 struct InstanceNorm {
   float epsilon = 1e-5f;
 
@@ -23,19 +23,18 @@ struct InstanceNorm {
       Attr("epsilon", &InstanceNorm::epsilon, "added to the variance").AtLeast(0),
   };
   static constexpr Doc kDoc = {
-      .summary = "Instance normalisation: each channel of each sample by its own mean and variance.",
-      .semantics =
-          "output = (input - mean) / sqrt(variance + epsilon) * scale + B over all dimensions behind the channels, "
-          "with the biased variance. Sums are exact to fp32 however large the mean or the channel is. A channel "
-          "with NaN or infinity in it becomes NaN; one of a single element becomes B. An empty input gives an "
-          "empty output.",
-      .source =
-          "D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance Normalization: The Missing Ingredient for Fast "
-          "Stylization, 2016; `torch.nn.functional.instance_norm`",
-      .differences = "torch refuses channels of a single element in training mode; ONNX does not, nor does this.",
+      .summary = "Instance normalization: normalizes each channel of each sample by its mean and variance.",
+      .semantics = R"(output = (input - mean) / sqrt(variance + epsilon) * scale + B, with the mean and the biased
+          variance over all dimensions after the channels. The sums are exact to fp32, however large the mean or the
+          channel is. A channel that contains NaN or infinity becomes NaN; a channel of a single element becomes B.
+          An empty input gives an empty output.)",
+      .source = R"(D. Ulyanov, A. Vedaldi, V. Lempitsky, Instance Normalization: The Missing Ingredient for Fast
+          Stylization, 2016; `torch.nn.functional.instance_norm`)",
+      .differences =
+          "In training mode, torch rejects channels of a single element; ONNX and this operator accept them.",
   };
 
-  /// ONNX Runtime, which sums in float, is faster where channels are small and many.
+  /// ONNX Runtime, which sums in float, is faster for many small channels.
   bool LeaveToStandard(std::span<const AnyTensor> inputs) const {
     constexpr int64_t kSmall = 1024, kMany = 64;
     const Shape& shape = inputs[0].shape;

@@ -13,7 +13,7 @@
 namespace polyop {
 namespace {
 
-// Count, mean and sum of squared distances from the mean.
+// The count, mean and sum of squared distances from the mean.
 struct Moments {
   int64_t count = 0;
   double mean = 0, squares = 0;
@@ -29,8 +29,8 @@ struct Moments {
   }
 };
 
-constexpr int64_t kBlock = 1024;         // elements whose sums are taken about one of them
-constexpr int64_t kChunk = kBlock * 64;  // what threads share of a large channel
+constexpr int64_t kBlock = 1024;         // elements whose sums are relative to the first one
+constexpr int64_t kChunk = kBlock * 64;  // unit of parallelism in a large channel
 
 }  // namespace
 }  // namespace polyop
@@ -41,7 +41,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The next elements to be summed up, as two vectors of what the sums are taken in.
+// Loads the next elements as two vectors of the type of the sums.
 template <class DF, class T>
 HWY_INLINE void LoadPair(DF df, hn::Repartition<double, DF> d, const T* x, hn::Vec<hn::Repartition<double, DF>>& low,
                          hn::Vec<hn::Repartition<double, DF>>& high) {
@@ -55,14 +55,15 @@ HWY_INLINE void LoadPair(DF df, DF, const T* x, hn::Vec<DF>& low, hn::Vec<DF>& h
   high = LoadFloat(df, x + hn::Lanes(df));
 }
 
-// Sums about the block's first element: its distance from the mean is at most sqrt(count) standard deviations, so the
-// difference of sums below loses at most log2(count) of double's 53 bits, or of float's 24, where the result has 11.
+// Sums distances from the block's first element. Its distance from the mean is at most sqrt(count) standard deviations,
+// so the difference of sums below loses at most log2(count) of the 53 bits of double, or of the 24 bits of float for
+// results of 11 bits.
 template <class Sum, class T>
 Moments SumUpBlock(const T* x, int64_t count) {
   const hn::ScalableTag<float> df;
   const hn::Repartition<Sum, decltype(df)> d;
   const int64_t pair = 2 * static_cast<int64_t>(hn::Lanes(d));
-  // The conversions leave the processor too little room to fetch ahead by itself.
+  // Prefetches explicitly, because the conversions keep the processor from running far enough ahead.
   constexpr int64_t kAhead = 4096 / sizeof(T);
   const Sum first = ToFloat(x[0]);
   const auto pivot = hn::Set(d, first);
@@ -87,12 +88,12 @@ Moments SumUpBlock(const T* x, int64_t count) {
   }
   const double n = static_cast<double>(count);
   const double about_mean = squares - sum * sum / n;
-  return {count, first + sum / n, about_mean < 0 ? 0 : about_mean};  // NaN passes
+  return {count, first + sum / n, about_mean < 0 ? 0 : about_mean};  // NaN is propagated
 }
 
 Moments MomentsOfBlock(const float* x, int64_t count) { return SumUpBlock<double>(x, count); }
 Moments MomentsOfBlock(const Half* x, int64_t count) { return SumUpBlock<float>(x, count); }
-// Its range is float's: squares beyond that, and those of next to nothing, are taken in double.
+// bfloat16 has the range of float: very large and very small squares are summed again in double.
 Moments MomentsOfBlock(const BFloat16* x, int64_t count) {
   const Moments moments = SumUpBlock<float>(x, count);
   return moments.squares > 1e-25 && moments.squares < 1e30 ? moments : SumUpBlock<double>(x, count);
@@ -105,7 +106,7 @@ Moments MomentsOf(const T* x, int64_t count) {
   return moments;
 }
 
-// (x - mean) * factor + shift. The mean's rest below fp32 is part of the shift.
+// Computes (x - mean) * factor + shift. The part of the mean below fp32 precision is included in the shift.
 struct Affine {
   float mean, factor, shift;
 
@@ -122,11 +123,11 @@ void Apply(const Affine& affine, const T* x, int64_t count, bool stream, T* y) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto mean = hn::Set(d, affine.mean), factor = hn::Set(d, affine.factor), shift = hn::Set(d, affine.shift);
-  const auto normalised = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, mean), factor, shift); };
-  const auto part = [&](int64_t begin, int64_t end) HWY_ATTR {  // less than a cache line
+  const auto normalized = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, mean), factor, shift); };
+  const auto part = [&](int64_t begin, int64_t end) HWY_ATTR {  // for parts smaller than a cache line
     for (; begin < end; begin += lanes) {
-      const size_t some = static_cast<size_t>(std::min(lanes, end - begin));
-      StoreFloatN(normalised(LoadFloatN(d, x + begin, some)), d, y + begin, some);
+      const size_t lanes_left = static_cast<size_t>(std::min(lanes, end - begin));
+      StoreFloatN(normalized(LoadFloatN(d, x + begin, lanes_left)), d, y + begin, lanes_left);
     }
   };
   int64_t i = 0;
@@ -136,16 +137,16 @@ void Apply(const Affine& affine, const T* x, int64_t count, bool stream, T* y) {
       i = std::min(count, ElementsBeforeLine(y));
       part(0, i);
       for (; i + kLine <= count; i += kLine) {
-        for (int64_t k = i; k < i + kLine; k += lanes) hn::Stream(normalised(LoadFloat(d, x + k)), d, y + k);
+        for (int64_t k = i; k < i + kLine; k += lanes) hn::Stream(normalized(LoadFloat(d, x + k)), d, y + k);
       }
     }
   }
-  for (; i + lanes <= count; i += lanes) StoreFloat(normalised(LoadFloat(d, x + i)), d, y + i);
+  for (; i + lanes <= count; i += lanes) StoreFloat(normalized(LoadFloat(d, x + i)), d, y + i);
   part(i, count);
 }
 
-// Channels `begin` to `end_channel`. While one is written, the moments of the next are taken, block by block in turn:
-// memory then reads and writes at the same time.
+// Normalizes channels `begin` to `end_channel`. Writing a channel is interleaved, block by block, with computing the
+// moments of the next one, so that memory reads and writes overlap.
 template <class T, class MakeAffine>
 void Normalise(const T* input, int64_t begin, int64_t end_channel, int64_t count, const MakeAffine& make_affine,
                bool stream, T* output) {
@@ -153,7 +154,7 @@ void Normalise(const T* input, int64_t begin, int64_t end_channel, int64_t count
   for (int64_t p = begin; p < end_channel; ++p) {
     const Affine affine = make_affine(moments, p);
     moments = {};
-    // Blocks of the output end where lines do.
+    // Blocks of the output end at cache line boundaries.
     const int64_t first = p * count, stop = first + count, shift = stream ? ElementsBeforeLine(output + first) : 0;
     if (shift != 0) PrefetchForWrite(output + stop);
     for (int64_t i = first, done = first; i < stop; i += kBlock) {
@@ -212,8 +213,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormF32, InstanceNormCpu<float>);
-POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormF16, InstanceNormCpu<Half>);
-POLYOP_CPU_KERNEL(InstanceNorm, InstanceNormBF16, InstanceNormCpu<BFloat16>);
+POLYOP_CPU_KERNELS(InstanceNorm, InstanceNormCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -4,8 +4,8 @@
 namespace polyop {
 namespace {
 
-// A block for each plane, which is read three times: for its mean, its variance and the result. Sums are
-// taken in double, so that neither a large mean nor an outlier costs precision; memory is slower all the same.
+// One thread block per plane. The plane is read three times: for its mean, its variance and the result. Sums are in
+// double, so that neither a large mean nor an outlier costs precision; the kernel is memory-bound nevertheless.
 template <class T>
 Status InstanceNormCuda(const InstanceNorm& op, const CudaContext& cuda, Tensor<const T, kAnyRank> input,
                         Tensor<const T, 1> scale, Tensor<const T, 1> shift, Tensor<T, kAnyRank> output) {
@@ -49,9 +49,7 @@ Status InstanceNormCuda(const InstanceNorm& op, const CudaContext& cuda, Tensor<
   });
 }
 
-POLYOP_CUDA_KERNEL(InstanceNorm, InstanceNormF32, InstanceNormCuda<float>);
-POLYOP_CUDA_KERNEL(InstanceNorm, InstanceNormF16, InstanceNormCuda<Half>);
-POLYOP_CUDA_KERNEL(InstanceNorm, InstanceNormBF16, InstanceNormCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(InstanceNorm, InstanceNormCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Instance normalisation: torch and ONNX have it."""
+"""Instance normalization, which exists in torch and ONNX."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from polyop.formulas import Call
 def formula(input: Tensor, scale: Tensor, B: Tensor, *, epsilon: float) -> Tensor:  # noqa: N803 - the definition's name
     rest = tuple(range(2, input.dim()))
     centred = input - input.mean(rest, keepdim=True)
-    normal = centred / (centred.square().mean(rest, keepdim=True) + epsilon).sqrt()
+    normalized = centred / (centred.square().mean(rest, keepdim=True) + epsilon).sqrt()
     channels = (scale.shape[0], *[1] * len(rest))
-    return normal * scale.reshape(channels) + B.reshape(channels)
+    return normalized * scale.reshape(channels) + B.reshape(channels)
 
 
 def body(call: Call, *, epsilon: float) -> str:

@@ -22,7 +22,7 @@ Status InstanceNormReference(const InstanceNorm& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(InstanceNorm, InstanceNormF64, InstanceNormReference);
+POLYOP_REFERENCE_KERNEL(InstanceNorm, InstanceNormReference);
 
 }  // namespace
 }  // namespace polyop

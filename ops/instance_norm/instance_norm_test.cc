@@ -45,7 +45,7 @@ TEST_P(InstanceNormTypes, RandomShapes) {
 INSTANTIATE_TEST_SUITE_P(Types, InstanceNormTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// A mean that is large against the deviation ruins naive sums and an fp32 mean.
+// A mean that is large compared with the deviation breaks naive sums and an fp32 mean.
 TEST(InstanceNorm, LargeMeanSmallDeviation) {
   std::mt19937 rng(3);
   for (const Shape& shape : {Shape{2, 3, 1000}, Shape{1, 1, 300, 500}}) {
@@ -77,13 +77,13 @@ TEST(InstanceNorm, NanAndInfinityStayInTheirChannel) {
       ExpectMatchesReference(InstanceNorm{}, inputs);
     }
   }
-  // Constant channels become the shift; without epsilon 0 / 0.
+  // Constant channels become B; without epsilon they are 0 / 0.
   ExpectMatchesReference(InstanceNorm{},
                          {HostTensor::Full(DType::kF32, {1, 1, 50}, 0.1), HostTensor::Full(DType::kF32, {1}, 3),
                           HostTensor::Full(DType::kF32, {1}, 7)});
 }
 
-// Large enough to be streamed past the caches, with rows that are aligned and rows that are not.
+// The output is large enough to be streamed past the caches, with aligned and unaligned rows.
 TEST(InstanceNorm, LargeOutputs) {
   std::mt19937 rng(7);
   for (const Shape& shape : {Shape{1, 20, 256, 256}, Shape{1, 20, 255, 255}, Shape{1, 1, 1100, 1024}}) {
@@ -91,13 +91,13 @@ TEST(InstanceNorm, LargeOutputs) {
   }
 }
 
-TEST(InstanceNormErrors, SayWhatIsWrong) {
+TEST(InstanceNorm, RejectsInvalidInputs) {
   std::mt19937 rng(8);
   const auto f32 = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
-  ExpectError(InstanceNorm{}, {f32({2, 3}), f32({3}), f32({3})}, {"'input' has rank 2", "wanted rank at least 3"});
-  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({2}), f32({3})}, {"'scale' has shape [2]", "C = 3"});
-  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({3}), f32({4})}, {"'B' has shape [4]", "C = 3"});
-  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({3})}, {"2 inputs came"});
+  ExpectError(InstanceNorm{}, {f32({2, 3}), f32({3}), f32({3})}, {"'input': expected rank at least 3, got 2"});
+  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({2}), f32({3})}, {"'scale'", "to be C = 3", "(shape [2] for"});
+  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({3}), f32({4})}, {"'B'", "to be C = 3", "(shape [4] for"});
+  ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({3})}, {"inputs, got 2"});
   ExpectError(InstanceNorm{}, {f32({2, 3, 4}), f32({3}), HostTensor::Full(DType::kF16, {3}, 1)}, {"no kernel takes"});
   const Op& op = *FindOp("instance_norm");
   ExpectAttributeError(op, {{"epsilon", AttrValue::Float(-1)}}, {"epsilon", "-1"});

@@ -14,7 +14,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// row[i] -= factor * pivot[i], not fused: the same on every instruction set.
+// Computes row[i] -= factor * pivot[i] without fused operations, so the result is the same on every instruction set.
 void SubtractRow(const double* pivot, double factor, int64_t count, double* row) {
   const hn::ScalableTag<double> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -26,7 +26,8 @@ void SubtractRow(const double* pivot, double factor, int64_t count, double* row)
   for (; i < count; ++i) row[i] -= factor * pivot[i];
 }
 
-// Gauss-Jordan elimination in place; false where a pivot is missing. `swapped` has room for a row's number each.
+// Gauss-Jordan elimination in place. Returns false if a pivot is missing. Requires: `swapped` has space for `size` row
+// indices.
 bool InvertScaled(double* matrix, int64_t size, int64_t* swapped) {
   for (int64_t k = 0; k < size; ++k) {
     int64_t best = k;
@@ -53,51 +54,51 @@ bool InvertScaled(double* matrix, int64_t size, int64_t* swapped) {
   return true;
 }
 
-// Scratch of one task.
-struct InverseRoom {
+// The scratch memory of one task.
+struct InverseScratch {
   double *matrix, *row_scale, *column_scale;
   int64_t* swapped;
 };
 
 template <class T>
-void Invert(const T* from, int64_t size, const InverseRoom& room, T* to) {
-  double* const matrix = room.matrix;
+void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
+  double* const matrix = scratch.matrix;
   for (int64_t i = 0; i < size; ++i) {
-    double greatest = 0;
-    for (int64_t j = 0; j < size; ++j) greatest = GreaterMagnitude(greatest, ToFloat(from[i * size + j]));
-    room.row_scale[i] = InverseScale(greatest);
-    for (int64_t j = 0; j < size; ++j) matrix[i * size + j] = ToFloat(from[i * size + j]) * room.row_scale[i];
+    double largest = 0;
+    for (int64_t j = 0; j < size; ++j) largest = LargerMagnitude(largest, ToFloat(from[i * size + j]));
+    scratch.row_scale[i] = InverseScale(largest);
+    for (int64_t j = 0; j < size; ++j) matrix[i * size + j] = ToFloat(from[i * size + j]) * scratch.row_scale[i];
   }
   for (int64_t j = 0; j < size; ++j) {
-    double greatest = 0;
-    for (int64_t i = 0; i < size; ++i) greatest = GreaterMagnitude(greatest, matrix[i * size + j]);
-    room.column_scale[j] = InverseScale(greatest);
-    for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= room.column_scale[j];
+    double largest = 0;
+    for (int64_t i = 0; i < size; ++i) largest = LargerMagnitude(largest, matrix[i * size + j]);
+    scratch.column_scale[j] = InverseScale(largest);
+    for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= scratch.column_scale[j];
   }
-  if (!InvertScaled(matrix, size, room.swapped)) {
+  if (!InvertScaled(matrix, size, scratch.swapped)) {
     std::fill_n(to, size * size, FromFloat<T>(NAN));
     return;
   }
   for (int64_t i = 0; i < size; ++i) {
     for (int64_t j = 0; j < size; ++j) {
-      const double value = matrix[i * size + j] * room.column_scale[i] * room.row_scale[j];
+      const double value = matrix[i * size + j] * scratch.column_scale[i] * scratch.row_scale[j];
       to[i * size + j] = FromFloat<T>(static_cast<float>(value));
     }
   }
 }
 
-// Matrices of more rows are vectors enough by themselves.
-constexpr int64_t kMostRowsInLanes = 16;
+// Rows of larger matrices fill vectors, so these matrices are inverted one at a time.
+constexpr int64_t kMaxRowsInLanes = 16;
 
 template <class T>
 Status InvertInLanes(const Context& context, const T* from, int64_t count, int64_t size, T* to) {
   const int64_t lanes = InverseLanes::Count(), groups = (count + lanes - 1) / lanes, area = size * size;
   const int64_t grain = GrainFor(static_cast<double>((area * size + 60) * lanes) * 0.3);
-  const int64_t room = InverseLanes::Doubles(size);
-  const Scratch<double> reals = context.Allocate<double>(Context::NumTasks(groups, grain) * room);
+  const int64_t doubles = InverseLanes::Doubles(size);
+  const Scratch<double> reals = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
   if (!reals) return Internal("out of memory: matrices of ", size, " rows");
   context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    InverseLanes matrices(size, reals.data() + task * room);
+    InverseLanes matrices(size, reals.data() + task * doubles);
     for (int64_t n = begin * lanes; n < std::min(end * lanes, count); n += lanes) {
       matrices.Invert(from + n * area, std::min(lanes, count - n), to + n * area);
     }
@@ -108,7 +109,7 @@ Status InvertInLanes(const Context& context, const T* from, int64_t count, int64
 template <class T>
 Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
-  if (size <= kMostRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
+  if (size <= kMaxRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
   const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
   const int64_t grain = GrainFor(cubed + 20);
   const int64_t tasks = Context::NumTasks(count, grain);
@@ -117,9 +118,9 @@ Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRa
   if (!reals || !rows) return Internal("out of memory: a matrix of ", size, " rows");
   context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     double* const matrix = reals.data() + task * (size + 2) * size;
-    const InverseRoom room{matrix, matrix + size * size, matrix + (size + 1) * size, rows.data() + task * size};
+    const InverseScratch scratch{matrix, matrix + size * size, matrix + (size + 1) * size, rows.data() + task * size};
     for (int64_t n = begin; n < end; ++n) {
-      Invert(input.data() + n * size * size, size, room, output.data() + n * size * size);
+      Invert(input.data() + n * size * size, size, scratch, output.data() + n * size * size);
     }
   });
   return Status::Ok();
@@ -132,8 +133,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(Inverse, InverseF32, InverseCpu<float>);
-POLYOP_CPU_KERNEL(Inverse, InverseF16, InverseCpu<Half>);
-POLYOP_CPU_KERNEL(Inverse, InverseBF16, InverseCpu<BFloat16>);
+POLYOP_CPU_KERNELS(Inverse, InverseCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -7,14 +7,14 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A step of the elimination.
+// One step of the elimination.
 struct Step {
   double pivot;
-  int64_t row;  // -1: there is no pivot
+  int64_t row;  // -1: no pivot
 };
 
-// A block inverts a matrix, in scratch: Gauss-Jordan elimination in place. What one phase decides lies in shared
-// memory; without a pivot the later ones do nothing.
+// Each thread block inverts one matrix in scratch memory, by Gauss-Jordan elimination in place. Decisions of a phase
+// are in shared memory; without a pivot the later phases do nothing.
 template <class T>
 Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAnyRank> input,
                    Tensor<T, kAnyRank> output) {
@@ -34,11 +34,11 @@ Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAny
     block.ForThreads([&](int t) {
       if (t == 0) step->row = 0;
       for (int64_t i = t; i < size; i += kThreads) {
-        double greatest = 0;
+        double largest = 0;
         for (int64_t j = 0; j < size; ++j) {
-          greatest = GreaterMagnitude(greatest, ToFloat(from[first + i * size + j]));
+          largest = LargerMagnitude(largest, ToFloat(from[first + i * size + j]));
         }
-        row_scale[i] = InverseScale(greatest);
+        row_scale[i] = InverseScale(largest);
         for (int64_t j = 0; j < size; ++j) {
           matrix[i * size + j] = ToFloat(from[first + i * size + j]) * row_scale[i];
         }
@@ -46,9 +46,9 @@ Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAny
     });
     block.ForThreads([&](int t) {
       for (int64_t j = t; j < size; j += kThreads) {
-        double greatest = 0;
-        for (int64_t i = 0; i < size; ++i) greatest = GreaterMagnitude(greatest, matrix[i * size + j]);
-        column_scale[j] = InverseScale(greatest);
+        double largest = 0;
+        for (int64_t i = 0; i < size; ++i) largest = LargerMagnitude(largest, matrix[i * size + j]);
+        column_scale[j] = InverseScale(largest);
         for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= column_scale[j];
       }
     });
@@ -104,9 +104,7 @@ Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAny
   });
 }
 
-POLYOP_CUDA_KERNEL(Inverse, InverseF32, InverseCuda<float>);
-POLYOP_CUDA_KERNEL(Inverse, InverseF16, InverseCuda<Half>);
-POLYOP_CUDA_KERNEL(Inverse, InverseBF16, InverseCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(Inverse, InverseCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,5 +1,5 @@
-// Small matrices are inverted side by side, one in each lane of a vector. Compiled once per instruction set; include it
-// from a kernel file.
+// Inverts small matrices in parallel, one in each lane of a vector. Compiled once per instruction set; include it from
+// a kernel file.
 #if defined(POLYOP_OPS_INVERSE_INVERSE_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_INVERSE_INVERSE_LANES_INL_H_
 #undef POLYOP_OPS_INVERSE_INVERSE_LANES_INL_H_
@@ -21,12 +21,12 @@ namespace {
 using RealTag = hn::ScalableTag<double>;
 using Reals = hn::Vec<RealTag>;
 
-/// As many matrices of `size` rows as a vector has lanes. Each goes through the operations that a matrix by itself goes
-/// through, in their order, so that its inverse is the same bit for bit.
+/// Inverts as many matrices of `size` rows as a vector has lanes. The operations on each matrix and their order are
+/// those of the scalar algorithm, so the results are bitwise identical.
 class InverseLanes {
  public:
   static int64_t Count() { return static_cast<int64_t>(hn::Lanes(RealTag())); }
-  /// What `memory` has room for.
+  /// The number of doubles that the constructor's `memory` must have space for.
   static int64_t Doubles(int64_t size) { return Count() * size * (size + 3); }
 
   InverseLanes(int64_t size, double* memory)
@@ -36,7 +36,7 @@ class InverseLanes {
         column_scales_(row_scales_ + Count() * size),
         swapped_(column_scales_ + Count() * size) {}
 
-  /// `count` matrices, at most Count().
+  /// Inverts `count` matrices. Requires: count <= Count().
   template <class T>
   void Invert(const T* from, int64_t count, T* to) {
     const int64_t area = size_ * size_;
@@ -59,26 +59,26 @@ class InverseLanes {
   static HWY_INLINE Reals Number(int64_t i) { return hn::Set(RealTag(), static_cast<double>(i)); }
   double* At(int64_t row, int64_t column) const { return elements_ + (row * size_ + column) * Count(); }
 
-  static HWY_INLINE Reals Greater(Reals greatest, Reals value) {
+  static HWY_INLINE Reals Greater(Reals largest, Reals value) {
     const auto magnitude = hn::Abs(value);
-    return hn::IfThenElse(hn::Or(hn::Gt(magnitude, greatest), hn::IsNaN(magnitude)), magnitude, greatest);
+    return hn::IfThenElse(hn::Or(hn::Gt(magnitude, largest), hn::IsNaN(magnitude)), magnitude, largest);
   }
 
-  // InverseScale of what is 0 or not denormal, as doubles that were floats are not.
-  static HWY_INLINE Reals ScaleOf(Reals greatest) {
+  // InverseScale for values that are 0 or not subnormal. Doubles converted from floats are never subnormal.
+  static HWY_INLINE Reals ScaleOf(Reals largest) {
     const RealTag d;
     const hn::RebindToUnsigned<RealTag> du;
-    const auto exponent = hn::ShiftRight<52>(hn::BitCast(du, greatest));
+    const auto exponent = hn::ShiftRight<52>(hn::BitCast(du, largest));
     const auto scale = hn::BitCast(d, hn::ShiftLeft<52>(hn::Sub(hn::Set(du, 2 * 1023 - 1), exponent)));
-    const auto finite = hn::IfThenElse(hn::IsFinite(greatest), scale, hn::Set(d, NAN));
-    return hn::IfThenElse(hn::Eq(greatest, hn::Zero(d)), hn::Set(d, 1.0), finite);
+    const auto finite = hn::IfThenElse(hn::IsFinite(largest), scale, hn::Set(d, NAN));
+    return hn::IfThenElse(hn::Eq(largest, hn::Zero(d)), hn::Set(d, 1.0), finite);
   }
 
-  // Scales `size_` elements from `first` on, `step` apart, and returns by what.
+  // Scales `size_` elements from `first` on, `step` apart, and returns the scale.
   HWY_INLINE Reals ScaleLine(double* first, int64_t step) const {
-    auto greatest = hn::Zero(RealTag());
-    for (int64_t i = 0; i < size_; ++i) greatest = Greater(greatest, Load(first + i * step));
-    const auto scale = ScaleOf(greatest);
+    auto largest = hn::Zero(RealTag());
+    for (int64_t i = 0; i < size_; ++i) largest = Greater(largest, Load(first + i * step));
+    const auto scale = ScaleOf(largest);
     for (int64_t i = 0; i < size_; ++i) Store(hn::Mul(Load(first + i * step), scale), first + i * step);
     return scale;
   }
@@ -97,21 +97,21 @@ class InverseLanes {
     }
   }
 
-  // Brings the greatest pivots below row k to it, and returns which lanes have one.
+  // Swaps the largest pivots from row k on into row k, and returns the lanes that have one.
   hn::Mask<RealTag> Pivot(int64_t k) const {
-    auto best = Number(k), most = hn::Abs(Load(At(k, k)));
+    auto best = Number(k), largest = hn::Abs(Load(At(k, k)));
     for (int64_t i = k + 1; i < size_; ++i) {
       const auto magnitude = hn::Abs(Load(At(i, k)));
-      const auto larger = hn::Gt(magnitude, most);
-      most = hn::IfThenElse(larger, magnitude, most);
+      const auto larger = hn::Gt(magnitude, largest);
+      largest = hn::IfThenElse(larger, magnitude, largest);
       best = hn::IfThenElse(larger, Number(i), best);
     }
     Store(best, swapped_ + k * Count());
     for (int64_t i = k + 1; i < size_; ++i) Swap(hn::Eq(best, Number(i)), At(k, 0), At(i, 0), Count());
-    return hn::Gt(most, hn::Set(RealTag(), LeastPivot(size_)));
+    return hn::Gt(largest, hn::Set(RealTag(), MinPivot(size_)));
   }
 
-  // Returns which lanes have an inverse.
+  // Returns the lanes that have an inverse.
   hn::Mask<RealTag> Eliminate() {
     const RealTag d;
     auto regular = hn::Eq(hn::Zero(d), hn::Zero(d));

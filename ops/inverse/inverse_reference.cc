@@ -11,9 +11,9 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-// Solves [A | 1] by elimination with pivots from all that is left, which choose rows and columns. False: singular.
+// Solves [A | 1] by elimination with full pivoting. Returns false if A is singular.
 bool Solve(Rows& rows, int64_t size) {
-  std::vector<size_t> column(static_cast<size_t>(size));  // of A's columns, in the order of elimination
+  std::vector<size_t> column(static_cast<size_t>(size));  // the columns of A in the order of elimination
   std::iota(column.begin(), column.end(), size_t{0});
   const auto n = static_cast<size_t>(size);
   for (size_t k = 0; k < n; ++k) {
@@ -49,11 +49,11 @@ Status InverseReference(const Inverse&, const Context&, Tensor<const double, kAn
     std::vector<double> row_scale(n, 0), column_scale(n, 0);
     const auto at = [&](size_t i, size_t j) { return input[first + static_cast<int64_t>(i * n + j)]; };
     for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < n; ++j) row_scale[i] = GreaterMagnitude(row_scale[i], at(i, j));
+      for (size_t j = 0; j < n; ++j) row_scale[i] = LargerMagnitude(row_scale[i], at(i, j));
       row_scale[i] = InverseScale(row_scale[i]);
     }
     for (size_t j = 0; j < n; ++j) {
-      for (size_t i = 0; i < n; ++i) column_scale[j] = GreaterMagnitude(column_scale[j], at(i, j) * row_scale[i]);
+      for (size_t i = 0; i < n; ++i) column_scale[j] = LargerMagnitude(column_scale[j], at(i, j) * row_scale[i]);
       column_scale[j] = InverseScale(column_scale[j]);
     }
     for (size_t i = 0; i < n; ++i) {
@@ -70,7 +70,7 @@ Status InverseReference(const Inverse&, const Context&, Tensor<const double, kAn
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Inverse, InverseF64, InverseReference);
+POLYOP_REFERENCE_KERNEL(Inverse, InverseReference);
 
 }  // namespace
 }  // namespace polyop

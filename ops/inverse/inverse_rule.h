@@ -1,4 +1,4 @@
-// When a matrix counts as singular: kernels and reference decide alike.
+// The rule for singular matrices, shared by kernels and reference.
 #pragma once
 
 #include <cmath>
@@ -8,26 +8,26 @@
 
 namespace polyop {
 
-/// The power of two that brings the greatest magnitude of a row or column to [0.5, 1). Of 0 it is 1; of NaN and
-/// infinity NaN, which spreads.
-POLYOP_HD inline double InverseScale(double greatest) {
-  if (!std::isfinite(greatest)) return NAN;
-  if (greatest == 0) return 1;
+/// Returns the power of two that scales the largest magnitude of a row or column to [0.5, 1). Returns 1 for 0, and NaN,
+/// which propagates, for NaN and infinity.
+POLYOP_HD inline double InverseScale(double largest) {
+  if (!std::isfinite(largest)) return NAN;
+  if (largest == 0) return 1;
   int exponent = 0;
-  std::frexp(greatest, &exponent);
+  std::frexp(largest, &exponent);
   return std::ldexp(1.0, -exponent);
 }
 
-/// Of a scaled matrix of `size` rows: pivots up to this are what rounding leaves of 0.
-POLYOP_HD inline double LeastPivot(int64_t size) { return 0x1p-50 * static_cast<double>(size); }
+/// Pivots of a scaled matrix of `size` rows up to this magnitude are treated as rounding errors of 0.
+POLYOP_HD inline double MinPivot(int64_t size) { return 0x1p-50 * static_cast<double>(size); }
 
-/// NaN is no pivot.
-POLYOP_HD inline bool IsPivot(double value, int64_t size) { return std::fabs(value) > LeastPivot(size); }
+/// Returns whether `value` can be a pivot. NaN cannot.
+POLYOP_HD inline bool IsPivot(double value, int64_t size) { return std::fabs(value) > MinPivot(size); }
 
-/// The greater magnitude; NaN stays.
-POLYOP_HD inline double GreaterMagnitude(double greatest, double value) {
+/// Returns the larger magnitude; NaN is propagated.
+POLYOP_HD inline double LargerMagnitude(double largest, double value) {
   const double magnitude = std::fabs(value);
-  return magnitude > greatest || magnitude != magnitude ? magnitude : greatest;
+  return magnitude > largest || magnitude != magnitude ? magnitude : largest;
 }
 
 }  // namespace polyop

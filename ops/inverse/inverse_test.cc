@@ -17,7 +17,7 @@ TEST_P(InverseTest, MatchesReference) {
   std::mt19937 rng(1);
   for (const Shape& shape : {Shape{1, 1}, Shape{7, 2, 2}, Shape{2, 3, 4, 4}, Shape{3, 17, 17}, Shape{1, 150, 150}}) {
     HostTensor input = HostTensor::Uniform(GetParam(), shape, rng);
-    // Enough on the diagonal for elements of the inverse near 1.
+    // A dominant diagonal, so that elements of the inverse are near 1.
     const int64_t size = shape[shape.rank() - 1];
     for (int64_t i = 0; i < input.size(); ++i) {
       if (i / size % size == i % size) input.set(i, input.at(i) + (size > 20 ? 20 : 3));
@@ -26,25 +26,25 @@ TEST_P(InverseTest, MatchesReference) {
   }
 }
 
-// Zeros on the diagonal, and the columns' order turned round.
-TEST_P(InverseTest, OfPermutedRows) {
-  HostTensor input = HostTensor::Full(GetParam(), {2, 5, 5}, 0), want = input;
+// Zeros on the diagonal, and the columns in reverse order.
+TEST_P(InverseTest, PermutedRows) {
+  HostTensor input = HostTensor::Full(GetParam(), {2, 5, 5}, 0), expected = input;
   for (int64_t n = 0; n < 2; ++n) {
     for (int64_t i = 0; i < 5; ++i) {
       input.set(n * 25 + i * 5 + (i + 1 + n) % 5, 4);
-      want.set(n * 25 + (i + 1 + n) % 5 * 5 + i, 0.25);
+      expected.set(n * 25 + (i + 1 + n) % 5 * 5 + i, 0.25);
     }
   }
   ExpectMatchesReference(Inverse{}, {input});
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Inverse{}, {input}, &out).ok());
-  EXPECT_EQ(out[0].ToDoubles(), want.ToDoubles());
+  EXPECT_EQ(out[0].ToDoubles(), expected.ToDoubles());
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, InverseTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(Inverse, ASingularMatrixSpoilsNoOther) {
+TEST(Inverse, ASingularMatrixDoesNotAffectOthers) {
   const HostTensor input = F32({5, 3, 3}, {1, 2, 3, 4, 5,   6, 7, 8,        9,  // of rank 2, with rounding
                                            2, 0, 0, 0, 4,   0, 0, 0,        8,  // regular
                                            0, 0, 0, 0, 0,   0, 0, 0,        0,  //
@@ -60,7 +60,7 @@ TEST(Inverse, ASingularMatrixSpoilsNoOther) {
   EXPECT_EQ(out[0].at(17), 0.125);
 }
 
-TEST(Inverse, OfAnyScale) {
+TEST(Inverse, AnyScale) {
   const HostTensor input = F32({2, 2, 2}, {1e30, 0, 0, 1e-30, 1e-30, 2e-30, 3e30, 4e30});
   ExpectMatchesReference(Inverse{}, {input});
   std::vector<HostTensor> out;
@@ -71,11 +71,11 @@ TEST(Inverse, OfAnyScale) {
   EXPECT_TRUE(std::isinf(out[0].at(0)));
 }
 
-TEST(Inverse, EmptyAndBadInput) {
+TEST(Inverse, EmptyAndInvalidInputs) {
   ExpectMatchesReference(Inverse{}, {F32({0, 4, 4}, {})});
   ExpectMatchesReference(Inverse{}, {F32({3, 0, 0}, {})});
-  ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 0)}, {"'input'", "is 4, wanted M = 3"});
-  ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {4}, 0)}, {"'input'", "rank 1"});
+  ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 0)}, {"'input'", "to be M = 3", "got 4"});
+  ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {4}, 0)}, {"'input': expected rank at least 2, got 1"});
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/knn/knn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/nearest_of_queries-inl.h"
-#include "families/points/segments.h"
+#include "families/neighbours/nearest_of_queries-inl.h"
+#include "families/neighbours/segments.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/knn/knn.h"
@@ -12,7 +12,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Points as rows (x, y, z) of floats, which may need memory of their own.
+// Points as rows (x, y, z) of floats, in separate memory if a conversion is necessary.
 template <class T>
 class Rows {
  public:
@@ -65,8 +65,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(Knn, KnnF32, KnnCpu<float>);
-POLYOP_CPU_KERNEL(Knn, KnnF16, KnnCpu<Half>);
-POLYOP_CPU_KERNEL(Knn, KnnBF16, KnnCpu<BFloat16>);
+POLYOP_CPU_KERNELS(Knn, KnnCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,10 +1,10 @@
-#include "families/points/nearest_cuda.h"
+#include "families/neighbours/nearest_cuda.h"
 #include "ops/knn/knn.h"
 
 namespace polyop {
 namespace {
 
-// Transposed points as rows (x, y, z).
+// Copies transposed points to rows (x, y, z).
 template <class T>
 Status KnnRows(const CudaContext& cuda, const Tensor<const T, 3>& points, T* rows) {
   const Divider count(points.dim(2));
@@ -29,14 +29,14 @@ struct KnnSearch {
     state.Start(lists, q, centres + 3 * q, range.begin);
     return range;
   }
-  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.most); }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.k); }
   POLYOP_HD void Finish(State& state, int64_t q) const {
     int64_t centre;
     const int64_t batch = batches.queries.Split(q, &centre);
     const NearestHeap& nearest = state.nearest;
     nearest.Sort();
-    for (int64_t k = 0; k < lists.most; ++k) {
-      idx[(batch * lists.most + k) * batches.queries.divisor() + centre] =
+    for (int64_t k = 0; k < lists.k; ++k) {
+      idx[(batch * lists.k + k) * batches.queries.divisor() + centre] =
           k < nearest.size ? nearest.index[k * nearest.stride] : 0;
     }
   }
@@ -60,9 +60,7 @@ Status KnnCuda(const Knn& op, const CudaContext& cuda, Tensor<const T, 3> xyz, s
                   KnnSearch<T>{queries, BatchRanges(points, centres), lists, idx.data()});
 }
 
-POLYOP_CUDA_KERNEL(Knn, KnnF32, KnnCuda<float>);
-POLYOP_CUDA_KERNEL(Knn, KnnF16, KnnCuda<Half>);
-POLYOP_CUDA_KERNEL(Knn, KnnBF16, KnnCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(Knn, KnnCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

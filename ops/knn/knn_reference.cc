@@ -35,7 +35,7 @@ Status KnnReference(const Knn& op, const Context&, Tensor<const double, 3> xyz,
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Knn, KnnReferenceF64, KnnReference);
+POLYOP_REFERENCE_KERNEL(Knn, KnnReference);
 
 }  // namespace
 }  // namespace polyop

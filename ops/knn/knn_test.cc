@@ -1,5 +1,6 @@
 #include "ops/knn/knn.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "testing/testing.h"
@@ -14,7 +15,7 @@ Knn Nearest(int64_t k, bool transposed = false) {
   return op;
 }
 
-// Among them equal points and points of a lattice, whose distances are tied.
+// Includes equal points and points of a lattice, whose distances are tied.
 HostTensor Clouds(DType dtype, int64_t batches, int64_t points, std::mt19937& rng, bool lattice, bool transposed) {
   HostTensor t =
       HostTensor::Uniform(dtype, transposed ? Shape{batches, 3, points} : Shape{batches, points, 3}, rng, -2, 2);
@@ -53,7 +54,44 @@ TEST(Knn, LargeClouds) {
       Nearest(8), {Clouds(DType::kF32, 2, 9000, rng, false, false), Clouds(DType::kF32, 2, 40, rng, false, false)});
 }
 
-TEST(Knn, FewPointsAndNumbersThatAreNone) {
+// A power of two changes no order. The search must not compare all points where squared distances overflow float.
+TEST(Knn, HugeCoordinatesAreSearchedAsFast) {
+  std::mt19937 rng(3);
+  constexpr int64_t kPoints = 20000;
+  const HostTensor xyz = Clouds(DType::kF32, 1, kPoints, rng, false, false);
+  const auto seconds_of = [&](double scale, std::vector<HostTensor>* out) {
+    HostTensor scaled = xyz;
+    for (int64_t i = 0; i < scaled.size(); ++i) scaled.set(i, xyz.at(i) * scale);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(polyop::testing::Run(Nearest(8), {scaled}, out).ok());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<HostTensor> want, got;
+  const double usual = seconds_of(1, &want);
+  for (const double scale : {0x1p60, 0x1p64, 0x1p83, 0x1p126}) {
+    const double seconds = seconds_of(scale, &got);
+    EXPECT_TRUE(got[0].SameBytes(want[0])) << "scale " << scale;
+    EXPECT_LT(seconds, 30 * usual) << "scale " << scale;
+  }
+}
+
+// One far point must not make the distances of the others underflow.
+TEST(Knn, FarPointsAmongNearOnesMatchReference) {
+  std::mt19937 rng(4);
+  for (const double far : {1e19, 1e25, 3e38}) {
+    for (const int64_t k : {1, 3, 40}) {
+      HostTensor xyz = Clouds(DType::kF32, 1, 3000, rng, false, false);
+      for (int i = 0; i < 300; ++i) {
+        const auto at = static_cast<int64_t>(rng() % 9000);
+        xyz.set(at, xyz.at(at) / 2 * far);
+      }
+      SCOPED_TRACE(Concat(k, " points, ", far));
+      ExpectMatchesReference(Nearest(k), {xyz, HostTensor::Absent()});
+    }
+  }
+}
+
+TEST(Knn, FewPointsAndNonFiniteCoordinates) {
   std::vector<HostTensor> out;
   const HostTensor xyz = HostTensor::Of(DType::kF32, {1, 3, 3}, {NAN, 0, 0, 7, 0, 0, INFINITY, 0, 0});
   ASSERT_TRUE(polyop::testing::Run(Nearest(2), {xyz}, &out).ok());
@@ -65,13 +103,14 @@ TEST(Knn, FewPointsAndNumbersThatAreNone) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0}));
 }
 
-TEST(KnnErrors, SayWhatIsWrong) {
+TEST(Knn, RejectsInvalidInputs) {
   const HostTensor xyz = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
-  ExpectError(Nearest(1, true), {xyz}, {"'xyz' has shape [2, 5, 3], wanted 3 coordinates in dimension 1"});
+  ExpectError(Nearest(1, true), {xyz},
+              {"'xyz': expected 3 coordinates in dimension 1 (transposed), got shape [2, 5, 3]"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF32, {2, 3, 4}, 1)},
-              {"'center' has shape [2, 3, 4], wanted 3 coordinates in dimension 2"});
+              {"'center': expected 3 coordinates in dimension 2, got shape [2, 3, 4]"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF32, {1, 3, 3}, 1)},
-              {"'center' has shape [1, 3, 3]", "B = 2"});
+              {"'center'", "to be B = 2", "(shape [1, 3, 3] for"});
   ExpectError(Nearest(1), {xyz, HostTensor::Full(DType::kF16, {2, 3, 3}, 1)}, {"no kernel takes inputs"});
   ExpectAttributeError(*FindOp("knn"), {{"k", AttrValue::Int(0)}}, {"'k'", "0"});
   ExpectAttributeError(*FindOp("knn"), {}, {"'k'"});

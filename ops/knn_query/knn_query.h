@@ -2,7 +2,7 @@
 
 #include "core/elements.h"
 #include "core/operator.h"
-#include "families/points/point_count.h"
+#include "families/neighbours/point_count.h"
 
 namespace polyop {
 
@@ -15,32 +15,31 @@ struct KnnQuery {
   static constexpr NodeName kNodes[] = {"custom::knnquery"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "The `nsample` nearest points of each query point, by Euclidean distance.",
-      .semantics =
-          "Several point clouds lie one behind the other in `xyz`; `offset` holds the end of each (the last is n), "
-          "and `new_offset` the ends of their queries in `new_xyz` (the last is m). Without `new_xyz` and "
-          "`new_offset` the points themselves are the queries. A query's neighbours are points of its own cloud, "
-          "as row numbers of `xyz`, nearest first; of points at the same distance the one with the lower number "
-          "comes first. Distances are compared in fp64. Where a cloud has too few points the rest of a row is -1 "
-          "with the distance 1e5. A point with NaN or infinity in it is nobody's neighbour, a query with one has "
-          "none. All four tensors of numbers are i32 or i64.",
+      .summary = "Finds the `nsample` nearest points of each query point, by Euclidean distance.",
+      .semantics = R"(`xyz` is the concatenation of several point clouds. `offset` holds the end of each cloud (the
+          last one is n), and `new_offset` the ends of the clouds' queries in `new_xyz` (the last one is m). If
+          `new_xyz` and `new_offset` are omitted, the points are the queries. `nsample`, `offset` and `new_offset`
+          may be i32 or i64, independently of each other.
+
+          The neighbours of a query are points of its own cloud, given as row indices of `xyz`, nearest first; among
+          points at the same distance the lower index comes first. Distances are compared in fp64. If a cloud has
+          too few points, the remaining indices are -1 and the remaining distances 1e5. A point with a NaN or
+          infinite coordinate is never a neighbour; a query with one has no neighbours.)",
       .source =
-          "`pointops.knn_query`; J. Bentley, Multidimensional Binary Search Trees Used for Associative "
-          "Searching, 1975",
-      .differences =
-          "pointops compares every query with every point, in fp32, knows no neighbour farther than 1e5, takes at "
-          "most 128 neighbours and leaves the order of ties open. The search here is exact too, but in a k-d tree.",
+          "`pointops.knn_query`; J. Bentley, Multidimensional Binary Search Trees Used for Associative Searching, 1975",
+      .differences = R"(pointops compares every query with every point in fp32, ignores neighbours farther than 1e5,
+          limits nsample to 128 and leaves the order of ties unspecified. The search here is exact, too, but uses a
+          k-d tree.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const AnyTensor& nsample = inputs[0];
     const double samples = nsample.data == nullptr ? 1 : ReadElement(nsample.dtype, nsample.data, 0);
-    if (samples < 1) return InvalidArgument("'nsample' is ", samples, ", wanted at least 1");
+    if (samples < 1) return InvalidArgument("'nsample': expected at least 1, got ", samples);
     const bool has_queries = GivenInput(inputs, 3) != nullptr, has_query_ends = GivenInput(inputs, 4) != nullptr;
     if (has_queries != has_query_ends) {
-      return InvalidArgument(
-          has_queries ? "'new_xyz' came without 'new_offset'" : "'new_offset' came without 'new_xyz'",
-          ", wanted both or neither");
+      return InvalidArgument("'new_xyz' and 'new_offset': expected both or neither, got only '",
+                             has_queries ? "new_xyz" : "new_offset", "'");
     }
     return CheckPointCount("xyz", inputs[1], 0);
   }

@@ -4,8 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/knn_query/knn_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/nearest_of_queries-inl.h"
-#include "families/points/segments.h"
+#include "families/neighbours/nearest_of_queries-inl.h"
+#include "families/neighbours/segments.h"
 #include "kernels/cpu/simd.h"
 #include "ops/knn_query/knn_query.h"
 
@@ -14,7 +14,7 @@
 namespace polyop {
 namespace {
 
-constexpr float kNoDistance = 1e5f;  // where there is no neighbour, as in pointops
+constexpr float kNoDistance = 1e5f;  // the distance of a missing neighbour, as in pointops
 
 template <int kIsWide>
 using IntOf = std::conditional_t<kIsWide != 0, int64_t, int32_t>;
@@ -28,7 +28,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// kWide: bit 2 tells that nsample is i64, bit 1 offset, bit 0 new_offset; else they are i32.
+// kWide: bit 2 is set if nsample is i64, bit 1 for offset, bit 0 for new_offset; otherwise they are i32.
 template <int kWide>
 Status KnnQueryCpu(const KnnQuery&, const Context& context, Tensor<const IntOf<kWide & 4>, 0>,
                    Tensor<const float, 2> xyz, Tensor<const IntOf<kWide & 2>, 1> offset,
@@ -61,13 +61,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery444, KnnQueryCpu<0>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery448, KnnQueryCpu<1>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery484, KnnQueryCpu<2>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery488, KnnQueryCpu<3>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery844, KnnQueryCpu<4>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery848, KnnQueryCpu<5>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery884, KnnQueryCpu<6>);
-POLYOP_CPU_KERNEL(KnnQuery, KnnQuery888, KnnQueryCpu<7>);
+POLYOP_CPU_KERNELS(KnnQuery, KnnQueryCpu, 0, 1, 2, 3, 4, 5, 6, 7);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-#include "families/points/nearest_cuda.h"
+#include "families/neighbours/nearest_cuda.h"
 #include "ops/knn_query/knn_query.h"
 
 namespace polyop {
@@ -6,7 +6,8 @@ namespace {
 
 constexpr float kNoDistance = 1e5f;
 
-// The end of a segment, forced between `before` and `total`: what the CPU refuses reads nothing outside here.
+// Returns the end of a segment, clamped to [before, total], so that invalid ends, which are errors on the CPU, do not
+// cause out-of-bounds reads.
 template <class I>
 POLYOP_HD int64_t EndOf(const I* ends, int64_t segment, int64_t before, int64_t total) {
   const int64_t end = static_cast<int64_t>(ends[segment]);
@@ -26,9 +27,9 @@ struct KnnQuerySearch {
   float* dist;
 
   POLYOP_HD PointRange Start(int64_t q, State& state) const {
-    state.Start(lists, q, queries + 3 * q, 0);  // rows count over all clouds
+    state.Start(lists, q, queries + 3 * q, 0);  // row indices refer to all clouds
     int64_t query_end = 0, begin = 0, end = 0;
-    for (int64_t s = 0; s < segments; ++s) {  // the segment whose queries end behind q
+    for (int64_t s = 0; s < segments; ++s) {  // the segment that contains query q
       begin = end;
       end = EndOf(ends, s, begin, num_points);
       query_end = query_ends != nullptr ? EndOf(query_ends, s, query_end, lists.queries) : end;
@@ -36,14 +37,14 @@ struct KnnQuerySearch {
     }
     return {0, 0};
   }
-  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.most); }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.k); }
   POLYOP_HD void Finish(State& state, int64_t q) const {
     const NearestHeap& nearest = state.nearest;
     nearest.Sort();
-    for (int64_t k = 0; k < lists.most; ++k) {
+    for (int64_t k = 0; k < lists.k; ++k) {
       const bool has = k < nearest.size;
-      idx[q * lists.most + k] = has ? nearest.index[k * nearest.stride] : -1;
-      dist[q * lists.most + k] = has ? static_cast<float>(std::sqrt(nearest.squared[k * nearest.stride])) : kNoDistance;
+      idx[q * lists.k + k] = has ? nearest.index[k * nearest.stride] : -1;
+      dist[q * lists.k + k] = has ? static_cast<float>(std::sqrt(nearest.squared[k * nearest.stride])) : kNoDistance;
     }
   }
 };
@@ -59,16 +60,9 @@ Status KnnQueryCuda(const KnnQuery&, const CudaContext& cuda, Tensor<const K, 0>
                                        idx.data(), dist.data()});
 }
 
-#define POLYOP_KNN_QUERY(ID, K, I, J) POLYOP_CUDA_KERNEL(KnnQuery, Knn##ID, KnnQueryCuda<K, I, J>)
-POLYOP_KNN_QUERY(444, int32_t, int32_t, int32_t);
-POLYOP_KNN_QUERY(448, int32_t, int32_t, int64_t);
-POLYOP_KNN_QUERY(484, int32_t, int64_t, int32_t);
-POLYOP_KNN_QUERY(488, int32_t, int64_t, int64_t);
-POLYOP_KNN_QUERY(844, int64_t, int32_t, int32_t);
-POLYOP_KNN_QUERY(848, int64_t, int32_t, int64_t);
-POLYOP_KNN_QUERY(884, int64_t, int64_t, int32_t);
-POLYOP_KNN_QUERY(888, int64_t, int64_t, int64_t);
-#undef POLYOP_KNN_QUERY
+POLYOP_CUDA_KERNELS(KnnQuery, KnnQueryCuda, (int32_t, int32_t, int32_t), (int32_t, int32_t, int64_t),
+                    (int32_t, int64_t, int32_t), (int32_t, int64_t, int64_t), (int64_t, int32_t, int32_t),
+                    (int64_t, int32_t, int64_t), (int64_t, int64_t, int32_t), (int64_t, int64_t, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Nearest neighbours: all distances, and the least of them."""
+"""Nearest neighbours: TopK of all distances."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from polyop.formulas import Call
 
 
 def body(call: Call) -> str:
-    own = not call.has("new_xyz")
+    self_query = not call.has("new_xyz")
     return f"""
-        queries = Identity ({"xyz" if own else "new_xyz"})
-        query_ends = Identity ({"offset" if own else "new_offset"})
+        queries = Identity ({"xyz" if self_query else "new_xyz"})
+        query_ends = Identity ({"offset" if self_query else "new_offset"})
         zero = Constant <value = int64[1] {{0}}> ()
         one = Constant <value = int64[1] {{1}}> ()
         two = Constant <value = int64[1] {{2}}> ()
@@ -17,8 +17,8 @@ def body(call: Call) -> str:
         queries_f64 = Cast <to = 11> (queries)
         points = Unsqueeze (points_f64, zero)
         from = Unsqueeze (queries_f64, one)
-        apart = Sub (from, points)
-        squares = Mul (apart, apart)
+        difference = Sub (from, points)
+        squares = Mul (difference, difference)
         x_at = Constant <value = int64 {{0}}> ()
         y_at = Constant <value = int64 {{1}}> ()
         z_at = Constant <value = int64 {{2}}> ()
@@ -32,8 +32,8 @@ def body(call: Call) -> str:
         point_clouds = Unsqueeze (point_cloud, zero)
         query_clouds = Unsqueeze (query_cloud, one)
         same = Equal (query_clouds, point_clouds)
-        most_f32 = Constant <value = float {{3e38}}> ()
-        beyond_f32 = Mul (most_f32, most_f32)
+        max_f32 = Constant <value = float {{3e38}}> ()
+        beyond_f32 = Mul (max_f32, max_f32)
         beyond = Cast <to = 11> (beyond_f32)
         near = Less (square, beyond)
         is_neighbour = And (same, near)
@@ -44,12 +44,12 @@ def body(call: Call) -> str:
         shape = Concat <axis = 0> (number, samples)
         none_left = Expand (beyond, shape)
         enough = Concat <axis = 1> (distances, none_left)
-        least, place = TopK <axis = 1, largest = 0, sorted = 1> (enough, samples)
-        found = Less (least, beyond)
-        place_i32 = Cast <to = 6> (place)
-        nobody = Constant <value = int32 {{-1}}> ()
-        idx = Where (found, place_i32, nobody)
-        root = Sqrt (least)
+        nearest, index = TopK <axis = 1, largest = 0, sorted = 1> (enough, samples)
+        found = Less (nearest, beyond)
+        index_i32 = Cast <to = 6> (index)
+        no_neighbour = Constant <value = int32 {{-1}}> ()
+        idx = Where (found, index_i32, no_neighbour)
+        root = Sqrt (nearest)
         root_f32 = Cast <to = 1> (root)
         far = Constant <value = float {{100000}}> ()
         dist = Where (found, root_f32, far)
@@ -57,7 +57,7 @@ def body(call: Call) -> str:
 
 
 def _cloud_of(points: str, ends: str, name: str) -> str:
-    """How many clouds end before each point."""
+    """Counts the clouds that end before each point."""
     return f"""
         {name}_extents = Shape ({points})
         {name}_first = Constant <value = int64 {{0}}> ()

@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "families/points/segments.h"
+#include "families/neighbours/segments.h"
 #include "ops/knn_query/knn_query.h"
 
 namespace polyop {
 namespace {
 
-// Each product and sum rounds by itself (volatile keeps fused instructions away).
+// Rounds each product and sum separately; volatile prevents fused instructions.
 double Squared(const float* a, const float* b) {
   volatile double sum = 0;
   for (int c = 0; c < 3; ++c) {
@@ -50,14 +50,9 @@ Status KnnQueryReference(const KnnQuery&, const Context&, Tensor<const K, 0>, Te
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference444, KnnQueryReference<int32_t, int32_t, int32_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference448, KnnQueryReference<int32_t, int32_t, int64_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference484, KnnQueryReference<int32_t, int64_t, int32_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference488, KnnQueryReference<int32_t, int64_t, int64_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference844, KnnQueryReference<int64_t, int32_t, int32_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference848, KnnQueryReference<int64_t, int32_t, int64_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference884, KnnQueryReference<int64_t, int64_t, int32_t>);
-POLYOP_REFERENCE_KERNEL(KnnQuery, KnnReference888, KnnQueryReference<int64_t, int64_t, int64_t>);
+POLYOP_REFERENCE_KERNELS(KnnQuery, KnnQueryReference, (int32_t, int32_t, int32_t), (int32_t, int32_t, int64_t),
+                         (int32_t, int64_t, int32_t), (int32_t, int64_t, int64_t), (int64_t, int32_t, int32_t),
+                         (int64_t, int32_t, int64_t), (int64_t, int64_t, int32_t), (int64_t, int64_t, int64_t));
 
 }  // namespace
 }  // namespace polyop

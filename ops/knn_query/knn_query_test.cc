@@ -51,7 +51,7 @@ TEST(KnnQuery, EveryMixOfIntegerTypes) {
   }
 }
 
-// Shapes of clouds on which a careless search is wrong or slow.
+// Kinds of clouds on which a naive search is wrong or slow.
 HostTensor OddCloud(int kind, int64_t count, std::mt19937& rng) {
   HostTensor xyz = Cloud(count, rng);
   for (int64_t i = 0; i < count; ++i) {
@@ -117,7 +117,7 @@ TEST(KnnQuery, LargeClouds) {
   }
 }
 
-// Quadratic work on duplicates would take minutes.
+// Quadratic run time on duplicates would take minutes.
 TEST(KnnQuery, DuplicatesAreFound) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(polyop::testing::Run(KnnQuery{},
@@ -136,30 +136,30 @@ TEST(KnnQuery, EmptyInputs) {
   ExpectMatchesReference(KnnQuery{}, {Scalar(3), Cloud(5, rng), I32({5}), Points({}), I32({0})});
 }
 
-TEST(KnnQueryErrors, SayWhatIsWrong) {
+TEST(KnnQuery, RejectsInvalidInputs) {
   std::mt19937 rng(6);
   const HostTensor xyz = Cloud(10, rng), queries = Cloud(4, rng), none;
   const auto error = [&](double nsample, const HostTensor& offset, const HostTensor& new_xyz,
                          const HostTensor& new_offset, const std::vector<std::string>& parts) {
     ExpectError(KnnQuery{}, {Scalar(nsample), xyz, offset, new_xyz, new_offset}, parts);
   };
-  error(0, I32({10}), none, none, {"'nsample' is 0, wanted at least 1"});
-  error(-2, I32({10}), none, none, {"'nsample' is -2, wanted at least 1"});
-  error(9e18, I32({10}), none, none, {"overflow"});
-  error(3, I32({4, 2, 10}), none, none, {"'offset'[1] is 2, wanted at least 4, the end before it"});
-  error(3, I32({-1, 10}), none, none, {"'offset'[0] is -1, wanted at least 0"});
-  error(3, I32({4, 12, 10}), none, none, {"'offset'[1] is 12, wanted at most n = 10"});
-  error(3, I32({4, 9}), none, none, {"'offset' ends at 9, wanted n = 10"});
-  error(3, I32({}), none, none, {"'offset' ends at 0, wanted n = 10"});
-  error(3, I32({10}), queries, I32({5}), {"'new_offset'[0] is 5, wanted at most m = 4"});
-  error(3, I32({10}), queries, I32({3}), {"'new_offset' ends at 3, wanted m = 4"});
-  error(3, I32({5, 10}), queries, I32({3, 2}), {"'new_offset'[1] is 2, wanted at least 3"});
-  error(3, I32({5, 10}), queries, I32({4}), {"'new_offset' has shape [1]", "b = 2"});
-  error(3, I32({10}), queries, none, {"'new_xyz' came without 'new_offset'"});
-  error(3, I32({10}), none, I32({10}), {"'new_offset' came without 'new_xyz'"});
+  error(0, I32({10}), none, none, {"'nsample': expected at least 1, got 0"});
+  error(-2, I32({10}), none, none, {"'nsample': expected at least 1, got -2"});
+  error(9e18, I32({10}), none, none, {"expected a size that fits in 64 bits"});
+  error(3, I32({4, 2, 10}), none, none, {"'offset'[1]: expected at least 4, the previous end, got 2"});
+  error(3, I32({-1, 10}), none, none, {"'offset'[0]: expected at least 0, got -1"});
+  error(3, I32({4, 12, 10}), none, none, {"'offset'[1]: expected at most n = 10, got 12"});
+  error(3, I32({4, 9}), none, none, {"'offset': expected the last end to be n = 10, got 9"});
+  error(3, I32({}), none, none, {"'offset': expected the last end to be n = 10, got 0"});
+  error(3, I32({10}), queries, I32({5}), {"'new_offset'[0]: expected at most m = 4, got 5"});
+  error(3, I32({10}), queries, I32({3}), {"'new_offset': expected the last end to be m = 4, got 3"});
+  error(3, I32({5, 10}), queries, I32({3, 2}), {"'new_offset'[1]: expected at least 3, the previous end, got 2"});
+  error(3, I32({5, 10}), queries, I32({4}), {"'new_offset'", "to be b = 2", "(shape [1] for"});
+  error(3, I32({10}), queries, none, {"expected both or neither, got only 'new_xyz'"});
+  error(3, I32({10}), none, I32({10}), {"expected both or neither, got only 'new_offset'"});
   ExpectError(KnnQuery{}, {Scalar(3), HostTensor::Full(DType::kF32, {10, 4}, 0), I32({10})},
-              {"'xyz' has shape [10, 4]"});
-  ExpectError(KnnQuery{}, {I32({3, 3}), xyz, I32({10})}, {"'nsample' has shape [2], wanted a scalar"});
+              {"'xyz'", "(shape [10, 4] for"});
+  ExpectError(KnnQuery{}, {I32({3, 3}), xyz, I32({10})}, {"'nsample': expected a scalar, got shape [2]"});
   ExpectError(KnnQuery{}, {Scalar(3), xyz.Cast(DType::kF16), I32({10})}, {"no kernel takes inputs"});
 }
 

@@ -13,41 +13,42 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Gathers the columns of `count` output pixels, [count][channels * points] in the weights' order. Pixels that follow
-// each other in the list are near in the picture: plane by plane, they read the same lines of the cache. `places` has
-// room for count * points numbers.
+// Gathers the columns of `count` output pixels, [count][channels * points] in the order of the weights. Consecutive
+// pixels of the list are near in the image, so within a plane they read the same cache lines. Requires: `positions` has
+// space for count * points integers.
 template <class T>
 void GatherColumns(const MaskedConv2d& op, const Tensor<const T, 4>& features, const Shape& weight,
-                   const int64_t* pixels, int64_t count, int64_t out_width, int64_t* places, float* columns) {
+                   const int64_t* pixels, int64_t count, int64_t out_width, int64_t* positions, float* columns) {
   const int64_t height = features.dim(2), width = features.dim(3), points = weight[2] * weight[3];
   for (int64_t k = 0; k < points; ++k) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t y = pixels[i] / out_width - op.padding[0] + k / weight[3];
       const int64_t x = pixels[i] % out_width - op.padding[1] + k % weight[3];
-      places[k * count + i] = y >= 0 && y < height && x >= 0 && x < width ? y * width + x : -1;
+      positions[k * count + i] = y >= 0 && y < height && x >= 0 && x < width ? y * width + x : -1;
     }
   }
   const int64_t depth = weight[1] * points;
-  if (depth == 0) return;  // however many channels there are
+  if (depth == 0) return;  // also if there are many channels
   for (int64_t c = 0; c < weight[1]; ++c) {
     const T* const plane = features.data() + c * height * width;
     for (int64_t k = 0; k < points; ++k) {
       float* const to = columns + c * points + k;
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t place = places[k * count + i];
-        to[i * depth] = place >= 0 ? ToFloat(plane[place]) : 0.0f;
+        const int64_t position = positions[k * count + i];
+        to[i * depth] = position >= 0 ? ToFloat(plane[position]) : 0.0f;
       }
     }
   }
 }
 
-// The convolution's results at the pixels of a list.
+// Computes the convolution at the pixels of a list.
 template <class T>
 Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tensor<const T, 4>& features,
                       const Tensor<const T, 4>& weight, const T* bias, const int64_t* pixels, int64_t count,
                       const Tensor<T, 4>& output) {
   const int64_t outputs = weight.dim(0), points = weight.dim(2) * weight.dim(3), depth = weight.dim(1) * points;
-  if (depth > INT32_MAX) return InvalidArgument("'weight': a filter of ", depth, " values must fit 32 bits");
+  if (depth > INT32_MAX)
+    return InvalidArgument("'weight': expected at most ", INT32_MAX, " values in a filter, got ", depth);
   // Small tiles keep the columns in L2.
   constexpr int64_t kColumnFloats = 1 << 16;
   const int64_t tile = std::clamp<int64_t>(kColumnFloats / std::max<int64_t>(depth, 1) / kGemmRows, 1, 16) * kGemmRows;
@@ -55,13 +56,14 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
   const double work = static_cast<double>(tile * depth) * static_cast<double>(outputs);
   const int64_t grain = GrainFor(work / 30 + static_cast<double>(tile * depth));
   const GemmColumns filters(outputs);
-  const int64_t sum_stride = filters.stride(), room = tile * (depth + sum_stride);
+  const int64_t sum_stride = filters.stride(), task_floats = tile * (depth + sum_stride);
   const int64_t tasks = Context::NumTasks(tiles, grain);
   const Scratch<float> packed = context.Allocate<float>(sum_stride * depth);
   const Scratch<int32_t> in_order = context.Allocate<int32_t>(depth);
-  const Scratch<float> memory = context.Allocate<float>(tasks * room);
-  const Scratch<int64_t> places = context.Allocate<int64_t>(tasks * tile * points);
-  if (!packed || !in_order || !memory || !places) return Internal("out of memory: scratch for ", outputs, " filters");
+  const Scratch<float> memory = context.Allocate<float>(tasks * task_floats);
+  const Scratch<int64_t> positions = context.Allocate<int64_t>(tasks * tile * points);
+  if (!packed || !in_order || !memory || !positions)
+    return Internal("out of memory: scratch for ", outputs, " filters");
   std::iota(in_order.data(), in_order.data() + depth, 0);
   context.ParallelFor(filters.panels(), GrainFor(static_cast<double>(depth * filters.panel())),
                       [&](int64_t begin, int64_t end) {
@@ -74,20 +76,20 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
                         }
                       });
   context.ParallelFor(tiles, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* const columns = memory.data() + task * room;
+    float* const columns = memory.data() + task * task_floats;
     float* const sums = columns + tile * depth;
-    std::fill_n(columns, tile * depth, 0.0f);  // rows behind the last pixel are multiplied too
+    std::fill_n(columns, tile * depth, 0.0f);  // rows after the last pixel are multiplied as well
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t* const mine = pixels + item * tile;
+      const int64_t* const tile_pixels = pixels + item * tile;
       const int64_t held = std::min(tile, count - item * tile);
-      GatherColumns(op, features, weight.shape(), mine, held, output.dim(3), places.data() + task * tile * points,
-                    columns);
+      GatherColumns(op, features, weight.shape(), tile_pixels, held, output.dim(3),
+                    positions.data() + task * tile * points, columns);
       GemmTile(columns, (held + kGemmRows - 1) / kGemmRows * kGemmRows, depth, in_order.data(), depth, packed.data(),
                filters, sums, sum_stride);
       for (int64_t o = 0; o < outputs; ++o) {
         const float start = bias != nullptr ? ToFloat(bias[o]) : 0.0f;
         T* const to = output.data() + o * output.dim(2) * output.dim(3);
-        for (int64_t i = 0; i < held; ++i) to[mine[i]] = FromFloat<T>(sums[i * sum_stride + o] + start);
+        for (int64_t i = 0; i < held; ++i) to[tile_pixels[i]] = FromFloat<T>(sums[i * sum_stride + o] + start);
       }
     }
   });
@@ -136,11 +138,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dF32, MaskedConvByReal<float>);
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dF16, MaskedConvByReal<Half>);
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dBF16, MaskedConvByReal<BFloat16>);
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dF32Bool, MaskedConvByBool<float>);
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dF16Bool, MaskedConvByBool<Half>);
-POLYOP_CPU_KERNEL(MaskedConv2d, MaskedConv2dBF16Bool, MaskedConvByBool<BFloat16>);
+POLYOP_CPU_KERNELS(MaskedConv2d, MaskedConvByReal, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(MaskedConv2d, MaskedConvByBool, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -15,8 +15,8 @@ POLYOP_HD bool IsPositive(M mask) {
   }
 }
 
-// Pixels of the mask are listed first, then blocks take tiles of filters x listed pixels; those behind the list's end
-// have nothing to do.
+// Lists the pixels of the mask; then each thread block computes a tile of filters x listed pixels. Blocks beyond the
+// end of the list have nothing to do.
 template <class T, class M>
 Status MaskedConvCuda(const MaskedConv2d& op, const CudaContext& cuda, Tensor<const T, 4> features,
                       Tensor<const M, 3> mask, Tensor<const T, 4> weight, std::optional<Tensor<const T, 1>> bias,
@@ -42,7 +42,7 @@ Status MaskedConvCuda(const MaskedConv2d& op, const CudaContext& cuda, Tensor<co
   return ForTiles<T>(cuda, 1, filters, pixels, 0, [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
     if (tile.column >= *total) return;
     const int64_t rest = *total - tile.column, columns = rest < tile.columns ? rest : tile.columns;
-    const int64_t* const mine = listed + tile.column;
+    const int64_t* const tile_pixels = listed + tile.column;
     const T* const rows = filter_data + tile.row * channels * points;
     for (int64_t point = 0; point < points; ++point) {
       const int64_t down = point / kernel_width - pad_y, across = point % kernel_width - pad_x;
@@ -54,7 +54,7 @@ Status MaskedConvCuda(const MaskedConv2d& op, const CudaContext& cuda, Tensor<co
             },
             [&](int k, int i) {
               if (channel + k >= channels || i >= columns) return 0.0f;
-              const int64_t y = mine[i] / out_width + down, x = mine[i] % out_width + across;
+              const int64_t y = tile_pixels[i] / out_width + down, x = tile_pixels[i] % out_width + across;
               if (y < 0 || y >= height || x < 0 || x >= width) return 0.0f;
               return ToFloat(from[((channel + k) * height + y) * width + x]);
             });
@@ -63,18 +63,13 @@ Status MaskedConvCuda(const MaskedConv2d& op, const CudaContext& cuda, Tensor<co
     product.Store([&](int row, int i, float sum) {
       if (row >= tile.rows || i >= columns) return;
       const int64_t filter = tile.row + row;
-      to[filter * pixels + mine[i]] = FromFloat<T>(sum + (start != nullptr ? ToFloat(start[filter]) : 0));
+      to[filter * pixels + tile_pixels[i]] = FromFloat<T>(sum + (start != nullptr ? ToFloat(start[filter]) : 0));
     });
   });
 }
 
-#define POLYOP_MASKED_CONV(T, NAME)                                           \
-  POLYOP_CUDA_KERNEL(MaskedConv2d, MaskedConv2d##NAME, MaskedConvCuda<T, T>); \
-  POLYOP_CUDA_KERNEL(MaskedConv2d, MaskedConv2d##NAME##Bool, MaskedConvCuda<T, bool>)
-POLYOP_MASKED_CONV(float, F32);
-POLYOP_MASKED_CONV(Half, F16);
-POLYOP_MASKED_CONV(BFloat16, BF16);
-#undef POLYOP_MASKED_CONV
+POLYOP_CUDA_KERNELS(MaskedConv2d, MaskedConvCuda, (float, float), (float, bool), (Half, Half), (Half, bool),
+                    (BFloat16, BFloat16), (BFloat16, bool));
 
 }  // namespace
 }  // namespace polyop

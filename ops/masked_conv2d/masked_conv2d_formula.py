@@ -1,4 +1,4 @@
-"""A convolution, and 0 where the mask is not positive."""
+"""A convolution that is 0 where the mask is not positive."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ Status MaskedConvReference(const MaskedConv2d& op, const Context&, Tensor<const 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MaskedConv2d, MaskedConv2dF64, MaskedConvReference<double>);
-POLYOP_REFERENCE_KERNEL(MaskedConv2d, MaskedConv2dF64Bool, MaskedConvReference<bool>);
+POLYOP_REFERENCE_KERNELS(MaskedConv2d, MaskedConvReference, double, bool);
 
 }  // namespace
 }  // namespace polyop

@@ -59,15 +59,15 @@ TEST(MaskedConv2d, EmptyInputsAndMasks) {
   ExpectMatchesReference(op, Inputs(op, DType::kF32, {1, 3, 6, 6}, {0, 3, 3, 3}, rng));
 }
 
-TEST(MaskedConv2d, RefusesBadInput) {
+TEST(MaskedConv2d, RejectsInvalidInputs) {
   std::mt19937 rng(3);
   const MaskedConv2d op{{1, 1}, {1, 1}};
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 3, 6, 6}, {4, 3, 3, 3}, rng);
-  inputs[1] = HostTensor::Full(DType::kF32, {1, 4, 6}, 1);  // that of a convolution without padding
-  ExpectError(op, inputs, {"'mask'", "dimension 1 is 4", "= 6"});
+  inputs[1] = HostTensor::Full(DType::kF32, {1, 4, 6}, 1);  // the shape without padding
+  ExpectError(op, inputs, {"'mask'", "expected dimension 1", "got 4", "= 6"});
   inputs = Inputs(op, DType::kF32, {2, 3, 6, 6}, {4, 3, 3, 3}, rng);
-  ExpectError(op, inputs, {"'features'", "dimension 0 is 2, wanted 1"});
-  ExpectAttributeError(*FindOp("masked_conv2d"), {{"stride", AttrValue::Int(2)}}, {"'stride' is 2"});
+  ExpectError(op, inputs, {"'features'", "expected dimension 0 to be 1, got 2"});
+  ExpectAttributeError(*FindOp("masked_conv2d"), {{"stride", AttrValue::Int(2)}}, {"'stride': expected", "got 2"});
 }
 
 }  // namespace

@@ -4,26 +4,26 @@
 
 namespace polyop {
 
-/// The smallest rectangle around each set of nine points.
+/// The minimum-area rectangle around each set of nine points.
 struct MinAreaPolygons {
   static constexpr const char* kName = "min_area_polygons";
   static constexpr Signature kSignature = "pointsets: T[N, 18] -> polygons: T[N, 8]";
   static constexpr NodeName kNodes[] = {"polyop::MinAreaPolygons"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "The smallest rectangle, in any direction, around each set of nine points (Oriented RepPoints).",
-      .semantics =
-          "A set is (x1, y1, ..., x9, y9), a rectangle four corners (x, y). Of the rectangle's four directions one, "
-          "(cos a, sin a), has a in [0, pi / 2): seen along it, the corners come as (last, first), (first, first), "
-          "(first, last), (last, last), along it and along (-sin a, cos a). Of rectangles of the same area, to 1e-9 of "
-          "it, the one of the smallest a is taken. Points on one line give a rectangle without an area, nine equal "
-          "ones that point. A set with NaN or infinity in it gives NaN. All is computed in fp64 and rounded once.",
-      .source =
-          "`mmcv.ops.min_area_polygons`; Freeman, Shapira, Determining the minimum-area encasing rectangle for an "
-          "arbitrary closed curve, 1975; Li et al., Oriented RepPoints for Aerial Object Detection, 2022",
-      .differences =
-          "MMCV computes in fp32, takes the first rectangle of least area in the order of the points' hull, and for a "
-          "side that points straight down a = pi / 2.",
+      .summary = R"(Computes the minimum-area rectangle, in any orientation, around each set of nine points
+          (Oriented RepPoints).)",
+      .semantics = R"(A set is (x1, y1, ..., x9, y9), a rectangle four corners (x, y). Exactly one of the four
+          directions of a rectangle's sides, (cos a, sin a), has a in [0, pi / 2). With respect to the axes (cos a,
+          sin a) and (-sin a, cos a), the corners are listed as (max, min), (min, min), (min, max), (max, max).
+
+          Among rectangles of equal area, to a relative tolerance of 1e-9, the one with the smallest a is chosen.
+          Collinear points give a rectangle of area 0, nine equal points give that point four times. A set that
+          contains NaN or infinity gives NaN. Everything is computed in fp64 and rounded once.)",
+      .source = R"(`mmcv.ops.min_area_polygons`; Freeman, Shapira, Determining the minimum-area encasing rectangle
+          for an arbitrary closed curve, 1975; Li et al., Oriented RepPoints for Aerial Object Detection, 2022)",
+      .differences = R"(MMCV computes in fp32, takes the first rectangle of minimum area in the order of the points'
+          convex hull, and uses a = pi / 2 for a side that points straight down.)",
   };
 };
 

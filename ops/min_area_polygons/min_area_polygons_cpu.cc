@@ -13,9 +13,7 @@ Status MinAreaPolygonsCpu(const MinAreaPolygons&, const Context& context, Tensor
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNEL(MinAreaPolygons, MinAreaPolygonsF32, MinAreaPolygonsCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(MinAreaPolygons, MinAreaPolygonsF16, MinAreaPolygonsCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(MinAreaPolygons, MinAreaPolygonsBF16, MinAreaPolygonsCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(MinAreaPolygons, MinAreaPolygonsCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

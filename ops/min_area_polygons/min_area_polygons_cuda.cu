@@ -13,9 +13,7 @@ Status MinAreaPolygonsCuda(const MinAreaPolygons&, const CudaContext& cuda, Tens
   return ForEach(cuda, pointsets.dim(0), [=] POLYOP_DEVICE(int64_t i) { MinAreaRectangle(sets + 18 * i, to + 8 * i); });
 }
 
-POLYOP_CUDA_KERNEL(MinAreaPolygons, MinAreaPolygonsF32, MinAreaPolygonsCuda<float>);
-POLYOP_CUDA_KERNEL(MinAreaPolygons, MinAreaPolygonsF16, MinAreaPolygonsCuda<Half>);
-POLYOP_CUDA_KERNEL(MinAreaPolygons, MinAreaPolygonsBF16, MinAreaPolygonsCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(MinAreaPolygons, MinAreaPolygonsCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

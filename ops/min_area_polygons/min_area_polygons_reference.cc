@@ -13,7 +13,7 @@ using Point = std::complex<double>;
 
 double Cross(Point a, Point b) { return a.real() * b.imag() - a.imag() * b.real(); }
 
-// The corners of the convex hull, by monotone chains.
+// Returns the corners of the convex hull, by the monotone chain algorithm.
 std::vector<Point> HullOf(std::vector<Point> points) {
   const auto before = [](Point a, Point b) {
     return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
@@ -28,7 +28,7 @@ std::vector<Point> HullOf(std::vector<Point> points) {
       while (hull.size() >= first + 2 && Cross(hull.back() - hull.end()[-2], p - hull.back()) <= 0) hull.pop_back();
       hull.push_back(p);
     }
-    hull.pop_back();  // the other side begins there
+    hull.pop_back();  // it is the first point of the other chain
     std::reverse(points.begin(), points.end());
   }
   return hull;
@@ -39,24 +39,24 @@ struct Rectangle {
   Point corners[4];
 };
 
-// Around points, with a side along `side`, whose direction is turned by right angles into the first quadrant.
+// Returns the rectangle around points with a side along `side`, rotated by right angles into the first quadrant.
 Rectangle Around(const std::vector<Point>& points, Point side) {
   while (!(side.real() > 0 && side.imag() >= 0)) side *= Point(0, 1);
   side /= std::abs(side);
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
   for (const Point& p : points) {
-    const Point seen = p * std::conj(side);
-    low[0] = std::min(low[0], seen.real());
-    high[0] = std::max(high[0], seen.real());
-    low[1] = std::min(low[1], seen.imag());
-    high[1] = std::max(high[1], seen.imag());
+    const Point projected = p * std::conj(side);
+    low[0] = std::min(low[0], projected.real());
+    high[0] = std::max(high[0], projected.real());
+    low[1] = std::min(low[1], projected.imag());
+    high[1] = std::max(high[1], projected.imag());
   }
-  Rectangle made;
-  made.angle = std::arg(side);
-  made.area = (high[0] - low[0]) * (high[1] - low[1]);
-  const Point seen[4] = {{high[0], low[1]}, {low[0], low[1]}, {low[0], high[1]}, {high[0], high[1]}};
-  for (int c = 0; c < 4; ++c) made.corners[c] = seen[c] * side;
-  return made;
+  Rectangle rectangle;
+  rectangle.angle = std::arg(side);
+  rectangle.area = (high[0] - low[0]) * (high[1] - low[1]);
+  const Point corners[4] = {{high[0], low[1]}, {low[0], low[1]}, {low[0], high[1]}, {high[0], high[1]}};
+  for (int c = 0; c < 4; ++c) rectangle.corners[c] = corners[c] * side;
+  return rectangle;
 }
 
 Status MinAreaPolygonsReference(const MinAreaPolygons&, const Context&, Tensor<const double, 2> pointsets,
@@ -75,12 +75,12 @@ Status MinAreaPolygonsReference(const MinAreaPolygons&, const Context&, Tensor<c
       rectangles.push_back(Around(points, hull[(c + 1) % hull.size()] - hull[c]));
     }
     if (rectangles.empty()) rectangles.push_back(Around(points, 1));
-    double least = INFINITY;
-    for (const Rectangle& r : rectangles) least = std::min(least, r.area);
+    double min_area = INFINITY;
+    for (const Rectangle& r : rectangles) min_area = std::min(min_area, r.area);
     Rectangle best;
     best.angle = INFINITY;
     for (const Rectangle& r : rectangles) {
-      if (r.area <= least * (1 + 1e-9) && r.angle < best.angle) best = r;
+      if (r.area <= min_area * (1 + 1e-9) && r.angle < best.angle) best = r;
     }
     for (int c = 0; c < 4; ++c) {
       polygons[8 * i + 2 * c] = best.corners[c].real() + set[0];
@@ -89,7 +89,7 @@ Status MinAreaPolygonsReference(const MinAreaPolygons&, const Context&, Tensor<c
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MinAreaPolygons, MinAreaPolygonsF64, MinAreaPolygonsReference);
+POLYOP_REFERENCE_KERNEL(MinAreaPolygons, MinAreaPolygonsReference);
 
 }  // namespace
 }  // namespace polyop

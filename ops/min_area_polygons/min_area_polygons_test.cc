@@ -19,8 +19,8 @@ TEST_P(MinAreaPolygonsTest, MatchesReference) {
   }
 }
 
-// On a lattice many rectangles are equally small, and points are equal or in one line.
-TEST_P(MinAreaPolygonsTest, OfEqualOnesTheSmallestAngle) {
+// On a lattice many rectangles have the same area, and points are equal or collinear.
+TEST_P(MinAreaPolygonsTest, PrefersTheSmallestAngle) {
   std::mt19937 rng(2);
   HostTensor sets = HostTensor::Uniform(GetParam(), {500, 18}, rng, 0, 4);
   for (int64_t i = 0; i < sets.size(); ++i) sets.set(i, std::floor(sets.at(i)) * (i / 18 % 3 == 0 && i % 2 ? 0 : 1));
@@ -43,7 +43,7 @@ std::vector<double> Around(const std::vector<double>& points) {
 TEST(MinAreaPolygons, KnownRectangles) {
   using Row = std::vector<double>;
   EXPECT_EQ(Around({0, 0, 4, 0, 4, 2, 0, 2, 1, 1}), (Row{4, 0, 0, 0, 0, 2, 4, 2}));
-  EXPECT_EQ(Around({0, 2, 4, 2, 4, 0, 0, 0}), (Row{4, 0, 0, 0, 0, 2, 4, 2}));  // the other way round
+  EXPECT_EQ(Around({0, 2, 4, 2, 4, 0, 0, 0}), (Row{4, 0, 0, 0, 0, 2, 4, 2}));  // the opposite orientation
   EXPECT_EQ(Around({2, 0, 4, 2, 2, 4, 0, 2}), (Row{4, 2, 2, 0, 0, 2, 2, 4}));  // by 45 degrees
   EXPECT_EQ(Around({0, 0, 4, 0, 2, 2}), (Row{4, 0, 0, 0, 0, 2, 4, 2}));        // 4 x 2 twice: at 0 and 45 degrees
   EXPECT_EQ(Around({3, 1, 3, 5}), (Row{3, 1, 3, 1, 3, 5, 3, 5}));              // a line
@@ -51,7 +51,7 @@ TEST(MinAreaPolygons, KnownRectangles) {
   EXPECT_EQ(Around({1e6, 1e6, 1e6 + 1, 1e6}), (Row{1e6 + 1, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6 + 1, 1e6}));
 }
 
-TEST(MinAreaPolygons, NanInfinityAndTheEndsOfTheType) {
+TEST(MinAreaPolygons, NanInfinityAndLimitsOfTheType) {
   for (float value : {NAN, INFINITY, -INFINITY}) {
     for (double corner : Around({0, 0, 4, 0, static_cast<double>(value), 2})) EXPECT_TRUE(std::isnan(corner));
   }
@@ -60,16 +60,16 @@ TEST(MinAreaPolygons, NanInfinityAndTheEndsOfTheType) {
   for (double extent : {3e37, 1e-37}) {
     HostTensor sets = HostTensor::Uniform(DType::kF32, {20, 18}, rng, 0, 1), scaled(DType::kF32, {20, 18});
     for (int64_t i = 0; i < sets.size(); ++i) scaled.set(i, sets.at(i) * extent);
-    std::vector<HostTensor> plain, made;
+    std::vector<HostTensor> plain, result;
     ASSERT_TRUE(testing::Run(MinAreaPolygons{}, {sets}, &plain).ok());
-    ASSERT_TRUE(testing::Run(MinAreaPolygons{}, {scaled}, &made).ok());
-    for (int64_t i = 0; i < plain[0].size(); ++i) EXPECT_NEAR(made[0].at(i) / extent, plain[0].at(i), 1e-5) << extent;
+    ASSERT_TRUE(testing::Run(MinAreaPolygons{}, {scaled}, &result).ok());
+    for (int64_t i = 0; i < plain[0].size(); ++i) EXPECT_NEAR(result[0].at(i) / extent, plain[0].at(i), 1e-5) << extent;
   }
 }
 
-TEST(MinAreaPolygons, RefusesBadInput) {
+TEST(MinAreaPolygons, RejectsInvalidInputs) {
   ExpectError(MinAreaPolygons{}, {HostTensor::Full(DType::kF32, {3, 16}, 0)},
-              {"'pointsets'", "dimension 1 is 16, wanted 18"});
+              {"'pointsets'", "expected dimension 1 to be 18, got 16"});
   ExpectError(MinAreaPolygons{}, {HostTensor::Full(DType::kI32, {3, 18}, 0)}, {"no kernel takes inputs (i32[3, 18])"});
 }
 

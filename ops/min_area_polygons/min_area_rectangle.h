@@ -1,4 +1,4 @@
-// The smallest rectangle around nine points, for CPU and GPU.
+// The minimum-area rectangle around nine points, for CPU and GPU.
 #pragma once
 
 #include <algorithm>
@@ -9,44 +9,44 @@
 
 namespace polyop {
 
-/// Points as seen along a direction, and across it; both times the direction's length.
-struct SeenAlong {
+/// The extents of points along and across a direction, scaled by the length of the direction.
+struct Projection {
   static constexpr int kPoints = 9;
 
-  double x, y;  // the direction, one of a rectangle's four: x > 0, y >= 0
+  double x, y;  // the direction, rotated by right angles so that x > 0, y >= 0
   double low[2], high[2];
 
-  POLYOP_HD static SeenAlong Make(const double* points, int from, int to) {
-    SeenAlong seen{points[2 * to] - points[2 * from], points[2 * to + 1] - points[2 * from + 1], {}, {}};
-    for (int turns = 0; turns < 4 && !(seen.x > 0 && seen.y >= 0); ++turns) {
-      const double x = seen.x;
-      seen.x = -seen.y;
-      seen.y = x;
+  POLYOP_HD static Projection Make(const double* points, int from, int to) {
+    Projection projection{points[2 * to] - points[2 * from], points[2 * to + 1] - points[2 * from + 1], {}, {}};
+    for (int quarter_turns = 0; quarter_turns < 4 && !(projection.x > 0 && projection.y >= 0); ++quarter_turns) {
+      const double x = projection.x;
+      projection.x = -projection.y;
+      projection.y = x;
     }
-    if (!(seen.x > 0)) {  // equal points: any direction will do
-      seen.x = 1;
-      seen.y = 0;
+    if (!(projection.x > 0)) {  // any direction works for equal points
+      projection.x = 1;
+      projection.y = 0;
     }
     for (int p = 0; p < kPoints; ++p) {
       const double px = points[2 * p], py = points[2 * p + 1];
-      const double at[2] = {seen.x * px + seen.y * py, seen.x * py - seen.y * px};
+      const double at[2] = {projection.x * px + projection.y * py, projection.x * py - projection.y * px};
       for (int k = 0; k < 2; ++k) {
-        seen.low[k] = p == 0 ? at[k] : std::min(seen.low[k], at[k]);
-        seen.high[k] = p == 0 ? at[k] : std::max(seen.high[k], at[k]);
+        projection.low[k] = p == 0 ? at[k] : std::min(projection.low[k], at[k]);
+        projection.high[k] = p == 0 ? at[k] : std::max(projection.high[k], at[k]);
       }
     }
-    return seen;
+    return projection;
   }
   POLYOP_HD double Length2() const { return x * x + y * y; }
   POLYOP_HD double Area() const { return (high[0] - low[0]) * (high[1] - low[1]) / Length2(); }
-  POLYOP_HD bool HasSmallerAngle(const SeenAlong& other) const { return y * other.x < other.y * x; }
+  POLYOP_HD bool HasSmallerAngle(const Projection& other) const { return y * other.x < other.y * x; }
 };
 
-/// A side of the smallest rectangle passes through two of the points, so the directions of all pairs are enough; other
-/// pairs' rectangles are no smaller.
+/// Computes the corners of the minimum-area rectangle. One of its sides passes through two of the points, so it is
+/// enough to try the directions of all pairs.
 template <class T>
 POLYOP_HD void MinAreaRectangle(const T* set, T* corners) {
-  constexpr int kPoints = SeenAlong::kPoints;
+  constexpr int kPoints = Projection::kPoints;
   double points[2 * kPoints], origin[2];
   bool finite = true;
   for (int k = 0; k < 2 * kPoints; ++k) {
@@ -59,19 +59,19 @@ POLYOP_HD void MinAreaRectangle(const T* set, T* corners) {
   }
   for (int k = 0; k < 2; ++k) origin[k] = points[k];
   for (int k = 0; k < 2 * kPoints; ++k) points[k] -= origin[k % 2];
-  double areas[kPoints * (kPoints - 1) / 2], least = INFINITY;
+  double areas[kPoints * (kPoints - 1) / 2], min_area = INFINITY;
   for (int i = 0, pair = 0; i < kPoints; ++i) {
     for (int j = i + 1; j < kPoints; ++j, ++pair) {
-      areas[pair] = SeenAlong::Make(points, i, j).Area();
-      least = std::min(least, areas[pair]);
+      areas[pair] = Projection::Make(points, i, j).Area();
+      min_area = std::min(min_area, areas[pair]);
     }
   }
-  SeenAlong best{0, 1, {}, {}};
+  Projection best{0, 1, {}, {}};
   for (int i = 0, pair = 0; i < kPoints; ++i) {
     for (int j = i + 1; j < kPoints; ++j, ++pair) {
-      if (!(areas[pair] <= least * (1 + 1e-9))) continue;
-      const SeenAlong seen = SeenAlong::Make(points, i, j);
-      if (seen.HasSmallerAngle(best)) best = seen;
+      if (!(areas[pair] <= min_area * (1 + 1e-9))) continue;
+      const Projection projection = Projection::Make(points, i, j);
+      if (projection.HasSmallerAngle(best)) best = projection;
     }
   }
   const double along[4] = {best.high[0], best.low[0], best.low[0], best.high[0]};

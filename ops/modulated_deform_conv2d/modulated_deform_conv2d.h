@@ -22,13 +22,11 @@ struct ModulatedDeformConv2d : DeformConvRule {
   };
   static constexpr auto kAttributes = kDeformConvAttributes;
   static constexpr Doc kDoc = {
-      .summary = "Convolution whose samples are shifted by offsets and scaled by a mask (v2).",
+      .summary = "Deformable convolution v2: a convolution whose samples are shifted by offsets and scaled by a mask.",
       .semantics = kDeformConvSemantics,
       .source = "Zhu et al., Deformable ConvNets v2, 2019; `torchvision.ops.deform_conv2d`",
-      .differences =
-          "MMCV and MMDeploy restart the deform groups in each group, and fail for depthwise convolutions; MMDeploy's "
-          "result is wrong when "
-          "C / groups * KH * KW is not a multiple of 8.",
+      .differences = R"(MMCV and MMDeploy restart the deform groups in each group and fail for depthwise
+          convolutions. MMDeploy's result is wrong when C / groups * KH * KW is not a multiple of 8.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckGroups(inputs[0], inputs[3]); }

@@ -11,9 +11,7 @@ Status ModulatedDeformConv2dCpu(const ModulatedDeformConv2d& op, const Context& 
   return DeformConv<T>(context, op, input, offset.data(), mask.data(), weight, bias ? bias->data() : nullptr, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF32, ModulatedDeformConv2dCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF16, ModulatedDeformConv2dCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dBF16, ModulatedDeformConv2dCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(ModulatedDeformConv2d, ModulatedDeformConv2dCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

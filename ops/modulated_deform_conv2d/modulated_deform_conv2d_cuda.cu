@@ -11,9 +11,7 @@ Status ModulatedDeformConv2dCuda(const ModulatedDeformConv2d& op, const CudaCont
   return DeformConvCuda<T>(op, cuda, input, offset.data(), mask.data(), weight, bias ? bias->data() : nullptr, output);
 }
 
-POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF32, ModulatedDeformConv2dCuda<float>);
-POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF16, ModulatedDeformConv2dCuda<Half>);
-POLYOP_CUDA_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dBF16, ModulatedDeformConv2dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ModulatedDeformConv2d, ModulatedDeformConv2dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -10,7 +10,7 @@ Status ModulatedDeformConv2dReference(const ModulatedDeformConv2d& op, const Con
                                       Tensor<double, 4> output) {
   return reference::DeformConv(op, input, offset, mask.data(), weight, bias ? bias->data() : nullptr, output);
 }
-POLYOP_REFERENCE_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dF64, ModulatedDeformConv2dReference);
+POLYOP_REFERENCE_KERNEL(ModulatedDeformConv2d, ModulatedDeformConv2dReference);
 
 }  // namespace
 }  // namespace polyop

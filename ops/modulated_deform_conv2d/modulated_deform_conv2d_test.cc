@@ -26,7 +26,7 @@ std::vector<HostTensor> Inputs(const Case& c, DType dtype, std::mt19937& rng, bo
           bias ? HostTensor::Uniform(dtype, {c.filters}, rng) : HostTensor::Absent()};
 }
 
-// Sums of C / groups * KH * KW products of values below 1; positions are rounded to float.
+// The error of sums of C / groups * KH * KW products of values below 1; positions are rounded to float.
 Tolerance SumTolerance(DType dtype, const Case& c) {
   const double terms = static_cast<double>(c.channels / c.op.groups * c.kh * c.kw);
   const Tolerance one = ToleranceFor(dtype);
@@ -50,7 +50,7 @@ const Case kCases[] = {
     {1, 10, 6, 6, 10, 3, 3, {{.padding = {1, 1}, .groups = 10, .deform_groups = 2}}},  // depthwise
     {1, 9, 6, 6, 18, 3, 3, {{.padding = {1, 1}, .groups = 9, .deform_groups = 9}}},    // depthwise with a multiplier
     {1, 64, 11, 13, 96, 3, 3, {{.padding = {1, 1}, .deform_groups = 4}}},
-    {1, 35, 9, 8, 150, 3, 2, {{.padding = {1, 1}}}},  // tiles of filters and pixels, the last ones not full
+    {1, 35, 9, 8, 150, 3, 2, {{.padding = {1, 1}}}},  // several tiles of filters and pixels, the last ones partial
     {2, 36, 8, 9, 80, 2, 2, {{.groups = 2, .deform_groups = 3}}},
 };
 
@@ -109,7 +109,7 @@ TEST(ModulatedDeformConv2d, EmptyInputs) {
   ExpectMatchesReference(c.op, Inputs(c, DType::kF32, rng, false));
 }
 
-TEST(ModulatedDeformConv2d, RefusesBadInput) {
+TEST(ModulatedDeformConv2d, RejectsInvalidInputs) {
   std::mt19937 rng(5);
   const Case& c = kCases[1];
   const std::vector<HostTensor> good = Inputs(c, DType::kF32, rng, true);
@@ -118,21 +118,22 @@ TEST(ModulatedDeformConv2d, RefusesBadInput) {
     inputs[index] = HostTensor::Full(DType::kF32, shape, 0);
     return inputs;
   };
-  ExpectError(c.op, with(1, {2, 17, 7, 9}), {"'offset'", "dimension 1 is 17, wanted 2*deform_groups*KH*KW = 18"});
-  ExpectError(c.op, with(1, {2, 18, 6, 9}), {"'offset'", "dimension 2 is 6, wanted OH", "= 7"});
-  ExpectError(c.op, with(2, {2, 8, 7, 9}), {"'mask'", "wanted deform_groups*KH*KW = 9"});
-  ExpectError(c.op, with(2, {2, 9, 7, 8}), {"'mask'", "dimension 3 is 8, wanted OW = 9"});
-  ExpectError(c.op, with(2, {2, 9, 8, 9}), {"'mask'", "dimension 2 is 8, wanted OH = 7"});
-  ExpectError(c.op, with(3, {5, 2, 3, 3}), {"'weight'", "dimension 1 is 2, wanted C/groups = 3"});
-  ExpectError(c.op, with(4, {4}), {"'bias'", "wanted O = 5"});
-  ExpectError(c.op, with(0, {2, 3, 7}), {"'input' has rank 3"});
+  ExpectError(c.op, with(1, {2, 17, 7, 9}),
+              {"'offset'", "expected dimension 1 to be 2*deform_groups*KH*KW = 18", "got 17"});
+  ExpectError(c.op, with(1, {2, 18, 6, 9}), {"'offset'", "expected dimension 2 to be OH", "got 6", "= 7"});
+  ExpectError(c.op, with(2, {2, 8, 7, 9}), {"'mask'", "to be deform_groups*KH*KW = 9"});
+  ExpectError(c.op, with(2, {2, 9, 7, 8}), {"'mask'", "expected dimension 3 to be OW = 9", "got 8"});
+  ExpectError(c.op, with(2, {2, 9, 8, 9}), {"'mask'", "expected dimension 2 to be OH = 7", "got 8"});
+  ExpectError(c.op, with(3, {5, 2, 3, 3}), {"'weight'", "expected dimension 1 to be C/groups = 3", "got 2"});
+  ExpectError(c.op, with(4, {4}), {"'bias'", "to be O = 5"});
+  ExpectError(c.op, with(0, {2, 3, 7}), {"'input': expected rank 4, got 3"});
   ModulatedDeformConv2d two = c.op;
   two.groups = 2;
-  ExpectError(two, with(3, {5, 1, 3, 3}), {"'input' has 3 channels", "groups = 2"});
+  ExpectError(two, with(3, {5, 1, 3, 3}), {"'input': expected channels divisible by groups = 2", "got 3 channels"});
   const Op& op = *FindOp("modulated_deform_conv2d");
-  ExpectAttributeError(op, {{"stride", AttrValue::Ints({0, 1})}}, {"'stride' is 0"});
-  ExpectAttributeError(op, {{"dilation", AttrValue::Ints({1, 1, 1})}}, {"3 values, wanted 2"});
-  ExpectAttributeError(op, {{"groups", AttrValue::Int(0)}}, {"'groups' is 0"});
+  ExpectAttributeError(op, {{"stride", AttrValue::Ints({0, 1})}}, {"'stride': expected", "got 0"});
+  ExpectAttributeError(op, {{"dilation", AttrValue::Ints({1, 1, 1})}}, {"expected 2 values, got 3"});
+  ExpectAttributeError(op, {{"groups", AttrValue::Int(0)}}, {"'groups': expected", "got 0"});
   Params params;
   ASSERT_TRUE(MakeParams(op, {{"deformable_groups", AttrValue::Int(4)}, {"group", AttrValue::Int(2)}}, &params).ok());
   EXPECT_EQ(static_cast<const ModulatedDeformConv2d*>(params.get())->deform_groups, 4);

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Multi-scale deformable attention: every query gathers few bilinear samples from several feature levels.
+/// Multi-scale deformable attention: every query gathers a few bilinear samples from several feature levels.
 struct MsDeformAttn {
   static constexpr const char* kName = "ms_deform_attn";
   static constexpr Signature kSignature =
@@ -17,17 +17,14 @@ struct MsDeformAttn {
       "polyop::MultiScaleDeformableAttentionPlugin", "::MultiScaleDeformableAttentionPlugin"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary =
-          "Gathers weighted bilinear samples from several feature levels for every query and head (Deformable DETR).",
-      .semantics =
-          "Level l is spatial_shapes[l] = (height, width) and begins at level_start_index[l] of S. A location (x, y) "
-          "is 0 to 1 over a "
-          "level; its sample lies at x * width - 0.5, y * height - 0.5, and what is outside is 0. A NaN or infinite "
-          "location samples "
-          "nothing. A level that does not fit into S is an error. Sums are in float.",
-      .source =
-          "Zhu et al., Deformable DETR, 2021; `torch.nn.functional.grid_sample(bilinear, zeros, align_corners=False)` "
-          "on each level",
+      .summary = R"(Multi-scale deformable attention: sums weighted bilinear samples from several feature levels for
+          every query and head (Deformable DETR).)",
+      .semantics = R"(Level l has spatial_shapes[l] = (height, width) pixels and begins at index
+          level_start_index[l] of the dimension S. A location (x, y) ranges over [0, 1] across a level; it is
+          sampled at x * width - 0.5, y * height - 0.5 with zeros outside the level. A NaN or infinite location
+          samples 0. It is an error if a level does not fit into S. Sums are accumulated in float.)",
+      .source = R"(Zhu et al., Deformable DETR, 2021; `torch.nn.functional.grid_sample(bilinear, zeros,
+          align_corners=False)` on each level)",
       .differences = "none known",
   };
 

@@ -2,8 +2,8 @@
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/ms_deform_attn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/deform_attn/deform_attn-inl.h"
-#include "families/points/type_pairs.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/type_pairs.h"
 #include "ops/ms_deform_attn/ms_deform_attn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,11 +25,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnF32I64, MsDeformAttnCpu<F32I64>);
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnF32I32, MsDeformAttnCpu<F32I32>);
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnF16I64, MsDeformAttnCpu<F16I64>);
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnF16I32, MsDeformAttnCpu<F16I32>);
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnBF16I64, MsDeformAttnCpu<BF16I64>);
-POLYOP_CPU_KERNEL(MsDeformAttn, MsDeformAttnBF16I32, MsDeformAttnCpu<BF16I32>);
+POLYOP_CPU_KERNELS(MsDeformAttn, MsDeformAttnCpu, F32I64, F32I32, F16I64, F16I32, BF16I64, BF16I32);
 }  // namespace polyop
 #endif

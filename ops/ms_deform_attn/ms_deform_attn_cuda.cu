@@ -11,12 +11,8 @@ Status MsDeformAttnCuda(const MsDeformAttn&, const CudaContext& cuda, Tensor<con
   return DeformAttnAtLocationsCuda(cuda, value, shapes, starts, locations, weights.data(), output.data());
 }
 
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF32I64, MsDeformAttnCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF32I32, MsDeformAttnCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF16I64, MsDeformAttnCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnF16I32, MsDeformAttnCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnBF16I64, MsDeformAttnCuda<BFloat16, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttn, MsDeformAttnBF16I32, MsDeformAttnCuda<BFloat16, int32_t>);
+POLYOP_CUDA_KERNELS(MsDeformAttn, MsDeformAttnCuda, (float, int64_t), (float, int32_t), (Half, int64_t),
+                    (Half, int32_t), (BFloat16, int64_t), (BFloat16, int32_t));
 
 }  // namespace
 }  // namespace polyop

@@ -11,9 +11,9 @@ DIFFERENTIABLE = (0, 3, 4)
 
 
 def formula(value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-    pictures, queries, heads = locations.shape[:3]
+    images, queries, heads = locations.shape[:3]
     samples = attend_at_locations(value, shapes, starts, locations, weights)
-    return samples.reshape(pictures, queries, heads * value.shape[3])
+    return samples.reshape(images, queries, heads * value.shape[3])
 
 
 def example(call: Call) -> list[Tensor]:

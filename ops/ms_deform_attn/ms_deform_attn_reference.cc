@@ -10,7 +10,7 @@ Status MsDeformAttnReference(const MsDeformAttn&, const Context&, Tensor<const d
                              Tensor<double, 3> output) {
   return reference::DeformAttnAtLocations(value, shapes, starts, locations, weights, output.data());
 }
-POLYOP_REFERENCE_KERNEL(MsDeformAttn, MsDeformAttnF64, MsDeformAttnReference);
+POLYOP_REFERENCE_KERNEL(MsDeformAttn, MsDeformAttnReference);
 
 }  // namespace
 }  // namespace polyop

@@ -42,7 +42,7 @@ TEST_P(MsDeformAttnTest, MatchesReference) {
   }
 }
 
-// Of more than a megabyte, and each pixel is read eight times: heads are copied.
+// The values exceed one megabyte and each pixel is read eight times, so heads are copied.
 TEST_P(MsDeformAttnTest, LargeValuesThatAreReadOften) {
   std::mt19937 rng(5);
   Tolerance tolerance = ToleranceFor(GetParam());
@@ -53,7 +53,7 @@ TEST_P(MsDeformAttnTest, LargeValuesThatAreReadOften) {
 INSTANTIATE_TEST_SUITE_P(Types, MsDeformAttnTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(MsDeformAttn, NarrowIndicesGiveTheSame) {
+TEST(MsDeformAttn, NarrowIndicesGiveTheSameResult) {
   std::mt19937 rng(2);
   std::vector<HostTensor> inputs = Inputs({1, 5, 2, 16, 4, {5, 3, 2, 2}}, DType::kF32, rng), wide, narrow;
   ASSERT_TRUE(testing::Run(MsDeformAttn{}, inputs, &wide).ok());
@@ -74,7 +74,7 @@ TEST(MsDeformAttn, EmptyAndNotANumber) {
   ExpectMatchesReference(MsDeformAttn{}, inputs);
 }
 
-TEST(MsDeformAttn, RefusesBadInput) {
+TEST(MsDeformAttn, RejectsInvalidInputs) {
   std::mt19937 rng(4);
   const std::vector<HostTensor> good = Inputs({1, 3, 2, 8, 2, {4, 4, 2, 2}}, DType::kF32, rng);
   const auto with = [&](size_t index, HostTensor tensor) {
@@ -83,20 +83,21 @@ TEST(MsDeformAttn, RefusesBadInput) {
     return inputs;
   };
   ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4, 4, 3, 2})),
-              {"'spatial_shapes'[1] is (3, 2)", "the 20 pixels of 'value'"});
+              {"'spatial_shapes'[1]: expected a level within the 20 pixels of 'value', got (3, 2)"});
   ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {-1, 4, 2, 2})),
-              {"'spatial_shapes'[0] is (-1, 4)"});
+              {"'spatial_shapes'[0]: expected a level within the 20 pixels of 'value', got (-1, 4)"});
   ExpectError(MsDeformAttn{}, with(1, HostTensor::Of(DType::kI64, {2, 2}, {4e18, 4e18, 2, 2})),
               {"'spatial_shapes'[0]"});
-  ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {2}, {0, -1})), {"'level_start_index'[1] is -1"});
+  ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {2}, {0, -1})), {"'level_start_index'[1] = -1"});
   ExpectError(MsDeformAttn{}, with(2, HostTensor::Of(DType::kI64, {3}, {0, 1, 2})),
-              {"'level_start_index'", "wanted L = 2"});
+              {"'level_start_index'", "to be L = 2"});
   ExpectError(MsDeformAttn{}, with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 2, 3}, 0)),
-              {"'attention_weights'", "wanted P = 2"});
+              {"'attention_weights'", "to be P = 2"});
   const AnyTensor many{nullptr, DType::kF32, true, {1, int64_t{1} << 31, 1, 1}};
   EXPECT_EQ(MsDeformAttn{}.CheckInputs({&many, 1}).message(),
-            "'value' has 2147483648 pixels, wanted at most 2147483647");
-  ExpectError(MsDeformAttn{}, with(0, HostTensor::Full(DType::kF32, {1, 20, 16}, 0)), {"'value' has rank 3"});
+            "'value': expected at most 2147483647 pixels, got 2147483648");
+  ExpectError(MsDeformAttn{}, with(0, HostTensor::Full(DType::kF32, {1, 20, 16}, 0)),
+              {"'value': expected rank 4, got 3"});
 }
 
 }  // namespace

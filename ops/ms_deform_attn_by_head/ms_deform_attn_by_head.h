@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Multi-scale deformable attention whose output keeps the heads apart.
+/// Multi-scale deformable attention with a separate dimension for the heads in its output.
 struct MsDeformAttnByHead {
   static constexpr const char* kName = "ms_deform_attn_by_head";
   static constexpr Signature kSignature =
@@ -17,10 +17,11 @@ struct MsDeformAttnByHead {
                                         "::MultiscaleDeformableAttnPlugin_TRT"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "ms_deform_attn with an output that keeps the heads apart, as TensorRT's plugin makes it.",
-      .semantics = "As ms_deform_attn, but the output is [N, Q, M, D].",
+      .summary =
+          "Like ms_deform_attn, but with a separate dimension for the heads in the output, as in TensorRT's plugin.",
+      .semantics = "Like ms_deform_attn, but the output is [N, Q, M, D].",
       .source = "TensorRT's MultiscaleDeformableAttnPlugin_TRT; Zhu et al., Deformable DETR, 2021",
-      .differences = "The plugin trusts spatial_shapes and level_start_index.",
+      .differences = "The plugin does not check spatial_shapes and level_start_index.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckAttnPixels(inputs[0]); }

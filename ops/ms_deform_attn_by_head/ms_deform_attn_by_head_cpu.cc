@@ -2,8 +2,8 @@
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn_by_head/ms_deform_attn_by_head_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/deform_attn/deform_attn-inl.h"
-#include "families/points/type_pairs.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/type_pairs.h"
 #include "ops/ms_deform_attn_by_head/ms_deform_attn_by_head.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,11 +25,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I64, MsDeformAttnByHeadCpu<F32I64>);
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I32, MsDeformAttnByHeadCpu<F32I32>);
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I64, MsDeformAttnByHeadCpu<F16I64>);
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I32, MsDeformAttnByHeadCpu<F16I32>);
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I64, MsDeformAttnByHeadCpu<BF16I64>);
-POLYOP_CPU_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I32, MsDeformAttnByHeadCpu<BF16I32>);
+POLYOP_CPU_KERNELS(MsDeformAttnByHead, MsDeformAttnByHeadCpu, F32I64, F32I32, F16I64, F16I32, BF16I64, BF16I32);
 }  // namespace polyop
 #endif

@@ -11,12 +11,8 @@ Status MsDeformAttnByHeadCuda(const MsDeformAttnByHead&, const CudaContext& cuda
   return DeformAttnAtLocationsCuda(cuda, value, shapes, starts, locations, weights.data(), output.data());
 }
 
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I64, MsDeformAttnByHeadCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF32I32, MsDeformAttnByHeadCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I64, MsDeformAttnByHeadCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF16I32, MsDeformAttnByHeadCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I64, MsDeformAttnByHeadCuda<BFloat16, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadBF16I32, MsDeformAttnByHeadCuda<BFloat16, int32_t>);
+POLYOP_CUDA_KERNELS(MsDeformAttnByHead, MsDeformAttnByHeadCuda, (float, int64_t), (float, int32_t), (Half, int64_t),
+                    (Half, int32_t), (BFloat16, int64_t), (BFloat16, int32_t));
 
 }  // namespace
 }  // namespace polyop

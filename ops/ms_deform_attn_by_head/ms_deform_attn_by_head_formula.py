@@ -1,4 +1,4 @@
-"""Multi-scale deformable attention, with the heads apart."""
+"""Multi-scale deformable attention with a separate dimension for the heads."""
 
 from __future__ import annotations
 

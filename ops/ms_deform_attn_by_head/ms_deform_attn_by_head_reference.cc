@@ -10,7 +10,7 @@ Status MsDeformAttnByHeadReference(const MsDeformAttnByHead&, const Context&, Te
                                    Tensor<double, 4> output) {
   return reference::DeformAttnAtLocations(value, shapes, starts, locations, weights, output.data());
 }
-POLYOP_REFERENCE_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadF64, MsDeformAttnByHeadReference);
+POLYOP_REFERENCE_KERNEL(MsDeformAttnByHead, MsDeformAttnByHeadReference);
 
 }  // namespace
 }  // namespace polyop

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Multi-scale deformable attention from what a network makes for it: offsets about reference points, and logits.
+/// Multi-scale deformable attention from the raw outputs of a network: offsets from reference points, and logits.
 struct MsDeformAttnOfOffsets {
   static constexpr const char* kName = "ms_deform_attn_of_offsets";
   static constexpr Signature kSignature =
@@ -16,31 +16,32 @@ struct MsDeformAttnOfOffsets {
                                         "::MultiScaleDeformableAttnTRT", "::MultiScaleDeformableAttnTRT2"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary =
-          "Multi-scale deformable attention that adds offsets to reference points and softmaxes the weights itself "
-          "(BEVFormer).",
-      .semantics =
-          "With P points a level, F is L * P * 2: sampling_offsets are (x, y) for each level and point, in pixels of "
-          "the level, and attention_weights are logits, whose softmax over all L * P weighs the samples. R is G * 2: a "
-          "query has G reference points (x, y), 0 to 1 over a level, and point p takes the one of number p mod G. "
-          "Level l is spatial_shapes[l] = (height, width); levels lie in S one behind the other. The sample of a point "
-          "lies at x * width + offset_x - 0.5, y * height + offset_y - 0.5, and what is outside is 0. A NaN or "
-          "infinite position samples nothing; NaN or +infinity among the logits of a query's head make its weights "
-          "NaN. A level that does not fit into S is an error. Sums are in float.",
+      .summary = R"(Multi-scale deformable attention that adds offsets to reference points and applies the softmax
+          to the weights (BEVFormer).)",
+      .semantics = R"(With P points per level, F is L * P * 2. sampling_offsets are (x, y) for each level and point,
+          in pixels of the level. attention_weights are logits; their softmax over all L * P samples gives the
+          weights. R is G * 2: each query has G reference points (x, y) that range over [0, 1] across a level, and
+          point p uses reference point p mod G.
+
+          Level l has spatial_shapes[l] = (height, width) pixels; levels are consecutive in S. A point is sampled at
+          x * width + offset_x - 0.5, y * height + offset_y - 0.5 with zeros outside the level. A NaN or infinite
+          position samples 0. If the logits of a query and head contain NaN or +infinity, all of its weights are
+          NaN. It is an error if a level does not fit into S. Sums are accumulated in float.)",
       .source = "MultiScaleDeformableAttnTRT of BEVFormer_tensorrt; Li et al., BEVFormer, 2022",
-      .differences = "The plugin trusts spatial_shapes. Its second version, for fp16, computes and sums in fp16.",
+      .differences =
+          "The plugin does not check spatial_shapes. Its second version, for fp16, computes and sums in fp16.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     POLYOP_RETURN_IF_ERROR(CheckAttnPixels(inputs[0]));
     const Shape &levels = inputs[1].shape, &references = inputs[2].shape, &offsets = inputs[3].shape;
     if (references[3] < 2 || references[3] % 2 != 0) {
-      return InvalidArgument("'reference_points' has shape ", ToString(references),
-                             ", wanted 2 for each reference point, and at least one, in dimension 3");
+      return InvalidArgument("'reference_points': expected a positive multiple of 2 in dimension 3, got shape ",
+                             ToString(references));
     }
     if (levels[0] == 0 ? offsets[3] == 0 : offsets[3] % 2 == 0 && offsets[3] / 2 % levels[0] == 0) return Status::Ok();
-    return InvalidArgument("'sampling_offsets' has shape ", ToString(offsets),
-                           ", wanted 2 for each point of each of the L = ", levels[0], " levels in dimension 3");
+    return InvalidArgument("'sampling_offsets': expected a multiple of 2 * L = ", 2 * levels[0],
+                           " in dimension 3, got shape ", ToString(offsets));
   }
 };
 

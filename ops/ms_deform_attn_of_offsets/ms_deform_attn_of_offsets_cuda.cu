@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// Samples about reference points, whose weights are the softmax of logits.
+// Samples at offsets from reference points, weighted by the softmax of logits.
 template <class T, class I>
 struct OffsetSamples {
   using Common = SoftmaxOfLogits;
@@ -39,12 +39,8 @@ Status MsDeformAttnOfOffsetsCuda(const MsDeformAttnOfOffsets&, const CudaContext
   return DeformAttnCuda(cuda, value, references.dim(1), found, output.data());
 }
 
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF32I32, MsDeformAttnOfOffsetsCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF32I64, MsDeformAttnOfOffsetsCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF16I32, MsDeformAttnOfOffsetsCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF16I64, MsDeformAttnOfOffsetsCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsBF16I32, MsDeformAttnOfOffsetsCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsBF16I64, MsDeformAttnOfOffsetsCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsCuda, (float, int32_t), (float, int64_t),
+                    (Half, int32_t), (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

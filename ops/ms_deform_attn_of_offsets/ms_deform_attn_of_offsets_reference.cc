@@ -21,9 +21,9 @@ Status MsDeformAttnOfOffsetsReference(const MsDeformAttnOfOffsets&, const Contex
       for (int64_t m = 0; m < heads; ++m) {
         const int64_t pair = (n * queries + q) * heads + m;
         const double* const logit = logits.data() + pair * logits.dim(3);
-        double most = -INFINITY, sum = 0;
-        for (int64_t s = 0; s < logits.dim(3); ++s) most = std::fmax(most, logit[s]);
-        for (int64_t s = 0; s < logits.dim(3); ++s) sum += std::exp(logit[s] - most);
+        double max_logit = -INFINITY, sum = 0;
+        for (int64_t s = 0; s < logits.dim(3); ++s) max_logit = std::fmax(max_logit, logit[s]);
+        for (int64_t s = 0; s < logits.dim(3); ++s) sum += std::exp(logit[s] - max_logit);
         for (int64_t l = 0; l < num_levels; ++l) {
           const AttnLevel& level = levels[static_cast<size_t>(l)];
           for (int64_t p = 0; p < points; ++p) {
@@ -31,7 +31,7 @@ Status MsDeformAttnOfOffsetsReference(const MsDeformAttnOfOffsets&, const Contex
             const double* const offset = offsets.data() + ((pair * num_levels + l) * points + p) * 2;
             const double x = point[0] * static_cast<double>(level.width) + offset[0] - 0.5;
             const double y = point[1] * static_cast<double>(level.height) + offset[1] - 0.5;
-            const double weight = std::exp(logit[l * points + p] - most) / sum;
+            const double weight = std::exp(logit[l * points + p] - max_logit) / sum;
             reference::AddAttnSample(value, n, m, level, y, x, weight, output.data() + pair * depth);
           }
         }
@@ -40,7 +40,7 @@ Status MsDeformAttnOfOffsetsReference(const MsDeformAttnOfOffsets&, const Contex
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsF64, MsDeformAttnOfOffsetsReference);
+POLYOP_REFERENCE_KERNEL(MsDeformAttnOfOffsets, MsDeformAttnOfOffsetsReference);
 
 }  // namespace
 }  // namespace polyop

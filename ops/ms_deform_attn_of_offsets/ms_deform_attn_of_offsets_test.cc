@@ -40,8 +40,8 @@ TEST_P(MsDeformAttnOfOffsetsTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, MsDeformAttnOfOffsetsTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// One level of 1 x 4 pixels, two points: offsets are pixels, points take the references in turns, weights are
-// softmaxed.
+// One level of 1 x 4 pixels and two points: offsets are in pixels, points alternate between the reference points, and
+// weights are the softmax of logits.
 TEST(MsDeformAttnOfOffsets, OffsetsArePixelsAndWeightsLogits) {
   const auto f32 = [](const Shape& shape, const std::vector<double>& values) {
     return HostTensor::Of(DType::kF32, shape, values);
@@ -53,7 +53,7 @@ TEST(MsDeformAttnOfOffsets, OffsetsArePixelsAndWeightsLogits) {
                             f32({1, 1, 1, 2}, {std::log(3.0), 0})},
                            &out)
                   .ok());
-  // The centre of pixel 0 and one to the right, weight 3/4; that of pixel 3 and one to the left, weight 1/4.
+  // The pixel to the right of pixel 0 with weight 3/4, and the pixel to the left of pixel 3 with weight 1/4.
   EXPECT_NEAR(out[0].at(0), 0.75 * 2 + 0.25 * 4, 1e-6);
 }
 
@@ -76,7 +76,7 @@ TEST(MsDeformAttnOfOffsets, EmptyAndNotANumber) {
   }
 }
 
-TEST(MsDeformAttnOfOffsets, RefusesBadInput) {
+TEST(MsDeformAttnOfOffsets, RejectsInvalidInputs) {
   std::mt19937 rng(4);
   const std::vector<HostTensor> good = Inputs({1, 3, 2, 8, 2, 2, {4, 4, 2, 2}}, DType::kF32, rng);
   const auto with = [&](size_t index, HostTensor tensor) {
@@ -84,17 +84,22 @@ TEST(MsDeformAttnOfOffsets, RefusesBadInput) {
     inputs[index] = std::move(tensor);
     return inputs;
   };
-  const auto refuses = [](const std::vector<HostTensor>& inputs, const std::vector<std::string>& parts) {
+  const auto rejects = [](const std::vector<HostTensor>& inputs, const std::vector<std::string>& parts) {
     ExpectError(MsDeformAttnOfOffsets{}, inputs, parts);
   };
-  refuses(with(1, HostTensor::Of(DType::kI32, {2, 2}, {4, 4, 3, 2})), {"'spatial_shapes'[1] is (3, 2)", "4 pixels"});
-  refuses(with(1, HostTensor::Of(DType::kI32, {2, 2}, {4, 4, 2, -2})), {"'spatial_shapes'[1] is (2, -2)"});
-  refuses(with(1, HostTensor::Of(DType::kI64, {2, 2}, {4e18, 4e18, 2, 2})), {"'spatial_shapes'[0]"});
-  refuses(with(1, HostTensor::Of(DType::kI32, {3, 2}, {2, 2, 2, 2, 2, 2})), {"'sampling_offsets'", "L = 3 levels"});
-  refuses(with(2, HostTensor::Full(DType::kF32, {1, 3, 1, 3}, 0)), {"'reference_points'", "wanted 2 for each"});
-  refuses(with(2, HostTensor::Full(DType::kF32, {1, 3, 2, 4}, 0)),
-          {"'reference_points'", "dimension 2 is 2, wanted 1"});
-  refuses(with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 5}, 0)), {"'attention_weights'", "dimension 3 is 5"});
+  rejects(with(1, HostTensor::Of(DType::kI32, {2, 2}, {4, 4, 3, 2})),
+          {"'spatial_shapes'[1]: expected at most the 4 remaining pixels of 'value', got (3, 2)"});
+  rejects(with(1, HostTensor::Of(DType::kI32, {2, 2}, {4, 4, 2, -2})),
+          {"'spatial_shapes'[1]: expected at most the 4 remaining pixels of 'value', got (2, -2)"});
+  rejects(with(1, HostTensor::Of(DType::kI64, {2, 2}, {4e18, 4e18, 2, 2})), {"'spatial_shapes'[0]"});
+  rejects(with(1, HostTensor::Of(DType::kI32, {3, 2}, {2, 2, 2, 2, 2, 2})),
+          {"'sampling_offsets'", "multiple of 2 * L = 6 in dimension 3"});
+  rejects(with(2, HostTensor::Full(DType::kF32, {1, 3, 1, 3}, 0)),
+          {"'reference_points'", "expected a positive multiple of 2 in dimension 3, got shape [1, 3, 1, 3]"});
+  rejects(with(2, HostTensor::Full(DType::kF32, {1, 3, 2, 4}, 0)),
+          {"'reference_points'", "expected dimension 2 to be 1, got 2"});
+  rejects(with(4, HostTensor::Full(DType::kF32, {1, 3, 2, 5}, 0)),
+          {"'attention_weights'", "expected dimension 3", "got 5"});
 }
 
 }  // namespace

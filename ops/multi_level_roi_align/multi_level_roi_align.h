@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// RoIAlign of boxes over a feature pyramid, each from the level that fits its size.
+/// RoIAlign of boxes over a feature pyramid; each box is pooled from the level that fits its size.
 struct MultiLevelRoiAlign : RoiPyramidRule {
   enum class PoolMode { kMax, kAvg };
   PoolMode pool_mode = PoolMode::kAvg;
@@ -17,16 +17,15 @@ struct MultiLevelRoiAlign : RoiPyramidRule {
   static constexpr auto kAttributes = std::tuple_cat(
       kRoiPyramidBins,
       std::tuple{
-          Attr("pool_mode", &MultiLevelRoiAlign::pool_mode, "how the samples of a bin are pooled").Codes("max", "avg")},
+          Attr("pool_mode", &MultiLevelRoiAlign::pool_mode, "how to pool the samples of a bin").Codes("max", "avg")},
       kRoiPyramidLevels);
   static constexpr Doc kDoc = {
-      .summary = "Pools each of the boxes from the level of a feature pyramid that fits its size.",
-      .semantics =
-          "A roi is (batch index, x1, y1, x2, y2) in pixels of the picture. Its level is floor(log2(sqrt(width * "
-          "height) / finest_scale + 1e-6)), within the levels, before "
-          "roi_scale_factor is applied; a box without a real area belongs to the first. The pooling itself is that of "
-          "roi_align. A batch index "
-          "that is not a whole number in range is an error, so are levels and strides of different number.",
+      .summary = "Pools each box from the level of a feature pyramid that fits its size.",
+      .semantics = R"(A RoI is (batch index, x1, y1, x2, y2) in pixels of the image. Its level is
+          floor(log2(sqrt(width * height) / finest_scale + 1e-6)), clamped to the existing levels and computed
+          before roi_scale_factor is applied. A box whose area is not a positive number is pooled from the first
+          level. Pooling works as in roi_align. It is an error if a batch index is not an integer in range, or if
+          the number of strides is not the number of levels.)",
       .source = "Lin et al., Feature Pyramid Networks for Object Detection, 2017; MMDetection's SingleRoIExtractor",
       .differences = "none known",
   };

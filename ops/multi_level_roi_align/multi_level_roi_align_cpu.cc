@@ -21,9 +21,7 @@ Status MultiLevelRoiAlignCpu(const MultiLevelRoiAlign& op, const Context& contex
                      how, output.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF32, MultiLevelRoiAlignCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF16, MultiLevelRoiAlignCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignBF16, MultiLevelRoiAlignCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(MultiLevelRoiAlign, MultiLevelRoiAlignCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

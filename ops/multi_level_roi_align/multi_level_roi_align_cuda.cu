@@ -15,9 +15,7 @@ Status MultiLevelRoiAlignCuda(const MultiLevelRoiAlign& op, const CudaContext& c
   return PoolRoisCuda<T>(cuda, pyramid, boxes, rois.dim(0), how, output.data());
 }
 
-POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF32, MultiLevelRoiAlignCuda<float>);
-POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF16, MultiLevelRoiAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignBF16, MultiLevelRoiAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(MultiLevelRoiAlign, MultiLevelRoiAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""RoIAlign of a feature pyramid: each box from the level that fits its size."""
+"""RoIAlign over a feature pyramid; each box is pooled from the level that fits its size."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def formula(
     half = size * (max(roi_scale_factor, 0) or 1) / 2
     grown = torch.cat([centre - half, centre + half], 1)
 
-    def pool(feat: Tensor, own: Tensor, scale: float) -> Tensor:
-        return pool_upright(feat, rois[:, 0], own * scale, bins, sampling_ratio, pool_mode, aligned)
+    def pool(feat: Tensor, level_boxes: Tensor, scale: float) -> Tensor:
+        return pool_upright(feat, rois[:, 0], level_boxes * scale, bins, sampling_ratio, pool_mode, aligned)
 
     return pool_from_levels(grown, size, feats, featmap_strides, finest_scale, pool)
 

@@ -13,17 +13,17 @@ Status MultiLevelRoiAlignReference(const MultiLevelRoiAlign& op, const Context&,
     const double width = roi[3] - roi[1], height = roi[4] - roi[2];
     const double half = (op.roi_scale_factor > 0 ? op.roi_scale_factor : 1.0) / 2;
     const double x = (roi[1] + roi[3]) / 2, y = (roi[2] + roi[4]) / 2;
-    const auto place = [&](double scale) {
+    const auto box_at = [&](double scale) {
       return reference::PooledBox::Upright(x - width * half, y - height * half, x + width * half, y + height * half,
                                            scale, op.aligned);
     };
-    reference::PoolFromLevel(op, width, height, place, op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg, feats,
+    reference::PoolFromLevel(op, width, height, box_at, op.pool_mode == MultiLevelRoiAlign::PoolMode::kAvg, feats,
                              static_cast<int64_t>(roi[0]),
                              output.data() + r * output.dim(1) * op.output_height * op.output_width);
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignF64, MultiLevelRoiAlignReference);
+POLYOP_REFERENCE_KERNEL(MultiLevelRoiAlign, MultiLevelRoiAlignReference);
 
 }  // namespace
 }  // namespace polyop

@@ -6,7 +6,8 @@
 namespace polyop::testing {
 namespace {
 
-// Boxes of 2 to 120 pixels on a picture of 64, so that every level is used and some leave the picture.
+// Boxes of 2 to 120 pixels on an image of 64 pixels, so that every level is used and some boxes extend beyond the
+// image.
 HostTensor Rois(DType dtype, int64_t count, std::mt19937& rng) {
   std::uniform_real_distribution<double> at(-10, 60), size(2, 120);
   HostTensor rois(dtype, {count, 5});
@@ -31,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MultiLevelRoiAlignTest, ::testing::Values(DType:
 
 TEST(MultiLevelRoiAlign, NoBoxesAndNanBoxes) { ExpectNoBoxesAndNanBoxesOfPyramid<MultiLevelRoiAlign>(Rois); }
 
-TEST(MultiLevelRoiAlign, RefusesBadInput) { ExpectPyramidRefusesBadInput<MultiLevelRoiAlign>(Rois); }
+TEST(MultiLevelRoiAlign, RejectsInvalidInputs) { ExpectPyramidRefusesBadInput<MultiLevelRoiAlign>(Rois); }
 
 }  // namespace
 }  // namespace polyop::testing

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// RoIAlign of rotated boxes over a feature pyramid, each from the level that fits its size.
+/// RoIAlign of rotated boxes over a feature pyramid; each box is pooled from the level that fits its size.
 struct MultiLevelRotatedRoiAlign : RoiPyramidRule {
   bool clockwise = false;
 
@@ -13,18 +13,17 @@ struct MultiLevelRotatedRoiAlign : RoiPyramidRule {
   static constexpr Signature kSignature =
       "rois: T[R, 6], feats: T[N, C, *, *]... -> output: T[R, C, output_height, output_width]";
   static constexpr NodeName kNodes[] = {"mmdeploy::MMCVMultiLevelRotatedRoiAlign"};
-  static constexpr auto kAttributes = std::tuple_cat(
-      kRoiPyramidBins,
-      std::tuple{Attr("clockwise", &MultiLevelRotatedRoiAlign::clockwise, "whether the angle turns clockwise")},
-      kRoiPyramidLevels);
+  static constexpr auto kAttributes = std::tuple_cat(kRoiPyramidBins,
+                                                     std::tuple{Attr("clockwise", &MultiLevelRotatedRoiAlign::clockwise,
+                                                                     "1: angles are clockwise; 0: counter-clockwise")},
+                                                     kRoiPyramidLevels);
   static constexpr Doc kDoc = {
-      .summary = "Pools each of the rotated boxes from the level of a feature pyramid that fits its size.",
-      .semantics =
-          "A roi is (batch index, centre x, centre y, width, height, angle) in pixels of the picture. Its level is "
-          "floor(log2(sqrt(width * height) / finest_scale + 1e-6)), within the levels, before "
-          "roi_scale_factor is applied; a box without a real area belongs to the first. The pooling itself is that of "
-          "roi_align_rotated. A batch index "
-          "that is not a whole number in range is an error, so are levels and strides of different number.",
+      .summary = "Pools each rotated box from the level of a feature pyramid that fits its size.",
+      .semantics = R"(A RoI is (batch index, centre x, centre y, width, height, angle) in pixels of the image, the
+          angle in radians. Its level is floor(log2(sqrt(width * height) / finest_scale + 1e-6)), clamped to the
+          existing levels and computed before roi_scale_factor is applied. A box whose area is not a positive number
+          is pooled from the first level. Pooling works as in roi_align_rotated. It is an error if a batch index is
+          not an integer in range, or if the number of strides is not the number of levels.)",
       .source = "Lin et al., Feature Pyramid Networks for Object Detection, 2017; MMDetection's SingleRoIExtractor",
       .differences = "none known",
   };

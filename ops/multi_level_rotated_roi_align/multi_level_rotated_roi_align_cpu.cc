@@ -2,7 +2,7 @@
 
 #include "families/rois/roi_levels.h"
 #include "families/rois/rois.h"
-#include "families/rois/turned_pool.h"
+#include "families/rois/rotated_pool.h"
 #include "ops/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
 
 namespace polyop {
@@ -14,17 +14,14 @@ Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const C
   std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
   PyramidLevels(op.featmap_strides, feats, levels.data());
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
-  const TurnedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
-                            feats.size()};
+  const RotatedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
+                             feats.size()};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
   return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, feats[0].dim(1), rois.dim(0),
                             boxes, how, output.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF32, MultiLevelRotatedRoiAlignCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF16, MultiLevelRotatedRoiAlignCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignBF16,
-                        MultiLevelRotatedRoiAlignCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

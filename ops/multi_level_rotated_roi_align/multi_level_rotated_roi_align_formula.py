@@ -1,4 +1,4 @@
-"""RoIAlign of rotated boxes from a feature pyramid: each from the level that fits its size."""
+"""RoIAlign of rotated boxes over a feature pyramid; each box is pooled from the level that fits its size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.roi_bins_formula import pool_from_levels, pool_turned
+from polyop.formulas.roi_bins_formula import pool_from_levels, pool_rotated
 
 
 def formula(
@@ -19,9 +19,9 @@ def formula(
     size, bins = rois[:, 3:5], (output_height, output_width)
     grown = torch.cat([rois[:, 1:3], size * (max(roi_scale_factor, 0) or 1), rois[:, 5:]], 1)
 
-    def pool(feat: Tensor, own: Tensor, scale: float) -> Tensor:
-        boxes = torch.cat([own[:, :4] * scale, own[:, 4:]], 1)
-        return pool_turned(feat, rois[:, 0], boxes, bins, sampling_ratio, aligned, clockwise)
+    def pool(feat: Tensor, level_boxes: Tensor, scale: float) -> Tensor:
+        boxes = torch.cat([level_boxes[:, :4] * scale, level_boxes[:, 4:]], 1)
+        return pool_rotated(feat, rois[:, 0], boxes, bins, sampling_ratio, aligned, clockwise)
 
     return pool_from_levels(grown, size, feats, featmap_strides, finest_scale, pool)
 

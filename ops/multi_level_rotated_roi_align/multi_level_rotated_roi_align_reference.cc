@@ -12,15 +12,15 @@ Status MultiLevelRotatedRoiAlignReference(const MultiLevelRotatedRoiAlign& op, c
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
     const double factor = op.roi_scale_factor > 0 ? op.roi_scale_factor : 1.0, angle = op.clockwise ? -roi[5] : roi[5];
-    const auto place = [&](double scale) {
-      return reference::PooledBox::Turned(roi[1], roi[2], roi[3] * factor, roi[4] * factor, angle, scale, op.aligned);
+    const auto box_at = [&](double scale) {
+      return reference::PooledBox::Rotated(roi[1], roi[2], roi[3] * factor, roi[4] * factor, angle, scale, op.aligned);
     };
-    reference::PoolFromLevel(op, roi[3], roi[4], place, true, feats, static_cast<int64_t>(roi[0]),
+    reference::PoolFromLevel(op, roi[3], roi[4], box_at, true, feats, static_cast<int64_t>(roi[0]),
                              output.data() + r * output.dim(1) * op.output_height * op.output_width);
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignF64, MultiLevelRotatedRoiAlignReference);
+POLYOP_REFERENCE_KERNEL(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignReference);
 
 }  // namespace
 }  // namespace polyop

@@ -6,7 +6,8 @@
 namespace polyop::testing {
 namespace {
 
-// Boxes of 2 to 120 pixels on a picture of 64, so that every level is used and some leave the picture.
+// Boxes of 2 to 120 pixels on an image of 64 pixels, so that every level is used and some boxes extend beyond the
+// image.
 HostTensor Rois(DType dtype, int64_t count, std::mt19937& rng) {
   std::uniform_real_distribution<double> at(-10, 60), size(2, 120), angle(-3, 3);
   HostTensor rois(dtype, {count, 6});
@@ -32,7 +33,7 @@ TEST(MultiLevelRotatedRoiAlign, NoBoxesAndNanBoxes) {
   ExpectNoBoxesAndNanBoxesOfPyramid<MultiLevelRotatedRoiAlign>(Rois);
 }
 
-TEST(MultiLevelRotatedRoiAlign, RefusesBadInput) { ExpectPyramidRefusesBadInput<MultiLevelRotatedRoiAlign>(Rois); }
+TEST(MultiLevelRotatedRoiAlign, RejectsInvalidInputs) { ExpectPyramidRefusesBadInput<MultiLevelRotatedRoiAlign>(Rois); }
 
 }  // namespace
 }  // namespace polyop::testing

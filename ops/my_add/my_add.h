@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// 2 * a + b with NumPy broadcasting: the tutorials' first operator.
+/// 2 * a + b with NumPy broadcasting: the first operator of the tutorials.
 struct MyAdd {
   static constexpr const char* kName = "my_add";
   static constexpr Signature kSignature = "a: T[...A], b: T[...B] -> c: T[...broadcast(A, B)]";

@@ -10,7 +10,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// One run of the innermost extent; a step of 0 repeats one element.
+// Computes one run of the innermost dimension. A step of 0 repeats one element.
 template <class T>
 void AddRow(const T* a, int a_step, const T* b, int b_step, T* c, int64_t count) {
   const hn::ScalableTag<float> d;
@@ -34,7 +34,7 @@ template <class T>
 Status MyAddCpu(const MyAdd&, const Context& context, Tensor<const T, kAnyRank> a, Tensor<const T, kAnyRank> b,
                 Tensor<T, kAnyRank> c) {
   const BroadcastAxes axes = BroadcastAxes::Merge(c.shape(), a.shape(), b.shape());
-  // A long single row is cut into blocks so that threads share it.
+  // A long single row is divided into blocks, so that several threads compute it.
   constexpr int64_t kBlock = 16384;
   const int64_t inner = axes.extent[0], blocks = (inner + kBlock - 1) / kBlock;
   const int64_t grain = std::max<int64_t>(1, kBlock / std::min(inner, kBlock));
@@ -63,8 +63,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(MyAdd, MyAddF32, MyAddCpu<float>);
-POLYOP_CPU_KERNEL(MyAdd, MyAddF16, MyAddCpu<Half>);
-POLYOP_CPU_KERNEL(MyAdd, MyAddBF16, MyAddCpu<BFloat16>);
+POLYOP_CPU_KERNELS(MyAdd, MyAddCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

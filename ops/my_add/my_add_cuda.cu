@@ -33,18 +33,16 @@ Status MyAddCuda(const MyAdd&, const CudaContext& cuda, Tensor<const T, kAnyRank
   return ForEach(cuda, c.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t at_a = 0, at_b = 0, rest = i;
     for (int d = 0; d < axes.rank; ++d) {
-      int64_t place;
-      rest = extent[d].Split(rest, &place);
-      at_a += place * axes.a_stride[d];
-      at_b += place * axes.b_stride[d];
+      int64_t index;
+      rest = extent[d].Split(rest, &index);
+      at_a += index * axes.a_stride[d];
+      at_b += index * axes.b_stride[d];
     }
     to[i] = TwiceAPlusB(from_a[at_a], from_b[at_b]);
   });
 }
 
-POLYOP_CUDA_KERNEL(MyAdd, MyAddF32, MyAddCuda<float>);
-POLYOP_CUDA_KERNEL(MyAdd, MyAddF16, MyAddCuda<Half>);
-POLYOP_CUDA_KERNEL(MyAdd, MyAddBF16, MyAddCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(MyAdd, MyAddCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

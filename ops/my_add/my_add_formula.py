@@ -14,7 +14,7 @@ def formula(a: Tensor, b: Tensor) -> Tensor:
 
 
 def body(call: Call, **_: Any) -> str:
-    """Standard operators broadcast as torch does, so that no rank need be known."""
+    """The ranks need not be known, because standard operators broadcast like torch."""
     return """
         two = Constant <value = float {2}> ()
         twice = Mul (two, a)

@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-// The element of `t` that the output's element `flat` reads: right-aligned, extents of 1 repeat.
+// Returns the element of `t` for the output's element `flat`. Shapes are right-aligned, and extents of 1 are repeated.
 int64_t BroadcastIndex(const Shape& out, const Shape& t, int64_t flat) {
   int64_t index = 0, stride = 1;
   for (int i = out.rank() - 1, j = t.rank() - 1; j >= 0; --i, --j) {
@@ -23,7 +23,7 @@ Status MyAddReference(const MyAdd&, const Context&, Tensor<const double, kAnyRan
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(MyAdd, MyAddF64, MyAddReference);
+POLYOP_REFERENCE_KERNEL(MyAdd, MyAddReference);
 
 }  // namespace
 }  // namespace polyop

@@ -26,7 +26,7 @@ TEST_P(MyAddTest, MatchesReference) {
   }
 }
 
-TEST_P(MyAddTest, NanAndInfinityPass) {
+TEST_P(MyAddTest, PropagatesNanAndInfinity) {
   const std::vector<double> values = {NAN, INFINITY, -INFINITY, 1, 2, NAN};
   ExpectMatchesReference(MyAdd{}, {HostTensor::Of(GetParam(), {6}, values),
                                    HostTensor::Of(GetParam(), {6}, {1, 1, 1, NAN, -INFINITY, NAN})});
@@ -35,13 +35,13 @@ TEST_P(MyAddTest, NanAndInfinityPass) {
 INSTANTIATE_TEST_SUITE_P(Types, MyAddTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
 
-TEST(MyAddErrors, SayWhatIsWrong) {
+TEST(MyAdd, RejectsInvalidInputs) {
   std::mt19937 rng(2);
   const auto f32 = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
-  ExpectError(MyAdd{}, {f32({2, 3}), f32({4})}, {"[2, 3] and [4] do not broadcast", "3 against 4"});
+  ExpectError(MyAdd{}, {f32({2, 3}), f32({4})}, {"[2, 3] and [4] do not broadcast", "got 3 and 4"});
   ExpectError(MyAdd{}, {f32({2}), HostTensor::Uniform(DType::kF16, {2}, rng)},
               {"no kernel takes inputs (f32[2], f16[2])"});
-  ExpectError(MyAdd{}, {f32({2})}, {"1 inputs came, wanted 2"});
+  ExpectError(MyAdd{}, {f32({2})}, {"expected 2 inputs, got 1"});
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxe
   if (op.score_threshold > -std::numeric_limits<float>::infinity()) {
     candidates = SortAbove(scores.data(), count, op.score_threshold, order.data());
   } else {
-    SortByFallingScore(scores.data(), order.span());
+    SortByDescendingScore(scores.data(), order.span());
   }
   const auto sorted = UprightBoxes::In(memory.data(), count, op.iou_threshold, static_cast<float>(op.offset));
   for (int64_t i = 0; i < candidates; ++i) SetBox(sorted, i, boxes.data() + 4 * order[i], op.center_point_box);
@@ -45,36 +45,36 @@ Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxe
 Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                     Tensor<int32_t, 2> selected) {
   const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;
-  if (count > INT32_MAX) return InvalidArgument("'boxes' has ", count, " boxes, indices are 32 bits wide");
-  const int64_t most = selected.dim(0) / sets;
-  const double each = 20.0 * static_cast<double>(count);
-  const int64_t grain = GrainFor(each), tasks = Context::NumTasks(sets, grain);
+  if (count > INT32_MAX) return InvalidArgument("'boxes': expected at most ", INT32_MAX, " boxes, got ", count);
+  const int64_t max_boxes = selected.dim(0) / sets;
+  const double nanoseconds = 20.0 * static_cast<double>(count);
+  const int64_t grain = GrainFor(nanoseconds), tasks = Context::NumTasks(sets, grain);
   const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
   const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
   if (!order || !memory || !kept) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
-  // Every class writes into rows of its own first; then the rows move together.
+  // Every class first writes to separate rows, which are compacted afterwards.
   context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    int64_t* const mine = order.data() + task * count;
+    int64_t* const class_order = order.data() + task * count;
     const auto sorted =
         UprightBoxes::In(memory.data() + task * bytes, count, op.iou_threshold, static_cast<float>(op.offset));
     for (int64_t set = begin; set < end; ++set) {
       const float* const from = boxes.data() + set / classes * count * 4;
-      const int64_t candidates = SortAbove(scores.data() + set * count, count, op.score_threshold, mine);
-      for (int64_t i = 0; i < candidates; ++i) SetBox(sorted, i, from + 4 * mine[i], op.center_point_box);
-      kept[set] = SuppressGreedily(sorted, candidates, most, sets == 1 ? &context : nullptr);
-      int32_t* const rows = selected.data() + set * most * 3;
+      const int64_t candidates = SortAbove(scores.data() + set * count, count, op.score_threshold, class_order);
+      for (int64_t i = 0; i < candidates; ++i) SetBox(sorted, i, from + 4 * class_order[i], op.center_point_box);
+      kept[set] = SuppressGreedily(sorted, candidates, max_boxes, sets == 1 ? &context : nullptr);
+      int32_t* const rows = selected.data() + set * max_boxes * 3;
       for (int64_t k = 0; k < kept[set]; ++k) {
         rows[3 * k] = static_cast<int32_t>(set / classes);
         rows[3 * k + 1] = static_cast<int32_t>(set % classes);
-        rows[3 * k + 2] = static_cast<int32_t>(mine[sorted.kept_index[k]]);
+        rows[3 * k + 2] = static_cast<int32_t>(class_order[sorted.kept_index[k]]);
       }
     }
   });
   int64_t rows = 0;
   for (int64_t set = 0; set < sets; ++set) {
-    std::copy_n(selected.data() + set * most * 3, kept[set] * 3, selected.data() + rows * 3);
+    std::copy_n(selected.data() + set * max_boxes * 3, kept[set] * 3, selected.data() + rows * 3);
     rows += kept[set];
   }
   std::fill(selected.data() + rows * 3, selected.data() + selected.size(), -1);
@@ -88,7 +88,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(Nms, NmsF32, NmsCpu);
-POLYOP_CPU_KERNEL(Nms, NmsOfClassesF32, NmsOfClasses);
+POLYOP_CPU_KERNEL(Nms, NmsCpu);
+POLYOP_CPU_KERNEL(Nms, NmsOfClasses);
 }  // namespace polyop
 #endif

@@ -39,7 +39,7 @@ Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> bo
   const int64_t count = boxes.dim(0);
   Tensor<int64_t, 1> result;
   int64_t* total = nullptr;
-  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &result, &total));
+  POLYOP_RETURN_IF_ERROR(keep.AllocateUpperBound(count, &result, &total));
   const float* const from = scores.data();
   SortedSets sorted;
   KeptBits kept;
@@ -48,7 +48,8 @@ Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> bo
       BoxesAbove{op.score_threshold, !(op.score_threshold > -std::numeric_limits<float>::infinity())}, count, &sorted));
   POLYOP_RETURN_IF_ERROR(Suppress(cuda, sorted, count, OverlapsOf(op, boxes.data(), count, 1), &kept));
   int64_t* const to = result.data();
-  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t place, int64_t, int64_t box) { to[place] = box; });
+  return EmitKept(cuda, sorted, kept, total,
+                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
 Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 3> boxes,
@@ -65,16 +66,16 @@ Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const flo
       Suppress(cuda, sorted, selected.dim(0) / sets, OverlapsOf(op, boxes.data(), count, classes), &kept));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, selected.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = -1; }));
   const Divider by_classes(classes);
-  return EmitKept(cuda, sorted, kept, nullptr, [=] POLYOP_HD(int64_t place, int64_t set, int64_t box) {
+  return EmitKept(cuda, sorted, kept, nullptr, [=] POLYOP_HD(int64_t position, int64_t set, int64_t box) {
     int64_t label;
-    to[3 * place] = static_cast<int32_t>(by_classes.Split(set, &label));
-    to[3 * place + 1] = static_cast<int32_t>(label);
-    to[3 * place + 2] = static_cast<int32_t>(box);
+    to[3 * position] = static_cast<int32_t>(by_classes.Split(set, &label));
+    to[3 * position + 1] = static_cast<int32_t>(label);
+    to[3 * position + 2] = static_cast<int32_t>(box);
   });
 }
 
-POLYOP_CUDA_KERNEL(Nms, NmsF32, NmsCuda);
-POLYOP_CUDA_KERNEL(Nms, NmsOfClassesF32, NmsOfClassesCuda);
+POLYOP_CUDA_KERNEL(Nms, NmsCuda);
+POLYOP_CUDA_KERNEL(Nms, NmsOfClassesCuda);
 
 }  // namespace
 }  // namespace polyop

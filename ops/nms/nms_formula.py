@@ -1,4 +1,4 @@
-"""Non-maximum suppression: ONNX's own, which is greedy too."""
+"""Non-maximum suppression by ONNX's NonMaxSuppression, which is greedy, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def body(
     center_point_box: int,
 ) -> str:  # fmt: skip
     many = call.rank(0) == 3
-    threshold = "" if score_threshold is None else f"least = Constant <value_float: float = {score_threshold!r}> ()"
+    threshold = "" if score_threshold is None else f"min_score = Constant <value_float: float = {score_threshold!r}> ()"
     return f"""
         first = Constant <value = int64[1] {{0}}> ()
         pair = Constant <value = int64[2] {{0, 1}}> ()
@@ -21,21 +21,21 @@ def body(
         extents = Shape (many_scores)
         last = Constant <value = int64[1] {{2}}> ()
         count = Gather (extents, last)
-        {_most(max_output_boxes_per_class)}
+        {_max_boxes(max_output_boxes_per_class)}
         overlap = Constant <value_float: float = {iou_threshold!r}> ()
         {threshold}
         selected = NonMaxSuppression <center_point_box = {int(center_point_box)}>
-            (areas, many_scores, most, overlap{", least" if threshold else ""})
-        {_FILLED if many else _INDICES}
+            (areas, many_scores, max_boxes, overlap{", min_score" if threshold else ""})
+        {_PADDED if many else _INDICES}
     """
 
 
-def _most(limit: int) -> str:
+def _max_boxes(limit: int) -> str:
     if limit == 0:
-        return "most = Identity (count)"
+        return "max_boxes = Identity (count)"
     return f"""
         limit = Constant <value = int64[1] {{{limit}}}> ()
-        most = Min (count, limit)
+        max_boxes = Min (count, limit)
     """
 
 
@@ -44,14 +44,14 @@ _INDICES = """
         keep = Gather <axis = 1> (selected, boxes_at)
 """
 
-# Rows of -1 fill what suppression left.
-_FILLED = """
+# Pads the selected boxes with rows of -1.
+_PADDED = """
         two = Constant <value = int64[2] {0, 1}> ()
         sets = Gather (extents, two)
         number_of_sets = ReduceProd <keepdims = 1> (sets)
-        rows = Mul (number_of_sets, most)
-        made = Shape (selected)
-        kept = Gather (made, first)
+        rows = Mul (number_of_sets, max_boxes)
+        selected_shape = Shape (selected)
+        kept = Gather (selected_shape, first)
         missing = Sub (rows, kept)
         three = Constant <value = int64[1] {3}> ()
         shape = Concat <axis = 0> (missing, three)

@@ -27,11 +27,11 @@ bool Overlap(const Box& a, const Box& b, const Nms& op) {
   return width * height > static_cast<double>(op.iou_threshold) * (area_a + area_b - width * height);
 }
 
-// What stays of the boxes in `order`, at most `most`.
-std::vector<int64_t> Suppress(const Nms& op, const float* boxes, const std::vector<int64_t>& order, int64_t most) {
+// Returns the kept boxes among those in `order`, at most `max_boxes` of them.
+std::vector<int64_t> Suppress(const Nms& op, const float* boxes, const std::vector<int64_t>& order, int64_t max_boxes) {
   std::vector<int64_t> kept;
   for (int64_t i : order) {
-    if (static_cast<int64_t>(kept.size()) == most) break;
+    if (static_cast<int64_t>(kept.size()) == max_boxes) break;
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
       return Overlap(ReadBox(boxes + 4 * k, op), ReadBox(boxes + 4 * i, op), op);
     });
@@ -40,7 +40,7 @@ std::vector<int64_t> Suppress(const Nms& op, const float* boxes, const std::vect
   return kept;
 }
 
-// Places by falling score. A threshold of -infinity lets all take part, NaN last, if `all`.
+// Returns indices by descending score. If `all` is set, a threshold of -infinity includes all boxes, with NaN last.
 std::vector<int64_t> Order(const float* scores, int64_t count, float threshold, bool all) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -61,18 +61,18 @@ Status NmsReference(const Nms& op, const Context&, Tensor<const float, 2> boxes,
   std::copy(kept.begin(), kept.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Nms, NmsF64, NmsReference);
+POLYOP_REFERENCE_KERNEL(Nms, NmsReference);
 
 Status NmsOfClassesReference(const Nms& op, const Context&, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                              Tensor<int32_t, 2> selected) {
-  const int64_t count = boxes.dim(1), most = op.max_output_boxes_per_class;
+  const int64_t count = boxes.dim(1), max_boxes = op.max_output_boxes_per_class;
   int32_t* row = selected.data();
   std::fill_n(row, selected.size(), -1);
   for (int64_t b = 0; b < boxes.dim(0); ++b) {
     for (int64_t c = 0; c < scores.dim(1); ++c) {
-      const float* mine = scores.data() + (b * scores.dim(1) + c) * count;
-      const std::vector<int64_t> order = Order(mine, count, op.score_threshold, false);
-      for (int64_t k : Suppress(op, boxes.data() + b * count * 4, order, most == 0 ? count : most)) {
+      const float* class_scores = scores.data() + (b * scores.dim(1) + c) * count;
+      const std::vector<int64_t> order = Order(class_scores, count, op.score_threshold, false);
+      for (int64_t k : Suppress(op, boxes.data() + b * count * 4, order, max_boxes == 0 ? count : max_boxes)) {
         *row++ = static_cast<int32_t>(b);
         *row++ = static_cast<int32_t>(c);
         *row++ = static_cast<int32_t>(k);
@@ -81,7 +81,7 @@ Status NmsOfClassesReference(const Nms& op, const Context&, Tensor<const float, 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Nms, NmsOfClassesF64, NmsOfClassesReference);
+POLYOP_REFERENCE_KERNEL(Nms, NmsOfClassesReference);
 
 }  // namespace
 }  // namespace polyop

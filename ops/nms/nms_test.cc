@@ -11,7 +11,7 @@
 namespace polyop::testing {
 namespace {
 
-// Boxes with integer corners: IoUs fall exactly on thresholds now and then. `extent` sets how much they overlap.
+// Boxes with integer corners: some IoUs are exactly equal to a threshold. `extent` sets how much they overlap.
 std::vector<HostTensor> RandomBoxes(int64_t count, int extent, std::mt19937& rng, bool tied_scores) {
   std::uniform_int_distribution<int> corner(0, extent), size(1, 12), score(0, 9);
   HostTensor boxes(DType::kF32, {count, 4}), scores = HostTensor::Uniform(DType::kF32, {count}, rng, 0, 1);
@@ -38,7 +38,7 @@ TEST(Nms, MatchesReference) {
   }
 }
 
-// More boxes than the GPU keeps masks of at a time, in clusters, so that few stay.
+// More boxes than the GPU keeps masks for at a time, in clusters, so that few are kept.
 TEST(Nms, ManyBoxes) {
   std::mt19937 rng(5);
   constexpr int64_t kCount = 9000;
@@ -53,7 +53,7 @@ TEST(Nms, ManyBoxes) {
   ExpectMatchesReference(Nms{}, {boxes, HostTensor::Uniform(DType::kF32, {kCount}, rng, 0, 1)});
 }
 
-// So many that cells are used.
+// Enough boxes for the grid of cells to be used.
 TEST(Nms, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
@@ -73,7 +73,7 @@ TEST(Nms, ClassesOfManyBoxesMatchReference) {
   ExpectMatchesReference(Nms{.max_output_boxes_per_class = 1500}, {batched, ManyScores({1, 2, 2600}, rng)});
 }
 
-// TensorRT reserves what the largest shapes need.
+// TensorRT reserves the scratch memory that the largest shapes need.
 TEST(Nms, ScratchOnTheDeviceNeverShrinks) {
   size_t before = 0;
   for (int64_t count = 0; count < 300000; count += 1 + count / 7) {
@@ -100,7 +100,7 @@ TEST(Nms, TiedScoresKeepTheLowerIndex) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 2}));
 }
 
-TEST(Nms, TheThresholdItselfDoesNotSuppress) {
+TEST(Nms, AnIouEqualToTheThresholdDoesNotSuppress) {
   // Intersection 5, union 10.
   const std::vector<HostTensor> inputs = {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 1, 10, 0, 0, 1, 5}),
                                           HostTensor::Of(DType::kF32, {2}, {1, 0.5})};
@@ -119,14 +119,43 @@ TEST(Nms, NanInfinityAndReversedBoxes) {
   for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(Nms{threshold, 0}, {boxes, scores});
 }
 
-TEST(Nms, OfClassesMatchesReference) {
+// A box suppresses its copy whatever its area rounds to in float, and two boxes are compared by the same rule whether
+// areas, their sum or the intersection overflow or underflow.
+TEST(Nms, AreasOfEveryMagnitudeMatchTheReference) {
+  std::mt19937 rng(8);
+  std::vector<double> sides = {0, 1e-45, 1e-20, 1e-15, 1e-6, 0.5, 1, 1e10, 1e18, 1.3e19, 1.5e19, 1.8e19, 2e19, 1e30};
+  constexpr int64_t kPairs = 500;
+  HostTensor boxes(DType::kF32, {kPairs, 2, 4}), scores = HostTensor::Uniform(DType::kF32, {kPairs, 1, 2}, rng, 0, 1);
+  for (float threshold : {0.0f, 5e-7f, 1e-6f, 2e-6f, 1e-5f, 1e-3f, 0.5f, 0.9f, 1.0f}) {
+    for (int64_t offset : {0, 1}) {
+      for (int64_t i = 0; i < kPairs; ++i) {
+        const double width = sides[rng() % sides.size()], height = sides[rng() % sides.size()];
+        // The second box is a copy, or it overlaps a part of the first one, down to about the threshold.
+        const double kept = rng() % 3 == 0 ? 1 : threshold * (0.99 + static_cast<double>(rng() % 100) / 5000);
+        const double first[4] = {0, 0, width, height};
+        const double second[4] = {rng() % 2 == 0 ? 0 : width * (1 - kept) + static_cast<double>(offset) * (1 - kept), 0,
+                                  width, rng() % 4 == 0 ? height * kept : height};
+        for (int k = 0; k < 4; ++k) {
+          boxes.set(8 * i + k, first[k]);
+          boxes.set(8 * i + 4 + k, second[k] + (k % 2 == 0 && rng() % 8 == 0 ? width / 2 : 0));
+        }
+      }
+      SCOPED_TRACE(Concat("threshold ", threshold, ", offset ", offset));
+      Nms op{.iou_threshold = threshold, .offset = offset};
+      op.max_output_boxes_per_class = 2;
+      ExpectMatchesReference(op, {boxes, scores});
+    }
+  }
+}
+
+TEST(Nms, BatchedFormMatchesReference) {
   std::mt19937 rng(2);
   for (int round = 0; round < Rounds(100); ++round) {
-    const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 70;
-    HostTensor boxes = RandomBoxes(pictures * count, 30, rng, false)[0];
-    HostTensor batched(DType::kF32, {pictures, count, 4});
+    const int64_t images = rng() % 3, classes = rng() % 4, count = rng() % 70;
+    HostTensor boxes = RandomBoxes(images * count, 30, rng, false)[0];
+    HostTensor batched(DType::kF32, {images, count, 4});
     for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
-    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1);
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {images, classes, count}, rng, 0, 1);
     for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 7 == 0 ? NAN : rng() % 9 / 9.0);
     Nms op{.iou_threshold = 0.3f};
     op.max_output_boxes_per_class = static_cast<int64_t>(rng() % 20);
@@ -137,7 +166,7 @@ TEST(Nms, OfClassesMatchesReference) {
   }
 }
 
-TEST(Nms, OfClassesFillsUpWithMinusOne) {
+TEST(Nms, BatchedFormIsPaddedWithMinusOne) {
   const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 3, 4}, {0, 0, 9, 9, 0, 0, 9, 9, 20, 20, 30, 30});
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 2, 3}, {0.5, 0.6, 0.7, 0.9, 0, 0});
   std::vector<HostTensor> out;
@@ -155,19 +184,21 @@ TEST(Nms, OneSetWithAScoreThresholdAndCentres) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1}));
 }
 
-TEST(Nms, RefusesBadInput) {
+TEST(Nms, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(Nms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});
-  ExpectError(Nms{}, {f32({3, 4}), f32({2})}, {"'scores'", "dimension 0 is 2, wanted N = 3 as in 'boxes'"});
-  ExpectError(Nms{}, {f32({1, 3, 4}), f32({3})}, {"'boxes' has rank 3"});
-  ExpectError(Nms{}, {f32({2, 3, 4}), f32({1, 5, 3})}, {"'scores'", "dimension 0 is 1, wanted B = 2"});
-  ExpectError(Nms{.max_output_boxes_per_class = 5}, {f32({3, 4}), f32({3})}, {"'max_output_boxes_per_class' is 5"});
+  ExpectError(Nms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "expected dimension 1 to be 4, got 5"});
+  ExpectError(Nms{}, {f32({3, 4}), f32({2})}, {"'scores'", "expected dimension 0 to be N = 3 as in 'boxes'", "got 2"});
+  ExpectError(Nms{}, {f32({1, 3, 4}), f32({3})}, {"'boxes': expected rank", "got 3"});
+  ExpectError(Nms{}, {f32({2, 3, 4}), f32({1, 5, 3})}, {"'scores'", "expected dimension 0 to be B = 2", "got 1"});
+  ExpectError(Nms{.max_output_boxes_per_class = 5}, {f32({3, 4}), f32({3})},
+              {"'max_output_boxes_per_class': expected 0 for 'boxes' of rank 2, got 5"});
   ExpectError(Nms{}, {HostTensor::Full(DType::kF16, {3, 4}, 1), f32({3})}, {"no kernel takes"});
   const Op& op = *FindOp("nms");
-  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(1.5)}}, {"'iou_threshold' is 1.5", "[0, 1]"});
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(1.5)}},
+                       {"'iou_threshold': expected a number in [0, 1], got 1.5"});
   ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(-0.1)}}, {"'iou_threshold'"});
-  ExpectAttributeError(op, {{"offset", AttrValue::Int(2)}}, {"'offset' is 2"});
-  ExpectAttributeError(op, {{"offset", AttrValue::String("one")}}, {"'offset' is the string one, wanted int"});
+  ExpectAttributeError(op, {{"offset", AttrValue::Int(2)}}, {"'offset': expected", "got 2"});
+  ExpectAttributeError(op, {{"offset", AttrValue::String("one")}}, {"'offset': expected int, got string one"});
 }
 
 }  // namespace

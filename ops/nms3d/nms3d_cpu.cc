@@ -23,10 +23,10 @@ Status Nms3dCpu(const Nms3d& op, const Context& context, Tensor<const T, 2> boxe
   const Scratch<char> memory = context.Allocate<char>(RotatedBoxes::BytesFor(count));
   const Scratch<float> widened = context.Allocate<float>(std::is_same_v<T, float> ? 0 : count);
   if (!order || !memory || !widened) return Internal("out of memory: scratch for ", count, " boxes");
-  SortByFallingScore(AsFloats(scores.data(), count, widened.data()), order.span());
+  SortByDescendingScore(AsFloats(scores.data(), count, widened.data()), order.span());
   const RotatedBoxes sorted = RotatedBoxes::In(memory.data(), count, op.Rule());
   context.ParallelFor(count, GrainFor(50.0), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sorted.Set(i, SeenFromAbove(boxes.data() + 7 * order[i], !op.normal));
+    for (int64_t i = begin; i < end; ++i) sorted.Set(i, BevBox(boxes.data() + 7 * order[i], !op.normal));
   });
   const int64_t kept = SuppressGreedily(sorted, count, count, &context);
   Tensor<int64_t, 1> result;
@@ -42,8 +42,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(Nms3d, Nms3dF32, Nms3dCpu<float>);
-POLYOP_CPU_KERNEL(Nms3d, Nms3dF16, Nms3dCpu<Half>);
-POLYOP_CPU_KERNEL(Nms3d, Nms3dBF16, Nms3dCpu<BFloat16>);
+POLYOP_CPU_KERNELS(Nms3d, Nms3dCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -9,14 +9,14 @@ template <class T>
 Status Nms3dCuda(const Nms3d& op, const CudaContext& cuda, Tensor<const T, 2> boxes, Tensor<const T, 1> scores,
                  Pending<int64_t, 1> keep) {
   const int64_t count = scores.dim(0);
-  const bool turned = !op.normal;
+  const bool rotated = !op.normal;
   const T *const rows = boxes.data(), *const from = scores.data();
   Tensor<int64_t, 1> result;
   int64_t* total = nullptr;
-  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &result, &total));
+  POLYOP_RETURN_IF_ERROR(keep.AllocateUpperBound(count, &result, &total));
   RotatedOverlaps rule;
   POLYOP_RETURN_IF_ERROR(RotatedOverlaps::Prepare(
-      cuda, count, [=] POLYOP_HD(int64_t i) { return SeenFromAbove(rows + 7 * i, turned); }, op.Rule(), &rule));
+      cuda, count, [=] POLYOP_HD(int64_t i) { return BevBox(rows + 7 * i, rotated); }, op.Rule(), &rule));
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
@@ -25,12 +25,11 @@ Status Nms3dCuda(const Nms3d& op, const CudaContext& cuda, Tensor<const T, 2> bo
   POLYOP_RETURN_IF_ERROR(
       Suppress(cuda, sorted, count, [=] POLYOP_HD(int64_t, int32_t a, int32_t b) { return rule(a, b); }, &kept));
   int64_t* const to = result.data();
-  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t place, int64_t, int64_t box) { to[place] = box; });
+  return EmitKept(cuda, sorted, kept, total,
+                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
-POLYOP_CUDA_KERNEL(Nms3d, Nms3dF32, Nms3dCuda<float>);
-POLYOP_CUDA_KERNEL(Nms3d, Nms3dF16, Nms3dCuda<Half>);
-POLYOP_CUDA_KERNEL(Nms3d, Nms3dBF16, Nms3dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(Nms3d, Nms3dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "families/boxes/boxes_of_space_reference.h"
+#include "families/boxes3d/box3d_overlap_reference.h"
 #include "ops/nms3d/nms3d.h"
 
 namespace polyop {
@@ -18,7 +18,7 @@ Status Nms3dReference(const Nms3d& op, const Context&, Tensor<const double, 2> b
   });
   for (int64_t i : order) {
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-      const reference::SeenPair pair(boxes.data() + 7 * k, boxes.data() + 7 * i, !op.normal);
+      const reference::BevPair pair(boxes.data() + 7 * k, boxes.data() + 7 * i, !op.normal);
       return pair.Iou() > static_cast<double>(op.iou_threshold);
     });
     if (!suppressed) kept.push_back(i);
@@ -28,7 +28,7 @@ Status Nms3dReference(const Nms3d& op, const Context&, Tensor<const double, 2> b
   std::copy(kept.begin(), kept.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Nms3d, Nms3dF64, Nms3dReference);
+POLYOP_REFERENCE_KERNEL(Nms3d, Nms3dReference);
 
 }  // namespace
 }  // namespace polyop

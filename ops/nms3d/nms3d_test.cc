@@ -14,7 +14,7 @@ HostTensor F32(const Shape& shape, const std::vector<double>& values) {
   return HostTensor::Of(DType::kF32, shape, values);
 }
 
-// In a square of `extent`, wherever in height; a few repeat the box before, some have no area.
+// Returns boxes in a square of `extent`, at any height. A few repeat the previous box, some have no area.
 HostTensor RandomBoxes(DType type, int64_t count, double extent, std::mt19937& rng) {
   HostTensor boxes = HostTensor::Uniform(type, {count, 7}, rng, 0, 1);
   for (int64_t i = 0; i < boxes.size(); ++i) {
@@ -42,13 +42,13 @@ TEST_P(Nms3dRandom, MatchesReference) {
   }
 }
 
-// So many that cells are used.
+// Enough boxes for the grid of cells to be used.
 TEST_P(Nms3dRandom, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   const std::span all(kSpreads);
   for (Spread spread : GetParam() == DType::kF32 ? all : all.first(2)) {
     float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3];
-    if (spread == Spread::kHuge) threshold = 0.3f;  // whether any area is shared is a matter of rounding at 1e30
+    if (spread == Spread::kHuge) threshold = 0.3f;  // at 1e30, rounding decides whether boxes intersect
     SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold));
     const HostTensor above = ManyRotatedBoxes(spread, 2600, rng);
     HostTensor boxes = HostTensor::Full(DType::kF32, {2600, 7}, 1);
@@ -69,15 +69,15 @@ std::vector<double> Kept(const Nms3d& op, const HostTensor& boxes, const std::ve
   return status.ok() ? out[0].ToDoubles() : std::vector<double>{};
 }
 
-TEST(Nms3d, HeightsAreNotLookedAtNorHeadingsOfNormalOnes) {
+TEST(Nms3d, IgnoresHeightsAndWithNormalHeadings) {
   const double quarter = std::acos(-1.0) / 2;
   const HostTensor boxes = F32({3, 7}, {0, 0, 0, 8, 1, 1, 0, 0, 0, 90, 8, 1, NAN, 0, 0, 0, 0, 8, 1, 1, quarter});
   EXPECT_EQ(Kept(Nms3d{0.5f, false}, boxes, {0.5, 0.75, 0.25}), (std::vector<double>{1, 2}));
   EXPECT_EQ(Kept(Nms3d{0.5f, true}, boxes, {0.5, 0.75, 0.25}), (std::vector<double>{1}));
 }
 
-TEST(Nms3d, AnIouOfTheThresholdStays) {
-  // The second shares 2 of 4 with the first.
+TEST(Nms3d, AnIouEqualToTheThresholdDoesNotSuppress) {
+  // The intersection of both boxes is 2, their union 4.
   const HostTensor boxes = F32({2, 7}, {0, 0, 0, 2, 2, 1, 0, 0, 0, 0, 1, 2, 1, 0});
   EXPECT_EQ(Kept(Nms3d{0.5f}, boxes, {1, 0}), (std::vector<double>{0, 1}));
   EXPECT_EQ(Kept(Nms3d{0.49f}, boxes, {1, 0}), (std::vector<double>{0}));
@@ -89,7 +89,7 @@ TEST(Nms3d, CornersOutsideAreOutside) {
             (std::vector<double>{0, 1}));
 }
 
-TEST(Nms3d, TinyBoxesAreSharedByTheLeastUnion) {
+TEST(Nms3d, TinyBoxesUseTheMinimumUnion) {
   const HostTensor boxes = F32({2, 7}, {0, 0, 0, 1e-5, 1e-5, 1, 0, 0, 0, 0, 1e-5, 1e-5, 1, 0});  // IoU 0.01
   EXPECT_EQ(Kept(Nms3d{0.02f}, boxes, {1, 0}), (std::vector<double>{0, 1}));
   EXPECT_EQ(Kept(Nms3d{0.005f}, boxes, {1, 0}), (std::vector<double>{0}));
@@ -115,12 +115,13 @@ TEST(Nms3d, NanAndInfinity) {
   }
 }
 
-TEST(Nms3dErrors, SayWhatIsWrong) {
+TEST(Nms3d, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(Nms3d{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 7"});
-  ExpectError(Nms3d{}, {f32({3, 7}), f32({2})}, {"'scores'", "dimension 0 is 2, wanted N = 3"});
+  ExpectError(Nms3d{}, {f32({3, 5}), f32({3})}, {"'boxes'", "expected dimension 1 to be 7, got 5"});
+  ExpectError(Nms3d{}, {f32({3, 7}), f32({2})}, {"'scores'", "expected dimension 0 to be N = 3", "got 2"});
   ExpectError(Nms3d{}, {f32({3, 7}), HostTensor::Full(DType::kF16, {3}, 1)}, {"no kernel takes inputs"});
-  ExpectAttributeError(*FindOp("nms3d"), {{"iou_threshold", AttrValue::Float(1.5)}}, {"'iou_threshold' is 1.5"});
+  ExpectAttributeError(*FindOp("nms3d"), {{"iou_threshold", AttrValue::Float(1.5)}},
+                       {"'iou_threshold': expected", "got 1.5"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Greedy non-maximum suppression that tells which box suppressed which.
+/// Greedy non-maximum suppression that reports which box suppressed which.
 struct NmsMatch {
   static constexpr const char* kName = "nms_match";
   static constexpr Signature kSignature =
@@ -14,22 +14,25 @@ struct NmsMatch {
   static constexpr NodeName kNodes[] = {"mmdeploy::NMSMatch"};
   static constexpr std::tuple kAttributes = {};
   static constexpr Doc kDoc = {
-      .summary = "Lists every suppressed box beside the box that suppressed it.",
-      .semantics =
-          "Boxes are (x1, y1, x2, y2). In each class of each picture the best box left takes all boxes left whose "
-          "IoU with it is iou_threshold or more; equal scores go by the lower index, NaN comes last. The result "
-          "holds rows (picture, class, box, suppressed box), in the order of pictures, classes, and falling scores "
-          "of both. Boxes of a score that is not above score_threshold take boxes too, but are not listed. A box "
-          "with a NaN or reversed coordinate, or an infinite area, has IoU 0 with every other. A threshold that is "
-          "NaN is an error.",
+      .summary =
+          "Greedy non-maximum suppression that lists every suppressed box together with the box that suppressed it.",
+      .semantics = R"(Boxes are (x1, y1, x2, y2). In each class of each image, the remaining box of the highest
+          score is kept and suppresses all remaining boxes whose IoU with it is at least iou_threshold, until no
+          boxes remain. Among equal scores the lower index comes first, and NaN comes last. matches holds rows
+          (image, class, box, suppressed box), ordered by image, class and the descending scores of both boxes.
+          Boxes whose score is not greater than score_threshold suppress others as well, but are not listed.
+
+          A box with NaN or reversed coordinates, or of infinite area, has IoU 0 with every other box. It is an
+          error if a threshold is NaN.)",
       .source = "`mmcv.ops.nms_match`; MMDeploy's NMSMatch",
-      .differences = "none known; the IoU is found in double precision and rounded to float",
-      .not_portable = "ONNX's NonMaxSuppression says which boxes stay, not which of them each other one fell to.",
+      .differences = "none known; the IoU is computed in double precision and rounded to float",
+      .not_portable =
+          "ONNX's NonMaxSuppression reports which boxes are kept, but not which of them suppressed each of the others.",
   };
 };
 
-/// Whether the IoU, rounded to float, is the threshold or more. So 3 / 10 is 0.3f, as it is where all is in float; two
-/// equal boxes without area do not match.
+/// Returns whether the IoU, rounded to float, is at least the threshold. An IoU of 3 / 10 thus equals 0.3f, as in
+/// kernels that compute in float. Two equal boxes without area do not match.
 POLYOP_HD inline bool Matches(const BoxOverlap& overlap, float threshold) {
   if (threshold <= 0) return true;
   return overlap.intersection > 0 && static_cast<float>(overlap.intersection / overlap.united) >= threshold;

@@ -15,60 +15,60 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The boxes of a class by falling score. A box goes to the first of those that take it, and takes others if there is
-// none.
+// The boxes of a class by descending score. A box is suppressed by the first kept box that matches it; if there is
+// none, it is kept.
 struct MatchedBoxes : SortedBoxes {
   static constexpr double kNanosecondsPerPair = 0.3;
-  int64_t* taken_by;  // the number of the kept box that took a box
+  int64_t* suppressor;  // the number of the kept box that suppressed a box
   float threshold;
 
   static int64_t BytesFor(int64_t capacity) { return 8 * capacity + SortedBoxes::BytesFor(capacity); }
-  /// `memory`: BytesFor(capacity), aligned to 8 bytes.
+  /// Requires: `memory` has BytesFor(capacity) bytes and is aligned to 8 bytes.
   static MatchedBoxes In(void* memory, int64_t capacity, float threshold) {
-    auto* const taken_by = static_cast<int64_t*>(memory);
-    return {SortedBoxes::In(taken_by + capacity, capacity, 0), taken_by, threshold};
+    auto* const suppressor = static_cast<int64_t*>(memory);
+    return {SortedBoxes::In(suppressor + capacity, capacity, 0), suppressor, threshold};
   }
-  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
+  bool Overlaps(int64_t candidate, const KeptSubset& among) const {
     constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
     int64_t first = kNone;
-    if (threshold <= 0) {  // the best box of all, then, takes all others
+    if (threshold <= 0) {  // then the best box suppresses all others
       first = among.range.begin < among.range.end ? among.range.begin : kNone;
     } else {
-      AnySuspectAmong<false>(candidate, among, threshold, [&](int64_t k) {
+      AnySuspectIn<false>(candidate, among, threshold, [&](int64_t k) {
         if (k < first && Matches(sorted.Overlap(candidate, kept, k, 0), threshold)) first = k;
         return first == k && among.in_order();
       });
     }
-    if (first != kNone) taken_by[candidate] = first;
+    if (first != kNone) suppressor[candidate] = first;
     return first != kNone;
   }
   void Keep(int64_t candidate, int64_t number) const {
     SortedBoxes::Keep(candidate, number);
-    taken_by[candidate] = -1;
+    suppressor[candidate] = -1;
   }
 };
 
-// Writes pairs (box, suppressed box) of a class to `pairs`; returns how many. `order`: the boxes by falling score.
-// `begins`: room for count + 1 numbers.
+// Writes pairs (box, suppressed box) of a class to `pairs` and returns their number. `order` lists the boxes by
+// descending score. Requires: `begins` has space for count + 1 integers.
 int64_t MatchClass(const float* boxes, const float* scores, float score_threshold, std::span<const int64_t> order,
                    const MatchedBoxes& sorted, const Context* context, int64_t* begins, int64_t* pairs) {
   const auto count = static_cast<int64_t>(order.size());
   for (int64_t i = 0; i < count; ++i) sorted.sorted.Set(i, boxes + 4 * order[static_cast<size_t>(i)], 0);
   const int64_t kept = SuppressGreedily(sorted, count, count, context);
-  // Where the pairs of each kept box begin. Both come by falling score.
+  // The first pair of each kept box. Kept and suppressed boxes are ordered by descending score.
   std::fill_n(begins, kept + 1, 0);
   const auto box_of = [&](int64_t number) { return order[static_cast<size_t>(sorted.kept_index[number])]; };
-  const auto taken_by = [&](int64_t i) {
-    const int64_t number = sorted.taken_by[i];
+  const auto suppressor = [&](int64_t i) {
+    const int64_t number = sorted.suppressor[i];
     return number >= 0 && scores[box_of(number)] > score_threshold ? number : -1;
   };
   for (int64_t i = 0; i < count; ++i) {
-    if (taken_by(i) >= 0) ++begins[taken_by(i) + 1];
+    if (suppressor(i) >= 0) ++begins[suppressor(i) + 1];
   }
   for (int64_t k = 0; k < kept; ++k) begins[k + 1] += begins[k];
   const int64_t found = begins[kept];
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t number = taken_by(i);
+    const int64_t number = suppressor(i);
     if (number < 0) continue;
     int64_t* const pair = pairs + 2 * begins[number]++;
     pair[0] = box_of(number);
@@ -83,23 +83,23 @@ Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 
   POLYOP_RETURN_IF_ERROR(CheckThresholds(iou_threshold[0], score_threshold[0]));
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
-  const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number
+  const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // empty shapes may have arbitrary extents
   const int64_t grain = GrainFor(50.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
-  const int64_t bytes = (MatchedBoxes::BytesFor(count) + 63) / 64 * 64, numbers = 2 * count + 1;
-  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * numbers);
+  const int64_t bytes = (MatchedBoxes::BytesFor(count) + 63) / 64 * 64, index_count = 2 * count + 1;
+  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * index_count);
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<int64_t> pairs = context.Allocate<int64_t>(sets * count * 2);
   const Scratch<int64_t> found = context.Allocate<int64_t>(sets);
   if (!index || !memory || !pairs || !found) return Internal("out of memory: scratch for ", scores.size(), " scores");
   context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    int64_t* const order = index.data() + task * numbers;
-    const std::span<int64_t> places(order, static_cast<size_t>(count));
+    int64_t* const order = index.data() + task * index_count;
+    const std::span<int64_t> order_span(order, static_cast<size_t>(count));
     const auto sorted = MatchedBoxes::In(memory.data() + task * bytes, count, iou_threshold[0]);
     for (int64_t set = begin; set < end; ++set) {
-      SortByFallingScore(scores.data() + set * count, places);
+      SortByDescendingScore(scores.data() + set * count, order_span);
       found[set] =
-          MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, score_threshold[0], places,
-                     sorted, sets == 1 ? &context : nullptr, order + count, pairs.data() + set * count * 2);
+          MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, score_threshold[0],
+                     order_span, sorted, sets == 1 ? &context : nullptr, order + count, pairs.data() + set * count * 2);
     }
   });
   int64_t rows = 0;
@@ -125,6 +125,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(NmsMatch, NmsMatchF32, NmsMatchCpu);
+POLYOP_CPU_KERNEL(NmsMatch, NmsMatchCpu);
 }  // namespace polyop
 #endif

@@ -20,7 +20,7 @@ float Iou(const float* a, const float* b) {
     return (static_cast<double>(box[2]) - box[0]) * (static_cast<double>(box[3]) - box[1]);
   };
   const auto iou = static_cast<float>(width * height / (area(a) + area(b) - width * height));
-  return iou > 0 ? iou : 0;  // NaN, of infinite areas, too
+  return iou > 0 ? iou : 0;  // also for NaN, which infinite areas give
 }
 
 Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
@@ -57,7 +57,7 @@ Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3>
   std::copy(rows.begin(), rows.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(NmsMatch, NmsMatchF64, NmsMatchReference);
+POLYOP_REFERENCE_KERNEL(NmsMatch, NmsMatchReference);
 
 }  // namespace
 }  // namespace polyop

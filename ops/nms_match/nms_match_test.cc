@@ -11,7 +11,7 @@ namespace {
 
 HostTensor Scalar(double v) { return HostTensor::Full(DType::kF32, {1}, v); }
 
-// Corners on a grid: IoUs fall exactly on thresholds now and then.
+// Corners on a grid: some IoUs are exactly equal to a threshold.
 HostTensor RandomBoxes(const Shape& shape, int extent, std::mt19937& rng) {
   HostTensor boxes(DType::kF32, shape);
   std::uniform_int_distribution<int> corner(0, extent), size(0, 12);
@@ -32,11 +32,11 @@ TEST(NmsMatch, ListsWhatEachBoxSuppressed) {
   ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.5), Scalar(0)}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 2, 3, 0, 0, 2, 0}));
   ASSERT_TRUE(testing::Run(NmsMatch{}, {boxes, scores, Scalar(0.5), Scalar(0.8)}, &out).ok());
-  EXPECT_EQ(ToString(out[0].shape()), "[0, 4]");  // strictly above
+  EXPECT_EQ(ToString(out[0].shape()), "[0, 4]");  // scores must be strictly greater
 }
 
-// Two boxes of one corner, of which the second lies within the first: its IoU is the quotient of the areas.
-TEST(NmsMatch, TheThresholdItselfSuppresses) {
+// Two boxes with a common corner. The second is inside the first, so the IoU is the quotient of their areas.
+TEST(NmsMatch, AnIouEqualToTheThresholdSuppresses) {
   struct Case {
     double width, height, inner_width, inner_height;
     float iou;
@@ -71,7 +71,7 @@ TEST(NmsMatch, TheThresholdItselfSuppresses) {
   }
 }
 
-// So many that cells are used.
+// Enough boxes for the grid of cells to be used.
 TEST(NmsMatch, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
@@ -89,12 +89,12 @@ TEST(NmsMatch, EverySpreadOfManyBoxesMatchesReference) {
 TEST(NmsMatch, MatchesReference) {
   std::mt19937 rng(1);
   for (int round = 0; round < Rounds(150); ++round) {
-    const int64_t pictures = rng() % 3, classes = rng() % 4, count = rng() % 120;
-    HostTensor scores = HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1);
+    const int64_t images = rng() % 3, classes = rng() % 4, count = rng() % 120;
+    HostTensor scores = HostTensor::Uniform(DType::kF32, {images, classes, count}, rng, 0, 1);
     for (int64_t i = 0; i < scores.size() && round % 2; ++i) scores.set(i, rng() % 5 / 5.0);
     const double iou[] = {-1, 0, 0.1, 0.5, 0.7, 1, 2};
-    SCOPED_TRACE(Concat("round ", round, ": ", pictures, " pictures, ", classes, " classes, ", count, " boxes"));
-    ExpectMatchesReference(NmsMatch{}, {RandomBoxes({pictures, count, 4}, round % 3 ? 15 : 100, rng), scores,
+    SCOPED_TRACE(Concat("round ", round, ": ", images, " images, ", classes, " classes, ", count, " boxes"));
+    ExpectMatchesReference(NmsMatch{}, {RandomBoxes({images, count, 4}, round % 3 ? 15 : 100, rng), scores,
                                         Scalar(iou[rng() % 7]), Scalar(rng() % 2 ? -1 : 0.4)});
   }
 }
@@ -107,13 +107,15 @@ TEST(NmsMatch, NanInfinityAndReversedBoxes) {
   for (double iou : {0.0, 0.5}) ExpectMatchesReference(NmsMatch{}, {boxes, scores, Scalar(iou), Scalar(-1)});
 }
 
-TEST(NmsMatchErrors, SayWhatIsWrong) {
+TEST(NmsMatch, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0.5); };
-  ExpectError(NmsMatch{}, {f32({2, 3, 5}), f32({2, 1, 3}), Scalar(0), Scalar(0)}, {"'boxes'", "is 5, wanted 4"});
-  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 4}), Scalar(0), Scalar(0)}, {"'scores'", "wanted N = 3"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 5}), f32({2, 1, 3}), Scalar(0), Scalar(0)}, {"'boxes'", "to be 4, got 5"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 4}), Scalar(0), Scalar(0)}, {"'scores'", "to be N = 3"});
   ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), f32({2}), Scalar(0)}, {"'iou_threshold'"});
-  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(NAN), Scalar(0)}, {"'iou_threshold' is NaN"});
-  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(0), Scalar(NAN)}, {"'score_threshold' is NaN"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(NAN), Scalar(0)},
+              {"'iou_threshold': expected a number, got NaN"});
+  ExpectError(NmsMatch{}, {f32({2, 3, 4}), f32({2, 1, 3}), Scalar(0), Scalar(NAN)},
+              {"'score_threshold': expected a number, got NaN"});
 }
 
 }  // namespace

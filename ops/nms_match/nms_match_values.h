@@ -1,4 +1,4 @@
-// What the thresholds' values must satisfy: the CPU's kernel and the reference refuse the same.
+// Checks of the thresholds, shared by the CPU kernel and the reference.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 namespace polyop {
 
 inline Status CheckThresholds(float iou, float score) {
-  if (std::isnan(iou)) return InvalidArgument("'iou_threshold' is NaN, wanted a number");
-  if (std::isnan(score)) return InvalidArgument("'score_threshold' is NaN, wanted a number");
+  if (std::isnan(iou)) return InvalidArgument("'iou_threshold': expected a number, got NaN");
+  if (std::isnan(score)) return InvalidArgument("'score_threshold': expected a number, got NaN");
   return Status::Ok();
 }
 

@@ -16,7 +16,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The arrays hold the upright boxes around the quadrilaterals.
+// The arrays hold the axis-aligned bounding boxes of the quadrilaterals.
 struct Quadrilaterals : SortedBoxes {
   static constexpr double kNanosecondsPerPair = 1;
   ConvexPolygon* hulls;  // sorted
@@ -25,7 +25,7 @@ struct Quadrilaterals : SortedBoxes {
   static int64_t BytesFor(int64_t capacity) {
     return static_cast<int64_t>(sizeof(ConvexPolygon)) * capacity + SortedBoxes::BytesFor(capacity);
   }
-  /// `memory`: BytesFor(capacity), aligned to 8 bytes.
+  /// Requires: `memory` has BytesFor(capacity) bytes and is aligned to 8 bytes.
   static Quadrilaterals In(void* memory, int64_t capacity, float threshold) {
     auto* const hulls = static_cast<ConvexPolygon*>(memory);
     return {SortedBoxes::In(hulls + capacity, capacity, 0), hulls, threshold};
@@ -33,12 +33,12 @@ struct Quadrilaterals : SortedBoxes {
   void Set(int64_t i, const float* row) const {
     hulls[i] = ConvexPolygon::HullOf<4>(row);
     RotatedBox bounds = hulls[i].Bounds();
-    if (hulls[i].area == 0) bounds.x = bounds.y = NAN;  // meets none
+    if (hulls[i].area == 0) bounds.x = bounds.y = NAN;  // overlaps nothing
     SetBounds(sorted, i, bounds);
   }
-  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
-    return AnySuspectAmong<true>(candidate, among, threshold,
-                                 [&](int64_t k) { return Overlap(hulls[kept_index[k]], hulls[candidate], threshold); });
+  bool Overlaps(int64_t candidate, const KeptSubset& among) const {
+    return AnySuspectIn<true>(candidate, among, threshold,
+                              [&](int64_t k) { return Overlap(hulls[kept_index[k]], hulls[candidate], threshold); });
   }
 };
 
@@ -68,6 +68,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(NmsQuadri, NmsQuadriF32, NmsQuadriCpu);
+POLYOP_CPU_KERNEL(NmsQuadri, NmsQuadriCpu);
 }  // namespace polyop
 #endif

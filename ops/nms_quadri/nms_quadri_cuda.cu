@@ -10,7 +10,7 @@ Status NmsQuadriCuda(const NmsQuadri& op, const CudaContext& cuda, Tensor<const 
   const int64_t count = boxes.dim(0);
   Tensor<int64_t, 1> result;
   int64_t* total = nullptr;
-  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &result, &total));
+  POLYOP_RETURN_IF_ERROR(keep.AllocateUpperBound(count, &result, &total));
   const float *const rows = boxes.data(), *const score = scores.data(), threshold = op.iou_threshold;
   ConvexPolygon* const polygons = cuda.Allocate<ConvexPolygon>(count);
   POLYOP_RETURN_IF_ERROR(
@@ -24,10 +24,11 @@ Status NmsQuadriCuda(const NmsQuadri& op, const CudaContext& cuda, Tensor<const 
       cuda, sorted, count,
       [=] POLYOP_HD(int64_t, int32_t a, int32_t b) { return Overlap(polygons[a], polygons[b], threshold); }, &kept));
   int64_t* const to = result.data();
-  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t place, int64_t, int64_t box) { to[place] = box; });
+  return EmitKept(cuda, sorted, kept, total,
+                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
-POLYOP_CUDA_KERNEL(NmsQuadri, NmsQuadriF32, NmsQuadriCuda);
+POLYOP_CUDA_KERNEL(NmsQuadri, NmsQuadriCuda);
 
 }  // namespace
 }  // namespace polyop

@@ -21,7 +21,7 @@ Status NmsQuadriReference(const NmsQuadri& op, const Context&, Tensor<const floa
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-      const double iou = reference::Share(polygons[static_cast<size_t>(k)], polygons[static_cast<size_t>(i)], false);
+      const double iou = reference::IouOrIof(polygons[static_cast<size_t>(k)], polygons[static_cast<size_t>(i)], false);
       return iou > static_cast<double>(op.iou_threshold);
     });
     if (!suppressed) kept.push_back(i);
@@ -31,7 +31,7 @@ Status NmsQuadriReference(const NmsQuadri& op, const Context&, Tensor<const floa
   std::copy(kept.begin(), kept.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(NmsQuadri, NmsQuadriF64, NmsQuadriReference);
+POLYOP_REFERENCE_KERNEL(NmsQuadri, NmsQuadriReference);
 
 }  // namespace
 }  // namespace polyop

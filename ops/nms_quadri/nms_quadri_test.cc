@@ -23,7 +23,7 @@ TEST(NmsQuadri, MatchesReference) {
   }
 }
 
-TEST(NmsQuadri, ManySpreadBoxesMatchReference) {  // so many that kept ones are found by their cells
+TEST(NmsQuadri, ManySpreadBoxesMatchReference) {  // enough boxes for the grid of cells to be used
   std::mt19937 rng(2);
   HostTensor boxes = RandomQuadrilaterals(DType::kF32, {2500, 8}, 900, rng);
   for (int64_t i = 0; i < boxes.size(); i += 8 * 97) boxes.set(i, i % 2 == 0 ? NAN : 1e30);
@@ -32,9 +32,9 @@ TEST(NmsQuadri, ManySpreadBoxesMatchReference) {  // so many that kept ones are 
 
 TEST(NmsQuadri, KnownBoxes) {
   const HostTensor boxes =
-      HostTensor::Of(DType::kF32, {6, 8}, {0, 0, 4,   0, 4, 4, 0, 4,      // shares a third with the next one
+      HostTensor::Of(DType::kF32, {6, 8}, {0, 0, 4,   0, 4, 4, 0, 4,      // IoU of 1 / 3 with the next one
                                            2, 0, 6,   0, 6, 4, 2, 4,      //
-                                           0, 4, 4,   4, 4, 0, 0, 0,      // the first one the other way round
+                                           0, 4, 4,   4, 4, 0, 0, 0,      // the first one in the opposite orientation
                                            0, 0, 4,   4, 2, 2, 1, 1,      // a line
                                            0, 0, NAN, 0, 4, 4, 0, 4,      //
                                            0, 0, 4,   0, 4, 4, 0, 4.5});  // a NaN score
@@ -49,11 +49,12 @@ TEST(NmsQuadri, KnownBoxes) {
   EXPECT_EQ(kept(1.0f), (std::vector<double>{0, 1, 2, 3, 4}));
 }
 
-TEST(NmsQuadri, RefusesBadInput) {
+TEST(NmsQuadri, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(NmsQuadri{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 8"});
-  ExpectError(NmsQuadri{}, {f32({3, 8}), f32({4})}, {"'scores'", "dimension 0 is 4, wanted N = 3"});
-  ExpectAttributeError(*FindOp("nms_quadri"), {{"iou_threshold", AttrValue::Float(1.5)}}, {"'iou_threshold' is 1.5"});
+  ExpectError(NmsQuadri{}, {f32({3, 5}), f32({3})}, {"'boxes'", "expected dimension 1 to be 8, got 5"});
+  ExpectError(NmsQuadri{}, {f32({3, 8}), f32({4})}, {"'scores'", "expected dimension 0 to be N = 3", "got 4"});
+  ExpectAttributeError(*FindOp("nms_quadri"), {{"iou_threshold", AttrValue::Float(1.5)}},
+                       {"'iou_threshold': expected", "got 1.5"});
 }
 
 }  // namespace

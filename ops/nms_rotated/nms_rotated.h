@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// Greedy non-maximum suppression of rotated boxes: of every class of every picture, or of one set.
+/// Greedy non-maximum suppression of rotated boxes, of every class of every image or of one set.
 struct NmsRotated {
   float iou_threshold = 0.5f;
   float score_threshold = -std::numeric_limits<float>::infinity();
@@ -18,26 +18,27 @@ struct NmsRotated {
   };
   static constexpr NodeName kNodes[] = {"mmdeploy::NMSRotated", "mmcv::NMSRotated"};
   static constexpr std::tuple kAttributes = {
-      Attr("iou_threshold", &NmsRotated::iou_threshold, "a box goes when its IoU with a kept one is greater")
+      Attr("iou_threshold", &NmsRotated::iou_threshold,
+           "a kept box suppresses boxes whose IoU with it exceeds this threshold")
           .Between(0, 1),
-      Attr("score_threshold", &NmsRotated::score_threshold, "only boxes of a greater score take part").MayBeInfinite(),
+      Attr("score_threshold", &NmsRotated::score_threshold, "only boxes with a score greater than this take part")
+          .MayBeInfinite(),
   };
   static constexpr Doc kDoc = {
-      .summary = "Keeps the best rotated box of every group of overlapping ones.",
-      .semantics =
-          "Boxes are (centre x, centre y, width, height, angle), the angle in radians from the x axis towards the y "
-          "axis. For boxes [B, N, 5] the result holds rows (picture, class, box) in the order of pictures, classes and "
-          "falling scores; for boxes [N, 5] the indices of the kept boxes by falling score. Of equal scores the lower "
-          "index comes first. IoU is decided in double precision. A box of an area below 1e-14, or with a coordinate "
-          "that is no number, overlaps nothing. A NaN score is not above the threshold.",
+      .summary = "Greedy non-maximum suppression of rotated boxes.",
+      .semantics = R"(Boxes are (centre x, centre y, width, height, angle), the angle in radians from the x axis
+          towards the y axis. For boxes [B, N, 5], keep holds rows (image, class, box), ordered by image, class and
+          descending score; for boxes [N, 5], the indices of the kept boxes by descending score. Among equal scores
+          the lower index comes first.
+
+          The IoU is compared in double precision. A box whose area is below 1e-14, or with a NaN or infinite
+          component, overlaps nothing. A NaN score is not above the threshold.)",
       .source =
           "`mmcv.ops.nms_rotated`; J. Ma et al., Arbitrary-Oriented Scene Text Detection via Rotation Proposals, 2018",
-      .differences =
-          "MMDeploy's kernel looks its marks up by place in one loop and by index in another, so it suppresses distant "
-          "boxes, and a box of no area suppresses others.",
-      .not_portable =
-          "No standard operator intersects rotated boxes; cut by their eight edges, all pairs of them would "
-          "take hundreds of nodes, and the suppression a Loop of a turn for each box.",
+      .differences = R"(MMDeploy's kernel indexes its suppression flags by position in one loop and by box index in
+          another. It therefore suppresses distant boxes, and boxes without area suppress others.)",
+      .not_portable = R"(No standard operator intersects rotated boxes. Clipping all pairs by their eight edges
+          would take hundreds of nodes, and the suppression a Loop with one iteration per box.)",
   };
 };
 

@@ -13,8 +13,8 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Suppresses each of `sets` = pictures * classes. `order` has room for all scores: what stays of a set is written at
-// its scores' place, how many into `kept`.
+// Suppresses boxes in each of `sets` = images * classes sets. Writes the kept boxes of set s to order[s * count] and
+// following, and their number to kept[s]. Requires: `order` has space for all scores.
 Status SuppressSets(const NmsRotated& op, const Context& context, const float* boxes, const float* scores, int64_t sets,
                     int64_t classes, int64_t count, int64_t* order, int64_t* kept) {
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
@@ -25,19 +25,19 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
   context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
     const auto sorted = RotatedBoxes::In(memory.data() + task * bytes, count, {op.iou_threshold});
     for (int64_t set = begin; set < end; ++set) {
-      int64_t* const mine = order + set * count;
-      const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, mine);
-      const auto turn = [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) sorted.Set(i, boxes + (set / classes * count + mine[i]) * 5);
+      int64_t* const set_order = order + set * count;
+      const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, set_order);
+      const auto set_boxes = [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) sorted.Set(i, boxes + (set / classes * count + set_order[i]) * 5);
       };
       if (sets == 1) {
-        context.ParallelFor(candidates, GrainFor(50.0), turn);
+        context.ParallelFor(candidates, GrainFor(50.0), set_boxes);
       } else {
-        turn(0, candidates);
+        set_boxes(0, candidates);
       }
       kept[set] = SuppressGreedily(sorted, candidates, candidates, sets == 1 ? &context : nullptr);
-      // Places rise and are at least as high as where they go.
-      for (int64_t k = 0; k < kept[set]; ++k) mine[k] = mine[sorted.kept_index[k]];
+      // In place: kept_index is ascending and kept_index[k] >= k.
+      for (int64_t k = 0; k < kept[set]; ++k) set_order[k] = set_order[sorted.kept_index[k]];
     }
   });
   return Status::Ok();
@@ -46,7 +46,7 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
 Status NmsRotatedOfClasses(const NmsRotated& op, const Context& context, Tensor<const float, 3> boxes,
                            Tensor<const float, 3> scores, Pending<int64_t, 2> keep) {
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
-  const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // a shape without elements may say any number
+  const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // empty shapes may have arbitrary extents
   const Scratch<int64_t> order = context.Allocate<int64_t>(scores.size());
   const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
   if (!order || !kept) return Internal("out of memory: scratch for ", scores.size(), " scores");
@@ -87,7 +87,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedOfClassesF32, NmsRotatedOfClasses);
-POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedF32, NmsRotatedCpu);
+POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedOfClasses);
+POLYOP_CPU_KERNEL(NmsRotated, NmsRotatedCpu);
 }  // namespace polyop
 #endif

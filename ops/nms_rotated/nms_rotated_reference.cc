@@ -30,7 +30,7 @@ Status NmsRotatedReference(const NmsRotated& op, const Context&, Tensor<const fl
   std::copy(kept.begin(), kept.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(NmsRotated, NmsRotatedF64, NmsRotatedReference);
+POLYOP_REFERENCE_KERNEL(NmsRotated, NmsRotatedReference);
 
 Status NmsRotatedOfClassesReference(const NmsRotated& op, const Context&, Tensor<const float, 3> boxes,
                                     Tensor<const float, 3> scores, Pending<int64_t, 2> keep) {
@@ -38,8 +38,9 @@ Status NmsRotatedOfClassesReference(const NmsRotated& op, const Context&, Tensor
   std::vector<int64_t> rows;
   for (int64_t b = 0; b < boxes.dim(0); ++b) {
     for (int64_t c = 0; c < classes; ++c) {
-      const float* mine = scores.data() + (b * classes + c) * count;
-      for (int64_t k : Suppress(op, boxes.data() + b * count * 5, mine, count)) rows.insert(rows.end(), {b, c, k});
+      const float* class_scores = scores.data() + (b * classes + c) * count;
+      for (int64_t k : Suppress(op, boxes.data() + b * count * 5, class_scores, count))
+        rows.insert(rows.end(), {b, c, k});
     }
   }
   Tensor<int64_t, 2> result;
@@ -47,7 +48,7 @@ Status NmsRotatedOfClassesReference(const NmsRotated& op, const Context&, Tensor
   std::copy(rows.begin(), rows.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(NmsRotated, NmsRotatedOfClassesF64, NmsRotatedOfClassesReference);
+POLYOP_REFERENCE_KERNEL(NmsRotated, NmsRotatedOfClassesReference);
 
 }  // namespace
 }  // namespace polyop

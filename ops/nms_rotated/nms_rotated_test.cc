@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// Boxes [..., 5] in a square of `extent`; a few repeat the box before, some have no area.
+// Returns boxes [..., 5] in a square of `extent`. A few repeat the previous box, some have no area.
 HostTensor RandomBoxes(const Shape& shape, double extent, std::mt19937& rng) {
   HostTensor boxes = HostTensor::Uniform(DType::kF32, shape, rng, 0, 1);
   for (int64_t i = 0; i * 5 < boxes.size(); ++i) {
@@ -27,7 +27,7 @@ HostTensor RandomBoxes(const Shape& shape, double extent, std::mt19937& rng) {
   return boxes;
 }
 
-// So many that cells are used.
+// Enough boxes for the grid of cells to be used.
 TEST(NmsRotated, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
@@ -45,7 +45,7 @@ TEST(RotatedBoxes, KnownIntersections) {
   EXPECT_DOUBLE_EQ(area({0, 0, 4, 2, 0}, {0, 0, 4, 2, 0}), 8);                             // identical
   EXPECT_DOUBLE_EQ(area({5, 5, 4, 2, 0}, {6, 5, 4, 2, 0}), 6);                             // shifted
   EXPECT_DOUBLE_EQ(area({0, 0, 10, 10, 0}, {1, -1, 2, 3, 0}), 6);                          // nested
-  EXPECT_NEAR(area({0, 0, 10, 10, 0.3f}, {1, -1, 2, 3, -1.2f}), 6, 1e-12);                 // nested and turned
+  EXPECT_NEAR(area({0, 0, 10, 10, 0.3f}, {1, -1, 2, 3, -1.2f}), 6, 1e-12);                 // nested and rotated
   EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 0, 2, 2, 0}), 0);                             // touching sides
   EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {2, 2, 2, 2, 0}), 0);                             // touching corners
   EXPECT_NEAR(area({0, 0, 4, 2, quarter}, {0, 0, 4, 2, 0}), 4, 1e-6);                      // a cross
@@ -54,7 +54,7 @@ TEST(RotatedBoxes, KnownIntersections) {
   EXPECT_DOUBLE_EQ(area({0, 0, 2, 2, 0}, {100, 100, 2, 2, 1}), 0);
 }
 
-TEST(RotatedBoxes, TwoWaysToTheArea) {
+TEST(RotatedBoxes, AreaMatchesReference) {
   std::mt19937 rng(3);
   for (int i = 0; i < 20000; ++i) {
     const HostTensor boxes = RandomBoxes({2, 5}, 12, rng);
@@ -80,20 +80,20 @@ TEST(NmsRotated, MatchesReference) {
   }
 }
 
-TEST(NmsRotated, ClassesAndPicturesDoNotMix) {
+TEST(NmsRotated, ClassesAndImagesDoNotMix) {
   std::mt19937 rng(2);
   for (int round = 0; round < Rounds(20); ++round) {
-    const int64_t pictures = rng() % 4, classes = rng() % 4, count = rng() % 60;
-    SCOPED_TRACE(Concat(pictures, " pictures, ", classes, " classes, ", count, " boxes"));
+    const int64_t images = rng() % 4, classes = rng() % 4, count = rng() % 60;
+    SCOPED_TRACE(Concat(images, " images, ", classes, " classes, ", count, " boxes"));
     ExpectMatchesReference(NmsRotated{0.2f, 0.1f},
-                           {RandomBoxes({pictures, count, 5}, 40, rng),
-                            HostTensor::Uniform(DType::kF32, {pictures, classes, count}, rng, 0, 1)});
+                           {RandomBoxes({images, count, 5}, 40, rng),
+                            HostTensor::Uniform(DType::kF32, {images, classes, count}, rng, 0, 1)});
   }
 }
 
-// Sides of 1e-30 to 1e30, a few at places as far: the upright boxes around them, which the CPU's kernel looks at first,
-// must not decide otherwise than the boxes, which alone the CUDA kernel looks at.
-TEST(NmsRotated, EveryDeviceKeepsTheSameOfExtremeBoxes) {
+// Sides of 1e-30 to 1e30, some at coordinates of that magnitude. The axis-aligned bounding boxes, which the CPU kernel
+// compares first, must not change the result; the CUDA kernel compares only the boxes.
+TEST(NmsRotated, EveryDeviceKeepsTheSameExtremeBoxes) {
   if (!HasGpuKernels(*FindOp("nms_rotated"))) return;
   std::mt19937 rng(4);
   const auto extreme = [&] { return std::pow(10.0, static_cast<double>(rng() % 61) - 30); };
@@ -114,18 +114,18 @@ TEST(NmsRotated, EveryDeviceKeepsTheSameOfExtremeBoxes) {
   }
 }
 
-TEST(RotatedBoxes, SmallBoxesKeepTheirDigitsBesideLargeOnes) {
+TEST(RotatedBoxes, IntersectionsOfSmallAndLargeBoxesAreAccurate) {
   const auto area = [](std::array<float, 5> a, std::array<float, 5> b) {
     const RotatedBox p = RotatedBox::Of(a.data()), q = RotatedBox::Of(b.data());
     EXPECT_EQ(SharedArea(p, q), SharedArea(q, p));
     return SharedArea(p, q);
   };
-  EXPECT_NEAR(area({0, 0, 1e20f, 1e20f, 0.3f}, {1, 2, 3, 2, 1.1f}), 6, 1e-9);                   // in a huge one
-  EXPECT_NEAR(area({0, 0, 1e20f, 1e-20f, 0.3f}, {0, 0, 2, 2, 0.3f}), 2e-20, 1e-27);             // a thread across it
-  EXPECT_NEAR(area({1e20f, 0, 2e20f, 2e20f, 0}, {0, 5, 4, 2, 0}), 4, 1e-9);                     // half of it
-  EXPECT_NEAR(area({1e15f, 1e15f, 2, 2, 0.5f}, {1e15f, 1e15f, 4, 1, 0.5f}), 2, 1e-9);           // far out
-  EXPECT_NEAR(area({7, 7, 3e-20f, 2e-20f, 0.5f}, {7, 7, 4e-20f, 1e-20f, 0.5f}), 3e-40, 1e-45);  // tiny ones
-  EXPECT_EQ(area({0, 0, 1e20f, 1e-20f, 0.7f}, {-3, 3, 1, 1, 0.3f}), 0);                         // beside it
+  EXPECT_NEAR(area({0, 0, 1e20f, 1e20f, 0.3f}, {1, 2, 3, 2, 1.1f}), 6, 1e-9);          // inside a huge box
+  EXPECT_NEAR(area({0, 0, 1e20f, 1e-20f, 0.3f}, {0, 0, 2, 2, 0.3f}), 2e-20, 1e-27);    // a very thin box across it
+  EXPECT_NEAR(area({1e20f, 0, 2e20f, 2e20f, 0}, {0, 5, 4, 2, 0}), 4, 1e-9);            // half of it
+  EXPECT_NEAR(area({1e15f, 1e15f, 2, 2, 0.5f}, {1e15f, 1e15f, 4, 1, 0.5f}), 2, 1e-9);  // far from the origin
+  EXPECT_NEAR(area({7, 7, 3e-20f, 2e-20f, 0.5f}, {7, 7, 4e-20f, 1e-20f, 0.5f}), 3e-40, 1e-45);  // tiny boxes
+  EXPECT_EQ(area({0, 0, 1e20f, 1e-20f, 0.7f}, {-3, 3, 1, 1, 0.3f}), 0);                         // next to it
 }
 
 TEST(NmsRotated, ABoxWithoutAreaSuppressesNothing) {
@@ -144,16 +144,19 @@ TEST(NmsRotated, NanAndInfinity) {
   for (float threshold : {0.0f, 0.5f}) ExpectMatchesReference(NmsRotated{threshold}, {boxes, scores});
 }
 
-TEST(NmsRotatedErrors, SayWhatIsWrong) {
+TEST(NmsRotated, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(NmsRotated{}, {f32({3, 4}), f32({3})}, {"'boxes'", "dimension 1 is 4, wanted 5"});
-  ExpectError(NmsRotated{}, {f32({3, 5}), f32({2})}, {"'scores'", "dimension 0 is 2, wanted N = 3"});
-  ExpectError(NmsRotated{}, {f32({2, 3, 5}), f32({1, 4, 3})}, {"'scores'", "dimension 0 is 1, wanted B = 2"});
-  ExpectError(NmsRotated{}, {f32({2, 3, 5}), f32({2, 4, 5})}, {"'scores'", "dimension 2 is 5, wanted N = 3"});
+  ExpectError(NmsRotated{}, {f32({3, 4}), f32({3})}, {"'boxes'", "expected dimension 1 to be 5, got 4"});
+  ExpectError(NmsRotated{}, {f32({3, 5}), f32({2})}, {"'scores'", "expected dimension 0 to be N = 3", "got 2"});
+  ExpectError(NmsRotated{}, {f32({2, 3, 5}), f32({1, 4, 3})},
+              {"'scores'", "expected dimension 0 to be B = 2", "got 1"});
+  ExpectError(NmsRotated{}, {f32({2, 3, 5}), f32({2, 4, 5})},
+              {"'scores'", "expected dimension 2 to be N = 3", "got 5"});
   ExpectError(NmsRotated{}, {f32({5}), f32({1})}, {"'boxes'"});
   const Op& op = *FindOp("nms_rotated");
-  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(-0.5)}}, {"'iou_threshold' is -0.5", "[0, 1]"});
-  ExpectAttributeError(op, {{"score_threshold", AttrValue::String("low")}}, {"'score_threshold'", "wanted float"});
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(-0.5)}},
+                       {"'iou_threshold': expected a number in [0, 1], got -0.5"});
+  ExpectAttributeError(op, {{"score_threshold", AttrValue::String("low")}}, {"'score_threshold'", "expected float"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// NonMaxSuppression as ONNX has it: of every class of every picture, as many rows as boxes stay.
+/// ONNX's NonMaxSuppression, of every class of every image; the number of rows is the number of kept boxes.
 struct OnnxNms {
   bool center_point_box = false;
 
@@ -16,39 +16,38 @@ struct OnnxNms {
   static constexpr NodeName kNodes[] = {NodeName("polyop::NonMaxSuppression").Mirror(10).Mirror(11)};
   static constexpr std::tuple kAttributes = {
       Attr("center_point_box", &OnnxNms::center_point_box,
-           "boxes are (centre x, centre y, width, height); else two opposite corners (y1, x1, y2, x2)"),
+           "1: boxes are (centre x, centre y, width, height); 0: two opposite corners (y1, x1, y2, x2)"),
   };
   static constexpr Doc kDoc = {
-      .summary = "ONNX's NonMaxSuppression: the boxes that stay of every class of every picture.",
-      .semantics =
-          "The result holds rows (picture, class, box), in the order of pictures, classes and falling scores; of equal "
-          "scores the lower index comes first, NaN comes last. A box is suppressed by a kept box of a higher score "
-          "when "
-          "their IoU, found in float, is greater than iou_threshold (0 if left out), which lies within [0, 1]. Corners "
-          "are put in order; a box without an area, or with NaN in it, suppresses nothing and is not suppressed. Only "
-          "boxes of a score greater than score_threshold take part, all if it is left out. At most "
-          "max_output_boxes_per_class boxes stay of a class: none if it is left out, 0 or negative.",
+      .summary = "ONNX's NonMaxSuppression: the boxes that are kept in every class of every image.",
+      .semantics = R"(selected_indices holds rows (image, class, box), ordered by image, class and descending score;
+          among equal scores the lower index comes first, and NaN comes last. A kept box suppresses boxes of lower
+          score if their IoU, computed in float, is greater than iou_threshold, which must be in [0, 1] and defaults
+          to 0. Only boxes with a score greater than score_threshold take part; if it is omitted, all do. At most
+          max_output_boxes_per_class boxes are kept in each class; if it is omitted, 0 or negative, none are.
+
+          Corners are reordered if necessary. A box without area, or one that contains NaN, suppresses nothing and
+          is not suppressed.)",
       .source = "ONNX's operators, NonMaxSuppression of opsets 10 and 11",
-      .differences =
-          "nms, which has MMCV's batched form, gives rows of -1 behind the others, takes corners as they are and "
-          "decides in double precision.",
+      .differences = R"(Unlike this operator, nms, whose batched form is MMCV's, pads its result with rows of -1,
+          uses corners as they are and decides in double precision.)",
   };
 };
 
-/// What a kernel decides by; an input that was left out gives its default.
+/// The inputs that control the suppression; omitted inputs have their defaults.
 struct OnnxNmsRule {
-  int64_t most = 0;
+  int64_t max_boxes = 0;
   float iou_threshold = 0;
-  bool all = true;  // else only scores above score_threshold
+  bool all = true;  // false: only scores above score_threshold take part
   float score_threshold = 0;
 
   Status Check() const {
     if (iou_threshold >= 0 && iou_threshold <= 1) return Status::Ok();
-    return InvalidArgument("'iou_threshold' is ", iou_threshold, ", wanted a number in [0, 1]");
+    return InvalidArgument("'iou_threshold': expected a number in [0, 1], got ", iou_threshold);
   }
 };
 
-/// The corners (low, low, high, high) of a box.
+/// Computes the corners (low, low, high, high) of a box.
 POLYOP_HD inline void OrderedCorners(const float* box, bool center_point_box, float corners[4]) {
   for (int k = 0; k < 2; ++k) {
     const float a = box[k], b = box[k + 2];

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/onnx_nms/onnx_nms_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/boxes/score_order.h"
 #include "families/boxes/suppression-inl.h"
+#include "kernels/cpu/items_at_once.h"
 #include "kernels/cpu/simd.h"
 #include "ops/onnx_nms/onnx_nms.h"
 
@@ -14,26 +16,26 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Upright boxes whose overlap is decided in float.
+// Axis-aligned boxes whose overlap is decided in float.
 struct BoxesInFloat : UprightBoxes {
-  bool Overlaps(int64_t candidate, const KeptAmong& among) const {
+  bool Overlaps(int64_t candidate, const KeptSubset& among) const {
     const auto corners = [](const BoxArrays& boxes, int64_t i, float to[4]) {
       to[0] = boxes.x1[i];
       to[1] = boxes.y1[i];
       to[2] = boxes.x2[i];
       to[3] = boxes.y2[i];
     };
-    float mine[4];
-    corners(sorted, candidate, mine);
-    return AnySuspectAmong<false>(candidate, among, threshold, [&](int64_t k) {
+    float box[4];
+    corners(sorted, candidate, box);
+    return AnySuspectIn<false>(candidate, among, threshold, [&](int64_t k) {
       float other[4];
       corners(kept, k, other);
-      return OverlapsInFloat(other, mine, threshold);
+      return OverlapsInFloat(other, box, threshold);
     });
   }
 };
 
-// Scratch of one task, and the boxes of one class after the other.
+// Suppresses the boxes of one class at a time, with the scratch memory of one task.
 class ClassSuppressor {
  public:
   ClassSuppressor(const OnnxNms& op, const OnnxNmsRule& rule, int64_t count, int64_t* order, void* memory)
@@ -43,25 +45,25 @@ class ClassSuppressor {
         order_(order),
         boxes_{UprightBoxes::In(memory, count, rule.iou_threshold, 0)} {}
 
-  /// Writes the boxes that stay to `kept`; returns how many.
+  /// Writes the kept boxes to `kept` and returns their number.
   int64_t Run(const float* boxes, const float* scores, const Context* context, int64_t* kept) const {
     const int64_t candidates =
         rule_.all ? ScoreKeys(scores, count_, order_) : ScoreKeysAbove(scores, count_, rule_.score_threshold, order_);
-    // Few boxes may be wanted of many: they are put in order as they are needed.
-    int64_t stayed = 0;
-    for (int64_t begin = 0, some = std::max<int64_t>(2 * rule_.most, 64); begin < candidates && stayed < rule_.most;
-         begin += some, some *= 2) {
-      const int64_t end = std::min(candidates, begin + some);
+    // Boxes are sorted chunk by chunk as needed, because max_boxes may be small compared with the number of boxes.
+    int64_t num_kept = 0;
+    for (int64_t begin = 0, chunk = std::max<int64_t>(2 * rule_.max_boxes, 64);
+         begin < candidates && num_kept < rule_.max_boxes; begin += chunk, chunk *= 2) {
+      const int64_t end = std::min(candidates, begin + chunk);
       SortFirst(order_ + begin, candidates - begin, end - begin);
       for (int64_t i = begin; i < end; ++i) {
         float corners[4];
         OrderedCorners(boxes + 4 * order_[i], center_point_box_, corners);
         boxes_.Set(i, corners);
       }
-      stayed = SuppressGreedily(boxes_, end, rule_.most, context, begin, stayed);
+      num_kept = SuppressGreedily(boxes_, end, rule_.max_boxes, context, begin, num_kept);
     }
-    for (int64_t k = 0; k < stayed; ++k) kept[k] = order_[boxes_.kept_index[k]];
-    return stayed;
+    for (int64_t k = 0; k < num_kept; ++k) kept[k] = order_[boxes_.kept_index[k]];
+    return num_kept;
   }
 
  private:
@@ -72,45 +74,82 @@ class ClassSuppressor {
   BoxesInFloat boxes_;
 };
 
+// A list of boxes whose final length is unknown.
+class KeptList {
+ public:
+  explicit KeptList(const Context& context) : context_(context) {}
+
+  // Returns false if out of memory.
+  bool Append(const int64_t* boxes, int64_t count) {
+    if (!memory_ || size_ + count > memory_->size()) {
+      Scratch<uint32_t> larger = context_.Allocate<uint32_t>(2 * (size_ + count));
+      if (!larger) return false;
+      if (memory_) std::copy_n(memory_->data(), size_, larger.data());
+      memory_.emplace(std::move(larger));
+    }
+    for (int64_t i = 0; i < count; ++i) (*memory_)[size_ + i] = static_cast<uint32_t>(boxes[i]);
+    size_ += count;
+    return true;
+  }
+  const uint32_t* data() const { return memory_ ? memory_->data() : nullptr; }
+
+ private:
+  const Context& context_;
+  std::optional<Scratch<uint32_t>> memory_;
+  int64_t size_ = 0;
+};
+
 Status OnnxNmsCpu(const OnnxNms& op, const Context& context, Tensor<const float, 3> boxes,
-                  Tensor<const float, 3> scores, std::optional<Tensor<const int64_t, 0>> most,
+                  Tensor<const float, 3> scores, std::optional<Tensor<const int64_t, 0>> max_boxes,
                   std::optional<Tensor<const float, 0>> iou_threshold,
                   std::optional<Tensor<const float, 0>> score_threshold, Pending<int64_t, 2> selected) {
   OnnxNmsRule rule;
-  if (most) rule.most = std::clamp<int64_t>((*most)[0], 0, boxes.dim(1));
+  if (max_boxes) rule.max_boxes = std::clamp<int64_t>((*max_boxes)[0], 0, boxes.dim(1));
   if (iou_threshold) rule.iou_threshold = (*iou_threshold)[0];
   if (score_threshold) rule.score_threshold = (*score_threshold)[0];
   rule.all = !score_threshold;
   POLYOP_RETURN_IF_ERROR(rule.Check());
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
-  const int64_t sets = count == 0 || rule.most == 0 ? 0 : scores.dim(0) * classes;
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
+  const int64_t sets = count == 0 || rule.max_boxes == 0 ? 0 : scores.dim(0) * classes;
+  // Boxes are collected in the order of the classes, and the kept ones of some classes at a time.
+  const int64_t at_once = ItemsAtOnce(sets, rule.max_boxes * static_cast<int64_t>(sizeof(int64_t)));
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(at_once, grain);
   const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
   const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
-  const Scratch<int64_t> kept = context.Allocate<int64_t>(sets * rule.most);
-  const Scratch<int64_t> stayed = context.Allocate<int64_t>(sets);
-  if (!order || !memory || !kept || !stayed) {
+  const Scratch<int64_t> kept = context.Allocate<int64_t>(at_once * rule.max_boxes);
+  const Scratch<int64_t> num_kept = context.Allocate<int64_t>(sets);
+  if (!order || !memory || !kept || !num_kept) {
     return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
   }
-  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    const ClassSuppressor suppress(op, rule, count, order.data() + task * count, memory.data() + task * bytes);
-    for (int64_t set = begin; set < end; ++set) {
-      stayed[set] = suppress.Run(boxes.data() + set / classes * count * 4, scores.data() + set * count,
-                                 sets == 1 ? &context : nullptr, kept.data() + set * rule.most);
-    }
-  });
+  KeptList list(context);
   int64_t rows = 0;
-  for (int64_t set = 0; set < sets; ++set) rows += stayed[set];
+  for (int64_t from = 0; from < sets; from += at_once) {
+    const int64_t some = std::min(at_once, sets - from);
+    context.ParallelFor(some, grain, [&](int64_t task, int64_t begin, int64_t end) {
+      const ClassSuppressor suppress(op, rule, count, order.data() + task * count, memory.data() + task * bytes);
+      for (int64_t slot = begin; slot < end; ++slot) {
+        const int64_t set = from + slot;
+        num_kept[set] = suppress.Run(boxes.data() + set / classes * count * 4, scores.data() + set * count,
+                                     sets == 1 ? &context : nullptr, kept.data() + slot * rule.max_boxes);
+      }
+    });
+    for (int64_t slot = 0; slot < some; ++slot) {
+      const int64_t n = num_kept[from + slot];
+      if (!list.Append(kept.data() + slot * rule.max_boxes, n)) return Internal("out of memory: ", rows + n, " boxes");
+      rows += n;
+    }
+  }
   Tensor<int64_t, 2> result;
   POLYOP_RETURN_IF_ERROR(selected.Allocate(rows, &result));
   int64_t* row = result.data();
+  const uint32_t* box = list.data();
   for (int64_t set = 0; set < sets; ++set) {
-    for (int64_t k = 0; k < stayed[set]; ++k, row += 3) {
+    for (int64_t k = 0; k < num_kept[set]; ++k, row += 3) {
       row[0] = set / classes;
       row[1] = set % classes;
-      row[2] = kept[set * rule.most + k];
+      row[2] = *box++;
     }
   }
   return Status::Ok();
@@ -123,6 +162,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(OnnxNms, OnnxNmsF32, OnnxNmsCpu);
+POLYOP_CPU_KERNEL(OnnxNms, OnnxNmsCpu);
 }  // namespace polyop
 #endif

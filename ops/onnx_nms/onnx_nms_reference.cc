@@ -22,7 +22,7 @@ Box Corners(const float* box, bool center_point_box) {
   return corners;
 }
 
-// In float, for a decision on the threshold hangs on how the quotient is rounded.
+// Computes in float, because the comparison with the threshold depends on the rounding of the quotient.
 float Iou(const Box& a, const Box& b) {
   if (std::any_of(a.begin(), a.end(), [](float v) { return std::isnan(v); })) return 0;
   if (std::any_of(b.begin(), b.end(), [](float v) { return std::isnan(v); })) return 0;
@@ -41,10 +41,10 @@ std::vector<int64_t> Suppress(const OnnxNms& op, const OnnxNmsRule& rule, const 
   const auto end = std::stable_partition(order.begin(), order.end(), [&](int64_t i) { return !std::isnan(scores[i]); });
   std::stable_sort(order.begin(), end, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
-    if (static_cast<int64_t>(kept.size()) >= rule.most) break;
-    const Box mine = Corners(boxes + 4 * i, op.center_point_box);
+    if (static_cast<int64_t>(kept.size()) >= rule.max_boxes) break;
+    const Box box = Corners(boxes + 4 * i, op.center_point_box);
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-      return Iou(Corners(boxes + 4 * k, op.center_point_box), mine) > rule.iou_threshold;
+      return Iou(Corners(boxes + 4 * k, op.center_point_box), box) > rule.iou_threshold;
     });
     if (!suppressed) kept.push_back(i);
   }
@@ -52,10 +52,10 @@ std::vector<int64_t> Suppress(const OnnxNms& op, const OnnxNmsRule& rule, const 
 }
 
 Status OnnxNmsReference(const OnnxNms& op, const Context&, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
-                        std::optional<Tensor<const int64_t, 0>> most,
+                        std::optional<Tensor<const int64_t, 0>> max_boxes,
                         std::optional<Tensor<const float, 0>> iou_threshold,
                         std::optional<Tensor<const float, 0>> score_threshold, Pending<int64_t, 2> selected) {
-  const OnnxNmsRule rule{most ? (*most)[0] : 0, iou_threshold ? (*iou_threshold)[0] : 0.0f, !score_threshold,
+  const OnnxNmsRule rule{max_boxes ? (*max_boxes)[0] : 0, iou_threshold ? (*iou_threshold)[0] : 0.0f, !score_threshold,
                          score_threshold ? (*score_threshold)[0] : 0.0f};
   POLYOP_RETURN_IF_ERROR(rule.Check());
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
@@ -70,7 +70,7 @@ Status OnnxNmsReference(const OnnxNms& op, const Context&, Tensor<const float, 3
   std::copy(rows.begin(), rows.end(), result.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(OnnxNms, OnnxNmsF64, OnnxNmsReference);
+POLYOP_REFERENCE_KERNEL(OnnxNms, OnnxNmsReference);
 
 }  // namespace
 }  // namespace polyop

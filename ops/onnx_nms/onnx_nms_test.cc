@@ -9,10 +9,10 @@
 namespace polyop::testing {
 namespace {
 
-HostTensor Most(double most) { return HostTensor::Of(DType::kI64, {}, {most}); }
+HostTensor MaxBoxes(double max_boxes) { return HostTensor::Of(DType::kI64, {}, {max_boxes}); }
 HostTensor Threshold(double value) { return HostTensor::Of(DType::kF32, {}, {value}); }
 
-// Boxes with integer corners in any order: IoUs fall exactly on thresholds now and then.
+// Boxes with integer corners in any order: some IoUs are exactly equal to a threshold.
 std::vector<HostTensor> RandomInputs(const Shape& batch_classes_boxes, int extent, std::mt19937& rng) {
   const int64_t b = batch_classes_boxes[0], c = batch_classes_boxes[1], n = batch_classes_boxes[2];
   std::uniform_int_distribution<int> corner(0, extent), size(-12, 12), score(0, 40);
@@ -26,17 +26,18 @@ std::vector<HostTensor> RandomInputs(const Shape& batch_classes_boxes, int exten
   return {boxes, scores};
 }
 
-// So many that cells are used.
+// Enough boxes for the grid of cells to be used.
 TEST(OnnxNms, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
-    const double threshold = std::array{0.0, 0.3, 0.7}[rng() % 3], most = rng() % 3 == 0 ? 1000 : 1e9;
-    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold, ", at most ", most));
+    const double threshold = std::array{0.0, 0.3, 0.7}[rng() % 3], max_boxes = rng() % 3 == 0 ? 1000 : 1e9;
+    SCOPED_TRACE(Concat(NameOf(spread), ", threshold ", threshold, ", at most ", max_boxes));
     const HostTensor boxes = ManyBoxes(spread, 2500, rng);
     HostTensor batched(DType::kF32, {1, 2500, 4});
     for (int64_t i = 0; i < boxes.size(); ++i) batched.set(i, boxes.at(i));
     const int64_t classes = 1 + static_cast<int64_t>(rng() % 2);
-    ExpectMatchesReference(OnnxNms{}, {batched, ManyScores({1, classes, 2500}, rng), Most(most), Threshold(threshold)});
+    ExpectMatchesReference(OnnxNms{},
+                           {batched, ManyScores({1, classes, 2500}, rng), MaxBoxes(max_boxes), Threshold(threshold)});
   }
 }
 
@@ -45,11 +46,11 @@ TEST(OnnxNms, MatchesReference) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 17}, Shape{1, 4, 100}, Shape{1, 1, 300}, Shape{0, 2, 9}}) {
     for (int extent : {5, 100}) {
       for (float threshold : {0.0f, 0.7f}) {
-        for (double most : {1.0, 7.0, 1e9}) {
+        for (double max_boxes : {1.0, 7.0, 1e9}) {
           for (bool centre : {false, true}) {
             SCOPED_TRACE(ToString(shape) + " extent " + std::to_string(extent));
             std::vector<HostTensor> inputs = RandomInputs(shape, extent, rng);
-            inputs.push_back(Most(most));
+            inputs.push_back(MaxBoxes(max_boxes));
             inputs.push_back(Threshold(threshold));
             ExpectMatchesReference(OnnxNms{centre}, inputs);
             inputs.push_back(Threshold(0.5));
@@ -68,38 +69,38 @@ std::vector<double> Selected(const OnnxNms& op, const std::vector<HostTensor>& i
   return status.ok() ? out[0].ToDoubles() : std::vector<double>{-1};
 }
 
-// 7 shared pixels of 10: the quotient in float is 0.7f, which is not more than 0.7f, though 0.7 is.
-TEST(OnnxNms, AThresholdIsComparedInFloat) {
+// The IoU is 7 / 10. In float it equals the threshold 0.7f; in double, 0.7 is greater than 0.7f.
+TEST(OnnxNms, TheIouIsComparedInFloat) {
   const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 2, 4}, {0, 0, 1, 10, 0, 0, 1, 7});
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 2}, {0.9, 0.8});
-  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0.7)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
-  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0.69)}), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(Selected({}, {boxes, scores, MaxBoxes(9), Threshold(0.7)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(Selected({}, {boxes, scores, MaxBoxes(9), Threshold(0.69)}), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(OnnxNms, WhatIsLeftOut) {
+TEST(OnnxNms, DefaultsOfOmittedInputs) {
   const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 3, 4}, {0, 0, 1, 1, 5, 5, 6, 6, 0, 0.5, 1, 2});
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 3}, {-1, NAN, -2});
-  EXPECT_EQ(Selected({}, {boxes, scores}), std::vector<double>());  // none of a class
+  EXPECT_EQ(Selected({}, {boxes, scores}), std::vector<double>());  // keeps no boxes by default
   // Without thresholds every box takes part, NaN last, and any overlap suppresses.
-  EXPECT_EQ(Selected({}, {boxes, scores, Most(9)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
-  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), HostTensor::Absent(), Threshold(-1.5)}),
+  EXPECT_EQ(Selected({}, {boxes, scores, MaxBoxes(9)}), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(Selected({}, {boxes, scores, MaxBoxes(9), HostTensor::Absent(), Threshold(-1.5)}),
             (std::vector<double>{0, 0, 0}));
 }
 
 TEST(OnnxNms, BoxesWithoutAreaOrWithNan) {
   const HostTensor boxes = HostTensor::Of(DType::kF32, {1, 4, 4}, {0, 0, 4, 4, 1, 1, 1, 3, NAN, 0, 4, 4, 0, 0, 4, 4});
   const HostTensor scores = HostTensor::Of(DType::kF32, {1, 1, 4}, {4, 3, 2, 1});
-  EXPECT_EQ(Selected({}, {boxes, scores, Most(9), Threshold(0)}), (std::vector<double>{0, 0, 0, 0, 0, 1, 0, 0, 2}));
+  EXPECT_EQ(Selected({}, {boxes, scores, MaxBoxes(9), Threshold(0)}), (std::vector<double>{0, 0, 0, 0, 0, 1, 0, 0, 2}));
 }
 
-TEST(OnnxNms, RefusesBadInput) {
+TEST(OnnxNms, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   for (double threshold : {-0.1, 1.1, std::nan("")}) {
-    ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 2}), Most(1), Threshold(threshold)},
-                {"'iou_threshold' is ", "wanted a number in [0, 1]"});
+    ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 2}), MaxBoxes(1), Threshold(threshold)},
+                {"'iou_threshold': expected a number in [0, 1], got "});
   }
-  ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 3})}, {"'scores'", "dimension 2 is 3, wanted N = 2"});
-  ExpectError(OnnxNms{}, {f32({1, 2, 5}), f32({1, 1, 2})}, {"'boxes'", "dimension 2 is 5, wanted 4"});
+  ExpectError(OnnxNms{}, {f32({1, 2, 4}), f32({1, 1, 3})}, {"'scores'", "expected dimension 2 to be N = 2", "got 3"});
+  ExpectError(OnnxNms{}, {f32({1, 2, 5}), f32({1, 1, 2})}, {"'boxes'", "expected dimension 2 to be 4, got 5"});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// RoiAlign as ONNX has it: roi_align with the pictures' indices as an input of their own.
+/// ONNX's RoiAlign: roi_align with the batch indices as a separate input.
 struct OnnxRoiAlign {
   enum class Mode { kAvg, kMax };
   enum class Transformation { kHalfPixel, kOutputHalfPixel };
@@ -26,29 +26,28 @@ struct OnnxRoiAlign {
   };
   static constexpr std::tuple kAttributes = {
       Attr("coordinate_transformation_mode", &OnnxRoiAlign::coordinate_transformation_mode,
-           "half_pixel: boxes are shifted by half a pixel; output_half_pixel: they are at least one pixel large")
+           "half_pixel: shift boxes by half a pixel; output_half_pixel: enlarge boxes to at least one pixel")
           .OneOf("half_pixel", "output_half_pixel"),
-      Attr("mode", &OnnxRoiAlign::mode, "how the samples of a bin are pooled").OneOf("avg", "max"),
-      Attr("output_height", &OnnxRoiAlign::output_height, "bins of a box from top to bottom").Between(1, 4096),
-      Attr("output_width", &OnnxRoiAlign::output_width, "bins of a box from left to right").Between(1, 4096),
+      Attr("mode", &OnnxRoiAlign::mode, "how to pool the samples of a bin").OneOf("avg", "max"),
+      Attr("output_height", &OnnxRoiAlign::output_height, "number of bins along the y axis").Between(1, 4096),
+      Attr("output_width", &OnnxRoiAlign::output_width, "number of bins along the x axis").Between(1, 4096),
       Attr("sampling_ratio", &OnnxRoiAlign::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+           "samples per bin and axis; 0 or less: one per pixel, rounded up")
           .AtMost(1024),
-      Attr("spatial_scale", &OnnxRoiAlign::spatial_scale, "from the boxes' coordinates to the input's pixels")
+      Attr("spatial_scale", &OnnxRoiAlign::spatial_scale, "scale from box coordinates to pixels of the input")
           .GreaterThan(0),
   };
   static constexpr Doc kDoc = {
-      .summary = "ONNX's RoiAlign: roi_align with the pictures' indices as an input of their own.",
-      .semantics =
-          "A roi is (x1, y1, x2, y2); `batch_indices` are numbers of pictures, others are an error. All else is as in "
-          "roi_align, whose `aligned` is half_pixel.",
+      .summary = "ONNX's RoiAlign: roi_align with the batch indices as a separate input.",
+      .semantics = R"(A RoI is (x1, y1, x2, y2). It is an error if one of `batch_indices` is not in [0, N).
+          Otherwise it works like roi_align, whose `aligned` corresponds to half_pixel.)",
       .source = "ONNX's operators, RoiAlign of opsets 10, 16 and 22; He et al., Mask R-CNN, 2017",
-      .differences =
-          "ONNX Runtime's mode max takes the maximum of weighted corners; here it is that of bilinear samples, as the "
-          "documents say. Before opset 16 there was no coordinate_transformation_mode: output_half_pixel was meant.",
+      .differences = R"(In mode max, ONNX Runtime takes the maximum of the weighted corners. Here it is the maximum
+          of the bilinear samples, as in ONNX's documentation. Nodes of opsets before 16 have no
+          coordinate_transformation_mode and mean output_half_pixel.)",
   };
 
-  /// ONNX Runtime's maximum is another one.
+  /// ONNX Runtime's maximum differs.
   bool LeaveToStandard(std::span<const AnyTensor>) const { return mode == Mode::kMax; }
   bool aligned() const { return coordinate_transformation_mode == Transformation::kHalfPixel; }
 };

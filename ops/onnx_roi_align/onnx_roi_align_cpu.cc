@@ -14,13 +14,11 @@ Status OnnxRoiAlignCpu(const OnnxRoiAlign& op, const Context& context, Tensor<co
   const RoiLevel<T> level{x.data(), x.dim(2), x.dim(3), op.spatial_scale};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(),
                        op.mode == OnnxRoiAlign::Mode::kAvg};
-  const UprightRois<T> boxes{.rows = rois.data(), .pictures = batch_indices.data()};
+  const UprightRois<T> boxes{.rows = rois.data(), .images = batch_indices.data()};
   return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF32, OnnxRoiAlignCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignF16, OnnxRoiAlignCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(OnnxRoiAlign, OnnxRoiAlignBF16, OnnxRoiAlignCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(OnnxRoiAlign, OnnxRoiAlignCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -11,13 +11,11 @@ Status OnnxRoiAlignCuda(const OnnxRoiAlign& op, const CudaContext& cuda, Tensor<
   pyramid.level[0] = {x.data(), x.dim(2), x.dim(3), op.spatial_scale};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(),
                        op.mode == OnnxRoiAlign::Mode::kAvg};
-  const UprightRois<T> boxes{.rows = rois.data(), .pictures = batch_indices.data()};
+  const UprightRois<T> boxes{.rows = rois.data(), .images = batch_indices.data()};
   return PoolRoisCuda<T>(cuda, pyramid, boxes, rois.dim(0), how, y.data());
 }
 
-POLYOP_CUDA_KERNEL(OnnxRoiAlign, OnnxRoiAlignF32, OnnxRoiAlignCuda<float>);
-POLYOP_CUDA_KERNEL(OnnxRoiAlign, OnnxRoiAlignF16, OnnxRoiAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(OnnxRoiAlign, OnnxRoiAlignBF16, OnnxRoiAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(OnnxRoiAlign, OnnxRoiAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -19,7 +19,7 @@ Status OnnxRoiAlignReference(const OnnxRoiAlign& op, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(OnnxRoiAlign, OnnxRoiAlignF64, OnnxRoiAlignReference);
+POLYOP_REFERENCE_KERNEL(OnnxRoiAlign, OnnxRoiAlignReference);
 
 }  // namespace
 }  // namespace polyop

@@ -9,11 +9,11 @@ namespace {
 using Mode = OnnxRoiAlign::Mode;
 using Transformation = OnnxRoiAlign::Transformation;
 
-// A picture, boxes inside, partly and wholly outside of it, some reversed, and the boxes' pictures.
+// Returns images, boxes inside, partly outside and entirely outside of them, some of them reversed, and batch indices.
 std::vector<HostTensor> RandomInputs(DType dtype, const Shape& shape, int64_t count, std::mt19937& rng) {
-  std::uniform_int_distribution<int64_t> picture(0, shape[0] - 1);
+  std::uniform_int_distribution<int64_t> image(0, shape[0] - 1);
   HostTensor rois = HostTensor::Uniform(dtype, {count, 4}, rng, -15, 60), indices(DType::kI64, {count});
-  for (int64_t r = 0; r < count; ++r) indices.set(r, static_cast<double>(picture(rng)));
+  for (int64_t r = 0; r < count; ++r) indices.set(r, static_cast<double>(image(rng)));
   return {HostTensor::Uniform(dtype, shape, rng), rois, indices};
 }
 
@@ -42,7 +42,7 @@ TEST_P(OnnxRoiAlignTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, OnnxRoiAlignTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(OnnxRoiAlign, EmptyAndBadInput) {
+TEST(OnnxRoiAlign, EmptyAndInvalidInputs) {
   std::mt19937 rng(2);
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   const auto i64 = [](const std::vector<double>& values) {
@@ -52,14 +52,15 @@ TEST(OnnxRoiAlign, EmptyAndBadInput) {
   ExpectMatchesReference(OnnxRoiAlign{}, {f32({1, 3, 0, 4}), f32({1, 4}), i64({0})});
   for (double index : {2.0, -1.0, 1e18}) {
     ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i64({0, index})},
-                {"'batch_indices'[1] is ", "wanted a number in [0, 2)"});
+                {"'batch_indices'[1]: expected a batch index in [0, 2), got "});
   }
-  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 5}), i64({0, 0})}, {"'rois'", "dimension 1 is 5, wanted 4"});
+  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 5}), i64({0, 0})},
+              {"'rois'", "expected dimension 1 to be 4, got 5"});
   ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i64({0})},
-              {"'batch_indices'", "dimension 0 is 1, wanted R = 2"});
-  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4})}, {"2 inputs came"});
+              {"'batch_indices'", "expected dimension 0 to be R = 2", "got 1"});
+  ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4})}, {"inputs, got 2"});
   ExpectAttributeError(*FindOp("onnx_roi_align"), {{"coordinate_transformation_mode", AttrValue::String("pixel")}},
-                       {"is pixel, wanted one of {half_pixel, output_half_pixel}"});
+                       {"expected one of {half_pixel, output_half_pixel}, got pixel"});
 }
 
 TEST(OnnxRoiAlign, SameAtAnyAlignment) {

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// Deformable convolution v1 as OpenVINO has it: the picture may be padded differently on each side.
+/// OpenVINO's deformable convolution v1: the padding may differ on each side of the image.
 struct OpenvinoDeformConv2d {
   enum class AutoPad { kNotset };
   std::array<int64_t, 2> strides = {1, 1};
@@ -24,30 +24,30 @@ struct OpenvinoDeformConv2d {
       "weight: T[O, C/group, KH, KW] -> output: T[N, O, OH, OW]";
   static constexpr NodeName kNodes[] = {"org.openvinotoolkit::DeformableConv2D"};
   static constexpr std::tuple kAttributes = {
-      Attr("strides", &OpenvinoDeformConv2d::strides, "steps of the filter, vertical and horizontal")
-          .Between(1, 1 << 20),
-      Attr("pads", &OpenvinoDeformConv2d::pads, "zeros above, left of, below and right of the picture")
+      Attr("strides", &OpenvinoDeformConv2d::strides, "strides of the filter along y and x").Between(1, 1 << 20),
+      Attr("pads", &OpenvinoDeformConv2d::pads, "zero padding above, left of, below and right of the image")
           .Between(0, 1 << 20),
-      Attr("dilations", &OpenvinoDeformConv2d::dilations, "steps between a filter's points").Between(1, 1 << 20),
-      Attr("group", &OpenvinoDeformConv2d::group, "groups of channels that are convolved apart")
+      Attr("dilations", &OpenvinoDeformConv2d::dilations, "distances between the points of the filter along y and x")
+          .Between(1, 1 << 20),
+      Attr("group", &OpenvinoDeformConv2d::group, "number of groups of channels that are convolved separately")
           .AtLeast(1)
           .Also("groups"),
-      Attr("deformable_groups", &OpenvinoDeformConv2d::deformable_groups, "groups of channels that share offsets")
+      Attr("deformable_groups", &OpenvinoDeformConv2d::deformable_groups,
+           "number of groups of channels that share offsets")
           .AtLeast(1)
           .Also("deform_groups", "deformable_group", "deform_group"),
       Attr("auto_pad", &OpenvinoDeformConv2d::auto_pad, "NOTSET: the padding is `pads`").OneOf("NOTSET"),
   };
   static constexpr Doc kDoc = {
-      .summary = "Convolution whose samples are shifted by offsets (v1), as OpenVINO's node has it.",
+      .summary = "OpenVINO's DeformableConvolution (v1): a convolution whose samples are shifted by offsets.",
       .semantics = kDeformConvSemantics,
       .source = "Dai et al., Deformable Convolutional Networks, 2017; OpenVINO's DeformableConvolution",
-      .differences =
-          "MMDeploy writes such nodes for mmcv's operator, whose samples are computed here: within a pixel outside of "
-          "the picture they fade to 0. OpenVINO's own are 0 as soon as they leave it. Another auto_pad than NOTSET is "
-          "refused.",
+      .differences = R"(MMDeploy exports MMCV's operator as this node, so samples are computed as in MMCV: within
+          one pixel outside the image they fade to 0. OpenVINO's samples are 0 as soon as they leave the image. An
+          auto_pad other than NOTSET is rejected.)",
   };
 
-  /// What the convolution takes.
+  /// The equivalent parameters of the deformable convolution.
   DeformConvRule Rule() const { return {strides, {pads[0], pads[1]}, dilations, group, deformable_groups}; }
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return Rule().CheckGroups(inputs[0], inputs[2]); }

@@ -10,9 +10,7 @@ Status OpenvinoDeformConv2dCpu(const OpenvinoDeformConv2d& op, const Context& co
   return DeformConv<T>(context, op.Rule(), input, offset.data(), nullptr, weight, nullptr, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF32, OpenvinoDeformConv2dCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF16, OpenvinoDeformConv2dCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dBF16, OpenvinoDeformConv2dCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(OpenvinoDeformConv2d, OpenvinoDeformConv2dCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

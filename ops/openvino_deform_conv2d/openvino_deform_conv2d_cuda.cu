@@ -10,9 +10,7 @@ Status OpenvinoDeformConv2dCuda(const OpenvinoDeformConv2d& op, const CudaContex
   return DeformConvCuda<T>(op.Rule(), cuda, input, offset.data(), nullptr, weight, nullptr, output);
 }
 
-POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF32, OpenvinoDeformConv2dCuda<float>);
-POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF16, OpenvinoDeformConv2dCuda<Half>);
-POLYOP_CUDA_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dBF16, OpenvinoDeformConv2dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(OpenvinoDeformConv2d, OpenvinoDeformConv2dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

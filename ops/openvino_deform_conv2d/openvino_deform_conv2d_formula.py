@@ -1,4 +1,4 @@
-"""Deformable convolution v1 as OpenVINO has it."""
+"""OpenVINO's deformable convolution v1."""
 
 from __future__ import annotations
 

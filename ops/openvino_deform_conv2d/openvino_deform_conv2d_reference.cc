@@ -9,7 +9,7 @@ Status OpenvinoDeformConv2dReference(const OpenvinoDeformConv2d& op, const Conte
                                      Tensor<double, 4> output) {
   return reference::DeformConv(op.Rule(), input, offset, nullptr, weight, nullptr, output);
 }
-POLYOP_REFERENCE_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dF64, OpenvinoDeformConv2dReference);
+POLYOP_REFERENCE_KERNEL(OpenvinoDeformConv2d, OpenvinoDeformConv2dReference);
 
 }  // namespace
 }  // namespace polyop

@@ -1,5 +1,5 @@
-// The kernel is that of modulated_deform_conv2d, whose test is the thorough one; this one tests the definition.
-// tests/test_openvino.py compares it with OpenVINO's own.
+// The kernel is that of modulated_deform_conv2d, which has the thorough test; this one tests the definition.
+// tests/runtimes/test_openvino.py compares it with OpenVINO's kernel.
 #include "ops/openvino_deform_conv2d/openvino_deform_conv2d.h"
 
 #include "testing/testing.h"
@@ -30,8 +30,8 @@ TEST(OpenvinoDeformConv2d, MatchesReference) {
   }
 }
 
-// Zeros before and behind the picture, written into it, change nothing.
-TEST(OpenvinoDeformConv2d, PadsOnEachSideOfItsOwn) {
+// Padding that is written into the image as zeros gives the same result.
+TEST(OpenvinoDeformConv2d, PadsEachSideSeparately) {
   std::mt19937 rng(2);
   const OpenvinoDeformConv2d padded{.pads = {1, 0, 2, 3}}, bare;
   std::vector<HostTensor> inputs = Inputs(padded, DType::kF32, rng), larger = inputs;
@@ -40,21 +40,21 @@ TEST(OpenvinoDeformConv2d, PadsOnEachSideOfItsOwn) {
     const int64_t plane = i / 63, row = i / 7 % 9, column = i % 7;
     larger[0].set((plane * 12 + row + 1) * 10 + column, inputs[0].at(i));
   }
-  std::vector<HostTensor> want, got;
-  ASSERT_TRUE(testing::Run(bare, larger, &want).ok());
+  std::vector<HostTensor> expected, got;
+  ASSERT_TRUE(testing::Run(bare, larger, &expected).ok());
   ASSERT_TRUE(testing::Run(padded, inputs, &got).ok());
-  ASSERT_EQ(got[0].shape(), want[0].shape());
-  for (int64_t i = 0; i < got[0].size(); ++i) EXPECT_NEAR(got[0].at(i), want[0].at(i), 1e-4) << i;
+  ASSERT_EQ(got[0].shape(), expected[0].shape());
+  for (int64_t i = 0; i < got[0].size(); ++i) EXPECT_NEAR(got[0].at(i), expected[0].at(i), 1e-4) << i;
 }
 
-TEST(OpenvinoDeformConv2d, RefusesBadInput) {
+TEST(OpenvinoDeformConv2d, RejectsInvalidInputs) {
   std::mt19937 rng(3);
   std::vector<HostTensor> inputs = Inputs(OpenvinoDeformConv2d{}, DType::kF32, rng);
   inputs[1] = HostTensor::Full(DType::kF32, {2, 13, 7, 6}, 0);
-  ExpectError(OpenvinoDeformConv2d{}, inputs, {"'offset'", "wanted 2*deformable_groups*KH*KW = 12"});
+  ExpectError(OpenvinoDeformConv2d{}, inputs, {"'offset'", "to be 2*deformable_groups*KH*KW = 12"});
   const Op& op = *FindOp("openvino_deform_conv2d");
-  ExpectAttributeError(op, {{"pads", AttrValue::Ints({1, 1})}}, {"'pads' has 2 values, wanted 4"});
-  ExpectAttributeError(op, {{"auto_pad", AttrValue::String("SAME_UPPER")}}, {"'auto_pad' is SAME_UPPER"});
+  ExpectAttributeError(op, {{"pads", AttrValue::Ints({1, 1})}}, {"'pads': expected 4 values, got 2"});
+  ExpectAttributeError(op, {{"auto_pad", AttrValue::String("SAME_UPPER")}}, {"'auto_pad': expected", "got SAME_UPPER"});
 }
 
 }  // namespace

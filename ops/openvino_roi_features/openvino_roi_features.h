@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// RoIAlign of one picture's boxes over a feature pyramid, as OpenVINO has it.
+/// OpenVINO's RoIAlign of one image's boxes over a feature pyramid.
 struct OpenvinoRoiFeatures {
   int64_t output_size = 7;
   int64_t sampling_ratio = 2;
@@ -17,31 +17,31 @@ struct OpenvinoRoiFeatures {
       "rois: T[R, 4], feats: T[1, C, *, *]... -> features: T[R, C, output_size, output_size]";
   static constexpr NodeName kNodes[] = {"org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor"};
   static constexpr std::tuple kAttributes = {
-      Attr("output_size", &OpenvinoRoiFeatures::output_size, "bins along each side of a box").Between(1, 4096),
+      Attr("output_size", &OpenvinoRoiFeatures::output_size, "number of bins along each side of a box")
+          .Between(1, 4096),
       Attr("sampling_ratio", &OpenvinoRoiFeatures::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+           "samples per bin and axis; 0 or less: one per pixel, rounded up")
           .AtMost(1024),
       Attr("pyramid_scales", &OpenvinoRoiFeatures::pyramid_scales,
-           "pixels of the picture to a pixel of each level, one a level")
+           "strides of the levels in pixels of the image, one per level")
           .GreaterThan(0)
           .Required(),
       Attr("aligned", &OpenvinoRoiFeatures::aligned,
-           "boxes are shifted by half a pixel; else they are at least one pixel large"),
+           "1: shift boxes by half a pixel; 0: enlarge boxes to at least one pixel"),
   };
   static constexpr Doc kDoc = {
-      .summary = "Pools each box of one picture from the level of a feature pyramid that fits its size (OpenVINO).",
-      .semantics =
-          "A roi is (x1, y1, x2, y2) in pixels of the picture. It is pooled as by multi_level_roi_align of mode avg "
-          "and finest_scale 56: a box of 112 to 224 pixels from the second level, of 224 to 448 from the third. "
-          "Levels and scales of different number are an error.",
+      .summary = "Pools each box of one image from the level of a feature pyramid that fits its size (OpenVINO).",
+      .semantics = R"(A RoI is (x1, y1, x2, y2) in pixels of the image. It is pooled as in multi_level_roi_align
+          with mode avg and finest_scale 56: boxes of 112 to 224 pixels from the second level, boxes of 224 to 448
+          pixels from the third. It is an error if the number of scales is not the number of levels.)",
       .source = "OpenVINO's ExperimentalDetectronROIFeatureExtractor-6; Lin et al., Feature Pyramid Networks, 2017",
-      .differences =
-          "A box without a real area is pooled from the first level. MMDeploy's attributes image_id, "
-          "distribute_rois_between_levels and preserve_rois_order are without effect, as in OpenVINO: rois keep their "
-          "order. OpenVINO's second output, the rois again, is none here: MMDeploy's nodes have one.",
+      .differences = R"(A box whose area is not a positive number is pooled from the first level. MMDeploy's
+          attributes image_id, distribute_rois_between_levels and preserve_rois_order have no effect, as in
+          OpenVINO: RoIs keep their order. OpenVINO's second output, a copy of the RoIs, does not exist here;
+          MMDeploy's nodes have one output.)",
   };
 
-  /// What the pooling takes.
+  /// The equivalent parameters of the pyramid pooling.
   RoiPyramidRule Rule() const {
     RoiPyramidRule rule;
     rule.output_height = rule.output_width = output_size;

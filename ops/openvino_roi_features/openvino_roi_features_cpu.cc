@@ -15,15 +15,13 @@ Status OpenvinoRoiFeaturesCpu(const OpenvinoRoiFeatures& op, const Context& cont
   const UprightRois<T> boxes{.rows = rois.data(),
                              .finest_scale = static_cast<double>(rule.finest_scale),
                              .levels = feats.size(),
-                             .of_one_picture = true};
+                             .of_one_image = true};
   const RoiPooling how{rule.output_height, rule.output_width, rule.sampling_ratio, rule.aligned, true};
   return PoolRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, feats[0].dim(1), rois.dim(0), boxes,
                      how, features.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF32, OpenvinoRoiFeaturesCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF16, OpenvinoRoiFeaturesCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesBF16, OpenvinoRoiFeaturesCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(OpenvinoRoiFeatures, OpenvinoRoiFeaturesCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

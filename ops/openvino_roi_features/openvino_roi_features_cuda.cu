@@ -13,14 +13,12 @@ Status OpenvinoRoiFeaturesCuda(const OpenvinoRoiFeatures& op, const CudaContext&
   const UprightRois<T> boxes{.rows = rois.data(),
                              .finest_scale = static_cast<double>(rule.finest_scale),
                              .levels = feats.size(),
-                             .of_one_picture = true};
+                             .of_one_image = true};
   const RoiPooling how{rule.output_height, rule.output_width, rule.sampling_ratio, rule.aligned, true};
   return PoolRoisCuda<T>(cuda, pyramid, boxes, rois.dim(0), how, features.data());
 }
 
-POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF32, OpenvinoRoiFeaturesCuda<float>);
-POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesF16, OpenvinoRoiFeaturesCuda<Half>);
-POLYOP_CUDA_KERNEL(OpenvinoRoiFeatures, OpenvinoRoiFeaturesBF16, OpenvinoRoiFeaturesCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(OpenvinoRoiFeatures, OpenvinoRoiFeaturesCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

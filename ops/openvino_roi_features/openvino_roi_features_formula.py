@@ -1,4 +1,4 @@
-"""RoIAlign of a feature pyramid, as OpenVINO has it: each box from the level that fits its size."""
+"""OpenVINO's RoIAlign over a feature pyramid; each box is pooled from the level that fits its size."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from polyop.formulas.roi_bins_formula import pool_from_levels, pool_upright
 def formula(
     rois: Tensor, *feats: Tensor, output_size: int, sampling_ratio: int, pyramid_scales: Sequence[int], aligned: int
 ) -> Tensor:
-    def pool(feat: Tensor, own: Tensor, scale: float) -> Tensor:
+    def pool(feat: Tensor, level_boxes: Tensor, scale: float) -> Tensor:
         return pool_upright(
-            feat, own.new_zeros(len(own)), own * scale, (output_size, output_size), sampling_ratio, "avg", aligned
+            feat,
+            level_boxes.new_zeros(len(level_boxes)),
+            level_boxes * scale,
+            (output_size, output_size),
+            sampling_ratio,
+            "avg",
+            aligned,
         )
 
     return pool_from_levels(rois, rois[:, 2:] - rois[:, :2], feats, pyramid_scales, 56, pool)

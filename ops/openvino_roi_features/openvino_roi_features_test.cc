@@ -1,5 +1,5 @@
-// The pooling is that of multi_level_roi_align, whose test is the thorough one; this one tests the definition.
-// tests/test_openvino.py compares it with OpenVINO's own.
+// The pooling is that of multi_level_roi_align, which has the thorough test; this one tests the definition.
+// tests/runtimes/test_openvino.py compares it with OpenVINO's kernel.
 #include "ops/openvino_roi_features/openvino_roi_features.h"
 
 #include "testing/testing.h"
@@ -14,7 +14,7 @@ OpenvinoRoiFeatures SmallPyramid() {
   return op;
 }
 
-// Boxes of 20 to 320 pixels on a picture of 256.
+// Boxes of 20 to 320 pixels on an image of 256 pixels.
 std::vector<HostTensor> Inputs(DType dtype, int64_t count, std::mt19937& rng) {
   std::uniform_real_distribution<double> at(-20, 200), size(20, 320);
   HostTensor rois(dtype, {count, 4});
@@ -38,7 +38,7 @@ TEST(OpenvinoRoiFeatures, MatchesReference) {
   }
 }
 
-TEST(OpenvinoRoiFeatures, BoxesWithoutARealAreaAreOfTheFirstLevel) {
+TEST(OpenvinoRoiFeatures, BoxesWithoutAreaAreOfTheFirstLevel) {
   std::mt19937 rng(2);
   OpenvinoRoiFeatures op = SmallPyramid();
   op.aligned = true;
@@ -54,14 +54,14 @@ TEST(OpenvinoRoiFeatures, BoxesWithoutARealAreaAreOfTheFirstLevel) {
   }
 }
 
-TEST(OpenvinoRoiFeatures, RefusesBadInput) {
+TEST(OpenvinoRoiFeatures, RejectsInvalidInputs) {
   std::mt19937 rng(3);
   std::vector<HostTensor> inputs = Inputs(DType::kF32, 2, rng);
   OpenvinoRoiFeatures op = SmallPyramid();
   op.pyramid_scales.count = 2;
-  ExpectError(op, inputs, {"'pyramid_scales' has 2 values, wanted one for each of the 3 'feats'"});
+  ExpectError(op, inputs, {"'pyramid_scales': expected 3 values, one for each of 'feats', got 2"});
   inputs[2] = HostTensor::Full(DType::kF32, {2, 5, 8, 8}, 0);
-  ExpectError(SmallPyramid(), inputs, {"'feats'", "dimension 0 is 2, wanted 1"});
+  ExpectError(SmallPyramid(), inputs, {"'feats'", "expected dimension 0 to be 1, got 2"});
   ExpectAttributeError(*FindOp("openvino_roi_features"), {}, {"'pyramid_scales' is missing"});
 }
 

@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-/// Pillars' features put at their places in a picture that is 0 elsewhere.
+/// Scatters the features of pillars into a canvas of zeros.
 struct PillarScatter {
   std::array<int64_t, 2> dense_shape{1, 1};
   int64_t batch_size = 1;
@@ -24,32 +24,29 @@ struct PillarScatter {
           .AtLeast(1)
           .Required()
           .Also("output_shape"),
-      Attr("batch_size", &PillarScatter::batch_size,
-           "pictures, where the first coordinate says whose the pillar is; else it must be 1")
-          .AtLeast(1),
+      Attr("batch_size", &PillarScatter::batch_size, "number of images; must be 1 if `num` is given").AtLeast(1),
   };
   static constexpr Doc kDoc = {
-      .summary = "Puts the features of pillars at their places in a picture that is 0 elsewhere (PointPillars).",
-      .semantics =
-          "A row of coords is (picture, z, y, x): canvas[picture, :, y, x] is the row of features; z is not looked at. "
-          "The last of several pillars of one place wins. With `num` only the first num pillars are put, and all of "
-          "them into the one picture, or the one that they are given for, whatever the row says. A place outside of "
-          "the canvas, and a num that is negative or greater than the number of pillars, are errors.",
-      .source =
-          "Lang et al., PointPillars, 2019; PointPillarsScatter of OpenPCDet and mmdet3d; TensorRT's "
-          "PillarScatterPlugin and PPScatterPlugin of CUDA-PointPillars, which have `num`",
-      .differences = "Both plugins read 64 channels whatever the features have, and check no place.",
+      .summary = "Scatters the features of pillars into an image that is 0 elsewhere (PointPillars).",
+      .semantics = R"(A row of coords is (image, z, y, x): canvas[image, :, y, x] becomes the row of features; z is
+          ignored. If several pillars have the same position, the last one wins. If `num` is given, only the first
+          num pillars are used; they are written to the one image, or in the batched form to the image of their
+          batch entry, and the image in their row is ignored. It is an error if a position is outside the canvas, or
+          if num is negative or greater than the number of pillars.)",
+      .source = R"(Lang et al., PointPillars, 2019; PointPillarsScatter of OpenPCDet and mmdet3d; TensorRT's
+          PillarScatterPlugin and PPScatterPlugin of CUDA-PointPillars, which have `num`)",
+      .differences = "Both plugins read 64 channels, whatever the shape of the features, and do not check positions.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape& features = inputs[0].shape;
     const bool counted = features.rank() == 3 || GivenInput(inputs, 2) != nullptr;
     if (counted && batch_size != 1) {
-      return InvalidArgument("attribute 'batch_size' is ", batch_size, ", wanted 1 where 'num' is given");
+      return InvalidArgument("attribute 'batch_size': expected 1 if 'num' is given, got ", batch_size);
     }
     const int64_t pillars = features[0] * (features.rank() == 3 ? features[1] : 1);
     if (features.NumElements() > 0 && pillars > INT32_MAX) {
-      return InvalidArgument("'features' has shape ", ToString(features), ": pillars must fit 32 bits");
+      return InvalidArgument("'features': expected at most ", INT32_MAX, " pillars, got shape ", ToString(features));
     }
     return Status::Ok();
   }

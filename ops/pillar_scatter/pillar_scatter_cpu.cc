@@ -14,45 +14,47 @@
 #include <utility>
 
 #include "core/words.h"
-#include "families/points/type_pairs.h"
+#include "kernels/cpu/type_pairs.h"
 #include "ops/pillar_scatter/pillar_scatter_values.h"
 
 namespace polyop {
 
-// A canvas is mostly zeros, and larger than the caches: to write zeros and then the pillars would fetch a line for each
-// value of theirs. So it is made in bands of cells, whose pillars are known, and each line is written once.
-inline constexpr int64_t kBandCells = 256, kBandChannels = 32;  // of floats, a tile of 34 KB and two lines of a pillar
-inline constexpr int64_t kBandPitch = kBandCells + 16;  // rows of a power of two would share the same few lines of L1
+// A canvas is mostly zeros and larger than the caches. Writing zeros first and the pillars afterwards would fetch a
+// cache line for each of their values. Instead, it is written in bands of cells whose pillars are known, each line
+// once.
+inline constexpr int64_t kBandCells = 256,
+                         kBandChannels = 32;            // for floats: a tile of 34 KB and two cache lines per pillar
+inline constexpr int64_t kBandPitch = kBandCells + 16;  // a power of two would map all rows to the same few lines of L1
 
 struct PlacedPillar {
   int64_t row, cell;
 };
 
-// Pillars band by band, picture by picture, each band's in the order of their rows.
+// Pillars sorted by image and band; within a band they keep the order of their rows.
 struct PillarBands {
-  int64_t bands;  // of a picture
+  int64_t bands;  // per image
   const int64_t* firsts;
   const PlacedPillar* pillars;
 
-  std::span<const PlacedPillar> Of(int64_t picture, int64_t band) const {
-    const int64_t b = picture * bands + band;
+  std::span<const PlacedPillar> Of(int64_t image, int64_t band) const {
+    const int64_t b = image * bands + band;
     return {pillars + firsts[b], static_cast<size_t>(firsts[b + 1] - firsts[b])};
   }
 };
 
-// Calls put(picture, pillar) for those that are put, of `pictures` times `count` pillars. Without `num` it is the
-// coordinates that say whose a pillar is.
+// Calls put(image, pillar) for the pillars that are used, among `images` times `count` pillars. Without `num`, the
+// coordinates contain the image of a pillar.
 template <class I, class Put>
-Status ForEachPillar(const I* coords, int64_t pictures, int64_t count, const I* num, const Shape& canvas,
+Status ForEachPillar(const I* coords, int64_t images, int64_t count, const I* num, const Shape& canvas,
                      const Put& put) {
-  for (int64_t n = 0; n < pictures; ++n) {
+  for (int64_t n = 0; n < images; ++n) {
     const int64_t used = num == nullptr ? count : int64_t{num[n]};
     POLYOP_RETURN_IF_ERROR(CheckUsed(used, count));
     for (int64_t p = n * count; p < n * count + used; ++p) {
       const I* const row = coords + 4 * p;
-      const int64_t picture = num == nullptr ? int64_t{row[0]} : n, y = row[2], x = row[3];
-      POLYOP_RETURN_IF_ERROR(CheckPlace(p, picture, y, x, canvas));
-      put(picture, PlacedPillar{p, y * canvas[3] + x});
+      const int64_t image = num == nullptr ? int64_t{row[0]} : n, y = row[2], x = row[3];
+      POLYOP_RETURN_IF_ERROR(CheckPosition(p, image, y, x, canvas));
+      put(image, PlacedPillar{p, y * canvas[3] + x});
     }
   }
   return Status::Ok();
@@ -66,7 +68,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Of a whole group the compiler knows how many there are.
+// Calls body(c) for `width` channels. For a full group, the compiler knows the number of iterations.
 template <class Body>
 HWY_INLINE void ForEachChannel(int64_t width, const Body& body) {
   if (HWY_LIKELY(width == kBandChannels)) {
@@ -76,8 +78,9 @@ HWY_INLINE void ForEachChannel(int64_t width, const Body& body) {
   }
 }
 
-// Writes the `cells` cells of a band from `first_cell` on of `width` planes, those of the channels from `channel` on,
-// of which the first begins at `plane`. `tile`, which is null if nothing is streamed, is 0 before and after.
+// Writes the `cells` cells from `first_cell` on of `width` planes, those of the channels from `channel` on, the first
+// of which begins at `plane`. `tile` is null if nothing is streamed; otherwise it must contain zeros and does so
+// afterwards.
 template <class Word>
 void WriteBand(std::span<const PlacedPillar> pillars, const Word* features, int64_t channels, int64_t channel,
                int64_t width, int64_t first_cell, int64_t cells, int64_t plane_cells, Word* plane, Word* tile) {
@@ -112,14 +115,14 @@ void WriteCanvas(const Context& context, const Word* features, const PillarBands
     std::fill_n(tile, stream ? kBandChannels * kBandPitch : 0, Word{0});
     for (int64_t i = begin; i < end; ++i) {
       const int64_t band = i % bands.bands, plane = i / bands.bands;
-      const int64_t picture = plane / groups, channel = plane % groups * kBandChannels, first = band * kBandCells;
+      const int64_t image = plane / groups, channel = plane % groups * kBandChannels, first = band * kBandCells;
       if (i + 1 < end && band + 1 < bands.bands) {
-        for (const PlacedPillar& next : bands.Of(picture, band + 1)) {
+        for (const PlacedPillar& next : bands.Of(image, band + 1)) {
           __builtin_prefetch(features + next.row * channels + channel);
         }
       }
-      WriteBand(bands.Of(picture, band), features, channels, channel, std::min(kBandChannels, channels - channel),
-                first, std::min(kBandCells, cells - first), cells, canvas + (picture * channels + channel) * cells,
+      WriteBand(bands.Of(image, band), features, channels, channel, std::min(kBandChannels, channels - channel), first,
+                std::min(kBandCells, cells - first), cells, canvas + (image * channels + channel) * cells,
                 stream ? tile : nullptr);
     }
     if (stream) hwy::FlushStream();
@@ -127,25 +130,25 @@ void WriteCanvas(const Context& context, const Word* features, const PillarBands
 }
 
 template <class T, class I>
-Status ScatterPillars(const Context& context, const T* features, const I* coords, int64_t pictures, int64_t count,
+Status ScatterPillars(const Context& context, const T* features, const I* coords, int64_t images, int64_t count,
                       const I* num, Tensor<T, 4> canvas) {
   const Shape shape = canvas.shape();
   const int64_t bands = (shape[2] * shape[3] + kBandCells - 1) / kBandCells;
   const Scratch<int64_t> firsts = context.Allocate<int64_t>(shape[0] * bands + 1);
-  const Scratch<PlacedPillar> pillars = context.Allocate<PlacedPillar>(pictures * count);
-  if (!firsts || !pillars) return Internal("out of memory: ", pictures * count, " pillars");
-  // Counted into the slot behind, which then holds where the next band begins, ...
+  const Scratch<PlacedPillar> pillars = context.Allocate<PlacedPillar>(images * count);
+  if (!firsts || !pillars) return Internal("out of memory: ", images * count, " pillars");
+  // Counts the pillars of each band in the next slot. After the sums below, the slot holds the begin of its band ...
   int64_t* const ends = firsts.data() + 1;
-  const auto band_of = [&](int64_t picture, int64_t cell) { return picture * bands + cell / kBandCells; };
+  const auto band_of = [&](int64_t image, int64_t cell) { return image * bands + cell / kBandCells; };
   std::fill_n(firsts.data(), shape[0] * bands + 1, int64_t{0});
-  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, pictures, count, num, shape, [&](int64_t picture, PlacedPillar pillar) {
-    ++ends[band_of(picture, pillar.cell)];
+  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, images, count, num, shape, [&](int64_t image, PlacedPillar pillar) {
+    ++ends[band_of(image, pillar.cell)];
   }));
   int64_t before = 0;
   for (int64_t b = 0; b < shape[0] * bands; ++b) before += std::exchange(ends[b], before);
-  // ... and moves there as the band is filled.
-  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, pictures, count, num, shape, [&](int64_t picture, PlacedPillar pillar) {
-    pillars[ends[band_of(picture, pillar.cell)]++] = pillar;
+  // ... and while the band is filled, it advances to the end.
+  POLYOP_RETURN_IF_ERROR(ForEachPillar(coords, images, count, num, shape, [&](int64_t image, PlacedPillar pillar) {
+    pillars[ends[band_of(image, pillar.cell)]++] = pillar;
   }));
   using Word = WordOf<T>;
   WriteCanvas(context, reinterpret_cast<const Word*>(features), {bands, firsts.data(), pillars.data()}, shape,
@@ -161,8 +164,8 @@ Status PillarScatterCpu(const PillarScatter&, const Context& context, Tensor<con
 }
 
 template <class Types, class T = typename Types::Real, class I = typename Types::Int>
-Status PillarScatterOfPictures(const PillarScatter&, const Context& context, Tensor<const T, 3> features,
-                               Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<T, 4> canvas) {
+Status PillarScatterOfImages(const PillarScatter&, const Context& context, Tensor<const T, 3> features,
+                             Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<T, 4> canvas) {
   return ScatterPillars(context, features.data(), coords.data(), features.dim(0), features.dim(1), num.data(), canvas);
 }
 
@@ -173,15 +176,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-#define POLYOP_PILLAR_SCATTER(TYPES)                                               \
-  POLYOP_CPU_KERNEL(PillarScatter, PillarScatter##TYPES, PillarScatterCpu<TYPES>); \
-  POLYOP_CPU_KERNEL(PillarScatter, PillarScatterOfPictures##TYPES, PillarScatterOfPictures<TYPES>)
-POLYOP_PILLAR_SCATTER(F32I32);
-POLYOP_PILLAR_SCATTER(F32I64);
-POLYOP_PILLAR_SCATTER(F16I32);
-POLYOP_PILLAR_SCATTER(F16I64);
-POLYOP_PILLAR_SCATTER(BF16I32);
-POLYOP_PILLAR_SCATTER(BF16I64);
-#undef POLYOP_PILLAR_SCATTER
+POLYOP_CPU_KERNELS(PillarScatter, PillarScatterCpu, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
+POLYOP_CPU_KERNELS(PillarScatter, PillarScatterOfImages, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
 }  // namespace polyop
 #endif

@@ -5,24 +5,24 @@
 namespace polyop {
 namespace {
 
-// Which pillar each cell takes is found first; then a thread writes one element. A place outside of the canvas is not
-// written; of a num out of range the pillars that there are take part.
+// First finds the pillar of each cell; then each thread writes one element. Positions outside the canvas are ignored,
+// and a num out of range is clamped to the number of pillars.
 template <class T, class I>
-Status Scatter(const CudaContext& cuda, const T* features, const I* coords, const I* num, bool coords_say_picture,
-               int64_t of_picture, int64_t pillars, Tensor<T, 4> canvas) {
+Status Scatter(const CudaContext& cuda, const T* features, const I* coords, const I* num, bool coords_say_image,
+               int64_t of_image, int64_t pillars, Tensor<T, 4> canvas) {
   using Word = WordOf<T>;
-  const int64_t pictures = canvas.dim(0), height = canvas.dim(2), width = canvas.dim(3), cells = height * width;
-  int64_t* const owner = cuda.Allocate<int64_t>(pictures * cells);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, pictures * cells, [=] POLYOP_DEVICE(int64_t i) { owner[i] = -1; }));
-  const Divider by_picture(of_picture);
+  const int64_t images = canvas.dim(0), height = canvas.dim(2), width = canvas.dim(3), cells = height * width;
+  int64_t* const owner = cuda.Allocate<int64_t>(images * cells);
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, images * cells, [=] POLYOP_DEVICE(int64_t i) { owner[i] = -1; }));
+  const Divider by_image(of_image);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, pillars, [=] POLYOP_DEVICE(int64_t p) {
     int64_t rank;
-    const int64_t group = by_picture.Split(p, &rank);
+    const int64_t group = by_image.Split(p, &rank);
     if (num != nullptr && rank >= num[group]) return;
     const I* const row = coords + 4 * p;
-    const int64_t picture = coords_say_picture ? int64_t{row[0]} : group, y = row[2], x = row[3];
-    if (picture < 0 || picture >= pictures || y < 0 || y >= height || x < 0 || x >= width) return;
-    AtomicMax(owner + picture * cells + y * width + x, p);
+    const int64_t image = coords_say_image ? int64_t{row[0]} : group, y = row[2], x = row[3];
+    if (image < 0 || image >= images || y < 0 || y >= height || x < 0 || x >= width) return;
+    AtomicMax(owner + image * cells + y * width + x, p);
   }));
   const int64_t channels = canvas.dim(1);
   const Divider by_cells(cells), by_channels(channels);
@@ -30,8 +30,8 @@ Status Scatter(const CudaContext& cuda, const T* features, const I* coords, cons
   auto* const to = reinterpret_cast<Word*>(canvas.data());
   return ForEach(cuda, canvas.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t cell, channel;
-    const int64_t picture = by_channels.Split(by_cells.Split(i, &cell), &channel);
-    const int64_t p = owner[picture * cells + cell];
+    const int64_t image = by_channels.Split(by_cells.Split(i, &cell), &channel);
+    const int64_t p = owner[image * cells + cell];
     to[i] = p >= 0 ? from[p * channels + channel] : Word{0};
   });
 }
@@ -44,22 +44,16 @@ Status PillarScatterCuda(const PillarScatter&, const CudaContext& cuda, Tensor<c
 }
 
 template <class T, class I>
-Status PillarScatterOfPictures(const PillarScatter&, const CudaContext& cuda, Tensor<const T, 3> features,
-                               Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<T, 4> canvas) {
+Status PillarScatterOfImages(const PillarScatter&, const CudaContext& cuda, Tensor<const T, 3> features,
+                             Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<T, 4> canvas) {
   return Scatter(cuda, features.data(), coords.data(), num.data(), false, features.dim(1),
                  features.dim(0) * features.dim(1), canvas);
 }
 
-#define POLYOP_PILLAR_SCATTER(T, I, NAME)                                          \
-  POLYOP_CUDA_KERNEL(PillarScatter, PillarScatter##NAME, PillarScatterCuda<T, I>); \
-  POLYOP_CUDA_KERNEL(PillarScatter, PillarScatterOfPictures##NAME, PillarScatterOfPictures<T, I>)
-POLYOP_PILLAR_SCATTER(float, int32_t, F32I32);
-POLYOP_PILLAR_SCATTER(float, int64_t, F32I64);
-POLYOP_PILLAR_SCATTER(Half, int32_t, F16I32);
-POLYOP_PILLAR_SCATTER(Half, int64_t, F16I64);
-POLYOP_PILLAR_SCATTER(BFloat16, int32_t, BF16I32);
-POLYOP_PILLAR_SCATTER(BFloat16, int64_t, BF16I64);
-#undef POLYOP_PILLAR_SCATTER
+POLYOP_CUDA_KERNELS(PillarScatter, PillarScatterCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
+POLYOP_CUDA_KERNELS(PillarScatter, PillarScatterOfImages, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -6,13 +6,13 @@
 namespace polyop {
 namespace {
 
-// Puts pillar number `p`, whose row is `place`, into `picture`.
+// Writes pillar number `p`, whose row of coordinates is `position`, to `image`.
 template <class I>
-Status Put(int64_t p, const double* pillar, const I* place, int64_t picture, const Tensor<double, 4>& canvas) {
-  const int64_t y = place[2], x = place[3];
-  POLYOP_RETURN_IF_ERROR(CheckPlace(p, picture, y, x, canvas.shape()));
+Status Put(int64_t p, const double* pillar, const I* position, int64_t image, const Tensor<double, 4>& canvas) {
+  const int64_t y = position[2], x = position[3];
+  POLYOP_RETURN_IF_ERROR(CheckPosition(p, image, y, x, canvas.shape()));
   for (int64_t c = 0; c < canvas.dim(1); ++c) {
-    canvas[((picture * canvas.dim(1) + c) * canvas.dim(2) + y) * canvas.dim(3) + x] = pillar[c];
+    canvas[((image * canvas.dim(1) + c) * canvas.dim(2) + y) * canvas.dim(3) + x] = pillar[c];
   }
   return Status::Ok();
 }
@@ -25,15 +25,16 @@ Status PillarScatterReference(const PillarScatter&, const Context&, Tensor<const
   const int64_t used = num ? int64_t{(*num)[0]} : features.dim(0);
   POLYOP_RETURN_IF_ERROR(CheckUsed(used, features.dim(0)));
   for (int64_t p = 0; p < used; ++p) {
-    const I* const place = coords.data() + 4 * p;
-    POLYOP_RETURN_IF_ERROR(Put(p, features.data() + p * features.dim(1), place, num ? 0 : int64_t{place[0]}, canvas));
+    const I* const position = coords.data() + 4 * p;
+    POLYOP_RETURN_IF_ERROR(
+        Put(p, features.data() + p * features.dim(1), position, num ? 0 : int64_t{position[0]}, canvas));
   }
   return Status::Ok();
 }
 
 template <class I>
-Status PillarScatterOfPictures(const PillarScatter&, const Context&, Tensor<const double, 3> features,
-                               Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<double, 4> canvas) {
+Status PillarScatterOfImages(const PillarScatter&, const Context&, Tensor<const double, 3> features,
+                             Tensor<const I, 3> coords, Tensor<const I, 1> num, Tensor<double, 4> canvas) {
   std::fill_n(canvas.data(), canvas.size(), 0.0);
   const int64_t count = features.dim(1), channels = features.dim(2);
   for (int64_t n = 0; n < features.dim(0); ++n) {
@@ -45,10 +46,8 @@ Status PillarScatterOfPictures(const PillarScatter&, const Context&, Tensor<cons
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterF64I32, PillarScatterReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterF64I64, PillarScatterReference<int64_t>);
-POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterOfPicturesF64I32, PillarScatterOfPictures<int32_t>);
-POLYOP_REFERENCE_KERNEL(PillarScatter, PillarScatterOfPicturesF64I64, PillarScatterOfPictures<int64_t>);
+POLYOP_REFERENCE_KERNELS(PillarScatter, PillarScatterReference, int32_t, int64_t);
+POLYOP_REFERENCE_KERNELS(PillarScatter, PillarScatterOfImages, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

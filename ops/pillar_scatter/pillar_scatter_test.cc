@@ -6,14 +6,14 @@
 namespace polyop::testing {
 namespace {
 
-PillarScatter Canvas(int64_t height, int64_t width, int64_t pictures = 1) {
+PillarScatter Canvas(int64_t height, int64_t width, int64_t images = 1) {
   PillarScatter op;
   op.dense_shape = {height, width};
-  op.batch_size = pictures;
+  op.batch_size = images;
   return op;
 }
 
-HostTensor Places(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
+HostTensor Positions(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
   HostTensor coords(index, shape);
   const int64_t limits[4] = {op.batch_size, 1, op.dense_shape[0], op.dense_shape[1]};
   for (int64_t i = 0; i < coords.size(); ++i) {
@@ -32,23 +32,23 @@ TEST_P(PillarScatterRandom, MatchesReference) {
     const PillarScatter op = Canvas(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
     SCOPED_TRACE(Concat("round ", round, ": ", pillars, " pillars of ", channels, " channels"));
     ExpectMatchesReference(
-        op, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Places(op, {pillars, 4}, index, rng)});
+        op, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Positions(op, {pillars, 4}, index, rng)});
     const PillarScatter one = Canvas(op.dense_shape[0], op.dense_shape[1]);
     ExpectMatchesReference(
-        one, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Places(op, {pillars, 4}, index, rng),
+        one, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Positions(op, {pillars, 4}, index, rng),
               HostTensor::Full(index, {1}, static_cast<double>(rng() % (pillars + 1)))});
-    const int64_t pictures = rng() % 4;
-    HostTensor num(index, {pictures});
-    for (int64_t n = 0; n < pictures; ++n) num.set(n, static_cast<double>(rng() % (pillars + 1)));
-    ExpectMatchesReference(one, {HostTensor::Uniform(GetParam(), {pictures, pillars, channels}, rng),
-                                 Places(op, {pictures, pillars, 4}, index, rng), num});
+    const int64_t images = rng() % 4;
+    HostTensor num(index, {images});
+    for (int64_t n = 0; n < images; ++n) num.set(n, static_cast<double>(rng() % (pillars + 1)));
+    ExpectMatchesReference(one, {HostTensor::Uniform(GetParam(), {images, pillars, channels}, rng),
+                                 Positions(op, {images, pillars, 4}, index, rng), num});
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, PillarScatterRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(PillarScatter, TheLastPillarOfAPlaceWins) {
+TEST(PillarScatter, TheLastPillarAtAPositionWins) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Canvas(2, 2, 2),
                            {HostTensor::Of(DType::kF32, {3, 1}, {1, 2, 3}),
@@ -61,20 +61,20 @@ TEST(PillarScatter, TheLastPillarOfAPlaceWins) {
 TEST(PillarScatter, SameAtAnyAlignment) {
   std::mt19937 rng(2);
   const PillarScatter op = Canvas(100, 90);
-  ExpectSameAtAnyAlignment(op,
-                           {HostTensor::Uniform(DType::kF32, {700, 64}, rng), Places(op, {700, 4}, DType::kI32, rng)});
+  ExpectSameAtAnyAlignment(
+      op, {HostTensor::Uniform(DType::kF32, {700, 64}, rng), Positions(op, {700, 4}, DType::kI32, rng)});
 }
 
-TEST(PillarScatterErrors, SayWhatIsWrong) {
+TEST(PillarScatter, RejectsInvalidInputs) {
   const HostTensor one = HostTensor::Full(DType::kF32, {1, 2}, 1);
-  const auto at = [](const std::vector<double>& place) { return HostTensor::Of(DType::kI32, {1, 4}, place); };
+  const auto at = [](const std::vector<double>& position) { return HostTensor::Of(DType::kI32, {1, 4}, position); };
   const auto num = [](double n) { return HostTensor::Full(DType::kI32, {1}, n); };
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 3, 0})}, {"pillar 0 is at (0, 3, 0)", "canvas of shape [1, 2, 3, 4]"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, -1})}, {"pillar 0 is at (0, 0, -1)"});
-  ExpectError(Canvas(3, 4, 2), {one, at({2, 0, 0, 0})}, {"pillar 0 is at (2, 0, 0)"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(2)}, {"'num' is 2, wanted a value in [0, 1]"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(-1)}, {"'num' is -1"});
-  ExpectError(Canvas(3, 4, 2), {one, at({0, 0, 0, 0}), num(1)}, {"'batch_size' is 2, wanted 1 where 'num' is given"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 3, 0})}, {"canvas of shape [1, 2, 3, 4], got (0, 3, 0) for pillar 0"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, -1})}, {"got (0, 0, -1) for pillar 0"});
+  ExpectError(Canvas(3, 4, 2), {one, at({2, 0, 0, 0})}, {"got (2, 0, 0) for pillar 0"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(2)}, {"'num': expected a value in [0, 1], got 2"});
+  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(-1)}, {"'num': expected a value in [0, 1], got -1"});
+  ExpectError(Canvas(3, 4, 2), {one, at({0, 0, 0, 0}), num(1)}, {"'batch_size': expected 1 if 'num' is given, got 2"});
   ExpectAttributeError(*FindOp("pillar_scatter"), {}, {"'dense_shape'"});
 }
 

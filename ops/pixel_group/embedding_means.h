@@ -1,4 +1,4 @@
-// How near pixels are to the mean embedding of a kernel, for CPU and GPU.
+// The distance of pixels from the mean embedding of a kernel, for CPU and GPU.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace polyop {
 
-/// Decides which pixels of the mask a label may spread to.
+/// Decides whether a label may spread to a pixel of the mask.
 template <class T, class M>
 struct NearToMean {
   const M* mask;
@@ -21,9 +21,9 @@ struct NearToMean {
     if (mask[pixel] == 0) return false;
     double squared = 0;
     for (int64_t d = 0; d < dimensions; ++d) {
-      const double apart =
+      const double difference =
           static_cast<double>(ToFloat(embedding[pixel * dimensions + d])) - means[label * dimensions + d];
-      squared += apart * apart;
+      squared += difference * difference;
     }
     return squared < threshold * threshold;
   }

@@ -1,4 +1,4 @@
-#include "families/labels/growing_labels.h"
+#include "families/region_growing/region_growing.h"
 #include "ops/pixel_group/embedding_means.h"
 #include "ops/pixel_group/pixel_group.h"
 
@@ -10,8 +10,8 @@ Status PixelGroupCpu(const PixelGroup& op, const Context& context, Tensor<const 
                      Tensor<const T, 3> embedding, Tensor<const int32_t, 2> kernel_label,
                      Tensor<const M, 2> kernel_contour, Tensor<int32_t, 2> label, Tensor<T, 1> scores,
                      Tensor<int32_t, 1> counts) {
-  const PictureGrid grid{label.dim(0), label.dim(1)};
-  // Without pixels there may be any number of dimensions.
+  const ImageGrid grid{label.dim(0), label.dim(1)};
+  // Without pixels the number of dimensions is arbitrary.
   const int64_t regions = op.kernel_region_num, dimensions = grid.size() > 0 ? embedding.dim(2) : 0;
   const Scratch<int32_t> queue = context.Allocate<int32_t>(grid.size());
   const Scratch<double> means = context.Allocate<double>(regions * dimensions);
@@ -21,7 +21,7 @@ Status PixelGroupCpu(const PixelGroup& op, const Context& context, Tensor<const 
   std::fill_n(sums.data(), sums.size(), 0.0);
   std::fill_n(counts.data(), regions, 0);
 
-  GrowingLabels growing(grid, label.data(), queue.data());
+  RegionGrowing growing(grid, label.data(), queue.data());
   for (int64_t i = 0; i < grid.size(); ++i) {
     label[i] = kernel_label[i] > 0 && kernel_label[i] < regions ? kernel_label[i] : 0;
     if (label[i] == 0) continue;
@@ -48,12 +48,8 @@ Status PixelGroupCpu(const PixelGroup& op, const Context& context, Tensor<const 
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupF32, PixelGroupCpu<float, uint8_t>);
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupF16, PixelGroupCpu<Half, uint8_t>);
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupBF16, PixelGroupCpu<BFloat16, uint8_t>);
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupF32Bool, PixelGroupCpu<float, bool>);
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupF16Bool, PixelGroupCpu<Half, bool>);
-POLYOP_PLAIN_CPU_KERNEL(PixelGroup, PixelGroupBF16Bool, PixelGroupCpu<BFloat16, bool>);
+POLYOP_PLAIN_CPU_KERNELS(PixelGroup, PixelGroupCpu, (float, uint8_t), (Half, uint8_t), (BFloat16, uint8_t),
+                         (float, bool), (Half, bool), (BFloat16, bool));
 
 }  // namespace
 }  // namespace polyop

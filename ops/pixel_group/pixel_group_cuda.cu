@@ -1,4 +1,4 @@
-#include "families/labels/growing_labels_cuda.h"
+#include "families/region_growing/region_growing_cuda.h"
 #include "ops/pixel_group/embedding_means.h"
 #include "ops/pixel_group/pixel_group.h"
 
@@ -10,19 +10,19 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
                       Tensor<const T, 3> embedding, Tensor<const int32_t, 2> kernel_label,
                       Tensor<const M, 2> kernel_contour, Tensor<int32_t, 2> label, Tensor<T, 1> scores,
                       Tensor<int32_t, 1> counts) {
-  const PictureGrid grid{label.dim(0), label.dim(1)};
-  // Without pixels there may be any number of dimensions.
+  const ImageGrid grid{label.dim(0), label.dim(1)};
+  // Without pixels the number of dimensions is arbitrary.
   const int64_t regions = op.kernel_region_num, dimensions = grid.size() > 0 ? embedding.dim(2) : 0;
-  const int32_t* const given = kernel_label.data();
+  const int32_t* const input_labels = kernel_label.data();
   const T *const vectors = embedding.data(), *const values = score.data();
   const M* const contour = kernel_contour.data();
   int32_t *const labels = label.data(), *const sizes = counts.data();
   T* const to = scores.data();
   double* const means = cuda.Allocate<double>(regions * dimensions);
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, grid.size(), [=] POLYOP_DEVICE(int64_t i) {
-    labels[i] = given[i] > 0 && given[i] < regions ? given[i] : 0;
+    labels[i] = input_labels[i] > 0 && input_labels[i] < regions ? input_labels[i] : 0;
   }));
-  // Sums run over a label's pixels row by row, as on the CPU.
+  // Sums visit the pixels of a label row by row, as on the CPU.
   const auto label_of = [=] POLYOP_HD(int64_t i) { return labels[i]; };
   PixelsByLabel kernels, grown;
   POLYOP_RETURN_IF_ERROR(PixelsByLabel::Sort(cuda, grid.size(), label_of, &kernels));
@@ -37,8 +37,8 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
     }
     means[element] = begin < end ? sum / static_cast<double>(end - begin) : 0;
   }));
-  GrowingLabelsCuda growing;
-  POLYOP_RETURN_IF_ERROR(GrowingLabelsCuda::Start(
+  RegionGrowingCuda growing;
+  POLYOP_RETURN_IF_ERROR(RegionGrowingCuda::Start(
       cuda, grid, labels, [=] POLYOP_HD(int64_t i) { return labels[i] > 0 && contour[i] != 0; }, &growing));
   POLYOP_RETURN_IF_ERROR(growing.Spread(
       cuda, NearToMean<T, M>{mask.data(), vectors, means, dimensions, static_cast<double>(op.distance_threshold)}));
@@ -52,12 +52,8 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
   });
 }
 
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupF32, PixelGroupCuda<float, uint8_t>);
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupF16, PixelGroupCuda<Half, uint8_t>);
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupBF16, PixelGroupCuda<BFloat16, uint8_t>);
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupF32Bool, PixelGroupCuda<float, bool>);
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupF16Bool, PixelGroupCuda<Half, bool>);
-POLYOP_CUDA_KERNEL(PixelGroup, PixelGroupBF16Bool, PixelGroupCuda<BFloat16, bool>);
+POLYOP_CUDA_KERNELS(PixelGroup, PixelGroupCuda, (float, uint8_t), (Half, uint8_t), (BFloat16, uint8_t), (float, bool),
+                    (Half, bool), (BFloat16, bool));
 
 }  // namespace
 }  // namespace polyop

@@ -16,10 +16,10 @@ Status PixelGroupReference(const PixelGroup& op, const Context&, Tensor<const do
   std::vector<std::vector<int64_t>> pixels(static_cast<size_t>(op.kernel_region_num));
   std::deque<std::pair<int64_t, int64_t>> queue;
   for (int64_t i = 0; i < label.size(); ++i) {
-    const int32_t own = kernel_label[i];
-    label[i] = own >= 1 && own < op.kernel_region_num ? own : 0;
+    const int32_t region = kernel_label[i];
+    label[i] = region >= 1 && region < op.kernel_region_num ? region : 0;
     if (label[i] == 0) continue;
-    pixels[static_cast<size_t>(own)].push_back(i);
+    pixels[static_cast<size_t>(region)].push_back(i);
     if (kernel_contour[i]) queue.emplace_back(i / width, i % width);
   }
   const auto distance = [&](int64_t pixel, const std::vector<int64_t>& kernel) {
@@ -27,8 +27,8 @@ Status PixelGroupReference(const PixelGroup& op, const Context&, Tensor<const do
     for (int64_t d = 0; d < dimensions; ++d) {
       double sum = 0;
       for (int64_t i : kernel) sum += embedding[i * dimensions + d];
-      const double apart = embedding[pixel * dimensions + d] - sum / static_cast<double>(kernel.size());
-      squared += apart * apart;
+      const double difference = embedding[pixel * dimensions + d] - sum / static_cast<double>(kernel.size());
+      squared += difference * difference;
     }
     return squared;
   };
@@ -36,15 +36,15 @@ Status PixelGroupReference(const PixelGroup& op, const Context&, Tensor<const do
   while (!queue.empty()) {
     const auto [y, x] = queue.front();
     queue.pop_front();
-    const int32_t own = label[y * width + x];
-    const std::pair<int64_t, int64_t> beside[4] = {{y - 1, x}, {y + 1, x}, {y, x - 1}, {y, x + 1}};
-    for (const auto& [to_y, to_x] : beside) {
+    const int32_t region = label[y * width + x];
+    const std::pair<int64_t, int64_t> neighbours[4] = {{y - 1, x}, {y + 1, x}, {y, x - 1}, {y, x + 1}};
+    for (const auto& [to_y, to_x] : neighbours) {
       if (to_y < 0 || to_y >= height || to_x < 0 || to_x >= width) continue;
       const int64_t to = to_y * width + to_x;
-      if (!mask[to] || label[to] > 0 || !(distance(to, pixels[static_cast<size_t>(own)]) < threshold * threshold)) {
+      if (!mask[to] || label[to] > 0 || !(distance(to, pixels[static_cast<size_t>(region)]) < threshold * threshold)) {
         continue;
       }
-      label[to] = own;
+      label[to] = region;
       queue.emplace_back(to_y, to_x);
     }
   }
@@ -60,8 +60,7 @@ Status PixelGroupReference(const PixelGroup& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PixelGroup, PixelGroupReferenceU8, PixelGroupReference<uint8_t>);
-POLYOP_REFERENCE_KERNEL(PixelGroup, PixelGroupReferenceBool, PixelGroupReference<bool>);
+POLYOP_REFERENCE_KERNELS(PixelGroup, PixelGroupReference, uint8_t, bool);
 
 }  // namespace
 }  // namespace polyop

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Types, PixelGroupTest, ::testing::Values(DType::kF32, D
 
 using Row = std::vector<double>;
 
-// A row of pixels, whose embeddings have one dimension.
+// Groups a row of pixels whose embeddings have one dimension.
 std::vector<Row> Group(const Row& mask, const Row& embedding, const Row& label, const Row& contour) {
   const auto width = static_cast<int64_t>(mask.size());
   Row score;
@@ -52,24 +52,25 @@ std::vector<Row> Group(const Row& mask, const Row& embedding, const Row& label, 
 }
 
 TEST(PixelGroup, KnownGroups) {
-  // The threshold itself is too far; a kernel's own pixels stay whatever the mask says.
+  // A distance equal to the threshold is too far. The pixels of a kernel keep their label whatever the mask is.
   EXPECT_EQ(Group({1, 0, 1, 1, 1, 1}, {0, 0, 0.5, 1, 1.5, 2}, {0, 1, 0, 0, 0, 2}, {0, 1, 0, 0, 0, 1}),
             (std::vector<Row>{{1, 1, 1, 0, 2, 2}, {0, 1, 4.5}, {0, 3, 2}}));
-  // Without a contour nothing spreads; 2 has no pixels.
+  // Without a contour nothing spreads; label 2 has no pixels.
   EXPECT_EQ(Group({1, 1, 1}, {0, 0, 0}, {0, 1, 3}, {1, 0, 1}), (std::vector<Row>{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}));
   EXPECT_EQ(Group({1, 1, 1}, {0, NAN, 0}, {1, 0, 2}, {1, 1, 1}), (std::vector<Row>{{1, 0, 2}, {0, 0, 2}, {0, 1, 1}}));
 }
 
-TEST(PixelGroup, RefusesBadInput) {
+TEST(PixelGroup, RejectsInvalidInputs) {
   const auto inputs = [](int64_t width) {
     const HostTensor score = HostTensor::Full(DType::kF32, {2, 3}, 1), labels(DType::kI32, {2, 3});
     const HostTensor mask(DType::kU8, {2, 3}), embedding = HostTensor::Full(DType::kF32, {2, width, 4}, 1);
     return std::vector<HostTensor>{score, mask, embedding, labels, mask};
   };
-  ExpectError(PixelGroup{}, inputs(4), {"'embedding'", "dimension 1 is 4, wanted W = 3"});
-  ExpectError(PixelGroup{.kernel_region_num = 8}, inputs(3), {"'kernel_region_num' is 8, wanted at most 7"});
+  ExpectError(PixelGroup{}, inputs(4), {"'embedding'", "expected dimension 1 to be W = 3", "got 4"});
+  ExpectError(PixelGroup{.kernel_region_num = 8}, inputs(3),
+              {"'kernel_region_num': expected at most 7 for the 6 pixels of 'kernel_label', got 8"});
   ExpectAttributeError(*FindOp("pixel_group"), {{"kernel_region_num", AttrValue::Int(0)}},
-                       {"'kernel_region_num' is 0"});
+                       {"'kernel_region_num': expected", "got 0"});
 }
 
 }  // namespace

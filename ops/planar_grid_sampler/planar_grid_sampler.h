@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// grid_sampler for grids whose coordinates lie in planes, and are ten times as large.
+/// Like grid_sampler, but the grid has a plane per coordinate, in a range ten times as large.
 struct PlanarGridSampler : GridRule {
   static constexpr const char* kName = "planar_grid_sampler";
   static constexpr Signature kSignatures[] = {
@@ -18,15 +18,14 @@ struct PlanarGridSampler : GridRule {
   };
   static constexpr auto kAttributes = kGridAttributes;
   static constexpr Doc kDoc = {
-      .summary = "grid_sampler for grids whose coordinates lie in planes, and are ten times as large.",
-      .semantics =
-          "The grid's planes are x, y (and z), -10 to 10 over the picture: a tenth of them is what grid_sampler takes. "
-          "All else is as there.",
+      .summary = "Like grid_sampler, but the grid has a plane per coordinate, in a range ten times as large.",
+      .semantics = R"(The planes of the grid are x, y (and z) and range over [-10, 10] across the image. They are
+          divided by 10 and used as in grid_sampler.)",
       .source = "GridSampler2DTRT and GridSampler3DTRT of BEVFormer_tensorrt; `torch.nn.functional.grid_sample`",
-      .differences = "The plugins' second versions compute fp16 in fp16.",
+      .differences = "For fp16, the plugins' second versions compute in fp16.",
   };
 
-  /// What grids are to be divided by.
+  /// Grids are divided by this.
   static constexpr float kScale = 10;
 };
 

@@ -34,12 +34,8 @@ Status PlanarGridSampler3d(const PlanarGridSampler& op, const Context& context, 
   return PlanarGridSamplerCpu<T, 3>(op, context, input, grid, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF32, PlanarGridSampler2d<float>);
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dF16, PlanarGridSampler2d<Half>);
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler2dBF16, PlanarGridSampler2d<BFloat16>);
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF32, PlanarGridSampler3d<float>);
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dF16, PlanarGridSampler3d<Half>);
-POLYOP_PLAIN_CPU_KERNEL(PlanarGridSampler, PlanarGridSampler3dBF16, PlanarGridSampler3d<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(PlanarGridSampler, PlanarGridSampler2d, float, Half, BFloat16);
+POLYOP_PLAIN_CPU_KERNELS(PlanarGridSampler, PlanarGridSampler3d, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -4,16 +4,16 @@
 namespace polyop {
 namespace {
 
-// A plane for each coordinate.
+// A grid with one plane per coordinate.
 template <class T, int kAxes>
 struct PlanarPoints {
   static constexpr bool kInPixels = false;
   const T* grid;
-  int64_t points;  // of a picture
+  int64_t points;  // per image
 
-  POLYOP_HD void At(int64_t picture, int64_t point, float at[kAxes]) const {
+  POLYOP_HD void At(int64_t image, int64_t point, float at[kAxes]) const {
     for (int a = 0; a < kAxes; ++a) {
-      at[a] = ToFloat(grid[(picture * kAxes + a) * points + point]) / PlanarGridSampler::kScale;
+      at[a] = ToFloat(grid[(image * kAxes + a) * points + point]) / PlanarGridSampler::kScale;
     }
   }
 };
@@ -25,12 +25,8 @@ Status PlanarGridSamplerCuda(const PlanarGridSampler& op, const CudaContext& cud
   return SampleCuda<kAxes>(cuda, op, input, points, output);
 }
 
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler2dF32, PlanarGridSamplerCuda<float, 2>);
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler2dF16, PlanarGridSamplerCuda<Half, 2>);
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler2dBF16, PlanarGridSamplerCuda<BFloat16, 2>);
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler3dF32, PlanarGridSamplerCuda<float, 3>);
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler3dF16, PlanarGridSamplerCuda<Half, 3>);
-POLYOP_CUDA_KERNEL(PlanarGridSampler, PlanarGridSampler3dBF16, PlanarGridSamplerCuda<BFloat16, 3>);
+POLYOP_CUDA_KERNELS(PlanarGridSampler, PlanarGridSamplerCuda, (float, 2), (Half, 2), (BFloat16, 2), (float, 3),
+                    (Half, 3), (BFloat16, 3));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Sampling at a grid whose coordinates lie in planes, and are ten times as large."""
+"""Samples at a grid with one plane per coordinate, in a range ten times as large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def formula(input: Tensor, grid: Tensor, *, interpolation_mode: str, padding_mod
 def body(call: Call, *, interpolation_mode: str, padding_mode: str, align_corners: int) -> str:
     rank = call.rank(0)
     if rank == 5 and call.opset < 20:
-        raise NoBodyError("ONNX samples volumes from opset 20 on")
+        raise NoBodyError("GridSample of volumes needs opset 20")
     renamed = {"bilinear": "linear", "bicubic": "cubic"} if call.opset >= 20 else {}
     order = [0, *range(2, rank), 1]
     return f"""

@@ -18,8 +18,7 @@ Status PlanarGridSamplerReference(const PlanarGridSampler& op, const Context&, T
   }
   return reference::SampleGrid<kAxes>(op, input, normalized.data(), output);
 }
-POLYOP_REFERENCE_KERNEL(PlanarGridSampler, PlanarGridSampler2dF64, PlanarGridSamplerReference<2>);
-POLYOP_REFERENCE_KERNEL(PlanarGridSampler, PlanarGridSampler3dF64, PlanarGridSamplerReference<3>);
+POLYOP_REFERENCE_KERNELS(PlanarGridSampler, PlanarGridSamplerReference, 2, 3);
 
 }  // namespace
 }  // namespace polyop

@@ -10,7 +10,7 @@ namespace {
 using Interpolation = GridRule::Interpolation;
 using Padding = GridRule::Padding;
 
-// Multiples of 10 / 32, so that a tenth of them is exact in float, and halves really are halves.
+// Multiples of 10 / 32, so that a tenth of them and halfway positions are exact in float.
 HostTensor Grid(DType dtype, const Shape& shape, std::mt19937& rng) {
   std::uniform_int_distribution<int> step(-40, 40);
   HostTensor grid(dtype, shape);
@@ -25,7 +25,7 @@ TEST_P(PlanarGridSamplerTest, MatchesReference) {
   for (auto mode : {Interpolation::kBilinear, Interpolation::kNearest, Interpolation::kBicubic}) {
     for (auto padding : {Padding::kZeros, Padding::kBorder, Padding::kReflection}) {
       for (bool align : {false, true}) {
-        // A tenth of f16 and bf16 is not exact: nearest would round apart.
+        // A tenth of f16 and bf16 is not exact, so nearest could round differently.
         if (mode == Interpolation::kNearest && GetParam() != DType::kF32) continue;
         const PlanarGridSampler op{mode, padding, align};
         ExpectMatchesReference(
@@ -52,7 +52,7 @@ TEST(PlanarGridSampler, TenIsTheEdge) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{3, 4, 0}));
 }
 
-TEST(PlanarGridSampler, EmptyNanAndBadInput) {
+TEST(PlanarGridSampler, EmptyNanAndInvalidInputs) {
   std::mt19937 rng(2);
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectMatchesReference(PlanarGridSampler{}, {f32({0, 3, 4, 4}), f32({0, 2, 2, 2})});
@@ -60,10 +60,12 @@ TEST(PlanarGridSampler, EmptyNanAndBadInput) {
   ExpectMatchesReference(PlanarGridSampler{},
                          {HostTensor::Uniform(DType::kF32, {1, 3, 4, 4}, rng),
                           HostTensor::Of(DType::kF32, {1, 2, 1, 3}, {NAN, 1, INFINITY, 0, NAN, -INFINITY})});
-  ExpectError(PlanarGridSampler{}, {f32({1, 3, 0, 4}), f32({1, 2, 2, 2})}, {"'input'", "without pixels"});
-  ExpectError(PlanarGridSampler{}, {f32({1, 3, 4, 4}), f32({1, 3, 2, 2})}, {"'grid'", "dimension 1 is 3, wanted 2"});
+  ExpectError(PlanarGridSampler{}, {f32({1, 3, 0, 4}), f32({1, 2, 2, 2})},
+              {"'input': expected planes with at least one pixel"});
+  ExpectError(PlanarGridSampler{}, {f32({1, 3, 4, 4}), f32({1, 3, 2, 2})},
+              {"'grid'", "expected dimension 1 to be 2, got 3"});
   ExpectError(PlanarGridSampler{Interpolation::kBicubic}, {f32({1, 3, 4, 4, 4}), f32({1, 3, 2, 2, 2})},
-              {"'interpolation_mode' is bicubic", "4-D"});
+              {"'interpolation_mode': expected bilinear or nearest for a 5-D 'input', got bicubic"});
 }
 
 }  // namespace

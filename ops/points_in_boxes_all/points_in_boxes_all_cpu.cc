@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points_in_boxes_all/points_in_boxes_all_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/points_in_box-inl.h"
+#include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/points_in_boxes_all/points_in_boxes_all.h"
 
@@ -12,7 +12,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Boxes by the vector, points one by one.
+// Processes a vector of boxes at a time, for one point after the other.
 template <class T>
 Status PointsInBoxesAllCpu(const PointsInBoxesAll&, const Context& context, Tensor<const T, 3> points,
                            Tensor<const T, 3> boxes, Tensor<int32_t, 3> inside) {
@@ -45,8 +45,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(PointsInBoxesAll, PointsInBoxesAllF32, PointsInBoxesAllCpu<float>);
-POLYOP_CPU_KERNEL(PointsInBoxesAll, PointsInBoxesAllF16, PointsInBoxesAllCpu<Half>);
-POLYOP_CPU_KERNEL(PointsInBoxesAll, PointsInBoxesAllBF16, PointsInBoxesAllCpu<BFloat16>);
+POLYOP_CPU_KERNELS(PointsInBoxesAll, PointsInBoxesAllCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-#include "families/points/box3d_cuda.h"
+#include "families/boxes3d/box3d_cuda.h"
 #include "ops/points_in_boxes_all/points_in_boxes_all.h"
 
 namespace polyop {
@@ -20,9 +20,7 @@ Status PointsInBoxesAllCuda(const PointsInBoxesAll&, const CudaContext& cuda, Te
   });
 }
 
-POLYOP_CUDA_KERNEL(PointsInBoxesAll, PointsInBoxesAllF32, PointsInBoxesAllCuda<float>);
-POLYOP_CUDA_KERNEL(PointsInBoxesAll, PointsInBoxesAllF16, PointsInBoxesAllCuda<Half>);
-POLYOP_CUDA_KERNEL(PointsInBoxesAll, PointsInBoxesAllBF16, PointsInBoxesAllCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(PointsInBoxesAll, PointsInBoxesAllCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-#include "families/points/box3d_reference.h"
+#include "families/boxes3d/box3d_reference.h"
 #include "ops/points_in_boxes_all/points_in_boxes_all.h"
 
 namespace polyop {
@@ -14,7 +14,7 @@ Status PointsInBoxesAllReference(const PointsInBoxesAll&, const Context&, Tensor
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PointsInBoxesAll, PointsInBoxesAllF64, PointsInBoxesAllReference);
+POLYOP_REFERENCE_KERNEL(PointsInBoxesAll, PointsInBoxesAllReference);
 
 }  // namespace
 }  // namespace polyop

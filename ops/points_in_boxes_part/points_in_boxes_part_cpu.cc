@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points_in_boxes_part/points_in_boxes_part_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/points_in_box-inl.h"
+#include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/points_in_boxes_part/points_in_boxes_part.h"
 
@@ -10,7 +10,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Boxes by the vector, points one by one.
+// Processes a vector of boxes at a time, for one point after the other.
 template <class T>
 Status PointsInBoxesPartCpu(const PointsInBoxesPart&, const Context& context, Tensor<const T, 3> points,
                             Tensor<const T, 3> boxes, Tensor<int32_t, 2> box) {
@@ -43,8 +43,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(PointsInBoxesPart, PointsInBoxesPartF32, PointsInBoxesPartCpu<float>);
-POLYOP_CPU_KERNEL(PointsInBoxesPart, PointsInBoxesPartF16, PointsInBoxesPartCpu<Half>);
-POLYOP_CPU_KERNEL(PointsInBoxesPart, PointsInBoxesPartBF16, PointsInBoxesPartCpu<BFloat16>);
+POLYOP_CPU_KERNELS(PointsInBoxesPart, PointsInBoxesPartCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

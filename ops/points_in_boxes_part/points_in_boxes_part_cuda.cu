@@ -1,4 +1,4 @@
-#include "families/points/box3d_cuda.h"
+#include "families/boxes3d/box3d_cuda.h"
 #include "ops/points_in_boxes_part/points_in_boxes_part.h"
 
 namespace polyop {
@@ -21,9 +21,7 @@ Status PointsInBoxesPartCuda(const PointsInBoxesPart&, const CudaContext& cuda, 
   });
 }
 
-POLYOP_CUDA_KERNEL(PointsInBoxesPart, PointsInBoxesPartF32, PointsInBoxesPartCuda<float>);
-POLYOP_CUDA_KERNEL(PointsInBoxesPart, PointsInBoxesPartF16, PointsInBoxesPartCuda<Half>);
-POLYOP_CUDA_KERNEL(PointsInBoxesPart, PointsInBoxesPartBF16, PointsInBoxesPartCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(PointsInBoxesPart, PointsInBoxesPartCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

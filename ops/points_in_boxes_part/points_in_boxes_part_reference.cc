@@ -1,4 +1,4 @@
-#include "families/points/box3d_reference.h"
+#include "families/boxes3d/box3d_reference.h"
 #include "ops/points_in_boxes_part/points_in_boxes_part.h"
 
 namespace polyop {
@@ -15,7 +15,7 @@ Status PointsInBoxesPartReference(const PointsInBoxesPart&, const Context&, Tens
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PointsInBoxesPart, PointsInBoxesPartF64, PointsInBoxesPartReference);
+POLYOP_REFERENCE_KERNEL(PointsInBoxesPart, PointsInBoxesPartReference);
 
 }  // namespace
 }  // namespace polyop

@@ -7,8 +7,8 @@
 namespace polyop::testing {
 namespace {
 
-TEST(PointsInBoxesPart, SidesAreOutsideAndTheLidIsInside) {
-  // In both, on a side, on the lid, in the second alone, nowhere, NaN.
+TEST(PointsInBoxesPart, SidesAreOutsideAndTheTopIsInside) {
+  // In both boxes, on a side, on the top face, only in the second box, in no box, NaN.
   const HostTensor points = HostTensor::Of(DType::kF32, {1, 6, 3},
                                            {0.25, 0, 0.5, 1, 0, 0.5, 0.25, 0, 1, 0.25, 1.5, 0.5, 9, 9, 9, NAN, 0, 0.5});
   const HostTensor boxes =
@@ -26,7 +26,7 @@ TEST(PointsInBoxesPart, MatchesReference) {
     const int64_t batches = rng() % 4, count = rng() % 40;
     HostTensor points = HostTensor::Uniform(dtype, {batches, static_cast<int64_t>(rng() % 90), 3}, rng, -3, 3);
     HostTensor boxes = HostTensor::Uniform(dtype, {batches, count, 7}, rng, -3, 3);
-    const bool upright = rng() % 3 == 0;  // and points on their sides
+    const bool upright = rng() % 3 == 0;  // with points exactly on their sides
     for (int64_t i = 0; upright && i < points.size(); ++i) points.set(i, std::floor(points.at(i)));
     for (int64_t i = 0; upright && i < boxes.size(); ++i) boxes.set(i, i % 7 == 6 ? 0 : std::floor(boxes.at(i)));
     SCOPED_TRACE(Concat("round ", round, ": ", batches, " x ", count, " boxes"));
@@ -40,12 +40,12 @@ TEST(PointsInBoxesPart, ManyPointsInParallel) {
                                                HostTensor::Uniform(DType::kF32, {2, 21, 7}, rng, -3, 3)});
 }
 
-TEST(PointsInBoxesPartErrors, SayWhatIsWrong) {
+TEST(PointsInBoxesPart, RejectsInvalidInputs) {
   const HostTensor points = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
   ExpectError(PointsInBoxesPart{}, {points, HostTensor::Full(DType::kF32, {1, 4, 7}, 1)},
-              {"'boxes' has shape [1, 4, 7]", "B = 2"});
+              {"'boxes'", "to be B = 2", "(shape [1, 4, 7] for"});
   ExpectError(PointsInBoxesPart{}, {points, HostTensor::Full(DType::kF32, {2, 4, 6}, 1)},
-              {"'boxes' has shape [2, 4, 6]"});
+              {"'boxes'", "(shape [2, 4, 6] for"});
   ExpectError(PointsInBoxesPart{}, {points, HostTensor::Full(DType::kF16, {2, 4, 7}, 1)}, {"no kernel takes inputs"});
 }
 

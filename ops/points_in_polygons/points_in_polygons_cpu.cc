@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points_in_polygons/points_in_polygons_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/points_in_box-inl.h"
+#include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/points_in_polygons/points_in_polygons.h"
 
@@ -13,17 +13,17 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Columns: the least and the greatest x and y, then x and y of each corner; all NaN where there is no polygon, which no
-// comparison holds for.
+// Writes columns of the minimum and maximum x and y and of x and y of each corner. Padding is NaN, so that every
+// comparison with it is false.
 template <class T>
 void ReadPolygons(const Tensor<const T, 2>& polygons, int64_t padded, const DoubleColumns& columns) {
-  const int64_t numbers = polygons.dim(1);
+  const int64_t coordinates = polygons.dim(1);
   for (int64_t i = 0; i < padded; ++i) {
-    const T* const from = polygons.data() + i * numbers;
+    const T* const from = polygons.data() + i * coordinates;
     bool finite = i < polygons.dim(0);
-    for (int64_t k = 0; finite && k < numbers; ++k) finite = std::isfinite(ToFloat(from[k]));
+    for (int64_t k = 0; finite && k < coordinates; ++k) finite = std::isfinite(ToFloat(from[k]));
     double low[2] = {NAN, NAN}, high[2] = {NAN, NAN};
-    for (int64_t k = 0; k < numbers; ++k) {
+    for (int64_t k = 0; k < coordinates; ++k) {
       const double value = finite ? static_cast<double>(ToFloat(from[k])) : NAN;
       columns.column(static_cast<int>(4 + k))[i] = value;
       low[k % 2] = k < 2 ? value : std::min(low[k % 2], value);
@@ -36,13 +36,13 @@ void ReadPolygons(const Tensor<const T, 2>& polygons, int64_t padded, const Doub
   }
 }
 
-// Polygons by the vector, points one by one.
+// Processes a vector of polygons at a time, for one point after the other.
 template <class T>
 Status PointsInPolygonsCpu(const PointsInPolygons&, const Context& context, Tensor<const T, 2> points,
                            Tensor<const T, 2> polygons, Tensor<int32_t, 2> inside) {
-  const int64_t count = polygons.dim(0), corners = polygons.dim(1) / 2, padded = DoubleColumns::FilledUp(count);
+  const int64_t count = polygons.dim(0), corners = polygons.dim(1) / 2, padded = DoubleColumns::PaddedCount(count);
   if (corners > INT32_MAX / 2 - 2)
-    return InvalidArgument("'polygons' has ", corners, " corners: they must fit 32 bits");
+    return InvalidArgument("'polygons': expected at most ", INT32_MAX / 2 - 2, " corners, got ", corners);
   const DoubleColumns columns(context, static_cast<int>(4 + 2 * corners), padded);
   if (!columns) return Internal("out of memory: ", count, " polygons");
   ReadPolygons(polygons, padded, columns);
@@ -91,8 +91,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(PointsInPolygons, PointsInPolygonsF32, PointsInPolygonsCpu<float>);
-POLYOP_CPU_KERNEL(PointsInPolygons, PointsInPolygonsF16, PointsInPolygonsCpu<Half>);
-POLYOP_CPU_KERNEL(PointsInPolygons, PointsInPolygonsBF16, PointsInPolygonsCpu<BFloat16>);
+POLYOP_CPU_KERNELS(PointsInPolygons, PointsInPolygonsCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -24,27 +24,26 @@ POLYOP_HD bool IsInside(const T* polygon, int64_t corners, double px, double py)
     ax = bx;
     ay = by;
   }
-  const bool between = left && right && above && below;  // as for the CPU: sides of huge numbers do not tell
+  const bool between =
+      left && right && above && below;  // as on the CPU: with huge coordinates the sides are not decisive
   return odd && !on_side && between && finite && std::fabs(px) < INFINITY && std::fabs(py) < INFINITY;
 }
 
 template <class T>
 Status PointsInPolygonsCuda(const PointsInPolygons&, const CudaContext& cuda, Tensor<const T, 2> points,
                             Tensor<const T, 2> polygons, Tensor<int32_t, 2> inside) {
-  const int64_t numbers = polygons.dim(1);
+  const int64_t coordinates = polygons.dim(1);
   const T *const from = points.data(), *const corners = polygons.data();
   int32_t* const to = inside.data();
   const Divider by_polygons(polygons.dim(0));
   return ForEach(cuda, inside.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t k;
     const T* const point = from + 2 * by_polygons.Split(i, &k);
-    to[i] = IsInside(corners + k * numbers, numbers / 2, ToFloat(point[0]), ToFloat(point[1]));
+    to[i] = IsInside(corners + k * coordinates, coordinates / 2, ToFloat(point[0]), ToFloat(point[1]));
   });
 }
 
-POLYOP_CUDA_KERNEL(PointsInPolygons, PointsInPolygonsF32, PointsInPolygonsCuda<float>);
-POLYOP_CUDA_KERNEL(PointsInPolygons, PointsInPolygonsF16, PointsInPolygonsCuda<Half>);
-POLYOP_CUDA_KERNEL(PointsInPolygons, PointsInPolygonsBF16, PointsInPolygonsCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(PointsInPolygons, PointsInPolygonsCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Points in polygons: the sides that a ray from each point to the right crosses are counted."""
+"""Points in polygons: counts the sides that a ray from each point to the right crosses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def formula(points: Tensor, polygons: Tensor) -> Tensor:
     on_side = (side == 0) & (torch.minimum(ax, bx) <= px) & (px <= torch.maximum(ax, bx))
     on_side = on_side & (torch.minimum(ay, by) <= py) & (py <= torch.maximum(ay, by))
     finite = torch.isfinite(points).all(1)[:, None] & torch.isfinite(polygons).all(1)
-    # Sides of huge numbers do not tell.
+    # With huge coordinates the sides are not decisive.
     within = finite & (ax.amin(-1) < px[..., 0]) & (px[..., 0] < ax.amax(-1))
     within = within & (ay.amin(-1) < py[..., 0]) & (py[..., 0] < ay.amax(-1))
     return ((crossed.int().sum(-1) % 2 == 1) & ~on_side.any(-1) & within).int()

@@ -9,26 +9,26 @@ namespace {
 
 std::vector<double> Inside(const std::vector<double>& points, const std::vector<double>& polygon) {
   std::vector<HostTensor> out;
-  const auto count = static_cast<int64_t>(points.size() / 2), numbers = static_cast<int64_t>(polygon.size());
+  const auto count = static_cast<int64_t>(points.size() / 2), coordinates = static_cast<int64_t>(polygon.size());
   const Status status = testing::Run(
       PointsInPolygons{},
-      {HostTensor::Of(DType::kF32, {count, 2}, points), HostTensor::Of(DType::kF32, {1, numbers}, polygon)}, &out);
+      {HostTensor::Of(DType::kF32, {count, 2}, points), HostTensor::Of(DType::kF32, {1, coordinates}, polygon)}, &out);
   EXPECT_TRUE(status.ok()) << status.message();
   return status.ok() ? out[0].ToDoubles() : std::vector<double>{};
 }
 
 TEST(PointsInPolygons, SidesAndCornersAreOutside) {
   const std::vector<double> points = {1, 1, 0, 0, 1, 0, 0, 1, 2, 1, 1, 2, 2, 2, -1, 1, 3, 1, 0.5, 1.5};
-  const std::vector<double> want = {1, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  EXPECT_EQ(Inside(points, {0, 0, 2, 0, 2, 2, 0, 2}), want);
-  EXPECT_EQ(Inside(points, {0, 2, 2, 2, 2, 0, 0, 0}), want);  // in the other sense
+  const std::vector<double> expected = {1, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(Inside(points, {0, 0, 2, 0, 2, 2, 0, 2}), expected);
+  EXPECT_EQ(Inside(points, {0, 2, 2, 2, 2, 0, 0, 0}), expected);  // in the opposite orientation
 }
 
 TEST(PointsInPolygons, AnyPolygon) {
   EXPECT_EQ(Inside({1, 0.5, 0.2, 1}, {0, 0, 2, 0, 1, 2}), (std::vector<double>{1, 0}));  // a triangle
-  // A notch from above: the point within it is outside, those at its sides are inside.
+  // A notch from above: the point in it is outside, the points next to it are inside.
   EXPECT_EQ(Inside({2, 3, 0.5, 3, 3.5, 3, 2, 0.5}, {0, 0, 4, 0, 4, 4, 2, 1, 0, 4}), (std::vector<double>{0, 1, 1, 1}));
-  // Crossing itself twice around its middle: the number of sides to the right is even there.
+  // A self-intersecting polygon: the number of sides to the right of its centre is even.
   EXPECT_EQ(Inside({0, 0, 0, 0.9}, {0, 1, 0.59, -0.81, -0.95, 0.31, 0.95, 0.31, -0.59, -0.81}),
             (std::vector<double>{0, 1}));
   EXPECT_EQ(Inside({1, 1, 3, 1}, {0, 0, 0, 0, 4, 4, 4, 4}), (std::vector<double>{0, 0}));  // no area
@@ -50,8 +50,8 @@ TEST(PointsInPolygons, MatchesReference) {
   }
 }
 
-TEST(PointsInPolygons, HugeNumbers) {
-  // Left of all corners but one, whose side the products of the others' numbers would hide.
+TEST(PointsInPolygons, HugeCoordinates) {
+  // The point is left of all corners but one, and the rounding errors of the other products would hide its side.
   const std::vector<double> point = {0, 0.0559}, polygon = {0, 29952, 1e13, 1e-38, 3, -1e20, 1e-38, 2, 3, 4, 3, 1};
   EXPECT_EQ(Inside(point, polygon), std::vector<double>{0});
   ExpectMatchesReference(PointsInPolygons{},
@@ -76,11 +76,12 @@ TEST(PointsInPolygons, NanAndInfinityAreOutside) {
   }
 }
 
-TEST(PointsInPolygonsErrors, SayWhatIsWrong) {
+TEST(PointsInPolygons, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(PointsInPolygons{}, {f32({5, 3}), f32({4, 8})}, {"'points'", "dimension 1 is 3, wanted 2"});
-  ExpectError(PointsInPolygons{}, {f32({5, 2}), f32({4, 7})}, {"'polygons' has 7 numbers a row", "3 corners"});
-  ExpectError(PointsInPolygons{}, {f32({5, 2}), f32({4, 4})}, {"'polygons' has 4 numbers a row"});
+  ExpectError(PointsInPolygons{}, {f32({5, 3}), f32({4, 8})}, {"'points'", "expected dimension 1 to be 2, got 3"});
+  ExpectError(PointsInPolygons{}, {f32({5, 2}), f32({4, 7})},
+              {"'polygons': expected x and y of at least 3 corners in a row, got 7 values"});
+  ExpectError(PointsInPolygons{}, {f32({5, 2}), f32({4, 4})}, {"at least 3 corners in a row, got 4 values"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What pixels weigh in the average over a bin, one axis at a time: the surface is a sum of hats, one a pixel, and a hat
-// is the product of one along each axis.
+// The weights of pixels in the average over a bin, one axis at a time. The surface is a sum of one hat function per
+// pixel, and a hat function is the product of one along each axis.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace polyop {
 
-/// A bin along an axis: from `low` on, `size` long. Pixels [first, last) have part in it.
+/// A bin [low, low + size) along an axis. Pixels [first, last) contribute to it.
 struct PreciseBin {
   double low, size;
   int64_t first, last;
 
-  /// The average of a pixel's hat. A linear piece's integral is its length times its middle value: nothing cancels, so
-  /// bins may be tiny.
+  /// Returns the average of the pixel's hat function over the bin. The integral of a linear piece is computed as its
+  /// length times its value in the middle, which does not cancel, so bins may be tiny.
   POLYOP_HD double WeightOf(int64_t pixel) const {
     const double from = low - static_cast<double>(pixel), to = from + size;
     const double a = std::max(from, -1.0), b = std::min(to, 0.0), c = std::max(from, 0.0), d = std::min(to, 1.0);
@@ -26,7 +26,7 @@ struct PreciseBin {
   }
 };
 
-/// A roi along an axis. `size` 0: there is nothing to pool.
+/// A RoI along an axis. If `size` is 0, its bins are empty.
 struct PreciseAxis {
   double start, size;  // of the first bin
 
@@ -35,14 +35,14 @@ struct PreciseAxis {
     return {start, std::isfinite(start) && std::isfinite(size) && size > 0 ? size : 0};
   }
   POLYOP_HD PreciseBin Bin(int64_t i, int64_t extent) const {
-    const double low = start + size * static_cast<double>(i), most = static_cast<double>(extent);
+    const double low = start + size * static_cast<double>(i), end = static_cast<double>(extent);
     if (!(size > 0)) return {0, 0, 0, 0};
-    return {low, size, static_cast<int64_t>(std::clamp(std::floor(low), 0.0, most)),
-            static_cast<int64_t>(std::clamp(std::ceil(low + size) + 1, 0.0, most))};
+    return {low, size, static_cast<int64_t>(std::clamp(std::floor(low), 0.0, end)),
+            static_cast<int64_t>(std::clamp(std::ceil(low + size) + 1, 0.0, end))};
   }
 };
 
-/// Both axes, of a row (batch index, x1, y1, x2, y2).
+/// Both axes of a row (batch index, x1, y1, x2, y2).
 struct PreciseRoi {
   PreciseAxis y, x;
 

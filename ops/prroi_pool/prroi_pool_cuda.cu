@@ -25,9 +25,7 @@ Status PrRoiPoolCuda(const PrRoiPool& op, const CudaContext& cuda, Tensor<const 
   });
 }
 
-POLYOP_CUDA_KERNEL(PrRoiPool, PrRoiPoolF32, PrRoiPoolCuda<float>);
-POLYOP_CUDA_KERNEL(PrRoiPool, PrRoiPoolF16, PrRoiPoolCuda<Half>);
-POLYOP_CUDA_KERNEL(PrRoiPool, PrRoiPoolBF16, PrRoiPoolCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(PrRoiPool, PrRoiPoolCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

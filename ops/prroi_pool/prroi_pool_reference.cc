@@ -7,8 +7,8 @@
 namespace polyop {
 namespace {
 
-// The surface between the four pixels of a cell is integrated over the part of the cell that lies in the bin: of a
-// bilinear function the integral over a rectangle is its area times the value in its middle.
+// Integrates the surface between the four pixels of each cell over the part of the cell that is in the bin. The
+// integral of a bilinear function over a rectangle is the area times the value at the centre.
 Status PrRoiPoolReference(const PrRoiPool& op, const Context&, Tensor<const double, 4> features,
                           Tensor<const double, 2> rois, Tensor<double, 4> output) {
   const int64_t channels = features.dim(1), height = features.dim(2), width = features.dim(3);
@@ -30,7 +30,7 @@ Status PrRoiPoolReference(const PrRoiPool& op, const Context&, Tensor<const doub
     if (!finite || !(bin_w > 0) || !(bin_h > 0)) continue;
     const double left = roi[1] * s + bin_w * static_cast<double>(bx), right = left + bin_w;
     const double top = roi[2] * s + bin_h * static_cast<double>(by), bottom = top + bin_h;
-    const auto cell = [](double at, int64_t extent) {  // which begins at a pixel; -1: before the first
+    const auto cell = [](double at, int64_t extent) {  // cells begin at a pixel; -1 is the one before the first pixel
       return static_cast<int64_t>(std::clamp(std::floor(at), -1.0, static_cast<double>(extent)));
     };
     double sum = 0;
@@ -51,7 +51,7 @@ Status PrRoiPoolReference(const PrRoiPool& op, const Context&, Tensor<const doub
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PrRoiPool, PrRoiPoolF64, PrRoiPoolReference);
+POLYOP_REFERENCE_KERNEL(PrRoiPool, PrRoiPoolReference);
 
 }  // namespace
 }  // namespace polyop

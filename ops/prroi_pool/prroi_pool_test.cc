@@ -32,13 +32,13 @@ TEST(PrRoiPool, KnownIntegrals) {
     EXPECT_TRUE(testing::Run(PrRoiPool{}, {input, roi}, &out).ok());
     return out[0].at(0);
   };
-  const double height = 1 - 0.5e-3;  // the row's share of a bin so thin
+  const double height = 1 - 0.5e-3;  // average of the row over the height of a bin this thin
   EXPECT_NEAR(pooled(0, 1), 2 * height, 1e-6);
   EXPECT_NEAR(pooled(0.25, 0.75), 2 * height, 1e-6);
-  EXPECT_NEAR(pooled(-1, 0), 0.5 * height, 1e-6);                   // from the zeros around the picture
-  EXPECT_NEAR(pooled(1, 4), 1.5 / 3 * height, 1e-6);                // and to them
-  EXPECT_NEAR(pooled(-2, 4), (0.5 + 2 + 1.5) / 6 * height, 1e-6);   // all there is
-  EXPECT_NEAR(pooled(0.5, 0.5 + 1e-5), (2 + 1e-5) * height, 1e-5);  // hardly more than a point
+  EXPECT_NEAR(pooled(-1, 0), 0.5 * height, 1e-6);                   // from the zeros around the image
+  EXPECT_NEAR(pooled(1, 4), 1.5 / 3 * height, 1e-6);                // up to the zeros after the image
+  EXPECT_NEAR(pooled(-2, 4), (0.5 + 2 + 1.5) / 6 * height, 1e-6);   // the entire surface
+  EXPECT_NEAR(pooled(0.5, 0.5 + 1e-5), (2 + 1e-5) * height, 1e-5);  // almost a point
   EXPECT_EQ(pooled(1, 1), 0);
   EXPECT_EQ(pooled(1, 0), 0);
 }
@@ -59,11 +59,12 @@ TEST(PrRoiPool, EmptyInputs) {
   ExpectMatchesReference(PrRoiPool{}, {f32({1, 3, 0, 4}), f32({2, 5})});
 }
 
-TEST(PrRoiPool, RefusesBadInput) {
+TEST(PrRoiPool, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
-  ExpectError(PrRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'[0, 0] is 2", "whole number in [0, 2)"});
-  ExpectError(PrRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 4})}, {"'rois'", "dimension 1 is 4, wanted 5"});
-  ExpectAttributeError(*FindOp("prroi_pool"), {{"spatial_scale", AttrValue::Float(0)}}, {"'spatial_scale' is 0"});
+  ExpectError(PrRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
+  ExpectError(PrRoiPool{}, {f32({2, 3, 4, 4}), f32({1, 4})}, {"'rois'", "expected dimension 1 to be 5, got 4"});
+  ExpectAttributeError(*FindOp("prroi_pool"), {{"spatial_scale", AttrValue::Float(0)}},
+                       {"'spatial_scale': expected", "got 0"});
 }
 
 }  // namespace

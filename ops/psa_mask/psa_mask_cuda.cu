@@ -25,9 +25,7 @@ Status PsaMaskCuda(const PsaMask& op, const CudaContext& cuda, Tensor<const T, 4
   });
 }
 
-POLYOP_CUDA_KERNEL(PsaMask, PsaMaskF32, PsaMaskCuda<float>);
-POLYOP_CUDA_KERNEL(PsaMask, PsaMaskF16, PsaMaskCuda<Half>);
-POLYOP_CUDA_KERNEL(PsaMask, PsaMaskBF16, PsaMaskCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(PsaMask, PsaMaskCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

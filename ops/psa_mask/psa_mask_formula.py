@@ -1,4 +1,4 @@
-"""Point-wise spatial attention: for each pair of pixels, the place of one in the other's mask."""
+"""Point-wise spatial attention: gathers, for each pair of pixels, the element of one pixel's mask for the other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def formula(input: Tensor, *, psa_type: str, mask_size: Sequence[int]) -> Tensor
     y = torch.arange(height, device=input.device).reshape(height, 1).expand(height, width).reshape(pixels)
     x = torch.arange(width, device=input.device).expand(height, width).reshape(pixels)
     i, j = y[:, None] - y + rows // 2, x[:, None] - x + columns // 2  # [about, of]
-    there = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
-    place = torch.where(there, i * columns + j, 0).expand(number, pixels, pixels)
-    spread = torch.where(there, input.reshape(number, channels, pixels).gather(1, place), 0)
+    in_mask = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+    index = torch.where(in_mask, i * columns + j, 0).expand(number, pixels, pixels)
+    spread = torch.where(in_mask, input.reshape(number, channels, pixels).gather(1, index), 0)
     if psa_type == "distribute":
         spread = spread.transpose(1, 2)
     return spread.reshape(number, pixels, height, width)

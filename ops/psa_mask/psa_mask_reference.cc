@@ -14,13 +14,13 @@ Status PsaMaskReference(const PsaMask& op, const Context&, Tensor<const double, 
     const int64_t y = h + channel / op.mask_size[1] - (op.mask_size[0] - 1) / 2;
     const int64_t x = w + channel % op.mask_size[1] - (op.mask_size[1] - 1) / 2;
     if (y < 0 || y >= height || x < 0 || x >= width) continue;
-    const int64_t here = h * width + w, there = y * width + x, pixels = height * width;
+    const int64_t pixel = h * width + w, other = y * width + x, pixels = height * width;
     const bool collect = op.psa_type == PsaMask::Type::kCollect;
-    output[(n * pixels + (collect ? there : here)) * pixels + (collect ? here : there)] = input[at];
+    output[(n * pixels + (collect ? other : pixel)) * pixels + (collect ? pixel : other)] = input[at];
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(PsaMask, PsaMaskF64, PsaMaskReference);
+POLYOP_REFERENCE_KERNEL(PsaMask, PsaMaskReference);
 
 }  // namespace
 }  // namespace polyop

@@ -24,7 +24,7 @@ TEST_P(PsaMaskTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, PsaMaskTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// Of two pixels side by side, each with a mask of three columns.
+// Two pixels side by side, each with a mask of three columns.
 TEST(PsaMask, CollectsAndDistributes) {
   const HostTensor input = HostTensor::Of(DType::kF32, {1, 3, 1, 2}, {1, 2, 3, 4, NAN, 6});
   std::vector<HostTensor> out;
@@ -37,11 +37,11 @@ TEST(PsaMask, CollectsAndDistributes) {
   EXPECT_TRUE(std::isnan(out[0].at(1)));
 }
 
-TEST(PsaMask, RefusesBadInput) {
+TEST(PsaMask, RejectsInvalidInputs) {
   const HostTensor input = HostTensor::Full(DType::kF32, {1, 4, 3, 3}, 0);
-  ExpectError(PsaMask{PsaMask::Type::kCollect, {1, 3}}, {input}, {"'input'", "dimension 1 is 4", "= 3"});
+  ExpectError(PsaMask{PsaMask::Type::kCollect, {1, 3}}, {input}, {"'input'", "expected dimension 1", "got 4", "= 3"});
   const Op& op = *FindOp("psa_mask");
-  ExpectAttributeError(op, {{"mask_size", AttrValue::Ints({2, 3})}}, {"'mask_size' is [2, 3], wanted odd numbers"});
+  ExpectAttributeError(op, {{"mask_size", AttrValue::Ints({2, 3})}}, {"'mask_size': expected odd numbers, got [2, 3]"});
   ExpectAttributeError(op, {{"mask_size", AttrValue::Int(3)}, {"psa_type", AttrValue::Int(2)}}, {"'psa_type'"});
   ExpectAttributeError(op, {}, {"'mask_size'"});
 }

@@ -28,8 +28,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(QkvAttention, QkvAttentionF32, QkvAttentionCpu<float>);
-POLYOP_CPU_KERNEL(QkvAttention, QkvAttentionF16, QkvAttentionCpu<Half>);
-POLYOP_CPU_KERNEL(QkvAttention, QkvAttentionBF16, QkvAttentionCpu<BFloat16>);
+POLYOP_CPU_KERNELS(QkvAttention, QkvAttentionCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -10,9 +10,7 @@ Status QkvAttentionCuda(const QkvAttention&, const CudaContext& cuda, Tensor<con
   return AttendCuda<T>(cuda, query, key, value, nullptr, {}, output, nullptr);
 }
 
-POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionF32, QkvAttentionCuda<float>);
-POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionF16, QkvAttentionCuda<Half>);
-POLYOP_CUDA_KERNEL(QkvAttention, QkvAttentionBF16, QkvAttentionCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(QkvAttention, QkvAttentionCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

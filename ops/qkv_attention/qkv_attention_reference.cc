@@ -9,7 +9,7 @@ Status QkvAttentionReference(const QkvAttention&, const Context&, Tensor<const d
   reference::Attend(query, key, value, [](int64_t, int64_t, int64_t) { return 0.0; }, output, nullptr);
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(QkvAttention, QkvAttentionF64, QkvAttentionReference);
+POLYOP_REFERENCE_KERNEL(QkvAttention, QkvAttentionReference);
 
 }  // namespace
 }  // namespace polyop

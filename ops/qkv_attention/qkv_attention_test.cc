@@ -43,13 +43,13 @@ TEST(QkvAttention, EmptyAndNotANumber) {
   }
 }
 
-TEST(QkvAttention, RefusesBadInput) {
+TEST(QkvAttention, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectError(QkvAttention{}, {f32({1, 3, 4}), f32({1, 5, 3}), f32({1, 5, 2})},
-              {"'key'", "dimension 2 is 3, wanted E = 4"});
+              {"'key'", "expected dimension 2 to be E = 4", "got 3"});
   ExpectError(QkvAttention{}, {f32({1, 3, 4}), f32({1, 5, 4}), f32({1, 6, 2})},
-              {"'value'", "dimension 1 is 6, wanted S = 5"});
-  ExpectError(QkvAttention{}, {f32({1, 3, 4}), f32({1, 5, 4})}, {"2 inputs came"});
+              {"'value'", "expected dimension 1 to be S = 5", "got 6"});
+  ExpectError(QkvAttention{}, {f32({1, 3, 4}), f32({1, 5, 4})}, {"inputs, got 2"});
 }
 
 }  // namespace

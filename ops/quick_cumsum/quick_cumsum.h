@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Points' features summed into the cells of a volume: the first version of the pooling to a bird's eye view.
+/// Sums features of points into the cells of a volume: the first version of the pooling to the bird's eye view.
 struct QuickCumsum {
   int64_t batch_size = 1;
   int64_t dimension = 1;
@@ -17,21 +17,21 @@ struct QuickCumsum {
       "bev: T[batch_size, dimension, height, width, C]";
   static constexpr NodeName kNodes[] = {"autoware::QuickCumsumCuda", "polyop::QuickCumsumCuda", "::QuickCumsumCuda"};
   static constexpr std::tuple kAttributes = {
-      Attr("batch_size", &QuickCumsum::batch_size, "pictures").AtLeast(1).Required(),
-      Attr("dimension", &QuickCumsum::dimension, "layers of the volume").AtLeast(1).Required(),
-      Attr("height", &QuickCumsum::height, "rows of the volume").AtLeast(1).Required(),
-      Attr("width", &QuickCumsum::width, "columns of the volume").AtLeast(1).Required(),
+      Attr("batch_size", &QuickCumsum::batch_size, "number of images").AtLeast(1).Required(),
+      Attr("dimension", &QuickCumsum::dimension, "number of layers of the volume").AtLeast(1).Required(),
+      Attr("height", &QuickCumsum::height, "number of rows of the volume").AtLeast(1).Required(),
+      Attr("width", &QuickCumsum::width, "number of columns of the volume").AtLeast(1).Required(),
   };
   static constexpr Doc kDoc = {
-      .summary = "Sums points' features into the cells of a volume, interval by interval (BEVFusion).",
-      .semantics =
-          "Interval j holds the points from interval_starts[j] on, interval_lengths[j] of them, all of one cell. Their "
-          "features are summed in this order and in float. A row of geom_feats is (row, column, layer, picture); that "
-          "of the interval's last point says where the sum goes. Cells of no interval are 0; of two intervals of one "
-          "cell the last wins; an interval without points writes nothing. A cell outside of the volume, and an "
-          "interval that does not lie in the points, are errors.",
+      .summary = "Sums the features of points into the cells of a volume, interval by interval (BEVFusion).",
+      .semantics = R"(Interval j consists of the interval_lengths[j] points from interval_starts[j] on, all of one
+          cell. Their features are summed in this order, in float. A row of geom_feats is (row, column, layer,
+          image); the row of the interval's last point determines the cell. Cells without an interval are 0. If
+          several intervals have the same cell, the last one wins. An interval without points writes nothing. It is
+          an error if a cell is outside the volume, or if an interval exceeds the points.)",
       .source = "Liu et al., BEVFusion, 2023; `bev_pool` of mmdet3d; QuickCumsumCuda of autoware_tensorrt_plugins",
-      .differences = "BEVFusion takes the cell of the interval's first point; in a valid file all are of one cell.",
+      .differences = R"(BEVFusion uses the cell of the interval's first point; in valid inputs all points of an
+          interval are of one cell.)",
   };
 };
 

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/quick_cumsum/quick_cumsum_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/bev_sums-inl.h"
+#include "families/bev/bev_sums-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/quick_cumsum/quick_cumsum_values.h"
 
@@ -21,10 +21,10 @@ Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom
   if (!owner) return Internal("out of memory: ", cells, " cells");
   const auto cell_of = [&](int64_t j, int64_t* cell) {
     const int64_t last = int64_t{starts[j]} + lengths[j] - 1;
-    const I* const place = geom_feats.data() + 4 * last;
-    POLYOP_RETURN_IF_ERROR(CheckPlace(last, place, bev.shape()));
+    const I* const position = geom_feats.data() + 4 * last;
+    POLYOP_RETURN_IF_ERROR(CheckPosition(last, position, bev.shape()));
     int64_t at[4];
-    for (int k = 0; k < 4; ++k) at[kPlaceDimensions[k]] = place[k];
+    for (int k = 0; k < 4; ++k) at[kPositionDimensions[k]] = position[k];
     *cell = ((at[0] * bev.dim(1) + at[1]) * bev.dim(2) + at[2]) * bev.dim(3) + at[3];
     return Status::Ok();
   };
@@ -33,7 +33,7 @@ Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom
   return Status::Ok();
 }
 
-// Of indices of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// Separate entry points for 32-bit and 64-bit indices, because a dispatch table takes templates of one argument.
 template <class T>
 Status QuickCumsumI32(const QuickCumsum&, const Context& context, Tensor<const T, 2> x,
                       Tensor<const int32_t, 2> geom_feats, Tensor<const int32_t, 1> interval_lengths,
@@ -54,11 +54,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF32I32, QuickCumsumI32<float>);
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF16I32, QuickCumsumI32<Half>);
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumBF16I32, QuickCumsumI32<BFloat16>);
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF32I64, QuickCumsumI64<float>);
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumF16I64, QuickCumsumI64<Half>);
-POLYOP_CPU_KERNEL(QuickCumsum, QuickCumsumBF16I64, QuickCumsumI64<BFloat16>);
+POLYOP_CPU_KERNELS(QuickCumsum, QuickCumsumI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(QuickCumsum, QuickCumsumI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

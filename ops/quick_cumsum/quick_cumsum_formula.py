@@ -1,4 +1,4 @@
-"""Points' features summed into the cells of a volume."""
+"""Sums features of points into the cells of a volume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyop.formulas.cells_formula import (
     CELLS_OF_ROWS,
     CONSTANTS,
     INTERVALS,
-    LAST_CLAIMS,
+    LAST_WRITES,
     add_rows,
     interval_rows,
 )
@@ -24,9 +24,9 @@ def formula(
 ) -> Tensor:  # fmt: skip
     cells = batch_size * dimension * height * width
     starts, lengths = starts.long(), lengths.long()
-    row, column, layer, picture = geom_feats.long().unbind(1)
-    cell_of_point = ((picture * dimension + layer) * height + row) * width + column
-    # An interval without points has no last one.
+    row, column, layer, image = geom_feats.long().unbind(1)
+    cell_of_point = ((image * dimension + layer) * height + row) * width + column
+    # An interval without points has no last point.
     last = torch.where(lengths > 0, starts + lengths, 0)
     cell = torch.cat([starts.new_zeros(1), cell_of_point])[last]
     point, point_cell = interval_rows(starts, lengths, cell, len(x), cells)
@@ -35,7 +35,7 @@ def formula(
 
 def body(call: Call, *, batch_size: int, dimension: int, height: int, width: int) -> str:
     if call.opset < 18:
-        raise NoBodyError("ONNX scatters the greatest from opset 18 on")
+        raise NoBodyError('`reduction="max"` of ScatterElements needs opset 18')
     return f"""{CONSTANTS}
         cells = Constant <value = int64[1] {{{batch_size * dimension * height * width}}}> ()
         x_shape = Shape (x)
@@ -48,9 +48,9 @@ def body(call: Call, *, batch_size: int, dimension: int, height: int, width: int
         cell_of_point = ReduceSum <keepdims = 0> (steps, one)
         padded = Concat <axis = 0> (zero, cell_of_point)
         last = Where (filled, ends, zero)
-        wanted = Gather (padded, last)
-        cell = Where (filled, wanted, cells)
-{LAST_CLAIMS}{CELLS_OF_ROWS}
+        last_cell = Gather (padded, last)
+        cell = Where (filled, last_cell, cells)
+{LAST_WRITES}{CELLS_OF_ROWS}
         rows = Identity (x)
 {ADD_ROWS}
         extents = Constant <value = int64[4] {{{batch_size}, {dimension}, {height}, {width}}}> ()

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "families/points/bev_intervals.h"
+#include "families/bev/bev_intervals.h"
 #include "ops/quick_cumsum/quick_cumsum.h"
 #include "ops/quick_cumsum/quick_cumsum_values.h"
 
@@ -18,20 +18,19 @@ Status QuickCumsumReference(const QuickCumsum& op, const Context&, Tensor<const 
   for (int64_t j = 0; j < interval_starts.dim(0); ++j) {
     const int64_t start = interval_starts[j], length = interval_lengths[j];
     if (length == 0) continue;
-    const I* const place = geom_feats.data() + 4 * (start + length - 1);
-    POLYOP_RETURN_IF_ERROR(CheckPlace(start + length - 1, place, bev.shape()));
+    const I* const position = geom_feats.data() + 4 * (start + length - 1);
+    POLYOP_RETURN_IF_ERROR(CheckPosition(start + length - 1, position, bev.shape()));
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (int64_t p = start; p < start + length; ++p) sum += x[p * channels + c];
-      const int64_t layer = place[3] * op.dimension + place[2],
-                    cell = (layer * op.height + place[0]) * op.width + place[1];
+      const int64_t layer = position[3] * op.dimension + position[2],
+                    cell = (layer * op.height + position[0]) * op.width + position[1];
       bev[cell * channels + c] = sum;
     }
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(QuickCumsum, QuickCumsumF64I32, QuickCumsumReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(QuickCumsum, QuickCumsumF64I64, QuickCumsumReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(QuickCumsum, QuickCumsumReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

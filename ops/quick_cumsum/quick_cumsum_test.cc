@@ -6,22 +6,22 @@
 namespace polyop::testing {
 namespace {
 
-QuickCumsum Volume(int64_t pictures, int64_t layers, int64_t height, int64_t width) {
+QuickCumsum Volume(int64_t images, int64_t layers, int64_t height, int64_t width) {
   QuickCumsum op;
-  op.batch_size = pictures;
+  op.batch_size = images;
   op.dimension = layers;
   op.height = height;
   op.width = width;
   return op;
 }
 
-// Intervals one behind the other; some are empty, some of them of the same cell.
+// Returns consecutive intervals; some are empty, and some have the same cell.
 std::vector<HostTensor> Inputs(const QuickCumsum& op, int64_t points, int64_t channels, int64_t count, DType type,
                                DType index, std::mt19937& rng) {
-  HostTensor places(index, {points, 4}), starts(index, {count}), lengths(index, {count});
+  HostTensor positions(index, {points, 4}), starts(index, {count}), lengths(index, {count});
   const int64_t limits[4] = {op.height, op.width, op.dimension, op.batch_size};
-  for (int64_t i = 0; i < places.size(); ++i) {
-    places.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
+  for (int64_t i = 0; i < positions.size(); ++i) {
+    positions.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
   }
   int64_t at = 0;
   for (int64_t j = 0; j < count; ++j) {
@@ -30,7 +30,7 @@ std::vector<HostTensor> Inputs(const QuickCumsum& op, int64_t points, int64_t ch
     lengths.set(j, static_cast<double>(length));
     at += length;
   }
-  return {HostTensor::Uniform(type, {points, channels}, rng), places, lengths, starts};
+  return {HostTensor::Uniform(type, {points, channels}, rng), positions, lengths, starts};
 }
 
 class QuickCumsumRandom : public ::testing::TestWithParam<DType> {};
@@ -50,15 +50,16 @@ TEST_P(QuickCumsumRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, QuickCumsumRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(QuickCumsum, TheLastPointSaysWhere) {
+TEST(QuickCumsum, TheLastPointDeterminesTheCell) {
   const HostTensor x = HostTensor::Of(DType::kF32, {3, 1}, {1, 10, 100});
-  // (row, column, layer, picture)
-  const HostTensor places = HostTensor::Of(DType::kI32, {3, 4}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0});
+  // (row, column, layer, image)
+  const HostTensor positions = HostTensor::Of(DType::kI32, {3, 4}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0});
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(
-                  Volume(1, 1, 2, 3),
-                  {x, places, HostTensor::Of(DType::kI32, {2}, {2, 1}), HostTensor::Of(DType::kI32, {2}, {0, 2})}, &out)
-                  .ok());
+  ASSERT_TRUE(
+      testing::Run(Volume(1, 1, 2, 3),
+                   {x, positions, HostTensor::Of(DType::kI32, {2}, {2, 1}), HostTensor::Of(DType::kI32, {2}, {0, 2})},
+                   &out)
+          .ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 100, 11, 0, 0}));
 }
 
@@ -68,19 +69,20 @@ TEST(QuickCumsum, SameAtAnyAlignment) {
   ExpectSameAtAnyAlignment(op, Inputs(op, 4000, 80, 900, DType::kF32, DType::kI32, rng));
 }
 
-TEST(QuickCumsumErrors, SayWhatIsWrong) {
+TEST(QuickCumsum, RejectsInvalidInputs) {
   const QuickCumsum op = Volume(1, 2, 3, 4);
-  const auto with = [&](const std::vector<double>& place, double length, double start) {
-    return std::vector<HostTensor>{HostTensor::Full(DType::kF32, {1, 2}, 1), HostTensor::Of(DType::kI32, {1, 4}, place),
-                                   HostTensor::Full(DType::kI32, {1}, length),
-                                   HostTensor::Full(DType::kI32, {1}, start)};
+  const auto with = [&](const std::vector<double>& position, double length, double start) {
+    return std::vector<HostTensor>{
+        HostTensor::Full(DType::kF32, {1, 2}, 1), HostTensor::Of(DType::kI32, {1, 4}, position),
+        HostTensor::Full(DType::kI32, {1}, length), HostTensor::Full(DType::kI32, {1}, start)};
   };
-  ExpectError(op, with({3, 0, 0, 0}, 1, 0), {"'geom_feats'[0, 0] is 3, wanted a value in [0, 3)"});
-  ExpectError(op, with({0, 4, 0, 0}, 1, 0), {"'geom_feats'[0, 1] is 4, wanted a value in [0, 4)"});
-  ExpectError(op, with({0, 0, -1, 0}, 1, 0), {"'geom_feats'[0, 2] is -1, wanted a value in [0, 2)"});
-  ExpectError(op, with({0, 0, 0, 1}, 1, 0), {"'geom_feats'[0, 3] is 1, wanted a value in [0, 1)"});
-  ExpectError(op, with({0, 0, 0, 0}, 2, 0), {"interval 0 begins at 0 and has 2 ranks, wanted it within the 1 ranks"});
-  ExpectAttributeError(*FindOp("quick_cumsum"), {{"batch_size", AttrValue::Int(0)}}, {"'batch_size' is 0"});
+  ExpectError(op, with({3, 0, 0, 0}, 1, 0), {"'geom_feats'[0, 0]: expected a value in [0, 3), got 3"});
+  ExpectError(op, with({0, 4, 0, 0}, 1, 0), {"'geom_feats'[0, 1]: expected a value in [0, 4), got 4"});
+  ExpectError(op, with({0, 0, -1, 0}, 1, 0), {"'geom_feats'[0, 2]: expected a value in [0, 2), got -1"});
+  ExpectError(op, with({0, 0, 0, 1}, 1, 0), {"'geom_feats'[0, 3]: expected a value in [0, 1), got 1"});
+  ExpectError(op, with({0, 0, 0, 0}, 2, 0), {"interval 0: expected it within the 1 ranks, got start 0 and length 2"});
+  ExpectAttributeError(*FindOp("quick_cumsum"), {{"batch_size", AttrValue::Int(0)}},
+                       {"'batch_size': expected", "got 0"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the values of places must satisfy: the CPU's kernel and the reference refuse the same.
+// A check of positions, shared by the CPU kernel and the reference.
 #pragma once
 
 #include "core/status.h"
@@ -6,16 +6,16 @@
 
 namespace polyop {
 
-/// Dimensions of 'bev' that a row of 'geom_feats' names: (row, column, layer, picture).
-inline constexpr int kPlaceDimensions[] = {2, 3, 1, 0};
+/// The dimensions of 'bev' that the components (row, column, layer, image) of 'geom_feats' index.
+inline constexpr int kPositionDimensions[] = {2, 3, 1, 0};
 
-/// The place of the point `row`, whose row of 'geom_feats' is `place`.
+/// Checks `position`, row number `row` of 'geom_feats'.
 template <class I>
-Status CheckPlace(int64_t row, const I* place, const Shape& bev) {
+Status CheckPosition(int64_t row, const I* position, const Shape& bev) {
   for (int k = 0; k < 4; ++k) {
-    const int64_t at = place[k], extent = bev[kPlaceDimensions[k]];
+    const int64_t at = position[k], extent = bev[kPositionDimensions[k]];
     if (at >= 0 && at < extent) continue;
-    return InvalidArgument("'geom_feats'[", row, ", ", k, "] is ", at, ", wanted a value in [0, ", extent, ")");
+    return InvalidArgument("'geom_feats'[", row, ", ", k, "]: expected a value in [0, ", extent, "), got ", at);
   }
   return Status::Ok();
 }

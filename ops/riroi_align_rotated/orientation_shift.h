@@ -1,4 +1,4 @@
-// How the channels of a turned box are shifted.
+// The shift of the orientation channels of a rotated box.
 #pragma once
 
 #include <cmath>
@@ -10,20 +10,20 @@ namespace polyop {
 
 struct OrientationShift {
   int64_t orientations;
-  int64_t whole;  // orientations, in [0, orientations)
-  float part;     // of the way to the next one, in [0, 1)
+  int64_t whole;  // integer part in orientations, in [0, orientations)
+  float part;     // fraction of the step to the next orientation, in [0, 1)
   bool finite;
 
   POLYOP_HD static OrientationShift Of(float angle, int64_t orientations) {
-    constexpr double kFullTurn = 6.283185307179586;
+    constexpr double kTwoPi = 6.283185307179586;
     const auto count = static_cast<double>(orientations);
-    const auto turn = static_cast<float>(static_cast<double>(angle) * count / kFullTurn);
-    if (!(std::fabs(turn) < INFINITY)) return {orientations, 0, 0, false};
-    const float down = std::floor(turn);
+    const auto shift = static_cast<float>(static_cast<double>(angle) * count / kTwoPi);
+    if (!(std::fabs(shift) < INFINITY)) return {orientations, 0, 0, false};
+    const float down = std::floor(shift);
     const auto rest = static_cast<int64_t>(std::fmod(static_cast<double>(down), count));
-    return {orientations, rest < 0 ? rest + orientations : rest, turn - down, true};
+    return {orientations, rest < 0 ? rest + orientations : rest, shift - down, true};
   }
-  /// The orientation that `o` is pooled from, and the one beyond it.
+  /// The two source orientations of `o`.
   POLYOP_HD int64_t First(int64_t o) const { return o < whole ? o - whole + orientations : o - whole; }
   POLYOP_HD int64_t Second(int64_t o) const {
     const int64_t next = First(o) + 1;

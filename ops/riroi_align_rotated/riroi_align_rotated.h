@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// RoIAlign of rotated boxes whose channels of orientations turn with the box.
+/// RoIAlign of rotated boxes whose orientation channels are rotated with the box.
 struct RiRoiAlignRotated {
   int64_t pooled_height = 1;
   int64_t pooled_width = 1;
@@ -18,46 +18,44 @@ struct RiRoiAlignRotated {
       "input: T[N, C, H, W], rois: T[R, 6] -> output: T[R, C, pooled_height, pooled_width]";
   static constexpr NodeName kNodes[] = {"polyop::RiRoIAlignRotated"};
   static constexpr std::tuple kAttributes = {
-      Attr("pooled_height", &RiRoiAlignRotated::pooled_height, "bins along a box's height")
+      Attr("pooled_height", &RiRoiAlignRotated::pooled_height, "number of bins along the height of a box")
           .Between(1, 4096)
           .Also("output_height"),
-      Attr("pooled_width", &RiRoiAlignRotated::pooled_width, "bins along a box's width")
+      Attr("pooled_width", &RiRoiAlignRotated::pooled_width, "number of bins along the width of a box")
           .Between(1, 4096)
           .Also("output_width"),
-      Attr("spatial_scale", &RiRoiAlignRotated::spatial_scale, "from the boxes' coordinates to the input's pixels")
+      Attr("spatial_scale", &RiRoiAlignRotated::spatial_scale, "scale from box coordinates to pixels of the input")
           .GreaterThan(0),
       Attr("num_samples", &RiRoiAlignRotated::num_samples,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+           "samples per bin and axis; 0 or less: one per pixel, rounded up")
           .AtMost(1024),
       Attr("num_orientations", &RiRoiAlignRotated::num_orientations,
-           "channels that follow each other and are one feature seen in as many orientations")
+           "number of consecutive channels that are one feature in as many orientations")
           .Between(1, 1 << 20),
-      Attr("clockwise", &RiRoiAlignRotated::clockwise, "whether the angle turns the box clockwise"),
+      Attr("clockwise", &RiRoiAlignRotated::clockwise, "1: angles of boxes are clockwise; 0: counter-clockwise"),
   };
   static constexpr Doc kDoc = {
-      .summary =
-          "Pools each rotated box to a fixed grid, and shifts its channels of orientations by its angle (ReDet).",
-      .semantics =
-          "A roi is (batch index, centre x, centre y, width, height, angle in radians), pooled to P as by "
-          "roi_align_rotated, not aligned: a box is at least one pixel large. With n = num_orientations, of which C "
-          "must be a multiple, and turn = angle * n / (2 pi), rounded to f32, orientation o of a feature is (1 - a) * "
-          "P[(o - k) mod n] + a * P[(o - k + 1) mod n], where k is turn rounded down and a = turn - k; with a = 0 the "
-          "second is not looked at. clockwise turns the box alone. The bins of a roi with NaN or infinity, in its turn "
-          "too, are 0. A batch index that is not a whole number in range is an error.",
-      .source =
-          "Han et al., ReDet: A Rotation-equivariant Detector for Aerial Object Detection, 2021; "
-          "`mmcv.ops.riroi_align_rotated`",
-      .differences =
-          "MMCV has it on GPUs alone, and reads channels that are not the box's own where the angle is below -2 pi. "
-          "ReDet's paper shifts by k and a in one sense; its code, MMCV and polyop in opposite ones, for so the "
-          "published models were trained: results jump where a box turns from one orientation to the next.",
+      .summary = R"(Rotation-invariant RoIAlign: pools each rotated box to a fixed grid and shifts its orientation
+          channels by its angle (ReDet).)",
+      .semantics = R"(A RoI is (batch index, centre x, centre y, width, height, angle in radians). It is pooled to P
+          as in roi_align_rotated with aligned = 0: a box is at least one pixel wide and high. C must be a multiple
+          of n = num_orientations. With shift = angle * n / (2 pi), rounded to f32, k = floor(shift) and a = shift -
+          k, orientation o of a feature is (1 - a) * P[(o - k) mod n] + a * P[(o - k + 1) mod n]; if a = 0, the
+          second term is ignored. clockwise affects only the box. The bins of a RoI are 0 if a component or the
+          shift is NaN or infinite. It is an error if a batch index is not an integer in range.)",
+      .source = R"(Han et al., ReDet: A Rotation-equivariant Detector for Aerial Object Detection, 2021;
+          `mmcv.ops.riroi_align_rotated`)",
+      .differences = R"(MMCV has GPU kernels only and reads channels of other features if the angle is below -2 pi.
+          ReDet's paper shifts by k and a in the same direction. Its code, MMCV and polyop shift in opposite
+          directions, as the published models were trained this way: results are discontinuous where a box rotates
+          from one orientation to the next.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const int64_t channels = inputs[0].shape[1];
     if (channels % num_orientations == 0) return Status::Ok();
-    return InvalidArgument("'input' has ", channels,
-                           " channels, wanted a multiple of num_orientations = ", num_orientations);
+    return InvalidArgument("'input': expected a multiple of num_orientations = ", num_orientations, " channels, got ",
+                           channels);
   }
 };
 

@@ -2,14 +2,14 @@
 #include <type_traits>
 
 #include "families/rois/rois.h"
-#include "families/rois/turned_pool.h"
+#include "families/rois/rotated_pool.h"
 #include "ops/riroi_align_rotated/orientation_shift.h"
 #include "ops/riroi_align_rotated/riroi_align_rotated.h"
 
 namespace polyop {
 namespace {
 
-// Shifts the channels of pooled [R, C, bins]; the output may be the same memory.
+// Shifts the orientation channels of pooled [R, C, bins]. The output may be the same memory.
 template <class T>
 Status ShiftOrientations(const RiRoiAlignRotated& op, const Context& context, Tensor<const T, 2> rois, int64_t channels,
                          const float* pooled, T* output) {
@@ -43,7 +43,7 @@ void ToFloats(const Context& context, const T* from, int64_t count, float* to) {
   });
 }
 
-// Boxes are pooled in float whatever T is, so that orientations are mixed before anything is rounded.
+// Pools boxes in float whatever T is, so that orientations are interpolated before results are rounded.
 template <class T>
 Status RiRoiAlignRotatedCpu(const RiRoiAlignRotated& op, const Context& context, Tensor<const T, 4> input,
                             Tensor<const T, 2> rois, Tensor<T, 4> output) {
@@ -68,9 +68,7 @@ Status RiRoiAlignRotatedCpu(const RiRoiAlignRotated& op, const Context& context,
   }
 }
 
-POLYOP_PLAIN_CPU_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF32, RiRoiAlignRotatedCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF16, RiRoiAlignRotatedCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedBF16, RiRoiAlignRotatedCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(RiRoiAlignRotated, RiRoiAlignRotatedCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

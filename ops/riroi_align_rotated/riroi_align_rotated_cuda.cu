@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-// A thread pools a bin of the two channels that its own is made of. A roi without a picture gives NaN.
+// Each thread pools one bin of the two source channels of its channel. A RoI with an invalid batch index gives NaN.
 template <class T>
 Status RiRoiAlignRotatedCuda(const RiRoiAlignRotated& op, const CudaContext& cuda, Tensor<const T, 4> input,
                              Tensor<const T, 2> rois, Tensor<T, 4> output) {
@@ -13,7 +13,7 @@ Status RiRoiAlignRotatedCuda(const RiRoiAlignRotated& op, const CudaContext& cud
   pyramid.level[0] = {input.data(), input.dim(2), input.dim(3), op.spatial_scale};
   POLYOP_RETURN_IF_ERROR(CheckLevels<T>({pyramid.level, 1}));
   const RoiPooling how{op.pooled_height, op.pooled_width, op.num_samples, false, true};
-  const TurnedRois<T> boxes{rois.data(), op.clockwise};
+  const RotatedRois<T> boxes{rois.data(), op.clockwise};
   const int64_t orientations = op.num_orientations;
   T* const to = output.data();
   const Divider by_rows(how.rows), by_columns(how.columns), by_channels(input.dim(1)), by_orientations(orientations);
@@ -21,16 +21,16 @@ Status RiRoiAlignRotatedCuda(const RiRoiAlignRotated& op, const CudaContext& cud
     int64_t column, row, c, o;
     const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
     const int64_t first = by_orientations.Split(c, &o) * orientations;
-    const float picture = boxes.Picture(r);
-    if (!pyramid.Has(picture)) {
+    const int64_t image = boxes.Image(r);
+    if (!pyramid.Has(image)) {
       to[i] = FromFloat<T>(NAN);
       return;
     }
     const RoiLevel<T>& level = pyramid.level[0];
-    const TurnedGrid grid = TurnedGrid::Make(boxes.Box(r), level.scale, how);
-    const auto shift = OrientationShift::Of(ToFloat(boxes.rows[TurnedRois<T>::kWidth * r + 5]), orientations);
+    const RotatedGrid grid = RotatedGrid::Make(boxes.Box(r), level.scale, how);
+    const auto shift = OrientationShift::Of(ToFloat(boxes.rows[RotatedRois<T>::kWidth * r + 5]), orientations);
     const auto pooled = [&](int64_t orientation) {
-      return AverageOfTurnedBin(grid, level, pyramid.Plane(level, picture, first + orientation), row, column);
+      return AverageOfRotatedBin(grid, level, pyramid.Plane(level, image, first + orientation), row, column);
     };
     float value = shift.finite ? pooled(shift.First(o)) : 0;
     if (shift.part > 0) value = (1 - shift.part) * value + shift.part * pooled(shift.Second(o));
@@ -38,9 +38,7 @@ Status RiRoiAlignRotatedCuda(const RiRoiAlignRotated& op, const CudaContext& cud
   });
 }
 
-POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF32, RiRoiAlignRotatedCuda<float>);
-POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF16, RiRoiAlignRotatedCuda<Half>);
-POLYOP_CUDA_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedBF16, RiRoiAlignRotatedCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RiRoiAlignRotated, RiRoiAlignRotatedCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,5 +1,7 @@
-"""RoIAlign of rotated boxes, and orientations' channels shifted by the boxes' angles: mixed of two where a shift is none
-of whole channels."""
+"""RoIAlign of rotated boxes whose orientation channels are shifted by the angle of the box.
+
+Fractional shifts interpolate between two channels.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.roi_bins_formula import pool_turned
+from polyop.formulas.roi_bins_formula import pool_rotated
 
 DIFFERENTIABLE = (0,)
 
@@ -20,17 +22,17 @@ def formula(
     num_orientations: int, clockwise: int,
 ) -> Tensor:  # fmt: skip
     boxes = torch.cat([rois[:, 1:5] * spatial_scale, rois[:, 5:]], 1)
-    pooled = pool_turned(input, rois[:, 0], boxes, (pooled_height, pooled_width), num_samples, 0, clockwise)
-    turn = (rois[:, 5:].double() * num_orientations / (2 * math.pi)).float()
-    whole = torch.floor(turn)
-    part = (turn - whole).to(pooled.dtype)[:, :, None, None]
+    pooled = pool_rotated(input, rois[:, 0], boxes, (pooled_height, pooled_width), num_samples, 0, clockwise)
+    shift = (rois[:, 5:].double() * num_orientations / (2 * math.pi)).float()
+    whole = torch.floor(shift)
+    part = (shift - whole).to(pooled.dtype)[:, :, None, None]
     channel = torch.arange(input.shape[1], device=input.device)
     orientation = channel % num_orientations
     source = orientation - whole.long()
 
     def shifted(orientations: Tensor) -> Tensor:
-        places = channel - orientation + orientations % num_orientations
-        return pooled.gather(1, places[:, :, None, None].expand_as(pooled))
+        channels = channel - orientation + orientations % num_orientations
+        return pooled.gather(1, channels[:, :, None, None].expand_as(pooled))
 
     return (1 - part) * shifted(source) + part * shifted(source + 1)
 

@@ -17,23 +17,24 @@ Status RiRoiAlignRotatedReference(const RiRoiAlignRotated& op, const Context&, T
   std::vector<double> pooled(static_cast<size_t>(channels * bins));
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
-    const auto box = reference::PooledBox::Turned(roi[1], roi[2], roi[3], roi[4], op.clockwise ? -roi[5] : roi[5],
-                                                  op.spatial_scale, false);
+    const auto box = reference::PooledBox::Rotated(roi[1], roi[2], roi[3], roi[4], op.clockwise ? -roi[5] : roi[5],
+                                                   op.spatial_scale, false);
     reference::PoolBox(box, {op.pooled_height, op.pooled_width, op.num_samples, true},
                        input.data() + static_cast<int64_t>(roi[0]) * channels * height * width, channels, height, width,
                        pooled.data());
-    const double turn = static_cast<double>(static_cast<float>(roi[5] * count / (2 * M_PI)));
-    const double down = std::floor(turn), part = turn - down;
+    const double shift = static_cast<double>(static_cast<float>(roi[5] * count / (2 * M_PI)));
+    const double down = std::floor(shift), part = shift - down;
     for (int64_t i = 0; i < channels * bins; ++i) {
       const int64_t channel = i / bins, o = channel % op.num_orientations;
-      // An orientation `back` orientations before o, on the circle.
+      // Pools the orientation `back` orientations before o, modulo the number of orientations.
       const auto pooled_at = [&](double back) {
-        const double place = static_cast<double>(o) - back, on_circle = place - count * std::floor(place / count);
+        const double position = static_cast<double>(o) - back,
+                     on_circle = position - count * std::floor(position / count);
         const int64_t from = channel - o + static_cast<int64_t>(on_circle) % op.num_orientations;
         return pooled[static_cast<size_t>(from * bins + i % bins)];
       };
       double value = 0;
-      if (std::isfinite(turn)) {
+      if (std::isfinite(shift)) {
         const double back = std::fmod(down, count);
         value = (1 - part) * pooled_at(back) + (part > 0 ? part * pooled_at(back - 1) : 0);
       }
@@ -42,7 +43,7 @@ Status RiRoiAlignRotatedReference(const RiRoiAlignRotated& op, const Context&, T
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedF64, RiRoiAlignRotatedReference);
+POLYOP_REFERENCE_KERNEL(RiRoiAlignRotated, RiRoiAlignRotatedReference);
 
 }  // namespace
 }  // namespace polyop

@@ -23,7 +23,7 @@ TEST_P(RiRoiAlignRotatedTest, MatchesReference) {
                                    .num_orientations = orientations,
                                    .clockwise = samples % 2 != 0};
         ExpectMatchesReference(
-            op, {HostTensor::Uniform(GetParam(), shape, rng), RandomTurnedRois(GetParam(), 11, shape[0], 20, rng)},
+            op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRotatedRois(GetParam(), 11, shape[0], 20, rng)},
             ToleranceFor(GetParam()));
       }
     }
@@ -33,7 +33,7 @@ TEST_P(RiRoiAlignRotatedTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, RiRoiAlignRotatedTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// On planes of one value each, a box gives the values of the planes that it takes.
+// Pools a box from constant planes; the result shows which planes are used.
 std::vector<double> Shifted(double angle, bool clockwise = false) {
   HostTensor planes(DType::kF32, {1, 8, 3, 3});
   for (int64_t i = 0; i < planes.size(); ++i) planes.set(i, static_cast<double>(i / 9 % 4 + i / 36 * 10));
@@ -45,16 +45,16 @@ std::vector<double> Shifted(double angle, bool clockwise = false) {
   return values;
 }
 
-TEST(RiRoiAlignRotated, OrientationsTurnWithTheBox) {
+TEST(RiRoiAlignRotated, OrientationsRotateWithTheBox) {
   using Row = std::vector<double>;
   const Row none = {0, 1, 2, 3, 10, 11, 12, 13}, one = {3, 0, 1, 2, 13, 10, 11, 12},
             back = {1, 2, 3, 0, 11, 12, 13, 10};
   EXPECT_EQ(Shifted(0), none);
   EXPECT_EQ(Shifted(M_PI / 2), one);
-  EXPECT_EQ(Shifted(M_PI / 2, true), one);  // turns the box alone
+  EXPECT_EQ(Shifted(M_PI / 2, true), one);  // affects only the box
   EXPECT_EQ(Shifted(-M_PI / 2), back);
   EXPECT_EQ(Shifted(2 * M_PI), none);
-  EXPECT_EQ(Shifted(-8.5 * M_PI), back);  // more than a full turn back
+  EXPECT_EQ(Shifted(-8.5 * M_PI), back);  // more than a full rotation backwards
   const Row half = Shifted(M_PI / 4), mixed = {0.5, 1.5, 2.5, 1.5, 10.5, 11.5, 12.5, 11.5};
   for (size_t c = 0; c < 8; ++c) EXPECT_NEAR(half[c], mixed[c], 1e-6) << c;
 }
@@ -72,14 +72,15 @@ TEST(RiRoiAlignRotated, EmptyNanAndHugeBoxes) {
   ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, {1, 6, 8, 8}, rng), odd});
 }
 
-TEST(RiRoiAlignRotated, RefusesBadInput) {
+TEST(RiRoiAlignRotated, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
   const RiRoiAlignRotated op{.num_orientations = 4};
-  ExpectError(op, {f32({2, 6, 4, 4}), f32({1, 6})}, {"'input' has 6 channels", "a multiple of num_orientations = 4"});
-  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 5})}, {"'rois'", "dimension 1 is 5, wanted 6"});
-  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 6})}, {"'rois'[0, 0] is 2"});
+  ExpectError(op, {f32({2, 6, 4, 4}), f32({1, 6})},
+              {"'input': expected a multiple of num_orientations = 4 channels, got 6"});
+  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 5})}, {"'rois'", "expected dimension 1 to be 6, got 5"});
+  ExpectError(op, {f32({2, 8, 4, 4}), f32({1, 6})}, {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
   ExpectAttributeError(*FindOp("riroi_align_rotated"), {{"num_orientations", AttrValue::Int(0)}},
-                       {"'num_orientations' is 0"});
+                       {"'num_orientations': expected", "got 0"});
 }
 
 }  // namespace

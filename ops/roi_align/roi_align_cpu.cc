@@ -17,9 +17,7 @@ Status RoiAlignCpu(const RoiAlign& op, const Context& context, Tensor<const T, 4
   return PoolRois<T>(context, {&level, 1}, input.dim(1), rois.dim(0), {rois.data()}, how, output.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignF32, RoiAlignCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignF16, RoiAlignCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(RoiAlign, RoiAlignBF16, RoiAlignCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(RoiAlign, RoiAlignCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

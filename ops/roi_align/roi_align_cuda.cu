@@ -14,9 +14,7 @@ Status RoiAlignCuda(const RoiAlign& op, const CudaContext& cuda, Tensor<const T,
   return PoolRoisCuda<T>(cuda, pyramid, {rois.data()}, rois.dim(0), how, output.data());
 }
 
-POLYOP_CUDA_KERNEL(RoiAlign, RoiAlignF32, RoiAlignCuda<float>);
-POLYOP_CUDA_KERNEL(RoiAlign, RoiAlignF16, RoiAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(RoiAlign, RoiAlignBF16, RoiAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RoiAlign, RoiAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -36,19 +36,17 @@ def body(
     aligned: int,
 ) -> str | None:
     if mode != "avg" or call.opset >= 22:
-        return (
-            None  # ONNX Runtime's maximum is that of weighted corners, not of samples; it has no RoiAlign-22 for CPUs
-        )
+        return None  # ONNX Runtime's maximum is that of the weighted corners, and it has no RoiAlign-22 for CPUs
     where = "half_pixel" if aligned else "output_half_pixel"
     return f"""
-        picture_at = Constant <value = int64[1] {{0}}> ()
-        pictures = Gather <axis = 1> (rois, picture_at)
+        image_at = Constant <value = int64[1] {{0}}> ()
+        images = Gather <axis = 1> (rois, image_at)
         one = Constant <value = int64[1] {{1}}> ()
-        flat = Squeeze (pictures, one)
-        picture = Cast <to = 7> (flat)
+        flat = Squeeze (images, one)
+        image = Cast <to = 7> (flat)
         corners_at = Constant <value = int64[4] {{1, 2, 3, 4}}> ()
         corners = Gather <axis = 1> (rois, corners_at)
         output = RoiAlign <mode = "avg", coordinate_transformation_mode = "{where}", output_height = {output_height},
             output_width = {output_width}, spatial_scale: float = {spatial_scale!r}, sampling_ratio = {max(sampling_ratio, 0)}>
-            (input, corners, picture)
+            (input, corners, image)
     """

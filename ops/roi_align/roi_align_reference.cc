@@ -18,7 +18,7 @@ Status RoiAlignReference(const RoiAlign& op, const Context&, Tensor<const double
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RoiAlign, RoiAlignF64, RoiAlignReference);
+POLYOP_REFERENCE_KERNEL(RoiAlign, RoiAlignReference);
 
 }  // namespace
 }  // namespace polyop

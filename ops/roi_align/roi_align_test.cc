@@ -8,17 +8,17 @@
 namespace polyop::testing {
 namespace {
 
-// Boxes inside, partly and wholly outside of a picture, some reversed, some without extent.
-HostTensor RandomRois(DType dtype, int64_t count, int64_t pictures, double extent, std::mt19937& rng) {
+// Returns boxes inside, partly outside and entirely outside of an image, some reversed, some without extent.
+HostTensor RandomRois(DType dtype, int64_t count, int64_t images, double extent, std::mt19937& rng) {
   std::uniform_real_distribution<double> anywhere(-0.4 * extent, 1.6 * extent);
-  std::uniform_int_distribution<int64_t> picture(0, pictures - 1);
+  std::uniform_int_distribution<int64_t> image(0, images - 1);
   HostTensor rois(dtype, {count, 5});
   for (int64_t r = 0; r < count; ++r) {
     double x1 = anywhere(rng), x2 = anywhere(rng), y1 = anywhere(rng), y2 = anywhere(rng);
     if (r % 5 != 4 && x1 > x2) std::swap(x1, x2);
     if (r % 5 != 4 && y1 > y2) std::swap(y1, y2);
     if (r % 7 == 6) x2 = x1;
-    const double values[5] = {static_cast<double>(picture(rng)), x1, y1, x2, y2};
+    const double values[5] = {static_cast<double>(image(rng)), x1, y1, x2, y2};
     for (int k = 0; k < 5; ++k) rois.set(5 * r + k, values[k]);
   }
   return rois;
@@ -88,7 +88,7 @@ TEST(RoiAlign, NanInfiniteAndHugeBoxes) {
             .ok());
     for (int64_t i = 0; i < 3 * 12; ++i) EXPECT_EQ(out[0].at(i), 0) << i;
   }
-  // A box of a billion pixels ends at once, in the reference too, and averages almost nothing but zeros.
+  // A box of a billion pixels must not take long, also in the reference. Its average is almost 0.
   const HostTensor huge = HostTensor::Of(
       DType::kF32, {3, 5}, {0, -5e8, -5e8, 5e8, 5e8, 0, -1e30, -1e30, 1e30, 1e30, 0, -2000, -3000, 4000, 3000});
   for (auto mode : {RoiAlign::Mode::kAvg, RoiAlign::Mode::kMax}) {
@@ -98,7 +98,7 @@ TEST(RoiAlign, NanInfiniteAndHugeBoxes) {
 
 TEST(RoiAlign, ASampleOnTheOuterEdgeIsInside) {
   const HostTensor input = HostTensor::Full(DType::kF32, {1, 1, 4, 4}, 1);
-  // One bin, one sample: its position is the box's centre less the shift of 0.5.
+  // One bin with one sample, at the centre of the box minus the shift of 0.5.
   const auto at = [&](double position) {
     std::vector<HostTensor> out;
     const HostTensor roi = HostTensor::Of(DType::kF32, {1, 5}, {0, position, 2, position + 1, 3});
@@ -111,23 +111,24 @@ TEST(RoiAlign, ASampleOnTheOuterEdgeIsInside) {
   EXPECT_EQ(at(4.01), 0);
 }
 
-TEST(RoiAlign, RefusesBadInput) {
+TEST(RoiAlign, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   const HostTensor x = f32({2, 3, 4, 4});
   const auto roi = [](double index) { return HostTensor::Of(DType::kF32, {2, 5}, {0, 0, 0, 1, 1, index, 0, 0, 1, 1}); };
   for (double index : {2.0, -1.0, 0.5, 1e20, -1e300 * 1e300, std::nan("")}) {
-    ExpectError(RoiAlign{}, {x, roi(index)}, {"'rois'[1, 0] is ", "whole number in [0, 2)"});
+    ExpectError(RoiAlign{}, {x, roi(index)}, {"'rois'[1, 0]: expected a batch index in [0, 2), got "});
   }
-  ExpectError(RoiAlign{}, {f32({2, 3, 4}), f32({1, 5})}, {"'input' has rank 3", "[N, C, H, W]"});
-  ExpectError(RoiAlign{}, {x, f32({1, 4})}, {"'rois'", "dimension 1 is 4, wanted 5"});
-  ExpectError(RoiAlign{}, {x, f32({5})}, {"'rois' has rank 1"});
+  ExpectError(RoiAlign{}, {f32({2, 3, 4}), f32({1, 5})}, {"'input': expected rank 4, got 3", "[N, C, H, W]"});
+  ExpectError(RoiAlign{}, {x, f32({1, 4})}, {"'rois'", "expected dimension 1 to be 5, got 4"});
+  ExpectError(RoiAlign{}, {x, f32({5})}, {"'rois': expected rank 2, got 1"});
   ExpectError(RoiAlign{}, {x, HostTensor::Full(DType::kF16, {1, 5}, 0)},
               {"no kernel takes inputs (f32[2, 3, 4, 4], f16[1, 5])"});
   const Op& op = *FindOp("roi_align");
-  ExpectAttributeError(op, {{"output_height", AttrValue::Int(0)}}, {"'output_height' is 0"});
-  ExpectAttributeError(op, {{"spatial_scale", AttrValue::Float(-1)}}, {"'spatial_scale' is -1", "(0, inf)"});
-  ExpectAttributeError(op, {{"mode", AttrValue::String("median")}}, {"'mode' is median, wanted one of {avg, max}"});
-  ExpectAttributeError(op, {{"sampling_ratio", AttrValue::Int(5000)}}, {"'sampling_ratio' is 5000"});
+  ExpectAttributeError(op, {{"output_height", AttrValue::Int(0)}}, {"'output_height': expected", "got 0"});
+  ExpectAttributeError(op, {{"spatial_scale", AttrValue::Float(-1)}},
+                       {"'spatial_scale': expected a number in (0, inf), got -1"});
+  ExpectAttributeError(op, {{"mode", AttrValue::String("median")}}, {"'mode': expected one of {avg, max}, got median"});
+  ExpectAttributeError(op, {{"sampling_ratio", AttrValue::Int(5000)}}, {"'sampling_ratio': expected", "got 5000"});
 }
 
 TEST(RoiAlign, SameAtAnyAlignment) {

@@ -18,33 +18,31 @@ struct RoiAlignRotated {
       "input: T[N, C, H, W], rois: T[R, 6] -> output: T[R, C, output_height, output_width]";
   static constexpr NodeName kNodes[] = {"mmcv::MMCVRoIAlignRotated", "mmdeploy::MMCVRoIAlignRotated"};
   static constexpr std::tuple kAttributes = {
-      Attr("output_height", &RoiAlignRotated::output_height, "bins along a box's height")
+      Attr("output_height", &RoiAlignRotated::output_height, "number of bins along the height of a box")
           .Between(1, 4096)
           .Also("pooled_height"),
-      Attr("output_width", &RoiAlignRotated::output_width, "bins along a box's width")
+      Attr("output_width", &RoiAlignRotated::output_width, "number of bins along the width of a box")
           .Between(1, 4096)
           .Also("pooled_width"),
-      Attr("spatial_scale", &RoiAlignRotated::spatial_scale, "from the boxes' coordinates to the input's pixels")
+      Attr("spatial_scale", &RoiAlignRotated::spatial_scale, "scale from box coordinates to pixels of the input")
           .GreaterThan(0),
       Attr("sampling_ratio", &RoiAlignRotated::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+           "samples per bin and axis; 0 or less: one per pixel, rounded up")
           .AtMost(1024)
           .Also("sample_num"),
       Attr("aligned", &RoiAlignRotated::aligned,
-           "boxes are shifted by half a pixel; else they are at least one pixel large"),
-      Attr("clockwise", &RoiAlignRotated::clockwise, "whether the angle turns clockwise"),
+           "1: shift boxes by half a pixel; 0: enlarge boxes to at least one pixel"),
+      Attr("clockwise", &RoiAlignRotated::clockwise, "1: angles are clockwise; 0: counter-clockwise"),
   };
   static constexpr Doc kDoc = {
       .summary = "Pools each rotated box to a fixed grid by bilinear samples.",
-      .semantics =
-          "A roi is (batch index, centre x, centre y, width, height, angle in radians). Samples lie on a grid in the "
-          "box's own axes; the rest is as in "
-          "roi_align's average. A box of negative extent, or one with a NaN or infinite component, has no samples when "
-          "sampling_ratio is 0 "
-          "(NaN and infinity: for any): its bins are 0. A batch index that is not a whole number in range is an error.",
+      .semantics = R"(A RoI is (batch index, centre x, centre y, width, height, angle in radians). Samples lie on a
+          grid along the box's own axes. Otherwise it works like roi_align in mode avg. If sampling_ratio is 0, a
+          box of negative extent has no samples: its bins are 0. For any sampling_ratio, the bins of a box with a
+          NaN or infinite component are 0. It is an error if a batch index is not an integer in range.)",
       .source =
           "`mmcv.ops.roi_align_rotated`; Ding et al., Learning RoI Transformer for Oriented Object Detection, 2019",
-      .differences = "MMCV refuses negative extents when aligned.",
+      .differences = "MMCV rejects negative extents if aligned is set.",
   };
 };
 

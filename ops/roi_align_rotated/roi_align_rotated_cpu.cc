@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "families/rois/rois.h"
-#include "families/rois/turned_pool.h"
+#include "families/rois/rotated_pool.h"
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 namespace polyop {
@@ -17,9 +17,7 @@ Status RoiAlignRotatedCpu(const RoiAlignRotated& op, const Context& context, Ten
                             output.data());
 }
 
-POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF32, RoiAlignRotatedCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedF16, RoiAlignRotatedCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(RoiAlignRotated, RoiAlignRotatedBF16, RoiAlignRotatedCpu<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(RoiAlignRotated, RoiAlignRotatedCpu, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

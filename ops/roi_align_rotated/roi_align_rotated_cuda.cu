@@ -13,9 +13,7 @@ Status RoiAlignRotatedCuda(const RoiAlignRotated& op, const CudaContext& cuda, T
   return PoolRotatedRoisCuda<T>(cuda, pyramid, {rois.data(), op.clockwise}, rois.dim(0), how, output.data());
 }
 
-POLYOP_CUDA_KERNEL(RoiAlignRotated, RoiAlignRotatedF32, RoiAlignRotatedCuda<float>);
-POLYOP_CUDA_KERNEL(RoiAlignRotated, RoiAlignRotatedF16, RoiAlignRotatedCuda<Half>);
-POLYOP_CUDA_KERNEL(RoiAlignRotated, RoiAlignRotatedBF16, RoiAlignRotatedCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RoiAlignRotated, RoiAlignRotatedCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""RoIAlign of rotated boxes: bilinear samples of each bin, in the box's own axes, averaged."""
+"""RoIAlign of rotated boxes: averages bilinear samples of each bin, along the axes of the box."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.roi_bins_formula import pool_turned
+from polyop.formulas.roi_bins_formula import pool_rotated
 
 DIFFERENTIABLE = (0,)
 
@@ -18,7 +18,7 @@ def formula(
     aligned: int, clockwise: int,
 ) -> Tensor:  # fmt: skip
     boxes = torch.cat([rois[:, 1:5] * spatial_scale, rois[:, 5:]], 1)
-    return pool_turned(input, rois[:, 0], boxes, (output_height, output_width), sampling_ratio, aligned, clockwise)
+    return pool_rotated(input, rois[:, 0], boxes, (output_height, output_width), sampling_ratio, aligned, clockwise)
 
 
 def example(call: Call, **_: Any) -> list[Tensor]:

@@ -11,15 +11,15 @@ Status RoiAlignRotatedReference(const RoiAlignRotated& op, const Context&, Tenso
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* roi = rois.data() + 6 * r;
-    const auto box = reference::PooledBox::Turned(roi[1], roi[2], roi[3], roi[4], op.clockwise ? -roi[5] : roi[5],
-                                                  op.spatial_scale, op.aligned);
+    const auto box = reference::PooledBox::Rotated(roi[1], roi[2], roi[3], roi[4], op.clockwise ? -roi[5] : roi[5],
+                                                   op.spatial_scale, op.aligned);
     reference::PoolBox(box, {op.output_height, op.output_width, op.sampling_ratio, true},
                        input.data() + static_cast<int64_t>(roi[0]) * channels * height * width, channels, height, width,
                        output.data() + r * channels * op.output_height * op.output_width);
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RoiAlignRotated, RoiAlignRotatedF64, RoiAlignRotatedReference);
+POLYOP_REFERENCE_KERNEL(RoiAlignRotated, RoiAlignRotatedReference);
 
 }  // namespace
 }  // namespace polyop

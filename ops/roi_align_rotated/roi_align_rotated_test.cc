@@ -24,7 +24,7 @@ TEST_P(RoiAlignRotatedTest, MatchesReference) {
                                    .aligned = aligned,
                                    .clockwise = clockwise};
           ExpectMatchesReference(
-              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomTurnedRois(GetParam(), 11, shape[0], 40, rng)},
+              op, {HostTensor::Uniform(GetParam(), shape, rng), RandomRotatedRois(GetParam(), 11, shape[0], 40, rng)},
               ToleranceFor(GetParam()));
         }
       }
@@ -35,15 +35,16 @@ TEST_P(RoiAlignRotatedTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, RoiAlignRotatedTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(RoiAlignRotated, AQuarterTurnTurnsTheBins) {
+TEST(RoiAlignRotated, ARotationBy90DegreesRotatesTheBins) {
   std::mt19937 rng(2);
   const HostTensor input = HostTensor::Uniform(DType::kF32, {1, 1, 20, 20}, rng);
   const RoiAlignRotated op{.output_height = 4, .output_width = 4, .sampling_ratio = 2};
-  std::vector<HostTensor> straight, turned;
+  std::vector<HostTensor> straight, rotated;
   ASSERT_TRUE(testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, 0})}, &straight).ok());
-  ASSERT_TRUE(testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, M_PI / 2})}, &turned).ok());
+  ASSERT_TRUE(
+      testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, M_PI / 2})}, &rotated).ok());
   for (int64_t y = 0; y < 4; ++y) {
-    for (int64_t x = 0; x < 4; ++x) EXPECT_NEAR(turned[0].at(y * 4 + x), straight[0].at((3 - x) * 4 + y), 1e-5);
+    for (int64_t x = 0; x < 4; ++x) EXPECT_NEAR(rotated[0].at(y * 4 + x), straight[0].at((3 - x) * 4 + y), 1e-5);
   }
 }
 
@@ -60,12 +61,13 @@ TEST(RoiAlignRotated, EmptyNanAndHugeBoxes) {
   ExpectMatchesReference(RoiAlignRotated{.output_height = 2, .output_width = 3}, {input, huge});
 }
 
-TEST(RoiAlignRotated, RefusesBadInput) {
+TEST(RoiAlignRotated, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
-  ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'", "dimension 1 is 5, wanted 6"});
+  ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'", "expected dimension 1 to be 6, got 5"});
   ExpectError(RoiAlignRotated{}, {f32({2, 3, 4, 4}), HostTensor::Of(DType::kF32, {1, 6}, {2, 0, 0, 1, 1, 0})},
-              {"'rois'[0, 0] is 2"});
-  ExpectAttributeError(*FindOp("roi_align_rotated"), {{"output_width", AttrValue::Int(-1)}}, {"'output_width' is -1"});
+              {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
+  ExpectAttributeError(*FindOp("roi_align_rotated"), {{"output_width", AttrValue::Int(-1)}},
+                       {"'output_width': expected", "got -1"});
 }
 
 }  // namespace

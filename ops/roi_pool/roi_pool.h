@@ -20,37 +20,38 @@ struct RoiPool {
       NodeName("mmcv::MMCVRoIPool").Preset("rounded", "0"),
   };
   static constexpr std::tuple kAttributes = {
-      Attr("output_height", &RoiPool::output_height, "bins of a box from top to bottom")
+      Attr("output_height", &RoiPool::output_height, "number of bins along the y axis")
           .Between(1, 4096)
           .Also("pooled_height"),
-      Attr("output_width", &RoiPool::output_width, "bins of a box from left to right")
+      Attr("output_width", &RoiPool::output_width, "number of bins along the x axis")
           .Between(1, 4096)
           .Also("pooled_width"),
-      Attr("spatial_scale", &RoiPool::spatial_scale, "from the boxes' coordinates to the input's pixels")
+      Attr("spatial_scale", &RoiPool::spatial_scale, "scale from box coordinates to pixels of the input")
           .GreaterThan(0),
-      Attr("rounded", &RoiPool::rounded, "whether scaled corners are rounded to whole pixels, as torchvision does"),
+      Attr("rounded", &RoiPool::rounded, "1: round scaled corners to integers, as in torchvision; 0: do not"),
   };
   static constexpr Doc kDoc = {
-      .summary = "Pools each box to a fixed grid by the largest pixel of each bin (Fast R-CNN).",
-      .semantics =
-          "A roi is (batch index, x1, y1, x2, y2), and holds its last pixel. Rounded, both corners are scaled and "
-          "rounded, halves away from zero, and a box is at least one pixel large; else it goes from x1 * scale to "
-          "(x2 + 1) * scale, and one of no extent has empty bins. Bin b of n takes the pixels from floor(b * extent / "
-          "n) to before ceil((b + 1) * extent / n), from the box's start, that lie in the picture: neighbours may "
-          "share some. argmax is y * W + x of the pixel taken, of equal ones the first. NaN and -infinity are passed "
-          "over; a bin of these alone, an empty one, and all of a roi with NaN or infinity give 0 and argmax -1. A "
-          "batch index that is not a whole number in range is an error. Rounded bins are found in float, as "
-          "torchvision and ONNX Runtime find them, others in double.",
-      .source =
-          "Girshick, Fast R-CNN, 2015; `torchvision.ops.roi_pool`, ONNX's MaxRoiPool; not rounded: "
-          "`mmcv.ops.roi_pool`",
-      .differences = "MMCV finds bins in float, and exports its operator as MaxRoiPool, whose corners are rounded.",
+      .summary = "RoI max pooling: pools each box to a fixed grid by the largest pixel of each bin (Fast R-CNN).",
+      .semantics = R"(A RoI is (batch index, x1, y1, x2, y2), where (x2, y2) is its last pixel. If rounded is 1,
+          both corners are scaled and rounded, with halves rounded away from zero, and a box is at least one pixel
+          wide and high. If it is 0, a box extends from x1 * scale to (x2 + 1) * scale, and a box without extent has
+          empty bins. Relative to the start of the box, bin b of n covers the pixels from floor(b * extent / n) up
+          to, but excluding, ceil((b + 1) * extent / n), as far as they are in the image. Adjacent bins may share
+          pixels.
+
+          argmax is y * W + x of the largest pixel, the first one among equal pixels. NaN and -infinity are ignored.
+          A bin that has no other pixels, an empty bin, and all bins of a RoI with a NaN or infinite component give
+          0 and argmax -1. It is an error if a batch index is not an integer in range. If rounded is 1, bins are
+          computed in float, as in torchvision and ONNX Runtime, otherwise in double.)",
+      .source = R"(Girshick, Fast R-CNN, 2015; `torchvision.ops.roi_pool`, ONNX's MaxRoiPool; with rounded = 0:
+          `mmcv.ops.roi_pool`)",
+      .differences = "MMCV computes bins in float, and exports its operator as MaxRoiPool, which rounds corners.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape& shape = inputs[0].shape;
     if (shape[3] == 0 || shape[2] <= INT32_MAX / shape[3]) return Status::Ok();
-    return InvalidArgument("'input' has shape ", ToString(shape), ": pixels of a picture must fit 32 bits");
+    return InvalidArgument("'input': expected at most ", INT32_MAX, " pixels in an image, got shape ", ToString(shape));
   }
 };
 

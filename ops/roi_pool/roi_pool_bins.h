@@ -1,4 +1,4 @@
-// Which pixels the bins of a box take, one axis at a time.
+// The pixels of the bins of a box, one axis at a time.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct PixelRange {
   int64_t begin, end;
 };
 
-/// A box along an axis. `bin` 0: its bins are empty.
+/// A box along an axis. If `bin` is 0, its bins are empty.
 struct RoiPoolAxis {
   double start, bin;
   bool rounded;
@@ -38,12 +38,12 @@ struct RoiPoolAxis {
 
   POLYOP_HD PixelRange Bin(int64_t i, int64_t extent) const {
     if (!(bin > 0)) return {0, 0};
-    const double most = static_cast<double>(extent);
+    const double end = static_cast<double>(extent);
     const double low = std::floor(rounded ? Product(i) : start + bin * static_cast<double>(i));
     const double high = std::ceil(rounded ? Product(i + 1) : start + bin * static_cast<double>(i + 1));
     const double from = rounded ? start : 0;
-    return {static_cast<int64_t>(std::clamp(low + from, 0.0, most)),
-            static_cast<int64_t>(std::clamp(high + from, 0.0, most))};
+    return {static_cast<int64_t>(std::clamp(low + from, 0.0, end)),
+            static_cast<int64_t>(std::clamp(high + from, 0.0, end))};
   }
 
  private:
@@ -52,7 +52,7 @@ struct RoiPoolAxis {
   }
 };
 
-/// Both axes, of a row (batch index, x1, y1, x2, y2).
+/// Both axes of a row (batch index, x1, y1, x2, y2).
 struct RoiPoolBox {
   RoiPoolAxis y, x;
 

@@ -6,46 +6,44 @@
 namespace polyop {
 namespace {
 
-// A thread pools a bin of one channel. A roi without a picture gives NaN.
+// Each thread pools one bin of one channel. A RoI with an invalid batch index gives NaN.
 template <class T>
 Status RoiPoolCuda(const RoiPool& op, const CudaContext& cuda, Tensor<const T, 4> input, Tensor<const T, 2> rois,
                    Tensor<T, 4> output, Tensor<int32_t, 4> argmax) {
   const int64_t width = input.dim(3);
-  const int64_t height = width > 0 ? input.dim(2) : 0;  // lines without pixels may be billions
+  const int64_t height = width > 0 ? input.dim(2) : 0;  // an image of width 0 may have billions of rows
   RoiPyramid<T> pyramid{{}, input.dim(0), input.dim(1)};
   pyramid.level[0] = {input.data(), height, width, 1.0};
   const T* const rows = rois.data();
   T* const to = output.data();
-  int32_t* const places = argmax.data();
+  int32_t* const indices = argmax.data();
   const Divider by_rows(op.output_height), by_columns(op.output_width), by_channels(input.dim(1));
   return ForEach(cuda, output.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t column, row, c;
     const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
-    const float picture = ToFloat(rows[5 * r]);
-    places[i] = -1;
-    if (!pyramid.Has(picture)) {
+    const int64_t image = ImageOf(ToFloat(rows[5 * r]));
+    indices[i] = -1;
+    if (!pyramid.Has(image)) {
       to[i] = FromFloat<T>(NAN);
       return;
     }
     const RoiPoolBox box = RoiPoolBox::Of(op, rows + 5 * r);
     const PixelRange down = box.y.Bin(row, height), across = box.x.Bin(column, width);
-    const T* const plane = pyramid.Plane(pyramid.level[0], picture, c);
+    const T* const plane = pyramid.Plane(pyramid.level[0], image, c);
     float largest = -INFINITY;
     for (int64_t y = down.begin; y < down.end; ++y) {
       for (int64_t x = across.begin; x < across.end; ++x) {
         const float value = ToFloat(plane[y * width + x]);
         if (!(value > largest)) continue;
         largest = value;
-        places[i] = static_cast<int32_t>(y * width + x);
+        indices[i] = static_cast<int32_t>(y * width + x);
       }
     }
-    to[i] = FromFloat<T>(places[i] < 0 ? 0 : largest);
+    to[i] = FromFloat<T>(indices[i] < 0 ? 0 : largest);
   });
 }
 
-POLYOP_CUDA_KERNEL(RoiPool, RoiPoolF32, RoiPoolCuda<float>);
-POLYOP_CUDA_KERNEL(RoiPool, RoiPoolF16, RoiPoolCuda<Half>);
-POLYOP_CUDA_KERNEL(RoiPool, RoiPoolBF16, RoiPoolCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RoiPool, RoiPoolCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -8,16 +8,16 @@
 namespace polyop {
 namespace {
 
-// Whether bin b takes the pixel at `place`, of a box from `low` to `high`: asked of every pixel.
-bool IsInBin(const RoiPool& op, double low, double high, int64_t bins, int64_t b, int64_t place) {
+// Returns whether bin b of a box from `low` to `high` contains the pixel at `position`.
+bool IsInBin(const RoiPool& op, double low, double high, int64_t bins, int64_t b, int64_t position) {
   if (!std::isfinite(low) || !std::isfinite(high)) return false;
-  const auto part = static_cast<double>(b), at = static_cast<double>(place);
+  const auto part = static_cast<double>(b), at = static_cast<double>(position);
   if (!op.rounded) {
     const double start = low * static_cast<double>(op.spatial_scale);
     const double size = ((high + 1) * static_cast<double>(op.spatial_scale) - start) / static_cast<double>(bins);
     return size > 0 && at >= std::floor(start + part * size) && at < std::ceil(start + (part + 1) * size);
   }
-  const auto pixel = [&](double corner) {  // float, as torchvision computes it
+  const auto pixel = [&](double corner) {  // in float, as in torchvision
     return static_cast<double>(std::round(static_cast<float>(corner) * op.spatial_scale));
   };
   const double start = pixel(low), extent = std::max(pixel(high) - start + 1, 1.0);
@@ -30,7 +30,7 @@ bool IsInBin(const RoiPool& op, double low, double high, int64_t bins, int64_t b
 Status RoiPoolReference(const RoiPool& op, const Context&, Tensor<const double, 4> input, Tensor<const double, 2> rois,
                         Tensor<double, 4> output, Tensor<int32_t, 4> argmax) {
   const int64_t channels = input.dim(1), width = input.dim(3);
-  const int64_t height = width > 0 ? input.dim(2) : 0;  // lines without pixels may be billions
+  const int64_t height = width > 0 ? input.dim(2) : 0;  // an image of width 0 may have billions of rows
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   for (int64_t i = 0; i < output.size(); ++i) {
     const int64_t bx = i % op.output_width, by = i / op.output_width % op.output_height;
@@ -52,7 +52,7 @@ Status RoiPoolReference(const RoiPool& op, const Context&, Tensor<const double, 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RoiPool, RoiPoolF64, RoiPoolReference);
+POLYOP_REFERENCE_KERNEL(RoiPool, RoiPoolReference);
 
 }  // namespace
 }  // namespace polyop

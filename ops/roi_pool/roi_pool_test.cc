@@ -53,7 +53,7 @@ TEST(RoiPool, NanAndInfinity) {
   std::mt19937 rng(3);
   HostTensor input = HostTensor::Uniform(DType::kF32, {1, 17, 8, 8}, rng);
   for (int64_t i = 0; i < input.size(); i += 3) input.set(i, i % 2 ? NAN : -INFINITY);
-  for (int64_t i = 0; i < 64; ++i) input.set(i, i % 2 ? NAN : -INFINITY);  // a plane of these alone
+  for (int64_t i = 0; i < 64; ++i) input.set(i, i % 2 ? NAN : -INFINITY);  // a plane that contains nothing else
   const HostTensor rois =
       HostTensor::Of(DType::kF32, {7, 5},
                      {0,   NAN, 0, 4,     4, 0,    0, 0, INFINITY, 4, 0, 0, -INFINITY, 4, 4, 0,         -1e6, -1e6,
@@ -66,17 +66,18 @@ TEST(RoiPool, EmptyInputs) {
   ExpectMatchesReference(RoiPool{}, {f32({1, 3, 4, 4}), f32({0, 5})});
   ExpectMatchesReference(RoiPool{}, {f32({1, 0, 4, 4}), f32({2, 5})});
   ExpectMatchesReference(RoiPool{}, {f32({1, 3, 0, 4}), f32({2, 5})});
-  // A box over billions of lines without pixels.
+  // A box over billions of rows of width 0.
   const HostTensor tall = HostTensor::Of(DType::kF32, {1, 5}, {0, 0, 0, 4, 1e12});
   ExpectMatchesReference(RoiPool{}, {f32({1, 1, int64_t{1} << 40, 0}), tall});
 }
 
-TEST(RoiPool, RefusesBadInput) {
+TEST(RoiPool, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 2); };
-  ExpectError(RoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'[0, 0] is 2", "whole number in [0, 2)"});
-  ExpectError(RoiPool{}, {f32({2, 3, 4, 4}), f32({1, 4})}, {"'rois'", "dimension 1 is 4, wanted 5"});
-  ExpectError(RoiPool{}, {f32({1, 0, 65536, 65536}), f32({1, 5})}, {"'input'", "must fit 32 bits"});
-  ExpectAttributeError(*FindOp("roi_pool"), {{"spatial_scale", AttrValue::Float(0)}}, {"'spatial_scale' is 0"});
+  ExpectError(RoiPool{}, {f32({2, 3, 4, 4}), f32({1, 5})}, {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
+  ExpectError(RoiPool{}, {f32({2, 3, 4, 4}), f32({1, 4})}, {"'rois'", "expected dimension 1 to be 5, got 4"});
+  ExpectError(RoiPool{}, {f32({1, 0, 65536, 65536}), f32({1, 5})}, {"'input': expected at most 2147483647 pixels"});
+  ExpectAttributeError(*FindOp("roi_pool"), {{"spatial_scale", AttrValue::Float(0)}},
+                       {"'spatial_scale': expected", "got 0"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roiaware_pool3d/roiaware_pool3d_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/points_in_box-inl.h"
+#include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
@@ -15,13 +15,13 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A point of a box: by its cell, then by its index.
+// Sort key of a point in a box: its cell, then its index.
 using Key = uint64_t;
 constexpr Key KeyOf(int64_t cell, int64_t point) { return static_cast<Key>(cell) << 32 | static_cast<Key>(point); }
 constexpr int64_t CellOf(Key key) { return static_cast<int64_t>(key >> 32); }
 constexpr int64_t PointOf(Key key) { return static_cast<int64_t>(key & 0xFFFFFFFF); }
 
-// Pools the features of a cell's points.
+// Pools the features of the points of a cell.
 template <class T>
 void PoolCell(const T* features, int64_t channels, std::span<const Key> points, RoiawarePool3d::Mode mode, T* to) {
   const hn::ScalableTag<float> d;
@@ -35,12 +35,12 @@ void PoolCell(const T* features, int64_t channels, std::span<const Key> points, 
       for (const Key key : points) sum = hn::Add(sum, load(key));
       StoreFloatN(hn::Div(sum, number), d, to + c, width);
     } else {
-      auto most = hn::Set(d, NAN);  // none yet
+      auto maximum = hn::Set(d, NAN);  // no value yet
       for (const Key key : points) {
         const auto v = load(key);
-        most = hn::IfThenElse(hn::Or(hn::IsNaN(v), hn::Le(v, most)), most, v);
+        maximum = hn::IfThenElse(hn::Or(hn::IsNaN(v), hn::Le(v, maximum)), maximum, v);
       }
-      StoreFloatN(hn::IfThenZeroElse(hn::IsNaN(most), most), d, to + c, width);
+      StoreFloatN(hn::IfThenZeroElse(hn::IsNaN(maximum), maximum), d, to + c, width);
     }
   }
 }
@@ -51,13 +51,13 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
   const int64_t count = points.dim(0), channels = features.dim(1), row = pooled.size() / rois.dim(0);
   const PointColumns<T> columns(context, Tensor<const T, 3>(points.data(), {1, count, 3}));
   POLYOP_RETURN_IF_ERROR(columns.Read(context));
-  // Few tasks, for each has memory for a box that holds all points.
+  // Limits the number of tasks, because each has memory for a box that contains all points.
   const int64_t grain =
       std::max((rois.dim(0) + 15) / 16, GrainFor(0.7 * static_cast<double>(count) + 0.1 * static_cast<double>(row)));
   const Scratch<Key> memory = context.Allocate<Key>(Context::NumTasks(rois.dim(0), grain) * count);
   if (!memory) return Internal("out of memory: scratch for ", count, " points");
   const bool stream = ShouldStream(row * static_cast<int64_t>(sizeof(T)), rois.dim(0));
-  const int64_t most = op.max_pts_per_voxel - 1;
+  const int64_t max_points = op.max_pts_per_voxel - 1;
   context.ParallelFor(rois.dim(0), grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
     Key* const keys = memory.data() + task * count;
     for (int64_t r = begin; r < end; ++r) {
@@ -70,11 +70,12 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
         return true;
       });
       std::sort(keys, keys + inside);
-      for (int64_t first = 0, last = 0; first < inside && most > 0; first = last) {
+      for (int64_t first = 0, last = 0; first < inside && max_points > 0; first = last) {
         const int64_t cell = CellOf(keys[first]);
         while (last < inside && CellOf(keys[last]) == cell) ++last;
-        const auto taken = static_cast<size_t>(std::min(last - first, most));
-        PoolCell(features.data(), channels, std::span<const Key>(keys + first, taken), op.mode, to + cell * channels);
+        const auto num_taken = static_cast<size_t>(std::min(last - first, max_points));
+        PoolCell(features.data(), channels, std::span<const Key>(keys + first, num_taken), op.mode,
+                 to + cell * channels);
       }
     }
     if (stream) hwy::FlushStream();
@@ -89,8 +90,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(RoiawarePool3d, RoiawarePool3dF32, RoiawarePool3dCpu<float>);
-POLYOP_CPU_KERNEL(RoiawarePool3d, RoiawarePool3dF16, RoiawarePool3dCpu<Half>);
-POLYOP_CPU_KERNEL(RoiawarePool3d, RoiawarePool3dBF16, RoiawarePool3dCpu<BFloat16>);
+POLYOP_CPU_KERNELS(RoiawarePool3d, RoiawarePool3dCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,19 +1,19 @@
 #include <type_traits>
 
-#include "families/points/box3d_cuda.h"
+#include "families/boxes3d/box3d_cuda.h"
 #include "ops/roiaware_pool3d/box_cells.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
 
 namespace polyop {
 namespace {
 
-// A block goes through a box's points by rising index, some at a time: which of them their cells take is found first,
-// then a thread for each channel adds them to what the cells have.
+// Each thread block visits the points of a box by ascending index, in rounds. A round first finds the points that their
+// cells can still take; then one thread per channel adds them to the cells.
 template <class T>
 Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Tensor<const T, 2> rois,
                           Tensor<const T, 2> points, Tensor<const T, 2> features, Tensor<T, 5> pooled) {
   const int64_t count = points.dim(0), channels = features.dim(1), elements = pooled.size();
-  const int64_t x = op.out_size[0], y = op.out_size[1], z = op.out_size[2], most = op.max_pts_per_voxel - 1;
+  const int64_t x = op.out_size[0], y = op.out_size[1], z = op.out_size[2], max_points = op.max_pts_per_voxel - 1;
   const bool average = op.mode == RoiawarePool3d::Mode::kAvg;
   int32_t* const number = cuda.Allocate<int32_t>(rois.dim(0) * x * y * z);
   float* pooling;
@@ -22,46 +22,46 @@ Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Ten
   } else {
     pooling = cuda.Allocate<float>(elements);
   }
-  float* const sums = pooling;  // or maxima, NaN where there is none yet
+  float* const sums = pooling;  // or maxima; NaN if a cell has no maximum yet
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, elements, [=] POLYOP_DEVICE(int64_t i) { sums[i] = average ? 0.0f : NAN; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, rois.dim(0) * x * y * z, [=] POLYOP_DEVICE(int64_t i) { number[i] = 0; }));
   const T *const from_rois = rois.data(), *const from_points = points.data(), *const from = features.data();
-  constexpr int64_t kShared = PointsInside::kSharedBytes + 2 * (4 * PointsInside::kMost + 16);
+  constexpr int64_t kShared = PointsInside::kSharedBytes + 2 * (4 * PointsInside::kMax + 16);
   POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, rois.dim(0), kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
     PointsInside search(block);
-    int32_t* const cell_of = block.Shared<int32_t>(PointsInside::kMost);
-    int32_t* const taken_by = block.Shared<int32_t>(PointsInside::kMost);  // the cell, or -1: it is full
+    int32_t* const cell_of = block.Shared<int32_t>(PointsInside::kMax);
+    int32_t* const target_cell = block.Shared<int32_t>(PointsInside::kMax);  // the cell, or -1 if it is full
     const BoxCells cells = BoxCells::Of(from_rois + 7 * block.index, x, y, z);
-    int32_t* const mine = number + block.index * x * y * z;
+    int32_t* const cell_counts = number + block.index * x * y * z;
     float* const to = sums + block.index * x * y * z * channels;
-    search.ForEachRound(cells.box, from_points, count, [&](const int32_t* inside, int32_t some) {
+    search.ForEachRound(cells.box, from_points, count, [&](const int32_t* inside, int32_t num_inside) {
       block.ForThreads([&](int t) {
-        for (int32_t k = t; k < some; k += kThreadsPerBlock) {
+        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
           cell_of[k] = static_cast<int32_t>(cells.Of(from_points + 3 * int64_t{inside[k]}));
         }
       });
       block.ForThreads([&](int t) {
-        for (int32_t k = t; k < some; k += kThreadsPerBlock) {
-          int64_t rank = mine[cell_of[k]];
+        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
+          int64_t rank = cell_counts[cell_of[k]];
           for (int32_t before = 0; before < k; ++before) rank += cell_of[before] == cell_of[k];
-          taken_by[k] = rank < most ? cell_of[k] : -1;
+          target_cell[k] = rank < max_points ? cell_of[k] : -1;
         }
       });
       block.ForThreads([&](int t) {
-        for (int32_t k = t; k < some; k += kThreadsPerBlock) {
-          bool last = taken_by[k] >= 0;  // that its cell takes now
-          for (int32_t after = k + 1; after < some && last; ++after) last = taken_by[after] != taken_by[k];
+        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
+          bool last = target_cell[k] >= 0;  // whether this is the last point that its cell takes in this round
+          for (int32_t after = k + 1; after < num_inside && last; ++after) last = target_cell[after] != target_cell[k];
           if (!last) continue;
-          int32_t taken = 1;
-          for (int32_t before = 0; before < k; ++before) taken += taken_by[before] == taken_by[k];
-          mine[taken_by[k]] += taken;
+          int32_t num_taken = 1;
+          for (int32_t before = 0; before < k; ++before) num_taken += target_cell[before] == target_cell[k];
+          cell_counts[target_cell[k]] += num_taken;
         }
       });
       block.ForThreads([&](int t) {
         for (int64_t c = t; c < channels; c += kThreadsPerBlock) {
-          for (int32_t k = 0; k < some; ++k) {
-            if (taken_by[k] < 0) continue;
-            float& at = to[taken_by[k] * channels + c];
+          for (int32_t k = 0; k < num_inside; ++k) {
+            if (target_cell[k] < 0) continue;
+            float& at = to[target_cell[k] * channels + c];
             const float v = ToFloat(from[inside[k] * channels + c]);
             if (average) {
               at += v;
@@ -84,9 +84,7 @@ Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Ten
   });
 }
 
-POLYOP_CUDA_KERNEL(RoiawarePool3d, RoiawarePool3dF32, RoiawarePool3dCuda<float>);
-POLYOP_CUDA_KERNEL(RoiawarePool3d, RoiawarePool3dF16, RoiawarePool3dCuda<Half>);
-POLYOP_CUDA_KERNEL(RoiawarePool3d, RoiawarePool3dBF16, RoiawarePool3dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RoiawarePool3d, RoiawarePool3dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

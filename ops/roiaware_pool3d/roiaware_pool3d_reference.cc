@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "families/points/box3d_reference.h"
+#include "families/boxes3d/box3d_reference.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
 
 namespace polyop {
@@ -15,13 +15,13 @@ int64_t CellOfAxis(double from_side, double size, int64_t cells) {
 }
 
 double Pool(const std::vector<double>& values, RoiawarePool3d::Mode mode) {
-  double sum = 0, most = NAN;
+  double sum = 0, maximum = NAN;
   for (double v : values) {
     sum += v;
-    most = std::fmax(most, v);
+    maximum = std::fmax(maximum, v);
   }
   if (mode == RoiawarePool3d::Mode::kAvg) return sum / static_cast<double>(values.size());
-  return std::isnan(most) ? 0 : most;
+  return std::isnan(maximum) ? 0 : maximum;
 }
 
 Status RoiawarePool3dReference(const RoiawarePool3d& op, const Context&, Tensor<const double, 2> rois,
@@ -34,28 +34,28 @@ Status RoiawarePool3dReference(const RoiawarePool3d& op, const Context&, Tensor<
     std::map<int64_t, std::vector<int64_t>> points_of;
     for (int64_t p = 0; p < points.dim(0); ++p) {
       if (!IsInBox(points.data() + 3 * p, box)) continue;
-      double place[3];
-      PlaceInBox(points.data() + 3 * p, box, place);
+      double position[3];
+      ToBoxFrame(points.data() + 3 * p, box, position);
       int64_t cell = 0;
       for (int axis = 0; axis < 3; ++axis) {
-        const double from_side = axis < 2 ? place[axis] + box[3 + axis] / 2 : place[axis];
+        const double from_side = axis < 2 ? position[axis] + box[3 + axis] / 2 : position[axis];
         cell = cell * op.out_size[static_cast<size_t>(axis)] +
                CellOfAxis(from_side, box[3 + axis], op.out_size[static_cast<size_t>(axis)]);
       }
-      std::vector<int64_t>& mine = points_of[cell];
-      if (static_cast<int64_t>(mine.size()) < op.max_pts_per_voxel - 1) mine.push_back(p);
+      std::vector<int64_t>& cell_points = points_of[cell];
+      if (static_cast<int64_t>(cell_points.size()) < op.max_pts_per_voxel - 1) cell_points.push_back(p);
     }
-    for (const auto& [cell, mine] : points_of) {
-      for (int64_t c = 0; c < channels && !mine.empty(); ++c) {
+    for (const auto& [cell, cell_points] : points_of) {
+      for (int64_t c = 0; c < channels && !cell_points.empty(); ++c) {
         std::vector<double> values;
-        for (int64_t p : mine) values.push_back(features[p * channels + c]);
+        for (int64_t p : cell_points) values.push_back(features[p * channels + c]);
         pooled[(r * cells + cell) * channels + c] = Pool(values, op.mode);
       }
     }
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RoiawarePool3d, RoiawarePool3dF64, RoiawarePool3dReference);
+POLYOP_REFERENCE_KERNEL(RoiawarePool3d, RoiawarePool3dReference);
 
 }  // namespace
 }  // namespace polyop

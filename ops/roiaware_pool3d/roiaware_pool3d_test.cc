@@ -35,10 +35,10 @@ TEST_P(RoiawarePool3dRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, RoiawarePool3dRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(RoiawarePool3d, MorePointsThanABlockLooksAtOnce) {
+TEST(RoiawarePool3d, MorePointsThanABlockVisitsAtOnce) {
   std::mt19937 rng(2);
-  for (int64_t most : {5, 128, 100000}) {
-    const RoiawarePool3d op{{3, 2, 2}, most, Mode::kAvg};
+  for (int64_t max_points : {5, 128, 100000}) {
+    const RoiawarePool3d op{{3, 2, 2}, max_points, Mode::kAvg};
     ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, {3, 7}, rng, -1, 5),
                                 HostTensor::Uniform(DType::kF32, {7000, 3}, rng, -2, 2),
                                 HostTensor::Uniform(DType::kF32, {7000, 3}, rng)});
@@ -54,8 +54,9 @@ std::vector<double> Pooled(const RoiawarePool3d& op, const std::vector<double>& 
   return status.ok() ? out[0].ToDoubles() : std::vector<double>{};
 }
 
-TEST(RoiawarePool3d, CellsByHand) {
-  // z is that of the bottom. Two cells along x and z; a point on the lid is in the upper one, one on a side is outside.
+TEST(RoiawarePool3d, KnownCells) {
+  // z is the bottom of the box. There are two cells along x and z. A point on the top face is in the upper cell, a
+  // point on a side is outside.
   const std::vector<double> roi = {10, 0, 5, 4, 2, 2, 0};
   const std::vector<double> points = {9, 0, 5, 9, 0, 5.5, 11, 0, 7, 12, 0, 6, 10, 0, 6, 9, 0, 4.9};
   const std::vector<double> features = {-1, -3, 7, 100, 9, 100};
@@ -65,14 +66,14 @@ TEST(RoiawarePool3d, CellsByHand) {
   EXPECT_EQ(Pooled({{2, 1, 2}, 1, Mode::kAvg}, roi, points, features), (std::vector<double>{0, 0, 0, 0}));
 }
 
-TEST(RoiawarePool3d, CellsTurnWithTheBox) {
+TEST(RoiawarePool3d, CellsRotateWithTheBox) {
   const double quarter = std::acos(-1.0) / 2;
-  // Turned by a quarter, the box's x is the world's y.
+  // Rotated by 90 degrees, the x axis of the box is the y axis of the world.
   EXPECT_EQ(Pooled({{2, 1, 1}, 128, Mode::kMax}, {0, 0, 0, 4, 2, 2, quarter}, {0, -1, 1, 0, 1, 1}, {5, 6}),
             (std::vector<double>{5, 6}));
 }
 
-TEST(RoiawarePool3d, ABoxWithoutHeightHoldsItsPlane) {
+TEST(RoiawarePool3d, ABoxWithoutHeightContainsItsPlane) {
   EXPECT_EQ(Pooled({{1, 1, 3}, 128, Mode::kMax}, {0, 0, 1, 2, 2, 0, 0}, {0, 0, 1, 0, 0, 1.1}, {5, 6}),
             (std::vector<double>{5, 0, 0}));
 }
@@ -91,14 +92,15 @@ TEST(RoiawarePool3d, NanAndInfinity) {
   }
 }
 
-TEST(RoiawarePool3dErrors, SayWhatIsWrong) {
+TEST(RoiawarePool3d, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(RoiawarePool3d{}, {f32({2, 7}), f32({5, 3}), f32({4, 2})}, {"'features'", "wanted N = 5"});
-  ExpectError(RoiawarePool3d{}, {f32({2, 6}), f32({5, 3}), f32({5, 2})}, {"'rois'", "dimension 1 is 6, wanted 7"});
+  ExpectError(RoiawarePool3d{}, {f32({2, 7}), f32({5, 3}), f32({4, 2})}, {"'features'", "to be N = 5"});
+  ExpectError(RoiawarePool3d{}, {f32({2, 6}), f32({5, 3}), f32({5, 2})},
+              {"'rois'", "expected dimension 1 to be 7, got 6"});
   const Op& op = *FindOp("roiaware_pool3d");
-  ExpectAttributeError(op, {{"out_size", AttrValue::Ints({1, 1, 257})}}, {"'out_size' is 257"});
+  ExpectAttributeError(op, {{"out_size", AttrValue::Ints({1, 1, 257})}}, {"'out_size': expected", "got 257"});
   ExpectAttributeError(op, {{"out_size", AttrValue::Int(2)}, {"max_pts_per_voxel", AttrValue::Int(0)}},
-                       {"'max_pts_per_voxel' is 0"});
+                       {"'max_pts_per_voxel': expected", "got 0"});
   ExpectAttributeError(op, {{"out_size", AttrValue::Int(2)}, {"mode", AttrValue::String("sum")}}, {"'mode'", "sum"});
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/points/box3d.h"
-#include "families/points/point_count.h"
+#include "families/boxes3d/box3d.h"
+#include "families/neighbours/point_count.h"
 
 namespace polyop {
 
-/// The first points in each box, with their features.
+/// The first points in each 3-D box, with their features.
 struct RoipointPool3d {
   int64_t num_sampled_points = 512;
 
@@ -16,15 +16,15 @@ struct RoipointPool3d {
       "empty: i32[B, M]";
   static constexpr NodeName kNodes[] = {"polyop::RoIPointPool3d"};
   static constexpr std::tuple kAttributes = {
-      Attr("num_sampled_points", &RoipointPool3d::num_sampled_points, "points of a box").AtLeast(1),
+      Attr("num_sampled_points", &RoipointPool3d::num_sampled_points, "number of points of a box").AtLeast(1),
   };
   static constexpr Doc kDoc = {
-      .summary = "The coordinates and features of the first `num_sampled_points` points in each box.",
+      .summary = "Copies the coordinates and features of the first `num_sampled_points` points in each 3-D box.",
       .semantics = POLYOP_BOX3D_SEMANTICS
-      "Indices of the points rise. Where a box has fewer, they repeat from the first one on; where it has none, its "
-      "rows are 0 and `empty` is 1, else 0. Coordinates and features are copied as they are.",
+      R"(Points are listed by ascending index. If a box contains fewer points, they repeat from the first one on. If
+      it contains none, its rows are 0 and `empty` is 1, else 0. Coordinates and features are copied unchanged.)",
       .source = "`mmcv.ops.RoIPointPool3d`; Shi et al., PointRCNN, 2019",
-      .differences = "MMCV decides in fp32 and has kernels for GPUs alone. Like it, this has no gradient.",
+      .differences = "MMCV decides in fp32 and has GPU kernels only. Like MMCV's, this operator has no gradient.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckPointCount("points", inputs[0], 1); }

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roipoint_pool3d/roipoint_pool3d_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/points_in_box-inl.h"
+#include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/roipoint_pool3d/roipoint_pool3d.h"
 
@@ -26,7 +26,7 @@ Status RoipointPool3dCpu(const RoipointPool3d& op, const Context& context, Tenso
       const int64_t batch = i / each;
       T* const to = pooled.data() + i * rows * width;
       int64_t found = 0;
-      columns.ForInside(Box3d::Of(boxes.data() + 7 * i), batch, [&](int64_t point) {
+      columns.ForInside(Box3d::OfBottom(boxes.data() + 7 * i), batch, [&](int64_t point) {
         const int64_t row = batch * count + point;
         T* const at = to + found * width;
         std::copy_n(points.data() + 3 * row, 3, at);
@@ -51,8 +51,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(RoipointPool3d, RoipointPool3dF32, RoipointPool3dCpu<float>);
-POLYOP_CPU_KERNEL(RoipointPool3d, RoipointPool3dF16, RoipointPool3dCpu<Half>);
-POLYOP_CPU_KERNEL(RoipointPool3d, RoipointPool3dBF16, RoipointPool3dCpu<BFloat16>);
+POLYOP_CPU_KERNELS(RoipointPool3d, RoipointPool3dCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -1,11 +1,11 @@
 #include "core/words.h"
-#include "families/points/box3d_cuda.h"
+#include "families/boxes3d/box3d_cuda.h"
 #include "ops/roipoint_pool3d/roipoint_pool3d.h"
 
 namespace polyop {
 namespace {
 
-// A block finds a box's points; then a thread copies one element.
+// Each thread block finds the points of one box; then each thread copies one element.
 template <class T>
 Status RoipointPool3dCuda(const RoipointPool3d& op, const CudaContext& cuda, Tensor<const T, 3> points,
                           Tensor<const T, 3> features, Tensor<const T, 3> boxes, Tensor<T, 4> pooled,
@@ -23,14 +23,14 @@ Status RoipointPool3dCuda(const RoipointPool3d& op, const CudaContext& cuda, Ten
         PointsInside search(block);
         const int64_t box = block.index;
         int64_t total = 0;
-        search.ForEachRound(Box3d::Of(from_boxes + 7 * box), from_points + 3 * count * each.Quotient(box), count,
-                            [&](const int32_t* inside, int32_t some) {
+        search.ForEachRound(Box3d::OfBottom(from_boxes + 7 * box), from_points + 3 * count * each.Quotient(box), count,
+                            [&](const int32_t* inside, int32_t num_inside) {
                               block.ForThreads([&](int t) {
-                                for (int64_t k = t; k < some && total + k < rows; k += kThreadsPerBlock) {
+                                for (int64_t k = t; k < num_inside && total + k < rows; k += kThreadsPerBlock) {
                                   found[box * rows + total + k] = inside[k];
                                 }
                               });
-                              total += some;
+                              total += num_inside;
                               return total < rows;
                             });
         block.ForThreads([&](int t) {
@@ -55,9 +55,7 @@ Status RoipointPool3dCuda(const RoipointPool3d& op, const CudaContext& cuda, Ten
   });
 }
 
-POLYOP_CUDA_KERNEL(RoipointPool3d, RoipointPool3dF32, RoipointPool3dCuda<float>);
-POLYOP_CUDA_KERNEL(RoipointPool3d, RoipointPool3dF16, RoipointPool3dCuda<Half>);
-POLYOP_CUDA_KERNEL(RoipointPool3d, RoipointPool3dBF16, RoipointPool3dCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RoipointPool3d, RoipointPool3dCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "families/points/box3d_reference.h"
+#include "families/boxes3d/box3d_reference.h"
 #include "ops/roipoint_pool3d/roipoint_pool3d.h"
 
 namespace polyop {
@@ -31,7 +31,7 @@ Status RoipointPool3dReference(const RoipointPool3d& op, const Context&, Tensor<
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RoipointPool3d, RoipointPool3dF64, RoipointPool3dReference);
+POLYOP_REFERENCE_KERNEL(RoipointPool3d, RoipointPool3dReference);
 
 }  // namespace
 }  // namespace polyop

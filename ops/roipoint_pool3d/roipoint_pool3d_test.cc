@@ -30,7 +30,7 @@ TEST_P(RoipointPool3dRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, RoipointPool3dRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(RoipointPool3d, MorePointsThanABlockLooksAtOnce) {
+TEST(RoipointPool3d, MorePointsThanABlockVisitsAtOnce) {
   std::mt19937 rng(2);
   for (int64_t samples : {3, 512, 4000}) {
     ExpectMatchesReference(RoipointPool3d{samples}, {HostTensor::Uniform(DType::kF32, {1, 9000, 3}, rng, -2, 2),
@@ -39,17 +39,17 @@ TEST(RoipointPool3d, MorePointsThanABlockLooksAtOnce) {
   }
 }
 
-TEST(RoipointPool3d, PointsRepeatFromTheFirstOn) {
-  // z is that of the bottom: the second point is below the box, the others are inside.
+TEST(RoipointPool3d, PointsRepeatFromTheFirstOne) {
+  // z is the bottom of the box: the second point is below the box, the others are inside.
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(RoipointPool3d{5},
                            {F32({1, 3, 3}, {0, 0, 1, 0, 0, -0.5, 0.5, 0, 2}), F32({1, 3, 1}, {7, 8, 9}),
                             F32({1, 2, 7}, {0, 0, 0, 2, 2, 2, 0, 90, 0, 0, 2, 2, 2, 0})},
                            &out)
                   .ok());
-  std::vector<double> want = {0, 0, 1, 7, 0.5, 0, 2, 9, 0, 0, 1, 7, 0.5, 0, 2, 9, 0, 0, 1, 7};
-  want.resize(40, 0);  // the second box is empty
-  EXPECT_EQ(out[0].ToDoubles(), want);
+  std::vector<double> expected = {0, 0, 1, 7, 0.5, 0, 2, 9, 0, 0, 1, 7, 0.5, 0, 2, 9, 0, 0, 1, 7};
+  expected.resize(40, 0);  // the second box is empty
+  EXPECT_EQ(out[0].ToDoubles(), expected);
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{0, 1}));
 }
 
@@ -76,13 +76,14 @@ TEST(RoipointPool3d, SameAtAnyAlignment) {
                                                 HostTensor::Uniform(DType::kF32, {1, 9, 7}, rng, -1, 4)});
 }
 
-TEST(RoipointPool3dErrors, SayWhatIsWrong) {
+TEST(RoipointPool3d, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(RoipointPool3d{}, {f32({1, 5, 3}), f32({1, 4, 2}), f32({1, 2, 7})}, {"'features'", "wanted N = 5"});
-  ExpectError(RoipointPool3d{}, {f32({1, 5, 3}), f32({1, 5, 2}), f32({2, 2, 7})}, {"'boxes'", "wanted B = 1"});
-  ExpectError(RoipointPool3d{}, {f32({1, 5, 4}), f32({1, 5, 2}), f32({1, 2, 7})}, {"'points'", "dimension 2 is 4"});
+  ExpectError(RoipointPool3d{}, {f32({1, 5, 3}), f32({1, 4, 2}), f32({1, 2, 7})}, {"'features'", "to be N = 5"});
+  ExpectError(RoipointPool3d{}, {f32({1, 5, 3}), f32({1, 5, 2}), f32({2, 2, 7})}, {"'boxes'", "to be B = 1"});
+  ExpectError(RoipointPool3d{}, {f32({1, 5, 4}), f32({1, 5, 2}), f32({1, 2, 7})},
+              {"'points'", "expected dimension 2", "got 4"});
   ExpectAttributeError(*FindOp("roipoint_pool3d"), {{"num_sampled_points", AttrValue::Int(0)}},
-                       {"'num_sampled_points' is 0"});
+                       {"'num_sampled_points': expected", "got 0"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// A picture turned about a point.
+/// Rotates an image about a point.
 struct Rotate {
   enum class Interpolation { kBilinear, kNearest };
   Interpolation interpolation = Interpolation::kBilinear;
@@ -15,20 +15,17 @@ struct Rotate {
   static constexpr NodeName kNodes[] = {"polyop::RotateTRT", "polyop::RotateTRT2", "polyop::RotatePlugin",
                                         "::RotateTRT",       "::RotateTRT2",       "::RotatePlugin"};
   static constexpr std::tuple kAttributes = {
-      Attr("interpolation", &Rotate::interpolation, "how values between pixels are made").Codes("bilinear", "nearest"),
+      Attr("interpolation", &Rotate::interpolation, "how to interpolate between pixels").Codes("bilinear", "nearest"),
   };
   static constexpr Doc kDoc = {
-      .summary = "Turns a picture about a point, and keeps its size; what comes from outside is 0.",
-      .semantics =
-          "The angle is in degrees, counter-clockwise; center is (x, y) in pixels from the upper left corner, where "
-          "pixel (0, 0) has its centre at (0.5, 0.5). Both are of the picture's type or f32. `nearest` rounds halves "
-          "to "
-          "even. Positions are computed in double precision. With an angle or a center that is NaN or infinite, all "
-          "is 0.",
-      .source =
-          "`torchvision.transforms.functional.rotate`; RotateTRT of BEVFormer_tensorrt, RotatePlugin of "
-          "autoware_tensorrt_plugins",
-      .differences = "torch computes positions in the picture's type, so that they are off by up to a pixel in fp16.",
+      .summary = "Rotates an image about a point. The size is kept, and pixels from outside the image are 0.",
+      .semantics = R"(The angle is in degrees, counter-clockwise. center is (x, y) in pixels from the upper left
+          corner; the centre of pixel (0, 0) is (0.5, 0.5). Both have the type of the image or f32. `nearest` rounds
+          halves to even. Positions are computed in double precision. If the angle or the center is NaN or infinite,
+          the output is 0.)",
+      .source = R"(`torchvision.transforms.functional.rotate`; RotateTRT of BEVFormer_tensorrt, RotatePlugin of
+          autoware_tensorrt_plugins)",
+      .differences = "torch computes positions in the type of the image, so in fp16 they are off by up to a pixel.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
@@ -36,7 +33,7 @@ struct Rotate {
     return img.NumElements() == 0 ? Status::Ok() : GridRule::CheckPlane("img", img, 1);
   }
 
-  /// How pictures are sampled.
+  /// The equivalent parameters of grid sampling.
   GridRule Rule() const {
     const bool nearest = interpolation == Interpolation::kNearest;
     return {nearest ? GridRule::Interpolation::kNearest : GridRule::Interpolation::kBilinear};

@@ -35,11 +35,8 @@ Status RotateByF32(const Rotate& op, const Context& context, Tensor<const T, 3> 
   return RotateBy(op, context, img, angle, center, output);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF32, RotateCpu<float>);
-POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF16, RotateCpu<Half>);
-POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateBF16, RotateCpu<BFloat16>);
-POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateF16ByF32, RotateByF32<Half>);
-POLYOP_PLAIN_CPU_KERNEL(Rotate, RotateBF16ByF32, RotateByF32<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(Rotate, RotateCpu, float, Half, BFloat16);
+POLYOP_PLAIN_CPU_KERNELS(Rotate, RotateByF32, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -13,7 +13,7 @@ struct RotatedPoints {
   POLYOP_HD void At(int64_t, int64_t point, float at[2]) const { rotation->SourceOf(point / width, point % width, at); }
 };
 
-// Sine and cosine are computed once, before.
+// Computes sine and cosine once, in a separate launch.
 template <class T, class U>
 Status RotateCuda(const Rotate& op, const CudaContext& cuda, Tensor<const T, 3> img, Tensor<const U, 0> angle,
                   Tensor<const U, 1> center, Tensor<T, 3> output) {
@@ -28,11 +28,8 @@ Status RotateCuda(const Rotate& op, const CudaContext& cuda, Tensor<const T, 3> 
                        Tensor<T, 4>(output.data(), shape));
 }
 
-POLYOP_CUDA_KERNEL(Rotate, RotateF32, RotateCuda<float, float>);
-POLYOP_CUDA_KERNEL(Rotate, RotateF16, RotateCuda<Half, Half>);
-POLYOP_CUDA_KERNEL(Rotate, RotateBF16, RotateCuda<BFloat16, BFloat16>);
-POLYOP_CUDA_KERNEL(Rotate, RotateF16ByF32, RotateCuda<Half, float>);
-POLYOP_CUDA_KERNEL(Rotate, RotateBF16ByF32, RotateCuda<BFloat16, float>);
+POLYOP_CUDA_KERNELS(Rotate, RotateCuda, (float, float), (Half, Half), (BFloat16, BFloat16), (Half, float),
+                    (BFloat16, float));
 
 }  // namespace
 }  // namespace polyop

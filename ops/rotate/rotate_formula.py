@@ -1,4 +1,4 @@
-"""A picture turned about a point: sampled at a turned grid."""
+"""Rotates an image about a point by sampling it at a rotated grid."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def formula(img: Tensor, angle: Tensor, center: Tensor, *, interpolation: str) -
     dtype = torch.promote_types(img.dtype, torch.float32)
     height, width = img.shape[1:]
     x, y = center.to(dtype).unbind()
-    turn = angle.to(dtype).reshape(()) * (-math.pi / 180)
-    cosine, sine = torch.cos(turn), torch.sin(turn)
+    radians = angle.to(dtype).reshape(()) * (-math.pi / 180)
+    cosine, sine = torch.cos(radians), torch.sin(radians)
     u = torch.arange(width, dtype=dtype, device=img.device) + 0.5 - x
     v = (torch.arange(height, dtype=dtype, device=img.device) + 0.5 - y)[:, None]
     points = torch.stack(
         [(u * cosine + v * sine + x) * 2 / width - 1, (v * cosine - u * sine + y) * 2 / height - 1], -1
     )
-    turned = F.grid_sample(img.to(dtype)[None], points[None], interpolation, "zeros", align_corners=False)
-    return turned[0].to(img.dtype)
+    rotated = F.grid_sample(img.to(dtype)[None], points[None], interpolation, "zeros", align_corners=False)
+    return rotated[0].to(img.dtype)
 
 
 def example(call: Call, **_: object) -> list[Tensor]:

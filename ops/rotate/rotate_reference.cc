@@ -5,7 +5,7 @@
 namespace polyop {
 namespace {
 
-// As torchvision has it: coordinates are relative to the picture's middle, and turned the other way round.
+// Like torchvision: coordinates are relative to the centre of the image and rotated in the opposite direction.
 Status RotateReference(const Rotate& op, const Context&, Tensor<const double, 3> img, Tensor<const double, 0> angle,
                        Tensor<const double, 1> center, Tensor<double, 3> output) {
   const int64_t height = img.dim(1), width = img.dim(2);
@@ -36,7 +36,7 @@ Status RotateReference(const Rotate& op, const Context&, Tensor<const double, 3>
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(Rotate, RotateF64, RotateReference);
+POLYOP_REFERENCE_KERNEL(Rotate, RotateReference);
 
 }  // namespace
 }  // namespace polyop

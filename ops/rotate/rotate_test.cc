@@ -36,19 +36,19 @@ TEST_P(RotateTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, RotateTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// A quarter counter-clockwise: the right column becomes the first row.
+// A rotation by 90 degrees counter-clockwise: the right column becomes the first row.
 TEST(Rotate, IsCounterClockwise) {
   const HostTensor img = HostTensor::Of(DType::kF32, {1, 2, 2}, {1, 2, 3, 4});
   const HostTensor center = HostTensor::Of(DType::kF32, {2}, {1, 1});
   for (auto interpolation : {Interpolation::kBilinear, Interpolation::kNearest}) {
     std::vector<HostTensor> out;
     ASSERT_TRUE(testing::Run(Rotate{interpolation}, {img, HostTensor::Of(DType::kF32, {1}, {90}), center}, &out).ok());
-    const std::vector<double> want = {2, 4, 1, 3};
-    for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(out[0].at(i), want[static_cast<size_t>(i)], 1e-6);
+    const std::vector<double> expected = {2, 4, 1, 3};
+    for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(out[0].at(i), expected[static_cast<size_t>(i)], 1e-6);
   }
 }
 
-TEST(Rotate, TurnsAboutTheCenter) {
+TEST(Rotate, RotatesAboutTheCenter) {
   std::mt19937 rng(2);
   const std::vector<HostTensor> inputs = Inputs({2, 8, 8}, 180, 2, 3, DType::kF32, DType::kF32, rng);
   std::vector<HostTensor> out;
@@ -59,7 +59,7 @@ TEST(Rotate, TurnsAboutTheCenter) {
   EXPECT_EQ(out[0].at(7 * 8 + 7), 0);
 }
 
-TEST(Rotate, EmptyNanAndBadInput) {
+TEST(Rotate, EmptyNanAndInvalidInputs) {
   std::mt19937 rng(3);
   const auto inputs = [&](const Shape& shape, double angle, double x) {
     return Inputs(shape, angle, x, 2, DType::kF32, DType::kF32, rng);
@@ -75,10 +75,11 @@ TEST(Rotate, EmptyNanAndBadInput) {
   }
   std::vector<HostTensor> bad = inputs({2, 4, 4}, 45, 1);
   bad[2] = HostTensor::Full(DType::kF32, {3}, 0);
-  ExpectError(Rotate{}, bad, {"'center'", "dimension 0 is 3, wanted 2"});
+  ExpectError(Rotate{}, bad, {"'center'", "expected dimension 0 to be 2, got 3"});
   bad[2] = HostTensor::Full(DType::kF16, {2}, 0);
   ExpectError(Rotate{}, bad, {"no kernel takes"});
-  ExpectAttributeError(*FindOp("rotate"), {{"interpolation", AttrValue::Int(2)}}, {"'interpolation' is 2"});
+  ExpectAttributeError(*FindOp("rotate"), {{"interpolation", AttrValue::Int(2)}},
+                       {"'interpolation': expected", "got 2"});
 }
 
 }  // namespace

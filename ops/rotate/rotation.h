@@ -1,4 +1,4 @@
-// Where a turned picture's pixels come from.
+// The source positions of the pixels of a rotated image.
 #pragma once
 
 #include <cmath>
@@ -9,20 +9,20 @@
 namespace polyop {
 
 struct Rotation {
-  double sine, cosine_less_one;
-  double x, y;  // the point that is turned about
+  double sine, cosine_minus_one;
+  double x, y;  // the center of rotation
   bool nearest;
 
   POLYOP_HD static Rotation Make(double degrees, double x, double y, bool nearest) {
     const double radians = degrees * -0.017453292519943295, half = std::sin(radians / 2);
     return {std::sin(radians), -2 * half * half, x, y, nearest};
   }
-  /// As a pixel's number; where the nearest is wanted, of that. A shift from where the pixel is: without a turn there
-  /// is none, however far away the point is.
+  /// Computes the source position of a pixel, in pixel indices; with `nearest`, the index of the nearest pixel. The
+  /// position is computed as an offset from the pixel, so a rotation by 0 is exact however far away the center is.
   POLYOP_HD void SourceOf(int64_t row, int64_t column, float at[2]) const {
     const double u = static_cast<double>(column) + 0.5 - x, v = static_cast<double>(row) + 0.5 - y;
-    at[0] = Rounded(static_cast<double>(column) + (u * cosine_less_one + v * sine));
-    at[1] = Rounded(static_cast<double>(row) + (v * cosine_less_one - u * sine));
+    at[0] = Rounded(static_cast<double>(column) + (u * cosine_minus_one + v * sine));
+    at[1] = Rounded(static_cast<double>(row) + (v * cosine_minus_one - u * sine));
   }
 
  private:

@@ -5,9 +5,9 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kAlignedChannels = 16;  // that a thread adds up with the samples of one pixel
+constexpr int64_t kAlignedChannels = 16;  // channels per thread
 
-// A thread finds the samples of a pixel once, for several channels.
+// Each thread computes the samples of a pixel once and uses them for several channels.
 template <class T>
 Status RotatedFeatureAlignCuda(const RotatedFeatureAlign& op, const CudaContext& cuda, Tensor<const T, 4> features,
                                Tensor<const T, 4> boxes, Tensor<T, 4> output) {
@@ -42,9 +42,7 @@ Status RotatedFeatureAlignCuda(const RotatedFeatureAlign& op, const CudaContext&
   });
 }
 
-POLYOP_CUDA_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignF32, RotatedFeatureAlignCuda<float>);
-POLYOP_CUDA_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignF16, RotatedFeatureAlignCuda<Half>);
-POLYOP_CUDA_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignBF16, RotatedFeatureAlignCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(RotatedFeatureAlign, RotatedFeatureAlignCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Features plus their bilinear samples at each pixel's rotated box."""
+"""Adds to the features their bilinear samples at each pixel's rotated box."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def formula(features: Tensor, best_bboxes: Tensor, *, spatial_scale: float, poin
     finite = torch.isfinite(best_bboxes).all(-1)
     y = torch.where(finite, torch.stack([p[0] for p in at]), -2)  # outside
     x = torch.where(finite, torch.stack([p[1] for p in at]), -2)
-    picture = torch.arange(number, device=features.device).reshape(number, 1, 1).expand_as(y)
-    return features + bilinear(features, picture, y, x, clamp=True).sum(0).permute(0, 3, 1, 2)
+    image = torch.arange(number, device=features.device).reshape(number, 1, 1).expand_as(y)
+    return features + bilinear(features, image, y, x, clamp=True).sum(0).permute(0, 3, 1, 2)
 
 
 def example(call: Call, **_: Any) -> list[Tensor]:

@@ -27,7 +27,7 @@ Status RotatedFeatureAlignReference(const RotatedFeatureAlign& op, const Context
     bool finite = true;
     for (int k = 0; k < 5; ++k) finite = finite && std::isfinite(box[k]);
     if (!finite) continue;
-    // The centre, then the corners: the box's own axes turned by its angle.
+    // The centre, then the corners: the axes of the box are rotated by its angle.
     const double corners[5][2] = {{0, 0}, {1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
     for (int64_t p = 0; p < op.points; ++p) {
       const double u = corners[p][0] * box[2] / 2, v = corners[p][1] * box[3] / 2;
@@ -38,7 +38,7 @@ Status RotatedFeatureAlignReference(const RotatedFeatureAlign& op, const Context
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignF64, RotatedFeatureAlignReference);
+POLYOP_REFERENCE_KERNEL(RotatedFeatureAlign, RotatedFeatureAlignReference);
 
 }  // namespace
 }  // namespace polyop

@@ -40,16 +40,16 @@ TEST(RotatedFeatureAlign, NanBoxesAddNothing) {
   ExpectMatchesReference(RotatedFeatureAlign{.spatial_scale = 0.25f, .points = 5}, {x, boxes});
 }
 
-TEST(RotatedFeatureAlign, RefusesBadInput) {
+TEST(RotatedFeatureAlign, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 5, 5})},
-              {"'best_bboxes'", "dimension 2 is 5, wanted W = 4"});
+              {"'best_bboxes'", "expected dimension 2 to be W = 4", "got 5"});
   ExpectError(RotatedFeatureAlign{}, {f32({1, 3, 4, 4}), f32({1, 4, 4, 4})},
-              {"'best_bboxes'", "dimension 3 is 4, wanted 5"});
+              {"'best_bboxes'", "expected dimension 3 to be 5, got 4"});
   ExpectAttributeError(*FindOp("rotated_feature_align"), {{"points", AttrValue::Int(3)}},
-                       {"'points' is 3, wanted 1 or 5"});
+                       {"'points': expected 1 or 5, got 3"});
   ExpectAttributeError(*FindOp("rotated_feature_align"), {{"spatial_scale", AttrValue::Float(0)}},
-                       {"'spatial_scale' is 0"});
+                       {"'spatial_scale': expected", "got 0"});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Attention of queries to keys, with the weights as a second output.
+/// Scaled dot-product attention, with the weights as a second output.
 struct ScaledDotProductAttention {
   static constexpr const char* kName = "scaled_dot_product_attention";
   static constexpr Signature kSignature =
@@ -12,22 +12,18 @@ struct ScaledDotProductAttention {
   static constexpr NodeName kNodes[] = {"mmdeploy::ScaledDotProductAttentionTRT"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "softmax(q k^T / sqrt(E) + mask) v, and the softmax itself.",
-      .semantics =
-          "`mask` is added to the scaled products; it broadcasts to [B, L, S], so it may have the shape [L, S] or "
-          "[B, 1, S]. A mask of -infinity keeps a key out; a query all of whose keys are kept out gets NaN, in the "
-          "weights and in the output, as in torch. NaN or +infinity in a row of products makes the whole row NaN. "
-          "Without keys (S = 0) the output is 0. fp16 and bf16 are computed in fp32: the output is made of weights "
-          "that were not rounded.",
-      .source =
-          "A. Vaswani et al., Attention Is All You Need, 2017; `torch.nn.functional."
-          "_scaled_dot_product_attention` of torch 1.x, without dropout",
-      .differences =
-          "MMDeploy's TensorRT plugin takes fp32 only and needs as many values as queries have "
-          "components (V = E).",
+      .summary = "Scaled dot-product attention: softmax(q k^T / sqrt(E) + mask) v, and the softmax.",
+      .semantics = R"(`mask` is added to the scaled products and broadcasts to [B, L, S]; it may, for example, have
+          the shape [L, S] or [B, 1, S]. A mask of -infinity excludes a key. A query whose keys are all excluded
+          gets NaN in the weights and in the output, as in torch. If a row of products contains NaN or +infinity,
+          the whole row is NaN. Without keys (S = 0) the output is 0. fp16 and bf16 are computed in fp32; the output
+          is computed from the weights before they are rounded.)",
+      .source = R"(A. Vaswani et al., Attention Is All You Need, 2017;
+          `torch.nn.functional._scaled_dot_product_attention` of torch 1.x, without dropout)",
+      .differences = "MMDeploy's TensorRT plugin supports only fp32 and requires V = E.",
   };
 
-  /// The mask broadcasts to the weights.
+  /// Checks that the mask broadcasts to the weights.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const AnyTensor* const mask = GivenInput(inputs, 3);
     if (mask == nullptr) return Status::Ok();
@@ -38,8 +34,8 @@ struct ScaledDotProductAttention {
       fits = extent == weights[3 - i] || extent == 1;
     }
     if (fits) return Status::Ok();
-    return InvalidArgument("'mask' has shape ", ToString(mask->shape),
-                           ", wanted one that broadcasts to [B, L, S] = ", ToString(weights));
+    return InvalidArgument("'mask': expected a shape that broadcasts to [B, L, S] = ", ToString(weights), ", got ",
+                           ToString(mask->shape));
   }
 };
 

@@ -41,8 +41,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionF32, AttentionCpu<float>);
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionF16, AttentionCpu<Half>);
-POLYOP_CPU_KERNEL(ScaledDotProductAttention, AttentionBF16, AttentionCpu<BFloat16>);
+POLYOP_CPU_KERNELS(ScaledDotProductAttention, AttentionCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -12,9 +12,7 @@ Status AttentionCuda(const ScaledDotProductAttention&, const CudaContext& cuda, 
   return AttendCuda(cuda, q, k, v, mask ? mask->data() : nullptr, strides, out, weights.data());
 }
 
-POLYOP_CUDA_KERNEL(ScaledDotProductAttention, AttentionF32, AttentionCuda<float>);
-POLYOP_CUDA_KERNEL(ScaledDotProductAttention, AttentionF16, AttentionCuda<Half>);
-POLYOP_CUDA_KERNEL(ScaledDotProductAttention, AttentionBF16, AttentionCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ScaledDotProductAttention, AttentionCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

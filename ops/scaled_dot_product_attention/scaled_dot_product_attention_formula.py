@@ -1,4 +1,4 @@
-"""softmax(q k^T / sqrt(E) + mask) v, and the softmax itself."""
+"""softmax(q k^T / sqrt(E) + mask) v, and the softmax."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// The mask's element for (b, l, s): right-aligned, extents of 1 repeat.
+// Returns the mask's element for (b, l, s). Shapes are right-aligned, and extents of 1 are repeated.
 double MaskAt(const Tensor<const double, kAnyRank>& mask, int64_t b, int64_t l, int64_t s) {
   const int64_t at[3] = {b, l, s};
   int64_t index = 0;
@@ -22,7 +22,7 @@ Status AttentionReference(const ScaledDotProductAttention&, const Context&, Tens
   reference::Attend(q, k, v, added, out, weights.data());
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ScaledDotProductAttention, AttentionF64, AttentionReference);
+POLYOP_REFERENCE_KERNEL(ScaledDotProductAttention, AttentionReference);
 
 }  // namespace
 }  // namespace polyop

@@ -34,7 +34,7 @@ TEST(Attention, ScalesByTheRootOfTheSize) {
                                     HostTensor::Of(DType::kF32, {1, 2, 1}, {1, 0})},
                                    &out)
                   .ok());
-  EXPECT_NEAR(out[0].at(0), 1 / (1 + std::exp(-2.0)), 1e-6);  // 4 / sqrt(4) against 0
+  EXPECT_NEAR(out[0].at(0), 1 / (1 + std::exp(-2.0)), 1e-6);  // logits 4 / sqrt(4) and 0
 }
 
 class AttentionTypes : public ::testing::TestWithParam<DType> {};
@@ -87,7 +87,7 @@ TEST(Attention, RowsWithoutAFiniteMaximumAreNan) {
     for (int64_t keys : {3, 40}) {
       std::vector<HostTensor> inputs = Inputs(DType::kF32, 1, 4, keys, 8, 8, rng);
       HostTensor mask = HostTensor::Full(DType::kF32, {4, keys}, 0);
-      for (int64_t s = 0; s < keys; ++s) mask.set(keys + s, -INFINITY);  // query 1: all keys are kept out
+      for (int64_t s = 0; s < keys; ++s) mask.set(keys + s, -INFINITY);  // query 1: all keys are excluded
       mask.set(2 * keys + 1, odd);
       inputs.push_back(mask);
       ExpectMatchesReference(Attention{}, inputs);
@@ -109,19 +109,19 @@ TEST(Attention, EmptyInputs) {
   ExpectMatchesReference(Attention{}, Inputs(DType::kF32, 2, 3, 4, 5, 0, rng));
 }
 
-TEST(AttentionErrors, SayWhatIsWrong) {
+TEST(Attention, RejectsInvalidInputs) {
   std::mt19937 rng(6);
   const auto f32 = [&](const Shape& shape) { return HostTensor::Uniform(DType::kF32, shape, rng); };
   const HostTensor q = f32({2, 3, 4}), k = f32({2, 5, 4}), v = f32({2, 5, 6});
-  ExpectError(Attention{}, {q, f32({2, 5, 3}), v}, {"'k' has shape [2, 5, 3]", "E = 4"});
-  ExpectError(Attention{}, {q, f32({1, 5, 4}), v}, {"'k' has shape [1, 5, 4]", "B = 2"});
-  ExpectError(Attention{}, {q, k, f32({2, 4, 6})}, {"'v' has shape [2, 4, 6]", "S = 5"});
-  ExpectError(Attention{}, {f32({3, 4}), k, v}, {"'q' has rank 2"});
+  ExpectError(Attention{}, {q, f32({2, 5, 3}), v}, {"'k'", "to be E = 4", "(shape [2, 5, 3] for"});
+  ExpectError(Attention{}, {q, f32({1, 5, 4}), v}, {"'k'", "to be B = 2", "(shape [1, 5, 4] for"});
+  ExpectError(Attention{}, {q, k, f32({2, 4, 6})}, {"'v'", "to be S = 5", "(shape [2, 4, 6] for"});
+  ExpectError(Attention{}, {f32({3, 4}), k, v}, {"'q': expected rank 3, got 2"});
   ExpectError(Attention{}, {q, k, v, f32({5, 3})},
-              {"'mask' has shape [5, 3], wanted one that broadcasts to [B, L, S] = [2, 3, 5]"});
-  ExpectError(Attention{}, {q, k, v, f32({1, 2, 3, 5})}, {"'mask' has shape [1, 2, 3, 5]"});
+              {"'mask': expected a shape that broadcasts to [B, L, S] = [2, 3, 5], got [5, 3]"});
+  ExpectError(Attention{}, {q, k, v, f32({1, 2, 3, 5})}, {"got [1, 2, 3, 5]"});
   ExpectError(Attention{}, {q, k, v, HostTensor::Full(DType::kBool, {3, 5}, 1)}, {"no kernel takes inputs"});
-  ExpectError(Attention{}, {q, k}, {"2 inputs came"});
+  ExpectError(Attention{}, {q, k}, {"inputs, got 2"});
 }
 
 }  // namespace

@@ -4,45 +4,43 @@
 
 namespace polyop {
 
-/// A copy of `data` with some elements or slices replaced.
+/// Copies `data` with some elements or slices replaced.
 struct ScatterND {
   static constexpr const char* kName = "scatter_nd";
   static constexpr Signature kSignature = "data: T[...D], indices: I[...Q, k], updates: T[...U] -> output: T[...D]";
   static constexpr NodeName kNodes[] = {"mmcv::ScatterND", "mmdeploy::ScatterND"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "Copies a tensor and overwrites the slices that indices name.",
-      .semantics =
-          "The last dimension of `indices` holds the k leading coordinates of a slice of `data`; `updates` has the "
-          "shape indices.shape[:-1] + data.shape[k:]. A negative index counts from the end. Where several updates "
-          "name the same slice the last of them wins, whatever the number of threads. An index out of range is an "
-          "error, before anything is written; in an empty `data` nothing is looked at. `indices` are i32 or i64; the "
-          "elements may be of any type.",
+      .summary = "Copies a tensor and overwrites the slices selected by indices.",
+      .semantics = R"(The last dimension of `indices` holds the k leading coordinates of a slice of `data`;
+          `updates` has the shape indices.shape[:-1] + data.shape[k:]. A negative index counts from the end. If
+          several updates select the same slice, the last one wins, whatever the number of threads. An index out of
+          range is an error, which is reported before anything is written; if `data` is empty, indices are not
+          checked. `indices` are i32 or i64; the elements may be of any type.)",
       .source = "ONNX ScatterND-11",
-      .differences =
-          "MMCV's TensorRT plugin takes i32 indices only, checks none, and leaves the order of "
-          "duplicates open, as ONNX does.",
+      .differences = R"(MMCV's TensorRT plugin supports only i32 indices and does not check them. Like ONNX, it
+          leaves the order of duplicates unspecified.)",
   };
 
-  /// The tuples index leading dimensions of 'data', and 'updates' has what they select.
+  /// Checks that index tuples fit the rank of 'data' and that 'updates' has the shape of the selected slices.
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     const Shape &data = inputs[0].shape, &indices = inputs[1].shape, &updates = inputs[2].shape;
     const int last = indices.rank() - 1;
     if (indices[last] > data.rank()) {
-      return InvalidArgument("'indices' has shape ", ToString(indices), ", wanted at most ", data.rank(),
-                             " in its last dimension: 'data' has shape ", ToString(data));
+      return InvalidArgument("'indices': expected at most ", data.rank(), " in the last dimension for 'data' of shape ",
+                             ToString(data), ", got shape ", ToString(indices));
     }
     const int depth = static_cast<int>(indices[last]);
     bool same = updates.rank() == last + data.rank() - depth;
-    std::string wanted;
+    std::string expected;
     for (int d = 0; d < last + data.rank() - depth; ++d) {
       const int64_t extent = d < last ? indices[d] : data[d - last + depth];
       same = same && updates[d] == extent;
-      wanted += (d ? ", " : "") + std::to_string(extent);
+      expected += (d ? ", " : "") + std::to_string(extent);
     }
     if (same) return Status::Ok();
-    return InvalidArgument("'updates' has shape ", ToString(updates), ", wanted [", wanted,
-                           "]: indices.shape[:-1] + data.shape[", depth, ":]");
+    return InvalidArgument("'updates': expected shape [", expected, "], indices.shape[:-1] + data.shape[", depth,
+                           ":], got ", ToString(updates));
   }
 };
 

@@ -15,10 +15,11 @@ namespace polyop {
 namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-constexpr int64_t kLongSlice = 512;  // bytes; writing such a slice takes longer than skipping a tuple often
-constexpr int64_t kParts = 8;        // of the output, where slices may come twice
+constexpr int64_t kLongSlice =
+    512;                       // bytes; writing such a slice takes longer than skipping its tuple in the other parts
+constexpr int64_t kParts = 8;  // parts of the output, for slices that may occur more than once
 
-// The call with its element type erased.
+// The arguments of a call, with the element type erased.
 template <class I>
 struct Scatter {
   const char* data;
@@ -27,9 +28,9 @@ struct Scatter {
   char* output;
   int64_t data_bytes, slice_bytes, num_slices, num_tuples;
   int depth;
-  std::array<int64_t, kMaxRank> extent{};  // of the dimensions that tuples index
+  std::array<int64_t, kMaxRank> extent{};  // extents of the dimensions that tuples index
 
-  // The number of a tuple's slice, or -1 if the tuple is out of range.
+  // Returns the slice of a tuple, or -1 if the tuple is out of range.
   int64_t SliceOf(int64_t tuple) const {
     const I* at = indices + tuple * depth;
     int64_t slice = 0;
@@ -48,7 +49,7 @@ struct Scatter {
     }
   }
 
-  // Writes tuples [begin, end), in order.
+  // Writes the slices of tuples [begin, end), in order.
   void Update(int64_t begin, int64_t end) const {
     switch (slice_bytes) {
       case 0: return;
@@ -60,7 +61,7 @@ struct Scatter {
     }
   }
 
-  // Of those, only slices [first, last).
+  // Like Update, but writes only slices in [first, last).
   void UpdateSlices(int64_t begin, int64_t end, int64_t first, int64_t last) const {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t slice = SliceOf(t);
@@ -70,11 +71,11 @@ struct Scatter {
   }
 };
 
-// What a task finds in its tuples.
+// The result of checking the tuples of one task.
 struct Survey {
-  int64_t wrong = kNone;  // the first tuple that is out of range
+  int64_t invalid = kNone;  // the first tuple that is out of range
   int64_t first = 0, last = 0;
-  bool rising = true;  // each slice lies behind the one before it
+  bool ascending = true;  // slices are strictly ascending
 };
 
 template <class I>
@@ -84,10 +85,10 @@ Survey SurveyOf(const Scatter<I>& scatter, int64_t begin, int64_t end) {
   for (int64_t t = begin; t < end; ++t) {
     const int64_t slice = scatter.SliceOf(t);
     if (slice < 0) {
-      survey.wrong = t;
+      survey.invalid = t;
       return survey;
     }
-    survey.rising &= slice > before;
+    survey.ascending &= slice > before;
     if (t == begin) survey.first = slice;
     before = slice;
   }
@@ -125,23 +126,23 @@ Status Run(const Context& context, const Scatter<I>& scatter) {
   if (!surveys) return Internal("out of memory: ", surveys.size(), " tasks");
   context.ParallelFor(scatter.num_tuples, grain,
                       [&](int64_t task, int64_t begin, int64_t end) { surveys[task] = SurveyOf(scatter, begin, end); });
-  bool rising = true;
+  bool ascending = true;
   for (int64_t i = 0; i < surveys.size(); ++i) {
-    const int64_t wrong = surveys[i].wrong;
-    if (wrong != kNone) {
-      return CheckTuple(scatter.indices + wrong * scatter.depth, wrong,
+    const int64_t invalid = surveys[i].invalid;
+    if (invalid != kNone) {
+      return CheckTuple(scatter.indices + invalid * scatter.depth, invalid,
                         {scatter.extent.data(), static_cast<size_t>(scatter.depth)});
     }
-    rising = rising && surveys[i].rising && (i == 0 || surveys[i].first > surveys[i - 1].last);
+    ascending = ascending && surveys[i].ascending && (i == 0 || surveys[i].first > surveys[i - 1].last);
   }
 
   CopyData(context, scatter.data, scatter.output, scatter.data_bytes);
-  if (rising) {  // no slice comes twice
+  if (ascending) {  // no slice occurs more than once
     const double nanoseconds = 2.0 + static_cast<double>(scatter.slice_bytes) * 0.1;
     context.ParallelFor(scatter.num_tuples, GrainFor(nanoseconds),
                         [&](int64_t begin, int64_t end) { scatter.Update(begin, end); });
   } else if (scatter.slice_bytes >= kLongSlice) {
-    // Tasks share the output, not the tuples: each writes the slices of its part in the tuples' order.
+    // Tasks divide the output, not the tuples: each writes the slices of its part in the order of the tuples.
     context.ParallelFor(kParts, 1, [&](int64_t begin, int64_t end) {
       const int64_t per_part = (scatter.num_slices + kParts - 1) / kParts;
       scatter.UpdateSlices(0, scatter.num_tuples, begin * per_part, end * per_part);
@@ -194,19 +195,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-#define POLYOP_SCATTER_ND(T, NAME)                                 \
-  POLYOP_CPU_KERNEL(ScatterND, ScatterND32##NAME, ScatterND32<T>); \
-  POLYOP_CPU_KERNEL(ScatterND, ScatterND64##NAME, ScatterND64<T>)
-POLYOP_SCATTER_ND(float, F32);
-POLYOP_SCATTER_ND(Half, F16);
-POLYOP_SCATTER_ND(BFloat16, BF16);
-POLYOP_SCATTER_ND(double, F64);
-POLYOP_SCATTER_ND(int8_t, I8);
-POLYOP_SCATTER_ND(uint8_t, U8);
-POLYOP_SCATTER_ND(int16_t, I16);
-POLYOP_SCATTER_ND(int32_t, I32);
-POLYOP_SCATTER_ND(int64_t, I64);
-POLYOP_SCATTER_ND(bool, Bool);
-#undef POLYOP_SCATTER_ND
+POLYOP_CPU_KERNELS(ScatterND, ScatterND32, float, Half, BFloat16, double, int8_t, uint8_t, int16_t, int32_t, int64_t,
+                   bool);
+POLYOP_CPU_KERNELS(ScatterND, ScatterND64, float, Half, BFloat16, double, int8_t, uint8_t, int16_t, int32_t, int64_t,
+                   bool);
 }  // namespace polyop
 #endif

@@ -1,4 +1,4 @@
-"""Slices overwritten by indices: ONNX's ScatterND."""
+"""Overwrites slices by indices with ONNX's ScatterND."""
 
 from __future__ import annotations
 

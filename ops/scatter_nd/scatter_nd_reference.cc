@@ -25,10 +25,8 @@ Status ScatterNDReference(const ScatterND&, const Context&, Tensor<const T, kAny
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ScatterND, ScatterNDF64I32, ScatterNDReference<double, int32_t>);
-POLYOP_REFERENCE_KERNEL(ScatterND, ScatterNDF64I64, ScatterNDReference<double, int64_t>);
-POLYOP_REFERENCE_KERNEL(ScatterND, ScatterNDU8I32, ScatterNDReference<uint8_t, int32_t>);
-POLYOP_REFERENCE_KERNEL(ScatterND, ScatterNDI64I64, ScatterNDReference<int64_t, int64_t>);
+POLYOP_REFERENCE_KERNELS(ScatterND, ScatterNDReference, (double, int32_t), (double, int64_t), (uint8_t, int32_t),
+                         (int64_t, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -19,7 +19,7 @@ std::vector<double> Scatter(const std::vector<HostTensor>& inputs) {
   return status.ok() ? outputs[0].ToDoubles() : std::vector<double>{};
 }
 
-TEST(ScatterND, ExamplesOfTheOnnxPage) {
+TEST(ScatterND, ExamplesOfTheOnnxDocumentation) {
   EXPECT_EQ(Scatter({F32({8}, {1, 2, 3, 4, 5, 6, 7, 8}), I64({4, 1}, {4, 3, 1, 7}), F32({4}, {9, 10, 11, 12})}),
             (std::vector<double>{1, 11, 3, 10, 9, 6, 7, 12}));
   EXPECT_EQ(Scatter({F32({3, 2}, {1, 2, 3, 4, 5, 6}), I64({2, 1}, {0, -1}), F32({2, 2}, {7, 8, 9, 10})}),
@@ -30,7 +30,7 @@ TEST(ScatterND, ExamplesOfTheOnnxPage) {
 TEST(ScatterND, TheLastOfDuplicatesWins) {
   EXPECT_EQ(Scatter({F32({3}, {0, 0, 0}), I64({4, 1}, {1, 2, -2, 2}), F32({4}, {5, 6, 7, 8})}),
             (std::vector<double>{0, 7, 8}));
-  std::mt19937 rng(1);  // long slices are shared between tasks in another way than short ones
+  std::mt19937 rng(1);  // long slices are divided among tasks differently from short ones
   for (int64_t slice : {3, 200}) {
     ExpectMatchesReference(
         ScatterND{},
@@ -40,10 +40,10 @@ TEST(ScatterND, TheLastOfDuplicatesWins) {
   }
 }
 
-TEST(ScatterND, IndexesNothing) {
+TEST(ScatterND, EmptyIndices) {
   EXPECT_EQ(Scatter({F32({2}, {1, 2}), I64({0, 1}, {}), F32({0}, {})}), (std::vector<double>{1, 2}));
   EXPECT_EQ(Scatter({F32({2}, {1, 2}), I64({3, 0}, {}), F32({3, 2}, {3, 4, 5, 6, 7, 8})}),
-            (std::vector<double>{7, 8}));  // empty tuples name the whole tensor
+            (std::vector<double>{7, 8}));  // empty tuples select the entire tensor
   EXPECT_EQ(Scatter({F32({2, 0}, {}), I64({1, 1}, {1}), F32({1, 0}, {})}).size(), 0u);
   EXPECT_EQ(Scatter({F32({}, {1}), I64({0}, {}), F32({}, {5})}), (std::vector<double>{5}));
 }
@@ -93,7 +93,7 @@ TEST(ScatterND, EveryType) {
   }
 }
 
-// Large enough to be streamed past the caches, and for many tasks; indices that rise and indices that do not.
+// Large enough to be streamed past the caches and for many tasks, with ascending and unordered indices.
 TEST(ScatterND, LargeTensors) {
   std::mt19937 rng(3);
   const HostTensor data = HostTensor::Uniform(DType::kF32, {1500, 1001}, rng);
@@ -107,19 +107,22 @@ TEST(ScatterND, LargeTensors) {
   ExpectMatchesReference(ScatterND{}, {data, elements, HostTensor::Uniform(DType::kF32, {50000}, rng)}, {0, 0});
 }
 
-TEST(ScatterNDErrors, SayWhatIsWrong) {
+TEST(ScatterND, RejectsInvalidInputs) {
   const HostTensor data = F32({3, 4}, std::vector<double>(12, 0));
   const auto error = [&](const HostTensor& indices, const HostTensor& updates, const std::vector<std::string>& parts) {
     ExpectError(ScatterND{}, {data, indices, updates}, parts);
   };
   error(I64({2, 1}, {0, 3}), F32({2, 4}, std::vector<double>(8, 0)),
-        {"'indices': element 0 of tuple 1 is 3, wanted a value in [-3, 3), dimension 0 of 'data'"});
-  error(I64({1, 2}, {2, -5}), F32({1}, {0}), {"element 1 of tuple 0 is -5, wanted a value in [-4, 4)"});
-  error(I64({1, 2}, {-9e18, 0}), F32({1}, {0}), {"element 0 of tuple 0 is -9000000000000000000"});
-  error(I64({1, 3}, {0, 0, 0}), F32({1}, {0}), {"'indices' has shape [1, 3], wanted at most 2", "[3, 4]"});
-  error(I64({2, 1}, {0, 1}), F32({2, 3}, std::vector<double>(6, 0)), {"'updates' has shape [2, 3], wanted [2, 4]"});
-  error(I64({2, 1}, {0, 1}), F32({8}, std::vector<double>(8, 0)), {"'updates' has shape [8], wanted [2, 4]"});
-  error(I64({}, {0}), F32({4}, std::vector<double>(4, 0)), {"'indices' has rank 0"});
+        {"'indices': expected a value in [-3, 3) for dimension 0 of 'data', got 3 in tuple 1"});
+  error(I64({1, 2}, {2, -5}), F32({1}, {0}),
+        {"expected a value in [-4, 4) for dimension 1 of 'data', got -5 in tuple 0"});
+  error(I64({1, 2}, {-9e18, 0}), F32({1}, {0}), {"got -9000000000000000000 in tuple 0"});
+  error(I64({1, 3}, {0, 0, 0}), F32({1}, {0}),
+        {"'indices': expected at most 2 in the last dimension for 'data' of shape [3, 4], got shape [1, 3]"});
+  error(I64({2, 1}, {0, 1}), F32({2, 3}, std::vector<double>(6, 0)),
+        {"'updates': expected shape [2, 4]", "got [2, 3]"});
+  error(I64({2, 1}, {0, 1}), F32({8}, std::vector<double>(8, 0)), {"'updates': expected shape [2, 4]", "got [8]"});
+  error(I64({}, {0}), F32({4}, std::vector<double>(4, 0)), {"'indices': expected rank", "got 0"});
   error(I64({2, 1}, {0, 1}), HostTensor::Full(DType::kF16, {2, 4}, 0), {"no kernel takes inputs"});
 }
 

@@ -1,4 +1,4 @@
-// What the values of indices must satisfy: the CPU's kernel and the reference refuse the same.
+// A check of indices, shared by the CPU kernel and the reference.
 #pragma once
 
 #include <span>
@@ -7,14 +7,14 @@
 
 namespace polyop {
 
-/// Tuple number `tuple` of 'indices', which begins at `at`, against the extents of 'data' that it indexes.
+/// Checks tuple number `tuple` of 'indices', which begins at `at`, against the extents of 'data' that it indexes.
 template <class I>
 Status CheckTuple(const I* at, int64_t tuple, std::span<const int64_t> extents) {
   for (size_t d = 0; d < extents.size(); ++d) {
     const int64_t index = at[d], extent = extents[d];
     if (index >= -extent && index < extent) continue;
-    return InvalidArgument("'indices': element ", d, " of tuple ", tuple, " is ", index, ", wanted a value in [",
-                           -extent, ", ", extent, "), dimension ", d, " of 'data'");
+    return InvalidArgument("'indices': expected a value in [", -extent, ", ", extent, ") for dimension ", d,
+                           " of 'data', got ", index, " in tuple ", tuple);
   }
   return Status::Ok();
 }

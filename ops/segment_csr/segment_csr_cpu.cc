@@ -42,7 +42,7 @@ Status Reduce(const SegmentCsr& op, const Context& context, const Tensor<const T
   return Status::Ok();
 }
 
-// Of ends of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// Separate entry points for 32-bit and 64-bit boundaries, because a dispatch table takes templates of one argument.
 template <class T>
 Status SegmentCsrI32(const SegmentCsr& op, const Context& context, Tensor<const T, 2> src,
                      Tensor<const int32_t, 1> indptr, Tensor<T, 2> out) {
@@ -61,11 +61,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrF32I32, SegmentCsrI32<float>);
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrF16I32, SegmentCsrI32<Half>);
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrBF16I32, SegmentCsrI32<BFloat16>);
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrF32I64, SegmentCsrI64<float>);
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrF16I64, SegmentCsrI64<Half>);
-POLYOP_CPU_KERNEL(SegmentCsr, SegmentCsrBF16I64, SegmentCsrI64<BFloat16>);
+POLYOP_CPU_KERNELS(SegmentCsr, SegmentCsrI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(SegmentCsr, SegmentCsrI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A thread reduces one column of a segment; a segment that does not lie in the rows becomes NaN.
+// Each thread reduces one column of a segment. A segment that exceeds the rows becomes NaN.
 template <class Reduction, class T, class I>
 Status ReduceSegments(const CudaContext& cuda, const Tensor<const T, 2>& src, const Tensor<const I, 1>& indptr,
                       const Tensor<T, 2>& out) {
@@ -33,15 +33,11 @@ Status SegmentCsrCuda(const SegmentCsr& op, const CudaContext& cuda, Tensor<cons
     case SegmentCsr::Reduce::kMin: return ReduceSegments<ExtremeOfColumnsNumbers<false>>(cuda, src, indptr, out);
     case SegmentCsr::Reduce::kMax: return ReduceSegments<ExtremeOfColumnsNumbers<true>>(cuda, src, indptr, out);
   }
-  return Internal("no such reduction");
+  return Internal("unknown reduction");
 }
 
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF32I32, SegmentCsrCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF16I32, SegmentCsrCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrBF16I32, SegmentCsrCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF32I64, SegmentCsrCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrF16I64, SegmentCsrCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(SegmentCsr, SegmentCsrBF16I64, SegmentCsrCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(SegmentCsr, SegmentCsrCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),
+                    (float, int64_t), (Half, int64_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

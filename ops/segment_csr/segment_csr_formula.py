@@ -1,4 +1,4 @@
-"""Rows by segments: each row's segment is the number of ends at or before it, and rows are scattered to theirs."""
+"""Reduces rows by segments: a row's segment is the number of boundaries at or before it; rows are scattered to it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ DIFFERENTIABLE = (0,)
 
 
 def _scatter(values: Tensor, segment: Tensor, segments: int, start: float, reduce: str) -> Tensor:
-    """Rows before the first segment and behind the last have buckets of their own, which are cut off."""
-    made = values.new_full((segments + 2, values.shape[1]), start)
-    return made.scatter_reduce(0, segment[:, None].expand_as(values), values, reduce)[1:-1]
+    """Scatters rows to segments and removes the buckets of rows before the first and after the last segment."""
+    buckets = values.new_full((segments + 2, values.shape[1]), start)
+    return buckets.scatter_reduce(0, segment[:, None].expand_as(values), values, reduce)[1:-1]
 
 
 def formula(src: Tensor, indptr: Tensor, reduce: str) -> Tensor:
@@ -27,9 +27,9 @@ def formula(src: Tensor, indptr: Tensor, reduce: str) -> Tensor:
     if reduce in ("mul", "div"):
         return _scatter(src if reduce == "mul" else 1 / src, segment, segments, 1.0, "prod")
     start = torch.inf if reduce == "min" else -torch.inf
-    numbers = _scatter((~src.isnan()).long(), segment, segments, 0, "sum")
+    number_counts = _scatter((~src.isnan()).long(), segment, segments, 0, "sum")
     extreme = _scatter(src.nan_to_num(start, torch.inf, -torch.inf), segment, segments, start, f"a{reduce}")
-    return torch.where(sizes == 0, 0.0, torch.where(numbers == 0, torch.nan, extreme))
+    return torch.where(sizes == 0, 0.0, torch.where(number_counts == 0, torch.nan, extreme))
 
 
 def body(call: Call, *, reduce: str) -> str | None:
@@ -56,8 +56,8 @@ def body(call: Call, *, reduce: str) -> str | None:
         shape = Concat <axis = 0> (buckets, channels)
         null = Constant <value = float {{0}}> ()
         unit = Constant <value = float {{1}}> ()
-        least = Log (null)
-        greatest = Neg (least)
+        minus_infinity = Log (null)
+        infinity = Neg (minus_infinity)
         last_end = Sub (number_of_ends, one)
         begins = Slice (ends, first, last_end, first)
         stops = Slice (ends, one, number_of_ends, first)
@@ -78,14 +78,14 @@ def _scattered(values: str, start: str, reduction: str, result: str) -> str:
 def _extreme(reduction: str, start: str) -> str:
     return f"""
         is_nan = IsNaN (src)
-        given = Where (is_nan, {start}, src)
+        finite_or_start = Where (is_nan, {start}, src)
         is_number = Not (is_nan)
         number = Cast <to = 1> (is_number)
-        {_scattered("number", "null", "add", "numbers")}
-{_scattered("given", start, reduction, "extreme")}
-        no_number = Equal (numbers, null)
-        nan = Sub (greatest, greatest)
-        or_nan = Where (no_number, nan, extreme)
+        {_scattered("number", "null", "add", "number_counts")}
+{_scattered("finite_or_start", start, reduction, "extreme")}
+        only_nan = Equal (number_counts, null)
+        nan = Sub (infinity, infinity)
+        or_nan = Where (only_nan, nan, extreme)
         size = Cast <to = 1> (sizes)
         is_empty = Equal (size, null)
         out = Where (is_empty, null, or_nan)
@@ -102,6 +102,6 @@ _REDUCED = {
     """,
     "mul": _scattered("src", "unit", "mul", "out"),
     "div": "inverse = Reciprocal (src)" + _scattered("inverse", "unit", "mul", "out"),
-    "min": _extreme("min", "greatest"),
-    "max": _extreme("max", "least"),
+    "min": _extreme("min", "infinity"),
+    "max": _extreme("max", "minus_infinity"),
 }

@@ -39,8 +39,7 @@ Status SegmentCsrReference(const SegmentCsr& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(SegmentCsr, SegmentCsrF64I32, SegmentCsrReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(SegmentCsr, SegmentCsrF64I64, SegmentCsrReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(SegmentCsr, SegmentCsrReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

@@ -48,7 +48,7 @@ std::vector<double> Reduced(Reduce reduce, const std::vector<double>& rows, cons
   return status.ok() ? out[0].ToDoubles() : std::vector<double>{};
 }
 
-TEST(SegmentCsr, EveryReductionOfRowsAndOfNone) {
+TEST(SegmentCsr, EveryReductionWithAndWithoutRows) {
   const std::vector<double> rows = {100, 2, 4, 8, 100}, ends = {1, 4, 4};
   EXPECT_EQ(Reduced(Reduce::kSum, rows, ends), (std::vector<double>{14, 0}));
   EXPECT_EQ(Reduced(Reduce::kMean, rows, ends), (std::vector<double>{static_cast<double>(14.0f / 3), 0}));
@@ -58,7 +58,7 @@ TEST(SegmentCsr, EveryReductionOfRowsAndOfNone) {
   EXPECT_EQ(Reduced(Reduce::kMax, rows, ends), (std::vector<double>{8, 0}));
 }
 
-TEST(SegmentCsr, ExtremesPassNanOver) {
+TEST(SegmentCsr, ExtremesIgnoreNan) {
   const std::vector<double> rows = {NAN, 2, NAN, -INFINITY, NAN, NAN}, ends = {0, 3, 4, 6};
   for (const Reduce reduce : {Reduce::kMin, Reduce::kMax}) {
     const std::vector<double> got = Reduced(reduce, rows, ends);
@@ -76,12 +76,13 @@ TEST(SegmentCsr, SameAtAnyAlignment) {
                                           Indptr(DType::kI32, {0, 7, 8, 900, 2000, 3000})});
 }
 
-TEST(SegmentCsrErrors, SayWhatIsWrong) {
+TEST(SegmentCsr, RejectsInvalidInputs) {
   const HostTensor src = HostTensor::Full(DType::kF32, {4, 2}, 1);
-  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI64, {0, 3, 2})}, {"'indptr'[2] is 2, wanted a value in [3, 4]"});
-  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {0, 5})}, {"'indptr'[1] is 5, wanted a value in [0, 4]"});
-  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {-1, 3})}, {"'indptr'[0] is -1"});
-  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {})}, {"'indptr' has shape [0]", "at least one element"});
+  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI64, {0, 3, 2})},
+              {"'indptr'[2]: expected a value in [3, 4]", "got 2"});
+  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {0, 5})}, {"'indptr'[1]: expected a value in [0, 4]", "got 5"});
+  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {-1, 3})}, {"'indptr'[0]: expected a value in [0, 4]", "got -1"});
+  ExpectError(SegmentCsr{}, {src, Indptr(DType::kI32, {})}, {"'indptr': expected at least 1 element, got shape [0]"});
   ExpectAttributeError(*FindOp("segment_csr"), {{"reduce", AttrValue::String("median")}}, {"'reduce'", "median"});
 }
 

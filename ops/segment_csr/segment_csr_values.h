@@ -1,4 +1,4 @@
-// What the ends of segments must satisfy: the CPU's kernel and the reference refuse the same.
+// A check of the segment boundaries, shared by the CPU kernel and the reference.
 #pragma once
 
 #include "core/status.h"
@@ -11,8 +11,8 @@ Status CheckIndptr(const Tensor<const I, 1>& indptr, int64_t rows) {
   int64_t before = 0;
   for (int64_t m = 0; m < indptr.dim(0); ++m) {
     if (indptr[m] < before || indptr[m] > rows) {
-      return InvalidArgument("'indptr'[", m, "] is ", int64_t{indptr[m]}, ", wanted a value in [", before, ", ", rows,
-                             "]: from the one before it to the rows of 'src'");
+      return InvalidArgument("'indptr'[", m, "]: expected a value in [", before, ", ", rows,
+                             "], from the preceding one to the number of rows of 'src', got ", int64_t{indptr[m]});
     }
     before = indptr[m];
   }

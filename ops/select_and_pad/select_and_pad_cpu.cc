@@ -6,38 +6,34 @@
 namespace polyop {
 namespace {
 
-// Copies alone: there is nothing to compute, so the file is compiled once, for every processor.
+// The kernel only copies, so the file is compiled once, not per instruction set.
 
 template <class T, class I>
 Status SelectAndPadCpu(const SelectAndPad&, const Context& context, Tensor<const T, 3> feat, Tensor<const I, 1> flags,
                        Tensor<const T, 1> invalid, Tensor<T, 3> selected) {
   using Word = WordOf<T>;
   const int64_t of_batch = feat.dim(1), rows = selected.dim(1), channels = feat.dim(2);
-  const Scratch<int64_t> picked = context.Allocate<int64_t>(std::min(rows, of_batch));
-  if (!picked) return Internal("out of memory: ", rows, " rows");
+  const Scratch<int64_t> selected_rows = context.Allocate<int64_t>(std::min(rows, of_batch));
+  if (!selected_rows) return Internal("out of memory: ", rows, " rows");
   int64_t found = 0;
   for (int64_t q = 0; q < of_batch && found < rows; ++q) {
-    if (flags[q] != 0) picked[found++] = q;
+    if (flags[q] != 0) selected_rows[found++] = q;
   }
   const auto* const from = reinterpret_cast<const Word*>(feat.data());
   const auto* const fill = reinterpret_cast<const Word*>(invalid.data());
   auto* const to = reinterpret_cast<Word*>(selected.data());
-  context.ParallelFor(feat.dim(0) * rows, GrainFor(5 + 0.2 * static_cast<double>(channels)),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t i = begin; i < end; ++i) {
-                          const int64_t b = i / rows, p = i % rows;
-                          const Word* const row = p < found ? from + (b * of_batch + picked[p]) * channels : fill;
-                          std::copy_n(row, channels, to + i * channels);
-                        }
-                      });
+  context.ParallelFor(
+      feat.dim(0) * rows, GrainFor(5 + 0.2 * static_cast<double>(channels)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t b = i / rows, p = i % rows;
+          const Word* const row = p < found ? from + (b * of_batch + selected_rows[p]) * channels : fill;
+          std::copy_n(row, channels, to + i * channels);
+        }
+      });
   return Status::Ok();
 }
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadF32I32, SelectAndPadCpu<float, int32_t>);
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadF32I64, SelectAndPadCpu<float, int64_t>);
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadF16I32, SelectAndPadCpu<Half, int32_t>);
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadF16I64, SelectAndPadCpu<Half, int64_t>);
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadBF16I32, SelectAndPadCpu<BFloat16, int32_t>);
-POLYOP_KERNEL(SelectAndPad, Device::kCpu, SelectAndPadBF16I64, SelectAndPadCpu<BFloat16, int64_t>);
+POLYOP_PLAIN_CPU_KERNELS(SelectAndPad, SelectAndPadCpu, (float, int32_t), (float, int64_t), (Half, int32_t),
+                         (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -12,11 +12,11 @@ Status SelectAndPadCuda(const SelectAndPad&, const CudaContext& cuda, Tensor<con
   const int64_t of_batch = feat.dim(1), rows = selected.dim(1), channels = feat.dim(2);
   const I* const flag = flags.data();
   int64_t* const before = cuda.Allocate<int64_t>(of_batch + 1);
-  int64_t* const picked = cuda.Allocate<int64_t>(rows);
+  int64_t* const selected_rows = cuda.Allocate<int64_t>(rows);
   POLYOP_RETURN_IF_ERROR(
-      PrefixSumsOfMany(cuda, of_batch, [=] POLYOP_HD(int64_t q) { return int64_t{flag[q] != 0}; }, before));
+      TiledPrefixSums(cuda, of_batch, [=] POLYOP_HD(int64_t q) { return int64_t{flag[q] != 0}; }, before));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, of_batch, [=] POLYOP_DEVICE(int64_t q) {
-    if (flag[q] != 0 && before[q] < rows) picked[before[q]] = q;
+    if (flag[q] != 0 && before[q] < rows) selected_rows[before[q]] = q;
   }));
   const auto* const from = reinterpret_cast<const Word*>(feat.data());
   const auto* const fill = reinterpret_cast<const Word*>(invalid.data());
@@ -25,16 +25,12 @@ Status SelectAndPadCuda(const SelectAndPad&, const CudaContext& cuda, Tensor<con
   return ForEach(cuda, selected.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t c, p;
     const int64_t b = by_rows.Split(by_channels.Split(i, &c), &p);
-    to[i] = p < before[of_batch] ? from[(b * of_batch + picked[p]) * channels + c] : fill[c];
+    to[i] = p < before[of_batch] ? from[(b * of_batch + selected_rows[p]) * channels + c] : fill[c];
   });
 }
 
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadF32I32, SelectAndPadCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadF32I64, SelectAndPadCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadF16I32, SelectAndPadCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadF16I64, SelectAndPadCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadBF16I32, SelectAndPadCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(SelectAndPad, SelectAndPadBF16I64, SelectAndPadCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(SelectAndPad, SelectAndPadCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""Rows by flags, filled up: ONNX's Compress."""
+"""Selects rows by flags with ONNX's Compress and pads them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from polyop.formulas import Call
 
 
 def formula(feat: Tensor, flags: Tensor, invalid: Tensor, P: int) -> Tensor:  # noqa: N803 - the nodes' name
-    picked = torch.nonzero(flags).squeeze(1)[:P]
-    filling = invalid.expand(feat.shape[0], P - picked.shape[0], -1)
-    return torch.cat([feat[:, picked], filling], 1)
+    selected_rows = torch.nonzero(flags).squeeze(1)[:P]
+    padding = invalid.expand(feat.shape[0], P - selected_rows.shape[0], -1)
+    return torch.cat([feat[:, selected_rows], padding], 1)
 
 
 def body(call: Call, *, P: int) -> str:  # noqa: N803 - the nodes' name
     del call
     return f"""
         is_set = Cast <to = 9> (flags)
-        some = Compress <axis = 1> (feat, is_set)
+        flagged = Compress <axis = 1> (feat, is_set)
         extents = Shape (feat)
         zero = Constant <value = int64[1] {{0}}> ()
         one = Constant <value = int64[1] {{1}}> ()
@@ -27,7 +27,7 @@ def body(call: Call, *, P: int) -> str:  # noqa: N803 - the nodes' name
         batch = Gather (extents, zero)
         channels = Gather (extents, two)
         shape = Concat <axis = 0> (batch, rows, channels)
-        filling = Expand (invalid, shape)
-        filled = Concat <axis = 1> (some, filling)
-        selected = Slice (filled, zero, rows, one)
+        padding = Expand (invalid, shape)
+        padded = Concat <axis = 1> (flagged, padding)
+        selected = Slice (padded, zero, rows, one)
     """

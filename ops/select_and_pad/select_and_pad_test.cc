@@ -29,21 +29,21 @@ TEST_P(SelectAndPadRandom, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, SelectAndPadRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// The same rows of every batch entry: TensorRT's plugin errs in all but the first.
-TEST(SelectAndPad, RowsInOrderAndThenTheFilling) {
+// Selects the same rows of every batch entry; TensorRT's plugin is wrong for all but the first.
+TEST(SelectAndPad, SelectedRowsThenPadding) {
   SelectAndPad op;
   op.rows = 3;
   const HostTensor feat = HostTensor::Of(DType::kF32, {2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
   const HostTensor invalid = HostTensor::Of(DType::kF32, {1}, {9});
-  const auto made = [&](const std::vector<double>& flags) {
+  const auto selected = [&](const std::vector<double>& flags) {
     std::vector<HostTensor> out;
     const Status status = testing::Run(op, {feat, HostTensor::Of(DType::kI32, {4}, flags), invalid}, &out);
     EXPECT_TRUE(status.ok()) << status.message();
     return out[0].ToDoubles();
   };
-  EXPECT_EQ(made({0, 1, 0, -5}), (std::vector<double>{2, 4, 9, 6, 8, 9}));
-  EXPECT_EQ(made({1, 1, 1, 1}), (std::vector<double>{1, 2, 3, 5, 6, 7}));
-  EXPECT_EQ(made({0, 0, 0, 0}), (std::vector<double>{9, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(selected({0, 1, 0, -5}), (std::vector<double>{2, 4, 9, 6, 8, 9}));
+  EXPECT_EQ(selected({1, 1, 1, 1}), (std::vector<double>{1, 2, 3, 5, 6, 7}));
+  EXPECT_EQ(selected({0, 0, 0, 0}), (std::vector<double>{9, 9, 9, 9, 9, 9}));
 }
 
 TEST(SelectAndPad, SameAtAnyAlignment) {
@@ -55,12 +55,12 @@ TEST(SelectAndPad, SameAtAnyAlignment) {
            HostTensor::Uniform(DType::kF32, {64}, rng)});
 }
 
-TEST(SelectAndPadErrors, SayWhatIsWrong) {
+TEST(SelectAndPad, RejectsInvalidInputs) {
   const HostTensor feat = HostTensor::Full(DType::kF32, {2, 4, 3}, 1), flags = HostTensor::Full(DType::kI32, {4}, 1);
   const HostTensor invalid = HostTensor::Full(DType::kF32, {3}, 1);
-  ExpectError(SelectAndPad{}, {feat, HostTensor::Full(DType::kI32, {5}, 1), invalid}, {"'flags'", "wanted Q = 4"});
-  ExpectError(SelectAndPad{}, {feat, flags, HostTensor::Full(DType::kF32, {2}, 1)}, {"'invalid'", "wanted C = 3"});
-  ExpectAttributeError(*FindOp("select_and_pad"), {{"P", AttrValue::Int(-1)}}, {"'P' is -1"});
+  ExpectError(SelectAndPad{}, {feat, HostTensor::Full(DType::kI32, {5}, 1), invalid}, {"'flags'", "to be Q = 4"});
+  ExpectError(SelectAndPad{}, {feat, flags, HostTensor::Full(DType::kF32, {2}, 1)}, {"'invalid'", "to be C = 3"});
+  ExpectAttributeError(*FindOp("select_and_pad"), {{"P", AttrValue::Int(-1)}}, {"'P': expected", "got -1"});
   ExpectAttributeError(*FindOp("select_and_pad"), {}, {"'P'"});
 }
 

@@ -11,7 +11,7 @@ struct Candidate {
   int64_t box;  // -1: none
 };
 
-// The higher score; of equal ones the lower box.
+// Returns the candidate of the higher score, or the lower box among equal scores.
 POLYOP_HD Candidate BetterOf(const Candidate& a, const Candidate& b) {
   if (a.box < 0 || b.box < 0) return a.box < 0 ? b : a;
   return b.score > a.score || (b.score == a.score && b.box < a.box) ? b : a;
@@ -37,64 +37,65 @@ struct Rule {
   POLYOP_HD float Area(const float* box) const { return (box[2] - box[0] + offset) * (box[3] - box[1] + offset); }
 };
 
-// One block: each step needs the last. Its threads lower all scores by the box that was taken, and find the best left.
+// Uses a single thread block, because each step depends on the previous one. Its threads lower all scores by the
+// overlap with the selected box and find the best remaining one.
 Status SoftNmsCuda(const SoftNms& op, const CudaContext& cuda, Tensor<const float, 2> boxes,
                    Tensor<const float, 1> scores, Pending<float, 2> dets, Pending<int64_t, 1> keep) {
   const int64_t count = boxes.dim(0);
   Tensor<float, 2> out;
   Tensor<int64_t, 1> kept;
   int64_t *num_dets = nullptr, *num_kept = nullptr;
-  POLYOP_RETURN_IF_ERROR(dets.AllocateMost(count, &out, &num_dets));
-  POLYOP_RETURN_IF_ERROR(keep.AllocateMost(count, &kept, &num_kept));
-  float* const left = cuda.Allocate<float>(count);
+  POLYOP_RETURN_IF_ERROR(dets.AllocateUpperBound(count, &out, &num_dets));
+  POLYOP_RETURN_IF_ERROR(keep.AllocateUpperBound(count, &kept, &num_kept));
+  float* const remaining = cuda.Allocate<float>(count);
   const float *from = boxes.data(), *first_scores = scores.data();
   float* const to = out.data();
   int64_t* const indices = kept.data();
   const Rule rule{op.method, op.iou_threshold, op.sigma, static_cast<float>(op.offset)};
-  const float least = op.min_score;
+  const float min_score = op.min_score;
   constexpr int64_t kShared = kSoftNmsThreads * static_cast<int64_t>(sizeof(Candidate)) + 32;
   return ForBlocks<kSoftNmsThreads>(cuda, 1, kSoftNmsThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
     Candidate* const best = block.Shared<Candidate>(kSoftNmsThreads);
-    int64_t* const taken = block.Shared<int64_t>(1);
-    // A score of NaN, from the beginning or from now on, is out of the race.
+    int64_t* const selected = block.Shared<int64_t>(1);
+    // A score of NaN marks a removed box.
     block.ForThreads([&](int t) {
       best[t] = {0, -1};
       for (int64_t i = t; i < count; i += kSoftNmsThreads) {
-        left[i] = first_scores[i];
-        if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
+        remaining[i] = first_scores[i];
+        if (remaining[i] == remaining[i]) best[t] = BetterOf(best[t], {remaining[i], i});
       }
     });
-    int64_t turn = 0;
-    for (;; ++turn) {
+    int64_t step = 0;
+    for (;; ++step) {
       ReduceBlock(block, best, kSoftNmsThreads, BetterOf);
       block.ForThreads([&](int t) {
         if (t != 0) return;
-        *taken = best[0].box;
-        if (*taken < 0) return;
-        for (int k = 0; k < 4; ++k) to[5 * turn + k] = from[4 * *taken + k];
-        to[5 * turn + 4] = best[0].score;
-        indices[turn] = *taken;
-        left[*taken] = NAN;
+        *selected = best[0].box;
+        if (*selected < 0) return;
+        for (int k = 0; k < 4; ++k) to[5 * step + k] = from[4 * *selected + k];
+        to[5 * step + 4] = best[0].score;
+        indices[step] = *selected;
+        remaining[*selected] = NAN;
       });
-      const int64_t box = *taken;
+      const int64_t box = *selected;
       if (box < 0) break;
       block.ForThreads([&](int t) {
         best[t] = {0, -1};
         for (int64_t i = t; i < count; i += kSoftNmsThreads) {
-          if (left[i] != left[i]) continue;
-          const float score = LoweredScore(left[i], rule.Weight(from + 4 * box, from + 4 * i));
-          left[i] = score < least ? NAN : score;
-          if (left[i] == left[i]) best[t] = BetterOf(best[t], {left[i], i});
+          if (remaining[i] != remaining[i]) continue;
+          const float score = LoweredScore(remaining[i], rule.Weight(from + 4 * box, from + 4 * i));
+          remaining[i] = score < min_score ? NAN : score;
+          if (remaining[i] == remaining[i]) best[t] = BetterOf(best[t], {remaining[i], i});
         }
       });
     }
     block.ForThreads([&](int t) {
-      if (t == 0) *num_dets = *num_kept = turn;
+      if (t == 0) *num_dets = *num_kept = step;
     });
   });
 }
 
-POLYOP_CUDA_KERNEL(SoftNms, SoftNmsF32, SoftNmsCuda);
+POLYOP_CUDA_KERNEL(SoftNms, SoftNmsCuda);
 
 }  // namespace
 }  // namespace polyop

@@ -17,7 +17,7 @@ double Iou(const float* a, const float* b, double offset) {
     return (static_cast<double>(r[2]) - r[0] + offset) * (static_cast<double>(r[3]) - r[1] + offset);
   };
   const auto iou = static_cast<float>(width * height / (area(a) + area(b) - width * height));
-  return iou > 0 ? static_cast<double>(iou) : 0;  // NaN, of infinite areas, too
+  return iou > 0 ? static_cast<double>(iou) : 0;  // also for NaN, which infinite areas give
 }
 
 double Weight(const SoftNms& op, double iou) {
@@ -35,40 +35,40 @@ Status SoftNmsReference(const SoftNms& op, const Context&, Tensor<const float, 2
     int64_t index;
     float score;
   };
-  std::vector<Box> left, taken;
+  std::vector<Box> remaining, selected;
   for (int64_t i = 0; i < boxes.dim(0); ++i) {
-    if (!std::isnan(scores[i])) left.push_back({i, scores[i]});
+    if (!std::isnan(scores[i])) remaining.push_back({i, scores[i]});
   }
-  while (!left.empty()) {
+  while (!remaining.empty()) {
     size_t best = 0;
-    for (size_t i = 1; i < left.size(); ++i) {
-      if (left[i].score > left[best].score) best = i;
+    for (size_t i = 1; i < remaining.size(); ++i) {
+      if (remaining[i].score > remaining[best].score) best = i;
     }
-    const Box box = left[best];
-    taken.push_back(box);
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
+    const Box box = remaining[best];
+    selected.push_back(box);
+    remaining.erase(remaining.begin() + static_cast<std::ptrdiff_t>(best));
     std::vector<Box> next;
-    for (Box other : left) {
+    for (Box other : remaining) {
       const double weight =
           Weight(op, Iou(boxes.data() + 4 * box.index, boxes.data() + 4 * other.index, static_cast<double>(op.offset)));
       other.score = weight < std::ldexp(1, -126) ? 0 : static_cast<float>(other.score * weight);
       if (!(other.score < op.min_score)) next.push_back(other);
     }
-    left = next;
+    remaining = next;
   }
   Tensor<float, 2> out;
   Tensor<int64_t, 1> indices;
-  POLYOP_RETURN_IF_ERROR(dets.Allocate(static_cast<int64_t>(taken.size()), &out));
-  POLYOP_RETURN_IF_ERROR(keep.Allocate(static_cast<int64_t>(taken.size()), &indices));
-  for (size_t i = 0; i < taken.size(); ++i) {
+  POLYOP_RETURN_IF_ERROR(dets.Allocate(static_cast<int64_t>(selected.size()), &out));
+  POLYOP_RETURN_IF_ERROR(keep.Allocate(static_cast<int64_t>(selected.size()), &indices));
+  for (size_t i = 0; i < selected.size(); ++i) {
     for (size_t k = 0; k < 4; ++k)
-      out[static_cast<int64_t>(5 * i + k)] = boxes[4 * taken[i].index + static_cast<int64_t>(k)];
-    out[static_cast<int64_t>(5 * i + 4)] = taken[i].score;
-    indices[static_cast<int64_t>(i)] = taken[i].index;
+      out[static_cast<int64_t>(5 * i + k)] = boxes[4 * selected[i].index + static_cast<int64_t>(k)];
+    out[static_cast<int64_t>(5 * i + 4)] = selected[i].score;
+    indices[static_cast<int64_t>(i)] = selected[i].index;
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(SoftNms, SoftNmsF64, SoftNmsReference);
+POLYOP_REFERENCE_KERNEL(SoftNms, SoftNmsReference);
 
 }  // namespace
 }  // namespace polyop

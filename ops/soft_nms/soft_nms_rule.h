@@ -1,4 +1,4 @@
-// How much overlap lowers a score: one answer on CPU and GPU.
+// The effect of an overlap on a score, identical on CPU and GPU.
 #pragma once
 
 #include <cfloat>
@@ -9,30 +9,30 @@
 
 namespace polyop {
 
-/// The IoU, found in double and rounded to float. 0 for boxes that do not touch, have a NaN coordinate, or whose areas
-/// are infinite.
+/// Returns the IoU, computed in double and rounded to float. It is 0 for boxes that do not touch, have a NaN coordinate
+/// or an infinite area.
 POLYOP_HD inline float ExactIou(const float* a, const float* b, float offset) {
   const BoxOverlap overlap = BoxOverlap::Of(a, b, static_cast<double>(offset));
   const auto iou = static_cast<float>(overlap.intersection / overlap.united);
   return overlap.intersection > 0 && iou > 0 ? iou : 0;
 }
 
-/// Where IoUs in float are not taken for what they are: their error is below 1e-6 if the union is within
-/// (kLeastUnion, kMostUnion); so near to the threshold, and to 1, where linear weights vanish, ExactIou decides.
+/// Decides whether an IoU computed in float must be replaced by ExactIou. Its error is below 1e-6 if the union is in
+/// (kMinUnion, kMaxUnion); it is in doubt near the threshold, and near 1, where linear weights vanish.
 struct IouDoubt {
-  static constexpr float kLeastUnion = 1e-30f, kMostUnion = 1e38f, kMargin = 2e-6f;
+  static constexpr float kMinUnion = 1e-30f, kMaxUnion = 1e38f, kMargin = 2e-6f;
   static constexpr float kNearlyOne = 1 - kMargin;
 
   POLYOP_HD static bool Of(float iou, float united, float threshold) {
-    const bool in_range = united > kLeastUnion && united < kMostUnion;  // not NaN
+    const bool in_range = united > kMinUnion && united < kMaxUnion;  // not NaN
     return !in_range || std::fabs(iou - threshold) <= kMargin || iou >= kNearlyOne;
   }
 };
 
-/// Weights below this are 0: what exp gives there depends on how it is calculated.
-inline constexpr float kLeastWeight = FLT_MIN;
+/// Weights below this are 0, because results of exp in this range depend on its implementation.
+inline constexpr float kMinWeight = FLT_MIN;
 
-/// What is left of a score. A weight of 0 gives 0 for infinite scores too.
-POLYOP_HD inline float LoweredScore(float score, float weight) { return weight >= kLeastWeight ? score * weight : 0; }
+/// Returns the lowered score. A weight of 0 gives 0, also for infinite scores.
+POLYOP_HD inline float LoweredScore(float score, float weight) { return weight >= kMinWeight ? score * weight : 0; }
 
 }  // namespace polyop

@@ -41,23 +41,23 @@ TEST(SoftNms, MatchesReference) {
   }
 }
 
-// Where scores are lowered, those of the kernel and of the reference differ in the last bit: ties would fall otherwise.
+// Avoids ties where scores are lowered, because lowered scores of the kernel and the reference differ in the last bit.
 HostTensor ScoresFor(SoftNms::Method method, int64_t count, std::mt19937& rng) {
   return method == SoftNms::Method::kNaive ? ManyScores({count}, rng)
                                            : HostTensor::Uniform(DType::kF32, {count}, rng, 0, 1);
 }
 
-// So many that cells are used, but where they are crowded.
+// Enough boxes for the grid of cells to be used, unless it is crowded.
 TEST(SoftNms, EverySpreadOfManyBoxesMatchesReference) {
   std::mt19937 rng(6);
   for (Spread spread : kSpreads) {
     const auto method = static_cast<SoftNms::Method>(rng() % 3);
-    const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3], least = rng() % 2 == 0 ? 0.001f : -0.5f;
+    const float threshold = std::array{0.0f, 0.3f, 0.7f}[rng() % 3], min_score = rng() % 2 == 0 ? 0.001f : -0.5f;
     SCOPED_TRACE(Concat(NameOf(spread), ", method ", static_cast<int>(method), ", threshold ", threshold));
     HostTensor scores = ScoresFor(method, 2100, rng);
-    // Scores below 0 rise; some of them to what is enough.
-    for (int64_t i = 0; least < 0 && i < scores.size(); i += 7) scores.set(i, i % 2 == 0 ? -0.6 : -scores.at(i));
-    ExpectMatchesReference(Make(method, threshold, least, static_cast<int64_t>(rng() % 2)),
+    // Negative scores increase when they are multiplied by a weight, some of them above the minimum.
+    for (int64_t i = 0; min_score < 0 && i < scores.size(); i += 7) scores.set(i, i % 2 == 0 ? -0.6 : -scores.at(i));
+    ExpectMatchesReference(Make(method, threshold, min_score, static_cast<int64_t>(rng() % 2)),
                            {ManyBoxes(spread, 2100, rng), scores}, {1e-4, 1e-6});
   }
 }
@@ -83,7 +83,7 @@ TEST(SoftNms, AlwaysReturnsTheBestBox) {
   EXPECT_EQ(out[0].at(4), 0.5);
 }
 
-TEST(SoftNms, TheThresholdItselfCounts) {
+TEST(SoftNms, AnIouEqualToTheThresholdLowersTheScore) {
   // Intersection 5, union 10.
   const std::vector<HostTensor> inputs = {HostTensor::Of(DType::kF32, {2, 4}, {0, 0, 1, 10, 0, 0, 1, 5}),
                                           HostTensor::Of(DType::kF32, {2}, {1, 0.5})};
@@ -113,7 +113,7 @@ TEST(SoftNms, NanAndInfinity) {
   }
 }
 
-// Every kind of score beside every kind of box, in sets of every length up to some vectors.
+// Combines every kind of score with every kind of box, in sets of every length up to a few vectors.
 TEST(SoftNms, EveryKindOfScoreAndBox) {
   const double kScores[] = {INFINITY, -INFINITY, NAN, 0.5, 0.25, 0, -0.0, -1, 1e-40, 3e38, -3e38};
   const double kBoxes[][4] = {
@@ -147,10 +147,10 @@ TEST(SoftNms, EveryKindOfScoreAndBox) {
     }
     const SoftNms::Method methods[] = {SoftNms::Method::kNaive, SoftNms::Method::kLinear, SoftNms::Method::kGaussian};
     const float thresholds[] = {0, 0.3f, 0.5f, 1}, sigmas[] = {1e-40f, 1e-3f, 0.5f, 1e30f};
-    const float least[] = {-INFINITY, -1, 0, 1e-3f, INFINITY};
+    const float min_score[] = {-INFINITY, -1, 0, 1e-3f, INFINITY};
     const SoftNms op{.iou_threshold = pick(thresholds),
                      .sigma = pick(sigmas),
-                     .min_score = pick(least),
+                     .min_score = pick(min_score),
                      .method = pick(methods),
                      .offset = static_cast<int64_t>(rng() % 2)};
     SCOPED_TRACE(Concat("round ", round, ": ", count, " boxes, method ", static_cast<int>(op.method), ", threshold ",
@@ -170,14 +170,15 @@ TEST(SoftNms, InfiniteScoresStayUntilAWeightIsZero) {
   EXPECT_EQ(out[0].at(14), 0);        // times 0
 }
 
-TEST(SoftNms, RefusesBadInput) {
+TEST(SoftNms, RejectsInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 1); };
-  ExpectError(SoftNms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "dimension 1 is 5, wanted 4"});
-  ExpectError(SoftNms{}, {f32({3, 4}), f32({3, 1})}, {"'scores' has rank 2"});
+  ExpectError(SoftNms{}, {f32({3, 5}), f32({3})}, {"'boxes'", "expected dimension 1 to be 4, got 5"});
+  ExpectError(SoftNms{}, {f32({3, 4}), f32({3, 1})}, {"'scores': expected rank 1, got 2"});
   const Op& op = *FindOp("soft_nms");
-  ExpectAttributeError(op, {{"method", AttrValue::Int(3)}}, {"'method' is 3", "{0=naive, 1=linear, 2=gaussian}"});
-  ExpectAttributeError(op, {{"sigma", AttrValue::Float(0)}}, {"'sigma' is 0", "(0, inf)"});
-  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold' is 2"});
+  ExpectAttributeError(op, {{"method", AttrValue::Int(3)}},
+                       {"'method': expected one of {0=naive, 1=linear, 2=gaussian}, got 3"});
+  ExpectAttributeError(op, {{"sigma", AttrValue::Float(0)}}, {"'sigma': expected a number in (0, inf), got 0"});
+  ExpectAttributeError(op, {{"iou_threshold", AttrValue::Float(2)}}, {"'iou_threshold': expected", "got 2"});
 }
 
 }  // namespace

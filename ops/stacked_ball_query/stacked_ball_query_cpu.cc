@@ -1,10 +1,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/stacked_ball_query/stacked_ball_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/ball_search-inl.h"
-#include "families/points/segments.h"
-#include "families/points/type_pairs.h"
+#include "families/neighbours/ball_search-inl.h"
+#include "families/neighbours/segments.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/type_pairs.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/stacked_ball_query/stacked_ball_query.h"
 
@@ -38,11 +38,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryF32I32, StackedBallQueryCpu<F32I32>);
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryF32I64, StackedBallQueryCpu<F32I64>);
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryF16I32, StackedBallQueryCpu<F16I32>);
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryF16I64, StackedBallQueryCpu<F16I64>);
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryBF16I32, StackedBallQueryCpu<BF16I32>);
-POLYOP_CPU_KERNEL(StackedBallQuery, StackedBallQueryBF16I64, StackedBallQueryCpu<BF16I64>);
+POLYOP_CPU_KERNELS(StackedBallQuery, StackedBallQueryCpu, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
 }  // namespace polyop
 #endif

@@ -1,10 +1,11 @@
-#include "families/points/ball_cuda.h"
+#include "families/neighbours/ball_cuda.h"
 #include "ops/stacked_ball_query/stacked_ball_query.h"
 
 namespace polyop {
 namespace {
 
-// Clouds one behind the other. A negative count, which the CPU refuses, is none; clouds end with the points.
+// Consecutive clouds. A negative count, which is an error on the CPU, counts as 0, and clouds are clamped to the
+// points.
 template <class I>
 struct Stack {
   const I *counts, *query_counts;
@@ -16,7 +17,7 @@ struct Stack {
   }
   POLYOP_HD PointRange Of(int64_t q) const {
     int64_t begin = 0, query_end = 0;
-    for (int64_t s = 0; s < clouds; ++s) {  // the cloud whose queries end behind q
+    for (int64_t s = 0; s < clouds; ++s) {  // the cloud that contains query q
       const int64_t end = EndOf(counts, s, begin, points);
       query_end = EndOf(query_counts, s, query_end, queries);
       if (q < query_end) return {begin, end};
@@ -35,12 +36,8 @@ Status StackedBallQueryCuda(const StackedBallQuery& op, const CudaContext& cuda,
   return ForTiles(cuda, xyz.data(), xyz.dim(0), centres.dim(0), search);
 }
 
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryF32I32, StackedBallQueryCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryF32I64, StackedBallQueryCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryF16I32, StackedBallQueryCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryF16I64, StackedBallQueryCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryBF16I32, StackedBallQueryCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(StackedBallQuery, StackedBallQueryBF16I64, StackedBallQueryCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(StackedBallQuery, StackedBallQueryCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,7 +1,7 @@
 #include <vector>
 
-#include "families/points/ball_reference.h"
-#include "families/points/segments.h"
+#include "families/neighbours/ball_reference.h"
+#include "families/neighbours/segments.h"
 #include "ops/stacked_ball_query/stacked_ball_query.h"
 
 namespace polyop {
@@ -24,8 +24,7 @@ Status StackedBallQueryReference(const StackedBallQuery& op, const Context&, Ten
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(StackedBallQuery, StackedBallQueryI32, StackedBallQueryReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(StackedBallQuery, StackedBallQueryI64, StackedBallQueryReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(StackedBallQuery, StackedBallQueryReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

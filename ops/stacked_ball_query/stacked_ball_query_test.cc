@@ -52,17 +52,17 @@ TEST(StackedBallQuery, MatchesReference) {
   }
 }
 
-TEST(StackedBallQueryErrors, SayWhatIsWrong) {
+TEST(StackedBallQuery, RejectsInvalidInputs) {
   const HostTensor xyz = HostTensor::Full(DType::kF32, {5, 3}, 1), centre = HostTensor::Full(DType::kF32, {4, 3}, 1);
   const auto error = [&](const std::vector<double>& counts, const std::vector<double>& centres,
                          const std::vector<std::string>& parts) {
     ExpectError(Ball(0, 1, 2), {xyz, Counts(DType::kI32, counts), centre, Counts(DType::kI32, centres)}, parts);
   };
-  error({-1, 6}, {2, 2}, {"'xyz_batch_cnt'[0] is -1, wanted at least 0"});
-  error({2, 2}, {2, 2}, {"'xyz_batch_cnt' adds up to 4, wanted N = 5"});
-  error({2, 4}, {2, 2}, {"'xyz_batch_cnt' adds up to more than N = 5 at element 1, 4"});
-  error({2, 3}, {2, 1}, {"'center_xyz_batch_cnt' adds up to 3, wanted M = 4"});
-  error({2, 3}, {4}, {"'center_xyz_batch_cnt' has shape [1]", "B = 2"});
+  error({-1, 6}, {2, 2}, {"'xyz_batch_cnt'[0]: expected at least 0, got -1"});
+  error({2, 2}, {2, 2}, {"'xyz_batch_cnt': expected a sum of N = 5, got 4"});
+  error({2, 4}, {2, 2}, {"'xyz_batch_cnt'[1]: expected at most 3, so that the sum is N = 5, got 4"});
+  error({2, 3}, {2, 1}, {"'center_xyz_batch_cnt': expected a sum of M = 4, got 3"});
+  error({2, 3}, {4}, {"'center_xyz_batch_cnt'", "to be B = 2", "(shape [1] for"});
   ExpectError(Ball(0, 1, 2), {xyz, Counts(DType::kI32, {5}), centre, Counts(DType::kI64, {4})},
               {"no kernel takes inputs"});
   ExpectAttributeError(*FindOp("stacked_ball_query"),

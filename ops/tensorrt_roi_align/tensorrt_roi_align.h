@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// RoIAlign as TensorRT's plugin has it, whose maximum is that of weighted pixels.
+/// RoIAlign of TensorRT's plugin, whose maximum is that of weighted pixels.
 struct TensorrtRoiAlign {
   enum class Mode { kMax, kAvg };
   enum class Transformation { kNone, kHalfPixel };
@@ -24,25 +24,26 @@ struct TensorrtRoiAlign {
   };
   static constexpr std::tuple kAttributes = {
       Attr("coordinate_transformation_mode", &TensorrtRoiAlign::coordinate_transformation_mode,
-           "half_pixel: boxes are shifted by half a pixel; none: they are at least one pixel large")
+           "half_pixel: shift boxes by half a pixel; none: enlarge boxes to at least one pixel")
           .Codes("none", "half_pixel"),
-      Attr("mode", &TensorrtRoiAlign::mode, "how the samples of a bin are pooled").Codes("max", "avg"),
-      Attr("output_height", &TensorrtRoiAlign::output_height, "bins of a box from top to bottom").Between(1, 4096),
-      Attr("output_width", &TensorrtRoiAlign::output_width, "bins of a box from left to right").Between(1, 4096),
+      Attr("mode", &TensorrtRoiAlign::mode, "how to pool the samples of a bin").Codes("max", "avg"),
+      Attr("output_height", &TensorrtRoiAlign::output_height, "number of bins along the y axis").Between(1, 4096),
+      Attr("output_width", &TensorrtRoiAlign::output_width, "number of bins along the x axis").Between(1, 4096),
       Attr("sampling_ratio", &TensorrtRoiAlign::sampling_ratio,
-           "samples per bin and axis; 0 or less: one for each pixel, rounded up")
+           "samples per bin and axis; 0 or less: one per pixel, rounded up")
           .AtMost(1024),
-      Attr("spatial_scale", &TensorrtRoiAlign::spatial_scale, "from the boxes' coordinates to the input's pixels")
+      Attr("spatial_scale", &TensorrtRoiAlign::spatial_scale, "scale from box coordinates to pixels of the input")
           .GreaterThan(0),
   };
   static constexpr Doc kDoc = {
-      .summary = "TensorRT's ROIAlign_TRT: roi_align with the pictures' indices as an input, and another maximum.",
-      .semantics =
-          "A roi is (x1, y1, x2, y2); `batch_indices` are numbers of pictures, others are an error. `avg` is that of "
-          "roi_align, whose `aligned` is half_pixel. `max` is the greatest of all samples' four weighted pixels, where "
-          "one of weight 0 is 0, as is a sample outside; NaN is passed over, and a bin without samples is 0.",
+      .summary =
+          "TensorRT's ROIAlign_TRT: roi_align with the batch indices as a separate input and a different maximum.",
+      .semantics = R"(A RoI is (x1, y1, x2, y2). It is an error if one of `batch_indices` is not in [0, N). `avg`
+          works like roi_align, whose `aligned` corresponds to half_pixel. `max` is the largest of the four weighted
+          pixels of all samples; a pixel of weight 0 counts as 0, and so does a sample outside the image. NaN is
+          ignored, and a bin without samples is 0.)",
       .source = "TensorRT's ROIAlign_TRT; He et al., Mask R-CNN, 2017",
-      .differences = "ONNX's documents have the maximum of the samples themselves, which is roi_align's.",
+      .differences = "In ONNX's documentation, as in roi_align, the maximum is that of the samples.",
   };
 
   bool aligned() const { return coordinate_transformation_mode == Transformation::kHalfPixel; }

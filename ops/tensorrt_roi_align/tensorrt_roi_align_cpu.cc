@@ -14,7 +14,7 @@ Status TensorrtRoiAlignI64(const TensorrtRoiAlign& op, const Context& context, T
   const RoiLevel<T> level{x.data(), x.dim(2), x.dim(3), op.spatial_scale};
   const bool average = op.mode == TensorrtRoiAlign::Mode::kAvg;
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(), average, !average};
-  const UprightRois<T> boxes{.rows = rois.data(), .pictures = batch_indices.data()};
+  const UprightRois<T> boxes{.rows = rois.data(), .images = batch_indices.data()};
   return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
 }
 
@@ -27,12 +27,8 @@ Status TensorrtRoiAlignI32(const TensorrtRoiAlign& op, const Context& context, T
   return TensorrtRoiAlignI64<T>(op, context, x, rois, Tensor<const int64_t, 1>(wide.data(), batch_indices.shape()), y);
 }
 
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I32, TensorrtRoiAlignI32<float>);
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF32I64, TensorrtRoiAlignI64<float>);
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I32, TensorrtRoiAlignI32<Half>);
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF16I64, TensorrtRoiAlignI64<Half>);
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I32, TensorrtRoiAlignI32<BFloat16>);
-POLYOP_PLAIN_CPU_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignBF16I64, TensorrtRoiAlignI64<BFloat16>);
+POLYOP_PLAIN_CPU_KERNELS(TensorrtRoiAlign, TensorrtRoiAlignI32, float, Half, BFloat16);
+POLYOP_PLAIN_CPU_KERNELS(TensorrtRoiAlign, TensorrtRoiAlignI64, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""RoIAlign with the pictures' indices as an input, and the maximum of weighted pixels."""
+"""RoIAlign with the batch indices as a separate input and the maximum of weighted pixels."""
 
 from __future__ import annotations
 

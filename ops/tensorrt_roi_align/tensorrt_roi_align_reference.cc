@@ -20,7 +20,7 @@ Status TensorrtRoiAlignReference(const TensorrtRoiAlign& op, const Context&, Ten
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignF64, TensorrtRoiAlignReference);
+POLYOP_REFERENCE_KERNEL(TensorrtRoiAlign, TensorrtRoiAlignReference);
 
 }  // namespace
 }  // namespace polyop

@@ -10,11 +10,11 @@ namespace {
 using Mode = TensorrtRoiAlign::Mode;
 using Transformation = TensorrtRoiAlign::Transformation;
 
-// A picture, boxes inside, partly and wholly outside of it, some reversed, and the boxes' pictures.
+// Returns images, boxes inside, partly outside and entirely outside of them, some of them reversed, and batch indices.
 std::vector<HostTensor> RandomInputs(DType dtype, DType index, const Shape& shape, int64_t count, std::mt19937& rng) {
-  std::uniform_int_distribution<int64_t> picture(0, shape[0] - 1);
+  std::uniform_int_distribution<int64_t> image(0, shape[0] - 1);
   HostTensor rois = HostTensor::Uniform(dtype, {count, 4}, rng, -15, 60), indices(index, {count});
-  for (int64_t r = 0; r < count; ++r) indices.set(r, static_cast<double>(picture(rng)));
+  for (int64_t r = 0; r < count; ++r) indices.set(r, static_cast<double>(image(rng)));
   return {HostTensor::Uniform(dtype, shape, rng), rois, indices};
 }
 
@@ -55,13 +55,13 @@ TEST(TensorrtRoiAlign, TheMaximumIsOfWeightedPixels) {
     return out[0].at(0);
   };
   EXPECT_EQ(pool({1, 2, 3, 4}, {0, 0, 2, 2}), 1);        // a quarter of 4; the sample is 2.5
-  EXPECT_EQ(pool({-4, -4, -4, -8}, {0, 0, 2, 2}), -1);   // no floor of 0
-  EXPECT_EQ(pool({-4, -4, -4, -8}, {0, 0, 1, 1}), 0);    // at a pixel the other three have no weight
+  EXPECT_EQ(pool({-4, -4, -4, -8}, {0, 0, 2, 2}), -1);   // negative maxima are not clamped to 0
+  EXPECT_EQ(pool({-4, -4, -4, -8}, {0, 0, 1, 1}), 0);    // a sample at a pixel: the other three have weight 0
   EXPECT_EQ(pool({-4, -4, -4, -8}, {8, 8, 10, 10}), 0);  // outside
   EXPECT_EQ(pool({-4, NAN, -4, -8}, {0, 0, 2, 2}), -1);
 }
 
-TEST(TensorrtRoiAlign, EmptyAndBadInput) {
+TEST(TensorrtRoiAlign, EmptyAndInvalidInputs) {
   const auto f32 = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   const auto i32 = [](const std::vector<double>& values) {
     return HostTensor::Of(DType::kI32, {static_cast<int64_t>(values.size())}, values);
@@ -72,12 +72,12 @@ TEST(TensorrtRoiAlign, EmptyAndBadInput) {
   }
   for (double index : {2.0, -1.0}) {
     ExpectError(TensorrtRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i32({0, index})},
-                {"'batch_indices'[1] is ", "wanted a number in [0, 2)"});
+                {"'batch_indices'[1]: expected a batch index in [0, 2), got "});
   }
   ExpectError(TensorrtRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 5}), i32({0, 0})},
-              {"'rois'", "dimension 1 is 5, wanted 4"});
-  ExpectError(TensorrtRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i32({0})}, {"'batch_indices'", "wanted R = 2"});
-  ExpectAttributeError(*FindOp("tensorrt_roi_align"), {{"mode", AttrValue::Int(2)}}, {"'mode' is 2"});
+              {"'rois'", "expected dimension 1 to be 4, got 5"});
+  ExpectError(TensorrtRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4}), i32({0})}, {"'batch_indices'", "to be R = 2"});
+  ExpectAttributeError(*FindOp("tensorrt_roi_align"), {{"mode", AttrValue::Int(2)}}, {"'mode': expected", "got 2"});
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/points/point_count.h"
+#include "families/neighbours/point_count.h"
 
 namespace polyop {
 
-/// Features of points as weighted sums of those of three others.
+/// Interpolates features of points as weighted sums of those of three others.
 struct ThreeInterpolate {
   static constexpr const char* kName = "three_interpolate";
   static constexpr Signature kSignature =
@@ -13,18 +13,15 @@ struct ThreeInterpolate {
   static constexpr NodeName kNodes[] = {"polyop::ThreeInterpolate"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "Features of N points, each a weighted sum of those of three of M points.",
-      .semantics =
-          "interpolated[b, c, n] = the sum over k of weight[b, n, k] * features[b, c, idx[b, n, k]], in fp32. Weights "
-          "are "
-          "taken as they are; they need not add up to 1. An index that is negative or not below M is an error. `idx` "
-          "is "
-          "i32 or i64. In PyTorch there are gradients by `features` and by `weight`.",
-      .source =
-          "`mmcv.ops.three_interpolate`; C. Qi et al., PointNet++: Deep Hierarchical Feature Learning on Point Sets in "
-          "a Metric Space, 2017",
-      .differences =
-          "MMCV has no kernel for CPUs, takes i32 indices only, checks none, and has no gradient by `weight`.",
+      .summary = "Interpolates the features of N points, each as a weighted sum of the features of three of M points.",
+      .semantics = R"(interpolated[b, c, n] is the sum over k of weight[b, n, k] * features[b, c, idx[b, n, k]], in
+          fp32. Weights are used as they are; they need not add up to 1. It is an error if an index is negative or
+          not less than M. `idx` is i32 or i64. In PyTorch, the operator is differentiable with respect to
+          `features` and `weight`.)",
+      .source = R"(`mmcv.ops.three_interpolate`; C. Qi et al., PointNet++: Deep Hierarchical Feature Learning on
+          Point Sets in a Metric Space, 2017)",
+      .differences = R"(MMCV has no CPU kernel, supports only i32 indices, does not check them, and has no gradient
+          with respect to `weight`.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckPointCount("features", inputs[0], 2); }

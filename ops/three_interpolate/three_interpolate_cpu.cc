@@ -3,9 +3,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/three_interpolate/three_interpolate_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/type_pairs.h"
 #include "kernels/cpu/check_indices.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/type_pairs.h"
 #include "kernels/cpu/widen-inl.h"
 #include "ops/three_interpolate/three_interpolate.h"
 
@@ -14,13 +14,13 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The three indices and weights of each point, a column for each.
+// The three indices and weights of each point, as columns.
 struct Corners {
   int32_t* index[3];
   float* weight[3];
 };
 
-// out[n] = the sum of weight * row[index], for a row of a channel.
+// Computes out[n], the sum of weight * row[index], for the row of one channel.
 template <class T>
 void InterpolateRow(const float* row, const Corners& corners, int64_t first, int64_t count, T* out) {
   const hn::ScalableTag<float> d;
@@ -31,7 +31,7 @@ void InterpolateRow(const float* row, const Corners& corners, int64_t first, int
     auto sum = hn::Zero(d);
     for (int k = 0; k < 3; ++k) {
       const int64_t at = first + n;
-      const auto index = hn::LoadN(di, corners.index[k] + at, left);  // 0 in what fills up
+      const auto index = hn::LoadN(di, corners.index[k] + at, left);  // padding lanes are 0
       const auto weight = hn::LoadN(d, corners.weight[k] + at, left);
       sum = hn::Add(sum, hn::Mul(weight, hn::GatherIndex(d, row, index)));
     }
@@ -86,11 +86,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF32I32, ThreeInterpolateCpu<F32I32>);
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF32I64, ThreeInterpolateCpu<F32I64>);
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF16I32, ThreeInterpolateCpu<F16I32>);
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateF16I64, ThreeInterpolateCpu<F16I64>);
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I32, ThreeInterpolateCpu<BF16I32>);
-POLYOP_CPU_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I64, ThreeInterpolateCpu<BF16I64>);
+POLYOP_CPU_KERNELS(ThreeInterpolate, ThreeInterpolateCpu, F32I32, F32I64, F16I32, F16I64, BF16I32, BF16I64);
 }  // namespace polyop
 #endif

@@ -4,7 +4,7 @@
 namespace polyop {
 namespace {
 
-// A wrong index reads nothing; the sum is NaN.
+// An invalid index reads nothing; the sum is NaN.
 template <class T, class I>
 Status ThreeInterpolateCuda(const ThreeInterpolate&, const CudaContext& cuda, Tensor<const T, 3> features,
                             Tensor<const I, 3> idx, Tensor<const T, 3> weight, Tensor<T, 3> interpolated) {
@@ -23,12 +23,8 @@ Status ThreeInterpolateCuda(const ThreeInterpolate&, const CudaContext& cuda, Te
   });
 }
 
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateF32I32, ThreeInterpolateCuda<float, int32_t>);
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateF32I64, ThreeInterpolateCuda<float, int64_t>);
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateF16I32, ThreeInterpolateCuda<Half, int32_t>);
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateF16I64, ThreeInterpolateCuda<Half, int64_t>);
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I32, ThreeInterpolateCuda<BFloat16, int32_t>);
-POLYOP_CUDA_KERNEL(ThreeInterpolate, ThreeInterpolateBF16I64, ThreeInterpolateCuda<BFloat16, int64_t>);
+POLYOP_CUDA_KERNELS(ThreeInterpolate, ThreeInterpolateCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""The weighted sum of three points' features."""
+"""Computes the weighted sum of the features of three points."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ Status ThreeInterpolateReference(const ThreeInterpolate&, const Context& context
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ThreeInterpolate, ThreeInterpolateI32, ThreeInterpolateReference<int32_t>);
-POLYOP_REFERENCE_KERNEL(ThreeInterpolate, ThreeInterpolateI64, ThreeInterpolateReference<int64_t>);
+POLYOP_REFERENCE_KERNELS(ThreeInterpolate, ThreeInterpolateReference, int32_t, int64_t);
 
 }  // namespace
 }  // namespace polyop

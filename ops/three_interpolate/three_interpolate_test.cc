@@ -42,7 +42,7 @@ TEST(ThreeInterpolate, ManyPointsInParallel) {
                                               HostTensor::Uniform(DType::kF32, {2, 9001, 3}, rng, 0, 1)});
 }
 
-TEST(ThreeInterpolate, NanAndInfinityTakePart) {
+TEST(ThreeInterpolate, PropagatesNanAndInfinity) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(polyop::testing::Run(ThreeInterpolate{},
                                    {HostTensor::Of(DType::kF32, {1, 1, 3}, {NAN, INFINITY, 1}),
@@ -55,19 +55,20 @@ TEST(ThreeInterpolate, NanAndInfinityTakePart) {
   EXPECT_TRUE(std::isnan(out[0].at(2)));
 }
 
-TEST(ThreeInterpolateErrors, SayWhatIsWrong) {
+TEST(ThreeInterpolate, RejectsInvalidInputs) {
   const HostTensor features = HostTensor::Full(DType::kF32, {1, 2, 4}, 1);
   const HostTensor weight = HostTensor::Full(DType::kF32, {1, 1, 3}, 1);
   const auto idx = [](const std::vector<double>& v) { return HostTensor::Of(DType::kI64, {1, 1, 3}, v); };
   ExpectError(ThreeInterpolate{}, {features, idx({0, 4, 1}), weight},
-              {"'idx': element 1 is 4, wanted a value in [0, 4), a column of 'features'"});
-  ExpectError(ThreeInterpolate{}, {features, idx({0, 1, -1}), weight}, {"'idx': element 2 is -1"});
+              {"'idx' at flat index 1: expected a column of 'features' in [0, 4), got 4"});
+  ExpectError(ThreeInterpolate{}, {features, idx({0, 1, -1}), weight},
+              {"'idx' at flat index 2: expected a column of 'features' in [0, 4), got -1"});
   ExpectError(ThreeInterpolate{}, {HostTensor::Full(DType::kF32, {1, 2, 0}, 1), idx({0, 0, 0}), weight},
-              {"wanted a value in [0, 0)"});
+              {"expected a column of 'features' in [0, 0)"});
   ExpectError(ThreeInterpolate{}, {features, idx({0, 1, 2}), HostTensor::Full(DType::kF32, {1, 2, 3}, 1)},
-              {"'weight' has shape [1, 2, 3]", "N = 1"});
+              {"'weight'", "to be N = 1", "(shape [1, 2, 3] for"});
   ExpectError(ThreeInterpolate{}, {features, HostTensor::Full(DType::kI32, {1, 1, 2}, 0), weight},
-              {"'idx' has shape [1, 1, 2]", "wanted 3"});
+              {"'idx'", "to be 3, got", "(shape [1, 1, 2] for"});
   ExpectError(ThreeInterpolate{}, {features, idx({0, 1, 2}), weight.Cast(DType::kF16)}, {"no kernel takes inputs"});
 }
 

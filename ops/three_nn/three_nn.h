@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/operator.h"
-#include "families/points/point_count.h"
+#include "families/neighbours/point_count.h"
 
 namespace polyop {
 
@@ -13,26 +13,22 @@ struct ThreeNN {
   static constexpr NodeName kNodes[] = {"polyop::ThreeNN"};
   static constexpr std::tuple<> kAttributes{};
   static constexpr Doc kDoc = {
-      .summary = "The three points of `source` that are nearest to each point of `target`, and their distances.",
-      .semantics =
-          "Nearest first; of points at the same distance the one with the lower index comes first. Distances are "
-          "Euclidean, not squared, and compared in fp64. Where `source` has fewer than three points the rest is index "
-          "0 at "
-          "an infinite distance; none at all is an error. A point with NaN or infinity in it is nobody's neighbour and "
-          "has none.",
-      .source =
-          "`mmcv.ops.three_nn`; C. Qi et al., PointNet++: Deep Hierarchical Feature Learning on Point Sets in a Metric "
-          "Space, 2017; J. Bentley, Multidimensional Binary Search Trees Used for Associative Searching, 1975",
-      .differences =
-          "MMCV has no kernel for CPUs and compares every point with every other, in fp32. The search here is exact "
-          "too, "
-          "but in a k-d tree.",
+      .summary = "Finds the three points of `source` that are nearest to each point of `target`, and their distances.",
+      .semantics = R"(Points are listed nearest first; among points at the same distance the lower index comes
+          first. Distances are Euclidean, not squared, and compared in fp64. If `source` has fewer than three
+          points, the remaining entries have index 0 and infinite distance; it is an error if it has none. A point
+          with a NaN or infinite coordinate is never a neighbour and has no neighbours.)",
+      .source = R"(`mmcv.ops.three_nn`; C. Qi et al., PointNet++: Deep Hierarchical Feature Learning on Point Sets
+          in a Metric Space, 2017; J. Bentley, Multidimensional Binary Search Trees Used for Associative Searching,
+          1975)",
+      .differences = R"(MMCV has no CPU kernel and compares every point with every other in fp32. The search here is
+          exact, too, but uses a k-d tree.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     POLYOP_RETURN_IF_ERROR(CheckPointCount("source", inputs[1], 1));
     if (inputs[1].shape[1] > 0 || inputs[0].shape[0] == 0 || inputs[0].shape[1] == 0) return Status::Ok();
-    return InvalidArgument("'source' has no points, wanted at least 1 for the points of 'target'");
+    return InvalidArgument("'source': expected at least 1 point, got none");
   }
 };
 

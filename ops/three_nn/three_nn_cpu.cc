@@ -3,8 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/three_nn/three_nn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/points/cloud_batches-inl.h"
-#include "families/points/nearest_of_queries-inl.h"
+#include "families/neighbours/cloud_batches-inl.h"
+#include "families/neighbours/nearest_of_queries-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/three_nn/three_nn.h"
 
@@ -35,8 +35,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ThreeNN, ThreeNNF32, ThreeNNCpu<float>);
-POLYOP_CPU_KERNEL(ThreeNN, ThreeNNF16, ThreeNNCpu<Half>);
-POLYOP_CPU_KERNEL(ThreeNN, ThreeNNBF16, ThreeNNCpu<BFloat16>);
+POLYOP_CPU_KERNELS(ThreeNN, ThreeNNCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

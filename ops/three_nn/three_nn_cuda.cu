@@ -1,4 +1,4 @@
-#include "families/points/nearest_cuda.h"
+#include "families/neighbours/nearest_cuda.h"
 #include "ops/three_nn/three_nn.h"
 
 namespace polyop {
@@ -41,9 +41,7 @@ Status ThreeNNCuda(const ThreeNN&, const CudaContext& cuda, Tensor<const T, 3> t
                                    NearestLists::Allocate(cuda, queries, 3), dist.data(), idx.data()});
 }
 
-POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNF32, ThreeNNCuda<float>);
-POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNF16, ThreeNNCuda<Half>);
-POLYOP_CUDA_KERNEL(ThreeNN, ThreeNNBF16, ThreeNNCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ThreeNN, ThreeNNCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -16,15 +16,15 @@ Status ThreeNNReference(const ThreeNN&, const Context&, Tensor<const double, 3> 
       const double* point = source.data() + (i / targets * sources + s) * 3;
       const double x = at[0] - point[0], y = at[1] - point[1], z = at[2] - point[2];
       const double candidate = (x * x + y * y) + z * z;
-      int place = 3;
-      while (place > 0 && candidate < squared[place - 1]) --place;
-      for (int k = 2; k > place; --k) {
+      int rank = 3;
+      while (rank > 0 && candidate < squared[rank - 1]) --rank;
+      for (int k = 2; k > rank; --k) {
         squared[k] = squared[k - 1];
         nearest[k] = nearest[k - 1];
       }
-      if (place == 3) continue;
-      squared[place] = candidate;
-      nearest[place] = static_cast<int32_t>(s);
+      if (rank == 3) continue;
+      squared[rank] = candidate;
+      nearest[rank] = static_cast<int32_t>(s);
     }
     for (int k = 0; k < 3; ++k) {
       dist[i * 3 + k] = std::sqrt(squared[k]);
@@ -33,7 +33,7 @@ Status ThreeNNReference(const ThreeNN&, const Context&, Tensor<const double, 3> 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ThreeNN, ThreeNNReferenceF64, ThreeNNReference);
+POLYOP_REFERENCE_KERNEL(ThreeNN, ThreeNNReference);
 
 }  // namespace
 }  // namespace polyop

@@ -42,7 +42,7 @@ TEST(ThreeNN, LargeClouds) {
                          {Clouds(DType::kF32, 2, 300, rng, false), Clouds(DType::kF32, 2, 9000, rng, false)});
 }
 
-TEST(ThreeNN, FewPointsAndNumbersThatAreNone) {
+TEST(ThreeNN, FewPointsAndNonFiniteCoordinates) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(polyop::testing::Run(ThreeNN{},
                                    {HostTensor::Of(DType::kF32, {1, 2, 3}, {0, 0, 0, 0, NAN, 0}),
@@ -53,13 +53,13 @@ TEST(ThreeNN, FewPointsAndNumbersThatAreNone) {
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{1, 0, 0, 0, 0, 0}));
 }
 
-TEST(ThreeNNErrors, SayWhatIsWrong) {
+TEST(ThreeNN, RejectsInvalidInputs) {
   const HostTensor target = HostTensor::Full(DType::kF32, {2, 5, 3}, 1);
   ExpectError(ThreeNN{}, {target, HostTensor::Full(DType::kF32, {2, 0, 3}, 1)},
-              {"'source' has no points, wanted at least 1"});
+              {"'source': expected at least 1 point, got none"});
   ExpectError(ThreeNN{}, {target, HostTensor::Full(DType::kF32, {1, 4, 3}, 1)},
-              {"'source' has shape [1, 4, 3]", "B = 2"});
-  ExpectError(ThreeNN{}, {target, HostTensor::Full(DType::kF32, {2, 4, 2}, 1)}, {"'source' has shape [2, 4, 2]"});
+              {"'source'", "to be B = 2", "(shape [1, 4, 3] for"});
+  ExpectError(ThreeNN{}, {target, HostTensor::Full(DType::kF32, {2, 4, 2}, 1)}, {"'source'", "(shape [2, 4, 2] for"});
   ExpectError(ThreeNN{}, {target, target.Cast(DType::kBF16)}, {"no kernel takes inputs"});
 }
 

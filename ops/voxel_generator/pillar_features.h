@@ -1,4 +1,4 @@
-// The features of a pillar's points: on CPU and GPU.
+// The features of the points of a pillar, for CPU and GPU.
 #pragma once
 
 #include "core/host_device.h"
@@ -6,12 +6,12 @@
 
 namespace polyop {
 
-/// What a pillar's points are compared with.
+/// The reference positions that the points of a pillar are compared with.
 struct Pillar {
   float mean[3], centre[3];
   int32_t cell[3];  // x, y, z
 
-  /// point_of(k): the row of the pillar's point number k; there is one at least.
+  /// `point_of(k)` returns the row of point number k of the pillar. Requires: points >= 1.
   template <class PointOf>
   POLYOP_HD static Pillar Of(const CellGrid& grid, float z_size, int64_t points, const PointOf& point_of) {
     Pillar pillar{};
@@ -29,13 +29,13 @@ struct Pillar {
     return pillar;
   }
 
-  /// Writes the features of a point of `numbers` numbers.
+  /// Writes the `features` features of a point of `components` components.
   template <class T>
-  POLYOP_HD void Describe(const T* point, int64_t numbers, int64_t features, T* to) const {
-    for (int64_t c = 0; c < numbers; ++c) to[c] = point[c];
-    for (int a = 0; a < 3; ++a) to[numbers + a] = FromFloat<T>(ToFloat(point[a]) - mean[a]);
-    for (int64_t a = 0; numbers + 3 + a < features; ++a) {
-      to[numbers + 3 + a] = FromFloat<T>(ToFloat(point[a]) - centre[a]);
+  POLYOP_HD void Describe(const T* point, int64_t components, int64_t features, T* to) const {
+    for (int64_t c = 0; c < components; ++c) to[c] = point[c];
+    for (int a = 0; a < 3; ++a) to[components + a] = FromFloat<T>(ToFloat(point[a]) - mean[a]);
+    for (int64_t a = 0; components + 3 + a < features; ++a) {
+      to[components + 3 + a] = FromFloat<T>(ToFloat(point[a]) - centre[a]);
     }
   }
 };

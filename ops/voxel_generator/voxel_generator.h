@@ -5,7 +5,7 @@
 
 namespace polyop {
 
-/// The pillars of point clouds with the features that PointPillars learns from.
+/// Groups the points of clouds into pillars and computes the input features of PointPillars.
 struct VoxelGenerator {
   int64_t max_num_points_per_voxel = 3;
   int64_t max_voxels = 5;
@@ -21,67 +21,72 @@ struct VoxelGenerator {
   static constexpr NodeName kNodes[] = {"polyop::VoxelGeneratorPlugin", "TRT::VoxelGeneratorPlugin",
                                         "::VoxelGeneratorPlugin"};
   static constexpr std::tuple kAttributes = {
-      Attr("max_num_points_per_voxel", &VoxelGenerator::max_num_points_per_voxel, "points that a pillar holds")
+      Attr("max_num_points_per_voxel", &VoxelGenerator::max_num_points_per_voxel,
+           "maximum number of points of a pillar")
           .AtLeast(1)
           .Required(),
-      Attr("max_voxels", &VoxelGenerator::max_voxels, "pillars of a cloud").AtLeast(1).Required(),
+      Attr("max_voxels", &VoxelGenerator::max_voxels, "maximum number of pillars of a cloud").AtLeast(1).Required(),
       Attr("point_cloud_range", &VoxelGenerator::point_cloud_range,
-           "the least x, y and z, and then what they must lie below")
+           "minimum x, y and z, followed by the exclusive maximum")
           .Required(),
-      Attr("voxel_feature_num", &VoxelGenerator::voxel_feature_num, "features of a point: F + 5, or F + 6 with z")
+      Attr("voxel_feature_num", &VoxelGenerator::voxel_feature_num,
+           "number of features of a point: F + 5, or F + 6 with the z offset")
           .Between(9, 11)
           .Required(),
-      Attr("voxel_size", &VoxelGenerator::voxel_size, "extents of a pillar; that along z is of its centre alone")
+      Attr("voxel_size", &VoxelGenerator::voxel_size,
+           "extents of a pillar; the extent along z is used only for its centre")
           .GreaterThan(0)
           .Required(),
   };
   static constexpr Doc kDoc = {
-      .summary = "Puts the points of clouds into pillars and makes their features, as TensorRT's VoxelGeneratorPlugin.",
-      .semantics =
-          "Of cloud n the first num_points[n] rows are points: (x, y, z, intensity), or with a fifth number. Those "
-          "that "
-          "are in point_cloud_range, min <= p < max, are put into a grid of round((max - min) / size) cells, halves to "
-          "even, along x and y; a cell is floor((p - min) / size), all in fp32, and one beyond the grid drops its "
-          "point, as NaN does. In their order, points open pillars while there are fewer than max_voxels, and enter "
-          "theirs while it holds fewer than max_num_points_per_voxel. A point's features are its own numbers, (x, y, "
-          "z) less the mean of the pillar's points, (x, y) less the cell's centre, and, where voxel_feature_num is F + "
-          "6, z less min z + size z / 2; they are computed in float. Rows of coords are (0, 0, y, x). Pillars come in "
-          "the order in which they were opened; features and coords behind them, and features behind a pillar's "
-          "points, are 0. A num_points that is negative or greater than M is an error.",
+      .summary = R"(Groups the points of clouds into pillars and computes their features, as TensorRT's
+          VoxelGeneratorPlugin does.)",
+      .semantics = R"(The first num_points[n] rows of cloud n are points: (x, y, z, intensity), optionally with a
+          fifth component. Points within point_cloud_range, min <= p < max, are assigned to a grid of round((max -
+          min) / size) cells along x and y, with halves rounded to even. The cell of a point is floor((p - min) /
+          size). All of this is computed in fp32. A point whose cell is beyond the grid, or that is NaN, is dropped.
+          Points are visited in order. A point whose pillar does not exist yet creates it, unless there are
+          max_voxels already; a point is added to its pillar unless that holds max_num_points_per_voxel already.
+
+          The features of a point are its own components, (x, y, z) minus the mean of the pillar's points, (x, y)
+          minus the centre of the cell, and, if voxel_feature_num is F + 6, z minus (min z + size z / 2). They are
+          computed in float. Rows of coords are (0, 0, y, x). Pillars are listed in the order of creation. Features
+          and coords of unused pillars, and features of unused points of a pillar, are 0. It is an error if a
+          num_points is negative or greater than M.)",
       .source = "Lang et al., PointPillars, 2019; TensorRT's VoxelGeneratorPlugin",
-      .differences =
-          "The plugin orders points and pillars by chance, writes behind coords where there are more pillars than "
-          "max_voxels, and of five numbers puts the z of the centre in a wrong place.",
-      .not_portable = "Standard operators have no numbering of groups in the order in which they first come.",
+      .differences = R"(The plugin's order of points and pillars is non-deterministic. It writes past the end of
+          coords if there are more than max_voxels pillars. For points of five components, it writes the z offset to
+          a wrong position.)",
+      .not_portable = "No standard operator numbers groups in the order of their first occurrence.",
   };
 
   CellGrid grid() const {
-    CellGrid made{};
-    (void)MakeGrid(&made);  // Check() saw to it
-    return made;
+    CellGrid grid{};
+    (void)MakeGrid(&grid);  // Check() has verified that it succeeds
+    return grid;
   }
   Status Check() const {
-    CellGrid made{};
-    return MakeGrid(&made);
+    CellGrid grid{};
+    return MakeGrid(&grid);
   }
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
     POLYOP_RETURN_IF_ERROR(CheckVoxelPoints(inputs[0]));
-    const int64_t numbers = inputs[0].shape[2];
-    if (numbers != 4 && numbers != 5) {
-      return InvalidArgument("'points' has shape ", ToString(inputs[0].shape), ", wanted 4 or 5 in dimension 2");
+    const int64_t components = inputs[0].shape[2];
+    if (components != 4 && components != 5) {
+      return InvalidArgument("'points': expected 4 or 5 in dimension 2, got shape ", ToString(inputs[0].shape));
     }
-    if (voxel_feature_num == numbers + 5 || voxel_feature_num == numbers + 6) return Status::Ok();
-    return InvalidArgument("attribute 'voxel_feature_num' is ", voxel_feature_num, ", wanted ", numbers + 5, " or ",
-                           numbers + 6, " for points of ", numbers, " numbers");
+    if (voxel_feature_num == components + 5 || voxel_feature_num == components + 6) return Status::Ok();
+    return InvalidArgument("attribute 'voxel_feature_num': expected ", components + 5, " or ", components + 6,
+                           " for points of ", components, " components, got ", voxel_feature_num);
   }
 
  private:
-  // One cell along z, however far apart its ends are.
+  // The grid has a single cell along z, whatever its extent is.
   Status MakeGrid(CellGrid* grid) const {
     const std::array<float, 3> size{voxel_size[0], voxel_size[1], point_cloud_range[5] - point_cloud_range[2]};
     if (!(size[2] > 0)) {
-      return InvalidArgument("attribute 'point_cloud_range'[5] is ", point_cloud_range[5], ", wanted more than ",
-                             point_cloud_range[2], ", the least coordinate");
+      return InvalidArgument("attribute 'point_cloud_range'[5]: expected more than the minimum ", point_cloud_range[2],
+                             ", got ", point_cloud_range[5]);
     }
     POLYOP_RETURN_IF_ERROR(MakeCellGrid(size, point_cloud_range, HalfCells::kToEven, grid));
     for (int a = 0; a < 3; ++a) {

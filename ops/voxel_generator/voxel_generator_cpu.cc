@@ -17,9 +17,9 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The pillars of one cloud, and zeros behind them.
+// Writes the pillars of one cloud, followed by zeros.
 template <class T>
-Status Describe(const VoxelGenerator& op, const Context& context, const T* points, int64_t numbers,
+Status Describe(const VoxelGenerator& op, const Context& context, const T* points, int64_t components,
                 const VoxelMembers& members, T* voxels, int32_t* coords) {
   using Word = WordOf<T>;
   const CellGrid grid = op.grid();
@@ -28,11 +28,11 @@ Status Describe(const VoxelGenerator& op, const Context& context, const T* point
     std::fill_n(coords + 4 * v, 4, 0);
     if (v >= members.count()) return at;
     const int64_t size = members.SizeOf(v);
-    const int32_t* const mine = members.points() + members.starts()[v];
-    const auto point_of = [&](int64_t k) { return points + mine[k] * numbers; };
+    const int32_t* const pillar_points = members.points() + members.starts()[v];
+    const auto point_of = [&](int64_t k) { return points + pillar_points[k] * components; };
     const Pillar pillar = Pillar::Of(grid, op.voxel_size[2], size, point_of);
     for (int64_t k = 0; k < size; ++k, at += features) {
-      pillar.Describe(point_of(k), numbers, features, reinterpret_cast<T*>(at));
+      pillar.Describe(point_of(k), components, features, reinterpret_cast<T*>(at));
     }
     coords[4 * v + 2] = pillar.cell[1];
     coords[4 * v + 3] = pillar.cell[0];
@@ -44,26 +44,26 @@ template <class T, class I>
 Status Generate(const VoxelGenerator& op, const Context& context, Tensor<const T, 3> points,
                 Tensor<const I, 1> num_points, Tensor<T, 4> voxels, Tensor<int32_t, 3> coords,
                 Tensor<int32_t, 1> num_pillar) {
-  const int64_t most = points.dim(1), numbers = points.dim(2);
+  const int64_t max_points = points.dim(1), components = points.dim(2);
   const int64_t row = op.max_num_points_per_voxel * op.voxel_feature_num;
   const CellGrid grid = op.grid();
-  POLYOP_RETURN_IF_ERROR(CheckNumPoints(num_points, most));
-  const Scratch<int32_t> cells = context.Allocate<int32_t>(most);
-  VoxelMembers members(context, most, op.max_voxels);
-  if (!cells) return Internal("out of memory: cells of ", most, " points");
+  POLYOP_RETURN_IF_ERROR(CheckNumPoints(num_points, max_points));
+  const Scratch<int32_t> cells = context.Allocate<int32_t>(max_points);
+  VoxelMembers members(context, max_points, op.max_voxels);
+  if (!cells) return Internal("out of memory: cells of ", max_points, " points");
   for (int64_t n = 0; n < points.dim(0); ++n) {
-    const T* const from = points.data() + n * most * numbers;
-    NumberCells(context, grid, from, int64_t{num_points[n]}, numbers, cells.data());
+    const T* const from = points.data() + n * max_points * components;
+    NumberCells(context, grid, from, int64_t{num_points[n]}, components, cells.data());
     POLYOP_RETURN_IF_ERROR(
         members.Find(cells.data(), int64_t{num_points[n]}, grid.total(), op.max_voxels, op.max_num_points_per_voxel));
-    POLYOP_RETURN_IF_ERROR(Describe(op, context, from, numbers, members, voxels.data() + n * op.max_voxels * row,
+    POLYOP_RETURN_IF_ERROR(Describe(op, context, from, components, members, voxels.data() + n * op.max_voxels * row,
                                     coords.data() + n * op.max_voxels * 4));
     num_pillar[n] = static_cast<int32_t>(members.count());
   }
   return Status::Ok();
 }
 
-// Of numbers of 32 and of 64 bits: a table of instruction sets takes templates of one argument.
+// Separate entry points for 32-bit and 64-bit num_points, because a dispatch table takes templates of one argument.
 template <class T>
 Status GenerateI32(const VoxelGenerator& op, const Context& context, Tensor<const T, 3> points,
                    Tensor<const int32_t, 1> num_points, Tensor<T, 4> voxels, Tensor<int32_t, 3> coords,
@@ -84,11 +84,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorF32I32, GenerateI32<float>);
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorF16I32, GenerateI32<Half>);
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorBF16I32, GenerateI32<BFloat16>);
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorF32I64, GenerateI64<float>);
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorF16I64, GenerateI64<Half>);
-POLYOP_CPU_KERNEL(VoxelGenerator, VoxelGeneratorBF16I64, GenerateI64<BFloat16>);
+POLYOP_CPU_KERNELS(VoxelGenerator, GenerateI32, float, Half, BFloat16);
+POLYOP_CPU_KERNELS(VoxelGenerator, GenerateI64, float, Half, BFloat16);
 }  // namespace polyop
 #endif

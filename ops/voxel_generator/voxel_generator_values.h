@@ -1,4 +1,4 @@
-// What the numbers of points must satisfy: the CPU's kernel and the reference refuse the same.
+// A check of the numbers of points, shared by the CPU kernel and the reference.
 #pragma once
 
 #include "core/status.h"
@@ -7,11 +7,11 @@
 namespace polyop {
 
 template <class I>
-Status CheckNumPoints(const Tensor<const I, 1>& num_points, int64_t most) {
+Status CheckNumPoints(const Tensor<const I, 1>& num_points, int64_t max_points) {
   for (int64_t n = 0; n < num_points.dim(0); ++n) {
-    if (num_points[n] >= 0 && num_points[n] <= most) continue;
-    return InvalidArgument("'num_points'[", n, "] is ", int64_t{num_points[n]}, ", wanted a value in [0, M = ", most,
-                           "]");
+    if (num_points[n] >= 0 && num_points[n] <= max_points) continue;
+    return InvalidArgument("'num_points'[", n, "]: expected a value in [0, M = ", max_points, "], got ",
+                           int64_t{num_points[n]});
   }
   return Status::Ok();
 }

@@ -15,7 +15,7 @@
 namespace polyop {
 namespace {
 
-// The voxel of one point, whatever its coordinates are.
+// Returns the voxel of one point with arbitrary coordinates.
 template <class T>
 int64_t VoxelOf(const T* point, const VoxelAxis* axes, int64_t dims) {
   int64_t sum = 0;
@@ -58,8 +58,8 @@ HWY_INLINE void LoadPoints(D d, const float* p, hn::Vec<D> (&x)[4]) {
   hn::LoadInterleaved4(d, p, x[0], x[1], x[2], x[3]);
 }
 
-// Grids whose voxels 31 bits can number: a vector of points at a time, and one by one where a point of
-// the vector lies outside of the grid.
+// Processes grids whose voxel numbers fit in 31 bits, a vector of points at a time. If a point of the vector is outside
+// the grid, its points are processed one at a time.
 template <int kDims, bool kStream>
 void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64_t* out) {
   const hn::ScalableTag<float> d;
@@ -95,7 +95,7 @@ void VoxelsOfBlock(const float* pos, int64_t count, const VoxelAxis* axes, int64
   for (; n < count; ++n) out[n] = VoxelOf(pos + n * kDims, axes, kDims);
 }
 
-// Exact in the kernel above: every number below fits in 31 bits, every count in a float's 24.
+// Returns whether the kernel above is exact: voxel numbers fit in 31 bits, and counts in the 24 bits of a float.
 bool IsFast(const VoxelAxis* axes, int64_t dims) {
   if (dims < 1 || dims > kFastDims) return false;
   for (int64_t d = 0; d < dims; ++d) {
@@ -131,9 +131,9 @@ void VoxelsOf(const T* pos, int64_t count, const VoxelAxis* axes, int64_t dims, 
   if (stream) hwy::FlushStream();
 }
 
-// Widens low[kDims] and high[kDims] by the finite coordinates of as many points as whole vectors hold, and returns
-// how many coordinates those are. The walk is along memory: vector k of a round of kDims vectors holds the
-// dimensions (k * lanes + lane) % kDims.
+// Extends low[kDims] and high[kDims] by the finite coordinates of the points that fill complete vectors, and returns
+// the number of these coordinates. Reads memory sequentially: vector k of a round of kDims vectors holds the dimensions
+// (k * lanes + lane) % kDims.
 template <int kDims, class T>
 int64_t WidenBoundsOf(const T* pos, int64_t total, float* low, float* high) {
   const hn::ScalableTag<float> d;
@@ -183,8 +183,8 @@ void WidenBounds(const T* pos, int64_t points, int64_t dims, float* low, float* 
   }
 }
 
-// bounds[0 .. dims) and [dims .. 2 * dims): the least and greatest finite coordinates, infinite (the wrong way
-// round) where there are none.
+// Sets bounds[0 .. dims) and bounds[dims .. 2 * dims) to the minima and maxima of the finite coordinates, or to
+// infinity and -infinity where there are none.
 template <class T>
 Status FindBounds(const Context& context, const Tensor<const T, 2>& pos, float* bounds) {
   const int64_t points = pos.dim(0), dims = pos.dim(1), grain = GrainFor(static_cast<double>(dims));
@@ -245,8 +245,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridF32, VoxelGridCpu<float>);
-POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridF16, VoxelGridCpu<Half>);
-POLYOP_CPU_KERNEL(VoxelGrid, VoxelGridBF16, VoxelGridCpu<BFloat16>);
+POLYOP_CPU_KERNELS(VoxelGrid, VoxelGridCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

@@ -5,11 +5,11 @@ namespace polyop {
 namespace {
 
 constexpr int64_t kNoVoxel = INT64_MIN;
-constexpr int kParts = 256;  // blocks that find the bounds of one dimension together
+constexpr int kParts = 256;  // thread blocks that compute the bounds of one dimension
 
 struct Axis {
   float start, size;
-  int64_t stride;  // 0: the grid makes no sense
+  int64_t stride;  // 0: the grid is invalid
 };
 
 struct Bounds {
@@ -22,7 +22,7 @@ POLYOP_HD bool Multiply(int64_t a, int64_t b, int64_t* product) {
   return wide == *product;
 }
 
-// The axis' voxels, or 0 where they do not fit 64 bits or the axis makes no sense.
+// Returns the number of voxels of the axis, or 0 if it does not fit in 64 bits or the axis is invalid.
 POLYOP_HD int64_t VoxelsOf(float low, float high, float size) {
   if (!(size > 0) || !std::isfinite(size) || !std::isfinite(low) || !std::isfinite(high) || high < low) return 0;
   const float quotient = (high - low) / size;
@@ -44,8 +44,8 @@ POLYOP_HD int64_t VoxelOf(const T* point, const Axis* axes, int64_t dims) {
   return voxel;
 }
 
-// Bounds of every dimension part by part, then the axes, then the points. Where size, start or end make no grid, every
-// point gets what a point without a voxel gets.
+// Computes partial bounds of every dimension, then the axes, then the voxels of the points. If size, start or end are
+// invalid, every point gets kNoVoxel.
 template <class T>
 Status VoxelGridCuda(const VoxelGrid&, const CudaContext& cuda, Tensor<const T, 2> pos, Tensor<const T, 1> size,
                      std::optional<Tensor<const T, 1>> start, std::optional<Tensor<const T, 1>> end,
@@ -63,12 +63,12 @@ Status VoxelGridCuda(const VoxelGrid&, const CudaContext& cuda, Tensor<const T, 
     Bounds* const bounds = block.Shared<Bounds>(kThreadsPerBlock);
     const int64_t d = block.index / kParts, part = block.index % kParts;
     block.ForThreads([&](int t) {
-      Bounds mine{INFINITY, -INFINITY};
+      Bounds thread_bounds{INFINITY, -INFINITY};
       for (int64_t i = part * kThreadsPerBlock + t; i < points; i += kParts * kThreadsPerBlock) {
         const float x = ToFloat(from[i * dims + d]);
-        if (std::isfinite(x)) mine = widen(mine, {x, x});
+        if (std::isfinite(x)) thread_bounds = widen(thread_bounds, {x, x});
       }
-      bounds[t] = mine;
+      bounds[t] = thread_bounds;
     });
     ReduceBlock(block, bounds, kThreadsPerBlock, widen);
     block.ForThreads([&](int t) {
@@ -95,7 +95,7 @@ Status VoxelGridCuda(const VoxelGrid&, const CudaContext& cuda, Tensor<const T, 
             axes[d] = {low, step, *stride == 0 ? 0 : before};
           });
         }
-        block.ForThreads([&](int t) {  // one axis that makes no sense spoils the grid
+        block.ForThreads([&](int t) {  // one invalid axis makes the grid invalid
           if (t == 0 && dims > 0 && *stride == 0) axes[0].stride = 0;
         });
       }));
@@ -103,9 +103,7 @@ Status VoxelGridCuda(const VoxelGrid&, const CudaContext& cuda, Tensor<const T, 
   return ForEach(cuda, points, [=] POLYOP_DEVICE(int64_t i) { to[i] = VoxelOf(from + i * dims, axes, dims); });
 }
 
-POLYOP_CUDA_KERNEL(VoxelGrid, VoxelGridF32, VoxelGridCuda<float>);
-POLYOP_CUDA_KERNEL(VoxelGrid, VoxelGridF16, VoxelGridCuda<Half>);
-POLYOP_CUDA_KERNEL(VoxelGrid, VoxelGridBF16, VoxelGridCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(VoxelGrid, VoxelGridCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

@@ -1,4 +1,4 @@
-"""The number of each point's voxel: digits in a mixed radix."""
+"""Computes the number of each point's voxel, whose coordinates are digits of a mixed radix."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from torch import Tensor
 
 from polyop.formulas import Call
 
-_NOWHERE = -(2**63)
+_NO_VOXEL = -(2**63)
 
 
 def formula(pos: Tensor, size: Tensor, start: Tensor | None, end: Tensor | None) -> Tensor:
     finite = torch.isfinite(pos)
-    least, most = torch.where(finite, pos, torch.inf).amin(0), torch.where(finite, pos, -torch.inf).amax(0)
+    minimum, maximum = torch.where(finite, pos, torch.inf).amin(0), torch.where(finite, pos, -torch.inf).amax(0)
     if start is None:
-        start = least if end is None else torch.minimum(least, end)
+        start = minimum if end is None else torch.minimum(minimum, end)
     if end is None:
-        end = torch.maximum(most, start)
+        end = torch.maximum(maximum, start)
     counts = ((end - start) / size).long() + 1  # truncated
     dimension = torch.arange(pos.shape[1], device=pos.device)
     below = dimension < dimension[:, None]
     strides = torch.where(below, counts, 1).prod(1)
     at = (pos - start) / size
     known = finite.all(1) & (at.abs() < 2.0**62).all(1)
-    return torch.where(known, (torch.where(known[:, None], at, 0).long() * strides).sum(1), _NOWHERE)
+    return torch.where(known, (torch.where(known[:, None], at, 0).long() * strides).sum(1), _NO_VOXEL)
 
 
 def example(call: Call) -> list[Tensor | None]:

@@ -8,7 +8,7 @@
 namespace polyop {
 namespace {
 
-// In fp32 and not in double: whether a quotient rounds up to a whole number decides the voxel.
+// Computes in fp32, not in double, because the rounding of a quotient decides the voxel.
 Status VoxelGridReference(const VoxelGrid&, const Context&, Tensor<const float, 2> pos, Tensor<const float, 1> size,
                           std::optional<Tensor<const float, 1>> start, std::optional<Tensor<const float, 1>> end,
                           Tensor<int64_t, 1> cluster) {
@@ -51,7 +51,7 @@ Status VoxelGridReference(const VoxelGrid&, const Context&, Tensor<const float, 
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(VoxelGrid, VoxelGridF32, VoxelGridReference);
+POLYOP_REFERENCE_KERNEL(VoxelGrid, VoxelGridReference);
 
 }  // namespace
 }  // namespace polyop

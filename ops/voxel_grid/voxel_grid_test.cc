@@ -31,25 +31,25 @@ TEST(VoxelGrid, NumbersVoxelsWithDimensionZeroFastest) {
             (std::vector<double>{1, 7, 5, 1}));  // 4 x 2 voxels
 }
 
-TEST(VoxelGrid, PointsOutsideGetWhatTheFormulaGives) {
+TEST(VoxelGrid, PointsOutsideGetTheResultOfTheFormula) {
   const HostTensor pos = F32({4, 2}, {-0.5, 0, -7, 0, 30, 0, 0, 12});
   EXPECT_EQ(Voxels({pos, F32({2}, {1, 1}), F32({2}, {0, 0}), F32({2}, {9, 9})}), (std::vector<double>{0, -7, 30, 120}));
 }
 
 TEST(VoxelGrid, NanAndInfinityGetTheLowestInteger) {
-  std::vector<double> values(40 * 3, 0.5), want(40, 0);
+  std::vector<double> values(40 * 3, 0.5), expected(40, 0);
   values[3 * 7] = NAN;
   values[3 * 20 + 1] = kInf;
   values[3 * 39 + 2] = -kInf;
   values[0] = 3.5;
   values[3] = 3e38;  // finite, but its number does not fit
-  want[7] = want[20] = want[39] = want[1] = kNoVoxel;
-  want[0] = 3;
+  expected[7] = expected[20] = expected[39] = expected[1] = kNoVoxel;
+  expected[0] = 3;
   const HostTensor size = F32({3}, {1, 1, 1});
-  EXPECT_EQ(Voxels({F32({40, 3}, values), size, F32({3}, {0, 0, 0}), F32({3}, {4, 4, 4})}), want);
-  values[3] = 0.5;  // the bounds are found from finite coordinates alone: 0.5 to 3.5
-  want[1] = 0;
-  EXPECT_EQ(Voxels({F32({40, 3}, values), size, HostTensor::Absent(), HostTensor::Absent()}), want);
+  EXPECT_EQ(Voxels({F32({40, 3}, values), size, F32({3}, {0, 0, 0}), F32({3}, {4, 4, 4})}), expected);
+  values[3] = 0.5;  // the bounds are computed from finite coordinates only: 0.5 to 3.5
+  expected[1] = 0;
+  EXPECT_EQ(Voxels({F32({40, 3}, values), size, HostTensor::Absent(), HostTensor::Absent()}), expected);
   EXPECT_EQ(Voxels({F32({2, 1}, {NAN, kInf}), F32({1}, {1}), HostTensor::Absent(), HostTensor::Absent()}),
             (std::vector<double>{kNoVoxel, kNoVoxel}));
 }
@@ -86,7 +86,7 @@ TEST_P(VoxelGridRandom, ManyPointsOfAWideGrid) {
   std::mt19937 rng(8);
   for (int64_t dims : {1, 2, 3, 4, 5}) {
     const HostTensor pos = HostTensor::Uniform(GetParam(), {50001, dims}, rng, -100, 100);
-    // 31 bits suffice for the numbers up to three dimensions, then they do not.
+    // Voxel numbers fit in 31 bits for up to three dimensions, but not for more.
     ExpectMatchesReference(VoxelGrid{}, {pos, HostTensor::Full(GetParam(), {dims}, 0.25), {}, {}});
   }
 }
@@ -94,25 +94,25 @@ TEST_P(VoxelGridRandom, ManyPointsOfAWideGrid) {
 INSTANTIATE_TEST_SUITE_P(Types, VoxelGridRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-TEST(VoxelGridErrors, SayWhatIsWrong) {
+TEST(VoxelGrid, RejectsInvalidInputs) {
   const HostTensor pos = F32({2, 2}, {0, 0, 1, 1}), one = F32({2}, {1, 1}), none;
   const auto error = [&](const HostTensor& size, const HostTensor& start, const HostTensor& end,
                          const std::vector<std::string>& parts) {
     ExpectError(VoxelGrid{}, {pos, size, start, end}, parts);
   };
-  error(F32({2}, {1, 0}), none, none, {"'size'[1] is 0, wanted a positive number"});
-  error(F32({2}, {-1, 1}), none, none, {"'size'[0] is -1"});
-  error(F32({2}, {NAN, 1}), none, none, {"'size'[0] is nan"});
-  error(F32({2}, {1, kInf}), none, none, {"'size'[1] is inf"});
+  error(F32({2}, {1, 0}), none, none, {"'size'[1]: expected a positive finite number, got 0"});
+  error(F32({2}, {-1, 1}), none, none, {"'size'[0]: expected a positive finite number, got -1"});
+  error(F32({2}, {NAN, 1}), none, none, {"'size'[0]: expected a positive finite number, got nan"});
+  error(F32({2}, {1, kInf}), none, none, {"'size'[1]: expected a positive finite number, got inf"});
   error(F32({3}, {1, 1, 1}), none, none, {"'size'", "[3]", "D = 2"});
-  error(one, F32({2}, {0, NAN}), none, {"'start'[1] is nan, wanted a finite number"});
-  error(one, none, F32({2}, {kInf, 1}), {"'end'[0] is inf, wanted a finite number"});
-  error(one, F32({2}, {0, 3}), F32({2}, {1, 2}), {"'end'[1] is 2, wanted at least start = 3"});
+  error(one, F32({2}, {0, NAN}), none, {"'start'[1]: expected a finite number, got nan"});
+  error(one, none, F32({2}, {kInf, 1}), {"'end'[0]: expected a finite number, got inf"});
+  error(one, F32({2}, {0, 3}), F32({2}, {1, 2}), {"'end'[1]: expected at least start = 3, got 2"});
   error(one, F32({1}, {0}), none, {"'start'"});
-  error(F32({2}, {1e-12, 1e-12}), none, none, {"'size'[1]", "the number of voxels does not fit in 64 bits"});
-  error(F32({2}, {1e-38, 1}), none, none, {"'size'[0]", "does not fit in 64 bits"});
-  error(one, F32({2}, {-3e38, 0}), F32({2}, {3e38, 0}), {"does not fit in 64 bits"});
-  ExpectError(VoxelGrid{}, {F32({4}, {0, 0, 0, 0}), one, none, none}, {"'pos' has rank 1"});
+  error(F32({2}, {1e-12, 1e-12}), none, none, {"'size'[1]: expected a number of voxels", "that fits in 64 bits"});
+  error(F32({2}, {1e-38, 1}), none, none, {"'size'[0]: expected a number of voxels", "that fits in 64 bits"});
+  error(one, F32({2}, {-3e38, 0}), F32({2}, {3e38, 0}), {"that fits in 64 bits"});
+  ExpectError(VoxelGrid{}, {F32({4}, {0, 0, 0, 0}), one, none, none}, {"'pos': expected rank 2, got 1"});
   ExpectError(VoxelGrid{}, {pos, HostTensor::Full(DType::kF16, {2}, 1)}, {"no kernel takes inputs"});
 }
 

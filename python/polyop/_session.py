@@ -1,4 +1,4 @@
-"""polyop.session: an ONNX Runtime session that has polyop's operators, of a model made faster where it can be."""
+"""polyop.session: an ONNX Runtime session with polyop's operators, optionally of an optimized model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any
 import onnxruntime as ort
 
 import polyop
+from polyop.errors import PolyopError
 from polyop.packages import register_all
-
-_BLOCK = 1 << 22
 
 
 def session(
@@ -25,25 +24,27 @@ def session(
     options: ort.SessionOptions | None = None,
     providers: Sequence[Any] | None = None,
 ) -> ort.InferenceSession:
-    """A session of the model, polyop's library registered, and those of packages of operators (`polyop.packages`).
+    """Returns a session of the model with polyop's operators and those of packages (`polyop.packages`).
 
-    optimize: runs the model as `polyop.optimize` makes it. The result is kept beside the file, as
-    NAME.polyop-HASH.onnx, or in the user's cache if that folder cannot be written, and made anew when the model, polyop or
-    ONNX Runtime changes. A model that cannot be optimised is run as it is, with a warning that says why.
-    accelerate: also puts polyop's kernels in the place of ONNX Runtime's own operators (`get_accelerator_path`); the file
-    stays as it is.
-    options: of the session; polyop's library is added to them. They serve one session.
-    providers: as in `InferenceSession`; the CPU if not given.
+    Args:
+        path: an ONNX file.
+        optimize: runs the model that `polyop.optimize` returns. It is cached next to the file as NAME.polyop-HASH.onnx,
+            or in the user's cache folder if that folder is not writable, until the model, polyop or ONNX Runtime
+            changes. A model that cannot be optimized runs unchanged, with a warning that gives the reason.
+        accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`). The file
+            does not change.
+        options: options of the session. polyop's library is registered with them, so they serve one session.
+        providers: as in `InferenceSession`; the CPU by default.
     """
     path = Path(path)
     if optimize:
-        path = _optimised(path)
+        path = _optimized(path)
     options = options or ort.SessionOptions()
     register_all(options)
     if accelerate:
         import onnx
 
-        from polyop.portable import opset_of
+        from polyop._onnx.graph import opset_of
 
         model = onnx.load(path, load_external_data=False)
         options.add_session_config_entry("polyop.opset", str(opset_of(model)))
@@ -51,9 +52,9 @@ def session(
     return ort.InferenceSession(str(path), options, providers=list(providers or ["CPUExecutionProvider"]))
 
 
-def _optimised(path: Path) -> Path:
-    """The file that `polyop.optimize` made of this one, now or before."""
-    from polyop.optimizing import OptimizeError, optimize
+def _optimized(path: Path) -> Path:
+    """Returns the file that `polyop.optimize` wrote for this one, now or in an earlier call."""
+    from polyop.optimizing import optimize
 
     try:
         name = f"{path.stem}.polyop-{_hash(path)}.onnx"
@@ -66,8 +67,8 @@ def _optimised(path: Path) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
         optimize(path, folder / name)
         return folder / name
-    except (OptimizeError, OSError) as error:
-        warnings.warn(f"{path} is run as it is: {error}", stacklevel=3)
+    except (PolyopError, OSError) as error:
+        warnings.warn(f"{path} runs without optimization: {error}", stacklevel=3)
         return path
 
 
@@ -76,12 +77,9 @@ def _cache() -> Path:
 
 
 def _hash(path: Path) -> str:
-    """Of the file, of its tensors that lie outside, and of what optimises it."""
-    from polyop.optimizing.files import locations
+    """Returns a hash of the file, its external tensors, and the versions of polyop and ONNX Runtime."""
+    from polyop._onnx.files import update_hash
 
     digest = hashlib.blake2b(f"{polyop.__version__} {ort.__version__}".encode(), digest_size=8)
-    for part in (path, *(path.parent / location for location in locations(path))):
-        with part.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+    update_hash(digest, path)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""polyop.accelerate(): PyTorch's own operators on the CPU, and torchvision's, run by polyop's kernels."""
+"""polyop.accelerate(): runs PyTorch's own operators on the CPU, and torchvision's, with polyop's kernels."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from warnings import catch_warnings, simplefilter
 
 import torch
 
-from polyop._stand_ins import OWN, STAND_INS, StandIn
+from polyop._torch.overrides import FALLBACK, OVERRIDES, Override
 
 __all__ = ["accelerate"]
 
 
 def accelerate(on: bool = True) -> Accelerated:
-    """Puts polyop's kernels under PyTorch's operators on the CPU, in the whole process; `accelerate(False)` takes them away.
+    """Overrides PyTorch's operators on the CPU with polyop's kernels, in the whole process; `accelerate(False)` undoes
+    it.
 
-    As a context manager it restores on leaving what was before the call:
+    As a context manager, restores the previous state on exit:
 
         with polyop.accelerate():
-            model(pictures)
+            model(images)
 
-    Results, types, strides and errors stay PyTorch's; so do gradients and other devices. A call that is too small to gain,
-    or that polyop's kernels do not compute as PyTorch does, goes to PyTorch's own kernel. torchvision's operators take part
-    if torchvision was imported before; a later call of accelerate() takes them in. Do not switch while other threads
-    compute.
+    Results, types, strides, errors, gradients and other devices remain PyTorch's. PyTorch's own kernel runs calls that
+    are too small to gain, or that polyop's kernels compute differently. torchvision's operators are included if
+    torchvision was imported before; a later call of accelerate() adds them. Do not switch while other threads compute.
     """
     with _lock:
         before = bool(_replaced)
@@ -36,7 +36,7 @@ def accelerate(on: bool = True) -> Accelerated:
 
 
 class Accelerated:
-    """What `accelerate` returns: leaving it as a context restores the state of before."""
+    """Restores the previous state on exit of a `with` block. Returned by `accelerate`."""
 
     def __init__(self, before: bool) -> None:
         self._before = before
@@ -60,30 +60,30 @@ def _switch(on: bool) -> None:
         while _replaced:
             _replaced.popitem()[1]._destroy()
         return
-    for stand_in in STAND_INS:
-        # torchvision's operators may not be there.
-        if stand_in.name not in _replaced and torch._C._dispatch_has_kernel(stand_in.name):
-            _replaced[stand_in.name] = _replace(stand_in)
+    for override in OVERRIDES:
+        # torchvision's operators may be missing.
+        if override.name not in _replaced and torch._C._dispatch_has_kernel(override.name):
+            _replaced[override.name] = _replace(override)
 
 
-def _replace(stand_in: StandIn) -> torch.library.Library:
-    own = torch.library.get_kernel(stand_in.name, stand_in.key)
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[stand_in.key])
-    kernel = _first_polyop(stand_in.kernel, partial(own.call_boxed, keys))
-    namespace, _, operator = stand_in.name.partition("::")
+def _replace(override: Override) -> torch.library.Library:
+    own = torch.library.get_kernel(override.name, override.key)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[override.key])
+    kernel = _first_polyop(override.kernel, partial(own.call_boxed, keys))
+    namespace, _, operator = override.name.partition("::")
     library = torch.library.Library(namespace, "IMPL")
     with catch_warnings():
-        simplefilter("ignore")  # of the override, which is what was asked for
-        library.impl(operator, kernel, stand_in.key, allow_override=True)
+        simplefilter("ignore")  # about the override, which is intended
+        library.impl(operator, kernel, override.key, allow_override=True)
     return library
 
 
 def _first_polyop(kernel: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         try:
-            made = kernel(*args)
-        except RuntimeError:  # polyop refuses the call: PyTorch computes it, or refuses it by its own words
-            made = OWN
-        return own(*args) if made is OWN else made
+            result = kernel(*args)
+        except RuntimeError:  # polyop rejects the call: PyTorch computes it or raises its own error
+            result = FALLBACK
+        return own(*args) if result is FALLBACK else result
 
     return call

@@ -1,4 +1,4 @@
-"""polyop.export: a torch model to a checked ONNX file, compared with PyTorch before anyone deploys it."""
+"""polyop.export: writes a torch model as a valid ONNX file whose outputs agree with PyTorch's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from polyop._node_domain import node_domain
+from polyop._torch.node_domain import node_domain
+from polyop.errors import PolyopError
 from polyop.packages import register_all
 from polyop.portable import convert_file
 
@@ -30,13 +31,13 @@ __all__ = ["ExportError", "Exported", "export"]
 _EXPORTERS = ("dynamo", "torchscript")
 
 
-class ExportError(RuntimeError):
-    """No exporter could write the model, or what was written computes something else."""
+class ExportError(PolyopError, RuntimeError):
+    """No exporter could write the model, or the file's outputs differ from PyTorch's."""
 
 
 @dataclass
 class OutputReport:
-    """One output, PyTorch's beside ONNX Runtime's."""
+    """How ONNX Runtime's result for one output compares with PyTorch's."""
 
     name: str
     dtype: str
@@ -47,7 +48,7 @@ class OutputReport:
 
 @dataclass
 class Exported:
-    """What was written, and how it compares."""
+    """Describes an exported file and how its outputs compare with PyTorch's."""
 
     path: Path
     exporter: str
@@ -69,7 +70,7 @@ class Exported:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Exporters warn of what they will do one day, and name the libraries that are not installed."""
+    """Silences the exporters, which warn about future changes and missing libraries."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -99,25 +100,33 @@ def export(
 ) -> Exported:
     """Writes `model(*args)` as ONNX, checks the file, runs it in ONNX Runtime, and compares with PyTorch.
 
-    exporter: "dynamo", "torchscript", or "auto": the first of them that can write the model.
-    input_names: of the tensors among `args`, as forward() names them if not given.
-    dynamic: which dimensions of which inputs may change: {"x": {0: "batch", 2: "height"}}.
-    domain: of the custom nodes, where an operator has several names: "mmcv", "mmdeploy" or "custom".
-    portable: nodes of polyop's get functions of standard operators, by which the file runs where polyop is not; that
-        is run and compared, too.
-    verbose: prints the report as a table.
-    Raises ExportError if nothing could write the model, if the file is not valid ONNX, if ONNX Runtime cannot run it,
-    or if an output departs: |ours - theirs| > atol + rtol * |theirs|, or another shape or type.
+    Args:
+        model: the module to export. It runs in evaluation mode.
+        args: its inputs; None for an optional one that is omitted.
+        path: the ONNX file to write.
+        exporter: "dynamo", "torchscript", or "auto": the first of these that can write the model.
+        input_names: the names of the tensors among `args`; those of forward()'s parameters by default.
+        output_names: the names of the outputs; the exporter's by default.
+        dynamic: the dynamic dimensions of the inputs, such as {"x": {0: "batch", 2: "height"}}.
+        domain: the domain of custom nodes of operators with several names: "mmcv", "mmdeploy" or "custom".
+        opset_version: the ONNX opset; the exporter's default if None.
+        portable: adds functions of standard operators for polyop's nodes, so that the file runs without polyop. They
+            are run and compared, too.
+        rtol, atol: the tolerance: |result - expected| <= atol + rtol * |expected|.
+        verbose: prints the report as a table.
+
+    Raises ExportError if no exporter can write the model, the file is not valid ONNX, ONNX Runtime cannot run it, or an
+    output differs from PyTorch's by more than the tolerance, in shape or in type.
     """
     if exporter not in ("auto", *_EXPORTERS):
-        raise ValueError(f"exporter is '{exporter}', wanted auto, {' or '.join(_EXPORTERS)}")
+        raise ValueError(f"exporter: expected 'auto', {' or '.join(map(repr, _EXPORTERS))}, got '{exporter}'")
     inputs = (args,) if isinstance(args, Tensor) else tuple(args)
     tensors = [t for t in inputs if t is not None]
     names = list(input_names) if input_names else _parameter_names(model, inputs)
     if len(names) != len(tensors):
-        raise ValueError(f"input_names has {len(names)} names for {len(tensors)} tensors: {names}")
+        raise ValueError(f"input_names: expected {len(tensors)} names, got {len(names)}: {names}")
     if unknown := set(dynamic or ()) - set(names):
-        raise ValueError(f"dynamic has {sorted(unknown)}, which is no input: {names}")
+        raise ValueError(f"dynamic: expected names of inputs ({', '.join(names)}), got {', '.join(sorted(unknown))}")
     path, was_training = Path(path), model.training
     model.eval()
     try:
@@ -139,9 +148,9 @@ def export(
     feeds, flat = dict(zip(names, tensors, strict=True)), _flat(expected)
     outputs = _compare(path, feeds, flat, rtol, atol)
     if portable:
-        alone = _compare(path, feeds, flat, rtol, atol, functions_alone=True)
-        if wrong := [o.name for o in alone if not o.agrees]:
-            raise ExportError(f"{path} departs from PyTorch where its functions run: {', '.join(wrong)}")
+        functions = _compare(path, feeds, flat, rtol, atol, functions_only=True)
+        if different := [o.name for o in functions if not o.agrees]:
+            raise ExportError(f"{path}: the functions' outputs differ from PyTorch's: {', '.join(different)}")
     report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
     if verbose:
         console = Console()
@@ -150,7 +159,7 @@ def export(
     wrong = [o for o in outputs if not o.agrees]
     if wrong:
         what = ", ".join(f"'{o.name}' by {o.largest_difference:.3g}" for o in wrong)
-        raise ExportError(f"{path} departs from PyTorch: {what}")
+        raise ExportError(f"{path}: outputs differ from PyTorch's: {what}")
     return report
 
 
@@ -171,7 +180,7 @@ def _write(
     domain: str,
     opset_version: int | None,
 ) -> str:
-    """Tries the exporters; returns which one wrote the file."""
+    """Tries the exporters. Returns the name of the one that wrote the file."""
     common: dict[str, Any] = {"input_names": input_names, "output_names": output_names, "opset_version": opset_version}
     failures = []
     for candidate in _EXPORTERS if exporter == "auto" else (exporter,):
@@ -184,19 +193,22 @@ def _write(
                         if dynamic
                         else None
                     )
-                    made = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common)
-                    made.save(path)
+                    result = torch.onnx.export(
+                        model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, **common
+                    )
+                    assert result is not None  # without a path it returns the program
+                    result.save(path)
                 else:
                     torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
             return candidate
-        except Exception as error:  # exporters raise whatever the model made them raise
+        except Exception as error:  # exporters raise errors of any type
             failures.append((candidate, error))
-    said = "\n".join(f"  {name}: {type(error).__name__}: {error}" for name, error in failures)
-    raise ExportError(f"the model could not be exported:\n{said}") from failures[0][1]
+    reasons = "\n".join(f"  {name}: {type(error).__name__}: {error}" for name, error in failures)
+    raise ExportError(f"the model could not be exported:\n{reasons}") from failures[0][1]
 
 
 def _flat(result: Any) -> list[Tensor]:
-    """Tensors of a result, in the order of the exporters' outputs."""
+    """Returns the tensors of a result, in the order of the exporters' outputs."""
     if isinstance(result, Tensor):
         return [result]
     if isinstance(result, Mapping):
@@ -207,8 +219,8 @@ def _flat(result: Any) -> list[Tensor]:
 def _add_functions(path: Path) -> None:
     refused = {r["name"]: r["why"] for r in convert_file(path, path)["nodes"] if not r["given"]}
     if refused:
-        said = "; ".join(f"{name}: {why}" for name, why in refused.items())
-        raise ExportError(f"{path} cannot be made portable: {said}")
+        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+        raise ExportError(f"{path}: some nodes have no portable form: {reasons}")
 
 
 def _compare(
@@ -217,26 +229,26 @@ def _compare(
     expected: list[Tensor],
     rtol: float,
     atol: float,
-    functions_alone: bool = False,
+    functions_only: bool = False,
 ) -> list[OutputReport]:
     options = ort.SessionOptions()
     options.log_severity_level = 3
-    if not functions_alone:
+    if not functions_only:
         register_all(options)
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        # Exporters leave out inputs that decide nothing.
+        # Exporters omit inputs that the outputs do not depend on.
         results = session.run(None, {i.name: inputs[i.name].detach().cpu().numpy() for i in session.get_inputs()})
     except Exception as error:  # ONNX Runtime's own types are not public
         raise ExportError(f"ONNX Runtime cannot run {path}: {error}") from error
     if len(results) != len(expected):
-        raise ExportError(f"{path} has {len(results)} outputs, the model gave {len(expected)}")
+        raise ExportError(f"{path}: expected {len(expected)} outputs, got {len(results)}")
     reports = []
     for info, got, tensor in zip(session.get_outputs(), results, expected, strict=True):
-        want = tensor.detach().cpu().numpy()
-        same_kind = got.shape == want.shape and got.dtype == want.dtype
-        difference = _largest_difference(got, want) if got.shape == want.shape else float("inf")
-        agrees = same_kind and bool(np.allclose(got, want, rtol, atol, equal_nan=True))
+        reference = tensor.detach().cpu().numpy()
+        same_kind = got.shape == reference.shape and got.dtype == reference.dtype
+        difference = _largest_difference(got, reference) if got.shape == reference.shape else float("inf")
+        agrees = same_kind and bool(np.allclose(got, reference, rtol, atol, equal_nan=True))
         reports.append(OutputReport(info.name, str(got.dtype), got.shape, difference, agrees))
     return reports
 

@@ -1,32 +1,35 @@
-"""The operators' formulas: what an operator computes, in torch's own operators, or in ONNX's.
+"""The operators' formulas: what an operator computes, written with torch's own operators or with ONNX's.
 
-A formula is the file <op>_formula.py beside the operator's kernel; built, all lie beside the libraries, and are the
-modules of this package. A file defines
+A formula is the file <op>_formula.py next to the operator's kernel. The build puts all of them next to the libraries,
+where they are the modules of this package. A file defines
 
-    formula(*inputs, **attributes)   what the operator computes, in torch: for autograd, for compilers, and traced for a
-                                     model-local function; None is an input that was left out
-    example(call, **attributes)      inputs that formula() can be traced with; their sizes do not matter, for what is
-                                     traced holds for all
-    body(call, **attributes)         the statements of a model-local function in ONNX's text, from inputs to outputs by
-                                     their names in the first signature, where standard operators say it better; None:
-                                     not for this call. A number may be a Reference: write it as `name: float = {x!r}`.
-                                     Where it is always there, example() may be missing
-    DIFFERENTIABLE                   the inputs that have gradients; none if it is not there
+    formula(*inputs, **attributes)   computes the operator in torch: for autograd, for compilers, and traced for a
+                                     model-local function. An omitted input is None
+    example(call, **attributes)      returns inputs for tracing formula(); their sizes do not matter, because the traced
+                                     graph holds for all sizes
+    body(call, **attributes)         returns the statements of a model-local function in ONNX's text syntax, from inputs
+                                     to outputs by their names in the first signature, where standard operators express
+                                     it better; None if not for this call. A number may be a Reference: write it as
+                                     `name: float = {x!r}`. example() may be missing if body() never returns None
+    DIFFERENTIABLE                   the indices of the inputs with gradients; missing if there are none
 
-Attributes are those of the definition, by its names, enumerations by their words.
+Attributes have the definition's names; enumerations are words.
 """
 
 from __future__ import annotations
 
+import math
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from polyop import _library
+from polyop._libraries import find_library
+from polyop.errors import PolyopError
 from polyop.packages import packages
 
 if TYPE_CHECKING:
@@ -34,15 +37,15 @@ if TYPE_CHECKING:
 
     import torch
 
-__path__ = [str(_library("formulas"))]
+__path__ = [str(find_library("formulas"))]
 
 
-class NoBodyError(ValueError):
-    """There is no function for a call like this; the text says why."""
+class NoBodyError(PolyopError, ValueError):
+    """An operator has no function for a call; the message gives the reason."""
 
 
 class Reference:
-    """A number that differs between the nodes of a file: written into a body's text, it stands for a node's own."""
+    """A number that differs between the nodes of a file. In a body's text it refers to the node's attribute."""
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
@@ -53,32 +56,30 @@ class Reference:
 
 @dataclass(frozen=True)
 class Call:
-    """What a function's body may depend on beside the attributes."""
+    """What a function's body may depend on in addition to the attributes."""
 
     opset: int
-    """Version of ONNX's own operators in the model."""
+    """The model's version of ONNX's own operators."""
     inputs: tuple[str, ...]
-    """Names, one by one, of the inputs that are not left out."""
+    """The names of the inputs that are present, one by one."""
     ranks: tuple[int | None, ...] = ()
-    """Of each input; None where it is left out, not known, or not the same in all nodes."""
+    """The rank of each input; None if it is omitted, unknown, or not the same in all nodes."""
 
     def has(self, name: str) -> bool:
         return name in self.inputs
 
     def rank(self, i: int) -> int:
-        """Of an input without which no body can be made."""
+        """Returns the rank of input `i`. Raises NoBodyError if it is not known."""
         rank = self.ranks[i]
         if rank is None:
-            raise NoBodyError(
-                f"the rank of input {i} must be known, and the same in all of the file's nodes of this name"
-            )
+            raise NoBodyError(f"input {i}: expected a known rank that is the same in all nodes of this name")
         return rank
 
 
 def find(operator: str, package: str = "polyop") -> ModuleType | None:
-    """The formula of an operator, polyop's or a package's, or None if it has none."""
+    """Returns the module of an operator's formula, or None if it has none."""
     if package == "polyop":
-        if not _library(f"formulas/{operator}_formula.py").is_file():
+        if not find_library(f"formulas/{operator}_formula.py").is_file():
             return None
         return import_module(f"{__name__}.{operator}_formula")
     folder = next(p.folder for p in packages() if p.name == package)
@@ -87,23 +88,39 @@ def find(operator: str, package: str = "polyop") -> ModuleType | None:
 
 @cache
 def _of_file(file: Path, name: str) -> ModuleType | None:
-    """A package's formula: its name may be that of one of polyop's."""
+    """Loads a package's formula from its file: its name may be that of one of polyop's."""
     if not file.is_file():
         return None
     spec = spec_from_file_location(name, file)
+    assert spec is not None  # the name ends in .py
+    assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def decompositions() -> dict[torch._ops.OpOverload, Callable]:
-    """What each operator that has a formula in torch is made of: a table for `ExportedProgram.run_decompositions` and
-    for compilers. A program that was taken apart needs polyop no longer, and is slower."""
-    from polyop._torch import ALL_OPERATORS
+def floor_scale(extent: int | torch.SymInt, scale: float) -> int | torch.SymInt:
+    """Returns the extent that polyop's resizing gives: the floor of a float32 product, as in core/int_domain.h.
 
-    table = {}
-    for operator in ALL_OPERATORS:
-        module = find(operator.name, operator.namespace)
-        if module is not None and hasattr(module, "formula"):
-            table[operator.overload] = operator.through(module.formula)
-    return table
+    Symbols are computed with in integers, like TensorRT's extents (adapters/tensorrt/exprs_domain.h).
+    Requires: symbols with fractional scales are at most 2^20.
+    """
+    if scale == math.floor(scale):
+        return extent * int(scale)
+    if isinstance(extent, int):
+        product = c_float(extent).value * c_float(scale).value  # exact in double precision
+        return math.floor(c_float(product).value)
+    import torch
+
+    numerator, denominator = c_float(scale).value.as_integer_ratio()
+    product, unit = extent * numerator, 1  # unit: of the last of the product's first 24 bits
+    for bit in range(numerator.bit_length() + 20 - 24):
+        unit = unit + (torch.sym_min(1, product // (1 << 24 + bit)) << bit)
+    rounded = product if isinstance(unit, int) else (2 * product + unit) // (2 * unit) * unit
+    return rounded // denominator
+
+
+def decompositions() -> dict[torch._ops.OpOverload, Callable[..., Any]]:
+    """Returns the formula of each operator that has one in torch: a table for `ExportedProgram.run_decompositions` and
+    for compilers. A decomposed program does not need polyop, and is slower."""
+    return import_module("polyop._torch.decompositions").decompositions()

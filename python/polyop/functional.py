@@ -1,7 +1,7 @@
-"""The operators as typed functions of tensors, under the names that torchvision, MMCV and torch gave them.
+"""The operators as typed functions of tensors, under their names in torchvision, MMCV and torch.
 
-All are torch.ops.polyop.*: they have shapes without data, for torch.compile, and both of torch.onnx.export's exporters
-write them as ONNX nodes. Those of features have gradients.
+All call torch.ops.polyop.*, which support torch.compile by fake kernels. Both of torch.onnx.export's exporters write
+them as ONNX nodes. Operators on features have gradients.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from polyop import _gradients  # noqa: F401 - registers them
-from polyop._node_domain import node_domain
+from polyop._torch import load  # noqa: F401 - registers the operators
+from polyop._torch.node_domain import node_domain
 
 __all__ = [
     "active_rotated_filter",
@@ -60,6 +60,7 @@ __all__ = [
     "nms",
     "nms3d",
     "nms3d_normal",
+    "nms_match",
     "nms_quadri",
     "nms_rotated",
     "node_domain",
@@ -104,7 +105,7 @@ def roi_align(
     aligned: bool = False,
     mode: str = "avg",
 ) -> Tensor:
-    """`torchvision.ops.roi_align`: input [N, C, H, W], boxes [R, 5] (picture, x1, y1, x2, y2) -> [R, C, h, w]."""
+    """`torchvision.ops.roi_align`: input [N, C, H, W], boxes [R, 5] (image, x1, y1, x2, y2) -> [R, C, h, w]."""
     height, width = _pair(output_size)
     return _ops.roi_align(
         input, boxes, output_height=height, output_width=width, spatial_scale=spatial_scale,
@@ -121,7 +122,7 @@ def roi_align_rotated(
     aligned: bool = True,
     clockwise: bool = False,
 ) -> Tensor:
-    """`mmcv.ops.roi_align_rotated`: rois [R, 6] (picture, cx, cy, w, h, angle) -> [R, C, h, w]."""
+    """`mmcv.ops.roi_align_rotated`: rois [R, 6] (image, cx, cy, w, h, angle) -> [R, C, h, w]."""
     height, width = _pair(output_size)
     return _ops.roi_align_rotated(
         input, rois, output_height=height, output_width=width, spatial_scale=spatial_scale,
@@ -138,7 +139,7 @@ def riroi_align_rotated(
     num_orientations: int = 8,
     clockwise: bool = False,
 ) -> Tensor:
-    """`mmcv.ops.riroi_align_rotated`: as roi_align_rotated, with channels of orientations that turn with the box."""
+    """`mmcv.ops.riroi_align_rotated`: like roi_align_rotated, with orientation channels that rotate with the box."""
     height, width = _pair(out_size)
     return _ops.riroi_align_rotated(
         features, rois, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale, num_samples=num_samples,
@@ -154,7 +155,7 @@ def bezier_align(
     sampling_ratio: int = 0,
     aligned: bool = True,
 ) -> Tensor:
-    """`mmcv.ops.bezier_align`: beziers [R, 17] (picture, 8 points of two curves, clockwise) -> [R, C, h, w]."""
+    """`mmcv.ops.bezier_align`: beziers [R, 17] (image, 8 points of two curves, clockwise) -> [R, C, h, w]."""
     height, width = _pair(output_size)
     return _ops.bezier_align(
         input, beziers, output_height=height, output_width=width, spatial_scale=spatial_scale,
@@ -163,7 +164,8 @@ def bezier_align(
 
 
 def active_rotated_filter(input: Tensor, indices: Tensor) -> Tensor:
-    """`mmcv.ops.active_rotated_filter`: filters [O, P, A, h, w], places [A, h, w, R] from 1 -> [O * R, P * A, h, w]."""
+    """`mmcv.ops.active_rotated_filter`: filters [O, P, A, h, w], 1-based indices [A, h, w, R] -> [O * R, P * A, h,
+    w]."""
     return _ops.active_rotated_filter(input, indices)
 
 
@@ -177,7 +179,7 @@ def correlation(
     dilation: int | Sequence[int] = 1,
     dilation_patch: int | Sequence[int] = 1,
 ) -> Tensor:
-    """`mmcv.ops.Correlation`: [N, C, H, W] twice -> [N, P, P, oh, ow] of P = 2 * max_displacement + 1 displacements."""
+    """`mmcv.ops.Correlation`: two tensors [N, C, H, W] -> [N, P, P, oh, ow], P = 2 * max_displacement + 1."""
     return _ops.correlation(
         input1, input2, kernel_size=_pair(kernel_size), max_displacement=max_displacement, stride=_pair(stride),
         padding=_pair(padding), dilation=_pair(dilation), dilation_patch=_pair(dilation_patch),
@@ -187,7 +189,7 @@ def correlation(
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Tensor:
-    """`torch.nn.functional.grid_sample`, for pictures and volumes."""
+    """`torch.nn.functional.grid_sample`, for images and volumes."""
     return _ops.grid_sampler(
         input, grid, interpolation_mode=mode, padding_mode=padding_mode, align_corners=int(align_corners)
     )
@@ -222,7 +224,7 @@ def modulated_deform_conv2d(
     groups: int = 1,
     deform_groups: int = 1,
 ) -> Tensor:
-    """`mmcv.ops.modulated_deform_conv2d` (v2), as `torchvision.ops.deform_conv2d` with a mask."""
+    """`mmcv.ops.modulated_deform_conv2d` (v2), like `torchvision.ops.deform_conv2d` with a mask."""
     return _ops.modulated_deform_conv2d(
         input, offset, mask, weight, bias, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation),
         groups=groups, deform_groups=deform_groups,
@@ -233,7 +235,7 @@ def _window(
     kernel_size: int | Sequence[int], stride: int | Sequence[int], padding: int | Sequence[int],
     dilation: int | Sequence[int],
 ) -> dict[str, int]:  # fmt: skip
-    """Attributes of operators that have one for each axis, height before width."""
+    """Returns an attribute per axis, height before width."""
     named = {"kernel": kernel_size, "stride": stride, "pad": padding, "dilation": dilation}
     return {f"{name}_{axis}": v for name, value in named.items() for axis, v in zip("hw", _pair(value), strict=True)}
 
@@ -253,7 +255,7 @@ def dcn_v3(
 ) -> Tensor:
     """InternImage's `DCNv3Function`: input [N, H, W, G * D], offset [N, oh, ow, G * P * 2], mask [N, oh, ow, G * P].
 
-    A window has P points, counted column by column, offsets are (x, y), and sizes are (height, width).
+    A window has P points in column-major order. Offsets are (x, y), and sizes are (height, width).
     """
     return _ops.dcn_v3(
         input, offset, mask, **_window(kernel_size, stride, padding, dilation), group=group,
@@ -273,7 +275,7 @@ def dcn_v4(
     offset_scale: float = 1.0,
     remove_center: bool = False,
 ) -> Tensor:
-    """`DCNv4Function`: as dcn_v3, with a pixel's offsets and masks in one row, group by group, padded to 8."""
+    """`DCNv4Function`: like dcn_v3, with a pixel's offsets and masks in one row, group by group, padded to 8."""
     return _ops.dcn_v4(
         input, offset_mask, **_window(kernel_size, stride, padding, dilation), group=group,
         group_channels=group_channels, offset_scale=offset_scale, remove_center=int(remove_center),
@@ -281,8 +283,8 @@ def dcn_v4(
 
 
 def contour_expand(kernel_mask: Tensor, internal_kernel_label: Tensor, min_kernel_area: int) -> Tensor:
-    """`mmcv.ops.contour_expand` (PSENet): the smallest kernels' labels [H, W] grown over the masks [K, H, W], from the last but one
-    to the first -> int32 [H, W]."""
+    """`mmcv.ops.contour_expand` (PSENet): expands the labels [H, W] of the smallest kernels over the masks [K, H, W],
+    from the last but one to the first -> int32 [H, W]."""
     return _ops.contour_expand(kernel_mask, internal_kernel_label, min_kernel_area=min_kernel_area)
 
 
@@ -295,8 +297,8 @@ def pixel_group(
     kernel_region_num: int,
     distance_threshold: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`mmcv.ops.pixel_group` (PAN): kernels grown over the pixels of the mask [H, W] whose embedding [H, W, D] is near theirs ->
-    (labels [H, W], of each label the mean score [kernel_region_num], and the number of pixels).
+    """`mmcv.ops.pixel_group` (PAN): expands kernels over the pixels of the mask [H, W] whose embedding [H, W, D] is
+    close to theirs -> (labels [H, W], mean score of each label [kernel_region_num], number of pixels of each label).
     """
     return _ops.pixel_group(
         score, mask, embedding, kernel_label, kernel_contour, kernel_region_num=kernel_region_num,
@@ -332,7 +334,7 @@ def deform_roi_pool(
 
 
 def prroi_pool(features: Tensor, rois: Tensor, output_size: int | Sequence[int], spatial_scale: float = 1.0) -> Tensor:
-    """`mmcv.ops.prroi_pool`: features [N, C, H, W], rois [R, 5] -> [R, C, h, w]. Boxes have gradients, too."""
+    """`mmcv.ops.prroi_pool`: features [N, C, H, W], rois [R, 5] -> [R, C, h, w]. Also differentiable in the boxes."""
     height, width = _pair(output_size)
     return _ops.prroi_pool(features, rois, pooled_height=height, pooled_width=width, spatial_scale=spatial_scale)
 
@@ -344,7 +346,8 @@ def roi_pool(
     spatial_scale: float = 1.0,
     rounded: bool = True,
 ) -> Tensor:
-    """`torchvision.ops.roi_pool`: input [N, C, H, W], boxes [R, 5] -> [R, C, h, w]; not rounded, `mmcv.ops.roi_pool`."""
+    """`torchvision.ops.roi_pool`: input [N, C, H, W], boxes [R, 5] -> [R, C, h, w]; with rounded=False
+    `mmcv.ops.roi_pool`."""
     height, width = _pair(output_size)
     return _ops.roi_pool(
         input, boxes, output_height=height, output_width=width, spatial_scale=spatial_scale, rounded=int(rounded)
@@ -364,7 +367,7 @@ def masked_conv2d(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """`mmcv.ops.masked_conv2d`: a convolution of features [1, C, H, W] where mask [1, H, W] is positive, else 0."""
+    """`mmcv.ops.masked_conv2d`: convolution of features [1, C, H, W] where mask [1, H, W] is positive, else 0."""
     return _ops.masked_conv2d(features, mask, weight, bias, padding=_pair(padding), stride=_pair(stride))
 
 
@@ -389,8 +392,10 @@ def ms_deform_attn(
 def flash_deform_attn(
     value: Tensor, spatial_shapes: Tensor, level_start_index: Tensor, loc_attn: Tensor, points: int
 ) -> Tensor:
-    """DCNv4's `FlashDeformAttnFunction`: value [N, S, G, D], a head's locations and then its logits in loc_attn
-    [N, Q, G, L * points * 3] -> [N, Q, G * D]."""
+    """DCNv4's `FlashDeformAttnFunction`: value [N, S, G, D], loc_attn [N, Q, G, L * points * 3] -> [N, Q, G * D].
+
+    loc_attn contains the locations of a head, followed by its logits.
+    """
     return _ops.flash_deform_attn(value, spatial_shapes, level_start_index, loc_attn, points=points)
 
 
@@ -401,7 +406,7 @@ def ms_deform_attn_of_offsets(
     sampling_offsets: Tensor,
     attention_weights: Tensor,
 ) -> Tensor:
-    """The same of what BEVFormer's network makes: points [B, Q, 1, G * 2], offsets in pixels [B, Q, M, L * P * 2], logits
+    """Deformable attention as in BEVFormer: points [B, Q, 1, G * 2], offsets in pixels [B, Q, M, L * P * 2], logits
     [B, Q, M, L * P] -> [B, Q, M, D]."""
     return _ops.ms_deform_attn_of_offsets(
         value, value_spatial_shapes, reference_points, sampling_offsets, attention_weights
@@ -409,7 +414,7 @@ def ms_deform_attn_of_offsets(
 
 
 def rotate(img: Tensor, angle: Tensor, center: Tensor, interpolation: str = "bilinear") -> Tensor:
-    """`torchvision.transforms.functional.rotate` of img [C, H, W] by tensors: degrees [] and the point (x, y) [2]."""
+    """`torchvision.transforms.functional.rotate` of img [C, H, W], by tensors: degrees [] and the centre (x, y) [2]."""
     return _ops.rotate(img, angle, center, interpolation=interpolation)
 
 
@@ -438,8 +443,10 @@ def bev_pool_v2(
     out_width: int,
     output_z: int = 1,
 ) -> Tensor:
-    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C], or
-    of several layers, whose cells ranks_bev counts as (z * oh + y) * ow + x, -> [1, output_z, oh, ow, C]."""
+    """BEVDet's pooling: features [N, H, W, C] weighted by depth [N, D, H, W], summed by intervals -> [1, oh, ow, C].
+
+    For several layers, ranks_bev contains the cells (z * oh + y) * ow + x -> [1, output_z, oh, ow, C].
+    """
     tensors = (depth, feat, ranks_depth, ranks_feat, ranks_bev, interval_starts, interval_lengths)
     if output_z == 1:
         return _ops.bev_pool(*tensors, out_height=out_height, out_width=out_width)
@@ -449,14 +456,15 @@ def bev_pool_v2(
 def bev_pool(
     x: Tensor, geom_feats: Tensor, interval_lengths: Tensor, interval_starts: Tensor, b: int, d: int, h: int, w: int
 ) -> Tensor:
-    """BEVFusion's pooling: features [P, C] of points at (row, column, layer, picture), by intervals -> [b, d, h, w, C]."""
+    """BEVFusion's pooling: features [P, C] of points at (row, column, layer, image), by intervals -> [b, d, h, w,
+    C]."""
     return _ops.quick_cumsum(
         x, geom_feats, interval_lengths, interval_starts, batch_size=b, dimension=d, height=h, width=w
     )
 
 
 def pillar_scatter(features: Tensor, coors: Tensor, output_shape: int | Sequence[int], batch_size: int = 1) -> Tensor:
-    """PointPillarsScatter: features [P, C] of pillars at (picture, z, y, x) -> [batch_size, C, H, W]."""
+    """PointPillarsScatter: features [P, C] of pillars at (image, z, y, x) -> [batch_size, C, H, W]."""
     return _ops.pillar_scatter(features, coors, None, dense_shape=_pair(output_shape), batch_size=batch_size)
 
 
@@ -464,7 +472,7 @@ def pillar_scatter(features: Tensor, coors: Tensor, output_shape: int | Sequence
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int = 0) -> Tensor:
-    """`torchvision.ops.nms`: the indices of the boxes [N, 4] that stay, by falling score."""
+    """`torchvision.ops.nms`: the indices of the kept boxes among [N, 4], by descending score."""
     return _ops.nms(boxes, scores, iou_threshold=iou_threshold, offset=offset)
 
 
@@ -477,38 +485,57 @@ def soft_nms(
     method: str = "linear",
     offset: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """`mmcv.ops.soft_nms`: (boxes and lowered scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
+    """`mmcv.ops.soft_nms`: (boxes and reduced scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
     return _ops.soft_nms(
         boxes, scores, iou_threshold=iou_threshold, sigma=sigma, min_score=min_score, method=method, offset=offset
     )
 
 
+def nms_match(dets: Tensor, iou_threshold: float) -> list[Tensor]:
+    """`mmcv.ops.nms_match`: groups of indices of `dets` [N, 5] (box, score). Each group is a kept box, followed by the
+    boxes that it suppresses; groups are sorted by descending score."""
+    if dets.shape[0] == 0:
+        return []
+    scores = dets[:, 4]
+    pairs = _ops.nms_match(
+        dets[None, :, :4].float().contiguous(), scores[None, None].float().contiguous(),
+        torch.tensor(float(iou_threshold), device=dets.device), torch.tensor(-torch.inf, device=dets.device),
+    )[:, 2:]  # fmt: skip
+    suppressed = set(pairs[:, 1].tolist())
+    groups = {i: [i] for i in scores.argsort(descending=True, stable=True).tolist() if i not in suppressed}
+    for keeper, other in pairs.tolist():
+        groups[keeper].append(other)
+    return [torch.tensor(group, device=dets.device) for group in groups.values()]
+
+
 def nms_quadri(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The indices of the boxes [N, 8] (x1, y1, ..., x4, y4) that stay, by falling score."""
+    """The indices of the kept boxes among [N, 8] (x1, y1, ..., x4, y4), by descending score."""
     return _ops.nms_quadri(boxes, scores, iou_threshold=iou_threshold)
 
 
 def nms_rotated(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The indices of the boxes [N, 5] (cx, cy, w, h, angle in radians) that stay, by falling score."""
+    """The indices of the kept boxes among [N, 5] (cx, cy, w, h, angle in radians), by descending score."""
     return _ops.nms_rotated(boxes, scores, iou_threshold=iou_threshold)
 
 
 def nms3d(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """`mmcv.ops.nms3d`: the indices of the boxes [N, 7] (x, y, z, dx, dy, dz, heading) that stay, by falling score."""
+    """`mmcv.ops.nms3d`: the indices of the kept boxes among [N, 7] (x, y, z, dx, dy, dz, heading), by descending
+    score."""
     return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold)
 
 
 def nms3d_normal(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """`mmcv.ops.nms3d_normal`: `nms3d` of boxes whose headings are not looked at."""
+    """`mmcv.ops.nms3d_normal`: `nms3d` that ignores the headings."""
     return _ops.nms3d(boxes, scores, iou_threshold=iou_threshold, normal=1)
 
 
 def box_iou_rotated(
     boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned: bool = False, clockwise: bool = True
 ) -> Tensor:
-    """`mmcv.ops.box_iou_rotated`: boxes (cx, cy, w, h, angle) [M, 5] and [N, 5] -> [M, N]; aligned, pair by pair -> [N].
+    """`mmcv.ops.box_iou_rotated`: boxes (cx, cy, w, h, angle) [M, 5] and [N, 5] -> [M, N]; if aligned, of pairs -> [N].
 
-    Mode "iou" divides by the area of both together, "iof" by the first's; angles grow clockwise, or the other way.
+    Mode "iou" divides by the area of the union, "iof" by that of the first box. Angles are clockwise, or else
+    counterclockwise.
     """
     if not clockwise:
         boxes_a, boxes_b = (torch.cat([boxes[:, :4], -boxes[:, 4:]], 1) for boxes in (boxes_a, boxes_b))
@@ -518,42 +545,43 @@ def box_iou_rotated(
 
 
 def box_iou_quadri(boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned: bool = False) -> Tensor:
-    """`mmcv.ops.box_iou_quadri`: (x1, y1, ..., x4, y4) [M, 8] and [N, 8] -> [M, N]; aligned, pair by pair -> [N]."""
+    """`mmcv.ops.box_iou_quadri`: (x1, y1, ..., x4, y4) [M, 8] and [N, 8] -> [M, N]; if aligned, of pairs -> [N]."""
     if not aligned:
         return _ops.box_iou_quadri(boxes_a, boxes_b, mode=mode)
     return _ops.box_iou_quadri(boxes_a[:, None], boxes_b[:, None], mode=mode).flatten()
 
 
 def convex_iou(pointsets: Tensor, polygons: Tensor) -> Tensor:
-    """`mmcv.ops.convex_iou`: IoU of the hulls of nine points each [N, 18] and quadrilaterals [K, 8] -> [N, K]."""
+    """`mmcv.ops.convex_iou`: IoU of the hulls of sets of nine points [N, 18] and quadrilaterals [K, 8] -> [N, K]."""
     return _ops.convex_iou(pointsets, polygons)
 
 
 def convex_giou(pointsets: Tensor, polygons: Tensor) -> tuple[Tensor, Tensor]:
-    """`mmcv.ops.convex_giou`: GIoU [N] of the hulls of nine points each [N, 18] and quadrilaterals [N, 8], pair by pair, and its
-    gradient by the points [N, 18].
+    """`mmcv.ops.convex_giou`: GIoU [N] of pairs of the hull of nine points [N, 18] and a quadrilateral [N, 8], and its
+    gradient with respect to the points [N, 18].
     """
-    made = _ops.convex_giou(pointsets, polygons)
-    return made[:, 18], made[:, :18]
+    result = _ops.convex_giou(pointsets, polygons)
+    return result[:, 18], result[:, :18]
 
 
 def min_area_polygons(pointsets: Tensor) -> Tensor:
-    """`mmcv.ops.min_area_polygons`: the corners [N, 8] of the smallest rectangle around nine points each [N, 18]."""
+    """`mmcv.ops.min_area_polygons`: the corners [N, 8] of the smallest rectangle around each set of nine points [N,
+    18]."""
     return _ops.min_area_polygons(pointsets)
 
 
 def points_in_polygons(points: Tensor, polygons: Tensor) -> Tensor:
-    """1 where a polygon (x1, y1, x2, y2, ...) of [M, 2 * corners] holds a point [N, 2], else 0 -> int32 [N, M]."""
+    """1 if a polygon (x1, y1, x2, y2, ...) of [M, 2 * corners] contains a point [N, 2], else 0 -> int32 [N, M]."""
     return _ops.points_in_polygons(points, polygons)
 
 
 def boxes_iou3d(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    """`mmcv.ops.boxes_iou3d`: the IoU of volumes of boxes [M, 7] and [N, 7], z that of the middle -> [M, N]."""
+    """`mmcv.ops.boxes_iou3d`: the 3-D IoU of boxes [M, 7] and [N, 7], where z is the centre -> [M, N]."""
     return _ops.boxes_iou3d(boxes_a, boxes_b)
 
 
 def boxes_overlap_bev(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    """`mmcv.ops.boxes_overlap_bev`: the area that boxes [M, 7] and [N, 7] share seen from above -> [M, N]."""
+    """`mmcv.ops.boxes_overlap_bev`: the overlap of boxes [M, 7] and [N, 7] in bird's-eye view -> [M, N]."""
     return _ops.boxes_iou3d(boxes_a, boxes_b, mode="overlap_bev")
 
 
@@ -567,16 +595,17 @@ def knn_query(
     new_xyz: Tensor | None = None,
     new_offset: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The nsample nearest points of the same segment: (indices [m, nsample], distances); -1 where there are too few.
+    """The nsample nearest points of the same segment: (indices [m, nsample], distances); -1 for missing ones.
 
-    `offset` holds the ends of the segments of `xyz` [n, 3]; without `new_xyz` the points themselves are asked for.
+    `offset` contains the ends of the segments of `xyz` [n, 3]. Without `new_xyz`, the queries are the points
+    themselves.
     """
     count = nsample if isinstance(nsample, Tensor) else torch.tensor(nsample)
     return _ops.knn_query(count, xyz, offset, new_xyz, new_offset)
 
 
 def voxel_grid(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
-    """`torch_cluster.grid_cluster`: the number of each point's voxel; pos [N, D], size [D] -> [N]."""
+    """`torch_cluster.grid_cluster`: the index of each point's voxel; pos [N, D], size [D] -> [N]."""
     return _ops.voxel_grid(pos, size, start, end)
 
 
@@ -590,9 +619,9 @@ def voxelization(
 ) -> tuple[Tensor, Tensor, Tensor] | Tensor:
     """`mmcv.ops.voxelization`: points [N, F] -> (voxels [V, max_points, F], coors [V, 3] as z, y, x, num_points [V]).
 
-    With max_points or max_voxels -1 the voxel of each point, coors [N, 3], alone.
+    If max_points or max_voxels is -1, returns only the voxel of each point, coors [N, 3].
     """
-    del deterministic  # it always is
+    del deterministic  # the operator is always deterministic
     grid = {"voxel_size": list(voxel_size), "point_cloud_range": list(coors_range)}
     if max_points == -1 or max_voxels == -1:
         return _ops.dynamic_voxelize(points, **grid)
@@ -601,19 +630,19 @@ def voxelization(
 
 
 def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`mmcv.ops.dynamic_scatter`, with what it keeps to itself: features [N, C] reduced by the voxels that coors [N, 3]
-    name -> ([M, C], the voxels' coors [M, 3], each point's voxel [N], points of each voxel [M]).
+    """`mmcv.ops.dynamic_scatter` with all results: reduces features [N, C] by the voxels in coors [N, 3] -> ([M, C],
+    the voxels' coors [M, 3], each point's voxel [N], number of points of each voxel [M]).
     """
     return _ops.dynamic_scatter(feats, coors, reduce_type=reduce_type)
 
 
 def segment_csr(src: Tensor, indptr: Tensor, reduce: str = "sum") -> Tensor:
-    """`torch_scatter.segment_csr`: rows indptr[m] to indptr[m + 1] - 1 of src [E, F] reduced, for each m -> [M, F]."""
+    """`torch_scatter.segment_csr`: reduces the rows [indptr[m], indptr[m + 1]) of src [E, F] for each m -> [M, F]."""
     return _ops.segment_csr(src, indptr, reduce=reduce)
 
 
 def knn(k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
-    """`mmcv.ops.knn`: the k nearest of the points [B, N, 3] to each centre [B, M, 3], or to each point -> [B, k, M].
+    """`mmcv.ops.knn`: the k points [B, N, 3] nearest to each centre [B, M, 3], or to each point -> [B, k, M].
 
     With `transposed` the tensors are [B, 3, N] and [B, 3, M].
     """
@@ -626,8 +655,8 @@ def three_nn(target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def chamfer_distance(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`mmcv.ops.chamfer_distance`: squared distances of points [B, N, D] from the nearest ones of [B, M, D], and of those from
-    these -> (dist1 [B, N], dist2 [B, M], the nearest ones' indices idx1 [B, N], idx2 [B, M]); D is 2 or 3.
+    """`mmcv.ops.chamfer_distance`: squared distances of points [B, N, D] to the nearest points of [B, M, D], and vice
+    versa -> (dist1 [B, N], dist2 [B, M], indices of the nearest points idx1 [B, N], idx2 [B, M]); D is 2 or 3.
     """
     return _ops.chamfer_distance(xyz1, xyz2)
 
@@ -635,34 +664,34 @@ def chamfer_distance(xyz1: Tensor, xyz2: Tensor) -> tuple[Tensor, Tensor, Tensor
 def assign_score_withk(
     scores: Tensor, point_features: Tensor, center_features: Tensor, knn_idx: Tensor, aggregate: str = "sum"
 ) -> Tensor:
-    """`mmcv.ops.assign_score_withk` (PAConv): scores [B, P, K, M], features [B, N, M, O] twice -> [B, O, P, K]."""
-    if aggregate != "sum":  # of which MMCV makes a sum, too
-        raise ValueError(f"assign_score_withk has aggregate '{aggregate}', wanted 'sum'")
+    """`mmcv.ops.assign_score_withk` (PAConv): scores [B, P, K, M], two features [B, N, M, O] -> [B, O, P, K]."""
+    if aggregate != "sum":  # MMCV computes the sum for other values, too
+        raise ValueError(f"aggregate: expected 'sum', got '{aggregate}'")
     return _ops.assign_score_withk(scores, point_features, center_features, knn_idx)
 
 
 def three_interpolate(features: Tensor, indices: Tensor, weight: Tensor) -> Tensor:
-    """`mmcv.ops.three_interpolate`: weighted sums of three columns of features [B, C, M] for each point -> [B, C, N]."""
+    """`mmcv.ops.three_interpolate`: weighted sums of three columns of features [B, C, M] per point -> [B, C, N]."""
     return _ops.three_interpolate(features, indices, weight)
 
 
 def grouping_operation(features: Tensor, indices: Tensor) -> Tensor:
-    """`mmcv.ops.grouping_operation`: the columns of features [B, C, N] that indices [B, M, K] name -> [B, C, M, K]."""
+    """`mmcv.ops.grouping_operation`: the columns of features [B, C, N] at indices [B, M, K] -> [B, C, M, K]."""
     return _ops.group_points(features, indices)
 
 
 def gather_points(features: Tensor, indices: Tensor) -> Tensor:
-    """`mmcv.ops.gather_points`: the columns of features [B, C, N] that indices [B, M] name -> [B, C, M]."""
+    """`mmcv.ops.gather_points`: the columns of features [B, C, N] at indices [B, M] -> [B, C, M]."""
     return _ops.gather_points(features, indices)
 
 
 def furthest_point_sample(points_xyz: Tensor, num_points: int) -> Tensor:
-    """`mmcv.ops.furthest_point_sample`: indices [B, num_points] of points [B, N, 3] far from each other."""
+    """`mmcv.ops.furthest_point_sample`: indices [B, num_points] of points [B, N, 3] that are far from each other."""
     return _ops.furthest_point_sampling(points_xyz, num_points=num_points)
 
 
 def furthest_point_sample_with_dist(points_dist: Tensor, num_points: int) -> Tensor:
-    """`mmcv.ops.furthest_point_sample_with_dist`: the same by the points' distances from each other [B, N, N]."""
+    """`mmcv.ops.furthest_point_sample_with_dist`: like `furthest_point_sample`, from pairwise distances [B, N, N]."""
     return _ops.furthest_point_sampling_with_dist(points_dist, num_points=num_points)
 
 
@@ -675,25 +704,27 @@ def ball_query(
     xyz_batch_cnt: Tensor | None = None,
     center_xyz_batch_cnt: Tensor | None = None,
 ) -> Tensor:
-    """`mmcv.ops.ball_query`: the first points [B, N, 3] within a distance of each centre [B, M, 3] -> [B, M, sample_num].
+    """`mmcv.ops.ball_query`: the first points [B, N, 3] within a distance of each centre [B, M, 3] -> [B, M,
+    sample_num].
 
-    With counts clouds of different sizes lie one behind the other: [N, 3], [M, 3] -> [M, sample_num].
+    With counts, clouds of different sizes are concatenated: [N, 3], [M, 3] -> [M, sample_num].
     """
     radii = {"min_radius": min_radius, "max_radius": max_radius, "sample_num": sample_num}
     if (xyz_batch_cnt is None) != (center_xyz_batch_cnt is None):
-        raise ValueError("ball_query takes both xyz_batch_cnt and center_xyz_batch_cnt, or neither")
+        raise ValueError("ball_query: expected both xyz_batch_cnt and center_xyz_batch_cnt, or neither, got one")
     if xyz_batch_cnt is None:
         return _ops.ball_query(xyz, center_xyz, **radii)
     return _ops.stacked_ball_query(xyz, xyz_batch_cnt, center_xyz, center_xyz_batch_cnt, **radii)
 
 
 def points_in_boxes_part(points: Tensor, boxes: Tensor) -> Tensor:
-    """`mmcv.ops.points_in_boxes_part`: the first of the boxes [B, K, 7] that holds each of the points [B, M, 3], or -1."""
+    """`mmcv.ops.points_in_boxes_part`: the index of the first box [B, K, 7] that contains each point [B, M, 3], or
+    -1."""
     return _ops.points_in_boxes_part(points, boxes)
 
 
 def points_in_boxes_all(points: Tensor, boxes: Tensor) -> Tensor:
-    """`mmcv.ops.points_in_boxes_all`: 1 where a box [B, K, 7] holds a point [B, M, 3], else 0 -> [B, M, K]."""
+    """`mmcv.ops.points_in_boxes_all`: 1 if a box [B, K, 7] contains a point [B, M, 3], else 0 -> [B, M, K]."""
     return _ops.points_in_boxes_all(points, boxes)
 
 
@@ -702,7 +733,7 @@ def roipoint_pool3d(
 ) -> tuple[Tensor, Tensor]:
     """`mmcv.ops.RoIPointPool3d`: coordinates and features of the first points [B, N, 3] in each box [B, M, 7].
 
-    features [B, N, C] -> ([B, M, num_sampled_points, 3 + C], 1 for each box without points [B, M]).
+    features [B, N, C] -> ([B, M, num_sampled_points, 3 + C], 1 for boxes without points [B, M]).
     """
     return _ops.roipoint_pool3d(points, features, boxes, num_sampled_points=num_sampled_points)
 
@@ -715,9 +746,10 @@ def roiaware_pool3d(
     max_pts_per_voxel: int = 128,
     mode: str = "max",
 ) -> Tensor:
-    """`mmcv.ops.RoIAwarePool3d`: features [N, C] of points [N, 3] pooled by the cells of boxes [R, 7] -> [R, x, y, z, C].
+    """`mmcv.ops.RoIAwarePool3d`: pools features [N, C] of points [N, 3] over the cells of boxes [R, 7] -> [R, x, y, z,
+    C].
 
-    A cell takes its first max_pts_per_voxel - 1 points; mode "max" or "avg".
+    A cell uses its first max_pts_per_voxel - 1 points; mode "max" or "avg".
     """
     cells = [out_size] * 3 if isinstance(out_size, int) else list(out_size)
     return _ops.roiaware_pool3d(
@@ -740,7 +772,7 @@ def get_indice_pairs_implicit_gemm(
     subm: bool = False,
     transpose: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Outputs of a convolution of voxels [N, 4] (batch, z, y, x), and the rows that feed them.
+    """The outputs of a convolution of voxels [N, 4] (batch, z, y, x), and the input rows of each output.
 
     (out_indices [O, 4], pair_fwd [offsets, O], pair_mask [O, words], mask_argsort [O], num_act_out []).
     """
@@ -764,7 +796,7 @@ def implicit_gemm(
 ) -> Tensor:
     """features [N, C], filters [K, kz, ky, kx, C], the table of `get_indice_pairs_implicit_gemm` -> [O, K].
 
-    act_type: "none", "relu", "sigmoid" or "leaky_relu", which multiplies negative numbers by act_alpha.
+    act_type: "none", "relu", "sigmoid" or "leaky_relu" with negative slope act_alpha.
     """
     return _ops.implicit_gemm(
         features, filters, pair_fwd, pair_mask, mask_argsort, bias, is_subm=int(is_subm), act_type=act_type,
@@ -784,7 +816,8 @@ def get_indice_pairs(
     subm: bool = False,
     transpose: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The same as lists: (out_indices [O, 4], indice_pairs [2, offsets, N], indice_num_per_loc [offsets], num_act_out)."""
+    """Like `get_indice_pairs_implicit_gemm`, as lists: (out_indices [O, 4], indice_pairs [2, offsets, N],
+    indice_num_per_loc [offsets], num_act_out)."""
     return _ops.get_indice_pairs(
         indices, batch_size=batch_size, spatial_shape=list(spatial_shape), ksize=list(ksize), stride=list(stride),
         padding=list(padding), dilation=list(dilation), out_padding=list(out_padding), subm=int(subm),
@@ -800,5 +833,5 @@ def indice_conv(
     num_act_out: Tensor,
     is_subm: bool = False,
 ) -> Tensor:
-    """features [N, C], filters [K, kz, ky, kx, C], the lists of `get_indice_pairs` -> [O, K]; it has no gradient."""
+    """features [N, C], filters [K, kz, ky, kx, C], the lists of `get_indice_pairs` -> [O, K]; not differentiable."""
     return _ops.indice_conv(features, filters, indice_pairs, indice_num_per_loc, num_act_out, is_subm=int(is_subm))

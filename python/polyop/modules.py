@@ -1,9 +1,10 @@
-"""Layers around the functions of polyop.functional, with the parameters that torchvision and MMCV gave them."""
+"""Layers for the functions of polyop.functional, with the parameters of torchvision's and MMCV's layers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ __all__ = [
 
 
 class _Pooling(nn.Module):
-    """A layer without weights, which shows its arguments."""
+    """The base class of layers without weights; prints their arguments."""
 
     def extra_repr(self) -> str:
         arguments = {k: v for k, v in vars(self).items() if k != "training" and not k.startswith("_")}
@@ -82,7 +83,7 @@ class PSAMask(_Pooling):
     def __init__(self, psa_type: str, mask_size: int | Sequence[int]) -> None:
         super().__init__()
         if psa_type not in ("collect", "distribute"):
-            raise ValueError(f"psa_type is '{psa_type}', wanted 'collect' or 'distribute'")
+            raise ValueError(f"psa_type: expected 'collect' or 'distribute', got '{psa_type}'")
         self.psa_type, self.mask_size = psa_type, mask_size
 
     def forward(self, input: Tensor) -> Tensor:
@@ -90,7 +91,7 @@ class PSAMask(_Pooling):
 
 
 class CARAFEPack(nn.Module):
-    """`mmcv.ops.CARAFEPack`: makes the kernels of `carafe` from the features that it enlarges."""
+    """`mmcv.ops.CARAFEPack`: upsamples features with `carafe`, whose kernels it predicts from the features."""
 
     def __init__(
         self,
@@ -112,14 +113,15 @@ class CARAFEPack(nn.Module):
         self.init_weights()
 
     def init_weights(self) -> None:
-        """At first kernels are nearly even."""
+        """Initializes the weights so that kernels are nearly uniform."""
         nn.init.xavier_uniform_(self.channel_compressor.weight)
         nn.init.normal_(self.content_encoder.weight, std=0.001)
         for layer in (self.channel_compressor, self.content_encoder):
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
     def kernel_normalizer(self, mask: Tensor) -> Tensor:
-        """Logits [N, k * k * g * s * s, H, W] -> kernels [N, k * k * g, s * H, s * W], each of sum 1."""
+        """Logits [N, k * k * g * s * s, H, W] -> kernels [N, k * k * g, s * H, s * W] that sum to 1."""
         mask = nn.functional.pixel_shuffle(mask, self.scale_factor)
         return mask.unflatten(1, (self.up_group, self.up_kernel * self.up_kernel)).softmax(2).flatten(1, 2)
 
@@ -165,7 +167,7 @@ class RoIAwarePool3d(_Pooling):
 
 
 class _DeformConv(nn.Module):
-    """Parameters that both versions share."""
+    """The parameters of both versions of deformable convolution."""
 
     def __init__(
         self,
@@ -182,7 +184,7 @@ class _DeformConv(nn.Module):
         super().__init__()
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
-                raise ValueError(f"{name} is {channels}, wanted a multiple of groups, which is {groups}")
+                raise ValueError(f"{name}: expected a multiple of groups ({groups}), got {channels}")
         self.in_channels, self.out_channels, self.groups, self.deform_groups = (
             in_channels, out_channels, groups, deform_groups,
         )  # fmt: skip
@@ -195,17 +197,17 @@ class _DeformConv(nn.Module):
 
     @property
     def taps(self) -> int:
-        """Pixels that make one output pixel, over all groups of offsets."""
+        """The number of sampled positions per output pixel, over all groups of offsets."""
         return self.deform_groups * math.prod(self.kernel_size)
 
     def _offsets(self, values: int) -> nn.Conv2d:
-        """The convolution that learns `values` numbers for each tap, 0 at first."""
-        made = nn.Conv2d(
-            self.in_channels, values * self.taps, self.kernel_size, self.stride, self.padding, self.dilation
-        )
-        nn.init.zeros_(made.weight)
-        nn.init.zeros_(made.bias)
-        return made
+        """Returns the convolution that predicts `values` numbers per tap, initialized to 0."""
+        sizes: Any = (self.kernel_size, self.stride, self.padding, self.dilation)
+        result = nn.Conv2d(self.in_channels, values * self.taps, *sizes)
+        nn.init.zeros_(result.weight)
+        if result.bias is not None:
+            nn.init.zeros_(result.bias)
+        return result
 
     def extra_repr(self) -> str:
         return (
@@ -231,7 +233,7 @@ class DeformConv2d(_DeformConv):
         bias: bool = False,
     ) -> None:
         if bias:
-            raise ValueError("DeformConv2d has no bias: use ModulatedDeformConv2d")
+            raise ValueError("bias: expected False, got True: use ModulatedDeformConv2d")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, deform_groups, bias=False
         )
@@ -243,13 +245,13 @@ class DeformConv2d(_DeformConv):
 
 
 class DeformConv2dPack(DeformConv2d):
-    """DeformConv2d that finds its offsets by a convolution of its input: forward(x)."""
+    """DeformConv2d that predicts its offsets with a convolution of its input: forward(x)."""
 
-    def __init__(self, *args, **given) -> None:
+    def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self.conv_offset = self._offsets(2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return super().forward(x, self.conv_offset(x))
 
 
@@ -278,23 +280,24 @@ class ModulatedDeformConv2d(_DeformConv):
 
 
 class ModulatedDeformConv2dPack(ModulatedDeformConv2d):
-    """ModulatedDeformConv2d that finds offsets and mask by a convolution of its input: forward(x)."""
+    """ModulatedDeformConv2d that predicts offsets and mask with a convolution of its input: forward(x)."""
 
-    def __init__(self, *args, **given) -> None:
+    def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self.conv_offset = self._offsets(3)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         offset, mask = self.conv_offset(x).split([2 * self.taps, self.taps], dim=1)
         return super().forward(x, offset, mask.sigmoid())
 
 
 class MultiScaleDeformableAttention(nn.Module):
-    """Deformable attention over the levels of a pyramid (Zhu et al., Deformable DETR), as `mmcv.ops` has it.
+    """Deformable attention over the levels of a pyramid (Zhu et al., Deformable DETR), like
+    `mmcv.ops.MultiScaleDeformableAttention`.
 
     forward(query [Q, N, E], value [S, N, E], reference_points [N, Q, L, 2 or 4] in 0 … 1, spatial_shapes [L, 2],
-    level_start_index [L]) -> [Q, N, E]; with batch_first the batch N comes first. What is sampled is added to
-    `identity`, which is the query if it is not given.
+    level_start_index [L]) -> [Q, N, E]; with batch_first, N is the first dimension. The result is added to
+    `identity`, the query by default.
     """
 
     def __init__(
@@ -308,7 +311,7 @@ class MultiScaleDeformableAttention(nn.Module):
     ) -> None:
         super().__init__()
         if embed_dims % num_heads:
-            raise ValueError(f"embed_dims is {embed_dims}, wanted a multiple of num_heads, which is {num_heads}")
+            raise ValueError(f"embed_dims: expected a multiple of num_heads ({num_heads}), got {embed_dims}")
         self.embed_dims, self.num_heads, self.num_levels, self.num_points = (
             embed_dims, num_heads, num_levels, num_points,
         )  # fmt: skip
@@ -321,7 +324,7 @@ class MultiScaleDeformableAttention(nn.Module):
         self.init_weights()
 
     def init_weights(self) -> None:
-        """Heads look into directions all around, each point one step further."""
+        """Initializes the offsets: heads point in different directions, and each point is one step further."""
         nn.init.zeros_(self.sampling_offsets.weight)
         angle = torch.arange(self.num_heads) * (2 * math.pi / self.num_heads)
         direction = torch.stack([angle.cos(), angle.sin()], -1)
@@ -349,13 +352,15 @@ class MultiScaleDeformableAttention(nn.Module):
         level_start_index: Tensor | None = None,
         **_: object,
     ) -> Tensor:
-        del key  # attention is to places, not to keys
+        del key  # attention samples positions, not keys
+        if reference_points is None or spatial_shapes is None or level_start_index is None:
+            raise ValueError("expected reference_points, spatial_shapes and level_start_index, got None")
         value = query if value is None else value
         identity = query if identity is None else identity
         query = query if query_pos is None else query + query_pos
         if not self.batch_first:
             query, value = query.transpose(0, 1), value.transpose(0, 1)
-        batch, queries, _ = query.shape
+        batch, queries = query.shape[:2]
         value = self.value_proj(value)
         if key_padding_mask is not None:
             value = value.masked_fill(key_padding_mask[..., None], 0.0)
@@ -369,7 +374,7 @@ class MultiScaleDeformableAttention(nn.Module):
         elif reference_points.shape[-1] == 4:
             locations = centre + offsets / self.num_points * reference_points[:, :, None, :, None, 2:] * 0.5
         else:
-            raise ValueError(f"reference_points have {reference_points.shape[-1]} numbers, wanted 2 or 4")
+            raise ValueError(f"reference_points: expected a last dimension of 2 or 4, got {reference_points.shape[-1]}")
         sampled = functional.ms_deform_attn(value, spatial_shapes, level_start_index, locations, weights)
         output = self.output_proj(sampled)
         return self.dropout(output if self.batch_first else output.transpose(0, 1)) + identity

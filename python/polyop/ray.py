@@ -7,7 +7,7 @@ photos = ray.data.read_images("photos", mode="RGB")
 large = photos.map_batches(Predictor, fn_constructor_args=("srcnn.onnx",), concurrency=4, num_cpus=1, batch_size=16)
 large.write_parquet("large")
 
-It needs Ray: pip install 'polyop[ray]'. `polyop batch --ray` runs files without a program.
+Requires Ray: pip install 'polyop[ray]'. `polyop batch --ray` runs files without a program.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from polyop.batch.errors import BatchError, SampleError, said
+from polyop.batch.errors import BatchError, SampleError, describe_error
+from polyop.batch.images import ImageOptions
 from polyop.batch.interface import SessionOptions, Tensor, open_model
-from polyop.batch.pictures import PictureOptions
 from polyop.batch.reading import Reader
 from polyop.batch.runner import Runner
 
@@ -29,13 +29,13 @@ __all__ = ["Predictor", "connection", "granted"]
 
 
 class Predictor:
-    """For `Dataset.map_batches`: an actor that makes a session once, with polyop's operators, as many threads as Ray granted it CPUs,
-    and on the GPU if it granted one.
+    """An actor for `Dataset.map_batches`. Creates one session with polyop's operators, with as many threads as Ray
+    assigned CPUs, and on the GPU if Ray assigned one.
 
-    A column of an input's name is that input; where there is one input and no such column, the one called "image" or "bytes" is.
-    Rows are samples: pixels [H, W, 3] of uint8 or a picture's bytes become what the model takes, as `polyop run` does it;
-    arrays may lack the leading extents of 1. Rows of the same shapes run together. Each output becomes a column, without the extent
-    that counts samples; the other columns stay.
+    A column with an input's name is that input. If there is one input and no such column, the column "image" or "bytes"
+    is the input. Rows are samples: pixels [H, W, 3] of uint8 or an image's bytes are converted as `polyop run` does;
+    arrays may lack leading dimensions of 1. Rows of the same shapes run in a batch. Each output becomes a column,
+    without the batch dimension; other columns are kept.
     """
 
     def __init__(
@@ -53,13 +53,18 @@ class Predictor:
         libraries: Sequence[str] = (),
         accelerate: bool = False,
     ) -> None:
-        """columns: inputs' names by columns' names, where they are not the same.
-        constants: inputs that are the same for all rows.
-        errors: "raise" ends the whole at a row that the model cannot take; "column" adds a column "error" and leaves
-            the row's outputs None.
-        The rest is as in `polyop.batch.run`. Raises BatchError."""
+        """Opens the model. Raises BatchError.
+
+        Args:
+            model: an ONNX file.
+            columns: inputs' names by columns' names, where they differ.
+            constants: inputs with the same value for all rows.
+            errors: "raise" raises an exception for a row that fails; "column" adds a column "error" and sets the row's
+                outputs to None.
+            outputs, batch, layout, range, color, libraries, accelerate: as in `polyop.batch.run`.
+        """
         if errors not in ("raise", "column"):
-            raise BatchError(f"errors='{errors}' is neither 'raise' nor 'column'")
+            raise BatchError(f"errors: expected 'raise' or 'column', got '{errors}'")
         processors, gpu = granted()
         self._model = open_model(model, SessionOptions(processors, tuple(libraries), accelerate, gpu))
         values = {
@@ -67,7 +72,7 @@ class Predictor:
             for name, value in (constants or {}).items()
         }
         self._columns = {column: self._model.input(name).name for column, name in (columns or {}).items()}
-        self._reader = Reader(self._model, "", list(values), PictureOptions(layout, range, color))
+        self._reader = Reader(self._model, "", list(values), ImageOptions(layout, range, color))
         self._runner = Runner(self._model, values, self._model.chosen(outputs), batch)
         self._raises = errors == "raise"
 
@@ -79,12 +84,12 @@ class Predictor:
         if failed is not None and self._raises:
             raise failed
         taken = self._reader.taken(list(renamed))
-        made = {column: values for column, values in renamed.items() if column not in taken}
+        result = {column: values for column, values in renamed.items() if column not in taken}
         for name in self._runner.outputs:
-            made[name] = self._column(self._model.outputs[name], answers)
+            result[name] = self._column(self._model.outputs[name], answers)
         if not self._raises:
-            made["error"] = np.array([said(a) if isinstance(a, Exception) else "" for a in answers], object)
-        return made
+            result["error"] = np.array([describe_error(a) if isinstance(a, Exception) else "" for a in answers], object)
+        return result
 
     def _sample(self, batch: Mapping[str, np.ndarray], row: int) -> dict[str, np.ndarray] | Exception:
         try:
@@ -96,14 +101,15 @@ class Predictor:
         arrays = [
             None if isinstance(answer, Exception) else self._row(tensor, answer[tensor.name]) for answer in answers
         ]
-        if arrays and all(array is not None and array.shape == arrays[0].shape for array in arrays):
-            return np.stack(arrays)
+        valid = [array for array in arrays if array is not None]
+        if arrays and len(valid) == len(arrays) and len({array.shape for array in valid}) == 1:
+            return np.stack(valid)
         column = np.empty(len(arrays), object)
         column[:] = arrays
         return column
 
     def _row(self, tensor: Tensor, array: np.ndarray) -> np.ndarray:
-        """Without the extent of samples, if the output has one: 1, or what the first input calls its own."""
+        """Removes the batch dimension if the output has one: 1, or the symbol of the first input's."""
         if not tensor.shape or len(array) != 1:
             return array
         first = self._runner.free[0].shape if self._runner.free else ()
@@ -112,7 +118,8 @@ class Predictor:
 
 
 def granted() -> tuple[int, bool]:
-    """How many processors Ray granted this actor or task, 1 at least, and whether a GPU."""
+    """Returns the number of processors that Ray assigned to this actor or task, at least 1, and True if it has a
+    GPU."""
     import ray
 
     resources = ray.get_runtime_context().get_assigned_resources()
@@ -121,22 +128,26 @@ def granted() -> tuple[int, bool]:
 
 @contextmanager
 def connection(address: str = "") -> Iterator[Any]:
-    """Ray, connected to the cluster of this address, to one of this machine alone if there is none, or to that which the program
-    is connected to already. Raises BatchError."""
+    """Yields Ray, connected to the cluster at this address; to a new one on this machine if it is "".
+
+    Reuses an existing connection. Raises BatchError.
+    """
     try:
         import ray
         import ray.data
     except ImportError as error:
         raise BatchError(f"running on a cluster needs Ray: {error}", "pip install 'polyop[ray]'") from None
-    mine = not ray.is_initialized()
-    if mine:
+    is_new = not ray.is_initialized()
+    if is_new:
         try:
             own = {} if address else {"include_dashboard": False}
             ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
-        except Exception as error:  # some of Ray's are no more than that
-            raise BatchError(f"there is no Ray cluster at '{address or 'local'}': {said(error)}") from None
+        except Exception as error:  # Ray raises errors of any type
+            raise BatchError(
+                f"connecting to the Ray cluster at '{address or 'local'}' failed: {describe_error(error)}"
+            ) from None
     try:
         yield ray
     finally:
-        if mine:
+        if is_new:
             ray.shutdown()

@@ -1,9 +1,9 @@
 """Sparse convolutions: tensors of voxels and layers on them, with spconv's names and arguments.
 
-A layer finds the pairs of rows that it joins once for an `indice_key`, and multiplies by polyop's operators; both of
-torch.onnx.export's exporters write those as the nodes autoware::GetIndicePairsImplicitGemm and autoware::ImplicitGemm.
-Weights have the shape of spconv 2: [out_channels, *kernel_size, in_channels]. Layers of two dimensions are those of
-three on a grid of one layer.
+A layer computes its pairs of input and output rows once per `indice_key`, then multiplies with polyop's operators. Both
+of torch.onnx.export's exporters write these as the nodes autoware::GetIndicePairsImplicitGemm and
+autoware::ImplicitGemm. Weights have the shape of spconv 2: [out_channels, *kernel_size, in_channels]. 2-D layers are
+3-D layers on a grid of depth 1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -33,14 +34,14 @@ __all__ = [
     "SubMConv3d",
 ]
 
-_WORD = 32  # offsets of one word of a mask
+_WORD = 32  # offsets per word of a mask
 
 
 def _each(value: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
-    """One number for every dimension, from the front."""
+    """Returns a number per dimension, leading dimensions first."""
     values = (value,) * dimensions if isinstance(value, int) else tuple(value)
     if len(values) != dimensions:
-        raise ValueError(f"{values} has {len(values)} numbers, wanted {dimensions}")
+        raise ValueError(f"expected {dimensions} numbers, got {len(values)}: {values}")
     return values
 
 
@@ -50,7 +51,7 @@ def _in_three(values: Sequence[int], filler: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Filter:
-    """What decides which voxels a layer joins, of as many dimensions as the layer has."""
+    """The parameters that determine which voxels a layer joins, with the layer's number of dimensions."""
 
     kernel_size: tuple[int, ...]
     stride: tuple[int, ...]
@@ -71,7 +72,7 @@ class _Filter:
 
 @dataclass(frozen=True)
 class IndicePairs:
-    """Which rows of a layer's input feed which of its outputs: what an indice_key stands for."""
+    """The pairs of input and output rows of a layer, which an indice_key identifies."""
 
     filter: _Filter
     in_indices: Tensor
@@ -95,7 +96,7 @@ class IndicePairs:
             out_padding=_in_three(filter.output_padding, 0), subm=int(filter.subm), transpose=int(filter.transposed),
         )  # fmt: skip
         if filter.subm:
-            if torch.compiler.is_compiling():  # the compiler has a size of its own for the operator's outputs
+            if torch.compiler.is_compiling():  # the compiler creates its own size for the operator's outputs
                 torch._check(pairs.shape[1] == x.indices.shape[0])
             out = x.indices
         else:
@@ -104,7 +105,7 @@ class IndicePairs:
         return IndicePairs(filter, x.indices, x.spatial_shape, out, shape, pairs, mask, order)
 
     def inverse(self) -> IndicePairs:
-        """From the outputs back to the inputs, at the same places of the filter."""
+        """Returns the pairs from the outputs back to the inputs, at the same positions of the filter."""
         offsets, count = self.pair_fwd.shape[0], self.in_indices.shape[0]
         target = torch.where(self.pair_fwd < 0, count, self.pair_fwd).long()
         source = torch.arange(self.pair_fwd.shape[1], device=target.device, dtype=torch.int32)
@@ -130,7 +131,7 @@ class IndicePairs:
 
 @dataclass(frozen=True, init=False)
 class SparseConvTensor:
-    """`spconv.SparseConvTensor`: features [N, C] of voxels whose indices [N, 1 + D] are (batch, *place)."""
+    """`spconv.SparseConvTensor`: features [N, C] of voxels whose indices [N, 1 + D] are (batch, *position)."""
 
     features: Tensor
     indices: Tensor
@@ -147,9 +148,9 @@ class SparseConvTensor:
         indice_dict: dict[str, IndicePairs] | None = None,
     ) -> None:
         if len(spatial_shape) not in (2, 3):
-            raise ValueError(f"spatial_shape is {list(spatial_shape)}, wanted two or three extents")
+            raise ValueError(f"spatial_shape: expected 2 or 3 dimensions, got {list(spatial_shape)}")
         if indices.dim() != 2 or indices.shape[1] != len(spatial_shape) + 1:
-            raise ValueError(f"indices have shape {tuple(indices.shape)}, wanted [N, {len(spatial_shape) + 1}]")
+            raise ValueError(f"indices: expected shape [N, {len(spatial_shape) + 1}], got {tuple(indices.shape)}")
         values = {
             "features": features, "indices": indices, "spatial_shape": [int(n) for n in spatial_shape],
             "batch_size": int(batch_size), "indice_dict": {} if indice_dict is None else indice_dict,
@@ -159,7 +160,7 @@ class SparseConvTensor:
 
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseConvTensor:
-        """Of x [B, *spatial_shape, C] the places that have a number other than 0."""
+        """Returns the voxels of x [B, *spatial_shape, C] with any nonzero feature."""
         indices = x.abs().sum(-1).nonzero()
         return cls(x[tuple(indices.T)], indices.int(), x.shape[1:-1], x.shape[0])
 
@@ -170,39 +171,45 @@ class SparseConvTensor:
         return None if key is None else self.indice_dict.get(key)
 
     def dense(self, channels_first: bool = True) -> Tensor:
-        """[B, C, *spatial_shape], 0 where there is no voxel."""
+        """Returns the dense tensor [B, C, *spatial_shape], 0 without voxels."""
         empty = self.features.new_zeros(self.batch_size, *self.spatial_shape, self.features.shape[1])
-        made = empty.index_put(tuple(self.indices.long().unbind(1)), self.features)
+        result = empty.index_put(tuple(self.indices.long().unbind(1)), self.features)
         if not channels_first:
-            return made
-        last = made.dim() - 1
-        return made.permute(0, last, *range(1, last)).contiguous()  # an exporter knows no rank to count back from
+            return result
+        last = result.dim() - 1
+        return result.permute(
+            0, last, *range(1, last)
+        ).contiguous()  # exporters do not support negative dimensions here
 
 
 class SparseModule(nn.Module):
-    """A layer that takes and gives SparseConvTensors: SparseSequential hands it the tensor, not the features."""
+    """A layer on SparseConvTensors: SparseSequential passes it the tensor, not the features."""
 
 
 class SparseSequential(SparseModule):
-    """`spconv.SparseSequential`: layers one behind the other; those that are not sparse get the features."""
+    """`spconv.SparseSequential`: a sequence of layers. Layers that are not sparse get the features."""
 
     def __init__(self, *layers: nn.Module | OrderedDict[str, nn.Module], **named: nn.Module) -> None:
         super().__init__()
         if len(layers) == 1 and isinstance(layers[0], OrderedDict):
-            items = list(layers[0].items())
+            named = {**layers[0], **named}
         else:
-            items = [(str(i), layer) for i, layer in enumerate(layers)]
-        for name, layer in [*items, *named.items()]:
+            named = {**{str(i): cast("nn.Module", layer) for i, layer in enumerate(layers)}, **named}
+        for name, layer in named.items():
             self.add_module(name, layer)
 
+    def _layers(self) -> list[nn.Module]:
+        """Returns the layers in order. Unlike `children()`, repeats a layer that occurs several times."""
+        return [layer for layer in self._modules.values() if layer is not None]
+
     def __getitem__(self, i: int) -> nn.Module:
-        return list(self._modules.values())[i]
+        return self._layers()[i]
 
     def __len__(self) -> int:
         return len(self._modules)
 
     def forward(self, x: SparseConvTensor | Tensor) -> SparseConvTensor | Tensor:
-        for layer in self._modules.values():
+        for layer in self._layers():
             if isinstance(x, SparseConvTensor) and not isinstance(layer, SparseModule):
                 x = x.replace_feature(layer(x.features))
             else:
@@ -221,14 +228,14 @@ class _Paired(SparseModule):
 
     def _pairs(self, x: SparseConvTensor) -> IndicePairs:
         if len(x.spatial_shape) != len(self.kernel_size):
-            raise ValueError(f"a layer of {len(self.kernel_size)} dimensions got voxels of {len(x.spatial_shape)}")
+            raise ValueError(f"expected voxels with {len(self.kernel_size)} dimensions, got {len(x.spatial_shape)}")
         known = x.find_indice_pair(self.indice_key)
         if known is None:
             known = IndicePairs.find(x, self.filter)
             if self.indice_key is not None:
                 x.indice_dict[self.indice_key] = known
         elif known.filter != self.filter or known.in_shape != x.spatial_shape:
-            raise ValueError(f"indice_key '{self.indice_key}' stands for {known.filter}, wanted {self.filter}")
+            raise ValueError(f"indice_key '{self.indice_key}': expected {self.filter}, got {known.filter}")
         return known
 
     @staticmethod
@@ -272,7 +279,7 @@ class _SparseConv(_Paired):
 
 
 class _Convolution(_SparseConv):
-    """What the layers of a user's own arguments share."""
+    """The base class of convolutions with their own parameters."""
 
     _dimensions, _subm, _transposed = 3, False, False
 
@@ -291,25 +298,27 @@ class _Convolution(_SparseConv):
         output_padding: int | Sequence[int] = 0,
     ) -> None:
         if groups != 1:
-            raise ValueError(f"groups is {groups}, wanted 1: sparse convolutions have one group")
+            raise ValueError(f"groups: expected 1, got {groups}")
         given = (kernel_size, stride, padding, dilation, output_padding)
         sizes = [_each(value, self._dimensions) for value in given]
         if self._subm and any(k % 2 == 0 for k in sizes[0]):
-            raise ValueError(f"kernel_size is {sizes[0]}, wanted odd numbers: the outputs are the inputs")
-        if self._subm:  # whatever was given
+            raise ValueError(f"kernel_size: expected odd numbers for a submanifold convolution, got {sizes[0]}")
+        if self._subm:  # the arguments are ignored
             sizes[1], sizes[4] = (1,) * self._dimensions, (0,) * self._dimensions
             sizes[2] = tuple(k // 2 * d for k, d in zip(sizes[0], sizes[3], strict=True))
-        super().__init__(in_channels, out_channels, _Filter(*sizes, self._subm, self._transposed), bias, indice_key)
+        kernel, steps, pads, dilations, extra = sizes
+        filter = _Filter(kernel, steps, pads, dilations, extra, self._subm, self._transposed)
+        super().__init__(in_channels, out_channels, filter, bias, indice_key)
 
 
 class SubMConv3d(_Convolution):
-    """`spconv.SubMConv3d`, submanifold: the outputs are the inputs' voxels. Stride and padding change nothing."""
+    """`spconv.SubMConv3d`, submanifold: the outputs are at the inputs' voxels. Stride and padding are ignored."""
 
     _subm = True
 
 
 class SparseConv3d(_Convolution):
-    """`spconv.SparseConv3d`: an output wherever a voxel feeds one, in rising order of (batch, z, y, x)."""
+    """`spconv.SparseConv3d`: an output wherever the filter covers a voxel, sorted by (batch, z, y, x)."""
 
 
 class SparseConvTranspose3d(_Convolution):
@@ -343,17 +352,16 @@ class SparseInverseConv3d(_SparseConv):
     def _pairs(self, x: SparseConvTensor) -> IndicePairs:
         known = x.find_indice_pair(self.indice_key)
         if known is None:
-            raise ValueError(f"no layer before had the indice_key '{self.indice_key}'")
+            raise ValueError(f"indice_key: expected one of an earlier layer, got '{self.indice_key}'")
         if known.filter.kernel_size != self.kernel_size:
             raise ValueError(
-                f"indice_key '{self.indice_key}' stands for a kernel_size of {known.filter.kernel_size}, wanted "
-                f"{self.kernel_size}"
+                f"indice_key '{self.indice_key}': expected kernel_size {self.kernel_size}, got {known.filter.kernel_size}"
             )
         return known.inverse()
 
 
 class SparseMaxPool3d(_Paired):
-    """`spconv.SparseMaxPool3d`: the greatest of the voxels that are there; stride None is the kernel's size."""
+    """`spconv.SparseMaxPool3d`: the maximum over existing voxels. stride None: the kernel's size."""
 
     _dimensions = 3
 
@@ -366,7 +374,8 @@ class SparseMaxPool3d(_Paired):
         indice_key: str | None = None,
     ) -> None:
         given = (kernel_size, kernel_size if stride is None else stride, padding, dilation, 0)
-        super().__init__(_Filter(*(_each(v, self._dimensions) for v in given), False, False), indice_key)
+        kernel, steps, pads, dilations, extra = (_each(value, self._dimensions) for value in given)
+        super().__init__(_Filter(kernel, steps, pads, dilations, extra, False, False), indice_key)
 
     def forward(self, x: SparseConvTensor) -> SparseConvTensor:
         pairs = self._pairs(x)

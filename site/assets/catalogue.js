@@ -1,4 +1,4 @@
-// The catalogue's table gets a field and two lists that choose its rows. What there is to choose comes from the table itself.
+// Adds a field and two lists to the catalogue's table, which filter its rows. The lists' entries are from the table.
 document.addEventListener("DOMContentLoaded", () => {
   const columnsOf = (table) => [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
   const table = [...document.querySelectorAll("article table")].find((t) => columnsOf(t).includes("runs in"));
@@ -33,11 +33,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const count = document.createElement("output");
 
   const choose = () => {
-    const wanted = field.value.toLowerCase().split(/\s+/);
+    const terms = field.value.toLowerCase().split(/\s+/);
     for (const row of rows) {
       const found = row.textContent.toLowerCase();
       row.hidden = !(
-        wanted.every((word) => found.includes(word)) &&
+        terms.every((word) => found.includes(word)) &&
         (!runtime.value || words(row).includes(runtime.value)) &&
         (!domain.value || domains(row).includes(domain.value))
       );

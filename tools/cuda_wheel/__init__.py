@@ -1,1 +1,1 @@
-"""Libraries alone, in lib/: polyop finds them (polyop.get_onnxruntime_op_path and others). Nothing is imported from here."""
+"""Holds libraries in lib/, which polyop finds (`polyop.get_onnxruntime_op_path`). Nothing is imported from here."""

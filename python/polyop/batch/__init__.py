@@ -1,43 +1,33 @@
-"""Runs a model on many files: on all cores of this machine, or on a cluster by Ray.
+"""Runs a model on many files: on all cores of this machine, or on a Ray cluster.
 
 from polyop import batch
 
 report = batch.run("srcnn3.onnx", ["photos/**/*.jpg"], "large", constants={"factor": [1, 1, 3, 3]}, format="png")
 
-Each file gives one file of results, in the same folders: pictures, .npy, .npz and .bin files (points, float32 without a
-header) one sample each; .tar files (WebDataset) and Parquet files many. A file of results is there when it is whole, so
-that a run which was stopped goes on where it was. `polyop batch` is its command line.
+Each input file has one file of results, in the same subfolder. Images, .npy, .npz and .bin files (points, float32
+without a header) hold one sample; .tar files (WebDataset) and Parquet files hold many. Results are written atomically,
+so that a stopped run can continue. `polyop batch` is its command line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyop._whole_files import sweep
+from polyop._onnx.atomic_file import remove_stale
 from polyop.batch import folder, sources
 from polyop.batch.errors import BatchError, SampleError
+from polyop.batch.images import ImageOptions
 from polyop.batch.interface import SessionOptions, open_model
-from polyop.batch.pictures import PictureOptions
+from polyop.batch.job import Cluster, Job
 from polyop.batch.reading import read_constant
 from polyop.batch.report import Report
-from polyop.batch.worker import Job, Worker
+from polyop.batch.worker import Worker
 
 __all__ = ["BatchError", "Cluster", "Report", "SampleError", "run"]
 
 Progress = Callable[[str, int, int], Any]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Where the work goes, if it is not this machine."""
-
-    address: str = ""  # of a Ray cluster; "": one that is started here, and ends with the batch
-    workers: int = 0  # 0: as many as the cluster's processors allow
-    processors: int = 1  # of a worker
-    gpus: float = 0  # of a worker
 
 
 def run(
@@ -60,55 +50,58 @@ def run(
     cluster: Cluster | None = None,
     progress: Progress = lambda phase, done, steps: None,
 ) -> Report:
-    """Runs the model on every file, and says what became of it.
+    """Runs the model on every file. Returns a report.
 
-    inputs: "PATTERN" or "NAME=PATTERN"; a pattern is a file, a folder or has *, ** and ?. One input is run through; a
-        single file of another is its value for all samples.
-    output: the folder of results. Files that have newer results in it are not run again; it belongs to one model and its options.
-    constants, sets: values for all samples, as arrays or as "NAME=1,1,3,3".
-    outputs: those that are kept; all if none is named.
-    format: of results: npz, or of one output npy, png or jpg. A Parquet file's are rows of lists with their shapes.
-    batch: the most samples of one run, where the model's first dimension is open; 0 chooses, 1 runs each alone.
-    threads: of one run; the processors that are left run others at the same time.
-    strict: the first file that fails ends the batch; else it is reported and left out.
-    layout, range, color: of pictures, as in `polyop run`; where nothing is said the model's metadata and shapes do.
-    libraries, accelerate: as in `polyop run`.
-    cluster: runs on Ray. All machines must see the files under the same names.
-    progress: is called with what is done, how many files of it, and of how many.
+    Args:
+        model: an ONNX file.
+        inputs: "PATTERN" or "NAME=PATTERN". A pattern is a file, a folder, or contains *, ** or ?. The files of one
+            input are samples; a single file of another input is its value for all samples.
+        output: the folder of results. It belongs to one model and its options. Files with newer results are skipped.
+        constants, sets: values for all samples, as arrays or as "NAME=1,1,3,3".
+        outputs: the outputs to keep; all by default.
+        format: of results: npz, or npy, png or jpg for one output. The results of a Parquet file are rows of lists with
+            their shapes.
+        batch: the maximum number of samples per run, if the model's first dimension is dynamic; 0: automatic.
+        threads: per run. The remaining processors execute other runs at the same time.
+        strict: the first failing file ends the batch; otherwise it is reported and skipped.
+        layout, range, color: of images, as in `polyop run`; by default from the model's metadata and shapes.
+        libraries, accelerate: as in `polyop run`.
+        cluster: runs on Ray. All machines must see the files under the same paths.
+        progress: called with the phase, the number of finished files and their total number.
 
-    Raises BatchError for what cannot work for any file, or, if `strict`, for the first that fails.
+    Raises BatchError if no file can run, or, if `strict`, for the first file that fails.
     """
     streams, files = sources.split([sources.Input.parse(text) for text in inputs])
-    pictures = PictureOptions(layout, range, color)
+    images = ImageOptions(layout, range, color)
     session = SessionOptions(threads, tuple(str(Path(library).resolve()) for library in libraries), accelerate)
-    values = _constants(model, files, sets, constants or {}, pictures, session)
+    values = _constants(model, files, sets, constants or {}, images, session)
     path = str(Path(model).resolve()) if cluster else str(model)
-    job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, pictures, session)
+    job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, images, session)
     target = Path(output).resolve() if cluster else Path(output)
     todo = sources.tasks(streams, target, format)
-    if cluster:  # workers have folders of their own
+    if cluster:  # workers have other working folders
         todo = [sources.Task(task.source.resolve(), task.result) for task in todo]
     worker = Worker(job)
     try:
         worker.check(todo)
         owner = folder.claim(target, job)
-        sweep(target)
-        left = [task for task in todo if not task.is_done]
+        remove_stale(target)
+        remaining = [task for task in todo if not task.is_done]
 
         def step(done: int) -> None:
-            progress("files", len(todo) - len(left) + done, len(todo))
+            progress("files", len(todo) - len(remaining) + done, len(todo))
 
         step(0)
         if cluster:
             from polyop.batch.cluster import run_tasks
 
-            report = run_tasks(job, left, cluster, step)
-            sweep(target, everywhere=True)
+            report = run_tasks(job, remaining, cluster, step)
+            remove_stale(target, everywhere=True)
         else:
-            report = worker.run(left, step)
+            report = worker.run(remaining, step)
     finally:
         worker.close()
-    report.files, report.done_before = len(todo), len(todo) - len(left)
+    report.files, report.done_before = len(todo), len(todo) - len(remaining)
     folder.note(target, owner, report)
     return report
 
@@ -118,20 +111,20 @@ def _constants(
     files: Sequence[sources.Input],
     sets: Sequence[str],
     given: Mapping[str, Any],
-    pictures: PictureOptions,
+    images: ImageOptions,
     session: SessionOptions,
 ) -> dict[str, Any]:
-    """What is one value for all samples, in the types of the model."""
+    """Returns the values for all samples, in the types of the model."""
     if not (files or sets or given):
         return {}
     import numpy as np
 
     model = open_model(path, session)
-    made = {file.name: read_constant(model, file.name, Path(file.pattern), pictures) for file in files}
-    made |= model.set_values(sets)
+    result = {file.name: read_constant(model, file.name, Path(file.pattern), images) for file in files}
+    result |= model.set_values(sets)
     for name, value in given.items():
         try:
-            made[name] = model.input(name).take(np.asarray(value), "constants")
+            result[name] = model.input(name).take(np.asarray(value), "constants")
         except SampleError as error:
             raise BatchError(str(error)) from None
-    return made
+    return result

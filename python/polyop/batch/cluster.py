@@ -1,7 +1,7 @@
-"""A batch on Ray: each worker runs files as one machine does, and writes their results where all machines see them.
+"""A batch on Ray: each worker runs files as a single machine does, and writes results to shared storage.
 
-What passes through Ray are names of files and reports. When a worker or its machine goes, Ray runs its files again; those that it had
-finished are there already, so that nothing is lost and nothing is done twice.
+Only file names and reports pass through Ray. When a worker or its machine fails, Ray reruns its files; the worker skips
+those with results, so that nothing is lost or done twice.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyop.batch.errors import BatchError
+from polyop.batch.job import Cluster, Job
 from polyop.batch.report import Report
 from polyop.batch.sources import Task
-from polyop.batch.worker import Job, Worker
+from polyop.batch.worker import Worker
 
-if TYPE_CHECKING:
-    from polyop.batch import Cluster
-
-_MOST_AT_ONCE = 256  # files that a worker gets: what Ray does for them is then small, and little is repeated
+_MAX_AT_ONCE = 256  # files per call of a worker: Ray's overhead is small, and little is repeated after a failure
 
 
 class TaskActor:
-    """A worker on the cluster; it has the processors and the GPU that Ray granted it."""
+    """A worker on the cluster, with the processors and the GPU that Ray assigned."""
 
     def __init__(self, job: Job) -> None:
         from polyop.ray import granted
@@ -36,16 +34,16 @@ class TaskActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         tasks = [Task(Path(s), Path(r)) for s, r in zip(batch["source"], batch["result"], strict=True)]
-        left = [task for task in tasks if not task.is_done]  # of a worker that went while it ran these
+        remaining = [task for task in tasks if not task.is_done]  # a failed worker may have finished some
         try:
-            report = self._worker.run(left).as_json()
+            report = self._worker.run(remaining).as_json()
         except BatchError as error:
             report = {"error": str(error), "hint": error.hint}
         return {"files": [len(tasks)], "report": [json.dumps(report)]}
 
 
 def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[[int], object]) -> Report:
-    """Raises BatchError if there is no Ray, no such cluster, or no room on it."""
+    """Runs the tasks on a cluster. Raises BatchError if Ray is missing, or the cluster is unreachable or too small."""
     from polyop.ray import connection
 
     report = Report()
@@ -55,7 +53,7 @@ def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[
             return report
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
-        at_once = max(1, min(_MOST_AT_ONCE, len(tasks) // (4 * report.workers)))
+        at_once = max(1, min(_MAX_AT_ONCE, len(tasks) // (4 * report.workers)))
         rows = ray.data.from_items([{"source": str(task.source), "result": str(task.result)} for task in tasks],
                                    override_num_blocks=-(-len(tasks) // at_once))  # fmt: skip
         answers = rows.map_batches(TaskActor, fn_constructor_args=(job,), batch_size=at_once,
@@ -63,10 +61,10 @@ def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[
                                    num_cpus=cluster.processors, num_gpus=cluster.gpus)  # fmt: skip
         done, start = 0, time.perf_counter()
         for answer in answers.iter_rows():
-            said = json.loads(answer["report"])
-            if "error" in said:
-                raise BatchError(said["error"], said["hint"])
-            part = Report(**said)
+            reported = json.loads(answer["report"])
+            if "error" in reported:
+                raise BatchError(reported["error"], reported["hint"])
+            part = Report(**reported)
             report.add(part)
             report.load_seconds = max(report.load_seconds, part.load_seconds)
             done += answer["files"]
@@ -76,13 +74,13 @@ def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[
 
 
 def _workers(ray: Any, cluster: Cluster) -> int:
-    """How many there are to be, or as many as there is room for."""
-    there = ray.cluster_resources()
-    room = int(there.get("CPU", 0) // cluster.processors)
+    """Returns the number of workers: the requested one, or as many as the cluster has resources for."""
+    resources = ray.cluster_resources()
+    room = int(resources.get("CPU", 0) // cluster.processors)
     if cluster.gpus:
-        room = min(room, int(there.get("GPU", 0) // cluster.gpus))
+        room = min(room, int(resources.get("GPU", 0) // cluster.gpus))
     if room < max(1, cluster.workers):
-        has = f"{there.get('CPU', 0):g} CPUs and {there.get('GPU', 0):g} GPUs"
-        wanted = f"{max(1, cluster.workers)} worker(s) of {cluster.processors} CPU(s) and {cluster.gpus:g} GPU(s)"
-        raise BatchError(f"the cluster has {has}, too few for {wanted}", "say fewer --workers or smaller ones")
+        has = f"{resources.get('CPU', 0):g} CPUs and {resources.get('GPU', 0):g} GPUs"
+        needed = f"{max(1, cluster.workers)} worker(s) of {cluster.processors} CPU(s) and {cluster.gpus:g} GPU(s)"
+        raise BatchError(f"cluster: expected {needed}, got {has}", "use fewer --workers or smaller ones")
     return cluster.workers or room

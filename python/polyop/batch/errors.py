@@ -1,23 +1,31 @@
-"""What ends a batch, and what ends one sample of it."""
+"""Errors that end a batch, and errors of one sample."""
 
 from __future__ import annotations
 
-
-class BatchError(RuntimeError):
-    """The model, an option or the folder of results does not allow the batch."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint  # what to do
+from polyop.errors import FileError, PolyopError, one_line
 
 
-class SampleError(ValueError):
-    """One input cannot be read, or does not fit the model; the others can."""
+class BatchError(PolyopError, RuntimeError):
+    """The batch cannot run: the model, an option or the folder of results is invalid."""
 
 
-def said(error: BaseException) -> str:
-    """What any error says, as one line; of other libraries' errors with their type."""
-    text = " ".join(str(error).split())[:600]
-    if isinstance(error, (BatchError, SampleError)):
+class OutputError(BatchError, FileError):
+    """Results cannot be written."""
+
+    def __init__(self, where: object, error: OSError) -> None:
+        super().__init__(
+            f"results cannot be written to '{error.filename or where}': {error.strerror or error}",
+            "choose another folder, or make room, and run the same command again",
+        )
+
+
+class SampleError(PolyopError, ValueError):
+    """One input is unreadable or does not fit the model. Others are not affected."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Returns an error's text as one line, with the type of errors that are not polyop's."""
+    text = one_line(error, 600)
+    if isinstance(error, PolyopError) or text == type(error).__name__:
         return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {text}"

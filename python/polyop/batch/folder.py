@@ -1,4 +1,4 @@
-"""The folder of results: whose they are, and what of them is there."""
+"""The folder of results, and the record of the job that it belongs to."""
 
 from __future__ import annotations
 
@@ -6,52 +6,63 @@ import hashlib
 import json
 from pathlib import Path
 
-from polyop._whole_files import write_whole
-from polyop.batch.errors import BatchError
+from polyop._onnx.atomic_file import write_atomically
+from polyop._onnx.files import update_hash
+from polyop.batch.errors import BatchError, OutputError
+from polyop.batch.job import Job
 from polyop.batch.report import Report
-from polyop.batch.worker import Job
-
-NAME = "polyop-batch.json"
-_BLOCK = 1 << 22
+from polyop.batch.sources import RECORD
+from polyop.errors import FileError
 
 
 def claim(folder: Path, job: Job) -> str:
-    """Makes the folder, or takes one of the same model and options; returns whose it is, for `note`. Raises BatchError for
-    another's: results of two models in one folder would look like those of one."""
-    mine = _digest(job)
+    """Creates the folder, or reuses one of the same model and options. Returns the job's digest, for `note`.
+
+    Raises BatchError if the folder belongs to another job: results of two models would be indistinguishable. Raises
+    OutputError if the folder cannot be written.
+    """
+    own = _digest(job)
     try:
-        theirs = json.loads((folder / NAME).read_bytes()).get("job")
+        return _claim(folder, own)
+    except OSError as error:
+        raise OutputError(folder, error) from error
+
+
+def _claim(folder: Path, own: str) -> str:
+    try:
+        existing = json.loads((folder / RECORD).read_bytes()).get("job")
     except FileNotFoundError:
-        theirs = mine
+        existing = own
     except (ValueError, AttributeError):
-        theirs = None
-    if theirs != mine:
+        existing = None
+    if existing != own:
         raise BatchError(
             f"'{folder}' has results of another model or of other options", "choose another folder, or remove it"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / NAME).exists():
-        write_whole(folder / NAME, json.dumps({"job": mine}).encode())
-    return mine
+    if not (folder / RECORD).exists():
+        write_atomically(folder / RECORD, json.dumps({"job": own}).encode())
+    return own
 
 
 def note(folder: Path, owner: str, report: Report) -> None:
-    """Keeps the last run's report beside the results."""
-    write_whole(folder / NAME, json.dumps({"job": owner, "report": report.as_json()}, indent=1).encode())
+    """Writes the last run's report next to the results. Raises OutputError."""
+    text = json.dumps({"job": owner, "report": report.as_json()}, indent=1)
+    try:
+        write_atomically(folder / RECORD, text.encode())
+    except OSError as error:
+        raise OutputError(folder, error) from error
 
 
 def _digest(job: Job) -> str:
-    """Of all that decides results: the model's bytes, with tensors that lie outside, and the options."""
-    from polyop.optimizing.files import locations
-
+    """Returns a digest of everything that results depend on: the model, its external tensors, and the options."""
     digest = hashlib.blake2b(digest_size=16)
-    path = Path(job.model)
-    for part in (path, *(path.parent / location for location in locations(path))):
-        with part.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+    try:
+        update_hash(digest, Path(job.model))
+    except FileError as error:
+        raise BatchError(str(error), error.hint) from error
     for name, array in sorted(job.constants.items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-    options = (job.stream, job.outputs, job.format, job.pictures, job.session.libraries, job.session.accelerate)
+    options = (job.stream, job.outputs, job.format, job.images, job.session.libraries, job.session.accelerate)
     digest.update(repr(options).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A model's session, and what it says of its inputs and outputs."""
+"""A model's session, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime as ort
 
 import polyop
-from polyop.batch.errors import BatchError, SampleError, said
+from polyop.batch.errors import BatchError, SampleError, describe_error
 
 _TYPES = {
     "float": "float32", "double": "float64", "float16": "float16", "bool": "bool",
@@ -21,7 +21,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output. An extent that is not fixed is its name, or None."""
+    """An input or output. A dynamic dimension is its name, or None."""
 
     name: str
     dtype: np.dtype
@@ -35,23 +35,23 @@ class Tensor:
         return isinstance(self.shape[dimension], int)
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """A tensor without a shape takes any."""
+        """Returns True if an array of this shape is valid. A tensor without a shape accepts any."""
         return not self.shape or (
             len(shape) == len(self.shape)
             and all(not isinstance(want, int) or want == got for want, got in zip(self.shape, shape, strict=True))
         )
 
     def take(self, array: np.ndarray, source: str) -> np.ndarray:
-        """The array in this tensor's type. Raises SampleError if its shape does not fit."""
+        """Returns the array in this tensor's type. Raises SampleError if its shape does not fit. `source` names it."""
         if not self.fits(array.shape):
-            raise SampleError(f"input '{self.name}' wants {self}, {source} gives {list(array.shape)}")
+            raise SampleError(f"input '{self.name}': expected {self}, got {list(array.shape)} from {source}")
         if array.dtype.kind not in "fiub":
-            raise SampleError(f"input '{self.name}' wants {self}, {source} gives elements of type {array.dtype}")
+            raise SampleError(f"input '{self.name}': expected {self}, got elements of type {array.dtype} from {source}")
         return np.ascontiguousarray(cast(array, self.dtype))
 
 
 def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rounds to the type; real numbers are cut to the range of integers, NaN becomes 0 in them."""
+    """Converts to a type. For integers, rounds, clips to the type's range and replaces NaN by 0."""
     if array.dtype == dtype:
         return array
     if dtype.kind in "iu":
@@ -67,9 +67,9 @@ def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a model is opened; the names are those of `polyop run`."""
+    """Options for opening a model, with the names of `polyop run`'s options."""
 
-    threads: int = 0  # of one run; 0: as ONNX Runtime chooses, all cores
+    threads: int = 0  # per run; 0: all cores
     libraries: tuple[str, ...] = ()  # further custom operators
     accelerate: bool = False
     gpu: bool = False
@@ -77,7 +77,7 @@ class SessionOptions:
 
 @dataclass(frozen=True)
 class Model:
-    """A session with polyop's operators, its inputs and outputs by name."""
+    """A session with polyop's operators, and its inputs and outputs by name."""
 
     session: ort.InferenceSession
     inputs: Mapping[str, Tensor]
@@ -91,42 +91,42 @@ class Model:
         return _named(self.inputs, name, "input")
 
     def set_values(self, sets: Sequence[str]) -> dict[str, np.ndarray]:
-        """Inputs from "NAME=1,1,2.5,2.5", as `--set` says them. Raises BatchError."""
+        """Returns inputs from `--set` options such as "NAME=1,1,2.5,2.5". Raises BatchError."""
         values = {}
         for text in sets:
             name, equals, numbers = text.partition("=")
             if not equals:
-                raise BatchError(f"--set {text}: NAME= is missing")
+                raise BatchError(f"--set {text}: expected NAME=NUMBERS")
             values[name] = _from_numbers(self.input(name), numbers)
         return values
 
     def chosen(self, outputs: Sequence[str]) -> tuple[str, ...]:
-        """The outputs of these names; all if none is named."""
+        """Returns the names of these outputs; all if none is named. Raises BatchError for an unknown one."""
         return tuple(_named(self.outputs, name, "output").name for name in outputs) or tuple(self.outputs)
 
 
 def open_model(path: str | Path, options: SessionOptions | None = None) -> Model:
-    """Raises BatchError if ONNX Runtime refuses the model, or a GPU is wanted that it does not have."""
+    """Opens a model. Raises BatchError if ONNX Runtime rejects it, or cannot use the requested GPU."""
     options = options or SessionOptions()
     if not Path(path).is_file():
-        raise BatchError(f"'{path}' is no file")
+        raise BatchError(f"'{path}': expected a file, found none")
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = options.threads
-    settings.log_severity_level = 3  # errors come as exceptions; warnings would break the progress bar
+    settings.log_severity_level = 3  # errors are exceptions; warnings would break the progress bar
     providers: list[Any] = ["CPUExecutionProvider"]
     if options.gpu:
         if "CUDAExecutionProvider" not in ort.get_available_providers():
             raise BatchError(
-                "a GPU is there, but this ONNX Runtime has no CUDAExecutionProvider", "pip install onnxruntime-gpu"
+                "this ONNX Runtime has no CUDAExecutionProvider for the GPU", "pip install onnxruntime-gpu"
             )
         providers.insert(0, "CUDAExecutionProvider")
     try:
         for library in options.libraries:
             settings.register_custom_ops_library(library)
         session = polyop.session(path, accelerate=options.accelerate, options=settings, providers=providers)
-    except Exception as error:  # ONNX Runtime's own types are not public
+    except Exception as error:  # ONNX Runtime's error types are not public
         raise BatchError(
-            f"'{path}' does not load: {said(error)}", f"`polyop inspect {path}` says what it needs"
+            f"'{path}' does not load: {describe_error(error)}", f"`polyop inspect {path}` shows what it needs"
         ) from error
     return Model(
         session,
@@ -139,7 +139,7 @@ def open_model(path: str | Path, options: SessionOptions | None = None) -> Model
 def _tensor(info: ort.NodeArg) -> Tensor:
     kind = info.type.removeprefix("tensor(").removesuffix(")")
     if kind not in _TYPES:
-        raise BatchError(f"'{info.name}' has the type {info.type}, which NumPy's files cannot hold")
+        raise BatchError(f"'{info.name}': expected a type of NumPy, got {info.type}")
     return Tensor(info.name, np.dtype(_TYPES[kind]), tuple(info.shape or ()))
 
 
@@ -151,29 +151,27 @@ def _named(tensors: Mapping[str, Tensor], name: str, what: str) -> Tensor:
 
 
 def _from_numbers(tensor: Tensor, text: str) -> np.ndarray:
-    """An input from "1,1,2.5,2.5". One extent that is not fixed follows from the count."""
+    """Returns an input from "1,1,2.5,2.5". Computes one dynamic dimension from the count."""
     try:
         numbers = np.array([_number(word, tensor.dtype) for word in text.split(",")], tensor.dtype)
     except (ValueError, OverflowError) as error:
         raise BatchError(f"--set {tensor.name}: {error}") from None
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all() and "inf" not in text and "nan" not in text:
-        raise BatchError(f"--set {tensor.name}: a number of {text} is beyond {tensor.dtype}")
+        raise BatchError(f"--set {tensor.name}: expected numbers in the range of {tensor.dtype}, got {text}")
     shape = [extent if isinstance(extent, int) else -1 for extent in tensor.shape]
     try:
         return numbers.reshape(shape)
     except ValueError:
-        raise BatchError(
-            f"--set {tensor.name}: {numbers.size} numbers came, input '{tensor.name}' is {tensor}"
-        ) from None
+        raise BatchError(f"--set {tensor.name}: expected {tensor}, got {numbers.size} numbers") from None
 
 
 def _number(word: str, dtype: np.dtype) -> float | int:
     if "_" in word:
-        raise ValueError(f"'{word}' is not a number")
+        raise ValueError(f"expected a number, got '{word}'")
     if dtype.kind == "f":
         return float(word)
     value = int(word)
     limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     if not limits[0] <= value <= limits[1]:
-        raise ValueError(f"'{word}' is no value of {dtype}")
+        raise ValueError(f"expected {dtype}, got '{word}'")
     return value

@@ -1,29 +1,33 @@
-"""The work of one machine: files are decoded while the model runs and results are written."""
+"""The loop of one machine: decodes files, runs the model and writes results at the same time."""
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import Any
 
-from polyop._whole_files import WholeFile, write_whole
-from polyop.batch.errors import BatchError, SampleError, said
-from polyop.batch.pictures import Format
+from polyop._onnx.atomic_file import AtomicFile, write_atomically
+from polyop.batch.errors import BatchError, OutputError, SampleError, describe_error
+from polyop.batch.images import Format
 from polyop.batch.reading import Reader, Sample
 from polyop.batch.report import Report
 from polyop.batch.runner import Arrays, Runner
 from polyop.batch.sources import Task
 from polyop.batch.writing import Shard, TarWriter, encoded
 
-_MOST_BYTES = 1 << 30  # of decoded samples that wait; one alone may have more
-_MOST_IN_A_BATCH = 64 << 20
+_MAX_BYTES = 1 << 30  # of decoded samples in the queue; a single sample may be larger
+_MAX_BATCH = 64 << 20
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""The errors of writing that every other file would have as well."""
 
 
 @dataclass
 class _Item:
-    """A sample under way."""
+    """A sample in progress."""
 
     task: Task
     sample: Sample
@@ -37,28 +41,33 @@ class _Item:
 
 
 class Loop:
-    """Runs tasks. One thread, the caller's, decides; pools of threads run the model, decode and write."""
+    """Runs tasks. The caller's thread schedules; thread pools run the model, decode and write."""
 
     def __init__(self, reader: Reader, runner: Runner, format: str, runs: int, helpers: int, strict: bool) -> None:
-        """runs, helpers: how many runs, and how many that decode and write, at the same time."""
+        """runs: the number of concurrent runs of the model. helpers: the number of threads that decode and write."""
         self._reader, self._runner, self._format, self._strict = reader, runner, format, strict
         self._runs, self._most = runs, 2 * helpers + 2 * runs * runner.batch
         self._helpers, self._runners = ThreadPoolExecutor(helpers), ThreadPoolExecutor(runs)
-        self._picture = reader.output_format(runner.outputs[0]) if format in ("png", "jpg") else Format()
+        self._image = reader.output_format(runner.outputs[0]) if format in ("png", "jpg") else Format()
 
     def close(self) -> None:
         self._helpers.shutdown(cancel_futures=True)
         self._runners.shutdown(cancel_futures=True)
 
     def run(self, tasks: Sequence[Task], step: Callable[[int], object] = lambda done: None) -> Report:
-        """step: is told how many tasks are done. Raises BatchError at the first failure if the loop is strict; what was
-        half-written is removed then, as at any other exception."""
+        """Runs the tasks and returns a report. Calls `step` with the number of finished tasks.
+
+        Raises BatchError at the first failure if the loop is strict, and OutputError if results cannot be written. Any
+        exception removes incomplete files.
+        """
         state = _Run(self, step)
         start = time.perf_counter()
         try:
             state.all(tasks)
-        except BaseException:
+        except BaseException as error:
             state.abandon()
+            if isinstance(error, OSError):  # of a shard's results, which this thread writes
+                raise OutputError("the folder of results", error) from error
             raise
         state.report.seconds = time.perf_counter() - start
         state.report.largest_batch, state.report.note = self._runner.largest, self._runner.note
@@ -71,14 +80,14 @@ class _Run:
     def __init__(self, loop: Loop, step: Callable[[int], object]) -> None:
         self.report = Report()
         self._loop, self._step = loop, step
-        self._events: SimpleQueue[tuple[Callable[..., None], tuple]] = SimpleQueue()
+        self._events: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]]] = SimpleQueue()
         self._groups: dict[object, list[_Item]] = {}
         self._shards: dict[Task, Shard] = {}
         self._in_flight = self._reading = self._running = self._bytes = self._done = 0
 
     def all(self, tasks: Sequence[Task]) -> None:
         for task, sample in self._samples(tasks):
-            while self._in_flight >= self._loop._most or (self._in_flight and self._bytes > _MOST_BYTES):
+            while self._in_flight >= self._loop._most or (self._in_flight and self._bytes > _MAX_BYTES):
                 self._wait()
             self._in_flight += 1
             self._reading += 1
@@ -106,7 +115,7 @@ class _Run:
             for sample in self._loop._reader.samples(task):
                 count += 1
                 yield task, sample
-        except (SampleError, OSError) as error:  # nothing of a damaged shard is kept
+        except (SampleError, OSError) as error:  # a damaged shard has no results
             self._fail(str(task.source), error)
             self._shards.pop(task).abandon()
             self._count_task()
@@ -116,7 +125,7 @@ class _Run:
 
     def _open(self, task: Task) -> Shard:
         task.result.parent.mkdir(parents=True, exist_ok=True)
-        file = WholeFile(task.result)
+        file = AtomicFile(task.result)
         if task.kind == ".tar":
             return Shard(file, TarWriter(file.partial, self._loop._format))
         from polyop.batch import tables
@@ -143,25 +152,30 @@ class _Run:
         self._events.put((self._answered, (items, answers, time.perf_counter() - start)))
 
     def _write(self, item: _Item, answer: Arrays) -> None:
-        """A file's results; of a shard's sample makes what the shard's writer takes."""
+        """Writes the result of a file, or converts that of a shard's sample for the shard's writer."""
         start = time.perf_counter()
         result: object = None
         try:
             if item.task.kind == ".parquet":
                 result = answer
             else:
-                result = encoded(answer, self._loop._format, self._loop._picture)
-            if not item.task.is_shard:
-                item.task.result.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(item.task.result, result)
+                result = data = encoded(answer, self._loop._format, self._loop._image)
+                if not item.task.is_shard:
+                    item.task.result.parent.mkdir(parents=True, exist_ok=True)
+                    write_atomically(item.task.result, data)
+        except OSError as error:
+            result = OutputError(item.task.result, error) if error.errno in _NO_ROOM else error
         except Exception as error:
             result = error
         self._events.put((self._written, (item, result, time.perf_counter() - start)))
 
-    # ---- in the caller's --------------------------------------------------------------------------------------------
+    # ---- in the caller's thread --------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """For an event. No new sample comes before: where none is being decoded, batches start that are not full."""
+        """Waits for an event.
+
+        If no sample is being decoded, starts incomplete batches, because no other sample can fill them.
+        """
         while self._groups and not self._reading and self._running < self._loop._runs:
             self._start(max(self._groups, key=lambda key: len(self._groups[key])))
         self._turn()
@@ -180,7 +194,7 @@ class _Run:
         key = self._loop._runner.signature(item.arrays)
         group = self._groups.setdefault(key, [])
         group.append(item)
-        if len(group) >= self._loop._runner.batch or sum(i.bytes for i in group) >= _MOST_IN_A_BATCH:
+        if len(group) >= self._loop._runner.batch or sum(i.bytes for i in group) >= _MAX_BATCH:
             self._start(key)
 
     def _start(self, key: object) -> None:
@@ -225,7 +239,9 @@ class _Run:
         self._step(self._done)
 
     def _fail(self, what: str, error: Exception) -> None:
-        why = said(error).replace(f"{what}: ", "")
+        if isinstance(error, OutputError):
+            raise error
+        why = describe_error(error).replace(f"{what}: ", "")
         if self._loop._strict:
-            raise BatchError(f"{what}: {why}", "without --strict it is reported and left out")
+            raise BatchError(f"{what}: {why}", "without --strict it is reported and skipped")
         self.report.failed.append((what, why))

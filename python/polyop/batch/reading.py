@@ -6,25 +6,26 @@ import io
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyop.batch import pictures
+from polyop.batch import images
 from polyop.batch.errors import BatchError, SampleError
+from polyop.batch.images import Format, ImageOptions
 from polyop.batch.interface import Model, Tensor
-from polyop.batch.pictures import Format, PictureOptions
 from polyop.batch.runner import Arrays
-from polyop.batch.sources import ARRAYS, Task
+from polyop.batch.sources import ARRAYS, IMAGES, Task
 
-_FILES = (*pictures.EXTENSIONS, *ARRAYS)  # of shards
+_FILES = (*IMAGES, *ARRAYS)  # of shards
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a task: where it stands, and what decodes it, in any thread."""
+    """One sample of a task: its position, and a function that decodes it in any thread."""
 
     index: int
     key: str
@@ -32,21 +33,21 @@ class Sample:
 
 
 class Reader:
-    """Makes the values of a model's free inputs of what files hold."""
+    """Reads the values of a model's free inputs, those without a constant, from files."""
 
-    def __init__(self, model: Model, stream: str, constants: Sequence[str], options: PictureOptions) -> None:
-        """stream: the input that a file of one value is for; "" if there is one alone."""
+    def __init__(self, model: Model, stream: str, constants: Sequence[str], options: ImageOptions) -> None:
+        """stream: the input that a file with one value is for; "" if the model has one free input."""
         self.model = model
         self.free = [name for name in model.inputs if name not in constants]
         self.stream = model.input(stream).name if stream else self.free[0] if len(self.free) == 1 else ""
         self._options = options
-        self._formats = {n: pictures.format_of(t, model.metadata, options) for n, t in model.inputs.items()}
+        self._formats = {n: images.format_of(t, model.metadata, options) for n, t in model.inputs.items()}
 
     def output_format(self, name: str) -> Format:
-        return pictures.format_of(self.model.outputs[name], self.model.metadata, self._options)
+        return images.format_of(self.model.outputs[name], self.model.metadata, self._options)
 
     def samples(self, task: Task) -> Iterator[Sample]:
-        """Of one file; of a shard in its order, read as they are asked for."""
+        """Yields the samples of a file or shard, in order. Reads lazily."""
         if task.kind == ".tar":
             yield from _of_tar(task.source, self._of_members)
         elif task.kind == ".parquet":
@@ -55,19 +56,19 @@ class Reader:
             yield Sample(0, task.source.stem, lambda: self.of_file(task.source.read_bytes(), task.source.name))
 
     def of_file(self, data: bytes, name: str) -> Arrays:
-        """A sample from a file's content, by its name's extension. Raises SampleError."""
-        return self._whole(self._arrays(data, name, self.stream), name)
+        """Returns a sample from a file's content. The extension of `name` determines the format. Raises SampleError."""
+        return self._complete(self._arrays(data, name, self.stream), name)
 
     def _arrays(self, data: bytes, name: str, stream: str) -> Arrays:
-        """Of .npz files those of inputs' names, of others the value of the input `stream`."""
+        """Returns the arrays of a .npz file that are inputs; for other files the value of the input `stream`."""
         kind = Path(name).suffix.lower()
         if kind == ".npz":
             return {n: self.model.inputs[n].take(a, name) for n, a in _npz(data, name).items() if n in self.free}
         if not stream:
-            raise SampleError(f"{name} is one value, and the model has the inputs {', '.join(self.free)}")
+            raise SampleError(f"{name}: expected values for the inputs {', '.join(self.free)}, got one value")
         tensor = self.model.inputs[stream]
-        if kind in pictures.EXTENSIONS:
-            array = self._picture(stream, pictures.read(data, name))
+        if kind in IMAGES:
+            array = self._image(stream, images.read(data, name))
         elif kind == ".bin":
             array = _points(data, tensor, name)
         else:
@@ -75,80 +76,81 @@ class Reader:
         return {stream: tensor.take(array, name)}
 
     def of_cell(self, name: str, value: Any, source: str) -> np.ndarray:
-        """An input's value from a row of a table: a picture's or a .npy file's bytes, pixels [H, W, 3] of a picture's input, or an
-        array, in which the leading extents of 1 may be missing."""
+        """Returns an input's value from a table's cell: the bytes of an image or .npy file, pixels [H, W, 3] for an
+        image input, or an array. The array may lack leading dimensions of 1."""
         tensor = self.model.inputs[name]
         if isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
             if data.startswith(_NPY):
                 return tensor.take(_npy(data, source), source)
-            return tensor.take(self._picture(name, pictures.read(data, source)), source)
+            return tensor.take(self._image(name, images.read(data, source)), source)
         array = np.asarray(value)
         if array.dtype == object:
             raise SampleError(
-                f"input '{name}' wants {tensor}, {source} holds lists of different lengths, or no numbers"
+                f"input '{name}': expected {tensor}, got lists of different lengths or no numbers from {source}"
             )
         if array.dtype == np.uint8 and array.ndim == 3 and array.shape[2] == 3 and len(tensor.shape) == 4:
-            return tensor.take(self._picture(name, array), source)
+            return tensor.take(self._image(name, array), source)
         if tensor.shape and array.ndim == 1 and array.ndim != len(tensor.shape):
             array = _unflattened(array, tensor)
         while array.ndim < len(tensor.shape):
             array = array[None]
         return tensor.take(array, source)
 
-    def _picture(self, name: str, pixels: np.ndarray) -> np.ndarray:
-        return pictures.to_tensor(pixels, self._formats[name], self.model.inputs[name].dtype)
+    def _image(self, name: str, pixels: np.ndarray) -> np.ndarray:
+        return images.to_tensor(pixels, self._formats[name], self.model.inputs[name].dtype)
 
-    def _whole(self, arrays: Arrays, source: str) -> Arrays:
+    def _complete(self, arrays: Arrays, source: str) -> Arrays:
         missing = [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]
         if missing:
-            raise SampleError(f"{source} has no value for {', '.join(missing)}")
+            raise SampleError(f"{source}: expected a value for {', '.join(missing)}, got none")
         return arrays
 
     def _of_members(self, members: Mapping[str, bytes], key: str) -> Arrays:
-        """A sample of a WebDataset shard. Its files are KEY.INPUT.npy, KEY.npz, or of the one input KEY.jpg, KEY.npy, ….
-        Others, such as labels, are left alone."""
+        """Returns a sample of a WebDataset shard. Its files are KEY.INPUT.npy, KEY.npz, or KEY.jpg, KEY.npy, … for the
+        only input. Ignores other files, such as labels."""
         arrays: Arrays = {}
         for extension, data in members.items():
             name, _, kind = extension.rpartition(".")
             stream = name or self.stream
             if f".{kind.lower()}" in _FILES and (name in self.free or (not name and (stream or kind == "npz"))):
                 arrays |= self._arrays(data, f"{key}.{extension}", stream)
-        return self._whole(arrays, key)
+        return self._complete(arrays, key)
 
     def _of_parquet(self, path: Path) -> Iterator[Sample]:
         from polyop.batch.tables import rows
 
         for index, (columns, row) in enumerate(rows(path)):
             key = f"{path.name} row {index}"
-            yield Sample(index, str(index), lambda columns=columns, row=row, key=key: self.of_row(columns, row, key))
+            yield Sample(index, str(index), partial(self.of_row, columns, row, key))
 
     def of_row(self, columns: Sequence[str], row: Callable[[str], Any], source: str) -> Arrays:
-        """A sample from a table whose columns have the inputs' names, or of which one alone can be the one input."""
+        """Returns a sample from a row of a table. Columns have the inputs' names, or one column is the only input."""
         named = self.taken(columns)
-        return self._whole(
+        return self._complete(
             {n: self.of_cell(n, row(column), f"{source}, '{column}'") for column, n in named.items()}, source
         )
 
     def taken(self, columns: Sequence[str]) -> dict[str, str]:
-        """The inputs that a table's columns give, by column. Raises SampleError if none does."""
+        """Returns the inputs that the columns of a table contain, by column. Raises SampleError if there are none."""
         named = {name: name for name in self.free if name in columns}
         return named or ({_likely(columns): self.stream} if self.stream else {})
 
 
 def _likely(columns: Sequence[str]) -> str:
-    """The column of the one input: by the names that data sets of pictures have, or the only one."""
+    """Returns the column of the only input: one with a name that is common in image data sets, or the only column."""
     for name in ("image", "img", "jpg", "jpeg", "png", "bytes", "data"):
         if name in columns:
             return name
     if len(columns) == 1:
         return columns[0]
-    raise SampleError(f"no column has an input's name; there are {', '.join(columns)}")
+    raise SampleError(f"expected a column with an input's name, got {', '.join(columns)}")
 
 
 def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) -> Iterator[Sample]:
-    """Neighbours whose names agree up to the first dot of the file's name are a sample."""
-    index, key, members = 0, None, {}
+    """Yields the samples of a tar file. Adjacent files whose names agree up to the first dot form a sample."""
+    index, members = 0, dict[str, bytes]()
+    key: str | None = None
     try:
         with tarfile.open(path, "r|") as archive:
             for member in archive:
@@ -157,7 +159,7 @@ def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) ->
                 folder, slash, file = member.name.rpartition("/")
                 stem, _, extension = file.partition(".")
                 if key is not None and key != folder + slash + stem:
-                    yield Sample(index, key, lambda members=members, key=key: decode(members, key))
+                    yield Sample(index, key, partial(decode, members, key))
                     index, members = index + 1, {}
                 key = folder + slash + stem
                 stream = archive.extractfile(member)
@@ -165,7 +167,7 @@ def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) ->
     except tarfile.TarError as error:
         raise SampleError(f"'{path}' is not a readable tar file: {error}") from None
     if key is not None:
-        yield Sample(index, key, lambda: decode(members, key))
+        yield Sample(index, key, partial(decode, members, key))
 
 
 def _npy(data: bytes, name: str) -> np.ndarray:
@@ -179,7 +181,7 @@ def _npz(data: bytes, name: str) -> dict[str, np.ndarray]:
     import zipfile
 
     if not data.startswith(_ZIP):
-        raise SampleError(f"'{name}' is not a readable .npz file: it is no zip archive")
+        raise SampleError(f"'{name}' is not a readable .npz file: expected a zip archive")
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
@@ -188,20 +190,20 @@ def _npz(data: bytes, name: str) -> dict[str, np.ndarray]:
 
 
 def _points(data: bytes, tensor: Tensor, name: str) -> np.ndarray:
-    """A file of float32 without a header, as LiDAR data sets have them: as many in a row as the input's last extent says."""
+    """Returns points from a file of float32 without a header, as in LiDAR data sets. The input's last dimension is the
+    number of values per point."""
     width = tensor.shape[-1] if tensor.shape else None
     if not isinstance(width, int) or width < 1:
-        raise SampleError(
-            f"'{name}': input '{tensor.name}' is {tensor}, which does not say how many numbers a point has"
-        )
+        raise SampleError(f"'{name}': expected a fixed last dimension of input '{tensor.name}', got {tensor}")
     if len(data) % (4 * width):
-        raise SampleError(f"'{name}' has {len(data)} bytes, which are no points of {width} float32")
+        raise SampleError(f"'{name}': expected points of {width} float32, got {len(data)} bytes")
     array = np.frombuffer(data, "<f4").reshape(-1, width)
     return array.reshape((1,) * (len(tensor.shape) - 2) + array.shape) if len(tensor.shape) > 1 else array.ravel()
 
 
 def _unflattened(array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """A list of numbers as the tensor, where its extents but one are fixed; open first ones of a longer shape are 1."""
+    """Reshapes a flat array to the tensor's shape if all dimensions but one are fixed. Other dynamic leading dimensions
+    become 1."""
     shape = [extent if isinstance(extent, int) else -1 for extent in tensor.shape]
     for i in range(len(shape)):
         if shape.count(-1) > 1 and shape[i] == -1:
@@ -212,8 +214,8 @@ def _unflattened(array: np.ndarray, tensor: Tensor) -> np.ndarray:
         return array
 
 
-def read_constant(model: Model, name: str, path: Path, options: PictureOptions) -> np.ndarray:
-    """One value for all samples, from a file. Raises BatchError."""
+def read_constant(model: Model, name: str, path: Path, options: ImageOptions) -> np.ndarray:
+    """Reads a value for all samples from a file. Raises BatchError."""
     model.input(name)
     others = [other for other in model.inputs if other != name]
     try:

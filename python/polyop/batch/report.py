@@ -1,4 +1,4 @@
-"""What became of a batch."""
+"""The report of a batch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _SHOWN = 20
 
 @dataclass
 class Report:
-    files: int = 0  # in all
-    done_before: int = 0  # files that an earlier run finished
-    samples: int = 0  # that were run now: pictures, sweeps, rows
-    failed: list[tuple[str, str]] = field(default_factory=list)  # what, and why
+    files: int = 0  # in total
+    done_before: int = 0  # files with results of an earlier run
+    samples: int = 0  # of this run: images, point clouds, rows
+    failed: list[tuple[str, str]] = field(default_factory=list)  # sample and reason
     seconds: float = 0  # from the first file to the last
-    load_seconds: float = 0  # the model's, before that
-    read_seconds: float = 0  # of all threads together, as the next two
+    load_seconds: float = 0  # for loading the model, before that
+    read_seconds: float = 0  # summed over threads, like the next two
     run_seconds: float = 0
     write_seconds: float = 0
     largest_batch: int = 0
     workers: int = 1
-    threads: int = 0  # that ran the model, of one worker
+    threads: int = 0  # per worker, that run the model
     note: str = ""
 
     def add(self, other: Report) -> None:
-        """What a worker did."""
+        """Adds a worker's report."""
         self.samples += other.samples
         self.failed += [(what, why) for what, why in other.failed]
         self.read_seconds += other.read_seconds
@@ -36,7 +36,7 @@ class Report:
         self.note = self.note or other.note
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Returns a human-readable summary."""
         rate = f", {self.samples / self.seconds:.1f} a second" if self.seconds and self.samples else ""
         where = (
             f"{self.workers} worker(s) of {self.threads} thread(s)" if self.workers > 1 else f"{self.threads} thread(s)"

@@ -1,4 +1,4 @@
-"""Which files are a batch's inputs, and where the result of each goes."""
+"""The input files of a batch and the paths of their results."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
-from polyop.batch import pictures
 from polyop.batch.errors import BatchError
 
+IMAGES = (".png", ".jpg", ".jpeg")
 ARRAYS = (".npy", ".npz", ".bin")
 SHARDS = (".parquet", ".tar")
-KINDS = (*pictures.EXTENSIONS, *ARRAYS, *SHARDS)
+KINDS = (*IMAGES, *ARRAYS, *SHARDS)
+RECORD = "polyop-batch.json"
+"""The file that marks a folder of results."""
 FORMATS = ("npz", "npy", "png", "jpg")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One file, and the one file that holds its results: what is done whole or not at all."""
+    """An input file and the file of its results, which is written atomically."""
 
     source: Path
     result: Path
@@ -34,7 +37,7 @@ class Task:
 
     @property
     def is_done(self) -> bool:
-        """Results are not older than what they were made of."""
+        """True if the results exist and are not older than the input."""
         try:
             return self.result.stat().st_mtime_ns >= self.source.stat().st_mtime_ns
         except FileNotFoundError:
@@ -43,51 +46,90 @@ class Task:
 
 @dataclass(frozen=True)
 class Input:
-    """What -i says: a name, or "", and files."""
+    """An `-i` option: the name of an input, or "", and a pattern of files."""
 
     name: str
     pattern: str
 
     @staticmethod
     def parse(text: str) -> Input:
-        """NAME=PATTERN, or a pattern alone."""
+        """Parses NAME=PATTERN or PATTERN. The name of an existing file or folder may have an equals sign."""
+        whole = Input("", text)
+        path, _ = whole._split()
         name, equals, pattern = text.partition("=")
-        return Input(name, pattern) if equals else Input("", text)
+        return Input(name, pattern) if equals and not ("=" in str(path) and path.exists()) else whole
+
+    def _split(self) -> tuple[Path, tuple[str, ...]]:
+        """Returns the path before the first part that is a pattern, and the parts from there.
+
+        The name of an existing file or folder is not a pattern: it may have brackets.
+        """
+        parts, fixed = Path(self.pattern).parts, 0
+        while fixed < len(parts) and (not glob.has_magic(parts[fixed]) or Path(*parts[: fixed + 1]).exists()):
+            fixed += 1
+        return Path(*parts[:fixed]), parts[fixed:]
 
     @property
     def is_one_file(self) -> bool:
-        return not glob.has_magic(self.pattern) and not Path(self.pattern).is_dir()
+        path, pattern = self._split()
+        return not pattern and not path.is_dir()
 
     @property
     def base(self) -> Path:
-        """The folder whose structure the results repeat."""
-        if Path(self.pattern).is_dir():
-            return Path(self.pattern)
-        parts = Path(self.pattern).parts
-        fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-        return Path(*parts[:fixed])
+        """The folder whose subfolders are repeated in the results."""
+        path, pattern = self._split()
+        return path if pattern or path.is_dir() else path.parent
 
-    def files(self) -> list[Path]:
-        """In the order of their names. Raises BatchError if there is none."""
-        if Path(self.pattern).is_dir():
-            walked = ((folder, name) for folder, _, names in os.walk(self.pattern) for name in names)
-            found = [Path(folder, name) for folder, name in walked if Path(name).suffix.lower() in KINDS]
+    def finds(self, path: Path) -> bool:
+        """Returns true if `path` would be among the files if it existed."""
+        folder, pattern = self._split()
+        if not _is_inside(path, folder):
+            return False
+        inside = path.resolve().relative_to(folder.resolve()).as_posix()
+        return fnmatch(inside, "/".join(pattern).replace("**/", "*")) if pattern else path.suffix.lower() in KINDS
+
+    def files(self, output: Path) -> list[Path]:
+        """Returns the files, sorted by name. Those in a subfolder `output` are results of earlier runs and left out.
+
+        Raises BatchError if there are none, or if a folder contains the results of another run.
+        """
+        path, pattern = self._split()
+        if not pattern and path.is_dir():
+            found = []
+            for folder, _, names in os.walk(path):
+                if RECORD in names and not Path(folder).samefile(path) and not _is_inside(Path(folder), output):
+                    raise BatchError(f"-i {self.pattern}: expected inputs alone, found results of a batch in '{folder}'",
+                                     f"name the files by a pattern, for example -i '{path}/*.png'")  # fmt: skip
+                found += [Path(folder, name) for name in names if Path(name).suffix.lower() in KINDS]
+        elif pattern:
+            names = glob.glob(os.path.join(glob.escape(str(path)), *pattern), recursive=True)
+            found = [Path(name) for name in names if Path(name).is_file()]
         else:
-            found = [path for path in map(Path, glob.glob(self.pattern, recursive=True)) if path.is_file()]
-            if self.is_one_file and Path(self.pattern).is_file():
-                found = [Path(self.pattern)]
+            found = [path] if path.is_file() else []
+        if not self.is_one_file and not _is_inside(self.base, output):
+            own = {folder for folder in {file.parent for file in found} if _is_inside(folder, output)}
+            found = [file for file in found if file.parent not in own]
         if not found:
-            raise BatchError(f"-i {self.pattern}: there is no such file", "quote patterns: -i 'photos/**/*.jpg'")
+            raise BatchError(f"-i {self.pattern}: expected files, found none", "quote patterns: -i 'photos/**/*.jpg'")
         unknown = next((path for path in found if path.suffix.lower() not in KINDS), None)
         if unknown is not None:
-            raise BatchError(f"'{unknown}' is of an unknown kind", f"inputs are {' '.join(KINDS)} files")
+            raise BatchError(f"'{unknown}': expected one of {' '.join(KINDS)}, got another kind of file")
         return sorted(found)
 
 
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Returns true if `path` is the folder or below it."""
+    path, folder = path.resolve(), folder.resolve()
+    return path == folder or folder in path.parents
+
+
 def split(inputs: Sequence[Input]) -> tuple[list[Input], list[Input]]:
-    """Those that are run through, and those that are one value for all: files of another input than the first of many."""
+    """Returns the inputs whose files are samples, and those with one file that is a value for all samples.
+
+    The samples are those of the first input with many files.
+    """
     if not inputs:
-        raise BatchError("there is no input", "say -i 'photos/**/*.jpg'")
+        raise BatchError("expected at least one input, got none", "for example -i 'photos/**/*.jpg'")
     many = [given for given in inputs if not given.is_one_file or Path(given.pattern).suffix.lower() in SHARDS]
     name = (many or inputs)[0].name
     streams = [given for given in inputs if given.name == name]
@@ -95,26 +137,34 @@ def split(inputs: Sequence[Input]) -> tuple[list[Input], list[Input]]:
     wrong = next((given for given in constants if given in many or not given.name), None)
     if wrong is not None:
         raise BatchError(
-            f"-i {wrong.pattern}: the files of '{name or 'the first input'}' are run through already",
+            f"-i {wrong.pattern}: expected files of one input, got files of '{name or 'the first input'}' as well",
             "put arrays that belong together into one .npz, .tar or .parquet file",
         )
     return streams, constants
 
 
 def tasks(streams: Sequence[Input], output: Path, format: str) -> list[Task]:
-    """In order. Raises BatchError where two files would have one result, or results would lie among the inputs."""
+    """Returns the tasks in order.
+
+    Raises BatchError if two files have the same result, or if a result overwrites an input or would be an input of the
+    next run.
+    """
     if format not in FORMATS:
-        raise BatchError(f"results are {', '.join(FORMATS)} files, not '{format}'")
-    made: dict[Path, Task] = {}
+        raise BatchError(f"format: expected one of {', '.join(FORMATS)}, got '{format}'")
+    created: dict[Path, Task] = {}
     for stream in streams:
-        for source in stream.files():
+        for source in stream.files(output):
             inside = source.relative_to(stream.base)
+            if ".." in inside.parts:
+                raise BatchError(f"-i {stream.pattern}: expected a pattern without '..' after the first *")
             shard = source.suffix.lower() in SHARDS
             result = output / (inside if shard else inside.with_suffix(f".{format}"))
-            if made.get(result, Task(source, result)).source != source:
-                raise BatchError(f"'{made[result].source}' and '{source}' would have one result, '{result}'",
-                                 "run them into folders of their own")  # fmt: skip
+            if created.get(result, Task(source, result)).source != source:
+                raise BatchError(f"'{created[result].source}' and '{source}' have the same result, '{result}'",
+                                 "run them into separate folders")  # fmt: skip
             if result.exists() and result.samefile(source):
                 raise BatchError(f"'{source}' would be overwritten by its result", "choose another folder for results")
-            made[result] = Task(source, result)
-    return list(made.values())
+            if _is_inside(stream.base, output) and not stream.is_one_file and stream.finds(result):
+                raise BatchError(f"'{result}' would be an input of the next run", "choose another folder for results")
+            created[result] = Task(source, result)
+    return list(created.values())

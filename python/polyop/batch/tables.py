@@ -1,8 +1,9 @@
-"""Parquet: rows of samples, and rows of results."""
+"""Reads rows of samples from Parquet files, and writes rows of results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,26 @@ try:
 except ImportError as error:
     raise BatchError("Parquet needs pyarrow", "pip install 'polyop[batch]'") from error
 
-_ROWS = 64  # that are read at once
-SHAPE = ".shape"  # beside a column of flat lists: their shapes
+_ROWS = 64  # per read
+SHAPE = ".shape"  # suffix of the column with the shapes of a column of flat lists
 
 
 def rows(path: Path) -> Iterator[tuple[Sequence[str], Callable[[str], Any]]]:
-    """The names of columns, and a function that gives a row's value by name: bytes, a number or an array."""
+    """Yields for each row the names of columns, and a function that returns a value by name: bytes, a number or an
+    array."""
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_ROWS):
                 columns = {name: _plain(batch.column(i)) for i, name in enumerate(batch.schema.names)}
                 names = [name for name in columns if not name.endswith(SHAPE)]
                 for i in range(batch.num_rows):
-                    yield names, lambda name, columns=columns, i=i: _value(columns, name, i)
+                    yield names, partial(_value, columns, i)
     except (pa.ArrowException, OSError) as error:
         raise SampleError(f"'{path}' is not a readable Parquet file: {error}") from None
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Of tensors' extension types what they store; of structs with bytes, as data sets of pictures have them, these."""
+    """Returns the storage of a tensor extension type, or the bytes of a struct with bytes, as in image data sets."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_struct(column.type) and "bytes" in [field.name for field in column.type]:
@@ -42,10 +44,10 @@ def _plain(column: pa.Array) -> pa.Array:
     return column
 
 
-def _value(columns: Mapping[str, pa.Array], name: str, i: int) -> Any:
+def _value(columns: Mapping[str, pa.Array], i: int, name: str) -> Any:
     scalar = columns[name][i]
     if not scalar.is_valid:
-        raise SampleError(f"row {i}: '{name}' is null")
+        raise SampleError(f"row {i}: '{name}': expected a value, got null")
     if not isinstance(scalar, pa.ListScalar):
         return scalar.as_py()
     depth, values = 0, scalar.values
@@ -57,7 +59,7 @@ def _value(columns: Mapping[str, pa.Array], name: str, i: int) -> Any:
 
 
 class Writer:
-    """Results as rows: the row that each was made of, and for each output a flat list and its shape."""
+    """Writes results as rows: the index of the input row, and for each output a flat list and its shape."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -71,7 +73,7 @@ class Writer:
 
     def close(self) -> None:
         self._flush()
-        if self._writer is None:  # no row is there, or none could be run
+        if self._writer is None:  # there are no rows, or all failed
             pq.write_table(pa.table({"row": pa.array([], pa.int64())}), self._path)
         else:
             self._writer.close()

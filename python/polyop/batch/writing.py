@@ -1,4 +1,4 @@
-"""Writes results: files of their own, and shards, whose results come in any order."""
+"""Writes results: single files, and shards, whose results arrive in any order."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from polyop._whole_files import WholeFile
-from polyop.batch import pictures
-from polyop.batch.pictures import Format
+from polyop._onnx.atomic_file import AtomicFile
+from polyop.batch import images
+from polyop.batch.images import Format
 
 
-def encoded(results: Mapping[str, np.ndarray], format: str, pictures_as: Format) -> bytes:
-    """A file's content. All formats but npz hold one output. Raises SampleError for what is no picture."""
+def encoded(results: Mapping[str, np.ndarray], format: str, images_as: Format) -> bytes:
+    """Returns a file's content.
+
+    Formats other than npz hold one output. Raises SampleError if a result is not an image.
+    """
     buffer = io.BytesIO()
     if format == "npz":
-        np.savez(buffer, **results)
+        arrays: dict[str, Any] = dict(results)
+        np.savez(buffer, **arrays)
         return buffer.getvalue()
     ((name, array),) = results.items()
     if format == "npy":
         np.save(buffer, array)
         return buffer.getvalue()
-    return pictures.encode(pictures.from_tensor(array, pictures_as, name), format)
+    return images.encode(images.from_tensor(array, images_as, name), format)
 
 
 class Writer(Protocol):
-    """Writes what comes of a shard's samples, in their order."""
+    """Writes the results of a shard's samples, in order."""
 
     def add(self, index: int, key: str, result: Any) -> None: ...
     def close(self) -> None: ...
@@ -37,7 +41,7 @@ class Writer(Protocol):
 
 
 class TarWriter:
-    """Files as a WebDataset shard: KEY.npz, KEY.png, …"""
+    """Writes files as a WebDataset shard: KEY.npz, KEY.png, …"""
 
     def __init__(self, path: Path, format: str) -> None:
         self._tar, self._format = tarfile.open(path, "w"), format  # noqa: SIM115 (`close` closes it)
@@ -54,16 +58,16 @@ class TarWriter:
 
 
 class Shard:
-    """The results of a shard, which come in any order and are written in the samples'."""
+    """The results of a shard. They arrive in any order and are written in the order of the samples."""
 
-    def __init__(self, file: WholeFile, writer: Writer) -> None:
+    def __init__(self, file: AtomicFile, writer: Writer) -> None:
         self._file, self._writer = file, writer
         self._waiting: dict[int, tuple[str, Any]] = {}
         self._next = 0
         self.count: int | None = None  # of samples, once it is known
 
     def put(self, index: int, key: str, result: Any) -> None:
-        """None: this sample has no result, and will have none."""
+        """Adds the result of a sample; None if it has none."""
         self._waiting[index] = (key, result)
         while self._next in self._waiting:
             key, result = self._waiting.pop(self._next)

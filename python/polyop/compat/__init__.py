@@ -1,1 +1,1 @@
-"""Stand-ins for packages that are no longer kept, under their own names."""
+"""Replacements for packages that are no longer maintained, with their names and arguments."""

@@ -1,11 +1,12 @@
-"""MMCV's operators: its compiled module, or what users of MMCV 1.x import from `mmcv.ops`.
+"""MMCV's operators: its compiled module, or the functions and layers of MMCV 1.x's `mmcv.ops`.
 
 import polyop.compat.mmcv   # now `import mmcv.ops` works with the wheel mmcv-lite: polyop is `mmcv._ext`
 
 import polyop.compat.mmcv as mmcv_ops   # functions and layers of MMCV 1.x, without MMCV
 
-`python -m polyop.compat.mmcv script.py …` runs a script that way; with POLYOP_MMCV=1 `import polyop` is enough. status()
-prints what does what. The functions of MMCV 1.x have the same arguments and results here. Old names of arguments (`iou_thr`, `out_size`, `sample_num`) are not taken: MMCV itself warned of them.
+`python -m polyop.compat.mmcv script.py …` runs a script that way; with POLYOP_MMCV=1 `import polyop` is enough.
+status() prints which operator provides each function. Functions have the arguments and results of MMCV 1.x, except for
+old names of arguments (`iou_thr`, `out_size`, `sample_num`), which MMCV itself deprecated.
 """
 
 from __future__ import annotations
@@ -164,12 +165,12 @@ def roi_align(
     pool_mode: str = "avg",
     aligned: bool = True,
 ) -> Tensor:
-    """rois [R, 5] (picture, x1, y1, x2, y2) -> [R, C, h, w]. Unlike torchvision's, aligned by default."""
+    """rois [R, 5] (image, x1, y1, x2, y2) -> [R, C, h, w]. Unlike torchvision's, aligned by default."""
     return functional.roi_align(input, rois, output_size, spatial_scale, sampling_ratio, aligned, pool_mode)
 
 
 class RoIAlign(modules.RoIAlign):
-    """`roi_align` as a layer. `use_torchvision` is taken and changes nothing: the results are the same."""
+    """`roi_align` as a layer. `use_torchvision` is ignored: the results are the same."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class RoIAlign(modules.RoIAlign):
 
 
 def roi_pool(input: Tensor, rois: Tensor, output_size: int | Sequence[int], spatial_scale: float = 1.0) -> Tensor:
-    """The largest pixel of each bin: rois [R, 5] -> [R, C, h, w]. Unlike torchvision's, corners are not rounded."""
+    """The maximum of each bin: rois [R, 5] -> [R, C, h, w]. Unlike torchvision's, corners are not rounded."""
     return functional.roi_pool(input, rois, output_size, spatial_scale, rounded=False)
 
 
@@ -258,7 +259,7 @@ class Correlation(nn.Module):
         )  # fmt: skip
 
 
-# Arguments that matter to MMCV's kernels and configurations alone: taken, and without effect.
+# Arguments of MMCV's kernels and configurations that are accepted and ignored.
 
 
 def deform_conv2d(
@@ -273,9 +274,9 @@ def deform_conv2d(
     bias: bool = False,
     im2col_step: int = 32,
 ) -> Tensor:
-    """Version 1: offset [N, 2 * deform_groups * kh * kw, oh, ow]. There is no bias, as in MMCV."""
+    """Version 1: offset [N, 2 * deform_groups * kh * kw, oh, ow]. It has no bias, as in MMCV."""
     if bias:
-        raise ValueError("deform_conv2d has no bias: use modulated_deform_conv2d")
+        raise ValueError("bias: expected False, got True: use modulated_deform_conv2d")
     del im2col_step
     return functional.deform_conv2d(input, offset, weight, stride, padding, dilation, groups, deform_groups)
 
@@ -312,7 +313,7 @@ class MultiScaleDeformableAttention(modules.MultiScaleDeformableAttention):
 
 
 class _MmcvWeights:
-    """Weights [*kernel_size, in_channels, out_channels], as MMCV's checkpoints have them."""
+    """A mixin for weights [*kernel_size, in_channels, out_channels], as in MMCV's checkpoints."""
 
     def _weight_shape(self) -> tuple[int, ...]:
         return (*self.kernel_size, self.in_channels, self.out_channels)
@@ -360,7 +361,7 @@ def multi_scale_deformable_attn(
     attention_weights: Tensor,
     im2col_step: int = 64,
 ) -> Tensor:
-    """What `MultiScaleDeformableAttnFunction.apply` computes."""
+    """Like `MultiScaleDeformableAttnFunction.apply`."""
     del im2col_step
     return functional.ms_deform_attn(
         value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights
@@ -371,12 +372,13 @@ def multi_scale_deformable_attn(
 
 
 def dynamic_scatter(feats: Tensor, coors: Tensor, reduce_type: str = "max") -> tuple[Tensor, Tensor]:
-    """(features [M, C] of voxels, their coors [M, 3]); the coors of points [N, 3] are negative where there is none."""
+    """(features [M, C] of voxels, their coors [M, 3]); negative coors of points [N, 3] mark points outside all
+    voxels."""
     return functional.dynamic_scatter(feats, coors, reduce_type)[:2]
 
 
 class Voxelization(nn.Module):
-    """`voxelization` as a layer; max_voxels is one number, or a pair for training and testing."""
+    """`voxelization` as a layer; max_voxels is a number, or a pair for training and testing."""
 
     def __init__(
         self,
@@ -395,12 +397,12 @@ class Voxelization(nn.Module):
         self.pcd_shape = [*self.grid_size[:2].tolist(), 1][::-1]
 
     def forward(self, input: Tensor) -> tuple[Tensor, Tensor, Tensor] | Tensor:
-        most = self.max_voxels[0 if self.training else 1]
-        return voxelization(input, self.voxel_size, self.point_cloud_range, self.max_num_points, most)
+        max_boxes = self.max_voxels[0 if self.training else 1]
+        return voxelization(input, self.voxel_size, self.point_cloud_range, self.max_num_points, max_boxes)
 
 
 class DynamicScatter(nn.Module):
-    """`dynamic_scatter` as a layer, of coors [N, 3] or, with the picture first, [N, 4]."""
+    """`dynamic_scatter` as a layer, of coors [N, 3], or [N, 4] with the batch index first."""
 
     def __init__(self, voxel_size: Sequence[float], point_cloud_range: Sequence[float], average_points: bool) -> None:
         super().__init__()
@@ -415,7 +417,7 @@ class DynamicScatter(nn.Module):
 
 
 def _arrays_too(function):
-    """MMCV's functions of boxes take NumPy arrays as well, and give arrays then."""
+    """Wraps a function of boxes so that it accepts NumPy arrays and then returns arrays, as in MMCV."""
 
     @wraps(function)
     def wrapped(boxes, scores, *args, **given):
@@ -428,7 +430,7 @@ def _arrays_too(function):
 
 
 def points_in_polygons(points: Tensor, polygons: Tensor) -> Tensor:
-    """1.0 where a quadrilateral [M, 8] holds a point [N, 2], else 0.0 -> [N, M]."""
+    """1.0 if a quadrilateral [M, 8] contains a point [N, 2], else 0.0 -> [N, M]."""
     return functional.points_in_polygons(points, polygons).float()
 
 
@@ -441,9 +443,9 @@ def nms(
     score_threshold: float = 0,
     max_num: int = -1,
 ) -> tuple[Tensor, Tensor]:
-    """(boxes that stay and their scores [K, 5], their indices [K]), by falling score. At most max_num, if positive.
+    """(kept boxes and scores [K, 5], indices [K]), by descending score. At max_boxes max_num, if positive.
 
-    With a positive score_threshold, boxes of a score above it take part alone.
+    A positive score_threshold drops boxes with lower or equal scores.
     """
     among = torch.nonzero(scores > score_threshold).squeeze(1) if score_threshold > 0 else None
     some, their_scores = (boxes, scores) if among is None else (boxes[among], scores[among])
@@ -465,17 +467,16 @@ def soft_nms(
     method: str = "linear",
     offset: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """(boxes and lowered scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
+    """(boxes and reduced scores [K, 5], indices [K]); method "naive", "linear" or "gaussian"."""
     return functional.soft_nms(boxes, scores, iou_threshold, sigma, min_score, method, offset)
 
 
 def nms_rotated(
     dets: Tensor, scores: Tensor, iou_threshold: float, labels: Tensor | None = None, clockwise: bool = True
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """(boxes [K, 5] and scores as [K, 6], indices [K]) of boxes (cx, cy, w, h, angle); (None, None) of none.
+    """(boxes and scores [K, 6], indices [K]) for boxes [N, 5] (cx, cy, w, h, angle); (None, None) without boxes.
 
-    `labels` change nothing, as in MMCV's kernels: batched_nms tells classes apart. `clockwise` is the sense in which
-    angles grow.
+    `labels` are ignored, as in MMCV's kernels: batched_nms separates classes. `clockwise` is the direction of angles.
     """
     del labels
     if dets.shape[0] == 0:
@@ -486,7 +487,7 @@ def nms_rotated(
 
 
 def _apart(boxes: Tensor, idxs: Tensor) -> Tensor:
-    """The boxes [N, 4 or 5], moved so far that those of different idxs do not meet."""
+    """Returns boxes [N, 4 or 5] that are shifted so that those of different idxs do not overlap."""
     if boxes.shape[-1] == 5:
         reach = boxes[:, 2:4].amax() * 2 + (boxes[:, :2].amax() - boxes[:, :2].amin())
         moved = torch.zeros_like(boxes)
@@ -505,19 +506,20 @@ def batched_nms(
     nms_cfg: Mapping[str, Any] | None,
     class_agnostic: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """(boxes that stay and scores [K, 5], indices [K]): boxes of one of `idxs` suppress each other alone.
+    """(kept boxes and scores [K, 5], indices [K]). Only boxes of equal `idxs` suppress each other.
 
-    `nms_cfg` names the function under "type" ("nms" if absent) and has its arguments; "class_agnostic" in it wins over
-    the argument. From "split_thr" boxes on (10,000) each class goes by itself. Without nms_cfg, boxes are sorted only.
+    `nms_cfg` contains the function's name under "type" (default "nms") and its arguments. Its "class_agnostic"
+    overrides the argument. From "split_thr" (10,000) boxes on, classes are processed separately. Without nms_cfg, boxes
+    are only sorted.
     """
     if nms_cfg is None:
         scores, order = scores.sort(descending=True)
         return torch.cat([boxes[order], scores[:, None]], -1), order
     given = dict(nms_cfg)
     class_agnostic = given.pop("class_agnostic", class_agnostic)
-    kind, split, most = given.pop("type", "nms"), given.pop("split_thr", 10000), given.pop("max_num", -1)
+    kind, split, max_boxes = given.pop("type", "nms"), given.pop("split_thr", 10000), given.pop("max_num", -1)
     if kind not in _NMS:
-        raise ValueError(f"nms_cfg has type '{kind}', wanted one of {', '.join(_NMS)}")
+        raise ValueError(f"nms_cfg: expected type {', '.join(_NMS)}, got '{kind}'")
     suppress = _NMS[kind]
     if boxes.shape[0] == 0:
         return torch.cat([boxes, scores[:, None]], -1), idxs.new_zeros(0, dtype=torch.int64)
@@ -528,34 +530,22 @@ def batched_nms(
     else:
         parts = []
         for label in torch.unique(idxs):
-            mine = torch.nonzero(idxs == label).squeeze(1)
-            dets, of_mine = suppress(boxes[mine], scores[mine], **given)
-            parts.append((mine[of_mine], dets[:, -1]))
+            members = torch.nonzero(idxs == label).squeeze(1)
+            dets, in_class = suppress(boxes[members], scores[members], **given)
+            parts.append((members[in_class], dets[:, -1]))
         kept, new_scores = (torch.cat(column) for column in zip(*parts, strict=True))
         new_scores, order = new_scores.sort(descending=True)
         kept = kept[order]
-    if most > 0:
-        kept, new_scores = kept[:most], new_scores[:most]
+    if max_boxes > 0:
+        kept, new_scores = kept[:max_boxes], new_scores[:max_boxes]
     return torch.cat([boxes[kept], new_scores[:, None]], -1), kept
 
 
 def nms_match(dets: Tensor | np.ndarray, iou_threshold: float) -> list[Any]:
-    """Groups of indices of dets [N, 5] (box, score): each box that stays, then those that it suppresses."""
-    array = isinstance(dets, np.ndarray)
-    boxes = torch.from_numpy(dets) if array else dets
-    if boxes.shape[0] == 0:
-        return []
-    scores = boxes[:, 4]
-    pairs = torch.ops.polyop.nms_match(
-        boxes[None, :, :4].float().contiguous(), scores[None, None].float().contiguous(),
-        torch.tensor(float(iou_threshold), device=boxes.device), torch.tensor(-torch.inf, device=boxes.device),
-    )[:, 2:]  # fmt: skip
-    suppressed = set(pairs[:, 1].tolist())
-    groups = {i: [i] for i in scores.argsort(descending=True, stable=True).tolist() if i not in suppressed}
-    for keeper, other in pairs.tolist():
-        groups[keeper].append(other)
-    made = [torch.tensor(group, device=boxes.device) for group in groups.values()]
-    return [group.numpy() for group in made] if array else made
+    """Like `functional.nms_match`; also accepts an array, and then returns arrays."""
+    if isinstance(dets, np.ndarray):
+        return [group.numpy() for group in functional.nms_match(torch.from_numpy(dets), iou_threshold)]
+    return functional.nms_match(dets, iou_threshold)
 
 
 # ---- MMCV 2 ----------------------------------------------------------------------------------------

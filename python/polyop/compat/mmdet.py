@@ -4,8 +4,7 @@
 
     export(Detector(model, (800, 1216)), torch.rand(1, 3, 800, 1216), "detector.onnx")
 
-A detector's own code is traced, as it runs in PyTorch. What stays as it is then: the size of the pictures, and that there is
-one.
+The detector's own code is traced as it runs in PyTorch. The trace fixes the size of the images and a batch of one.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ __all__ = ["Detector", "Network", "export", "exporting", "tensors"]
 
 
 class Network(nn.Module):
-    """What a model computes of images [N, 3, H, W] before anything is found in them: `mode="tensor"`, in a flat tuple."""
+    """The network of a model without postprocessing (`mode="tensor"`): images [N, 3, H, W] -> a flat tuple."""
 
     def __init__(self, model: nn.Module, size: tuple[int, int]) -> None:
-        """`size`: height and width of the pictures, already normalised and padded."""
+        """`size`: height and width of the images, already normalized and padded."""
         super().__init__()
         self.model, self.size = model, size
         self.training = model.training
@@ -45,7 +44,7 @@ class Network(nn.Module):
 
 
 class Detector(Network):
-    """What a model finds in one picture [1, 3, H, W]: boxes [K, 4] in its pixels, scores [K] and labels [K]."""
+    """A detector with postprocessing: an image [1, 3, H, W] -> boxes [K, 4] in pixels, scores [K] and labels [K]."""
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         (sample,) = self.model.predict(images, self.samples(1), rescale=False)
@@ -54,7 +53,7 @@ class Detector(Network):
 
 
 def tensors(part: Any) -> Iterator[Tensor]:
-    """Of nested lists, tuples and dictionaries, in their order."""
+    """Returns the tensors of nested lists, tuples and dictionaries, in order."""
     if isinstance(part, Tensor):
         yield part
     elif isinstance(part, Mapping):
@@ -64,8 +63,9 @@ def tensors(part: Any) -> Iterator[Tensor]:
             yield from tensors(one)
 
 
-def _split_unless_whole(split: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
-    """mmdet splits what it found by the number of each picture's boxes; of one picture that is all, whatever their number."""
+def _split_unless_single(split: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    """Returns a `split` that does nothing for one part: mmdet splits results by the number of boxes per image, which a
+    trace would fix."""
 
     def of(self: Tensor, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         return (self,) if isinstance(sizes, list | tuple) and len(sizes) == 1 else split(self, sizes, dim)
@@ -74,7 +74,7 @@ def _split_unless_whole(split: Callable[..., tuple[Tensor, ...]]) -> Callable[..
 
 
 def _pool_all_levels(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """mmdet leaves out levels without a box, and a trace would leave them out for ever: pooled as one operator instead."""
+    """Pools all levels with one operator: mmdet skips levels without boxes, which a trace would fix."""
 
     def forward(self: Any, feats: Sequence[Tensor], rois: Tensor, roi_scale_factor: float | None = None) -> Tensor:
         layers = self.roi_layers
@@ -83,7 +83,7 @@ def _pool_all_levels(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return plain(self, feats, rois, roi_scale_factor)
         if {type(layer).__name__ for layer in layers} != {"RoIAlign"}:
             raise NotImplementedError(
-                f"a trace of {type(first).__name__} would hold for the levels that have boxes now"
+                f"expected RoIAlign layers, got {type(first).__name__}: its trace would fix the levels that have boxes"
             )
         height, width = first.output_size
         return torch.ops.polyop.multi_level_roi_align(
@@ -97,15 +97,15 @@ def _pool_all_levels(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _filter_always(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """mmdet takes small boxes out if there are some, and a trace would take them out always or never."""
+    """Always filters small boxes: mmdet only does so if there are some, which a trace would fix."""
 
     def post_process(self: Any, results: Any, cfg: Any, *args: Any, **given: Any) -> Any:
         from mmdet.structures.bbox import get_box_wh
 
-        least = cfg.get("min_bbox_size", -1)
-        if least >= 0:
+        min_size = cfg.get("min_bbox_size", -1)
+        if min_size >= 0:
             width, height = get_box_wh(results.bboxes)
-            results = results[(width > least) & (height > least)]
+            results = results[(width > min_size) & (height > min_size)]
             cfg = type(cfg)({**cfg, "min_bbox_size": -1})
         return plain(self, results, cfg, *args, **given)
 
@@ -114,16 +114,17 @@ def _filter_always(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def exporting() -> Iterator[None]:
-    """While it lasts, mmdet can be traced: what it would decide by the picture that is traced is no longer decided.
+    """Makes mmdet traceable in a `with` block, by removing decisions that depend on the traced image.
 
-    It also asks whether it is exported, and then calls what only its version 2 had: it is told that it is not.
+    mmdet also tests whether it is exported, and then calls functions of its version 2 only: the test returns False
+    here.
     """
     from mmdet.models.dense_heads import RPNHead
     from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
     from mmdet.models.roi_heads.roi_extractors import SingleRoIExtractor
 
     changes = [
-        (Tensor, "split", _split_unless_whole),
+        (Tensor, "split", _split_unless_single),
         (SingleRoIExtractor, "forward", _pool_all_levels),
         (BaseDenseHead, "_bbox_post_process", _filter_always),
         (RPNHead, "_bbox_post_process", _filter_always),
@@ -138,11 +139,11 @@ def exporting() -> Iterator[None]:
 def export(network: Network, images: Tensor, path: str | Path, **given: Any) -> Exported:
     """`polyop.export` of a network: writes the file, runs it in ONNX Runtime, and compares with PyTorch.
 
-    `given` are its arguments. MMCV's operators have symbolic functions, so the exporter is TorchScript's.
+    `given` are its arguments. The exporter is TorchScript's, because MMCV's operators have symbolic functions.
     """
     names = ["boxes", "scores", "labels"] if isinstance(network, Detector) else None
     options = {"exporter": "torchscript", "opset_version": 17, "input_names": ["images"], "output_names": names}
     with torch.no_grad(), exporting():
         if isinstance(network, Detector) and not len(network(images)[0]):
-            raise ExportError("the model finds nothing in this picture, and what it does not do is not written")
+            raise ExportError("expected an image with detections, got none: the trace would lack their postprocessing")
         return export_checked(network, images, path, **{**options, **given})

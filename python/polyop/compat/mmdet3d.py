@@ -4,7 +4,7 @@ from polyop.compat.mmdet3d import PillarNetwork, export
 
 export(PillarNetwork(model), (voxels, num_points, coors), "pillars.onnx")
 
-VoxelNetwork is for those with sparse convolutions.
+VoxelNetwork is for detectors with sparse convolutions.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PARTS = ("voxel_encoder", "middle_encoder", "backbone", "neck", "bbox_head")
 
 
 class PillarNetwork(nn.Module):
-    """What PointPillars or CenterPoint compute of one cloud's pillars before boxes are decoded, in a flat tuple.
+    """The network of PointPillars or CenterPoint without box decoding, for one point cloud: pillars -> a flat tuple.
 
-    voxels [V, points, features], num_points [V] and coors [V, 4] (0, z, y, x) are what mmdet3d's data preprocessor
-    makes, or polyop's HardVoxelize with a column of zeros before its coors.
+    voxels [V, points, features], num_points [V] and coors [V, 4] (0, z, y, x) are the results of mmdet3d's data
+    preprocessor, or of polyop's HardVoxelize with a column of zeros before its coors.
     """
 
     _encoders = ("PillarFeatureNet", "PointPillarsScatter")
@@ -41,24 +41,27 @@ class PillarNetwork(nn.Module):
         self.training = model.training
         prefix = "pts_" if getattr(model, "pts_voxel_encoder", None) is not None else ""
         self.parts = nn.ModuleDict({name: getattr(model, prefix + name) for name in _PARTS})
-        for part, wanted in zip(_PARTS[:2], self._encoders, strict=True):
-            if (given := type(self.parts[part]).__name__) != wanted:
-                raise NotImplementedError(f"the model's {part} is a {given}, wanted a {wanted}")
+        for part, expected in zip(_PARTS[:2], self._encoders, strict=True):
+            if (given := type(self.parts[part]).__name__) != expected:
+                raise NotImplementedError(f"{part}: expected {expected}, got {given}")
 
     def forward(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> tuple[Tensor, ...]:
-        made = self._encode(voxels, num_points, coors)
-        made = self.parts["middle_encoder"](made, coors, batch_size=1)
+        result = self._encode(voxels, num_points, coors)
+        result = self.parts["middle_encoder"](result, coors, batch_size=1)
         for name in ("backbone", "neck", "bbox_head"):
-            made = self.parts[name](made)
-        return tuple(tensors(made))
+            result = self.parts[name](result)
+        return tuple(tensors(result))
 
     def _encode(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
         return encode(self.parts["voxel_encoder"], voxels, num_points, coors)
 
 
 class VoxelNetwork(PillarNetwork):
-    """The same of SECOND, or CenterPoint with voxels: MMCV's sparse convolutions, with polyop in the place of its compiled
-    module, are the nodes autoware::GetIndicePairs and autoware::IndiceConv."""
+    """The network of SECOND, or of CenterPoint with voxels, without box decoding.
+
+    With polyop as MMCV's compiled module, sparse convolutions become the nodes autoware::GetIndicePairs and
+    autoware::IndiceConv.
+    """
 
     _encoders = ("HardSimpleVFE", "SparseEncoder")
 
@@ -67,8 +70,8 @@ class VoxelNetwork(PillarNetwork):
         foreign = {type(m).__module__.split(".")[0] for m in self.parts["middle_encoder"].modules()} - _TRACED
         if foreign:
             raise NotImplementedError(
-                f"the model's middle_encoder has layers of {', '.join(sorted(foreign))}, wanted MMCV's: mmdet3d takes "
-                "those where spconv is not installed"
+                f"middle_encoder: expected layers of MMCV, got {', '.join(sorted(foreign))}: mmdet3d uses MMCV's if spconv is "
+                "not installed"
             )
 
     def _encode(self, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
@@ -76,8 +79,8 @@ class VoxelNetwork(PillarNetwork):
 
 
 def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> Tensor:
-    """PillarFeatureNet's forward(). That one writes into its input, which a trace does not tell, and which is kept as
-    "legacy" for the weights that were trained so: points are replaced by their places in the pillar."""
+    """PillarFeatureNet's forward(), which writes into its input in "legacy" mode: points are replaced by their
+    positions in the pillar. A trace would not contain this write."""
     points = voxels[..., :3]
     columns = [voxels]
     if encoder._with_cluster_center:
@@ -85,22 +88,22 @@ def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> T
     if encoder._with_voxel_center:
         size = voxels.new_tensor([encoder.vx, encoder.vy, encoder.vz])
         offset = voxels.new_tensor([encoder.x_offset, encoder.y_offset, encoder.z_offset])
-        place = points - (coors[:, [3, 2, 1]].to(voxels) * size + offset)[:, None]
-        columns.append(place)
+        position = points - (coors[:, [3, 2, 1]].to(voxels) * size + offset)[:, None]
+        columns.append(position)
         if encoder.legacy:
-            points = place
-            columns[0] = torch.cat([place, voxels[..., 3:]], -1)
+            points = position
+            columns[0] = torch.cat([position, voxels[..., 3:]], -1)
     if encoder._with_distance:
         columns.append(points.norm(dim=2, keepdim=True))
     there = torch.arange(voxels.shape[1], device=voxels.device) < num_points[:, None]
-    made = torch.cat(columns, -1) * there[..., None].to(voxels)
+    result = torch.cat(columns, -1) * there[..., None].to(voxels)
     for layer in encoder.pfn_layers:
-        made = layer(made, num_points)
-    return made.squeeze(1)
+        result = layer(result, num_points)
+    return result.squeeze(1)
 
 
 def export(network: PillarNetwork, pillars: Sequence[Tensor], path: str | Path, **given: Any) -> Exported:
-    """`polyop.export` of a network, whose file takes any number of pillars or voxels. `given` are its arguments."""
+    """`polyop.export` of a network; the file accepts any number of pillars or voxels. `given` are its arguments."""
     options = {
         "exporter": "torchscript", "opset_version": 17, "input_names": _NAMES,
         "dynamic": {name: {0: "pillars"} for name in _NAMES},

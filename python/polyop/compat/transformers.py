@@ -1,4 +1,4 @@
-"""Hugging Face transformers' detectors with polyop's deformable attention, e.g. before an export.
+"""Replaces the deformable attention of Hugging Face transformers' detectors by polyop's, for example before an export.
 
 from polyop.compat.transformers import use_polyop
 
@@ -20,7 +20,7 @@ from polyop import functional
 
 __all__ = ["use_polyop"]
 
-# What Deformable DETR, RT-DETR, Grounding DINO, … call the layer; all take the arguments of forward() below.
+# Names of the layer in Deformable DETR, RT-DETR, Grounding DINO, …; all have the arguments of forward() below.
 _LAYER = "MultiScaleDeformableAttention"
 
 
@@ -42,7 +42,7 @@ class _Attention(nn.Module):
 
 
 def _levels(value: Tensor, spatial_shapes: Tensor | Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Sizes of levels [L, 2], and where each begins [L]."""
+    """Returns the sizes of levels [L, 2] and their start indices [L]."""
     shapes = torch.as_tensor(spatial_shapes, dtype=torch.int64, device=value.device)
     sizes = shapes[:, 0] * shapes[:, 1]
     return shapes, sizes.cumsum(0) - sizes
@@ -54,7 +54,7 @@ def _attention(
     sampling_locations: Tensor,
     attention_weights: Tensor,
 ) -> Tensor:
-    """The function of Mask2Former and OneFormer."""
+    """Replaces the function of Mask2Former and OneFormer."""
     levels = _levels(value, value_spatial_shapes)
     return functional.ms_deform_attn(
         value.contiguous(), *levels, sampling_locations.to(value), attention_weights.to(value)
@@ -69,13 +69,14 @@ def _attention_v2(
     num_points_list: list[int],
     method: str = "default",
 ) -> Tensor:
-    """The function of RT-DETRv2, D-FINE and DEIMv2: a level's points are num_points_list's, [N, Q, M, all points, 2].
+    """Replaces the function of RT-DETRv2, D-FINE and DEIMv2: num_points_list has the points per level, of [N, Q, M,
+    all, 2].
 
-    The operator has one number of points: a level with more comes several times. The method "discrete" takes the nearest
-    pixel, also from outside: there samples lie on pixels.
+    The operator has the same number of points for all levels: a level with more points is repeated. Method "discrete"
+    takes the nearest pixel, also for samples outside the image: its samples are at pixel centres.
     """
     if method not in ("default", "discrete"):
-        raise ValueError(f"deformable attention has method '{method}', wanted default or discrete")
+        raise ValueError(f"method: expected 'default' or 'discrete', got '{method}'")
     shapes, starts = _levels(value, value_spatial_shapes)
     if method == "discrete":
         points = torch.tensor(num_points_list, device=value.device)
@@ -104,7 +105,10 @@ def _of_transformers(thing: Any) -> bool:
 
 
 def _replace_functions(layer: nn.Module) -> int:
-    """Gives a layer that calls one of the functions polyop's, whether it keeps the function or finds it in its module."""
+    """Makes a layer call polyop's functions, whether the layer stores a function or uses its module's.
+
+    Returns their number.
+    """
     kept = [
         (name, _FUNCTIONS[value.__name__])
         for name, value in vars(layer).items()
@@ -129,8 +133,7 @@ def _replace_functions(layer: nn.Module) -> int:
 
 
 def use_polyop(model: nn.Module) -> int:
-    """Replaces every deformable attention, which has no weights of its own, in this model alone; returns how many there
-    were.
+    """Replaces every deformable attention, which has no weights, in this model only. Returns their number.
 
     Raises ValueError if there is none.
     """
@@ -143,7 +146,7 @@ def use_polyop(model: nn.Module) -> int:
     ]
     count = len(layers) + sum(_replace_functions(module) for module in modules)
     if not count:
-        raise ValueError(f"{type(model).__name__} has no deformable attention of transformers")
+        raise ValueError(f"expected a model with transformers' deformable attention, got {type(model).__name__}")
     for parent, name in layers:
         setattr(parent, name, _Attention())
     return count

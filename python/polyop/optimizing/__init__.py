@@ -1,7 +1,7 @@
-"""`polyop optimize`: what polyop computes faster in a model of standard operators becomes polyop's nodes.
+"""`polyop optimize`: replaces nodes of standard operators by polyop's nodes where these are faster.
 
-Patterns say what there is to find (patterns/), a scope what the model's tensors are (scope.py); every match is compared
-with what it replaces (checking.py), and the model with the original (optimizer.py).
+Patterns find matches (patterns/) in a scope, which knows the model's tensors (scope.py). Every match is compared with
+the nodes that it replaces (checking.py), and the optimized model with the original (optimizer.py).
 """
 
 from polyop.optimizing.errors import FileError, OptimizeError

@@ -1,4 +1,5 @@
-"""Compares a match with the nodes that it replaces, on the model's own values and on others. Nothing is believed."""
+"""Verifies every replacement: compares a match with the nodes that it replaces, on the model's own values and on
+others."""
 
 from __future__ import annotations
 
@@ -10,63 +11,66 @@ import onnx
 import onnx_ir as ir
 from onnx import helper
 
-from polyop.optimizing.errors import said
+from polyop.errors import one_line
 from polyop.optimizing.graph import cone, constant
 from polyop.optimizing.matching import Builder, Match
-from polyop.optimizing.running import Feeds, largest_difference, time_in_turns
+from polyop.optimizing.running import Feeds, largest_difference, time_interleaved
 from polyop.optimizing.scope import Scope, as_model, input_like
 
-# Of results of magnitude 1. Sums run in another order, and weights are rounded elsewhere.
+# For results of magnitude 1. Sums are evaluated in another order, and weights are rounded elsewhere.
 _TOLERANCE = {"float32": 1e-4, "float64": 1e-4, "float16": 1e-2}
 
 
 @dataclass
 class Verdict:
-    why: str = ""  # it differs, or cannot run; "" if it computes the same
+    why: str = ""  # the reason why it differs or cannot run; "" if it computes the same
     difference: float = 0.0
     before: float | None = None  # seconds
     after: float | None = None
 
 
 def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Verdict:
-    """arrays: the values of the match's inputs and of what else its nodes read, in each of the scope's runs."""
+    """Compares a match with the nodes that it replaces; times both if `measure`.
+
+    arrays: the values of the match's inputs and of the other tensors that its nodes read, in each of the scope's runs.
+    """
     try:
         nodes, read = cone(match.outputs, match.inputs)
         before = _part(scope, match, [n for n in scope.graph if n in set(nodes)], read, match.outputs, arrays)
         builder = Builder(scope.opset)
-        made = match.build(builder, match.inputs)
+        result = match.build(builder, match.inputs)
         for i, node in enumerate(builder.nodes):
             for j, value in enumerate(node.outputs):
                 value.name = f"polyop:{i}.{j}"
-        after = _part(scope, match, builder.nodes, [], made, arrays)
+        after = _part(scope, match, builder.nodes, [], result, arrays)
         sessions = [scope.runner.session(model, as_used=measure) for model in (before, after)]
         largest = 0.0
         for feeds in _all_feeds(match, arrays):
-            want, got = (s.run(None, {i.name: feeds[i.name] for i in s.get_inputs()}) for s in sessions)
-            for value, w, g in zip(match.outputs, want, got, strict=True):
+            expected, got = (s.run(None, {i.name: feeds[i.name] for i in s.get_inputs()}) for s in sessions)
+            for value, w, g in zip(match.outputs, expected, got, strict=True):
                 difference = largest_difference(w, g)
                 largest = max(largest, difference)
                 if difference > allowed(w):
-                    return Verdict(f"its result '{value.name}' differs by {difference:.3g}", largest)
+                    return Verdict(f"its output '{value.name}' differs by {difference:.3g}", largest)
         verdict = Verdict("", largest)
         if measure:
-            verdict.before, verdict.after = time_in_turns(sessions, arrays[0], seconds=0.2, least=3)
+            verdict.before, verdict.after = time_interleaved(sessions, arrays[0], seconds=0.2, min_runs=3)
         return verdict
-    except Exception as error:  # ONNX Runtime's own types are not public
-        return Verdict(f"it could not be compared: {said(error)}")
+    except Exception as error:  # ONNX Runtime's error types are not public
+        return Verdict(f"the comparison failed: {one_line(error)}")
 
 
-def allowed(want: np.ndarray, tolerance: float | None = None) -> float:
-    """The largest difference from these values that is rounding: in proportion to the largest of them, 0 for integers."""
-    if want.dtype.kind != "f":
+def allowed(expected: np.ndarray, tolerance: float | None = None) -> float:
+    """Returns the largest difference that counts as rounding: relative to the largest value, 0 for integers."""
+    if expected.dtype.kind != "f":
         return 0.0
-    finite = want[np.isfinite(want)]
+    finite = expected[np.isfinite(expected)]
     scale = max(1.0, float(np.abs(finite).max())) if finite.size else 1.0
-    return (_TOLERANCE.get(want.dtype.name, 1e-2) if tolerance is None else tolerance) * scale
+    return (_TOLERANCE.get(expected.dtype.name, 1e-2) if tolerance is None else tolerance) * scale
 
 
 def needed(match: Match) -> list[ir.Value]:
-    """The tensors whose values a comparison needs."""
+    """Returns the tensors whose values a comparison needs."""
     try:
         _, read = cone(match.outputs, match.inputs)
     except ValueError:
@@ -77,7 +81,7 @@ def needed(match: Match) -> list[ir.Value]:
 def _part(
     scope: Scope, match: Match, nodes: list[ir.Node], read: list[ir.Value], outputs: list[ir.Value], arrays: list[Feeds]
 ) -> onnx.ModelProto:
-    """Nodes as a model."""
+    """Returns a model of these nodes."""
     values = list(dict.fromkeys([*match.inputs, *read]))
     inputs = [v for v in values if constant(v) is None]
     constants = [v for v in values if constant(v) is not None]
@@ -90,7 +94,7 @@ def _part(
         else:
             protos.insert(0, ir.serde.serialize_node(value.producer()))
     if not outputs[0].name:
-        raise ValueError("it has an output without a name")
+        raise ValueError("an output has no name")
     graph = helper.make_graph(
         protos, "part", [_input(v.name, arrays) for v in inputs],
         [onnx.ValueInfoProto(name=v.name) for v in outputs], tensors,
@@ -99,13 +103,16 @@ def _part(
 
 
 def _input(name: str, arrays: list[Feeds]) -> onnx.ValueInfoProto:
-    """Inference for Resize asks how many sizes there are: what has one length in all runs has it here."""
+    """Returns an input.
+
+    A list has a fixed length if that is the same in all runs: shape inference of Resize needs it.
+    """
     lengths = {len(of_run[name]) for of_run in arrays if of_run[name].ndim == 1}
     return input_like(name, arrays[0][name], lengths.pop() if len(lengths) == 1 else None)
 
 
 def _all_feeds(match: Match, arrays: list[Feeds]) -> Iterator[Feeds]:
-    """The model's own values, and values made from them: by the pattern, and by drawing and mixing."""
+    """Yields the model's own values, and values derived from them: by the pattern, at random, and by permutation."""
     yield from arrays
     rng = np.random.default_rng(0)
     for of_run in arrays:
@@ -115,7 +122,7 @@ def _all_feeds(match: Match, arrays: list[Feeds]) -> Iterator[Feeds]:
 
 
 def _drawn(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Real numbers as wide as the model's own; integers stay, for they may be sizes and places."""
+    """Returns random real numbers in the range of the model's own. Keeps integers, which may be sizes and indices."""
 
     def draw(array: np.ndarray) -> np.ndarray:
         if array.dtype.kind != "f" or not array.size or not np.isfinite(array).all():
@@ -127,7 +134,7 @@ def _drawn(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarra
 
 
 def _mixed(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The model's own real numbers in another order, some of them far out."""
+    """Returns the model's own real numbers in another order, some of them much larger."""
 
     def mix(array: np.ndarray) -> np.ndarray:
         if array.dtype.kind != "f":

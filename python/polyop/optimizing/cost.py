@@ -1,22 +1,25 @@
-"""From which size on a replacement pays: below it the call of a custom node, or a copy of the input, costs what the kernel
-gains. Sizes are in the unit of the match's `work`; found by timing nodes of many sizes, one thread, in ONNX Runtime
-(bench/least_work.py for those that replace several nodes)."""
+"""The minimum sizes for which a replacement is faster: below, the call of a custom node or a copy of the input costs
+more than the kernel gains.
+
+Sizes are in the unit of the match's `work`. They were measured with nodes of many sizes, in ONNX Runtime with one
+thread (bench/min_work.py for patterns that replace several nodes).
+"""
 
 from __future__ import annotations
 
-LEAST_WORK = {
+MIN_WORK = {
     "deformable attention": 2_000,  # multiplications
     "GridSample": 4_000,  # elements of the result
     "InstanceNormalization": 100_000,  # elements; below, ONNX Runtime's single pass is as fast
-    "NonMaxSuppression": 20_000,  # pairs of boxes of a class; fewer are compared in the time of a call
-    # Elements of the result for each of the picture, which is copied as a whole: few boxes of a large picture cost more
-    # by the copy than they gain.
+    "NonMaxSuppression": 20_000,  # pairs of boxes of a class; comparing fewer takes less time than a call
+    # Elements of the result per element of the image, which is copied: for few boxes of a large image the copy costs
+    # more than the kernel gains.
     "RoiAlign": 0.06,
-    # The same, for each element of all levels: 10 boxes of 64 x 256 x 256 and two levels below (0.006) took 2.2 times as
-    # long as the nodes of standard operators, 1 box (0.0006) 55 times; 0.013 is where both take the same.
+    # Elements of the result per element of all levels: 10 boxes of 64 x 256 x 256 and two smaller levels (0.006) took
+    # 2.2 times as long as the nodes of standard operators, 1 box (0.0006) 55 times; both are equal at 0.013.
     "multi-level RoIAlign": 0.02,
-    "bicubic resize": 64,  # elements of the result: 768 took a ninth of the time, 16 took 2 us more
-    # A call costs less than the nodes that it replaces, from 16 elements of the result on, or from 1 box.
+    "bicubic resize": 64,  # elements of the result: 768 took 1/9 of the time, 16 took 2 us more
+    # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.
     "instance normalisation": 0,
     "corner pooling": 0,
     "greedy suppression": 0,
@@ -26,5 +29,5 @@ LEAST_WORK = {
 
 
 def pays(kind: str, work: float) -> bool:
-    """kind: the pattern's name, or what the match is."""
-    return work >= LEAST_WORK.get(kind, 0)
+    """Returns True if a match of this size is worth replacing. kind: the pattern's name, or the match's `what`."""
+    return work >= MIN_WORK.get(kind, 0)

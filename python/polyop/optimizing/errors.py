@@ -1,18 +1,14 @@
-"""What ends an optimisation."""
+"""Errors that end an optimization."""
+
+from __future__ import annotations
+
+import polyop.errors
+from polyop.errors import PolyopError
 
 
-class OptimizeError(RuntimeError):
-    """The model cannot be read, cannot run, or cannot be written."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint  # what to do
+class OptimizeError(PolyopError, RuntimeError):
+    """The model cannot be read, run or written."""
 
 
-class FileError(OptimizeError):
-    """A file is missing, damaged, or cannot be written."""
-
-
-def said(error: BaseException) -> str:
-    """What an error of another library says, as one line."""
-    return " ".join(str(error).split())[:400] or type(error).__name__
+class FileError(OptimizeError, polyop.errors.FileError):
+    """A file is missing, damaged or not writable."""

@@ -1,4 +1,4 @@
-"""Walks through a graph, for patterns."""
+"""Functions for patterns that walk through a graph."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import onnx_ir as ir
 
-# Operators that move elements of their first input, and compute nothing. Concat moves too, but has many first inputs.
+# Operators that only move elements of their first input. Concat moves, too, but has several inputs.
 MOVEMENT = frozenset(
     {"Flatten", "Gather", "GatherND", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 )
 
 
 def is_standard(node: ir.Node | None, *op_types: str) -> bool:
-    """True for a node of ONNX's own operators, of one of these types."""
+    """Returns True for a node of ONNX's own operators that has one of these types."""
     return node is not None and node.domain in ("", "ai.onnx") and node.op_type in op_types
 
 
-def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
-    """The node of one of these standard types that makes the value, or None."""
+def producer(value: ir.Value | None, *op_types: str) -> ir.Node | None:
+    """Returns the node that produces the value if it has one of these standard types, else None."""
     node = value.producer() if value is not None else None
     return node if is_standard(node, *op_types) else None
 
 
 def constant(value: ir.Value | None) -> np.ndarray | None:
-    """The value of an initializer or a Constant node."""
+    """Returns the value of an initializer or a Constant node, or None."""
     if value is None:
         return None
     if value.is_initializer() and not value.is_graph_input():
         return value.const_value.numpy() if value.const_value is not None else None
-    node = made_by(value, "Constant")
+    node = producer(value, "Constant")
     if node is None:
         return None
     (attribute,) = node.attributes.values()
@@ -38,21 +38,21 @@ def constant(value: ir.Value | None) -> np.ndarray | None:
 
 
 def scalar(value: ir.Value | None) -> float | None:
-    """The value of a constant of one element."""
+    """Returns the value of a constant of one element, or None."""
     array = constant(value)
     return array.item() if array is not None and array.size == 1 and array.dtype.kind in "fiu" else None
 
 
 def trail(value: ir.Value) -> list[ir.Value]:
-    """The value, what it was moved from, what that was moved from, …: the last is made by a computation."""
+    """Returns the value and the values that it was moved from, back to one that is computed."""
     values = [value]
-    while (node := made_by(values[-1], *MOVEMENT)) is not None and node.inputs[0] is not None:
+    while (node := producer(values[-1], *MOVEMENT)) is not None and node.inputs[0] is not None:
         values.append(node.inputs[0])
     return values
 
 
 def moved_on(value: ir.Value, steps: int) -> Iterator[ir.Value]:
-    """What becomes of the value in up to so many movements, where each is the only one that computes with it."""
+    """Yields the values that this one is moved to, in up to `steps` movements, each of which is its only reader."""
     for _ in range(steps):
         readers = [node for node, _ in value.uses() if not is_standard(node, "Shape", "Size")]
         if len(readers) != 1 or not is_standard(readers[0], *MOVEMENT) or value.is_graph_output():
@@ -62,7 +62,7 @@ def moved_on(value: ir.Value, steps: int) -> Iterator[ir.Value]:
 
 
 def operands(node: ir.Node) -> tuple[ir.Value, float] | None:
-    """The value and the number of a node of two inputs, in either order."""
+    """Returns the value and the constant number of a node with two inputs, in either order, or None."""
     for value, other in (node.inputs, reversed(node.inputs)):
         if (number := scalar(other)) is not None and value is not None:
             return value, number
@@ -70,7 +70,7 @@ def operands(node: ir.Node) -> tuple[ir.Value, float] | None:
 
 
 def outer_values(node: ir.Node) -> Iterator[ir.Value]:
-    """What a node reads, its subgraphs' reads from outside of them included."""
+    """Yields the values that a node reads, including those that its subgraphs read from outside."""
     yield from (value for value in node.inputs if value is not None)
     for attribute in node.attributes.values():
         for graph in subgraphs_of(attribute):
@@ -90,12 +90,12 @@ def subgraphs_of(attribute: ir.Attr) -> Iterable[ir.Graph]:
 
 
 def cone(
-    outputs: Iterable[ir.Value], inputs: Iterable[ir.Value], most: int = 1000
+    outputs: Iterable[ir.Value], inputs: Iterable[ir.Value], max_nodes: int = 1000
 ) -> tuple[list[ir.Node], list[ir.Value]]:
-    """The nodes between inputs and outputs, in no order, and what else they read: constants, and sizes of tensors that
-    are not computed of the inputs alone.
+    """Returns the nodes between inputs and outputs, unordered, and the other values that they read: constants, and
+    sizes of tensors that are not computed from the inputs alone.
 
-    Raises ValueError if there are more than `most`: the inputs do not cut the graph.
+    Raises ValueError if there are more than `max_nodes`: the inputs do not separate the outputs from the graph.
     """
     nodes: dict[ir.Node, None] = {}
     read: dict[ir.Value, None] = {}
@@ -108,20 +108,20 @@ def cone(
         if (
             node is None
             or node.graph is not _graph_of(outputs)
-            or (_is_size(node) and not _is_made_of(node, ends, most))
+            or (_is_size(node) and not _depends_only_on(node, ends, max_nodes))
         ):
             read[value] = None
             continue
         nodes[node] = None
-        if len(nodes) > most:
-            raise ValueError("it reads more than its inputs")
+        if len(nodes) > max_nodes:
+            raise ValueError("its nodes read more than its inputs")
         open_ += outer_values(node)
     return list(nodes), list(read)
 
 
 def cone_of(outputs: Iterable[ir.Value], inputs: Iterable[ir.Value]) -> list[ir.Node] | None:
-    """The nodes between inputs and outputs; None if these are computed of more than inputs, constants and sizes: then nothing
-    tells what the place would mean."""
+    """Returns the nodes between inputs and outputs, or None if the outputs depend on more than inputs, constants and
+    sizes."""
     try:
         nodes, read = cone(outputs, inputs)
     except ValueError:
@@ -135,8 +135,9 @@ def _is_size(node: ir.Node | None) -> bool:
     return is_standard(node, "Shape", "Size")
 
 
-def _is_made_of(size: ir.Node, ends: set[ir.Value], most: int) -> bool:
-    """True if the tensor is computed of `ends` and constants alone: then its size may follow their values."""
+def _depends_only_on(size: ir.Node, ends: set[ir.Value], max_nodes: int) -> bool:
+    """Returns True if the tensor is computed from `ends` and constants alone; then its size may depend on their
+    values."""
     open_: list[ir.Value] = [v for v in size.inputs if v is not None]
     seen: set[ir.Value] = set()
     while open_:
@@ -145,7 +146,7 @@ def _is_made_of(size: ir.Node, ends: set[ir.Value], most: int) -> bool:
         if value in ends or value in seen or constant(value) is not None or (node is not None and _is_size(node)):
             continue
         seen.add(value)
-        if node is None or len(seen) > most:
+        if node is None or len(seen) > max_nodes:
             return False
         open_ += outer_values(node)
     return True

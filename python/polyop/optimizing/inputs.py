@@ -1,4 +1,4 @@
-"""Values for a model's inputs where the user gives none."""
+"""Generates values for the inputs of a model that the user does not set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import onnx_ir as ir
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.running import Feeds
 
-# Extents that are tried where a dimension may be anything, and integers below which values are drawn.
+# Sizes to try for dynamic dimensions, and upper bounds of random integers.
 _EXTENTS = (64, 32, 224, 16, 640, 8, 4, 1)
 _INTEGERS_BELOW = (4, 2, 1)
-_MOST_ELEMENTS = 1 << 30
+_MAX_ELEMENTS = 1 << 30
 
 
 def model_inputs(graph: ir.Graph) -> list[ir.Value]:
-    """Without initializers that may be overridden."""
+    """Returns the inputs, without those that have initializers."""
     return [value for value in graph.inputs if value.name not in graph.initializers]
 
 
@@ -30,7 +30,7 @@ def has_dynamic_sizes(graph: ir.Graph) -> bool:
 def candidates(
     graph: ir.Graph, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]], seed: int
 ) -> Iterator[Feeds]:
-    """Feeds that may run, likely ones first. Each input has values of its own, by its name and the seed."""
+    """Yields feeds to try, the most likely first. An input's values depend on its name and the seed."""
     known = {value.name for value in model_inputs(graph)}
     for name in [*given, *shapes]:
         if name not in known:
@@ -56,11 +56,11 @@ def _values(
     else:
         shape = tuple(shapes[value.name]) if value.name in shapes else _shape(value, extent, seed)
         if value.dtype is None:
-            raise OptimizeError(f"the type of input '{value.name}' is unknown: give it with -i {value.name}=FILE.npy")
+            raise OptimizeError(f"input '{value.name}': expected a known type: pass it with -i {value.name}=FILE.npy")
         dtype = value.dtype.numpy()
-    if prod(shape) > _MOST_ELEMENTS or min(shape, default=0) < 0:
-        what = f"input '{value.name}' would be of shape {list(shape)}: nothing is made up that large"
-        raise OptimizeError(what, "give it with -i NAME=FILE.npy, or other sizes with --shape NAME=1x3x224x224")
+    if prod(shape) > _MAX_ELEMENTS or min(shape, default=0) < 0:
+        what = f"input '{value.name}': expected at most {_MAX_ELEMENTS} elements to generate, got shape {list(shape)}"
+        raise OptimizeError(what, "pass it with -i NAME=FILE.npy, or set its shape with --shape NAME=1x3x224x224")
     rng = np.random.default_rng([zlib.crc32((value.name or "").encode()), seed])
     if dtype.kind == "b":
         return np.asarray(rng.random(shape) < 0.5)
@@ -68,14 +68,16 @@ def _values(
         return np.asarray(rng.integers(0, below if dtype.itemsize > 1 else np.iinfo(dtype).max + 1, shape), dtype)
     if dtype.kind in "fV" or dtype.name == "bfloat16":
         return np.asarray(rng.random(shape), dtype)
-    raise OptimizeError(f"input '{value.name}' is of type {dtype}: give it with -i {value.name}=FILE.npy")
+    raise OptimizeError(
+        f"input '{value.name}': expected a numeric type to generate, got {dtype}: pass it with -i {value.name}=FILE.npy"
+    )
 
 
 def _shape(value: ir.Value, extent: int, seed: int) -> tuple[int, ...]:
-    """Dimensions of the same name are the same; a first one, of whatever name, is taken for the batch; pictures get as
-    many channels as pictures have. The second run has other sizes."""
+    """Returns a shape. Dimensions of the same name are equal, the first dimension is the batch, and images get 3
+    channels where possible. The second run has other sizes."""
     if value.shape is None:
-        raise OptimizeError(f"the rank of input '{value.name}' is unknown: give its shape with --shape {value.name}=…")
+        raise OptimizeError(f"input '{value.name}': expected a known rank: set its shape with --shape {value.name}=…")
     other = extent + extent // 2 if seed else extent
     shape = []
     for axis, dim in enumerate(value.shape):

@@ -1,4 +1,4 @@
-"""What patterns find, and what is put in its place."""
+"""Matches of patterns, and the nodes that replace them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 
 class Builder:
-    """Makes the nodes of a replacement, in order; nothing is in a graph yet."""
+    """Creates the nodes of a replacement, in order. The nodes do not belong to a graph yet."""
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
@@ -20,17 +20,20 @@ class Builder:
     def node(
         self, op: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any] | None = None, outputs: int = 1
     ) -> list[ir.Value]:
-        """A node "Type" or "domain::Type"; attributes are plain values or `ir.Attr`; None stands for no attribute."""
+        """Creates a node "Type" or "domain::Type".
+
+        Attributes are plain values or `ir.Attr`; None omits an attribute.
+        """
         domain, _, op_type = op.rpartition("::")
         given = {k: v for k, v in (attributes or {}).items() if v is not None}
         kept = [v for v in given.values() if isinstance(v, ir.Attr)]
-        made = ir.convenience.convert_attributes({k: v for k, v in given.items() if not isinstance(v, ir.Attr)})
-        node = ir.Node(domain, op_type, inputs, [*kept, *made], num_outputs=outputs)
+        result = ir.convenience.convert_attributes({k: v for k, v in given.items() if not isinstance(v, ir.Attr)})
+        node = ir.Node(domain, op_type, inputs, [*kept, *result], num_outputs=outputs)
         self.nodes.append(node)
         return list(node.outputs)
 
     def __call__(self, op: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
-        """A node of one output."""
+        """Creates a node with one output. Returns the output."""
         return self.node(op, inputs, attributes)[0]
 
     def constant(self, array: Any, dtype: type | np.dtype = np.int64) -> ir.Value:
@@ -39,15 +42,15 @@ class Builder:
 
 @dataclass
 class Match:
-    """A place in a graph that polyop can compute: `build` makes nodes that compute `outputs` of `inputs`.
+    """A part of a graph that polyop can replace: `build` creates nodes that compute `outputs` from `inputs`.
 
-    inputs: every tensor that the place computes with, but for constants and sizes of tensors.
-    outputs: what other nodes read of it.
-    build: gets a Builder and the inputs, and returns as many values as there are outputs.
-    work: how much the kernel does, in the unit of `cost.LEAST_WORK`.
-    what: its name there and in the report, where it is not the pattern's.
-    refused: why it cannot be replaced; then only the report has it.
-    feeds: further values of inputs to compare with, by position, made from those that the model gave.
+    inputs: all tensors that the part reads, except constants and sizes of tensors.
+    outputs: the tensors that other nodes read.
+    build: gets a Builder and the inputs, and returns a value per output.
+    work: the amount of work, in the unit of `cost.MIN_WORK`.
+    what: its name there and in the report, if it differs from the pattern's.
+    refused: the reason why it cannot be replaced; such a match only appears in the report.
+    feeds: returns further values to compare with, by input index, derived from the model's own.
     """
 
     where: str
@@ -57,7 +60,7 @@ class Match:
     work: float
     refused: str = ""
     what: str = ""
-    is_fix: bool = False  # ONNX Runtime's result is not what the standard says, and polyop's is
+    is_fix: bool = False  # ONNX Runtime's result differs from the standard, polyop's does not
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
 
 

@@ -1,5 +1,5 @@
-"""Writes a model whose tensors lie outside of it as one file, a tensor at a time: neither they nor the file are ever in
-memory as a whole."""
+"""Writes a model with external tensors as one file, tensor by tensor, so that neither all tensors nor the file are in
+memory at once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import onnx_ir as ir
 
 
 def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda done, steps: None) -> None:
-    """step: told after each tensor how many are written. Tensors of subgraphs are taken into memory before.
+    """Writes the model. Calls `step` after each tensor. Tensors of subgraphs are loaded into memory first.
 
-    The layout is protobuf's: the fields of a message stand in any order, so the graph's tensors come last.
+    Protobuf allows the fields of a message in any order, so the graph's tensors are last.
     """
     outside = [v for v in model.graph.initializers.values() if isinstance(v.const_value, ir.ExternalTensor)]
     for graph in model.graphs():
@@ -25,7 +25,7 @@ def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda
     heads = _take_out(proto.graph, {v.name for v in outside})
     rest = proto.graph.SerializeToString()
     proto.ClearField("graph")
-    # Before the data of each tensor: its message as part of the graph, and the field of the data.
+    # The bytes before the data of each tensor: its message as a field of the graph, and the tag of the data.
     starts = []
     for value in outside:
         head, nbytes = heads[value.name], value.const_value.nbytes
@@ -41,7 +41,7 @@ def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda
 
 
 def _take_out(graph: onnx.GraphProto, names: set[str]) -> dict[str, bytes]:
-    """Removes tensors; what is left of each without its data, as bytes, by name."""
+    """Removes tensors. Returns their messages without data, serialized, by name."""
     heads = {}
     for i in reversed(range(len(graph.initializer))):
         tensor = graph.initializer[i]
@@ -53,12 +53,12 @@ def _take_out(graph: onnx.GraphProto, names: set[str]) -> dict[str, bytes]:
     return heads
 
 
-def _copy(tensor: ir.ExternalTensor, file: BinaryIO, most: int = 1 << 22) -> None:
+def _copy(tensor: ir.ExternalTensor, file: BinaryIO, block: int = 1 << 22) -> None:
     with Path(tensor.path).open("rb") as source:
         source.seek(tensor.offset or 0)
         left = tensor.nbytes
         while left:
-            part = source.read(min(left, most))
+            part = source.read(min(left, block))
             if not part:
                 raise OSError(f"the data of tensor '{tensor.name}' ends early")
             file.write(part)
@@ -66,7 +66,7 @@ def _copy(tensor: ir.ExternalTensor, file: BinaryIO, most: int = 1 << 22) -> Non
 
 
 def _field(number: int, length: int) -> bytes:
-    """The tag and the length that stand before a field of that many bytes."""
+    """Returns the tag and the length that precede a field of `length` bytes."""
     return _varint(number << 3 | 2) + _varint(length)
 
 

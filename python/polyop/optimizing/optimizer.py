@@ -1,4 +1,4 @@
-"""The way of a model through the patterns and checks."""
+"""Applies the patterns to a model, checks every replacement and the whole model."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from polyop.errors import one_line
 from polyop.optimizing import files
 from polyop.optimizing.checking import Verdict, allowed, check, needed
 from polyop.optimizing.cost import pays
-from polyop.optimizing.errors import OptimizeError, said
+from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs
 from polyop.optimizing.matching import Match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
-from polyop.optimizing.running import Feeds, Runner, give_back, largest_difference, time_in_turns
+from polyop.optimizing.running import Feeds, Runner, largest_difference, time_interleaved, trim_memory
 from polyop.optimizing.scope import Scope
 from polyop.portable import add_functions
 
 Step = Callable[[str, int, int], None]
 
-# Tensors that matches are compared on are in memory together up to so many elements, or those of one match.
-_MOST_ELEMENTS = 32 << 20
+# The maximum number of elements of the tensors that are in memory for comparing matches; one match may need more.
+_MAX_ELEMENTS = 32 << 20
 
 
 @dataclass(frozen=True)
 class Options:
-    """all: also what is too small to gain; allow_fix: also where ONNX Runtime computes what the standard does not say;
-    tolerance: of the whole model's outputs, in proportion to the largest value of each."""
+    """all: also replaces nodes that are too small to gain.
+    allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
+    tolerance: of the whole model's outputs, relative to the largest value of each.
+    """
 
     all: bool = False
     allow_fix: bool = False
@@ -58,29 +61,34 @@ def optimize(
     libraries: Sequence[str] = (),
     progress: Step = lambda phase, done, steps: None,
 ) -> Report:
-    """Replaces what polyop computes faster by polyop's nodes, each checked against what it replaces.
+    """Replaces nodes that polyop computes faster by polyop's nodes. Verifies every replacement and the whole model.
 
-    output: where the model goes; without it the report has it, as `model`, its tensors outside of it where they were.
-    inputs, shapes: what the model is run with; made up where nothing is given.
-    all: also replaces what is too small to gain. allow_fix: also replaces where ONNX Runtime departs from the standard.
-    measure: also times each replacement and the model, by turns.
-    tolerance: of the whole model's outputs, in proportion to the largest value of each.
-    threads: of ONNX Runtime; 0: all cores. libraries: of other custom operators that the model needs.
-    Raises OptimizeError if the model cannot be read, run or written; then nothing has been written.
+    Args:
+        model: an ONNX file or a model.
+        output: the file to write. Without it the report contains the model, as `model`; external tensors stay in place.
+        inputs, shapes: values and shapes of inputs to run the model with; synthetic inputs by default.
+        all: also replaces nodes that are too small to gain.
+        allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
+        measure: also times each replacement and the model, interleaved with the original.
+        tolerance: of the whole model's outputs, relative to the largest value of each.
+        threads: of ONNX Runtime; 0: all cores.
+        libraries: of other custom operators that the model needs.
+
+    Returns a report. Raises OptimizeError if the model cannot be read, run or written; then no file is written.
     """
     if output is not None:
         files.check_writable(Path(output))
     options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {})
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
-        made, report = work.run()
+        result, report = work.run()
         if output is None:
-            ir.external_data.load_to_model(made)
-            report.model = ir.to_proto(made)
+            ir.external_data.load_to_model(result)
+            report.model = ir.to_proto(result)
             return report
         output = Path(output)
         if report.replaced or work.source.path is None:
-            files.save(made, output, work.source, progress)
+            files.save(result, output, work.source, progress)
         else:
             files.copy(work.source, output)
         report.bytes_after = output.stat().st_size
@@ -99,98 +107,101 @@ class _Work:
         self.feeds, self.expected = self._first_runs()
 
     def run(self) -> tuple[ir.Model, Report]:
-        """The model and the report. What makes the whole model depart is left out."""
-        left_out: dict[str, str] = {}
-        model, report = self._replace_all(left_out)
+        """Returns the model and the report. Reverts replacements that change the results of the whole model."""
+        skipped: dict[str, str] = {}
+        model, report = self._replace_all(skipped)
         while report.replaced and (why := self._compare(model, report)):
             kinds = list(report.replaced)
-            left_out |= dict.fromkeys([k for k in kinds if self._departs_alone(k, kinds, left_out)] or kinds, why)
-            model, report = self._replace_all(left_out)
+            skipped |= dict.fromkeys([k for k in kinds if self._differs_alone(k, kinds, skipped)] or kinds, why)
+            model, report = self._replace_all(skipped)
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
             self.step("measuring", 0, 1)
             sessions = [self.runner.session(ir.to_proto(m), as_used=True) for m in (self.original, model)]
-            report.before, report.after = time_in_turns(sessions, self.feeds[0])
+            report.before, report.after = time_interleaved(sessions, self.feeds[0])
             self.step("measuring", 1, 1)
         return model, report
 
     # ---- Running the original ----
 
     def _first_runs(self) -> tuple[list[Feeds], list[Feeds]]:
-        """Sets of inputs that the model takes, and its outputs: what is given, if that is all, or else two, of which the
-        second is of other sizes where the model takes them."""
-        self.step("running the model as it is", 0, 2)
+        """Returns sets of inputs that the model accepts, and its outputs: the given set, if it is complete, else two
+        sets, the second of other sizes if the model accepts them."""
+        self.step("running the original model", 0, 2)
         try:
             session = self.runner.session(ir.to_proto(self.original))
-        except Exception as error:  # ONNX Runtime's own types are not public
-            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {said(error)}") from error
+        except Exception as error:  # ONNX Runtime's error types are not public
+            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {one_line(error)}") from error
         graph, names = self.original.graph, [o.name for o in session.get_outputs()]
         feeds, expected = [], []
         all_given = {v.name for v in model_inputs(graph)} <= set(self.options.inputs)
         for seed in (0,) if all_given else (0, 1):
             first: Exception | None = None
-            for made in candidates(graph, self.options.inputs, self.options.shapes, seed):
+            for result in candidates(graph, self.options.inputs, self.options.shapes, seed):
                 try:
-                    results = session.run(names, made)
+                    results = session.run(names, result)
                 except Exception as error:
                     first = first or error
                     continue
-                feeds.append(made)
+                feeds.append(result)
                 expected.append(dict(zip(names, results, strict=True)))
                 break
             else:
                 if seed == 0:
+                    assert first is not None  # there is at least one candidate
                     raise OptimizeError(
-                        f"{self.source.name} takes none of the inputs that were tried: {said(first)}",
-                        "say what it takes: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
+                        f"{self.source.name} rejects all inputs that were tried: {one_line(first)}",
+                        "pass inputs: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
                     )
-            give_back()
-            self.step("running the model as it is", seed + 1, 2)
+            trim_memory()
+            self.step("running the original model", seed + 1, 2)
         return feeds, expected
 
     # ---- Replacing ----
 
-    def _departs_alone(self, kind: str, kinds: list[str], left_out: dict[str, str]) -> bool:
+    def _differs_alone(self, kind: str, kinds: list[str], skipped: dict[str, str]) -> bool:
         if kinds == [kind]:
             return True
-        model, report = self._replace_all({**left_out, **dict.fromkeys(set(kinds) - {kind}, "another is tried")})
+        model, report = self._replace_all(
+            {**skipped, **dict.fromkeys(set(kinds) - {kind}, "another pattern is tested")}
+        )
         return bool(self._compare(model, report))
 
-    def _replace_all(self, left_out: Mapping[str, str]) -> tuple[ir.Model, Report]:
-        """left_out: what is not replaced, and why not."""
+    def _replace_all(self, skipped: Mapping[str, str]) -> tuple[ir.Model, Report]:
+        """Replaces all matches except those in `skipped`, which maps names to reasons."""
         model, report = self.source.load(), Report()
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
-            report.notes.append("it was run with one set of inputs")
+            report.notes.append("the model was run with one set of inputs")
         if model.functions:
-            report.notes.append(f"its {len(model.functions)} functions were not looked into")
-        self.step("looking at tensors", 0, 1)
+            report.notes.append(f"patterns were not applied to its {len(model.functions)} functions")
+        self.step("reading tensors", 0, 1)
         names = {v.name for v in model_inputs(model.graph)}
         feeds = [{k: v for k, v in f.items() if k in names} for f in self.feeds]
         scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
-        self.step("looking at tensors", 1, 1)
+        self.step("reading tensors", 1, 1)
         for pattern in all_patterns():
             for where, scope in scopes:
-                self._apply(pattern, where, scope, report, left_out)
-            clean(model)  # what a replacement has left over is not for others to find
+                self._apply(pattern, where, scope, report, skipped)
+            clean(model)  # so that other patterns do not match unused nodes
         return (self._with_functions(model, report) if report.replaced else model), report
 
     def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:
-        """The model with functions of standard operators for polyop's nodes: so it runs where polyop is not, too."""
+        """Returns the model with functions of standard operators for polyop's nodes, so that it runs without polyop."""
         proto = ir.to_proto(model)
         try:
             records = add_functions(proto)
         except ValueError as error:
             report.needs_polyop = True
-            report.notes.append(f"the file needs polyop, there are no functions in it: {said(error)}")
+            report.notes.append(f"the file needs polyop, because adding functions failed: {one_line(error)}")
             return model
         lacking = {record.name: record.why for record in records if not record.given}
         report.notes += [f"the file needs polyop: {name} has no function ({why})" for name, why in lacking.items()]
         report.needs_polyop = bool(lacking)
-        made = ir.from_proto(proto)
-        for tensor in files.external_tensors(made):
-            tensor.base_dir = self.source.data_folder
-        return made
+        result = ir.from_proto(proto)
+        for tensor in files.external_tensors(result):
+            tensor.base_dir = self.source.data_folder or ""
+        return result
 
     def _scopes(self, where: str, scope: Scope, report: Report) -> Iterator[tuple[str, Scope]]:
         yield where, scope
@@ -198,20 +209,22 @@ class _Work:
             if isinstance(child, Scope):
                 yield from self._scopes(f"{where}{name}/", child, report)
             else:
-                report.notes.append(f"{where}{name} was not looked into, for it does not run alone: {said(child)}")
+                report.notes.append(
+                    f"patterns were not applied to {where}{name}, which does not run alone: {one_line(child)}"
+                )
 
-    def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, left_out: Mapping[str, str]) -> None:
+    def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, str]) -> None:
         matches = list(pattern.find(scope))
         for match in matches:
             match.what = match.what or pattern.NAME
-            match.refused = match.refused or left_out.get(match.what, "") or self._unwanted(match)
-        verdicts: dict[int, Verdict] = {}  # of all, before anything changes
+            match.refused = match.refused or skipped.get(match.what, "") or self._excluded(match)
+        verdicts: dict[int, Verdict] = {}  # of all matches, before the graph changes
         for some in _portions([m for m in matches if not m.refused], scope):
             arrays = scope.arrays(v for m in some for v in needed(m))
             for match in some:
                 self.step(pattern.NAME, len(verdicts), len(matches))
                 verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
-                give_back()
+                trim_memory()
         now: dict[ir.Value, ir.Value] = {}
         for match in matches:
             finding = Finding(match.what, where + match.where, why=match.refused)
@@ -223,13 +236,13 @@ class _Work:
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
                 finding.replaced = replace(match, scope, now)
-                finding.why = "" if finding.replaced else "another replacement has taken its nodes"
+                finding.why = "" if finding.replaced else "another replacement contains its nodes"
         self.step(pattern.NAME, len(matches), len(matches))
 
-    def _unwanted(self, match: Match) -> str:
-        """Why the options do not want it, or ""."""
+    def _excluded(self, match: Match) -> str:
+        """Returns why the options exclude the match, or ""."""
         if match.is_fix and not self.options.allow_fix:
-            return "ONNX Runtime computes something else; --allow-fix replaces it"
+            return "ONNX Runtime's result differs from the standard; --allow-fix replaces it"
         if not self.options.all and not pays(match.what, match.work):
             return "too small to gain; --all replaces it"
         return ""
@@ -237,7 +250,7 @@ class _Work:
     # ---- The whole model ----
 
     def _compare(self, model: ir.Model, report: Report) -> str:
-        """Why the model departs from the original, or ""."""
+        """Returns how the model's results differ from the original's, or ""."""
         proto = ir.to_proto(model)
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         for i, (way, polyop) in enumerate(ways.items()):
@@ -246,25 +259,25 @@ class _Work:
                 largest = 0.0
                 results = self.runner.run(proto, self.feeds, polyop=polyop)
                 for of_run, expected in zip(results, self.expected, strict=True):
-                    for name, want in expected.items():
-                        difference = _largest(want, of_run[name])
+                    for name, reference in expected.items():
+                        difference = _largest(reference, of_run[name])
                         largest = max(largest, difference)
-                        if difference > _allowed(want, self.options.tolerance):
-                            return f"then output '{name}' of the model differs by {difference:.3g} {way}"
+                        if difference > _allowed(reference, self.options.tolerance):
+                            return f"then the model's output '{name}' differs by {difference:.3g} {way}"
                 report.differences[way] = largest
                 self.step("comparing the whole model", i + 1, len(ways))
-            except Exception as error:  # ONNX Runtime's own types are not public
-                return f"then the model does not run {way}: {said(error)}"
+            except Exception as error:  # ONNX Runtime's error types are not public
+                return f"then the model does not run {way}: {one_line(error)}"
         return ""
 
 
 def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:
-    """The matches in order, as many at a time as their tensors can be in memory."""
+    """Yields the matches in order, in groups whose tensors fit into memory."""
     some: list[Match] = []
     seen: set[ir.Value] = set()
     for match in matches:
         now = seen | set(needed(match))
-        if some and sum(prod(scope.shape(v) or ()) for v in now) > _MOST_ELEMENTS:
+        if some and sum(prod(scope.shape(v) or ()) for v in now) > _MAX_ELEMENTS:
             yield some
             some, now = [], set(needed(match))
         some.append(match)
@@ -273,16 +286,16 @@ def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:
         yield some
 
 
-def _largest(want: object, got: object) -> float:
-    """The same for sequences of tensors, and for None."""
-    if isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
-        return largest_difference(want, got)
-    if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
-        return max((_largest(w, g) for w, g in zip(want, got, strict=True)), default=0.0)
-    return 0.0 if want is None and got is None else float("inf")
+def _largest(reference: object, got: object) -> float:
+    """Returns the largest difference of tensors, sequences of tensors, or None."""
+    if isinstance(reference, np.ndarray) and isinstance(got, np.ndarray):
+        return largest_difference(reference, got)
+    if isinstance(reference, list) and isinstance(got, list) and len(reference) == len(got):
+        return max((_largest(w, g) for w, g in zip(reference, got, strict=True)), default=0.0)
+    return 0.0 if reference is None and got is None else float("inf")
 
 
-def _allowed(want: object, tolerance: float) -> float:
-    if isinstance(want, list):
-        return max((_allowed(w, tolerance) for w in want), default=0.0)
-    return allowed(want, tolerance) if isinstance(want, np.ndarray) else 0.0
+def _allowed(reference: object, tolerance: float) -> float:
+    if isinstance(reference, list):
+        return max((_allowed(w, tolerance) for w in reference), default=0.0)
+    return allowed(reference, tolerance) if isinstance(reference, np.ndarray) else 0.0

@@ -1,4 +1,4 @@
-"""Puts polyop's nodes in the place of matches."""
+"""Replaces matches by polyop's nodes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from polyop.optimizing.scope import Scope
 
 
 def replace(match: Match, scope: Scope, now: dict[ir.Value, ir.Value]) -> bool:
-    """now: what has come in the place of values; this adds to it. False if another match has taken an output. What is no
-    longer read stays until `clean`."""
+    """Replaces a match. Returns False if another replacement already contains one of its outputs.
+
+    now: maps replaced values to their replacements; updated. Unused nodes stay in the graph until `clean`.
+    """
     if any(v in now for v in match.outputs):
         return False
     builder = Builder(scope.opset)
-    made = match.build(builder, [now.get(v, v) for v in match.inputs])
+    result = match.build(builder, [now.get(v, v) for v in match.inputs])
     name = match.outputs[0].name
     for i, node in enumerate(builder.nodes):
         node.name = f"{name}/polyop_{i}"
         for j, value in enumerate(node.outputs):
             value.name = f"{name}/polyop_{i}_{j}"
     scope.graph.insert_before(match.outputs[0].producer(), builder.nodes)
-    for old, new in zip(match.outputs, made, strict=True):
+    for old, new in zip(match.outputs, result, strict=True):
         new.shape, new.type = old.shape, old.type
         new.name, old.name = old.name, f"{old.name}/replaced"
         old.replace_all_uses_with(new, replace_graph_outputs=True)
@@ -34,5 +36,5 @@ def replace(match: Match, scope: Scope, now: dict[ir.Value, ir.Value]) -> bool:
 
 
 def clean(model: ir.Model) -> None:
-    """Removes what nothing reads any more."""
+    """Removes unused nodes and initializers."""
     RemoveUnusedNodesPass()(model)

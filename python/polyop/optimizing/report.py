@@ -1,4 +1,4 @@
-"""What was found in a model, and what became of it."""
+"""The report of an optimization: the matches and what happened to them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Finding:
     pattern: str
     where: str
     replaced: bool = False
-    why: str = ""  # it stayed as it was
-    difference: float | None = None  # of the node alone, from what it replaces
+    why: str = ""  # the reason why it was not replaced
+    difference: float | None = None  # between the node and the nodes that it replaces
     before: float | None = None  # seconds, with measure=True
     after: float | None = None
 
@@ -27,22 +27,22 @@ class Finding:
 @dataclass
 class Report:
     findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what was not looked at, and why
-    differences: dict[str, float] = field(default_factory=dict)  # of the model's outputs, by how it was run
+    notes: list[str] = field(default_factory=list)  # limitations, such as skipped parts of the model
+    differences: dict[str, float] = field(default_factory=dict)  # between the model's outputs, by the way it was run
     before: float | None = None  # seconds of a run of the model, with measure=True
     after: float | None = None
     bytes_before: int = 0
     bytes_after: int = 0
-    needs_polyop: bool = False  # what replaced has no function of standard operators in the file
-    model: onnx.ModelProto | None = None  # where it was not written to a file
+    needs_polyop: bool = False  # a replacement has no function of standard operators in the file
+    model: onnx.ModelProto | None = None  # if it was not written to a file
 
     @property
     def replaced(self) -> Counter[str]:
-        """How many of each pattern."""
+        """The number of replacements per pattern."""
         return Counter(f.pattern for f in self.findings if f.replaced)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows."""
+        """Returns the header and the rows of a table."""
         measured = any(f.before is not None for f in self.findings)
         header = [*_COLUMNS, *(("before", "after") if measured else ())]
         return header, [self._row(f, measured) for f in self.findings]
@@ -53,9 +53,9 @@ class Report:
         return [*row, *(_time(t) for t in (f.before, f.after))] if measured else row
 
     def lines(self) -> list[str]:
-        """What stands below the table."""
+        """Returns the lines below the table."""
         done, found = sum(self.replaced.values()), len(self.findings)
-        lines = [f"replaced {done} of {found} found" if found else "nothing that polyop does faster was found"]
+        lines = [f"replaced {done} of {found} found" if found else "found nothing that polyop computes faster"]
         lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]
         if self.before and self.after:
             lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {self.before / self.after:.2f}x")
@@ -86,8 +86,8 @@ class Report:
         }
 
 
-def _shorten(where: str, most: int = 50) -> str:
-    return where if len(where) <= most else f"…{where[1 - most :]}"
+def _shorten(where: str, max_length: int = 50) -> str:
+    return where if len(where) <= max_length else f"…{where[1 - max_length :]}"
 
 
 def _time(seconds: float | None) -> str:

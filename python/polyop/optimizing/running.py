@@ -20,22 +20,31 @@ Feeds = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Runner:
-    """data_folder: where tensors outside of the model's file lie; libraries: of custom operators, beside polyop's."""
+    """Runs models.
 
-    threads: int = 0  # 0: as many as ONNX Runtime likes
+    data_folder: the folder of external tensors.
+    libraries: further custom operators.
+    """
+
+    threads: int = 0  # 0: ONNX Runtime's default
     libraries: tuple[str, ...] = ()
     data_folder: Path | None = None
 
     def session(
         self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False, as_used: bool = False
     ) -> ort.InferenceSession:
-        """A CPU session. polyop: with its library and those of packages; as_written: without ONNX Runtime's own
-        optimisation; as_used: with the memory that ONNX Runtime keeps to be fast, for measuring; else it takes as little
-        as it can."""
+        """Returns a CPU session.
+
+        polyop: registers polyop's library and those of packages.
+        as_written: disables ONNX Runtime's own optimization.
+        as_used: allows the memory that ONNX Runtime uses to be fast, for measuring; otherwise minimizes memory.
+        """
         options = ort.SessionOptions()
         if not as_used:
             options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-            options.execution_order = ort.ExecutionOrder.PRIORITY_BASED  # a Shape comes first, and its input goes
+            options.execution_order = (
+                ort.ExecutionOrder.PRIORITY_BASED
+            )  # a Shape runs first, so that its input is freed
             options.add_session_config_entry("session.disable_prepacking", "1")  # a second copy of the weights
         options.log_severity_level = 4
         options.intra_op_num_threads = self.threads
@@ -52,41 +61,42 @@ class Runner:
         return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
     def run(self, model: onnx.ModelProto, feeds: Sequence[Feeds], **how: bool) -> list[Feeds]:
-        """The outputs by their names, for each of the feeds."""
+        """Returns the outputs by name, for each of the feeds."""
         session = self.session(model, **how)
         names = [output.name for output in session.get_outputs()]
         results = []
         for feed in feeds:
             results.append(dict(zip(names, session.run(names, feed), strict=True)))
-            give_back()
+            trim_memory()
         del session
-        give_back()
+        trim_memory()
         return results
 
 
-def give_back() -> None:
-    """Freed memory goes back to the system. glibc keeps it for what comes next, which fits into it badly: after a run of
-    a detector it was two thirds of all that the process had."""
+def trim_memory() -> None:
+    """Returns freed memory to the system. glibc keeps it, but later allocations do not fit well: after a run of a
+    detector it was two thirds of the process's memory."""
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)
 
 
-def time_in_turns(
-    sessions: Sequence[ort.InferenceSession], feeds: Mapping[str, np.ndarray], seconds: float = 2.0, least: int = 5
+def time_interleaved(
+    sessions: Sequence[ort.InferenceSession], feeds: Mapping[str, np.ndarray], seconds: float = 2.0, min_runs: int = 5
 ) -> list[float]:
-    """The median seconds of each session's runs, taken in turns after a warm-up. feeds: of all of them."""
+    """Returns the median seconds of each session's runs, interleaved, after a warm-up. feeds: the inputs of all of
+    them."""
     read = [{i.name: feeds[i.name] for i in session.get_inputs()} for session in sessions]
     runs = [partial(session.run, None, feed) for session, feed in zip(sessions, read, strict=True)]
     for run in runs:
         run()
-    return time_runs_in_turns(runs, seconds, least)
+    return time_runs_interleaved(runs, seconds, min_runs)
 
 
-def time_runs_in_turns(runs: Sequence[Callable[[], object]], seconds: float, least: int) -> list[float]:
-    """The median seconds of each, which have warmed up."""
+def time_runs_interleaved(runs: Sequence[Callable[[], object]], seconds: float, min_runs: int) -> list[float]:
+    """Returns the median seconds of each function. Runs are interleaved. Requires: each has run once before."""
     times: list[list[float]] = [[] for _ in runs]
     end = time.perf_counter() + seconds * len(runs)
-    while runs and (len(times[0]) < least or time.perf_counter() < end):
+    while runs and (len(times[0]) < min_runs or time.perf_counter() < end):
         for taken, run in zip(times, runs, strict=True):
             start = time.perf_counter()
             run()
@@ -95,7 +105,7 @@ def time_runs_in_turns(runs: Sequence[Callable[[], object]], seconds: float, lea
 
 
 def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Absolute; NaN equals NaN; infinite where shapes or types differ."""
+    """Returns the largest absolute difference; NaN equals NaN. Infinite if shapes or types differ."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return float("inf")
     if a.dtype.kind not in "fiub":

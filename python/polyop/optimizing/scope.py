@@ -1,4 +1,4 @@
-"""One graph of a model, and what its tensors were when the model ran."""
+"""A graph of a model, with the values that its tensors had when the model ran."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from onnx import helper
 from polyop.optimizing.graph import constant, is_standard, outer_values, subgraphs_of
 from polyop.optimizing.running import Feeds, Runner
 
-# Tensors of up to so many elements are looked at: they may be shapes, sizes of levels, or axes.
+# The maximum elements of tensors whose values are recorded: they may be shapes, sizes of levels, or axes.
 _SMALL = 64
 _PREFIX = "polyop_shape_of:"
 
 
 @dataclass
 class _Seen:
-    """What one run showed."""
+    """The tensors of one run."""
 
     feeds: Feeds
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -28,7 +28,8 @@ class _Seen:
 
 
 class Scope:
-    """A graph as a model of its own: the file's graph, or a branch or body within, fed with what it reads from outside."""
+    """A graph as a separate model: the file's graph, or a branch or body, with the values that it reads from
+    outside."""
 
     def __init__(
         self, model: ir.Model, graph: ir.Graph, runner: Runner, feeds: list[Feeds], sizes_are_fixed: bool
@@ -38,10 +39,10 @@ class Scope:
         self._seen = [_Seen(f) for f in feeds]
         self._look()
 
-    # ---- What patterns ask ----
+    # ---- For patterns ----
 
     def shape(self, value: ir.Value | None) -> tuple[int, ...] | None:
-        """The shape that the tensor had in the first run; None if it is not known."""
+        """Returns the shape of the tensor in the first run, or None if it is unknown."""
         if value is None or value.name is None:
             return None
         if (array := constant(value)) is not None:
@@ -49,14 +50,14 @@ class Scope:
         return self._seen[0].shapes.get(value.name)
 
     def numbers(self, value: ir.Value | None) -> np.ndarray | None:
-        """What a small tensor was in the first run; None if it is not known."""
+        """Returns the values of a small tensor in the first run, or None if they are unknown."""
         if value is None or value.name is None:
             return None
         array = constant(value)
         return self._seen[0].numbers.get(value.name) if array is None else array
 
     def fixed(self, value: ir.Value | None) -> np.ndarray | None:
-        """The values of a small tensor that no input of the model changes; None if one may."""
+        """Returns the values of a small tensor, or None if they may depend on the model's inputs."""
         array = self.numbers(value)
         if array is None or not self._is_derived(value):
             return None
@@ -64,7 +65,7 @@ class Scope:
         return array if same or constant(value) is not None else None
 
     def _is_derived(self, value: ir.Value) -> bool:
-        """True if it is computed of constants and, where sizes are fixed, of sizes."""
+        """Returns True if the value is computed from constants, and from sizes if these are fixed."""
         open_, seen = [value], set()
         while open_:
             value = open_.pop()
@@ -79,14 +80,14 @@ class Scope:
             open_ += outer_values(node)
         return True
 
-    # ---- What checks ask ----
+    # ---- For checks ----
 
     def arrays(self, values: Iterable[ir.Value]) -> list[Feeds]:
-        """The values of tensors, by name, in each of the runs."""
+        """Returns the values of tensors, by name, in each of the runs."""
         return self._run(list(dict.fromkeys(v.name for v in values if v.name)))
 
     def children(self) -> Iterator[tuple[str, Scope | Exception]]:
-        """The graphs of If and Loop nodes, with where they are; or why one cannot run alone."""
+        """Yields the path and scope of each subgraph of If and Loop nodes, or the error if it does not run alone."""
         for node in list(self.graph):
             if not is_standard(node, "If", "Loop"):
                 continue
@@ -115,7 +116,7 @@ class Scope:
     # ---- Running ----
 
     def _look(self) -> None:
-        """Learns every tensor's shape, and the small ones' values."""
+        """Runs the model and records every tensor's shape, and the values of small ones."""
         for seen, sizes in zip(self._seen, self._run([], self._tensors()), strict=True):
             seen.shapes = {name: array.shape for name, array in seen.feeds.items()}
             seen.shapes |= {name.removeprefix(_PREFIX): tuple(array.tolist()) for name, array in sizes.items()}
@@ -125,29 +126,29 @@ class Scope:
             seen.numbers = numbers
 
     def _tensors(self) -> list[str]:
-        """Names of what the nodes make, but for sequences and the like, which have no shape."""
+        """Returns the names of the tensors that nodes produce, without sequences and other values without a shape."""
         try:
             inferred = onnx.shape_inference.infer_shapes(self._proto([], []))
             other = {
                 i.name for i in inferred.graph.value_info if i.type.WhichOneof("value") not in ("tensor_type", None)
             }
-        except Exception:  # inference gives up on models that run
+        except Exception:  # inference fails for some models that run
             other = set()
         return [v.name for node in self.graph for v in node.outputs if v.name and v.name not in other]
 
     def _run(self, names: list[str], sizes_of: Sequence[str] = ()) -> list[Feeds]:
-        """Tensors by name, and the shapes of others, in each of the runs."""
+        """Returns tensors by name, and the shapes of others, in each of the runs."""
         fed, initial = self._seen[0].feeds, self.graph.initializers
         known = {n: initial[n].const_value.numpy() for n in names if n in initial and n not in fed}
-        wanted = [name for name in names if name not in fed and name not in known]
+        requested = [name for name in names if name not in fed and name not in known]
         results: list[Feeds] = [{} for _ in self._seen]
-        if wanted or sizes_of:
-            results = self.runner.run(self._proto(wanted, sizes_of), [s.feeds for s in self._seen], as_written=True)
+        if requested or sizes_of:
+            results = self.runner.run(self._proto(requested, sizes_of), [s.feeds for s in self._seen], as_written=True)
         given = [{n: seen.feeds[n] for n in names if n in seen.feeds} for seen in self._seen]
-        return [{**known, **fed, **made} for fed, made in zip(given, results, strict=True)]
+        return [{**known, **fed, **result} for fed, result in zip(given, results, strict=True)]
 
     def _proto(self, outputs: Sequence[str], sizes_of: Sequence[str]) -> onnx.ModelProto:
-        """The graph as a model, with these outputs and the shapes of these tensors."""
+        """Returns the graph as a model with these outputs and the shapes of these tensors."""
         graph, feeds = ir.serde.serialize_graph(self.graph), self._seen[0].feeds
         del graph.output[:]
         del graph.value_info[:]
@@ -164,13 +165,13 @@ class Scope:
 
 
 def input_like(name: str, array: np.ndarray, length: int | None = None) -> onnx.ValueInfoProto:
-    """An input of this array's type and rank; of a list its length, too, if it is given."""
+    """Returns an input of this array's type and rank, and of this length if it is given."""
     shape = [length] if array.ndim == 1 else [None] * array.ndim
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
 
 def as_model(like: ir.Model, graph: onnx.GraphProto) -> onnx.ModelProto:
-    """A model of that graph, with the operator sets and functions of `like`, and polyop's."""
+    """Returns a model of the graph, with the opsets and functions of `like`, and polyop's opset."""
     imports = {
         **like.opset_imports,
         **{f.domain: 1 for f in like.functions.values() if f.domain not in like.opset_imports},
@@ -178,6 +179,6 @@ def as_model(like: ir.Model, graph: onnx.GraphProto) -> onnx.ModelProto:
     for node in graph.node:
         imports.setdefault(node.domain, 1)
     opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=like.ir_version)
-    made.functions.extend(ir.serde.serialize_function(f) for f in like.functions.values())
-    return made
+    result = helper.make_model(graph, opset_imports=opsets, ir_version=like.ir_version)
+    result.functions.extend(ir.serde.serialize_function(f) for f in like.functions.values())
+    return result

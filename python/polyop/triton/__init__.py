@@ -1,23 +1,25 @@
-"""Model repositories for Triton Inference Server, of models with polyop's operators.
+"""Writes model repositories for Triton Inference Server, for models with polyop's operators.
 
 from polyop import triton
 
 triton.write_repository("srcnn.onnx", "repository", at="/models")
 
-`polyop triton` is its command line. The server is NVIDIA's: polyop writes what it reads.
+`polyop triton` is its command line. The server itself is NVIDIA's.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import onnx
 
-import polyop
+from polyop._libraries import get_onnxruntime_op_path
+from polyop._onnx.files import copy_external_files, read_model
 from polyop.batch.errors import BatchError
 from polyop.batch.interface import SessionOptions, open_model
 from polyop.packages import libraries as installed
@@ -31,7 +33,7 @@ ENGINES = (".engine", ".plan")
 
 @dataclass
 class Written:
-    """What there is now, and how the server is started."""
+    """The files that were written, and the command that starts the server."""
 
     files: list[str] = field(default_factory=list)
     command: str = ""
@@ -40,7 +42,7 @@ class Written:
 
 @dataclass(frozen=True)
 class _Serving:
-    """As in `write_repository`."""
+    """Options of `write_repository` for every kind of model."""
 
     largest_batch: int
     delay: int
@@ -48,9 +50,9 @@ class _Serving:
     threads: int
     gpu: bool
 
-    def together(self, most: int) -> int:
-        """How many requests run together where the model takes so many; 0: Triton's word for one by one."""
-        batch = min(self.largest_batch, most)
+    def batch_size(self, max_batch: int) -> int:
+        """Returns the maximum number of requests per run; 0 means one by one."""
+        batch = min(self.largest_batch, max_batch)
         return batch if batch > 1 else 0
 
 
@@ -69,46 +71,48 @@ def write_repository(
     gpu: bool = False,
     at: str = "",
 ) -> Written:
-    """Writes the folder `repository`/NAME: config.pbtxt, the model, what it needs and a README. Other models stay.
+    """Writes the folder `repository`/NAME: config.pbtxt, the model, its libraries and a README. Keeps other models.
 
-    model: an ONNX file, or a TensorRT engine that `polyop convert` made.
-    name: of the model in the server; the file's if not given.
-    backend: of ONNX files: "onnxruntime", or "python", which runs them by `polyop.session`.
-    sets: "NAME=1,1,3,3": inputs that get these values for good.
-    libraries: further ones of operators. Installed packages of operators are taken along too.
-    largest_batch, delay: how many requests run together, and how many microseconds one waits for others.
-    instances, threads: how many runs there are at the same time, and of how many threads each; 0: all cores.
-    gpu: instances on GPUs.
-    at: where the server sees the repository, such as /models in a container; where it lies if not given.
+    Args:
+        model: an ONNX file, or a TensorRT engine that `polyop convert` wrote.
+        repository: the folder of the repository.
+        name: of the model in the server; the file's name by default.
+        backend: of ONNX files: "onnxruntime", or "python", which runs them with `polyop.session`.
+        sets: "NAME=1,1,3,3": inputs that become constants with these values.
+        libraries: further libraries of operators. Those of installed packages are included.
+        largest_batch, delay: the maximum number of requests per run, and the microseconds that one waits for others.
+        instances, threads: the number of concurrent runs, and of threads per run; 0: all cores.
+        gpu: runs instances on GPUs.
+        at: the path of the repository on the server, such as /models in a container; its own path by default.
 
     Raises BatchError.
     """
     model = Path(model)
     name = name or re.sub(r"\W", "_", model.stem)
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise BatchError(f"'{name}' is no name for a model: letters, digits, _, . and - are")
+    if not re.fullmatch(r"\w[\w.-]*", name):  # the name of a folder in the repository: neither .. nor hidden
+        raise BatchError(f"name: expected a letter, a digit or _, then also . and -, got '{name}'")
     folder = Path(repository).absolute() / name
-    place = f"{(at or str(folder.parent)).rstrip('/')}/{name}"
+    folder_on_server = f"{(at or str(folder.parent)).rstrip('/')}/{name}"
     written = Written()
     serving = _Serving(largest_batch, delay, instances, threads, gpu)
     if model.suffix in ENGINES:
         if sets or libraries:
-            raise BatchError("an engine has its inputs and plugins for good", "say them to `polyop convert`")
-        config, preload = _engine(model, folder, place, serving, written)
+            raise BatchError("an engine cannot get other constants or libraries", "pass them to `polyop convert`")
+        config, preload = _engine(model, folder, folder_on_server, serving, written)
     else:
         if backend not in ("onnxruntime", "python"):
-            raise BatchError(f"the backend '{backend}' is neither onnxruntime nor python")
+            raise BatchError(f"backend: expected onnxruntime or python, got '{backend}'")
         file = _prepared(model, folder, sets, libraries, written)
-        config, preload = _onnx(file, folder, place, backend, serving, libraries, written), ""
+        config, preload = _onnx(file, folder, folder_on_server, backend, serving, libraries, written), ""
     _write(folder / "config.pbtxt", config.text(), written)
-    root = place.rpartition("/")[0] or "/"
+    root = folder_on_server.rpartition("/")[0] or "/"
     written.command = f"{preload}tritonserver --model-repository={root}"
     _write(folder / "README.md", _readme(config, folder.parent, root, written), written)
     return written
 
 
 def _prepared(model: Path, folder: Path, sets: Sequence[str], libraries: Sequence[str], written: Written) -> Path:
-    """The model's file in the repository, in which inputs that are set have their values."""
+    """Writes the model with its constants to the repository. Returns the file."""
     opened = open_model(model, SessionOptions(libraries=tuple(libraries)))
     constants = opened.set_values(sets)
     file = folder / "1" / "model.onnx"
@@ -118,55 +122,60 @@ def _prepared(model: Path, folder: Path, sets: Sequence[str], libraries: Sequenc
 
 
 def _onnx(
-    file: Path, folder: Path, place: str, backend: str, serving: _Serving, libraries: Sequence[str], written: Written
+    file: Path,
+    folder: Path,
+    folder_on_server: str,
+    backend: str,
+    serving: _Serving,
+    libraries: Sequence[str],
+    written: Written,
 ) -> Config:
     opened = open_model(file, SessionOptions(libraries=tuple(libraries)))
     outputs = trial.with_ranks(opened)
-    together, note = trial.batches(opened)
+    can_batch, note = trial.batches(opened)
     written.notes += [note] if note else []
     own = [Path(library) for library in libraries]
     if backend == "onnxruntime":
-        needed = [Path(polyop.get_onnxruntime_op_path()), *(path for _, path in installed("onnxruntime")), *own]
-        taken = [f"{place}/{_copy(path, folder / path.name, written).name}" for path in needed]
+        all_libraries = [Path(get_onnxruntime_op_path()), *(path for _, path in installed("onnxruntime")), *own]
+        taken = [f"{folder_on_server}/{_copy(path, folder / path.name, written).name}" for path in all_libraries]
         parameters = {"intra_op_thread_count": str(serving.threads)} if serving.threads else {}
     else:
-        further = [f"{place}/{_copy(path, folder / path.name, written).name}" for path in own]
+        further = [f"{folder_on_server}/{_copy(path, folder / path.name, written).name}" for path in own]
         taken, parameters = [], {"threads": str(serving.threads), "op_libraries": ":".join(further)}
         _copy(Path(__file__).with_name("server_model.py"), folder / "1" / "model.py", written)
     return Config(
-        folder.name, backend, list(opened.inputs.values()), outputs, serving.together(serving.largest_batch if together else 0),
+        folder.name, backend, list(opened.inputs.values()), outputs, serving.batch_size(serving.largest_batch if can_batch else 0),
         serving.delay, serving.instances, serving.gpu, taken, parameters,
     )  # fmt: skip
 
 
-def _engine(model: Path, folder: Path, place: str, serving: _Serving, written: Written) -> tuple[Config, str]:
-    """And what stands before the server's command."""
+def _engine(
+    model: Path, folder: Path, folder_on_server: str, serving: _Serving, written: Written
+) -> tuple[Config, str]:
+    """Returns the configuration, and the prefix of the server's command."""
     from polyop.tensorrt import get_tensorrt_op_path
 
-    inputs, outputs, most, plugins = engines.read(model)
+    inputs, outputs, max_batch, plugins = engines.read(model)
     _copy(model, folder / "1" / "model.plan", written)
     preload = ""
     if plugins:
         library = get_tensorrt_op_path()
         if not library:
-            raise BatchError("the engine needs polyop's plugins, and polyop was built without CUDA here")
-        preload = f"LD_PRELOAD={place}/{_copy(Path(library), folder / Path(library).name, written).name} "
+            raise BatchError("the engine needs polyop's plugins, but this polyop was built without CUDA")
+        preload = f"LD_PRELOAD={folder_on_server}/{_copy(Path(library), folder / Path(library).name, written).name} "
     config = Config(
-        folder.name, "tensorrt", inputs, outputs, serving.together(most), serving.delay, serving.instances, True
+        folder.name, "tensorrt", inputs, outputs, serving.batch_size(max_batch), serving.delay, serving.instances, True
     )
     return config, preload
 
 
-def _copy_model(model: Path, file: Path, constants: dict, written: Written) -> None:
-    """With its tensors that lie outside; inputs with a value become initializers."""
-    from polyop.optimizing.files import locations
-
-    for location in locations(model):
-        _copy(model.parent / location, file.parent / location, written)
+def _copy_model(model: Path, file: Path, constants: Mapping[str, np.ndarray], written: Written) -> None:
+    """Copies the model and its external tensors. Inputs in `constants` become initializers."""
+    proto = read_model(model)
+    written.files += map(str, copy_external_files(proto, model.parent, file.parent, overwrite=True))
     if not constants:
         _copy(model, file, written)
         return
-    proto = onnx.load(model, load_external_data=False)
     kept = [value for value in proto.graph.input if value.name not in constants]
     del proto.graph.input[:]
     proto.graph.input.extend(kept)
@@ -190,18 +199,18 @@ def _write(path: Path, text: str, written: Written) -> None:
 
 def _readme(config: Config, repository: Path, root: str, written: Written) -> str:
     needs = {
-        "onnxruntime": "a server with the ONNX Runtime backend, of ONNX Runtime 1.17 or newer; polyop's operators come from the libraries here",
-        "python": "a server with the Python backend, whose Python has `pip install 'polyop[batch]'`",
-        "tensorrt": "a server with the TensorRT that the engine was built with, and a GPU like that of the build",
+        "onnxruntime": "a server whose backend has ONNX Runtime 1.17 or newer; polyop's operators are in the libraries here",
+        "python": "a server with the Python backend, and `pip install 'polyop[batch]'` in its Python",
+        "tensorrt": "a server with the TensorRT version that the engine was built with, and the same kind of GPU",
     }[config.backend]
     tensors = [
         *(f"| {t.name} | input | {t} |" for t in config.inputs),
         *(f"| {t.name} | output | {t} |" for t in config.outputs),
     ]
-    together = (
-        f"Up to {config.largest_batch} requests run together; one waits {config.delay} microseconds for others."
+    batching = (
+        f"Up to {config.largest_batch} requests run in a batch; a request waits up to {config.delay} microseconds for others."
         if config.largest_batch
-        else "Requests run one by one: shapes are the model's, with the first extent."
+        else "Requests run one by one. Shapes are the model's, including the first dimension."
     )
     mount = (
         f"\nIn a container the repository is mounted: `docker run -v {repository}:{root} …`\n"
@@ -222,5 +231,5 @@ It needs {needs}. Start it with
 | --- | --- | --- |
 {lines}
 
-{together}
+{batching}
 {notes}"""

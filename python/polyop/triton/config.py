@@ -1,4 +1,4 @@
-"""Triton's config.pbtxt: what it says of a model, as protobuf's text."""
+"""Triton's config.pbtxt: the description of a model in protobuf's text format."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from polyop.batch.interface import Tensor
 @dataclass(frozen=True)
 class Config:
     name: str
-    backend: str  # Triton's name of it
+    backend: str  # Triton's name
     inputs: Sequence[Tensor]
     outputs: Sequence[Tensor]
-    largest_batch: int  # 0: the model's first extents do not count requests
-    delay: int = 0  # microseconds that a request waits for others
+    largest_batch: int  # 0: the first dimensions are not batches
+    delay: int = 0  # maximum microseconds that a request waits for others
     instances: int = 1
     gpu: bool = False
-    libraries: Sequence[str] = ()  # of operators, where the server sees them
+    libraries: Sequence[str] = ()  # of operators, at the server's paths
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -45,14 +45,14 @@ class Config:
         reshape = ""
         if self.largest_batch:
             extents = extents[1:]
-        if not extents:  # Triton wants an extent, which the model does not have
+        if not extents:  # Triton requires a dimension
             extents, reshape = [1], " reshape { shape: [ ] }"
         dims = ", ".join(map(str, extents))
         return f"{kind} [ {{ name: {_quoted(tensor.name)} data_type: {_type(tensor)} dims: [ {dims} ]{reshape} }} ]"
 
 
 def _type(tensor: Tensor) -> str:
-    """TYPE_FP32, TYPE_INT64, …: Triton's names are NumPy's but for real numbers."""
+    """Returns Triton's name of a type: TYPE_FP32, TYPE_INT64, …"""
     return f"TYPE_{tensor.dtype.name.upper().replace('FLOAT', 'FP')}"
 
 

@@ -1,4 +1,4 @@
-"""What `polyop convert` says of an engine beside it."""
+"""Reads the file that `polyop convert` writes next to an engine."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ _TYPES = {
 
 
 def read(path: Path) -> tuple[list[Tensor], list[Tensor], int, bool]:
-    """Inputs, outputs, the most requests that run together (0: the engine has no open first dimension), and whether it
-    needs polyop's plugins. Raises BatchError."""
-    beside = path.with_name(path.name + ".json")
+    """Returns the inputs, the outputs, the maximum batch size, and True if the engine needs polyop's plugins.
+
+    The maximum batch size is 0 if the engine has no dynamic first dimension. Raises BatchError.
+    """
+    description = path.with_name(path.name + ".json")
     try:
-        needs = json.loads(beside.read_text())
+        needs = json.loads(description.read_text())
         inputs, outputs = _tensors(needs["inputs"]), _tensors(needs["outputs"])
         ranges = [(one["least"], one["largest"]) for one in needs["inputs"].values()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BatchError(
-            f"{beside} does not say what the engine takes: {error}", "`polyop convert` writes it"
+            f"{description}: reading the engine's inputs failed: {error}", "`polyop convert` writes it"
         ) from None
     open_first = all(t.shape and not t.is_fixed(0) for t in [*inputs, *outputs])
-    batches = open_first and all(least[0] == 1 for least, _ in ranges)
+    batches = open_first and all(smallest[0] == 1 for smallest, _ in ranges)
     return inputs, outputs, min(largest[0] for _, largest in ranges) if batches else 0, bool(needs["plugin_libraries"])
 
 
-def _tensors(said: dict[str, Any]) -> list[Tensor]:
+def _tensors(tensors: dict[str, Any]) -> list[Tensor]:
     return [
         Tensor(name, np.dtype(_TYPES[one["type"]]), tuple(e if e >= 0 else None for e in one["shape"]))
-        for name, one in said.items()
+        for name, one in tensors.items()
     ]

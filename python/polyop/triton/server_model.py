@@ -1,6 +1,6 @@
 """A model with polyop's operators in Triton's Python backend: the server runs this file as the model's model.py.
 
-It needs numpy, onnxruntime and polyop[batch] in the Python that the backend has.
+Requires numpy, onnxruntime and polyop[batch] in the backend's Python.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from polyop.batch.runner import Runner
 class TritonPythonModel:
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
-        said = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
-        libraries = tuple(filter(None, said.get("op_libraries", "").split(":")))
+        parameters = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        libraries = tuple(filter(None, parameters.get("op_libraries", "").split(":")))
         gpu = args["model_instance_kind"] == "GPU"
         folder = Path(args["model_repository"], args["model_version"])
-        self._model = open_model(folder / "model.onnx", SessionOptions(int(said.get("threads", 0)), libraries, gpu=gpu))
+        self._model = open_model(
+            folder / "model.onnx", SessionOptions(int(parameters.get("threads", 0)), libraries, gpu=gpu)
+        )
         self._runner = Runner(self._model, {}, tuple(self._model.outputs), max(1, config["max_batch_size"]))
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """An answer for each request; one that the model does not take gets an error, and the others their results."""
+        """Returns a response per request: the results, or an error if the model rejects this request."""
         answers = self._runner.run([self._sample(request) for request in requests])
         return [self._response(answer) for answer in answers]
 
@@ -47,8 +49,7 @@ class TritonPythonModel:
 
 
 def _tensor(name: str, array: np.ndarray) -> Any:
-    """By DLPack, as inputs are read: servers of 2024 misread NumPy 2's arrays, whose results have no data then. It has no bool
-    there."""
+    """Converts by DLPack: servers of 2024 misread arrays of NumPy 2. DLPack has no bool there."""
     if array.size == 0 or array.dtype == bool:
         return pb_utils.Tensor(name, array)
     return pb_utils.Tensor.from_dlpack(name, np.ascontiguousarray(array))

@@ -1,5 +1,5 @@
-// polyop's operators in a C or C++ program that links ONNX Runtime itself: link polyop::onnxruntime, and call
-// RegisterCustomOps(options, OrtGetApiBase()) before a session is made with these options.
+// polyop's operators for C and C++ programs that link ONNX Runtime: link polyop::onnxruntime, and call
+// RegisterCustomOps(options, OrtGetApiBase()) before creating a session with these options.
 #pragma once
 
 #include "onnxruntime_c_api.h"
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/// Adds polyop's operators to the options, for any ONNX Runtime from 1.17 on. Returns null, or what went wrong: the
-/// caller releases it. The library stays loaded for as long as there are such options and sessions.
+/// Adds polyop's operators to the options. Requires ONNX Runtime 1.17 or newer. Returns null, or an error that the
+/// caller releases. The library must stay loaded as long as such options and sessions exist.
 OrtStatus* ORT_API_CALL RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* api_base);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ Status ScaledGatherCpu(const ScaledGather&, const Context& context, Tensor<const
   const int64_t rows = x.dim(0), columns = x.dim(1);
   for (int64_t k = 0; k < index.size(); ++k) {
     if (index[k] < 0 || index[k] >= rows) {
-      return InvalidArgument("'index'[", k, "] is ", index[k], ", wanted below ", rows);
+      return InvalidArgument("'index'[", k, "]: expected an index in [0, ", rows, "), got ", index[k]);
     }
   }
   context.ParallelFor(index.size(), GrainFor(0.3 * static_cast<double>(columns)), [&](int64_t begin, int64_t end) {
@@ -35,8 +35,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ScaledGather, ScaledGatherF32, ScaledGatherCpu<float>);
-POLYOP_CPU_KERNEL(ScaledGather, ScaledGatherF16, ScaledGatherCpu<Half>);
-POLYOP_CPU_KERNEL(ScaledGather, ScaledGatherBF16, ScaledGatherCpu<BFloat16>);
+POLYOP_CPU_KERNELS(ScaledGather, ScaledGatherCpu, float, Half, BFloat16);
 }  // namespace polyop
 #endif

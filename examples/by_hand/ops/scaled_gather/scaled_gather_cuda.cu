@@ -22,9 +22,7 @@ Status ScaledGatherCuda(const ScaledGather&, const CudaContext& cuda, Tensor<con
   });
 }
 
-POLYOP_CUDA_KERNEL(ScaledGather, ScaledGatherF32, ScaledGatherCuda<float>);
-POLYOP_CUDA_KERNEL(ScaledGather, ScaledGatherF16, ScaledGatherCuda<Half>);
-POLYOP_CUDA_KERNEL(ScaledGather, ScaledGatherBF16, ScaledGatherCuda<BFloat16>);
+POLYOP_CUDA_KERNELS(ScaledGather, ScaledGatherCuda, float, Half, BFloat16);
 
 }  // namespace
 }  // namespace polyop

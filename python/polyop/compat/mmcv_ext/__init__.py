@@ -1,7 +1,7 @@
-"""polyop as `mmcv._ext`, the compiled module that MMCV 2's `mmcv/ops/*.py` asks for and the wheel `mmcv-lite` lacks.
+"""polyop as `mmcv._ext`, the compiled module that MMCV 2's `mmcv/ops/*.py` imports and the wheel `mmcv-lite` lacks.
 
-`install()` puts it in place; `import polyop.compat.mmcv` calls it. MMCV's Python is unchanged, but for the few places
-that ask for a CUDA device, or go round the compiled module on a CPU: `_guards`.
+`install()` installs it; `import polyop.compat.mmcv` calls that. MMCV's Python code is unchanged, except for a few
+functions that require a CUDA device or bypass the compiled module on a CPU: `_guards`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from polyop.compat.mmcv_ext import (  # noqa: F401 - each takes its functions in
     losses,
     points,
     rois,
+    rotated_rois,
     sparse,
     synthesis,
     text,
-    turned_rois,
     voxels,
 )
 from polyop.compat.mmcv_ext._registry import FUNCTIONS
@@ -41,32 +41,32 @@ class _Extension(ModuleType):
 
 
 def _module() -> ModuleType:
-    made = _Extension(NAME, f"polyop in the place of {NAME}")
-    made.__spec__ = ModuleSpec(NAME, None, origin="polyop")
-    made.__file__ = __file__
+    result = _Extension(NAME, f"polyop, which replaces {NAME}")
+    result.__spec__ = ModuleSpec(NAME, None, origin="polyop")
+    result.__file__ = __file__
     for name, provided in FUNCTIONS.items():
-        setattr(made, name, provided.call)
-    return made
+        setattr(result, name, provided.call)
+    return result
 
 
 def installed() -> bool:
-    """Whether `mmcv._ext` is polyop."""
+    """Returns True if `mmcv._ext` is polyop."""
     return isinstance(sys.modules.get(NAME), _Extension)
 
 
 def _real() -> bool:
-    """Whether MMCV's own compiled module is there. MMCV is not imported to find out."""
+    """Returns True if MMCV's own compiled module is installed. Does not import MMCV."""
     if NAME in sys.modules:
         return not installed()
     package = PathFinder.find_spec("mmcv")
-    places = package.submodule_search_locations if package else None
-    return places is not None and PathFinder.find_spec(NAME, list(places)) is not None
+    locations = package.submodule_search_locations if package else None
+    return locations is not None and PathFinder.find_spec(NAME, list(locations)) is not None
 
 
 def install(replace: bool = False) -> bool:
-    """Puts polyop in the place of `mmcv._ext`, before or after `import mmcv`; returns whether it is there.
+    """Installs polyop as `mmcv._ext`, before or after `import mmcv`. Returns True if it is installed.
 
-    MMCV's own compiled module is left alone, unless `replace` is given.
+    Keeps MMCV's own compiled module, unless `replace` is True.
     """
     if installed():
         return True
@@ -75,7 +75,7 @@ def install(replace: bool = False) -> bool:
     sys.modules[NAME] = _module()
     if (package := sys.modules.get("mmcv")) is not None:
         package._ext = sys.modules[NAME]
-    if "mmcv.ops" not in sys.modules:  # what an `import mmcv.ops` that failed has left behind
+    if "mmcv.ops" not in sys.modules:  # removes what a failed `import mmcv.ops` left behind
         for name in [n for n in sys.modules if n.startswith("mmcv.ops.")]:
             del sys.modules[name]
     for name, module in list(sys.modules.items()):

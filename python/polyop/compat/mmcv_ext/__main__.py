@@ -1,4 +1,4 @@
-"""`python -m polyop.compat.mmcv_ext` prints what does what; with --markdown as the documentation has it."""
+"""`python -m polyop.compat.mmcv_ext` prints what provides each function; with --markdown for the documentation."""
 
 import sys
 

@@ -1,5 +1,4 @@
-"""The nodes that MMCV's autograd functions are in a file: what they compute, where MMCV writes another operator of ONNX, and
-polyop's where MMCV has none."""
+"""Symbolic functions of MMCV's autograd functions, where MMCV exports another operator than it computes, or none."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ def _bins(output_size: int | Sequence[int], prefix: str = "output") -> dict[str,
 
 
 def _roi_align(module: ModuleType) -> None:
-    """MMCV exports ONNX's RoiAlign of opset 10 with a Squeeze that later opsets refuse."""
+    """MMCV exports ONNX's RoiAlign of opset 10 with a Squeeze that later opsets reject."""
 
     def symbolic(
         graph: Any, input: Any, rois: Any, output_size: int | Sequence[int], spatial_scale: float, sampling_ratio: int,
@@ -39,7 +38,7 @@ def _roi_align(module: ModuleType) -> None:
 
 
 def _roi_pool(module: ModuleType) -> None:
-    """MMCV exports ONNX's MaxRoiPool, which rounds the corners that its own operator does not round."""
+    """MMCV exports ONNX's MaxRoiPool, which rounds corners; MMCV's operator does not."""
 
     def symbolic(graph: Any, input: Any, rois: Any, output_size: int | Sequence[int], spatial_scale: float) -> Any:
         return graph.op(
@@ -101,7 +100,7 @@ def _assign_score_withk(module: ModuleType) -> None:
     def symbolic(
         graph: Any, scores: Any, point_features: Any, center_features: Any, knn_idx: Any, aggregate: str = "sum"
     ) -> Any:
-        del aggregate  # MMCV sums whatever it is
+        del aggregate  # MMCV always sums
         return graph.op("polyop::AssignScoreWithK", scores, point_features, center_features, knn_idx)
 
     module.AssignScoreWithK.symbolic = staticmethod(symbolic)
@@ -122,7 +121,7 @@ def _diff_iou_rotated(module: ModuleType) -> None:
 
 
 def _min_area_polygons(module: ModuleType) -> None:
-    """MMCV's functions without gradients write into a tensor, of which no trace is left."""
+    """Replaces MMCV's functions without gradients, which write into a tensor and leave no trace."""
     module.min_area_polygons = functional.min_area_polygons
 
 

@@ -1,7 +1,7 @@
-"""Places where MMCV's Python asks for a CUDA device, has slow plain torch for CPUs, or takes more steps than one: there,
-polyop's kernels; and where it exports another operator than its own, or none: there, polyop's node (`_exported`).
+"""Patches MMCV's Python code with polyop's kernels where it requires a CUDA device, has slow plain torch for CPUs, or
+needs several steps; and with polyop's nodes where it exports another operator than it computes, or none (`_exported`).
 
-A module of `mmcv.ops` is changed right after it was executed, before anyone imports a name from it.
+A module of `mmcv.ops` is patched right after its execution, before anything imports a name from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["watch"]
 
 
 def _furthest_point_sample(module: ModuleType) -> None:
-    """MMCV allocates on the GPU whatever the points' device."""
+    """MMCV always allocates on the GPU."""
 
     def forward(ctx: Any, points_xyz: Tensor, num_points: int) -> Tensor:
         chosen = functional.furthest_point_sample(points_xyz.contiguous(), num_points)
@@ -38,7 +38,7 @@ def _furthest_point_sample(module: ModuleType) -> None:
 def _knn(module: ModuleType) -> None:
     def forward(ctx: Any, k: int, xyz: Tensor, center_xyz: Tensor | None = None, transposed: bool = False) -> Tensor:
         if not 0 < k < 100:
-            raise ValueError(f"knn has k {k}, wanted 1 to 99")
+            raise ValueError(f"k: expected 1 to 99, got {k}")
         center = xyz if center_xyz is None else center_xyz
         nearest = functional.knn(k, xyz.contiguous(), center.contiguous(), transposed)
         ctx.mark_non_differentiable(nearest)
@@ -62,10 +62,10 @@ def _points_in_boxes(module: ModuleType) -> None:
 def _carafe(module: ModuleType) -> None:
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         values, masks = ctx.saved_tensors
-        made = torch.zeros_like(values), torch.zeros_like(masks)
+        result = torch.zeros_like(values), torch.zeros_like(masks)
         sizes = (ctx.kernel_size, ctx.group_size, ctx.scale_factor)
-        features.carafe_naive_backward(grad_output.contiguous(), values, masks, *made, *sizes)
-        return *made, None, None, None
+        features.carafe_naive_backward(grad_output.contiguous(), values, masks, *result, *sizes)
+        return *result, None, None, None
 
     module.CARAFENaiveFunction.backward = staticmethod(backward)
 
@@ -91,7 +91,7 @@ def _deformable_attention(module: ModuleType) -> None:
 
 
 def _masked_conv(module: ModuleType) -> None:
-    """MMCV gathers, multiplies and scatters, which is one operator."""
+    """MMCV gathers, multiplies and scatters; polyop has one operator for it."""
     plain = module.MaskedConv2dFunction.forward
 
     def forward(
@@ -138,13 +138,13 @@ class _Watcher(MetaPathFinder):
 
 
 def watch() -> None:
-    """Changes what is imported from now on, and what is there already."""
+    """Patches the modules that are imported already, and those that are imported later."""
     if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Watcher())
     taken = vars(sys.modules.get("mmcv.ops", ModuleType("mmcv.ops")))
     for name in set(_CHANGES) & set(sys.modules):
         before = dict(vars(sys.modules[name]))
         _CHANGES[name](sys.modules[name])
-        for attribute, value in vars(sys.modules[name]).items():  # what mmcv.ops has taken from it
+        for attribute, value in vars(sys.modules[name]).items():  # names that mmcv.ops has imported from it
             if attribute in taken and taken[attribute] is before.get(attribute):
                 taken[attribute] = value

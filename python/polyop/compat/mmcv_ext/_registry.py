@@ -1,4 +1,4 @@
-"""Which function of `mmcv._ext` is carried out by what."""
+"""The registry of the functions of `mmcv._ext`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["FUNCTIONS", "Provided", "gradients", "provides"]
 
 @dataclass(frozen=True)
 class Provided:
-    """A function as `mmcv._ext` has it, and polyop's operators that it calls; none: torch's own do it."""
+    """A function of `mmcv._ext`, and polyop's operators that it calls; none if it only uses torch's own."""
 
     call: Callable[..., Any]
     operators: tuple[str, ...]
 
     def missing(self) -> list[str]:
-        """The operators that this build of the library lacks."""
+        """Returns the operators that this build of the library lacks."""
         return [name for name in self.operators if not hasattr(torch.ops.polyop, name)]
 
 
@@ -29,8 +29,8 @@ FUNCTIONS: dict[str, Provided] = {}
 
 
 def provides(*operators: str) -> Callable[..., Callable[..., Any]]:
-    """Takes a function in under its name, or another. Its arguments have the names and the order of `mmcv._ext`; outputs that MMCV
-    allocates are written in place."""
+    """Registers a function under its name or another one. It has the argument names and order of `mmcv._ext`, and
+    writes into outputs that MMCV allocates."""
 
     def register(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
         name = name or function.__name__
@@ -51,7 +51,7 @@ def provides(*operators: str) -> Callable[..., Callable[..., Any]]:
 
 
 def gradients(forward: Callable[..., Tensor], inputs: Sequence[Tensor], grad_output: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of the inputs of forward(*inputs)."""
+    """Returns the gradients of the inputs of forward(*inputs)."""
     with torch.enable_grad():
         leaves = [t.detach().requires_grad_() for t in inputs]
         return torch.autograd.grad(forward(*leaves), leaves, grad_output)

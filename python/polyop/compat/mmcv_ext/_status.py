@@ -1,4 +1,4 @@
-"""What each function of `mmcv._ext` is carried out by, as a table."""
+"""A table of what provides each function of `mmcv._ext`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import torch
 
-from polyop._torch import OPERATORS
+from polyop._torch.operators import OPERATORS
 from polyop.compat.mmcv_ext._registry import FUNCTIONS, Provided
 
 __all__ = ["Row", "markdown", "rows", "status"]
 
-# Functions that MMCV's Python differentiates by calling them again, and one that gives its gradient beside the value.
+# Functions that MMCV differentiates by calling them again, and one that returns its gradient with the value.
 _OWN_GRADIENT = {"bias_act", "convex_giou", "filtered_lrelu_act_", "fused_bias_leakyrelu", "upfirdn2d"}
 
 
@@ -56,7 +56,7 @@ def _node(provided: Provided) -> str:
 
 
 def rows() -> list[Row]:
-    """A row for each function but those that compute gradients, which are named beside their own."""
+    """Returns a row per function. Functions that compute gradients are part of the row of their forward function."""
     return [
         Row(name, _provider(provided), _devices(provided), _gradient(name), _node(provided))
         for name, provided in sorted(FUNCTIONS.items())
@@ -73,7 +73,7 @@ def status() -> None:
 
 
 def markdown() -> str:
-    """The part of the table that is the same in every build, for the documentation."""
+    """Returns the columns that are the same in every build, for the documentation."""
     lines = ["| function | provided by | gradient | ONNX node |", "| --- | --- | --- | --- |"]
     for row in rows():
         gradient = ", ".join(f"`{name}`" if "_" in name else name for name in row.gradient.split(", "))

@@ -30,19 +30,17 @@ def softnms(
     method: int,
     offset: int,
 ) -> Tensor:
-    made, kept = _ops.soft_nms(
+    result, kept = _ops.soft_nms(
         boxes.contiguous(), scores.contiguous(), iou_threshold=iou_threshold, sigma=sigma, min_score=min_score,
         method=("naive", "linear", "gaussian")[method], offset=offset,
     )  # fmt: skip
-    dets[: len(made)] = made
+    dets[: len(result)] = result
     return kept
 
 
 @provides("nms_match")
 def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
-    from polyop.compat import mmcv  # it imports this package
-
-    return [group.tolist() for group in mmcv.nms_match(dets, iou_threshold)]
+    return [group.tolist() for group in functional.nms_match(dets, iou_threshold)]
 
 
 @provides("nms_rotated")
@@ -55,7 +53,7 @@ def nms_rotated(
     iou_threshold: float,
     multi_label: bool,
 ) -> Tensor:
-    """Labels, which stand behind a box's five columns, change nothing, as in MMCV's kernels."""
+    """Ignores labels, the sixth column of a box, like MMCV's kernels."""
     del order, dets_sorted, labels, multi_label
     return _ops.nms_rotated(dets[:, :5].float().contiguous(), scores.float().contiguous(), iou_threshold=iou_threshold)
 
@@ -64,14 +62,14 @@ def nms_rotated(
 def nms_quadri(
     dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, iou_threshold: float, multi_label: bool
 ) -> Tensor:
-    """Labels, which stand behind a box's eight columns, change nothing, as in MMCV's kernels."""
+    """Ignores labels, the ninth column of a box, like MMCV's kernels."""
     del order, dets_sorted, multi_label
     return _ops.nms_quadri(dets[:, :8].float().contiguous(), scores.float().contiguous(), iou_threshold=iou_threshold)
 
 
 def _suppress3d(boxes: Tensor, keep: Tensor, num_out: Tensor, threshold: float, normal: int) -> None:
-    falling = torch.arange(len(boxes), 0, -1, device=boxes.device).to(boxes)  # the caller sorted them
-    kept = _ops.nms3d(boxes, falling, iou_threshold=threshold, normal=normal)
+    descending = torch.arange(len(boxes), 0, -1, device=boxes.device).to(boxes)  # the caller has sorted the boxes
+    kept = _ops.nms3d(boxes, descending, iou_threshold=threshold, normal=normal)
     keep[: len(kept)] = kept.to(keep.device)
     num_out.fill_(len(kept))
 
@@ -107,14 +105,14 @@ def bbox_overlaps(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, ali
 
 @provides("box_iou_rotated")
 def box_iou_rotated(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
-    made = functional.box_iou_rotated(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
-    ious.view(-1).copy_(made.flatten())
+    result = functional.box_iou_rotated(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
+    ious.view(-1).copy_(result.flatten())
 
 
 @provides("box_iou_quadri")
 def box_iou_quadri(boxes1: Tensor, boxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
-    made = functional.box_iou_quadri(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
-    ious.view(-1).copy_(made.flatten())
+    result = functional.box_iou_quadri(boxes1, boxes2, "iof" if mode_flag == 1 else "iou", bool(aligned))
+    ious.view(-1).copy_(result.flatten())
 
 
 # ---- sets of nine points (RepPoints) ---------------------------------------------------------------
@@ -128,7 +126,7 @@ def convex_iou(pointsets: Tensor, polygons: Tensor, ious: Tensor) -> None:
 
 @provides("convex_giou")
 def convex_giou(pointsets: Tensor, polygons: Tensor, output: Tensor) -> None:
-    """output [N, 19]: the gradient of each GIoU by its 18 coordinates, and the GIoU."""
+    """output [N, 19]: the gradient of each GIoU with respect to its 18 coordinates, and the GIoU."""
     output.copy_(_ops.convex_giou(pointsets, polygons))
 
 
@@ -140,12 +138,13 @@ def min_area_polygons(pointsets: Tensor, polygons: Tensor) -> None:
 
 @provides("points_in_polygons")
 def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor) -> None:
-    """1 where a point [N, 2] lies in a quadrilateral [M, 8], 0 outside and on its border."""
+    """1 if a point [N, 2] is inside a quadrilateral [M, 8], 0 outside and on its border."""
     output.copy_(_ops.points_in_polygons(points, polygons))
 
 
 @provides("diff_iou_rotated_sort_vertices")
 def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
-    """The valid ones of vertices [B, N, 24, 2] around the origin by rising angle, the first one again behind the last,
-    and a vertex that is none up to 9: [B, N, 9]. Fewer than three are none."""
+    """The indices of the valid vertices [B, N, 24, 2] by ascending angle around the origin, followed by the first one
+    again,
+    padded to 9 with an invalid vertex: [B, N, 9]. Fewer than three valid vertices count as none."""
     return _ops.diff_iou_rotated_sort_vertices(vertices, mask, num_valid)

@@ -90,15 +90,15 @@ def deform_conv_backward_parameters(
     del columns, ones, kW, kH, im2col_step
     window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
 
-    def forward(weight: Tensor) -> Tensor:  # linear in the weight, so its values do not matter
+    def forward(weight: Tensor) -> Tensor:  # linear in the weight: its values do not matter
         return functional.deform_conv2d(input, offset, weight, *window)
 
     gradWeight.add_(gradients(forward, [gradWeight], gradOutput)[0], alpha=scale)
 
 
 def _as_read(values: Tensor, size: torch.Size) -> Tensor:
-    """Offsets or masks of more pixels than the output has, as MMCV's kernel reads them: a picture's numbers one after the
-    other, as if they were of the output's size. DyHead's layers were trained that way."""
+    """Returns offsets or masks with more pixels than the output as MMCV's kernel reads them: as flat values of the
+    output's size, per image. DyHead's layers were trained that way."""
     count = values.shape[1] * size[0] * size[1]
     if values.shape[2:] == size or values[0].numel() < count:
         return values
@@ -168,8 +168,8 @@ def modulated_deform_conv_backward(
         offsets, masks = (_as_read(t, grad_output.shape[2:]) for t in (offsets, masks))
         return functional.modulated_deform_conv2d(features, offsets, masks, weights, None, *window)
 
-    made = gradients(forward, [input, offset, mask, weight], grad_output)
-    for to, grad in zip((grad_input, grad_offset, grad_mask, grad_weight), made, strict=True):
+    result = gradients(forward, [input, offset, mask, weight], grad_output)
+    for to, grad in zip((grad_input, grad_offset, grad_mask, grad_weight), result, strict=True):
         to.copy_(grad)
     if with_bias:
         grad_bias.copy_(grad_output.sum((0, 2, 3)))
@@ -191,16 +191,16 @@ def ms_deform_attn_forward(
 
 
 def _attend_by_grids(value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-    """The same by grid_sample, level by level: torch has a kernel for its gradient."""
-    pictures, queries, heads = locations.shape[:3]
+    """Deformable attention with grid_sample, level by level: torch has a kernel for its gradient."""
+    images, queries, heads = locations.shape[:3]
     grids = locations.permute(3, 0, 2, 1, 4, 5).flatten(1, 2) * 2 - 1
     parts = []
     for (height, width), start, grid in zip(shapes.tolist(), starts.tolist(), grids, strict=True):
         level = value[:, start : start + height * width].permute(0, 2, 3, 1).reshape(-1, value.shape[3], height, width)
         parts.append(torch.nn.functional.grid_sample(level, grid, align_corners=False))
-    of_heads = weights.transpose(1, 2).reshape(pictures * heads, 1, queries, -1)
+    of_heads = weights.transpose(1, 2).reshape(images * heads, 1, queries, -1)
     attended = (torch.cat(parts, -1) * of_heads).sum(-1)
-    return attended.view(pictures, -1, queries).transpose(1, 2)
+    return attended.view(images, -1, queries).transpose(1, 2)
 
 
 @provides("ms_deform_attn")
@@ -221,6 +221,6 @@ def ms_deform_attn_backward(
     def forward(values: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
         return _attend_by_grids(values, value_spatial_shapes, value_level_start_index, locations, weights)
 
-    made = gradients(forward, [value, sampling_locations, attention_weights], grad_output)
-    for to, grad in zip((grad_value, grad_sampling_loc, grad_attn_weight), made, strict=True):
+    result = gradients(forward, [value, sampling_locations, attention_weights], grad_output)
+    for to, grad in zip((grad_value, grad_sampling_loc, grad_attn_weight), result, strict=True):
         to.copy_(grad)

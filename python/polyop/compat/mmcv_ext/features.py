@@ -1,4 +1,4 @@
-"""Operators of feature maps that pool no boxes."""
+"""Operators on feature maps, without pooling of boxes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def carafe_naive_backward(
     def forward(values: Tensor, weights: Tensor) -> Tensor:
         return _carafe(values, weights, kernel_size, group_size, scale_factor)
 
-    made = gradients(forward, [features, masks], top_grad)
-    bottom_grad.copy_(made[0])
-    mask_grad.copy_(made[1])
+    result = gradients(forward, [features, masks], top_grad)
+    bottom_grad.copy_(result[0])
+    mask_grad.copy_(result[1])
 
 
 @provides("carafe")
@@ -57,7 +57,7 @@ def carafe_forward(
     group_size: int,
     scale_factor: int,
 ) -> None:
-    """MMCV keeps rfeatures, which are channels last there, for the backward pass alone: here as they are."""
+    """MMCV stores rfeatures, in channels-last layout, only for the backward pass. Here they keep their layout."""
     del routput, rmasks
     rfeatures.copy_(features)
     output.copy_(_carafe(features, masks, kernel_size, group_size, scale_factor))
@@ -87,7 +87,8 @@ def carafe_backward(
 
 
 def _psa_mask(input: Tensor, psa_type: int, h_mask: int, w_mask: int) -> Tensor:
-    """A mask of even extent has one place more after its pixel than before: an odd one whose first place is 0."""
+    """Pads a mask of even size, which has one position more after its pixel than before, to an odd size with 0 in
+    front."""
     rows, columns = h_mask | 1, w_mask | 1
     if (rows, columns) != (h_mask, w_mask):
         masks = input.unflatten(1, (h_mask, w_mask))
@@ -127,7 +128,7 @@ def psamask_backward(
 ) -> None:
     del num_, h_feature, w_feature, half_h_mask, half_w_mask
 
-    def forward(input: Tensor) -> Tensor:  # it moves numbers, so they do not matter
+    def forward(input: Tensor) -> Tensor:  # it only moves values: they do not matter
         return _psa_mask(input, psa_type, h_mask, w_mask)
 
     grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
@@ -147,7 +148,7 @@ def masked_im2col_forward(
     pad_h: int,
     pad_w: int,
 ) -> None:
-    """col [C * kernel_h * kernel_w, pixels]: the surroundings of the pixels, 0 outside of the picture."""
+    """col [C * kernel_h * kernel_w, pixels]: the neighbourhoods of the pixels, 0 outside the image."""
     padded = F.pad(im[0], (pad_w, kernel_w - 1 - pad_w, pad_h, kernel_h - 1 - pad_h))
     rows = mask_h_idx + torch.arange(kernel_h, device=im.device)[:, None]
     columns = mask_w_idx + torch.arange(kernel_w, device=im.device)[:, None]
@@ -172,7 +173,7 @@ def active_rotated_filter_forward(input: Tensor, indices: Tensor, output: Tensor
 
 @provides("active_rotated_filter")
 def active_rotated_filter_backward(grad_out: Tensor, indices: Tensor, grad_in: Tensor) -> None:
-    def forward(weights: Tensor) -> Tensor:  # it moves numbers, so they do not matter
+    def forward(weights: Tensor) -> Tensor:  # it only moves values: they do not matter
         return _ops.active_rotated_filter(weights, indices)
 
     grad_in.copy_(gradients(forward, [grad_in], grad_out)[0])
@@ -182,7 +183,7 @@ def active_rotated_filter_backward(grad_out: Tensor, indices: Tensor, grad_in: T
 
 
 def _tin_shift(input: Tensor, shift: Tensor, sign: int) -> Tensor:
-    """Channels of input [N, T, C, HW] moved along T, each group of them by its own of shift [N, groups]; 0 comes in."""
+    """Shifts the channels of input [N, T, C, HW] along T, by shift [N, groups] per group of channels; fills with 0."""
     frames, channels = input.shape[1:3]
     moved = shift.long().repeat_interleave(channels // shift.shape[1], 1) * sign
     source = torch.arange(frames, device=input.device)[None, :, None] - moved[:, None]
@@ -205,7 +206,7 @@ def _correlation(
     input1: Tensor, input2: Tensor, kernel: tuple[int, int], patch: tuple[int, int], pad: tuple[int, int],
     dilation: tuple[int, int], dilation_patch: tuple[int, int], stride: tuple[int, int],
 ) -> Tensor:  # fmt: skip
-    """MMCV's patches are as many displacements to every side."""
+    """A patch of MMCV's is the number of displacements per axis."""
     return functional.correlation(input1, input2, kernel, (patch[0] - 1) // 2, stride, pad, dilation, dilation_patch)
 
 
@@ -256,12 +257,12 @@ def correlation_backward(
     def forward(first: Tensor, second: Tensor) -> Tensor:
         return _correlation(first, second, *window, (dilation_patchH, dilation_patchW), (dH, dW))
 
-    made = gradients(forward, [input1, input2], grad_output)
-    grad_input1.copy_(made[0])
-    grad_input2.copy_(made[1])
+    result = gradients(forward, [input1, input2], grad_output)
+    grad_input1.copy_(result[0])
+    grad_input2.copy_(result[1])
 
 
-# ---- batch normalization over processes: between these, MMCV adds up ---------------------------------
+# ---- batch normalization over processes: MMCV sums between these steps ---------------------------------
 
 
 def _of_channels(values: Tensor) -> Tensor:

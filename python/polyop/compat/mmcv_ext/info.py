@@ -1,4 +1,4 @@
-"""What `mmcv.ops.get_compiler_version` and `get_compiling_cuda_version` say."""
+"""The functions behind `mmcv.ops.get_compiler_version` and `get_compiling_cuda_version`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from polyop.compat.mmcv_ext._registry import gradients, provides
 
 
 def _of_targets(weight: Tensor, target: Tensor) -> Tensor:
-    """A weight for each row [N, 1], that of its class; 1 for the background, which has none."""
+    """Returns the weight of each row's class [N, 1]; 1 for the background."""
     foreground = (target >= 0) & (target < len(weight))
     return torch.where(foreground, weight[target.clamp(0, len(weight) - 1)], 1)[:, None]
 
@@ -40,7 +40,7 @@ def sigmoid_focal_loss_backward(
 
 
 def _probabilities(softmax: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of the rows' classes [N], and their logarithms; a row of a negative class has none."""
+    """Returns the probabilities of the rows' classes [N] and their logarithms, without rows of negative classes."""
     p = softmax.gather(1, target.clamp(min=0)[:, None])[:, 0]
     return p, p.clamp(min=torch.finfo(torch.float32).tiny).log()
 
@@ -49,7 +49,7 @@ def _probabilities(softmax: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def softmax_focal_loss_forward(
     input: Tensor, target: Tensor, weight: Tensor, output: Tensor, gamma: float, alpha: float
 ) -> None:
-    """Of probabilities, `input` [N, C]."""
+    """The loss of probabilities `input` [N, C]."""
     p, log_p = _probabilities(input, target)
     loss = torch.where(target >= 0, -alpha * (1 - p) ** gamma * log_p, 0)
     output.copy_(loss * _of_targets(weight, target)[:, 0] if weight.numel() else loss)
@@ -59,7 +59,7 @@ def softmax_focal_loss_forward(
 def softmax_focal_loss_backward(
     input: Tensor, target: Tensor, weight: Tensor, buff: Tensor, grad_input: Tensor, gamma: float, alpha: float
 ) -> None:
-    """The gradient by the logits whose probabilities `input` holds."""
+    """The gradient with respect to the logits of the probabilities `input`."""
     p, log_p = _probabilities(input, target)
     slope = alpha * (gamma * (1 - p) ** (gamma - 1) * p * log_p - (1 - p) ** gamma)
     slope = torch.where(target >= 0, slope, 0)
@@ -72,8 +72,8 @@ def softmax_focal_loss_backward(
 def chamfer_distance_forward(
     xyz1: Tensor, xyz2: Tensor, dist1: Tensor, dist2: Tensor, idx1: Tensor, idx2: Tensor
 ) -> None:
-    made = torch.ops.polyop.chamfer_distance(xyz1, xyz2)
-    for output, value in zip((dist1, dist2, idx1, idx2), made, strict=True):
+    result = torch.ops.polyop.chamfer_distance(xyz1, xyz2)
+    for output, value in zip((dist1, dist2, idx1, idx2), result, strict=True):
         output.copy_(value)
 
 
@@ -91,7 +91,7 @@ def chamfer_distance_backward(
     for own, other, idx, grad, to_own, to_other in (
         (xyz1, xyz2, idx1, graddist1, gradxyz1, gradxyz2), (xyz2, xyz1, idx2, graddist2, gradxyz2, gradxyz1)
     ):  # fmt: skip
-        place = idx.long()[..., None].expand_as(own)
-        pull = 2 * grad[..., None] * (own - other.gather(1, place))
+        index = idx.long()[..., None].expand_as(own)
+        pull = 2 * grad[..., None] * (own - other.gather(1, index))
         to_own.add_(pull)
-        to_other.scatter_add_(1, place, -pull)
+        to_other.scatter_add_(1, index, -pull)

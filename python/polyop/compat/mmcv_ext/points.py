@@ -127,20 +127,20 @@ def group_points_backward(
     nsample: int,
 ) -> None:
     del b, c, n, npoints, nsample
-    grad, place = grad_out_tensor.flatten(2), idx_tensor.long().flatten(1)[:, None]
-    grad_points_tensor.scatter_add_(2, place.expand_as(grad), grad)
+    grad, index = grad_out_tensor.flatten(2), idx_tensor.long().flatten(1)[:, None]
+    grad_points_tensor.scatter_add_(2, index.expand_as(grad), grad)
 
 
 def _stacked_rows(idx: Tensor, idx_counts: Tensor, counts: Tensor, rows: int) -> Tensor:
-    """The rows that idx [M, K] names, each in its own cloud, of clouds that lie one behind the other; the number of rows
-    where that cloud has none of this index."""
+    """Returns the rows at idx [M, K] of concatenated clouds, each relative to its own cloud; the number of rows for
+    invalid indices."""
     count = counts.long()
     first, own = (t.repeat_interleave(idx_counts.long())[:, None] for t in (count.cumsum(0) - count, count))
     return torch.where((idx >= 0) & (idx < own), idx.long() + first, rows)
 
 
 def _with_a_row_more(features: Tensor) -> Tensor:
-    """Of zeros, for indices that name none."""
+    """Appends a row of zeros, for invalid indices."""
     return torch.cat([features, features.new_zeros(1, features.shape[1])])
 
 
@@ -176,8 +176,8 @@ def stack_group_points_backward(
 ) -> None:
     del b, c, m, n, nsample
     rows = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor, len(grad_features_tensor))
-    made = _with_a_row_more(grad_features_tensor).index_add(0, rows.flatten(), grad_out_tensor.mT.flatten(0, 1))
-    grad_features_tensor.copy_(made[:-1])
+    result = _with_a_row_more(grad_features_tensor).index_add(0, rows.flatten(), grad_out_tensor.mT.flatten(0, 1))
+    grad_features_tensor.copy_(result[:-1])
 
 
 @provides("three_interpolate")
@@ -208,8 +208,8 @@ def three_interpolate_backward(
 ) -> None:
     del b, c, n, m
     parts = (grad_out_tensor[..., None] * weight_tensor[:, None]).flatten(2)
-    place = idx_tensor.long().flatten(1)[:, None]
-    grad_points_tensor.scatter_add_(2, place.expand_as(parts), parts)
+    index = idx_tensor.long().flatten(1)[:, None]
+    grad_points_tensor.scatter_add_(2, index.expand_as(parts), parts)
 
 
 @provides("assign_score_withk")
@@ -227,7 +227,7 @@ def assign_score_withk_forward(
     O: int,  # noqa: E741
     aggregate: int,
 ) -> None:
-    """`aggregate` is MMCV's for later: no kernel of its looks at it."""
+    """Ignores `aggregate`, like MMCV's kernels."""
     del B, N0, N1, M, K, O, aggregate
     output.copy_(_ops.assign_score_withk(scores, points, centers, knn_idx))
 
@@ -251,8 +251,8 @@ def assign_score_withk_backward(
     aggregate: int,
 ) -> None:
     del B, N0, N1, M, K, O, aggregate
-    made = gradients(lambda *given: _ops.assign_score_withk(*given, knn_idx), [scores, points, centers], grad_out)
-    for to, grad in zip((grad_scores, grad_points, grad_centers), made, strict=True):
+    result = gradients(lambda *given: _ops.assign_score_withk(*given, knn_idx), [scores, points, centers], grad_out)
+    for to, grad in zip((grad_scores, grad_points, grad_centers), result, strict=True):
         to.copy_(grad)
 
 
@@ -271,7 +271,7 @@ def points_in_boxes_all_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_id
 
 @provides("points_in_boxes_all")
 def points_in_boxes_cpu_forward(boxes_tensor: Tensor, pts_tensor: Tensor, pts_indices_tensor: Tensor) -> None:
-    """Of one cloud, a row for each box."""
+    """Returns a row per box, for one cloud."""
     pts_indices_tensor.copy_(functional.points_in_boxes_all(pts_tensor[None], boxes_tensor[None])[0].mT)
 
 
@@ -294,10 +294,10 @@ def roiaware_pool3d_forward(
     pooled_features: Tensor,
     pool_method: int,
 ) -> None:
-    """A cell's first number in pts_idx_of_voxels is how many points it has, those of the points follow."""
-    sizes, most = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1]
+    """The first value of a cell in pts_idx_of_voxels is its number of points; the points' indices follow."""
+    sizes, max_points = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1]
     mode = ("max", "avg")[pool_method]
-    pooled_features.copy_(functional.roiaware_pool3d(rois, pts, pts_feature, sizes, most, mode))
+    pooled_features.copy_(functional.roiaware_pool3d(rois, pts, pts_feature, sizes, max_points, mode))
     if not pts_feature.requires_grad:
         return
     pts_idx_of_voxels.zero_()
@@ -310,11 +310,11 @@ def roiaware_pool3d_forward(
     number, order = number.sort(stable=True)
     point = point[order]
     first = torch.searchsorted(number, number)
-    place = torch.arange(len(number), device=number.device) - first
-    taken = place < most - 1
-    number, point, place = number[taken], point[taken], place[taken]
-    table = pts_idx_of_voxels.view(-1, most)
-    table[number, place + 1] = point.to(table.dtype)
+    index = torch.arange(len(number), device=number.device) - first
+    taken = index < max_points - 1
+    number, point, index = number[taken], point[taken], index[taken]
+    table = pts_idx_of_voxels.view(-1, max_points)
+    table[number, index + 1] = point.to(table.dtype)
     table[:, 0] = torch.bincount(number, minlength=len(table)).to(table.dtype)
     if mode == "max":
         largest = pooled_features.flatten(0, 3)
@@ -325,7 +325,7 @@ def roiaware_pool3d_forward(
 
 
 def _cells(boxes: Tensor, points: Tensor, sizes: torch.Size) -> Tensor:
-    """The cell (x, y, z) of each point in its box [P, 7], whose z is that of the bottom."""
+    """Returns the cell (x, y, z) of each point in its box [P, 7], where z is the bottom."""
     moved = points - boxes[:, :3]
     cos, sin = (-boxes[:, 6]).cos(), (-boxes[:, 6]).sin()
     local = torch.stack([moved[:, 0] * cos - moved[:, 1] * sin, moved[:, 0] * sin + moved[:, 1] * cos, moved[:, 2]], 1)
@@ -339,9 +339,9 @@ def roiaware_pool3d_backward(
     pts_idx_of_voxels: Tensor, argmax: Tensor, grad_out: Tensor, grad_in: Tensor, pool_method: int
 ) -> None:
     if pool_method == 0:
-        place, grad = argmax.flatten(0, 3).long(), grad_out.flatten(0, 3)
-        grad_in.scatter_add_(0, place.clamp(min=0), torch.where(place >= 0, grad, 0))
+        index, grad = argmax.flatten(0, 3).long(), grad_out.flatten(0, 3)
+        grad_in.scatter_add_(0, index.clamp(min=0), torch.where(index >= 0, grad, 0))
         return
     table, grad = pts_idx_of_voxels.flatten(0, 3).long(), grad_out.flatten(0, 3)
-    cell, place = (torch.arange(table.shape[1] - 1, device=table.device) < table[:, :1]).nonzero().unbind(1)
-    grad_in.index_add_(0, table[cell, place + 1], grad[cell] / table[cell, :1])
+    cell, index = (torch.arange(table.shape[1] - 1, device=table.device) < table[:, :1]).nonzero().unbind(1)
+    grad_in.index_add_(0, table[cell, index + 1], grad[cell] / table[cell, :1])

@@ -1,4 +1,4 @@
-"""Pooling of upright boxes of pictures."""
+"""Pooling of axis-aligned boxes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _roi_align_max(
     input: Tensor, rois: Tensor, output: Tensor, argmax_y: Tensor, argmax_x: Tensor, scale: float, ratio: int,
     aligned: bool,
 ) -> None:  # fmt: skip
-    """The largest samples and where they lie, -2 (outside) for none: what the backward pass needs, and the kernel does
-    not tell."""
+    """Writes the maximum samples and their positions, -2 (outside) for none: the backward pass needs them, and the
+    kernel does not return them."""
     argmax_y.fill_(-2)
     argmax_x.fill_(-2)
     height, width = output.shape[2:]
@@ -58,8 +58,8 @@ def _roi_align_max(
         x = x1 + (torch.arange(width * grid_w, device=input.device).double() + 0.5) * bin_w / grid_w
         y, x = torch.meshgrid(y, x, indexing="ij")
         y, x = (v.view(height, grid_h, width, grid_w).transpose(1, 2).flatten(2) for v in (y, x))
-        most, at = bilinear(input[int(roi[0])], y, x).max(-1)
-        output[n] = most
+        largest, at = bilinear(input[int(roi[0])], y, x).max(-1)
+        output[n] = largest
         argmax_y[n] = y.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
         argmax_x[n] = x.expand(len(at), -1, -1, -1).gather(-1, at[..., None])[..., 0]
 
@@ -92,7 +92,7 @@ def roi_align_backward(
             sampling_ratio=sampling_ratio, aligned=int(aligned), mode="avg",
         )  # fmt: skip
 
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an average: the features do not matter
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an average: linear in the features
 
 
 @provides("roi_pool")
@@ -105,12 +105,12 @@ def roi_pool_forward(
     pooled_width: int,
     spatial_scale: float,
 ) -> None:
-    """Boxes hold their last pixel; argmax is -1 where a bin is empty, whose output is 0."""
-    made, places = _ops.roi_pool(
+    """Boxes include their last pixel. argmax is -1 for empty bins, whose output is 0."""
+    result, positions = _ops.roi_pool(
         input, rois, output_height=pooled_height, output_width=pooled_width, spatial_scale=spatial_scale, rounded=0
     )
-    output.copy_(made)
-    argmax.copy_(places)
+    output.copy_(result)
+    argmax.copy_(positions)
 
 
 @provides()
@@ -148,7 +148,7 @@ def prroi_pool_backward(
     def forward(features: Tensor) -> Tensor:
         return _prroi_pool(features, rois, pooled_height, pooled_width, spatial_scale)
 
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an integral: the features do not matter
+    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an integral: linear in the features
 
 
 @provides("prroi_pool")
@@ -211,8 +211,8 @@ def deform_roi_pool_backward(
         )  # fmt: skip
 
     inputs, outputs = ([input, offset], [grad_input, grad_offset]) if offset.numel() else ([input], [grad_input])
-    for made, grad in zip(outputs, gradients(forward, inputs, grad_output), strict=True):
-        made.copy_(grad)
+    for result, grad in zip(outputs, gradients(forward, inputs, grad_output), strict=True):
+        result.copy_(grad)
 
 
 @provides("border_align")
@@ -223,7 +223,7 @@ def border_align_forward(input: Tensor, boxes: Tensor, output: Tensor, argmax_id
 
 
 def _border_positions(boxes: Tensor, pool_size: int) -> tuple[Tensor, Tensor]:
-    """y and x [N, K, 4, pool_size + 1] of the samples along the top, left, bottom and right side."""
+    """Returns y and x [N, K, 4, pool_size + 1] of the samples along the top, left, bottom and right side."""
     x1, y1, x2, y2 = boxes[..., None].unbind(-2)
     part = torch.arange(pool_size + 1, device=boxes.device).to(boxes) / pool_size
     across, down = (x2 - x1) * part, (y2 - y1) * part
@@ -234,15 +234,15 @@ def _border_positions(boxes: Tensor, pool_size: int) -> tuple[Tensor, Tensor]:
 
 
 def _border_samples(input: Tensor, boxes: Tensor, pool_size: int) -> Tensor:
-    """The samples [N, C, K, 4, pool_size + 1] of input [N, 4 * C, H, W]."""
+    """Returns the samples [N, C, K, 4, pool_size + 1] of input [N, 4 * C, H, W]."""
     y, x = _border_positions(boxes, pool_size)
     channels = input.shape[1] // 4
     return torch.stack(
         [
             torch.stack(
-                [bilinear(picture[s * channels : (s + 1) * channels], y[n, :, s], x[n, :, s]) for s in range(4)], 2
+                [bilinear(image[s * channels : (s + 1) * channels], y[n, :, s], x[n, :, s]) for s in range(4)], 2
             )
-            for n, picture in enumerate(input)
+            for n, image in enumerate(input)
         ]
     )
 

@@ -1,7 +1,7 @@
-"""Sparse convolution as of spconv 1: pairs of rows for each place of a filter, and products of them.
+"""Sparse convolution as in spconv 1: pairs of rows for each position of a filter, and their products.
 
-Pairs are [places, 2, N], of which a place's come by rising output. polyop's operators have [2, places, N]: what is given
-out is a view of that, so that neither way moves the pairs.
+Pairs are [positions, 2, N], sorted by output for each position. polyop's operators use [2, positions, N]: results are
+views of that, so that no pairs are copied in either direction.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _ops = torch.ops.polyop
 
 
 def _feeds(
-    indices: Tensor, spatial: Sequence[int], place: Tensor, stride: Tensor, padding: Tensor, dilation: Tensor,
+    indices: Tensor, spatial: Sequence[int], position: Tensor, stride: Tensor, padding: Tensor, dilation: Tensor,
     transpose: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The rows of indices [N, 1 + D] that feed an output at one place of the filter, and those outputs [P, 1 + D]."""
-    shift = padding - place * dilation
+    """Returns the rows of indices [N, 1 + D] with an output for one position of the filter, and the outputs [P, 1 +
+    D]."""
+    shift = padding - position * dilation
     if transpose:
         target = indices[:, 1:] * stride - shift
         fits = torch.ones(len(indices), dtype=torch.bool, device=indices.device)
@@ -53,14 +54,14 @@ def _indice_pairs(
     sub_manifold: bool,
     transpose: bool,
 ) -> list[Tensor]:
-    """(outputs [O, 1 + D], pairs [places, 2, N] padded with -1, pairs of each place [places]); outputs come by rising
-    coordinates, those of a submanifold convolution are its inputs."""
+    """Returns (outputs [O, 1 + D], pairs [positions, 2, N] padded with -1, number of pairs [positions]). Outputs are
+    sorted by coordinates; those of a submanifold convolution are its inputs."""
     dimensions, long, device = len(kernelSize), indices.long(), indices.device
     if sub_manifold:
         stride, padding, transpose = [1] * dimensions, [k // 2 for k in kernelSize], False
     window = [torch.tensor(list(v), device=device) for v in (stride, padding, dilation)]
-    places = torch.cartesian_prod(*(torch.arange(k, device=device) for k in kernelSize)).view(-1, dimensions)
-    fed = [_feeds(long, outSpatialShape, place, *window, transpose) for place in places]
+    positions = torch.cartesian_prod(*(torch.arange(k, device=device) for k in kernelSize)).view(-1, dimensions)
+    fed = [_feeds(long, outSpatialShape, position, *window, transpose) for position in positions]
     numbers = [_numbers(outputs, outSpatialShape) for _, outputs in fed]
 
     if sub_manifold:
@@ -74,8 +75,8 @@ def _indice_pairs(
             rest = rest // size
         outputs = torch.stack([rest, *axes], 1).to(indices.dtype)
 
-    pairs = torch.full((len(places), 2, len(indices)), -1, dtype=torch.int32, device=device)
-    counts = torch.zeros(len(places), dtype=torch.int32, device=device)
+    pairs = torch.full((len(positions), 2, len(indices)), -1, dtype=torch.int32, device=device)
+    counts = torch.zeros(len(positions), dtype=torch.int32, device=device)
     for n, ((rows, _), number) in enumerate(zip(fed, numbers, strict=True)):
         at = torch.searchsorted(known, number).clamp(max=max(len(known) - 1, 0))
         if order is not None:
@@ -87,7 +88,7 @@ def _indice_pairs(
     return [outputs, pairs, counts]
 
 
-# ---- by polyop's operator, of two and three dimensions: two are three on a grid of one layer ------
+# ---- by polyop's operator, of two and three dimensions: 2-D is 3-D on a grid of depth 1 -----------
 
 
 def _in_three(values: Sequence[int], filler: int) -> list[int]:
@@ -101,7 +102,7 @@ def _in_space(indices: Tensor) -> Tensor:
 
 
 def _is_centred(kernelSize: Sequence[int], dilation: Sequence[int]) -> bool:
-    """Whether MMCV's submanifold convolution, whose padding is half a filter whatever the dilation, is symmetric."""
+    """Returns True if MMCV's submanifold convolution is symmetric: its padding is half a filter for any dilation."""
     return all(k % 2 == 1 and (d == 1 or k == 1) for k, d in zip(kernelSize, dilation, strict=True))
 
 
@@ -127,7 +128,7 @@ def _forward(
         dilation=_in_three(dilation, 1), out_padding=_in_three(outPadding, 0), subm=int(_subM),
         transpose=int(_transpose),
     )  # fmt: skip
-    if _subM:  # of places behind the centre the operator leaves the counts out, which are those before it
+    if _subM:  # the operator omits the counts after the centre, which equal those before it
         before = counts[: counts.shape[0] // 2]
         counts = torch.cat([before, counts.new_ones(1) * indices.shape[0], before.flip(0)])
     if len(kernelSize) == 2:
@@ -168,7 +169,7 @@ def _backward(
     _subM: int,
     _transpose: int,
 ) -> list[Tensor]:
-    """The same, with memory for a table of all voxels, which is not needed here."""
+    """Like `_forward`, with memory for a table of all voxels, which is ignored."""
     del gridOut
     window = (kernelSize, stride, padding, dilation, outPadding)
     return _forward(indices, batchSize, outSpatialShape, spatialShape, *window, _subM, _transpose)
@@ -194,8 +195,8 @@ def indice_conv_forward(
     _inverse: int,
     _subM: int,
 ) -> Tensor:
-    """features [N, C], filters [places…, C, K] -> [numActOut, K]."""
-    del _subM  # all counts are there
+    """features [N, C], filters [positions…, C, K] -> [numActOut, K]."""
+    del _subM  # all counts are known
     pairs = indicePairs.transpose(0, 1)
     if _inverse:
         pairs = pairs.flip(0)
@@ -221,7 +222,7 @@ def fused_indice_conv_forward(
 
 
 def _pairs_of(indicePairs: Tensor, indiceNum: Tensor, inverse: bool) -> list[tuple[Tensor, Tensor]]:
-    """(rows of the input, rows of the output that they feed) of each place of a filter."""
+    """Yields (rows of the input, rows of the output) for each position of a filter."""
     ends = (1, 0) if inverse else (0, 1)
     return [
         (indicePairs[n, ends[0], :count].long(), indicePairs[n, ends[1], :count].long())
@@ -252,7 +253,7 @@ def indice_conv_backward(
 
 @provides()
 def indice_maxpool_forward(features: Tensor, indicePairs: Tensor, indiceNum: Tensor, numAct: int) -> Tensor:
-    """The largest of the rows that feed an output, and 0, as in spconv."""
+    """The maximum of the rows of an output and 0, as in spconv."""
     out = features.new_zeros(numAct, features.shape[1])
     for rows, fed in _pairs_of(indicePairs, indiceNum, False):
         out.scatter_reduce_(0, fed[:, None].expand(-1, out.shape[1]), features[rows], "amax")
@@ -263,7 +264,7 @@ def indice_maxpool_forward(features: Tensor, indicePairs: Tensor, indiceNum: Ten
 def indice_maxpool_backward(
     features: Tensor, outFeatures: Tensor, outGrad: Tensor, indicePairs: Tensor, indiceNum: Tensor
 ) -> Tensor:
-    """Every row that has the maximum takes its gradient."""
+    """Every row with the maximum gets the gradient."""
     grad = torch.zeros_like(features)
     for rows, fed in _pairs_of(indicePairs, indiceNum, False):
         grad.index_add_(0, rows, torch.where(features[rows] == outFeatures[fed], outGrad[fed], 0))

@@ -24,25 +24,28 @@ def upfirdn2d(
     flip: bool,
     gain: float,
 ) -> Tensor:
-    """input [N, C, H, W] with zeros between its pixels, padded or cropped, filtered [h, w], and every down-th pixel of it.
-    A filter that is not flipped is turned round: that is a convolution."""
+    """Upsamples input [N, C, H, W] with zeros, pads or crops it, applies the filter [h, w], and keeps every down-th
+    pixel.
+
+    Without `flip`, this is a convolution: the filter is reversed.
+    """
     count, channels, height, width = input.shape
     spread = input.new_zeros(count * channels, 1, height, upy, width, upx)
     spread[:, :, :, 0, :, 0] = input.reshape(count * channels, 1, height, width)
     spread = F.pad(spread.view(count * channels, 1, height * upy, width * upx), (padx0, padx1, pady0, pady1))
     kernel = (filter * gain).to(input.dtype)
     kernel = kernel if flip else kernel.flip((0, 1))
-    made = F.conv2d(spread, kernel[None, None], stride=(downy, downx))
-    return made.view(count, channels, *made.shape[2:])
+    result = F.conv2d(spread, kernel[None, None], stride=(downy, downx))
+    return result.view(count, channels, *result.shape[2:])
 
 
 @provides()
 def fused_bias_leakyrelu(
     input: Tensor, bias: Tensor, empty: Tensor, act: int, grad: int, alpha: float, scale: float
 ) -> Tensor:
-    """Leaky ReLU of input + bias, or with grad 1 the gradient by it where `empty` is the output."""
+    """Leaky ReLU of input + bias; with grad 1 its gradient, where `empty` is the output."""
     if act != 3:
-        raise ValueError(f"fused_bias_leakyrelu has act {act}, wanted 3 (leaky ReLU)")
+        raise ValueError(f"act: expected 3 (leaky ReLU), got {act}")
     if bias.numel():
         input = input + bias.view(1, -1, *[1] * (input.ndim - 2))
     return torch.where((empty if grad else input) > 0, input, input * alpha) * scale
@@ -50,7 +53,7 @@ def fused_bias_leakyrelu(
 
 _SELU, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
-# By MMCV's number: the function, its slope and its curvature, of the argument x and the value y.
+# By MMCV's number: the function, its first and second derivative, of the argument x and the value y.
 _ACTIVATIONS = {
     1: (lambda x, a: x, lambda x, y, a: torch.ones_like(y), None),
     2: (lambda x, a: F.relu(x), lambda x, y, a: (y > 0).to(y), None),
@@ -90,26 +93,28 @@ def bias_act(
     gain: float,
     clamp: float,
 ) -> Tensor:
-    """gain * act(input + bias), clamped unless clamp is negative; its gradient (grad 1, input the gradient of the output),
-    or that one's by the argument (grad 2, dy the gradient of the output). xref and yref are argument and output of grad 0,
-    where there are such."""
+    """gain * act(input + bias), clamped unless clamp is negative.
+
+    grad 1: its gradient, where input is the gradient of the output. grad 2: the gradient of that with respect to the
+    argument, where dy is the gradient of the output. xref and yref are argument and output of grad 0, or empty.
+    """
     function, slope, curvature = _ACTIVATIONS[act]
 
     def biased(x: Tensor) -> Tensor:
         return x + bias.view([-1 if i == dim else 1 for i in range(x.ndim)]) if x.numel() and bias.numel() else x
 
     if grad == 0:
-        made = function(biased(input), alpha) * gain
-        return made.clamp(-clamp, clamp) if clamp >= 0 else made
-    if not xref.numel() and not yref.numel():  # of a straight line, what it was taken of does not matter
+        result = function(biased(input), alpha) * gain
+        return result.clamp(-clamp, clamp) if clamp >= 0 else result
+    if not xref.numel() and not yref.numel():  # linear: the argument does not matter
         return input * gain if grad == 1 else torch.zeros_like(input)
     x = biased(xref)
     y = yref / gain if yref.numel() else function(x, alpha)
     if grad == 1:
-        made = input * slope(x, y, alpha) * gain
+        result = input * slope(x, y, alpha) * gain
     else:
-        made = input * dy * curvature(x, y, alpha) * gain if curvature else torch.zeros_like(input)
-    return torch.where((y * gain).abs() < clamp, made, 0) if clamp >= 0 else made
+        result = input * dy * curvature(x, y, alpha) * gain if curvature else torch.zeros_like(input)
+    return torch.where((y * gain).abs() < clamp, result, 0) if clamp >= 0 else result
 
 
 @provides()
@@ -133,7 +138,7 @@ def filtered_lrelu(
     flip_filters: bool,
     writeSigns: bool,
 ) -> tuple[Tensor, Tensor, int]:
-    """Says -1, "no kernel for these parameters": MMCV's Python then calls upfirdn2d and filtered_lrelu_act_."""
+    """Returns -1, "no kernel for these parameters": MMCV then calls upfirdn2d and filtered_lrelu_act_."""
     return x.new_empty(0), si.new_empty(0, dtype=torch.uint8), -1
 
 
@@ -141,9 +146,9 @@ def filtered_lrelu(
 def filtered_lrelu_act_(
     x: Tensor, si: Tensor, sx: int, sy: int, gain: float, slope: float, clamp: float, writeSigns: bool
 ) -> Tensor:
-    """Leaky ReLU in place, and what it did to each pixel, if asked for: 1 for the slope, 2 for 0 because of the clamp.
+    """Leaky ReLU in place. Optionally writes signs: 1 for pixels with the slope, 2 for clamped pixels.
 
-    With such signs, si, of a picture that lies at (sx, sy) in x, it does the same again: its gradient.
+    With signs si of an image at (sx, sy) in x, applies them again: the gradient.
     """
     if si.numel():
         height, width = x.shape[2:]
@@ -151,7 +156,7 @@ def filtered_lrelu_act_(
         x.mul_(gain)
         x.copy_(torch.where(signs == 2, 0, torch.where(signs == 1, x * slope, x)))
         return si.new_empty(0, dtype=torch.uint8)
-    made = F.leaky_relu(x, slope) * gain
-    signs = torch.where(made.abs() > clamp, 2, torch.where(x < 0, 1, 0)).to(torch.uint8)
-    x.copy_(made.clamp(-clamp, clamp))
+    result = F.leaky_relu(x, slope) * gain
+    signs = torch.where(result.abs() > clamp, 2, torch.where(x < 0, 1, 0)).to(torch.uint8)
+    x.copy_(result.clamp(-clamp, clamp))
     return signs if writeSigns else signs.new_empty(0)

@@ -29,11 +29,11 @@ def hard_voxelize_forward(
     NDim: int,
     deterministic: bool,
 ) -> None:
-    """The same on every run, asked for or not."""
+    """Always deterministic."""
     del NDim, deterministic
-    made = functional.voxelization(points, voxel_size.tolist(), coors_range.tolist(), max_points, max_voxels)
-    voxel_num.fill_(len(made[0]))
-    for to, rows in zip((voxels, coors, num_points_per_voxel), made, strict=True):
+    result = functional.voxelization(points, voxel_size.tolist(), coors_range.tolist(), max_points, max_voxels)
+    voxel_num.fill_(len(result[0]))
+    for to, rows in zip((voxels, coors, num_points_per_voxel), result, strict=True):
         to[: len(rows)] = rows
 
 
@@ -54,7 +54,7 @@ def dynamic_point_to_voxel_backward(
     reduce_count: Tensor,
     reduce_type: str,
 ) -> None:
-    """The gradient of a maximum goes to the first point that has it."""
+    """The first point with the maximum gets its gradient."""
     of_points = torch.nonzero(coors_idx >= 0).squeeze(1)
     voxels = coors_idx[of_points].long()
     if reduce_type == "max":

@@ -1,16 +1,16 @@
-"""The patterns: each file of this folder is one, and is found by itself.
+"""The patterns: each file of this folder is one, and is discovered automatically.
 
 A pattern is a module with
-  NAME      what it finds, in the report's words;
-  ORDER     patterns of lower numbers go first: of several that claim a node the first has it. Operations of many nodes
-            are 10 to 50, single nodes 90;
-  find      find(scope) -> Iterator[Match]: the places in one graph. A scope is a graph and what is known of its tensors:
-            `scope.shape(value)` is the shape that the tensor had when the model ran, `scope.numbers(value)` the values
-            of small integer tensors, `scope.fixed(value)` the same if they can never be others.
+  NAME      its name in the report;
+  ORDER     patterns with lower numbers run first, and the first match of a node wins. Patterns of many nodes have 10 to
+            50, single nodes 90;
+  find      find(scope) -> Iterator[Match]: the matches in one graph. A scope is a graph with the values of its tensors:
+            `scope.shape(value)` is the shape of the tensor in a run of the model, `scope.numbers(value)` the values of
+            small integer tensors, and `scope.fixed(value)` those that do not depend on the model's inputs.
 
 A pattern may guess: every match is compared with the nodes that it replaces, on the model's own values and on others,
-before anything changes. It shall not be quiet about what it recognises and cannot replace: such a match has `refused`.
-The least work that pays is in polyop/optimizing/cost.py, under the pattern's name or the match's `what`.
+before the graph changes. A pattern must report what it recognizes and cannot replace: such a match has `refused`. The
+minimum amount of work is in polyop/optimizing/cost.py, under the pattern's name or the match's `what`.
 """
 
 from __future__ import annotations

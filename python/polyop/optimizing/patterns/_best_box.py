@@ -1,5 +1,5 @@
-"""A loop that looks for the best box of what is left (best_box_nms.py), as it stands in a graph: what it picks from, when it ends,
-and what is read of it."""
+"""Recognizes a loop that repeatedly picks the best remaining box (best_box_nms.py): its candidates, its end and its
+outputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from math import inf
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import MOVEMENT, constant, is_standard, made_by, outer_values, scalar, trail
+from polyop.optimizing.graph import MOVEMENT, constant, is_standard, outer_values, producer, scalar, trail
 from polyop.optimizing.patterns._loops import State, body_of, of_steps, scanned, states, with_inner
-from polyop.optimizing.patterns._suppression import TURNED, compared_lengths, filled_with, is_length, number_itself
+from polyop.optimizing.patterns._suppression import SWAPPED, compared_lengths, filled_with, is_length, number_itself
 from polyop.optimizing.scope import Scope
 
-ALL = -1  # as many as there are boxes
-BELOW_SCORES = -1000.0  # what is as low is no box's score
-# What hands scores on: all of them, some, or the best.
+ALL = -1  # the number of steps is the number of boxes
+BELOW_SCORES = -1000.0  # lower values mark removed boxes, not scores
+# Operators that pass on scores: all of them, some, or the best.
 _SCORES = (*MOVEMENT, "Cast", "GatherElements", "ReduceMax", "ScatterElements", "ScatterND", "TopK", "Where")
 _POSITIVE = ("Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus")
 
@@ -24,19 +24,22 @@ _POSITIVE = ("Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus")
 @dataclass
 class Loop:
     node: ir.Node
-    pick: ir.Node  # finds the best of what is left
-    left: State  # the scores of what is left, or a mask of it
+    pick: ir.Node  # finds the best remaining box
+    left: State  # the scores or the mask of the remaining boxes
     scores: ir.Value
     count: int  # of boxes
-    lowest: float  # the score of what is not left
-    ends: bool  # once nothing is left
-    steps: int  # the most of them, or ALL
+    lowest: float  # the score of removed boxes
+    ends: bool  # when no box remains
+    steps: int  # the maximum number of steps, or ALL
 
 
 @dataclass
 class Output:
-    """kind: "places", "scores", "mask" or "count". length: None, where it is as long as what is kept; behind that it has
-    `fill`."""
+    """An output of the loop.
+
+    kind: "indices", "scores", "mask" or "count".
+    length: its fixed length, padded with `fill`; None if it has an element per kept box.
+    """
 
     value: ir.Value
     kind: str
@@ -45,8 +48,8 @@ class Output:
 
 
 @dataclass
-class Least:
-    """Scores have to be above it. is_compared: for the loop does not look at what is not."""
+class MinScore:
+    """The score that boxes must exceed. is_compared: True if the loop itself skips other boxes."""
 
     score: float
     is_compared: bool
@@ -55,7 +58,7 @@ class Least:
 # ---- The loop ----
 
 
-def found_in(scope: Scope, loop: ir.Node) -> Loop | None:
+def find_loop(scope: Scope, loop: ir.Node) -> Loop | None:
     for pick in body_of(loop):
         if is_standard(pick, "ArgMax") or (is_standard(pick, "TopK") and scalar(pick.inputs[1]) == 1):
             for left in states(loop):
@@ -72,11 +75,11 @@ def found_in(scope: Scope, loop: ir.Node) -> Loop | None:
 
 
 def _ranked(pick: ir.Node, left: State, body: ir.Graph) -> tuple[ir.Value, float | None] | None:
-    """The scores of which it is the best, and what the others are set to."""
+    """Returns the scores that the best one is picked from, and the value that removed boxes have, or None."""
     ranked = trail(pick.inputs[0])[-1]
     if ranked is left.before:
         return left.first, _written(left.after)
-    chosen = made_by(ranked, "Where")
+    chosen = producer(ranked, "Where")
     if chosen is None or _mask_itself(chosen.inputs[0]) is not left.before:
         return None
     for scores, other in (chosen.inputs[1:], reversed(chosen.inputs[1:])):
@@ -86,18 +89,20 @@ def _ranked(pick: ir.Node, left: State, body: ir.Graph) -> tuple[ir.Value, float
 
 
 def _mask_itself(value: ir.Value) -> ir.Value:
-    """Without what turns it around: which of the two is meant is left to the comparison."""
-    while (node := made_by(value := number_itself(value), "Not")) is not None:
+    """Returns the mask without negations: the comparison of results decides which polarity is correct."""
+    while (node := producer(value := number_itself(value), "Not")) is not None:
         value = node.inputs[0]
     return value
 
 
 def _written(after: ir.Value) -> float | None:
-    """The one number that is written into the scores in a step; 0 where they are multiplied by a mask."""
+    """Returns the only number that a step writes into the scores; 0 if it multiplies them by a mask. None if there is
+    no such number.
+    """
     numbers: set[float | None] = set()
     open_ = [after]
     while open_:
-        node = made_by(open_.pop(), *_SCORES, "Mul")
+        node = producer(open_.pop(), *_SCORES, "Mul")
         if node is None:
             continue
         if node.op_type in ("ScatterElements", "ScatterND"):
@@ -113,7 +118,7 @@ def _written(after: ir.Value) -> float | None:
 
 
 def _steps(scope: Scope, loop: ir.Node, count: int) -> int | None:
-    """The most of them; each takes out a box. None if it cannot be told."""
+    """Returns the maximum number of steps, each of which removes a box; None if it is unknown."""
     if is_standard(loop, "Scan"):
         slices, axis = scanned(loop)
         shape = scope.shape(slices)
@@ -131,12 +136,12 @@ def _steps(scope: Scope, loop: ir.Node, count: int) -> int | None:
     return min(limits, default=ALL)
 
 
-def _reads(body: ir.Graph, value: ir.Value, wanted: ir.Value) -> bool:
-    """Whether a value of the body is computed of another."""
+def _reads(body: ir.Graph, value: ir.Value, source: ir.Value) -> bool:
+    """Returns True if a value of the body depends on `source`."""
     open_, seen = [value], set()
     while open_:
         value = open_.pop()
-        if value is wanted:
+        if value is source:
             return True
         node = value.producer()
         if value not in seen and node is not None and node.graph is body:
@@ -145,39 +150,41 @@ def _reads(body: ir.Graph, value: ir.Value, wanted: ir.Value) -> bool:
     return False
 
 
-def takes_out_the_best(found: Loop) -> bool:
-    """Whether a step takes out the box that it has picked by its place, and not as it overlaps with itself."""
+def removes_the_best(found: Loop) -> bool:
+    """Returns True if a step removes the picked box by its index, not because it overlaps with itself."""
     body = body_of(found.node)
-    places = found.pick.outputs[-1]
+    picked = found.pick.outputs[-1]
     compared = [n for n in body if is_standard(n, "Equal", "OneHot", "ScatterElements", "ScatterND")]
-    picks = [n for n in compared if any(_index_itself(v) is places for v in n.inputs if v is not None)]
+    picks = [n for n in compared if any(_index_itself(v) is picked for v in n.inputs if v is not None)]
     return any(_reads(body, found.left.after, n.outputs[0]) for n in picks)
 
 
 def _index_itself(value: ir.Value) -> ir.Value:
-    """Without what exporters put around an index: sums and choices that make a negative one positive."""
+    """Returns the index without the sums and choices by which exporters make negative indices positive."""
     value = number_itself(value)
-    while (node := made_by(value, "Concat", "Expand", "Where")) is not None:
+    while (node := producer(value, "Concat", "Expand", "Where")) is not None:
         value = number_itself(node.inputs[-1 if node.op_type == "Where" else 0])
     return value
 
 
-def least_of(found: Loop, nodes: list[ir.Node]) -> Least | None:
-    """By the one number that scores are compared with; by what the loop writes if there is none."""
+def min_of(found: Loop, nodes: list[ir.Node]) -> MinScore | None:
+    """Returns the score that boxes must exceed: the only number that scores are compared with, or else the number that
+    the loop writes. None if it is unknown.
+    """
     numbers = set()
     for node in with_inner(nodes):
-        if not is_standard(node, *TURNED):
+        if not is_standard(node, *SWAPPED):
             continue
         value, other, how = *node.inputs, node.op_type
         if filled_with(other) is None:
-            value, other, how = other, value, TURNED[how]
+            value, other, how = other, value, SWAPPED[how]
         number = filled_with(other)
         if number is not None and _is_score(value, found):
-            is_enough = how in ("GreaterOrEqual", "Less")  # the latter says what is not
+            is_enough = how in ("GreaterOrEqual", "Less")  # Less is the negated comparison
             numbers.add(float(np.nextafter(np.float32(number), np.float32(-inf))) if is_enough else number)
     if len(numbers) > 1:
         return None
-    return Least(numbers.pop(), True) if numbers else Least(found.lowest, False)
+    return MinScore(numbers.pop(), True) if numbers else MinScore(found.lowest, False)
 
 
 def _is_score(value: ir.Value, found: Loop) -> bool:
@@ -186,7 +193,7 @@ def _is_score(value: ir.Value, found: Loop) -> bool:
         value = open_.pop()
         if value is found.scores or (value is found.left.before and found.left.first is found.scores):
             return True
-        node = made_by(value, *_SCORES, "Mul")
+        node = producer(value, *_SCORES, "Mul")
         if value not in seen and node is not None and value is node.outputs[0]:
             open_ += _data(node)
         seen.add(value)
@@ -194,29 +201,29 @@ def _is_score(value: ir.Value, found: Loop) -> bool:
 
 
 def _data(node: ir.Node) -> list[ir.Value]:
-    """What a node hands on, without the places and conditions by which it does."""
+    """Returns the data inputs of a node, without indices and conditions."""
     return list(
         node.inputs[1:] if node.op_type == "Where" else node.inputs if node.op_type == "Mul" else node.inputs[:1]
     )
 
 
-def is_below_all(lowest: float, scores: ir.Value) -> bool:
-    """Whether a number that can be compared is below any score."""
+def is_below_all_scores(lowest: float, scores: ir.Value) -> bool:
+    """Returns True if the number is below any score."""
     if -inf < lowest <= BELOW_SCORES:
         return True
-    while (node := made_by(scores, *_SCORES)) is not None and node.op_type != "Where":
+    while (node := producer(scores, *_SCORES)) is not None and node.op_type != "Where":
         scores = node.inputs[0]
-    return -inf < lowest <= 0 and made_by(scores, *_POSITIVE) is not None
+    return -inf < lowest <= 0 and producer(scores, *_POSITIVE) is not None
 
 
-# ---- What is read of it ----
+# ---- The outputs of the loop ----
 
 
 def outputs_of(scope: Scope, found: Loop) -> list[Output] | None:
-    """None if something is read that is not known."""
-    made = [_of_state(scope, found, s) for s in states(found.node) if _is_read(s.last)]
-    made += [_of_each_step(scope, found, *s) for s in of_steps(found.node) if _is_read(s[1])]
-    return made if made and None not in made else None
+    """Returns the outputs that other nodes read; None if one is not recognized."""
+    result = [_of_state(scope, found, s) for s in states(found.node) if _is_read(s.last)]
+    result += [_of_each_step(scope, found, *s) for s in of_steps(found.node) if _is_read(s[1])]
+    return result if result and None not in result else None
 
 
 def _is_read(value: ir.Value) -> bool:
@@ -224,18 +231,18 @@ def _is_read(value: ir.Value) -> bool:
 
 
 def _of_state(scope: Scope, found: Loop, state: State) -> Output | None:
-    if (grown := made_by(state.after, "SequenceInsert")) is not None:
+    if (grown := producer(state.after, "SequenceInsert")) is not None:
         readers = [node for node, _ in state.last.uses()]
         if len(readers) != 1 or not is_standard(readers[0], "ConcatFromSequence"):
             return None
         return _of_each_step(scope, found, grown.inputs[1], readers[0].outputs[0])
     first, shape = filled_with(state.first), scope.shape(state.last)
-    added = made_by(number_itself(state.after), "Add")
+    added = producer(number_itself(state.after), "Add")
     if first == 0 and added is not None and {1} == {scalar(v) for v in added.inputs} - {None}:
         return Output(state.last, "count") if shape == () else None
     if first == 0 and shape == (found.count,) and _is_mask(state):
         return Output(state.last, "mask")
-    written = made_by(number_itself(state.after), "ScatterElements", "ScatterND", "Where")
+    written = producer(number_itself(state.after), "ScatterElements", "ScatterND", "Where")
     if written is None or first is None:
         return None
     before, new = (2, 1) if written.op_type == "Where" else (0, 2)
@@ -261,11 +268,11 @@ def _of_each_step(scope: Scope, found: Loop, inner: ir.Value, outer: ir.Value) -
 
 
 def _kind(found: Loop, value: ir.Value) -> tuple[str, float] | None:
-    """What it is of the best box, and what it is where nothing is left."""
+    """Returns which property of the best box a value is, and its value when no box remains."""
     fill: float | None = None
     while (node := value.producer()) is not None:
         if node is found.pick:
-            kind, otherwise = ("places", 0) if value is node.outputs[-1] else ("scores", found.lowest)
+            kind, otherwise = ("indices", 0) if value is node.outputs[-1] else ("scores", found.lowest)
             return kind, otherwise if fill is None else fill
         chosen = [v for v in node.inputs[1:] if filled_with(v) is None] if is_standard(node, "Where") else []
         if len(chosen) == 1:
@@ -281,7 +288,7 @@ def _kind(found: Loop, value: ir.Value) -> tuple[str, float] | None:
 
 
 def _length(scope: Scope, found: Loop, value: ir.Value, first: ir.Value | None = None) -> int | None:
-    """Of a tensor with one element of each step, or, if `first` is what the loop begins with, of a tensor like it."""
+    """Returns the length of a tensor with one element per step, or of `first`, which the loop starts with."""
     shape = scope.shape(value)
     if not shape or any(extent != 1 for extent in shape[1:]):
         return None
@@ -293,5 +300,5 @@ def _length(scope: Scope, found: Loop, value: ir.Value, first: ir.Value | None =
 
 
 def _has_constant_size(filled: ir.Value) -> bool:
-    node = made_by(filled, "ConstantOfShape", "Expand")
+    node = producer(filled, "ConstantOfShape", "Expand")
     return constant(filled if node is None else node.inputs[-1]) is not None

@@ -1,4 +1,4 @@
-"""What a Loop or a Scan hands from step to step, and what comes of each step."""
+"""The states that a Loop or a Scan passes from step to step, and the results of each step."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from polyop.optimizing.graph import is_standard, subgraphs_of
 @dataclass(frozen=True)
 class State:
     first: ir.Value  # before the first step
-    before: ir.Value  # in the body: what a step begins with
-    after: ir.Value  # and what it ends with
-    last: ir.Value  # behind the last step
+    before: ir.Value  # in the body: at the start of a step
+    after: ir.Value  # in the body: at the end of a step
+    last: ir.Value  # after the last step
 
 
 def body_of(loop: ir.Node) -> ir.Graph:
@@ -27,19 +27,19 @@ def states(loop: ir.Node) -> list[State]:
 
 
 def of_steps(loop: ir.Node) -> list[tuple[ir.Value, ir.Value]]:
-    """What comes of each step: in the body, and of all steps together."""
+    """Returns pairs: the result of a step in the body, and the concatenated results of all steps."""
     count = len(_firsts(loop))
     return list(zip(_outputs(loop)[count:], loop.outputs[count:], strict=True))
 
 
 def scanned(loop: ir.Node) -> tuple[ir.Value, int]:
-    """The first tensor of which a Scan takes a slice in each step, and along which axis."""
+    """Returns the first tensor that a Scan slices, and the axis."""
     axes = loop.attributes.get("scan_input_axes")
     return loop.inputs[len(_firsts(loop))], axes.value[0] if axes is not None else 0
 
 
 def with_inner(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
-    """The nodes, and those of their subgraphs."""
+    """Yields the nodes and those of their subgraphs."""
     for node in nodes:
         yield node
         for attribute in node.attributes.values():
@@ -54,10 +54,10 @@ def _firsts(loop: ir.Node) -> list[ir.Value]:
 
 
 def _inputs(loop: ir.Node) -> list[ir.Value]:
-    """Of the body, without a Loop's number of the step and its condition."""
+    """Returns the inputs of the body, without a Loop's step number and condition."""
     return list(body_of(loop).inputs[2 if is_standard(loop, "Loop") else 0 :])
 
 
 def _outputs(loop: ir.Node) -> list[ir.Value]:
-    """Of the body, without a Loop's condition."""
+    """Returns the outputs of the body, without a Loop's condition."""
     return list(body_of(loop).outputs[1 if is_standard(loop, "Loop") else 0 :])

@@ -1,15 +1,14 @@
-"""Corner pooling (Law and Deng, 2018), the running maximum of pictures along rows or columns, from the first to the last or
-from the last to the first, in the forms that exporters give it:
+"""Corner pooling (Law and Deng, 2018): the running maximum of images along rows or columns, forward or backward, in the
+forms that exporters write:
 
     row = x[0]; rows = [row]                           a loop, unrolled
     for i in 1 …: row = maximum(row, x[i]); rows.append(row)
     y = stack(rows)
 
     for d in 1, 2, 4 …: y[d:] = maximum(y[d:], y[:-d])   doubled steps, as MMCV writes it without an operator
-    y = flip(cummax(flip(x)))                            MMCV's cummax, whose places nothing reads
+    y = flip(cummax(flip(x)))                            MMCV's cummax, whose indices are unused
 
-The flips may stand around any of them. A loop's minimum is the maximum of -x. NaN, which the maximum of doubled steps may
-lose, stays.
+Any of them may be flipped. A loop's minimum is the maximum of -x. polyop propagates NaN, which doubled steps may lose.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import constant, is_standard, made_by, trail
+from polyop.optimizing.graph import constant, is_standard, producer, trail
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
 
@@ -32,7 +31,7 @@ _MODES = {(2, True): "bottom", (2, False): "top", (3, True): "right", (3, False)
 
 @dataclass
 class _Running:
-    """output is the running maximum of x, or minimum, along the axis."""
+    """`output` is the running maximum or minimum of `x` along the axis."""
 
     x: ir.Value
     output: ir.Value
@@ -71,7 +70,7 @@ def _match(scope: Scope, node: ir.Node, found: _Running) -> Match:
 
 
 def _without_flips(scope: Scope, found: _Running) -> _Running:
-    """The same from and to what was flipped, if both ends are."""
+    """Removes flips of both ends."""
     uses = list(found.output.uses())
     if len(uses) != 1 or found.output.is_graph_output():
         return found
@@ -103,38 +102,38 @@ def _loop(scope: Scope, stacked: ir.Node) -> _Running | None:
     if shape is None or len(shape) != 4 or len(rows) < 2 or None in rows:
         return None
     for is_forward in (True, False):
-        ordered, places = (rows, range(len(rows))) if is_forward else (rows[::-1], range(len(rows))[::-1])
+        ordered, indices = (rows, range(len(rows))) if is_forward else (rows[::-1], range(len(rows))[::-1])
         for op_type in ("Max", "Min"):
-            x = _so_far(ordered, op_type, axis, places)
+            x = _so_far(ordered, op_type, axis, indices)
             if x is not None and scope.shape(x) == shape:
                 return _Running(x, output, axis, is_forward, op_type == "Min")
     return None
 
 
 def _row(value: ir.Value) -> ir.Value | None:
-    """What was given the stack's dimension."""
-    node = made_by(value, "Unsqueeze", "Reshape")
+    """Returns the row before the stack's dimension was added."""
+    node = producer(value, "Unsqueeze", "Reshape")
     return node.inputs[0] if node is not None else None
 
 
-def _so_far(rows: list[ir.Value], op_type: str, axis: int, places: range) -> ir.Value | None:
-    """x, if the first of the rows is x's at the first place, and each other the extremum of that before and x's at its."""
-    x = _taken(rows[0], axis, places[0], len(rows))
+def _so_far(rows: list[ir.Value], op_type: str, axis: int, indices: range) -> ir.Value | None:
+    """Returns x if the rows are its running extremum in the order of `indices`, else None."""
+    x = _taken(rows[0], axis, indices[0], len(rows))
     if x is None:
         return None
-    for before, row, place in zip(rows, rows[1:], places[1:], strict=False):
-        extremum = made_by(row, op_type)
+    for before, row, index in zip(rows, rows[1:], indices[1:], strict=False):
+        extremum = producer(row, op_type)
         others = [v for v in extremum.inputs if v is not before] if extremum is not None else []
-        if len(others) != 1 or _taken(others[0], axis, place, len(rows)) is not x:
+        if len(others) != 1 or _taken(others[0], axis, index, len(rows)) is not x:
             return None
     return x
 
 
-def _taken(row: ir.Value, axis: int, place: int, extent: int) -> ir.Value | None:
-    """x of row = x[place] along the axis."""
-    node = made_by(row, "Gather")
+def _taken(row: ir.Value, axis: int, position: int, extent: int) -> ir.Value | None:
+    """Returns x if row = x[position] along the axis, else None."""
+    node = producer(row, "Gather")
     index = constant(node.inputs[1]) if node is not None else None
-    if index is None or index.ndim or int(index) % extent != place or node.attributes["axis"].value % 4 != axis:
+    if index is None or index.ndim or int(index) % extent != position or node.attributes["axis"].value % 4 != axis:
         return None
     return node.inputs[0]
 
@@ -144,7 +143,7 @@ def _taken(row: ir.Value, axis: int, place: int, extent: int) -> ir.Value | None
 
 @dataclass
 class _Step:
-    """output = before, but in one part the maximum of itself and of what lies `distance` away."""
+    """`output` is `before`, except for a part: the maximum of the elements and those at `distance`."""
 
     before: ir.Value
     output: ir.Value
@@ -154,7 +153,7 @@ class _Step:
 
 
 def _doubled(scope: Scope, steps: dict[ir.Value, _Step], last: ir.Value) -> _Running | None:
-    """Steps of 1, 2, 4 … until all of the extent is seen, one after the other."""
+    """Recognizes consecutive steps of 1, 2, 4, … that cover the whole dimension."""
     chain = [steps[last]]
     while chain[0].before in steps:
         chain.insert(0, steps[chain[0].before])
@@ -168,15 +167,15 @@ def _doubled(scope: Scope, steps: dict[ir.Value, _Step], last: ir.Value) -> _Run
 
 
 def _step(scope: Scope, node: ir.Node) -> _Step | None:
-    """node: the part and the rest, joined, or the part scattered into what was before."""
+    """Recognizes a step. node: joins the part and the rest, or scatters the part into the previous value."""
     if not is_standard(node, "Concat", "ScatterND"):
         return None
     output = _result(node)
     parts = [trail(node.inputs[2])[-1]] if node.op_type == "ScatterND" else list(node.inputs)
-    shape, places = scope.shape(output), [i for i, v in enumerate(parts) if _larger(v) is not None]
-    if shape is None or len(shape) != 4 or len(places) != 1 or len(parts) > 2:
+    shape, indices = scope.shape(output), [i for i, v in enumerate(parts) if _larger(v) is not None]
+    if shape is None or len(shape) != 4 or len(indices) != 1 or len(parts) > 2:
         return None
-    slices = _larger(parts[places[0]])
+    slices = _larger(parts[indices[0]])
     before, part = slices[0].inputs[0], scope.shape(slices[0].outputs[0])
     if slices[1].inputs[0] is not before or scope.shape(before) != shape or part is None or len(part) != 4:
         return None
@@ -185,7 +184,7 @@ def _step(scope: Scope, node: ir.Node) -> _Step | None:
         return None
     (axis,) = shorter
     if node.op_type == "Concat":
-        is_forward = places[0] == 1
+        is_forward = indices[0] == 1
     else:
         index = constant(node.inputs[1])
         if index is None or index.size == 0:
@@ -195,7 +194,7 @@ def _step(scope: Scope, node: ir.Node) -> _Step | None:
 
 
 def _result(node: ir.Node) -> ir.Value:
-    """What the node makes, or what its only reader turns that to: rows and columns are scattered as first dimensions."""
+    """Returns the node's output, or its transpose if that is the only reader: scatters work on leading dimensions."""
     output = node.outputs[0]
     uses = list(output.uses())
     if node.op_type == "ScatterND" and len(uses) == 1 and is_standard(uses[0][0], "Transpose"):
@@ -204,16 +203,16 @@ def _result(node: ir.Node) -> ir.Value:
 
 
 def _larger(value: ir.Value) -> list[ir.Node] | None:
-    """The slices a and b of maximum(a, b), which may be written where(a > b, a, b)."""
-    node = made_by(value, "Max", "Where")
+    """Returns the slices a and b of maximum(a, b) or where(a > b, a, b), or None."""
+    node = producer(value, "Max", "Where")
     if node is None:
         return None
     pair = list(node.inputs)
     if node.op_type == "Where":
-        greater = made_by(pair.pop(0), "Greater", "GreaterOrEqual")
+        greater = producer(pair.pop(0), "Greater", "GreaterOrEqual")
         if greater is None or list(greater.inputs) != pair:
             return None
-    slices = [made_by(v, "Slice") for v in pair]
+    slices = [producer(v, "Slice") for v in pair]
     return slices if len(slices) == 2 and None not in slices else None
 
 
@@ -222,7 +221,7 @@ def _larger(value: ir.Value) -> list[ir.Node] | None:
 
 def _cummax(scope: Scope, node: ir.Node) -> _Running | None:
     shape = scope.shape(node.inputs[0])
-    values, *places = node.outputs
-    if shape is None or len(shape) != 4 or any(v.uses() or v.is_graph_output() for v in places):
+    values, *indices = node.outputs
+    if shape is None or len(shape) != 4 or any(v.uses() or v.is_graph_output() for v in indices):
         return None
     return _Running(node.inputs[0], values, node.attributes["dim"].value % 4, True)

@@ -1,18 +1,19 @@
-"""Greedy non-maximum suppression written out box by box, in the boxes' order, as exporters write down torch code that has no
-operator for it. A list of indices, that falls shorter with every box that is kept:
+"""Greedy non-maximum suppression in a loop over the sorted boxes, as exporters write torch code without an operator.
 
-    while order.numel() > 0:                  order: the boxes by falling scores; or by rising ones, taken from the end
+Either with a list of candidate indices that shrinks with every kept box:
+
+    while order.numel() > 0:                  order: by descending score; or ascending, and taken from the end
         i = order[0]; keep.append(i); rest = order[1:]
         order = rest[iou(boxes[i], boxes[rest]) <= threshold]
     keep = stack(keep)
 
-or a mask of boxes that lie in their order already, in a Loop or a Scan, by a matrix of all pairs or row by row:
+or with a mask of sorted boxes, in a Loop or a Scan, with a matrix of all pairs or row by row:
 
     for i in range(n):
-        keep = keep & ~(keep[i] & (iou[i] > threshold) & (arange(n) > i))      or what has gone, by `|`
+        keep = keep & ~(keep[i] & (iou[i] > threshold) & (arange(n) > i))      or the suppressed boxes, by `|`
 
-Boxes are (x1, y1, x2, y2), perhaps with more columns behind, and the last pixels may count (x2 - x1 + 1). The loop has to
-compute of boxes and their order alone: nothing tells what else would be meant.
+Boxes are (x1, y1, x2, y2), optionally followed by more columns, and may include the last pixel (x2 - x1 + 1). The loop
+must depend on nothing but the boxes and their order.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import cone_of, constant, is_standard, made_by, scalar
+from polyop.optimizing.graph import cone_of, constant, is_standard, producer, scalar
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.patterns._loops import State, of_steps, scanned, states
 from polyop.optimizing.patterns._suppression import (
     NAME,
-    UNTOLD,
+    UNKNOWN_RULE,
     boxes_of,
     compared_lengths,
-    drawn_boxes,
     filled_with,
     in_order,
     is_length,
     mask_of,
     number_itself,
+    random_boxes,
     rule_of,
     suppress,
 )
@@ -49,15 +50,15 @@ ORDER = 40
 
 @dataclass
 class _Loop:
-    """output: the kept indices, in their order; or, without `order`, a mask of the boxes, which lie in it."""
+    """A recognized loop. output: the kept indices in order; without `order` a mask of the sorted boxes."""
 
     node: ir.Node
     output: ir.Value
     count: int  # of boxes
     order: ir.Value | None = None
-    is_rising: bool = False  # the best are last
-    among: ir.Value | None = None  # a mask of the boxes that take part, where not all do
-    is_of_gone: bool = False  # the mask is of those that are not kept
+    is_rising: bool = False  # the order is ascending
+    among: ir.Value | None = None  # a mask of the candidates, if not all boxes are
+    marks_removed: bool = False  # the mask contains the suppressed boxes
 
 
 def find(scope: Scope) -> Iterator[Match]:
@@ -82,15 +83,15 @@ def _match(scope: Scope, found: _Loop) -> Match | None:
     rule = rule_of(nodes)
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
-        boxes, *some = given  # places of the boxes in their order, or a mask of them
+        boxes, *some = given  # the order of the boxes, or a mask of the candidates
         if not some:
             kept = suppress(b, boxes, in_order(b, boxes), rule)
         else:
-            kept = _kept_of(b, boxes, some[0] if found.order is not None else _places(b, some[0]))
+            kept = _kept_of(b, boxes, some[0] if found.order is not None else _indices(b, some[0]))
         if found.order is not None:
             return [kept]
         mask = mask_of(b, kept, boxes)
-        return [b("Not", mask) if found.is_of_gone else mask]
+        return [b("Not", mask) if found.marks_removed else mask]
 
     def _kept_of(b: Builder, boxes: ir.Value, order: ir.Value) -> ir.Value:
         if found.is_rising:
@@ -100,17 +101,17 @@ def _match(scope: Scope, found: _Loop) -> Match | None:
 
     def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
         count = len(arrays[0])
-        drawn = drawn_boxes(rng, arrays[0])
+        drawn = random_boxes(rng, arrays[0])
         if found.order is not None:
             return [drawn, rng.permutation(count).astype(arrays[1].dtype)]
         return [drawn, *(rng.random(count) < 0.7 for _ in arrays[1:])]
 
     pairs = float(found.count * (found.count - 1) / 2)
-    where, refused = name_of(found.node), "" if rule is not None else UNTOLD
+    where, refused = name_of(found.node), "" if rule is not None else UNKNOWN_RULE
     return Match(where, inputs, [found.output], build, pairs, refused, feeds=feeds)
 
 
-def _places(b: Builder, mask: ir.Value) -> ir.Value:
+def _indices(b: Builder, mask: ir.Value) -> ir.Value:
     return b("Squeeze", b("NonZero", mask), b.constant([0]))
 
 
@@ -118,18 +119,18 @@ def _places(b: Builder, mask: ir.Value) -> ir.Value:
 
 
 def _listed(scope: Scope, joined: ir.Node) -> _Loop | None:
-    """joined: what makes one tensor of the list of kept indices."""
-    loop = made_by(joined.inputs[0], "Loop")
+    """Recognizes a loop with a list. joined: the node that concatenates the kept indices."""
+    loop = producer(joined.inputs[0], "Loop")
     if loop is None:
         return None
     carried = states(loop)
     keep = next((s for s in carried if s.last is joined.inputs[0]), None)
-    if keep is None or made_by(keep.first, "SequenceEmpty") is None:
+    if keep is None or producer(keep.first, "SequenceEmpty") is None:
         return None
-    grown = made_by(keep.after, "SequenceInsert")
+    grown = producer(keep.after, "SequenceInsert")
     if grown is None or grown.inputs[0] is not keep.before:
         return None
-    taken = made_by(number_itself(grown.inputs[1]), "Gather")
+    taken = producer(number_itself(grown.inputs[1]), "Gather")
     if taken is None or scalar(taken.inputs[1]) not in (0, -1):
         return None
     order = next((s.first for s in carried if s.before is taken.inputs[0]), None)
@@ -150,28 +151,27 @@ def _masked(scope: Scope, loop: ir.Node) -> _Loop | None:
         return None
     if not scope.sizes_are_fixed and not _takes_all(scope, loop, shape[0]):
         return None
-    is_of_steps = any(
-        read[0] is made for _, made in of_steps(loop)
-    )  # then it is taken for whether the step's box is kept
+    is_of_steps = any(read[0] is result for _, result in of_steps(loop))  # then the step tests whether its box is kept
     for state in states(loop):
         is_it = scope.shape(state.first) == shape and (is_of_steps or read[0] is state.last)
         if is_it and (begins := _begins(state)) is not None:
-            among, is_of_gone = begins
-            return _Loop(loop, read[0], shape[0], among=among, is_of_gone=is_of_gone and not is_of_steps)
+            among, marks_removed = begins
+            return _Loop(loop, read[0], shape[0], among=among, marks_removed=marks_removed and not is_of_steps)
     return None
 
 
 def _begins(mask: State) -> tuple[ir.Value | None, bool] | None:
-    """The boxes that take part, if they are not all, and whether the mask is of those that have gone."""
+    """Returns the mask of the candidates, if not all boxes are, and True if the loop's mask contains suppressed
+    boxes."""
     number = filled_with(mask.first)
     if number is not None:
         return None, not number
     is_bool = ir.DataType.BOOL in (mask.first.dtype, mask.before.dtype, mask.last.dtype)
-    return (mask.first, False) if is_bool and made_by(mask.after, "And") is not None else None
+    return (mask.first, False) if is_bool and producer(mask.after, "And") is not None else None
 
 
 def _ends_with_the_boxes(scope: Scope, loop: ir.Node, count: int) -> bool:
-    """Whether it goes on until no box is left: a limit would not show where fewer boxes are kept."""
+    """Returns True if the loop runs until no candidate remains: a limit has no effect if fewer boxes are kept."""
     if is_standard(loop, "Scan"):
         slices, axis = scanned(loop)
         shape = scope.shape(slices)
@@ -183,7 +183,7 @@ def _ends_with_the_boxes(scope: Scope, loop: ir.Node, count: int) -> bool:
 
 
 def _takes_all(scope: Scope, loop: ir.Node, count: int) -> bool:
-    """Whether there will be as many steps as boxes where there are more of them."""
+    """Returns True if the number of steps is the number of boxes, for any number of boxes."""
     if is_standard(loop, "Scan"):
         return constant(scanned(loop)[0]) is None
     return is_length(scope, loop.inputs[0], count)

@@ -1,9 +1,9 @@
-"""Instance normalisation (Ulyanov et al., 2016) written out:
+"""Instance normalization (Ulyanov et al., 2016) in standard operators:
 
-    centred = x - mean(x, over all dimensions behind the channels)
+    centred = x - mean(x, over all dimensions after the channels)
     y = centred / sqrt(mean(centred * centred) + epsilon) * scale + shift
 
-with any of *, /, rsqrt and pow, without scale and shift too.
+with any of *, /, rsqrt and pow. Scale and shift are optional.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import constant, is_standard, made_by, operands, scalar, trail
+from polyop.optimizing.graph import constant, is_standard, operands, producer, scalar, trail
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
 
@@ -30,9 +30,9 @@ def find(scope: Scope) -> Iterator[Match]:
 
 def _match(scope: Scope, root: ir.Node) -> Match | None:
     """root: the Sqrt of variance + epsilon."""
-    variance = operands(added) if (added := made_by(root.inputs[0], "Add")) is not None else None
+    variance = operands(added) if (added := producer(root.inputs[0], "Add")) is not None else None
     x = _varies(scope, variance[0]) if variance is not None else None
-    output = _normalised(root.outputs[0]) if x is not None else None
+    output = _normalized(root.outputs[0]) if x is not None else None
     if output is None:
         return None
     shape = scope.shape(x)
@@ -54,15 +54,17 @@ def _match(scope: Scope, root: ir.Node) -> Match | None:
 
 
 def _varies(scope: Scope, variance: ir.Value) -> ir.Value | None:
-    """x of mean((x - mean(x))^2), over all dimensions behind the channels; the square may be a product or a power."""
-    mean = made_by(trail(variance)[-1], "ReduceMean")
-    square = made_by(mean.inputs[0], "Mul", "Pow") if mean is not None else None
+    """Returns x of mean((x - mean(x))^2), over all dimensions after the channels, or None. The square may be a product
+    or a power.
+    """
+    mean = producer(trail(variance)[-1], "ReduceMean")
+    square = producer(mean.inputs[0], "Mul", "Pow") if mean is not None else None
     if square is None:
         return None
     if square.inputs[0] is not square.inputs[1] and not (square.op_type == "Pow" and scalar(square.inputs[1]) == 2):
         return None
-    centred = made_by(square.inputs[0], "Sub")
-    inner = made_by(centred.inputs[1], "ReduceMean") if centred is not None else None
+    centred = producer(square.inputs[0], "Sub")
+    inner = producer(centred.inputs[1], "ReduceMean") if centred is not None else None
     if inner is None or inner.inputs[0] is not centred.inputs[0]:
         return None
     x = centred.inputs[0]
@@ -77,8 +79,8 @@ def _axes(mean: ir.Node, rank: int) -> list[int] | None:
     return None if axes is None else sorted(int(axis) % max(rank, 1) for axis in axes)
 
 
-def _normalised(root: ir.Value) -> ir.Value | None:
-    """centred / root, or centred * (1 / root)."""
+def _normalized(root: ir.Value) -> ir.Value | None:
+    """Returns centred / root or centred * (1 / root), or None."""
     for node, i in root.uses():
         if is_standard(node, "Reciprocal") or (is_standard(node, "Div") and i == 1 and scalar(node.inputs[0]) == 1):
             product = next((user for user, _ in node.outputs[0].uses() if is_standard(user, "Mul")), None)
@@ -89,7 +91,7 @@ def _normalised(root: ir.Value) -> ir.Value | None:
 
 
 def _by_channel(value: ir.Value, op_type: str, rank: int, channels: int) -> tuple[np.ndarray | None, ir.Value]:
-    """The constant, a number for each channel, that the value's only reader multiplies or adds; and its result."""
+    """Returns the constant per channel that the value's only reader multiplies or adds, or None, and the result."""
     readers = list(value.uses())
     if len(readers) != 1 or not is_standard(readers[0][0], op_type) or value.is_graph_output():
         return None, value

@@ -3,9 +3,9 @@
     levels = clip(floor(canonical_level + log2(sqrt(area of the boxes) / canonical_scale) + 1e-6), first, last) - first
     for each level: result[levels == level] = roi_align(features of the level, boxes[levels == level])
 
-polyop's node decides by floor(log2(sqrt(area) / finest + 1e-6)), finest = canonical_scale / 2^(canonical_level - first):
-the same but for areas within a millionth of where levels change, where rounding decides in torch and in ONNX Runtime,
-too. A box of negative area, or with NaN in it, has no level, and its result stays 0: it is moved out of the picture.
+polyop's node uses floor(log2(sqrt(area) / finest + 1e-6)), finest = canonical_scale / 2^(canonical_level - first). This
+is equal except within a millionth of a level's limit, where the result depends on rounding in torch and ONNX Runtime,
+too. A box of negative area, or with NaN, has no level and a result of 0: it is moved out of the image.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import is_standard, made_by, trail
+from polyop.optimizing.graph import is_standard, producer, trail
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
 
@@ -27,7 +27,7 @@ NODE = "mmdeploy::MMCVMultiLevelRoiAlign"
 
 @dataclass
 class _Pooling:
-    """The nodes of one."""
+    """The nodes of a multi-level RoIAlign."""
 
     last: ir.Node  # of the chain that merges the levels
     poolers: list[ir.Node]  # a RoiAlign for each level, in the order of the chain
@@ -40,17 +40,17 @@ def find(scope: Scope) -> Iterator[Match]:
             yield _match(scope, found)
 
 
-# ---- Its nodes ----
+# ---- The nodes ----
 
 
 def _recognise(node: ir.Node) -> _Pooling | None:
-    """The levels' results, scattered into each other's; `node` is the last."""
+    """Recognizes the chain of nodes that scatter the levels' results; `node` is the last."""
     if any(_scatters(user) and i == 0 for user, i in node.outputs[0].uses()):
         return None
     poolers, levels, step = [], [], node
     while _scatters(step):
         base, index, updates = step.inputs
-        pooler, level = made_by(_uncast(updates), "RoiAlign"), _chosen(index)
+        pooler, level = producer(_uncast(updates), "RoiAlign"), _chosen(index)
         if pooler is None or level is None:
             return None
         poolers.insert(0, pooler)
@@ -67,25 +67,25 @@ def _scatters(node: ir.Node | None) -> bool:
 
 
 def _uncast(value: ir.Value) -> ir.Value:
-    while (node := made_by(value, "Cast", "Identity")) is not None:
+    while (node := producer(value, "Cast", "Identity")) is not None:
         value = node.inputs[0]
     return value
 
 
 def _chosen(index: ir.Value) -> ir.Node | None:
-    """The Equal of index = Expand(Reshape(NonZero(Equal(levels, level))), …)."""
+    """Returns the Equal of index = Expand(Reshape(NonZero(Equal(levels, level))), …), or None."""
     value = index
     for _ in range(12):
-        node = made_by(value, "Expand", "NonZero", "Cast") or made_by(trail(value)[-1], "Expand", "NonZero", "Cast")
+        node = producer(value, "Expand", "NonZero", "Cast") or producer(trail(value)[-1], "Expand", "NonZero", "Cast")
         if node is None:
             return None
         value = node.inputs[0]
         if node.op_type == "NonZero":
-            return made_by(_uncast(value), "Equal")
+            return producer(_uncast(value), "Equal")
     return None
 
 
-# ---- What it computes ----
+# ---- The match ----
 
 
 def _match(scope: Scope, found: _Pooling) -> Match:
@@ -97,29 +97,28 @@ def _match(scope: Scope, found: _Pooling) -> Match:
 
     features = [pooler.inputs[0] for pooler in found.poolers]
     if [_level(scope, equal) for equal in found.levels] != list(range(len(features))):
-        return refused("its levels are not merged in their order")
-    boxes = _pictures_boxes(scope, found.poolers[0])
+        return refused("expected levels in ascending order")
+    boxes = _images_boxes(scope, found.poolers[0])
     if boxes is None:
-        return refused("no tensors [boxes, 4] hold the boxes of the pictures")
+        return refused("expected a tensor [boxes, 4] per image")
     shapes = [scope.shape(v) for v in [*boxes, *features, output]]
     if None in shapes:
-        return refused("the shapes of its tensors are not known")
+        return refused("expected known shapes of its tensors")
     if shapes[-1][0] == 0:
-        return refused("there was no box when the model ran, so that nothing can be compared")
+        return refused("there were no boxes in the run of the model, so that nothing can be compared")
     finest = _finest(scope, found.levels[0], len(features))
     if finest is None:
-        return refused("how it chooses a level cannot be told from the graph")
+        return refused("its choice of levels is not recognized")
     poolings = [_attributes(scope, pooler) for pooler in found.poolers]
     scales = [pooling.pop("spatial_scale") for pooling in poolings]
     if any(pooling != poolings[0] for pooling in poolings):
-        return refused("its levels are not pooled alike")
+        return refused("expected the same pooling for all levels")
     attributes = {**poolings[0], "featmap_strides": [1 / scale for scale in scales], "finest_scale": finest}
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         lists, maps = inputs[: len(boxes)], inputs[len(boxes) :]
         rois = [
-            b("Pad", of_picture, b.constant([0, 1, 0, 0]), b.constant(i, np.float32))
-            for i, of_picture in enumerate(lists)
+            b("Pad", of_image, b.constant([0, 1, 0, 0]), b.constant(i, np.float32)) for i, of_image in enumerate(lists)
         ]
         table = b("Concat", *rois, axis=0) if len(rois) > 1 else rois[0]
         return b.node(NODE, [_without_negative(b, table), *maps], attributes)
@@ -127,7 +126,7 @@ def _match(scope: Scope, found: _Pooling) -> Match:
     def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
         lists, maps = arrays[: len(boxes)], arrays[len(boxes) :]
         extent = max(maps[0].shape[2:]) / scales[0]
-        drawn = [_boxes(rng, len(of_picture), extent, finest, len(features)) for of_picture in lists]
+        drawn = [_boxes(rng, len(of_image), extent, finest, len(features)) for of_image in lists]
         return [
             *(d.astype(a.dtype) for d, a in zip(drawn, lists, strict=True)),
             *(rng.standard_normal(m.shape).astype(m.dtype) for m in maps),
@@ -143,39 +142,39 @@ def _level(scope: Scope, equal: ir.Node) -> int | None:
     return int(number.item()) if number is not None and number.size == 1 else None
 
 
-def _pictures_boxes(scope: Scope, pooler: ir.Node) -> list[ir.Value] | None:
-    """The boxes [R, 4] of each picture, which rows (picture, box) were made of that the pooler's boxes were taken from."""
-    rows = made_by(trail(pooler.inputs[1])[-1], "Concat")
+def _images_boxes(scope: Scope, pooler: ir.Node) -> list[ir.Value] | None:
+    """Returns the boxes [R, 4] of each image that the pooler's rows (image, box) are selected from, or None."""
+    rows = producer(trail(pooler.inputs[1])[-1], "Concat")
     if rows is None or len(rows.inputs) != 2 or rows.attributes["axis"].value not in (1, -1):
         return None
-    joined = made_by(rows.inputs[1], "Concat")
+    joined = producer(rows.inputs[1], "Concat")
     boxes = list(joined.inputs) if joined else [rows.inputs[1]]
     fit = all((shape := scope.shape(v)) is not None and len(shape) == 2 and shape[1] == 4 for v in boxes)
     return boxes if fit else None
 
 
 def _finest(scope: Scope, equal: ir.Node, number: int) -> int | None:
-    """canonical_scale / 2^(canonical_level - first)."""
+    """Returns canonical_scale / 2^(canonical_level - first), or None."""
     limits, value = [], _uncast(equal.inputs[0])
-    while (node := made_by(value, "Sub", "Cast", "Clip", "Min", "Max")) is not None:
+    while (node := producer(value, "Sub", "Cast", "Clip", "Min", "Max")) is not None:
         if node.op_type in ("Clip", "Min", "Max"):
             limits += [limit for v in node.inputs[1:] if (limit := _number(scope, v)) is not None]
         value = node.inputs[0]
-    rounded = made_by(value, "Floor")
+    rounded = producer(value, "Floor")
     if rounded is None or len(limits) != 2 or max(limits) - min(limits) != number - 1:
         return None
     canonical_level, value = 0.0, rounded.inputs[0]
-    while (node := made_by(value, "Add")) is not None:
+    while (node := producer(value, "Add")) is not None:
         numbers = [_number(scope, v) for v in node.inputs]
         if (numbers[0] is None) == (numbers[1] is None):
             return None
         canonical_level += numbers[0] or numbers[1] or 0.0
         value = node.inputs[numbers.index(None)]
-    to_base_2 = made_by(value, "Div", "Mul")
-    logarithm = made_by(to_base_2.inputs[0], "Log") if to_base_2 is not None else None
-    quotient = made_by(logarithm.inputs[0], "Div") if logarithm is not None else None
+    to_base_2 = producer(value, "Div", "Mul")
+    logarithm = producer(to_base_2.inputs[0], "Log") if to_base_2 is not None else None
+    quotient = producer(logarithm.inputs[0], "Div") if logarithm is not None else None
     canonical_scale = _number(scope, quotient.inputs[1]) if quotient is not None else None
-    if canonical_scale is None or made_by(quotient.inputs[0], "Sqrt") is None:
+    if canonical_scale is None or producer(quotient.inputs[0], "Sqrt") is None:
         return None
     finest = canonical_scale / 2 ** (round(canonical_level) - min(limits))
     return int(finest) if finest == int(finest) > 0 else None
@@ -187,7 +186,7 @@ def _number(scope: Scope, value: ir.Value | None) -> float | None:
 
 
 def _attributes(scope: Scope, pooler: ir.Node) -> dict[str, object]:
-    """Of polyop's node; spatial_scale stands for the stride."""
+    """Returns the attributes of polyop's node; spatial_scale is the inverse of the stride."""
     given = {name: attribute.value for name, attribute in pooler.attributes.items()}
     transformation = given.get("coordinate_transformation_mode", "half_pixel" if scope.opset >= 16 else "")
     return {
@@ -201,7 +200,7 @@ def _attributes(scope: Scope, pooler: ir.Node) -> dict[str, object]:
 
 
 def _without_negative(b: Builder, rois: ir.Value) -> ir.Value:
-    """Rows (picture, x1, y1, x2, y2), those of boxes without a real area far outside."""
+    """Returns rows (image, x1, y1, x2, y2). Moves boxes of negative or NaN area far outside the image."""
     columns = [b("Slice", rois, b.constant([i]), b.constant([i + 1]), b.constant([1])) for i in range(1, 5)]
     area = b("Mul", b("Sub", columns[2], columns[0]), b("Sub", columns[3], columns[1]))
     zero = b.constant(0, np.float32)
@@ -213,8 +212,8 @@ def _without_negative(b: Builder, rois: ir.Value) -> ir.Value:
 
 
 def _boxes(rng: np.random.Generator, count: int, extent: float, finest: int, levels: int) -> np.ndarray:
-    """For all levels, some of exactly the size where levels change, some without an area or with a negative one, some
-    beyond the picture."""
+    """Returns boxes for all levels: some exactly at a level's limit, some of zero or negative area, some outside the
+    image."""
     sizes = finest * 2.0 ** rng.uniform(-1, levels + 1, (count, 1)) * 2.0 ** rng.uniform(-1, 1, (count, 2))
     exact = np.broadcast_to(finest * 2.0 ** rng.integers(0, levels + 1, (count, 1)), sizes.shape)
     sizes = np.where(rng.random((count, 1)) < 0.2, exact, sizes)

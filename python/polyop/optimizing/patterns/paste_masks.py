@@ -1,13 +1,13 @@
-"""Masks pasted into pictures one after the other, as torchvision's Mask R-CNN does it in a Loop:
+"""Masks that are pasted into images one by one, as in the Loop of torchvision's Mask R-CNN:
 
     for mask, (x1, y1, x2, y2) in zip(masks, boxes):
-        picture = zeros(H, W)
-        picture[y1 : y2 + 1, x1 : x2 + 1] = interpolate(mask, size of the box, "bilinear"), as far as it lies within
-        pasted = cat([pasted, picture])
+        image = zeros(H, W)
+        image[y1 : y2 + 1, x1 : x2 + 1] = interpolate(mask, size of the box, "bilinear"), clipped to the image
+        pasted = cat([pasted, image])
 
-Each step copies all pictures before it. Bilinear interpolation is a product on either side, rows @ mask @ columns, with two
-weights of each row and column that are not 0, and none where the box does not reach: all masks are two products of matrices, by
-ONNX's own MatMul. Boxes are integers, and lie in the picture at least in part.
+Each step copies all images before it. Bilinear interpolation is rows @ mask @ columns, where each row and column inside
+the box has two nonzero weights. So all masks are two matrix products, with ONNX's own MatMul. Boxes are integers and
+overlap with the image.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import cone_of, constant, is_standard, made_by, outer_values
+from polyop.optimizing.graph import cone_of, constant, is_standard, outer_values, producer
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.patterns._loops import body_of, states
 from polyop.optimizing.scope import Scope
@@ -35,7 +35,7 @@ def find(scope: Scope) -> Iterator[Match]:
 
 
 def _match(scope: Scope, loop: ir.Node) -> Match | None:
-    grown = [s for s in states(loop) if (c := made_by(s.after, "Concat")) is not None and c.inputs[0] is s.before]
+    grown = [s for s in states(loop) if (c := producer(s.after, "Concat")) is not None and c.inputs[0] is s.before]
     resized = [n for n in body_of(loop) if is_standard(n, "Resize")]
     if len(grown) != 1 or len(resized) != 1 or any(v is not grown[0].last and v.uses() for v in loop.outputs):
         return None
@@ -89,24 +89,24 @@ def _at(b: Builder, size: ir.Value, axis: int) -> ir.Value:
 def _weights(
     b: Builder, begin: ir.Value, end: ir.Value, count: ir.Value, extent: ir.Value, keeps_single: bool
 ) -> ir.Value:
-    """[masks, extent, count]: what of each row (or column) of a mask is in each of the picture.
+    """Returns weights [masks, extent, count] of the rows (or columns) of a mask for those of the image.
 
-    begin, end: [masks, 1], the first and the last that the mask lies in. keeps_single: a mask of one row shows its middle,
-    and not its first row.
+    begin, end: [masks, 1], the first and the last row of the image that a mask covers.
+    keeps_single: a mask that covers one row shows its middle, not its first row.
     """
     zero, one = b.constant(0), b.constant(1)
     float_ = ir.DataType.FLOAT.value
-    place = b("Sub", b("Range", zero, b("Squeeze", extent), one), begin)
+    position = b("Sub", b("Range", zero, b("Squeeze", extent), one), begin)
     length = b("Max", b("Add", b("Sub", end, begin), one), one)
     many, last = b("Cast", count, to=float_), b("Cast", b("Sub", count, one), to=float_)
     scale = b("Div", many, b("Cast", length, to=float_))
     half, nothing = b.constant(0.5, np.float32), b.constant(0, np.float32)
-    at = b("Sub", b("Mul", b("Add", b("Cast", place, to=float_), half), scale), half)
+    at = b("Sub", b("Mul", b("Add", b("Cast", position, to=float_), half), scale), half)
     if not keeps_single:
         at = b("Where", b("Greater", length, one), at, nothing)
     at = b("Min", b("Max", at, nothing), last)
     each = b("Cast", b("Range", zero, b("Squeeze", count), one), to=float_)
     away = b("Abs", b("Sub", b("Unsqueeze", at, b.constant([2])), each))
     near = b("Relu", b("Sub", b.constant(1, np.float32), away))
-    is_within = b("And", b("GreaterOrEqual", place, zero), b("Less", place, length))
+    is_within = b("And", b("GreaterOrEqual", position, zero), b("Less", position, length))
     return b("Mul", near, b("Unsqueeze", b("Cast", is_within, to=float_), b.constant([2])))

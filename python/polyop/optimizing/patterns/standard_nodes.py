@@ -1,5 +1,7 @@
-"""Nodes of ONNX's own operators that polyop has too, with the same inputs, attributes and meaning: its definitions say of
-which operator, since which opset, a node is equal to."""
+"""Nodes of ONNX's own operators for which polyop has nodes with the same inputs, attributes and results.
+
+polyop's definitions state the standard operator and its opset for each node.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from polyop._catalogue import operators
+from polyop._onnx.catalogue import operators
 from polyop.optimizing.graph import is_standard
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
@@ -24,7 +26,7 @@ Shape = tuple[int, ...]
 
 @cache
 def _mirrors() -> dict[str, dict[int, dict[str, str]]]:
-    """By operator: the opsets in which it got the meanings that polyop has, and attributes that then have to be written."""
+    """Returns by operator: the opsets since which polyop's node is equal, and the attributes that it needs then."""
     nodes = [node for operator in operators() for node in operator["nodes"] if node["standards"]]
     return {n["name"].partition("::")[2]: {s["since"]: s["preset"] for s in n["standards"]} for n in nodes}
 
@@ -40,7 +42,7 @@ def find(scope: Scope) -> Iterator[Match]:
 
 def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match:
     shapes = [scope.shape(v) for v in [*node.inputs, *node.outputs]]
-    read = list(node.inputs)  # as it is now: another replacement may change what the node reads
+    read = list(node.inputs)  # a copy: other replacements may change the node's inputs
     inputs = list(dict.fromkeys(v for v in read if v is not None))
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
@@ -64,45 +66,45 @@ def _text(node: ir.Node, name: str, default: str) -> str:
 
 
 def _elements(shapes: list[Shape]) -> float:
-    """Of the result."""
+    """Returns the number of elements of the result."""
     return prod(shapes[-1])
 
 
 def _pairs(shapes: list[Shape]) -> float:
-    """Of boxes in all classes of NonMaxSuppression."""
+    """Returns the number of pairs of boxes in all classes of NonMaxSuppression."""
     return prod(shapes[1]) * shapes[1][-1]
 
 
 def _share(shapes: list[Shape]) -> float:
-    """Of the result in the picture."""
+    """Returns the ratio of the elements of the result and the image."""
     return prod(shapes[-1]) / max(prod(shapes[0]), 1)
 
 
 _WORK: dict[str, Callable[[list[Shape]], float]] = {"NonMaxSuppression": _pairs, "RoiAlign": _share}
 
 
-# ---- Values to compare with, where any numbers would not do ----
+# ---- Values to compare with, for operators that need specific ones ----
 
 
 def _grids(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Coordinates inside, at the border and beyond it."""
-    picture, grid = arrays
+    """Returns coordinates inside, at and outside the border."""
+    image, grid = arrays
     return [
-        rng.standard_normal(picture.shape).astype(picture.dtype),
+        rng.standard_normal(image.shape).astype(image.dtype),
         rng.uniform(-1.5, 1.5, grid.shape).astype(grid.dtype),
     ]
 
 
 def _rois(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Boxes of the size of those that the model has, at places around theirs."""
-    picture, rois, indices = arrays
+    """Returns boxes like those of the model, at positions close to theirs."""
+    image, rois, indices = arrays
     finite = np.where(np.isfinite(rois), rois, 0)
     moved = finite + rng.uniform(-1, 1, rois.shape) * (1 + np.abs(finite) / 4)
-    return [rng.standard_normal(picture.shape).astype(picture.dtype), moved.astype(rois.dtype), indices]
+    return [rng.standard_normal(image.shape).astype(image.dtype), moved.astype(rois.dtype), indices]
 
 
 def _candidates(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Boxes of which many overlap, and scores that differ."""
+    """Returns boxes, many of which overlap, and distinct scores."""
     boxes, scores, *rest = arrays
     corner = rng.uniform(0, 10, (*boxes.shape[:-1], 2))
     drawn = np.concatenate([corner, corner + rng.uniform(1, 10, corner.shape)], -1)

@@ -4,7 +4,7 @@
 
 namespace polyop {
 
-/// Every row of x times that row's weight, shifted: what the tests use as somebody else's operator.
+/// Multiplies every row of x by its weight and adds a shift. Tests use it as a third-party operator.
 struct ScaledRows {
   float shift = 0.0f;
 
@@ -12,7 +12,7 @@ struct ScaledRows {
   static constexpr Signature kSignature = "x: T[N, C], weight: T[N] -> y: T[N, C], row: i64[N]";
   static constexpr NodeName kNodes[] = {"elsewhere::ScaledRows"};
   static constexpr std::tuple kAttributes = {Attr("shift", &ScaledRows::shift, "added to every product")};
-  static constexpr Doc kDoc = {.summary = "x[n, c] * weight[n] + shift, and the number of each row."};
+  static constexpr Doc kDoc = {.summary = "x[n, c] * weight[n] + shift, and the index of each row."};
 };
 
 }  // namespace polyop

@@ -36,7 +36,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyop {
-POLYOP_CPU_KERNEL(ScaledRows, ScaledRowsF32, ScaledRowsCpu<float>);
-POLYOP_CPU_KERNEL(ScaledRows, ScaledRowsF16, ScaledRowsCpu<Half>);
+POLYOP_CPU_KERNELS(ScaledRows, ScaledRowsCpu, float, Half);
 }  // namespace polyop
 #endif

@@ -11,7 +11,7 @@ Status ScaledRowsReference(const ScaledRows& op, const Context&, Tensor<const do
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(ScaledRows, ScaledRowsF64, ScaledRowsReference);
+POLYOP_REFERENCE_KERNEL(ScaledRows, ScaledRowsReference);
 
 }  // namespace
 }  // namespace polyop

@@ -18,7 +18,7 @@ TEST(ScaledRows, MatchesReference) {
 
 TEST(ScaledRows, RefusesWrongWeights) {
   ExpectError(ScaledRows{}, {HostTensor::Full(DType::kF32, {2, 3}, 1), HostTensor::Full(DType::kF32, {3}, 1)},
-              {"'weight'", "dimension 0 is 3, wanted N = 2 as in 'x'"});
+              {"'weight': expected dimension 0 to be N = 2 as in 'x', got 3"});
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// Sums of features per cell of a bird's eye view on the GPU, for ranks or points that are grouped by cell.
+#pragma once
+
+#include "families/bev/bev_intervals.h"
+#include "kernels/cuda/cuda.h"
+
+namespace polyop {
+
+/// Finds the last interval of each cell; then each thread sums one channel of one cell. cell_of(interval) returns the
+/// cell, or a number outside of [0, cells) if there is none. value(r, c) returns channel c of rank r, weighted. An
+/// interval outside of the ranks or without a cell writes nothing; cells without an interval are 0.
+template <class I, class CellOf, class Value, class T>
+Status SumIntervalsCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, int64_t channels,
+                        const CellOf& cell_of, const Value& value, T* to) {
+  int64_t* const owner = cuda.Allocate<int64_t>(cells);
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, cells, [=] POLYOP_DEVICE(int64_t cell) { owner[cell] = -1; }));
+  POLYOP_RETURN_IF_ERROR(ForEach(cuda, intervals.count, [=] POLYOP_DEVICE(int64_t j) {
+    if (!intervals.Inside(j) || intervals.lengths[j] == 0) return;
+    const int64_t cell = cell_of(j);
+    if (cell >= 0 && cell < cells) AtomicMax(owner + cell, j);
+  }));
+  const Divider by_channels(channels);
+  return ForEach(cuda, cells * channels, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t c;
+    const int64_t j = owner[by_channels.Split(i, &c)];
+    float sum = 0;
+    if (j >= 0) {
+      const int64_t begin = intervals.starts[j], end = begin + intervals.lengths[j];
+      for (int64_t r = begin; r < end; ++r) sum += value(r, c);
+    }
+    to[i] = FromFloat<T>(sum);
+  });
+}
+
+}  // namespace polyop

@@ -1,0 +1,61 @@
+// Adds columns to the columns that they were gathered from, for the gradients of gathers by index. Compiled once per
+// instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_GATHERS_SCATTER_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_GATHERS_SCATTER_COLUMNS_INL_H_
+#undef POLYOP_FAMILIES_GATHERS_SCATTER_COLUMNS_INL_H_
+#else
+#define POLYOP_FAMILIES_GATHERS_SCATTER_COLUMNS_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/scatter_blocks-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Returns the division of columns [batches, channels, columns] into bands of at most 1 MiB of sums.
+inline BandSplit SplitColumns(int64_t batches, int64_t channels, int64_t columns) {
+  constexpr int64_t kBandColumns = 1 << 14, kEnoughItems = 4, kMinColumns = 1024;
+  const int64_t planes = std::max<int64_t>(batches * ChannelBlocks::BlocksFor(channels), 1);
+  const int64_t enough = std::min((kEnoughItems + planes - 1) / planes, columns / kMinColumns);
+  const int64_t bands = std::max({(columns + kBandColumns - 1) / kBandColumns, enough, int64_t{1}});
+  return BandSplit::Of(batches, channels, columns, 1, bands);
+}
+
+/// Sets to[b, c, idx[b, j, k]] to the sum of weight((b * picks + j) * each + k) * grad[b, c, j] over all j < picks and
+/// k < each; 0 where there is none. A column whose weight is 0 adds nothing. `grad` is [batches, channels, picks], `to`
+/// is [batches, channels, columns]. Requires: indices are in range.
+template <class T, class I, class Weight>
+Status ScatterColumns(const Context& context, const T* grad, const I* idx, int64_t batches, int64_t channels,
+                      int64_t picks, int64_t each, int64_t columns, const Weight& weight, T* to) {
+  if (batches * channels * columns == 0) return Status::Ok();
+  constexpr int64_t kChunk = 128;
+  return ScatterByBands(
+      context, SplitColumns(batches, channels, columns), to, [&](int64_t, const BlockBand& band) HWY_ATTR {
+        HWY_ALIGN float tile[kChunk * kBlockChannels];
+        const int64_t first = band.block * kBlockChannels, held = std::min(kBlockChannels, channels - first);
+        for (int64_t begin = 0; begin < picks; begin += kChunk) {
+          const int64_t count = std::min(kChunk, picks - begin), pick = band.image * picks + begin;
+          InterleaveChannels(grad + (band.image * channels + first) * picks + begin, held, picks, count, tile);
+          for (int64_t j = 0; j < count; ++j) {
+            BlockSum column;
+            column.Load(tile + j * kBlockChannels);
+            for (int64_t k = (pick + j) * each; k < (pick + j + 1) * each; ++k) {
+              const float w = weight(k);
+              if (band.HasRow(idx[k]) && w != 0) AddToBlock(column, w, band.Row(idx[k]));
+            }
+          }
+        }
+      });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

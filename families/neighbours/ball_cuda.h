@@ -1,0 +1,57 @@
+// Finds the points within balls on the GPU.
+#pragma once
+
+#include "families/neighbours/ball_rule.h"
+#include "families/neighbours/tiles_cuda.h"
+
+namespace polyop {
+
+/// State of a tiled search (families/neighbours/tiles_cuda.h) for the first points within a ball.
+struct BallState {
+  float at[3];
+  float reach;  // upper bound of the squared distance, in float, of points inside
+  int64_t begin, count;
+  int32_t* found;  // rows relative to the query's first one
+
+  template <class T>
+  POLYOP_HD void Start(const BallRule& rule, const T* centre, int64_t first_row) {
+    for (int a = 0; a < 3; ++a) at[a] = ToFloat(centre[a]);
+    reach = rule.max < 1e38 ? static_cast<float>(rule.max * (1 + 1e-6)) : INFINITY;
+    begin = first_row;
+    count = 0;
+  }
+  /// Appends the point's row, up to `max_points` rows.
+  POLYOP_HD void Offer(const BallRule& rule, const float* point, int64_t row, int64_t max_points) {
+    if (count == max_points || SurelyBeyond(at, point, reach) || !rule.Holds(SquaredDistance(at, point))) return;
+    found[count++] = static_cast<int32_t>(row - begin);
+  }
+};
+
+/// Finds indices as MMCV returns them: if there are fewer than `samples`, the first one is repeated. `clouds.Of(q)`
+/// returns the range of a query's points.
+template <class T, class Clouds>
+struct RepeatingFirstSearch {
+  using State = BallState;
+
+  const T* centres;
+  Clouds clouds;
+  BallRule rule;
+  int64_t samples;
+  int32_t none;  // the first index if no point is inside
+  int32_t* idx;
+
+  POLYOP_HD PointRange Start(int64_t q, State& state) const {
+    const PointRange range = clouds.Of(q);
+    state.Start(rule, centres + 3 * q, range.begin);
+    state.found = idx + q * samples;
+    return range;
+  }
+  POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(rule, point, row, samples); }
+  POLYOP_HD void Finish(State& state, int64_t) const {
+    const int32_t first = state.count > 0 ? state.found[0] : 0;
+    for (int64_t k = state.count; k < samples; ++k) state.found[k] = first;
+    if (state.count == 0) state.found[0] = none;
+  }
+};
+
+}  // namespace polyop

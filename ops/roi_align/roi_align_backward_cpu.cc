@@ -1,0 +1,21 @@
+#include "families/rois/rois.h"
+#include "families/rois/upright_backward.h"
+#include "ops/roi_align/roi_align_backward.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status RoiAlignBackwardCpu(const RoiAlignBackward& op, const Context& context, Tensor<const T, 4> grad_output,
+                           Tensor<const T, 4> input, Tensor<const T, 2> rois, Tensor<T, 4> grad_input) {
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
+                       op.mode == RoiAlign::Mode::kAvg};
+  return PoolRoisBackward<T>(context, {input.data(), input.dim(2), input.dim(3), op.spatial_scale}, input.dim(0),
+                             input.dim(1), rois.dim(0), {rois.data()}, how, grad_output.data(), grad_input.data());
+}
+
+POLYOP_PLAIN_CPU_KERNELS(RoiAlignBackward, RoiAlignBackwardCpu, float, Half, BFloat16);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,144 @@
+"""Command lines: argparse with the program's error messages, and options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
+
+from polyop._commands.errors import usage
+from polyop._commands.numbers import parse_integer, parse_real
+
+MAX_THREADS = 1024
+_REQUIRED = "the following arguments are required: "
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises CommandError where argparse would exit, and names misspelt options."""
+
+    def __init__(self, prog: str, summary: str, footer: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=summary,
+            epilog=footer,
+            allow_abbrev=False,
+            add_help=False,
+            exit_on_error=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self._negative_number_matcher = re.compile(r"-[\d.]")  # values such as -1,1 are not options
+        self.add_argument("-h", "--help", action="help", help="print this help and exit")
+        self._words: list[str] = []
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Raises CommandError."""
+        self._words = list(words)
+        try:
+            options, rest = self.parse_known_args(self._words)
+        except argparse.ArgumentError as error:
+            self._check_words()
+            subject = (error.argument_name or "").split("/")[-1]
+            raise usage(f"{subject}: {error.message}", f"see `{self.prog} --help`") from None
+        if rest:
+            self._check_words()
+            raise usage(f"unexpected argument '{rest[0]}'", f"see `{self.prog} --help`")
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        self._check_words()
+        if message.startswith(_REQUIRED):
+            names = [name.split("/")[-1] for name in message.removeprefix(_REQUIRED).split(", ")]
+            message = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} required"
+        raise usage(message, f"see `{self.prog} --help`")
+
+    def _check_words(self) -> None:
+        """Raises CommandError that names a misspelt option, for which argparse has other messages."""
+        known = [name for action in self._actions for name in action.option_strings]
+        for word in self._words:
+            if word == "--":
+                return
+            option = word.partition("=")[0] if word.startswith("--") else word[:2]
+            if re.match(r"--|-[A-Za-z]", word) and option not in known:
+                near = nearest(option, [name for name in known if name.startswith("--")])
+                suggestion = f"did you mean '{near}'? " if near else ""
+                raise usage(f"{self.prog} has no option '{option}'", f"{suggestion}`{self.prog} --help` lists all")
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """Returns the candidate with the smallest edit distance, ignoring case, or "" if none is near."""
+    best, best_distance = "", max(2, len(word) // 3) + 1
+    for candidate in candidates:
+        distance = _distance(word.lower(), candidate.lower())
+        if distance < best_distance:
+            best, best_distance = candidate, distance
+    return best
+
+
+def _distance(a: str, b: str) -> int:
+    """Returns the Levenshtein distance."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], min(diagonal + (x != y), row[j] + 1, row[j - 1] + 1)
+    return row[-1]
+
+
+def integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = parse_integer(text)
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"'{text}' is not an integer in [{low} - {high}]")
+        return value
+
+    return parse
+
+
+def real(low: float, high: float = math.inf) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        value = parse_real(text)
+        if value is None or not math.isfinite(value) or not low <= value <= high:
+            raise argparse.ArgumentTypeError(
+                f"'{text}' is not a number in [{low:g} - {high:g}]"
+                if math.isfinite(high)
+                else f"'{text}' is not a number in [{low:g} - …]"
+            )
+        return value
+
+    return parse
+
+
+def choice(*values: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in values:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(values[:-1])} or {values[-1]}, got '{text}'")
+        return text
+
+    return parse
+
+
+def add_image_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--layout",
+        metavar="LAYOUT",
+        type=choice("NCHW", "NHWC"),
+        help="images as NCHW or NHWC (default: from the model)",
+    )
+    parser.add_argument(
+        "--range", metavar="BLACK,WHITE", help="values of images (default: the model's, else 0,1 or 0,255 for uint8)"
+    )
+    parser.add_argument(
+        "--color", metavar="COLOR", type=choice("RGB", "BGR", "GRAY"), help="RGB, BGR or GRAY (default: from the model)"
+    )
+
+
+def add_library_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ops", metavar="LIBRARY", action="append", default=[], help="a further library of custom operators"
+    )
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print a report in JSON")

@@ -1,0 +1,145 @@
+"""`polyop batch`: polyop.batch is the implementation."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from typing import Any
+
+from polyop._commands import terminal
+from polyop._commands.arguments import (
+    MAX_THREADS,
+    add_image_options,
+    add_json_option,
+    add_library_option,
+    choice,
+    integer,
+    real,
+)
+from polyop._commands.errors import ExitCode, usage
+from polyop._commands.models import check_file, check_provided
+from polyop._commands.numbers import parse_range
+from polyop._commands.progress import bars
+
+SUMMARY = "Run a model on many files, on all cores or on a Ray cluster"
+NEEDS = "pip install 'polyop[batch]', and for --ray 'polyop[batch,ray]'"
+FOOTER = """\
+The same command continues where it was stopped: files with a newer result are not run again, and results are written
+atomically. Files that fail are reported, and the exit code is 1. The command needs the packages of 'polyop[batch]',
+and --ray those of 'polyop[batch,ray]'.
+
+Examples:
+  polyop batch srcnn3.onnx -i 'input=photos/**/*.jpg' -o large --format png --set factor=1,1,2,2
+  polyop batch detector.onnx -i sweeps -o found --threads 2
+  polyop batch net.onnx -i 'shards/*.tar' -o out --ray 10.0.0.1:6379 --worker-cpus 4"""
+
+_MAX_BATCH = 65536
+_MAX_WORKERS = 65536
+_MAX_GPUS = 64
+_CLUSTER_OPTIONS = ("workers", "worker_cpus", "worker_gpus")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", help="the ONNX file")
+    add(
+        "-i",
+        "--input",
+        action="append",
+        required=True,
+        metavar="NAME=PATTERN",
+        help="files, a folder, or a quoted pattern such as 'photos/**/*.jpg': images, .npy, .npz, .bin (points), .tar "
+        "(WebDataset), .parquet; for a second input one file, which is the same for all",
+    )
+    add("-o", "--output", required=True, metavar="FOLDER", help="the folder of results, one file for each input file")
+    add(
+        "--set", action="append", default=[], metavar="NAME=V,V,…", help="an input from numbers, the same for all files"
+    )
+    add("--keep", action="append", default=[], metavar="OUTPUT", help="the name of an output to write (default: all)")
+    add(
+        "--format",
+        type=choice("npz", "npy", "png", "jpg"),
+        default="npz",
+        metavar="FORMAT",
+        help="of results: npz (default), or of one output npy, png or jpg",
+    )
+    add(
+        "--batch",
+        type=integer(1, _MAX_BATCH),
+        default=0,
+        metavar="N",
+        help="the maximum number of samples in one run, if the model's first dimension is dynamic (default: 8)",
+    )
+    add(
+        "--threads",
+        type=integer(1, MAX_THREADS),
+        default=0,
+        metavar="N",
+        help="threads of one run; the remaining cores run other samples (default: 1)",
+    )
+    add("--strict", action="store_true", help="stop at the first file that fails, instead of skipping it")
+    add_image_options(parser)
+    add_library_option(parser)
+    add(
+        "--accelerate",
+        action="store_true",
+        help="replace ONNX Runtime's own kernels by polyop's (RoiAlign, GridSample, …)",
+    )
+    add(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="run on the Ray cluster of this address; without an address on this machine",
+    )
+    add(
+        "--workers",
+        type=integer(1, _MAX_WORKERS),
+        metavar="N",
+        help="processes of the cluster that run the model (default: all cores)",
+    )
+    add("--worker-cpus", type=integer(1, MAX_THREADS), metavar="N", help="cores of a worker (default: 1)")
+    add("--worker-gpus", type=real(0, _MAX_GPUS), metavar="X", help="GPUs of a worker (default: 0)")
+    add_json_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    for name in _CLUSTER_OPTIONS:
+        if options.ray is None and getattr(options, name) is not None:
+            raise usage(f"--{name.replace('_', '-')} requires --ray")
+    image_range = parse_range(options.range) if options.range else None
+    if options.ops:
+        check_file(options.model)
+    else:
+        check_provided(options.model)
+    from polyop import batch
+
+    cluster = None
+    if options.ray is not None:
+        cluster = batch.Cluster(options.ray, options.workers or 0, options.worker_cpus or 1, options.worker_gpus or 0)
+    with ExitStack() as stack:
+        progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}
+        report = batch.run(
+            options.model,
+            options.input,
+            options.output,
+            sets=options.set,
+            outputs=options.keep,
+            format=options.format,
+            batch=options.batch,
+            threads=options.threads,
+            strict=options.strict,
+            layout=options.layout,
+            range=image_range,
+            color=options.color,
+            libraries=options.ops,
+            accelerate=options.accelerate,
+            cluster=cluster,
+            **progress,
+        )
+    if options.json:
+        terminal.print_json({**report.as_json(), "lines": report.lines()})
+    else:
+        print("\n".join(report.lines()))
+        print(f"{terminal.green('wrote')} {options.output}")
+    return ExitCode.FAILED if report.failed else ExitCode.OK

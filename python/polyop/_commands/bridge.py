@@ -1,0 +1,30 @@
+"""Models that the program `polyop` runs in Python.
+
+`python -m polyop._commands.MODULE REQUEST REPLY`, where REQUEST and REPLY are files of JSON (cli/python.h). The reply
+is the result of the module. For an exception, it has the text as "error", the "hint", and the exit code as "code".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from polyop._commands.errors import describe
+
+
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]], needs: str) -> None:
+    """Answers the request of the command line. `needs` is the hint about a missing package."""
+    request, reply = map(Path, sys.argv[1:])
+    try:
+        result = answer(json.loads(request.read_text()))
+    except Exception as error:
+        if os.environ.get("POLYOP_DEBUG") == "1":
+            traceback.print_exc()
+        description = describe(error, needs)
+        result = {"error": description.message, "hint": description.hint, "code": int(description.code)}
+    reply.write_text(json.dumps(result))

@@ -1,0 +1,256 @@
+"""`polyop convert`: builds a TensorRT engine (polyop.tensorrt), or writes a model for OpenVINO."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import ctypes
+import json
+import os
+import sys
+import tempfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from polyop import __version__
+from polyop._commands import terminal
+from polyop._commands.arguments import add_json_option, choice, integer
+from polyop._commands.errors import CommandError, ExitCode, usage
+from polyop._commands.models import check_file, check_model
+from polyop._commands.numbers import parse_number, parse_shape, split_named
+from polyop._commands.progress import bars
+
+SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO"
+NEEDS = "pip install tensorrt or tensorrt-rtx; with --to openvino: pip install openvino"
+FOOTER = """\
+The command needs tensorrt or tensorrt-rtx, or with --to openvino openvino. TensorRT-RTX also builds without a GPU. The
+file MODEL.engine.json describes what the engine needs. `polyop run` runs an engine, and
+`polyop verify MODEL.onnx --reference engine=MODEL.engine` compares it with the model.
+
+Examples:
+  polyop convert detector.onnx -o detector.engine --fp16
+  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes input=1x3x64x64:1x3x256x256:1x3x512x512
+  polyop convert detector.onnx -o detector.xml --to openvino"""
+
+LINK = "libtensorrt_rtx.so"
+_MAX_WORKSPACE = 1 << 20
+_MAX_EXTENT = 2**31 - 1
+_FOR_TENSORRT = ("shapes", "set", "workspace", "timing_cache", "layers")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", help="an ONNX file")
+    add("-o", "--output", required=True, metavar="FILE", help="model.engine, or model.xml")
+    add(
+        "--to",
+        type=choice("tensorrt", "openvino"),
+        default="tensorrt",
+        metavar="RUNTIME",
+        help="tensorrt (default) or openvino: a .xml and a .bin file",
+    )
+    add(
+        "--shapes",
+        action="append",
+        default=[],
+        metavar="NAME=MIN:OPT:MAX",
+        help="the least, the usual and the largest shape of an input, as in x=1x3x64x64:1x3x512x512:4x3x1024x1024, or one "
+        "shape for all three (default: the model's, if all but the first extent are fixed; that is 1 to 8 then)",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=V,V,…",
+        help="an input that becomes a constant with these values, such as scales",
+    )
+    add(
+        "--fp16",
+        action="store_true",
+        help="compute in half precision (OpenVINO: store weights in it); inputs and outputs keep their types",
+    )
+    add(
+        "--workspace",
+        type=integer(1, _MAX_WORKSPACE),
+        default=0,
+        metavar="MIB",
+        help="MiB of GPU memory that layers may use (default: no limit)",
+    )
+    add("--plugins", action="append", default=[], metavar="LIBRARY", help="a further plugin library")
+    add("--timing-cache", metavar="FILE", help="a file of measurements, read and written")
+    add("--layers", action="store_true", help="print the layers of the network that TensorRT built")
+    add("--verbose", action="store_true", help="print all messages of TensorRT")
+    add_json_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    shapes = _parse_shapes(options.shapes)
+    constants = _parse_constants(options.set)
+    if options.to == "openvino":
+        return _to_openvino(options)
+    check_model(options.model)
+    restart_with_parser_path()
+    report = _build(options, shapes, constants)
+    if options.json:
+        terminal.print_json(report)
+    else:
+        _print(options, report)
+    return ExitCode.OK
+
+
+def _parse_shapes(texts: list[str]) -> dict[str, list[list[int]]]:
+    """Parses "input=1x3x224x224:1x3x512x512:4x3x1024x1024", or one shape for all three."""
+    shapes = {}
+    for text in texts:
+        name, value = split_named("--shapes", text)
+        parts = [parse_shape(part, f"--shapes {text}") for part in (value.split(":") if value else [])]
+        if len(parts) not in (1, 3):
+            raise usage(f"--shapes {text}: expected 1 or 3 shapes, got {len(parts)}", "separate three shapes by ':'")
+        for extent in (extent for shape in parts for extent in shape):
+            if extent > _MAX_EXTENT:
+                raise usage(f"--shapes {text}: expected extents of at most {_MAX_EXTENT}, got {extent}")
+        shapes[name] = parts
+    return shapes
+
+
+def _parse_constants(texts: list[str]) -> dict[str, Any]:
+    constants = {}
+    for text in texts:
+        name, value = split_named("--set", text)
+        constants[name] = [parse_number(part, f"--set {text}") for part in (value.split(",") if value else [])]
+    return constants
+
+
+# ---- TensorRT --------------------------------------------------------------------------------------------------------
+
+
+def restart_with_parser_path() -> None:
+    """Restarts this program with a link libtensorrt_rtx.so on the loader's path, if TensorRT-RTX needs it.
+
+    TensorRT-RTX's ONNX parser opens the library by this name, which its wheel does not have. The link is in a new
+    folder that only this user can write, because others could create a folder with a predictable name. The folder is
+    removed at exit.
+    """
+    if restarted := os.environ.get("POLYOP_RESTARTED"):
+        atexit.register(_remove_link, Path(restarted))
+        return
+    from polyop.tensorrt import EngineError, _runtime
+
+    try:
+        if "rtx" not in _runtime().__name__:
+            return
+    except EngineError:  # _build() raises it again
+        return
+    try:
+        ctypes.CDLL(LINK)
+        return
+    except OSError:
+        pass
+    loaded = {Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if LINK in line}
+    if not loaded:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="polyop-"))
+    (folder / LINK).symlink_to(loaded.pop())
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
+    environment = {**os.environ, "LD_LIBRARY_PATH": path, "POLYOP_RESTARTED": str(folder)}
+    os.execve(sys.executable, [sys.executable, "-m", "polyop", *sys.argv[1:]], environment)
+
+
+def _remove_link(folder: Path) -> None:
+    """Removes the link and its folder, but never a folder with other files."""
+    with suppress(OSError):
+        (folder / LINK).unlink()
+        folder.rmdir()
+
+
+def _build(
+    options: argparse.Namespace, shapes: dict[str, list[list[int]]], constants: dict[str, Any]
+) -> dict[str, Any]:
+    """Writes the engine and its description. Returns a report."""
+    from polyop.tensorrt import get_tensorrt_op_path, onnx2trt, save_trt_engine
+
+    plugins = [str(Path(library).absolute()) for library in options.plugins]
+    with ExitStack() as stack:
+        engine = onnx2trt(
+            options.model,
+            shapes,
+            fp16_mode=options.fp16,
+            max_workspace_size=options.workspace << 20,
+            constants=constants,
+            plugins=plugins,
+            timing_cache=options.timing_cache,
+            progress=bars(stack),
+            verbose=options.verbose,
+        )
+    save_trt_engine(engine, options.output)
+    used = any(layer["type"].startswith("PLUGIN") for layer in engine.layers)
+    needs = {
+        "producer": f"polyop {__version__}",
+        "model": Path(options.model).name,
+        "runtime": engine.runtime,
+        "plugin_libraries": [Path(p).name for p in [get_tensorrt_op_path(), *plugins] if p and used],
+        "precision": "fp16" if options.fp16 else "as in the model",
+        "inputs": {
+            name: {
+                "type": engine.types[name],
+                "shape": _common(three),
+                **dict(zip(("least", "usual", "largest"), three, strict=True)),
+            }
+            for name, three in engine.shapes.items()
+        },
+        "outputs": {name: {"type": engine.types[name], "shape": shape} for name, shape in engine.outputs.items()},
+    }
+    Path(f"{options.output}.json").write_text(json.dumps(needs, indent=2) + "\n")
+    return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs}
+
+
+def _common(shapes: list[list[int]]) -> list[int]:
+    """Returns the extents, with -1 where they differ."""
+    return [low if low == high else -1 for low, _, high in zip(*shapes, strict=True)]
+
+
+def _print(options: argparse.Namespace, report: dict[str, Any]) -> None:
+    if options.layers:
+        rows = [[layer["name"], layer["type"], layer["output"]] for layer in report["layers"]]
+        print(terminal.table(["layer", "type", "output"], rows), end="\n\n")
+    needs = report["needs"]
+    rows = [
+        [name, *(str(shapes[which]) for which in ("least", "usual", "largest"))]
+        for name, shapes in needs["inputs"].items()
+    ]
+    print(terminal.table(["input", "least", "usual", "largest"], rows), end="\n\n")
+    size = terminal.bytes_text(report["bytes"])
+    print(f"{terminal.green('wrote')} {options.output} ({size}) for {needs['runtime']}")
+    libraries = ", ".join(needs["plugin_libraries"]) or "no plugin library"
+    print(f"{terminal.green('wrote')} {options.output}.json: the engine needs {libraries}")
+
+
+# ---- OpenVINO --------------------------------------------------------------------------------------------------------
+
+
+def _to_openvino(options: argparse.Namespace) -> int:
+    """Converts the model as it is. OpenVINO takes shapes and values when it compiles a model."""
+    output = Path(options.output)
+    if output.suffix.lower() != ".xml":
+        raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
+    if any(getattr(options, name) for name in _FOR_TENSORRT):
+        raise usage("--shapes, --set, --workspace, --timing-cache and --layers are options of TensorRT")
+    check_file(options.model)
+    import polyop.openvino
+
+    core = polyop.openvino.core()
+    import openvino
+
+    try:
+        for library in options.plugins:
+            core.add_extension(str(Path(library).absolute()))
+        openvino.save_model(core.read_model(options.model), output, compress_to_fp16=options.fp16)
+    except RuntimeError as error:
+        raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
+    weights, runtime = output.with_suffix(".bin"), f"OpenVINO {openvino.__version__.split('-')[0]}"
+    if options.json:
+        terminal.print_json({"model": str(output), "weights": str(weights), "runtime": runtime})
+    else:
+        print(f"{terminal.green('wrote')} {output} and {weights} for {runtime}; polyop.openvino.core() reads them")
+    return ExitCode.OK

@@ -1,0 +1,108 @@
+"""`polyop optimize`: polyop.optimizing is the implementation."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from polyop._commands import terminal
+from polyop._commands.arguments import (
+    MAX_THREADS,
+    add_image_options,
+    add_json_option,
+    add_library_option,
+    integer,
+    real,
+)
+from polyop._commands.errors import ExitCode
+from polyop._commands.numbers import parse_shape, split_named
+from polyop._commands.progress import bars
+
+SUMMARY = "Replace what polyop computes faster in a model"
+NEEDS = "pip install 'polyop[optimize]'"
+FOOTER = """\
+Every replacement is compared with the nodes that it replaces, and the model with the original. What differs is not
+replaced. Inputs are synthetic unless -i or --set give them; --shape gives their shapes. A model in which nothing is
+replaced is copied unchanged. The command needs onnx, onnx-ir and onnxruntime: pip install 'polyop[optimize]'.
+
+Examples:
+  polyop optimize detr.onnx -o fast.onnx --measure
+  polyop optimize net.onnx -o fast.onnx --shape x=1x3x640x640 --threads 2
+  polyop bench net.onnx --against fast.onnx"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", help="the ONNX file, of standard operators")
+    add("-o", "--output", required=True, metavar="FILE", help="the file of the faster model")
+    add(
+        "-i",
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="an image (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros",
+    )
+    add("--set", action="append", default=[], metavar="NAME=V,V,…", help="an input from numbers")
+    add("--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="the shape of a synthetic input")
+    add_image_options(parser)
+    add("--measure", action="store_true", help="also time every replacement, and the model before and after")
+    add("--all", action="store_true", help="also replace what is too small to gain")
+    add("--allow-fix", action="store_true", help="also replace where ONNX Runtime differs from the ONNX standard")
+    add(
+        "--tolerance",
+        type=real(0),
+        default=1e-3,
+        metavar="X",
+        help="how far an output may differ, in proportion to its largest value (default: 1e-3)",
+    )
+    add(
+        "--threads",
+        type=integer(1, MAX_THREADS),
+        default=0,
+        metavar="N",
+        help="threads of ONNX Runtime (default: all cores)",
+    )
+    add_library_option(parser)
+    add_json_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    shapes = {}
+    for text in options.shape:
+        name, value = split_named("--shape", text)
+        shapes[name] = parse_shape(value, f"--shape {text}")
+    for text in options.set:
+        split_named("--set", text)
+    from polyop._commands.inputs import read_inputs
+    from polyop.optimizing import optimize
+
+    inputs = read_inputs(options, shapes) if options.input or options.set else {}
+    with ExitStack() as stack:
+        progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}
+        report = optimize(
+            options.model,
+            options.output,
+            inputs=inputs,
+            shapes=shapes,
+            all=options.all,
+            allow_fix=options.allow_fix,
+            measure=options.measure,
+            tolerance=options.tolerance,
+            threads=options.threads,
+            libraries=[str(Path(library).absolute()) for library in options.ops],
+            **progress,
+        )
+    if options.json:
+        terminal.print_json(report.as_json())
+        return ExitCode.OK
+    header, rows = report.table()
+    if rows:
+        print(terminal.table(header, rows), end="\n\n")
+    print("\n".join(report.lines()))
+    size = terminal.bytes_text(Path(options.output).stat().st_size)
+    unchanged = "" if report.replaced else ": the same file"
+    print(f"{terminal.green('wrote')} {options.output} ({size}){unchanged}")
+    return ExitCode.OK

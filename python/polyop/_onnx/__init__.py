@@ -1,0 +1,1 @@
+"""ONNX models in Python: the catalogue of operators, functions of standard operators, and files."""

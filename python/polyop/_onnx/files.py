@@ -1,0 +1,95 @@
+"""Reads, hashes and copies ONNX files with external data."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import onnx
+
+from polyop._onnx.atomic_file import AtomicFile
+from polyop._onnx.graph import nodes_of
+from polyop.errors import FileError
+
+_BLOCK = 1 << 22
+
+
+class ModelFileError(FileError, ValueError):
+    """A file is not a model, or its external data cannot be copied."""
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+def read_model(path: Path) -> onnx.ModelProto:
+    """Reads a model without its external data. Raises OSError, or ModelFileError if the file is not a model."""
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except OSError:
+        raise
+    except Exception as error:  # protobuf raises errors of many types
+        raise ModelFileError(f"{path} is not an ONNX model, or damaged: {error}") from error
+    if not model.graph.node:
+        raise ModelFileError(f"{path} is not an ONNX model, or damaged: its graph has no nodes")
+    return model
+
+
+def external_files(model: onnx.ModelProto, folder: Path) -> list[str]:
+    """Returns the files of a model's external data, relative to the model's folder, sorted.
+
+    Raises ModelFileError if a file is missing or outside the folder.
+    """
+    locations = {entry.value for t in _tensors(model) for entry in t.external_data if entry.key == "location"}
+    for location in locations:
+        path = (folder / location).resolve()
+        if folder.resolve() not in path.parents:
+            raise ModelFileError(
+                f"external data '{location}' is outside the model's folder: write the file next to the model"
+            )
+        if not path.is_file():
+            raise ModelFileError(f"external data '{location}' is missing in {folder}")
+    return sorted(locations)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yields the tensors of the graph, of subgraphs and of attributes."""
+    yield from model.graph.initializer
+    for node in nodes_of(model):
+        for attribute in node.attribute:
+            yield attribute.t
+            yield from attribute.tensors
+            for graph in (attribute.g, *attribute.graphs):
+                yield from graph.initializer
+
+
+def copy_external_files(model: onnx.ModelProto, source: Path, target: Path, *, overwrite: bool = False) -> list[Path]:
+    """Copies the files of a model's external data to another folder, atomically. Returns the copies.
+
+    Raises ModelFileError if a file is missing, outside the folder, or, unless `overwrite`, already exists in `target`.
+    """
+    copies = {source / location: target / location for location in external_files(model, source)}
+    for to in copies.values():
+        if to.exists() and not overwrite:
+            raise ModelFileError(f"{to} already exists: the model's external data would overwrite it")
+    for location, to in copies.items():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        copy_file(location, to)
+    return list(copies.values())
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file and its permissions, atomically."""
+    with AtomicFile(target) as new:
+        shutil.copyfile(source, new)
+        shutil.copymode(source, new)
+
+
+def update_hash(digest: _Hash, path: Path) -> None:
+    """Adds a model's file and its external data to a hash. Raises OSError or ModelFileError."""
+    for part in (path, *(path.parent / location for location in external_files(read_model(path), path.parent))):
+        with part.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)

@@ -1,0 +1,178 @@
+"""The nodes of one name in a file: their common interface, and the attributes in which they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from polyop._onnx.catalogue import find_node, is_node, spellings
+from polyop._onnx.function_bodies import Argument, Variant
+from polyop.formulas import NoBodyError
+
+
+def resolve_node(node: onnx.NodeProto) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Returns the operator that the node resolves to and its node name, or None."""
+    if not is_node(node.domain, node.op_type):
+        return None
+    given = [a for a in node.attribute if not a.ref_attr_name]
+    return find_node(node.domain, node.op_type, {a.name: helper.get_attribute_value(a) for a in given})
+
+
+def resolve_shared_node(nodes: Sequence[onnx.NodeProto]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the operator that all nodes of one name resolve to, and its node name.
+
+    Raises NoBodyError if they resolve to different operators: ONNX has one function per name.
+    """
+    found = [resolved for node in nodes if (resolved := resolve_node(node)) is not None]
+    if len(found) < len(nodes):
+        raise NoBodyError("no operator has the attributes of one of the nodes")
+    names = sorted({operator["name"] for operator, _ in found})
+    if len(names) > 1:
+        raise NoBodyError(
+            f"expected nodes of one operator, got nodes of {' and '.join(names)}: a name has one function"
+        )
+    return found[0]
+
+
+def interface(
+    operator: dict[str, Any], nodes: Sequence[onnx.NodeProto]
+) -> tuple[list[Argument], list[Argument], dict[str, list[str]]]:
+    """Returns the inputs one by one, the outputs that any of the nodes has, and the inputs' types by their names."""
+    given = {tuple(bool(name) for name in node.input) for node in nodes}
+    given = {presence[: max((i + 1 for i, here in enumerate(presence) if here), default=0)] for presence in given}
+    if len(given) > 1:
+        raise NoBodyError("expected the same inputs on all nodes, got nodes that omit different ones")
+    number = len(given.pop())
+    inputs, types = [], {}
+    for i, spec in enumerate(operator["inputs"]):
+        for k in range(number - i) if spec["variadic"] else [None]:
+            name = spec["name"] if k is None else f"{spec['name']}_{k}"
+            inputs.append(Argument(name, spec["type"], spec["rank"]))
+            types[name] = spec["types"]
+    used = max(len(node.output) for node in nodes)
+    outputs = [
+        Argument(spec["name"], spec["type"], spec["rank"])
+        for i, spec in enumerate(operator["outputs"])
+        if i < used or not spec["optional"]
+    ]
+    return inputs, outputs, types
+
+
+def ranks(
+    model: onnx.ModelProto, inputs: Sequence[Argument], nodes: Sequence[onnx.NodeProto]
+) -> tuple[int | None, ...]:
+    """Returns the ranks of the inputs, from the signature or from shape inference; None where unknown."""
+    inferred: dict[str, int] = {}
+    if any(argument.rank is None for argument in inputs):
+        graph = onnx.shape_inference.infer_shapes(_without_data(model)).graph
+        infos = [info for info in (*graph.input, *graph.value_info) if info.type.tensor_type.HasField("shape")]
+        inferred = {info.name: len(info.type.tensor_type.shape.dim) for info in infos}
+        inferred |= {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    known = []
+    for i, argument in enumerate(inputs):
+        names = [node.input[i] if i < len(node.input) else "" for node in nodes]
+        found = {inferred.get(name, argument.rank) if name else None for name in names}
+        known.append(found.pop() if len(found) == 1 else None)
+    return tuple(known)
+
+
+def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns a copy without the data of large tensors: shape inference does not need it, and a message holds 2 GB."""
+    copy = onnx.ModelProto()
+    for name, value in model.ListFields():
+        if name.name != "graph":
+            _copy_field(copy, name.name, value)
+    for name, value in model.graph.ListFields():
+        if name.name != "initializer":
+            _copy_field(copy.graph, name.name, value)
+    for tensor in model.graph.initializer:
+        small = copy.graph.initializer.add()
+        if helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims) < 1024:
+            small.CopyFrom(tensor)
+        else:
+            small.name, small.data_type = tensor.name, tensor.data_type
+            small.dims.extend(tensor.dims)
+            small.data_location = onnx.TensorProto.EXTERNAL
+            small.external_data.add(key="location", value="left_out")
+    return copy
+
+
+def _copy_field(message: Any, name: str, value: Any) -> None:
+    target = getattr(message, name)
+    if hasattr(target, "MergeFrom"):
+        target.MergeFrom(value)
+    elif hasattr(target, "CopyFrom"):
+        target.CopyFrom(value)
+    else:
+        setattr(message, name, value)
+
+
+# ---- attributes ----------------------------------------------------------------------------------------------
+
+
+def variants(
+    operator: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]
+) -> tuple[list[Variant], dict[str, str]]:
+    """Returns the distinct sets of attribute values, and the float attributes that differ and become references, as the
+    definition's names mapped to the nodes' names. A set ignores the latter."""
+    own_values = [values(operator, names, node) for node in nodes]
+    differing = [a for a in operator["attributes"] if len({_hashable(v[a["name"]]) for v in own_values}) > 1]
+    written = {a["name"]: _write_in_all(a, names, nodes) for a in differing}
+    references = {a["name"]: written[a["name"]] for a in differing if a["type"] == "float" and not a["choices"]}
+    chosen: dict[tuple, Variant] = {}
+    for node, value in zip(nodes, own_values, strict=True):
+        own = {a["name"]: value[a["name"]] for a in differing if a["name"] not in references}
+        raw = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
+        key = tuple(_hashable(v) for v in own.values())
+        chosen.setdefault(key, Variant(value, {written[name]: raw[written[name]] for name in own}))
+    return list(chosen.values()), references
+
+
+def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto) -> dict[str, Any]:
+    """Returns the values of all attributes of the definition, by its names."""
+    raw = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
+    found = {}
+    for attribute in operator["attributes"]:
+        name, choices = attribute["name"], attribute["choices"]
+        value = next((raw[n] for n in spellings(attribute, names) if n in raw), attribute["default"])
+        if name in names["presets"]:
+            preset = names["presets"][name]
+            value = int(preset) if attribute["type"] == "int" and not choices else preset
+        value = next((ours for ours, theirs in names["spellings"].items() if value == theirs), value)
+        if choices and isinstance(value, int):
+            if not 0 <= value < len(choices):
+                raise NoBodyError(f"attribute '{name}': expected 0 to {len(choices) - 1}, got {value}")
+            value = choices[value]
+        if attribute["type"] in ("ints", "floats") and not isinstance(value, list):
+            value = [value]
+        found[name] = value
+    return found
+
+
+def _write_in_all(attribute: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]) -> str:
+    """Returns the attribute's name on the nodes. Adds the default to nodes that lack it: a reference needs a value."""
+    possible = spellings(attribute, names)
+    used = {a.name for node in nodes for a in node.attribute if a.name in possible}
+    if len(used) > 1:
+        raise NoBodyError(
+            f"attribute '{attribute['name']}': expected one spelling on all nodes, got {', '.join(sorted(used))}"
+        )
+    name = used.pop()
+    for node in nodes:
+        if not any(a.name == name for a in node.attribute):
+            node.attribute.append(helper.make_attribute(name, attribute["default"]))
+    return name
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    return list(value) if isinstance(value, (list, tuple)) else value
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,63 @@
+"""The tests that `make quick` selects for a change."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.support.processes import ROOT
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Returns the output of tools/touched.py for changes of these files: the rest of each line by its first word."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import touched
+
+    def select(*changed: str) -> dict[str, str]:
+        monkeypatch.setattr(touched, "changed_files", lambda since: set(changed))
+        touched.main()
+        return {word: rest for word, _, rest in (line.partition(" ") for line in capsys.readouterr().out.splitlines())}
+
+    yield select
+    sys.modules.pop("touched")
+
+
+@pytest.mark.parametrize("file", ["nms_cpu.cc", "nms.h", "nms_cuda.cu", "nms_reference.cc", "nms_test.cc"])
+def test_a_file_of_an_operator_selects_only_that_operator(said, file: str) -> None:
+    lines = said(f"ops/nms/{file}")
+    assert lines["cxx"] == "nms_test"
+    assert lines["python"] == "nms or test_docs."
+    assert lines["build"].split() == ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
+
+
+def test_a_familys_header_selects_the_operators_that_include_it_indirectly(said) -> None:
+    tests = said("families/boxes/boxes-inl.h")["cxx"].split()
+    assert {"nms_test", "soft_nms_test"} <= set(tests)
+    assert not {"my_add_test", "grid_sampler_test", "op_test"} & set(tests)
+
+
+def test_a_familys_source_selects_the_operators_that_call_it(said) -> None:
+    tests = said("families/rois/upright_pool.cc")["cxx"].split()
+    assert {"roi_align_test", "multi_level_roi_align_test"} <= set(tests)
+    assert not {"roi_align_rotated_test", "nms_test"} & set(tests)
+
+
+def test_the_definition_selects_every_operator(said) -> None:
+    tests = said("core/signature.h")["cxx"].split()
+    assert {f"{folder.name}_test" for folder in (ROOT / "ops").iterdir()} <= set(tests)
+    assert {"signature_test", "robustness_test"} <= set(tests)
+
+
+def test_the_program_selects_its_tests(said) -> None:
+    lines = said("cli/run.cc")
+    assert "files_test" in lines["cxx"].split()
+    assert "test_cli." in lines["python"].split(" or ")
+
+
+def test_documentation_selects_no_cxx_test(said) -> None:
+    lines = said("docs/performance.md")
+    assert lines["cxx"] == ""
+    assert "test_docs." in lines["python"].split(" or ")
+    assert said("LICENSE") == {"cxx": "", "build": "", "python": ""}

@@ -1,0 +1,80 @@
+"""Every example runs and prints the expected lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import ROOT
+
+EXAMPLES = ROOT / "examples"
+
+
+def run(name: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name / "main.py", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_has_a_test() -> None:
+    """test_sdk.py tests the example of the C++ program."""
+    files = ("docs/test_examples.py", "packaging/test_sdk.py")
+    source = "".join((ROOT / "tests" / name).read_text() for name in files)
+    for folder in EXAMPLES.iterdir():
+        assert not folder.is_dir() or folder.name == "__pycache__" or f'"{folder.name}"' in source, folder.name
+
+
+def test_my_add(tmp_path: Path) -> None:
+    said = run("my_add", tmp_path)
+    assert said.count("equals 2a + b in ONNX Runtime and OpenVINO") == 4
+    assert "Mul Add Relu" in said
+    assert said.count("custom::my_add Relu") == 3
+
+
+def test_asinh(tmp_path: Path) -> None:
+    assert run("asinh", tmp_path).count("equals PyTorch") == 2
+
+
+def test_torch_cluster(tmp_path: Path) -> None:
+    said = run("torch_cluster", tmp_path)
+    assert "custom::torch_cluster_grid(pos, size, start, end) equals PyTorch in ONNX Runtime and OpenVINO" in said
+    assert "custom::torch_cluster_grid(pos, size, start) equals PyTorch in ONNX Runtime and OpenVINO" in said
+
+
+@pytest.mark.slow
+def test_knn_query(tmp_path: Path) -> None:
+    said = run("knn_query", tmp_path)
+    assert said.count("custom::knnquery: 20 x 48 neighbours in ONNX Runtime and OpenVINO") == 2
+    assert said.count("custom::knnquery: 3600 x 48 neighbours in ONNX Runtime and OpenVINO") == 2
+    assert (tmp_path / "knn_clusters.png").stat().st_size > 20_000
+
+
+@pytest.mark.slow
+def test_point_clouds(tmp_path: Path) -> None:
+    said = run("point_clouds", tmp_path)
+    assert "-> 28 after NMS3D" in said
+    assert (tmp_path / "point_clouds.png").stat().st_size > 100_000
+
+
+@pytest.mark.slow
+def test_by_hand(building_folder: Path) -> None:
+    said = run("by_hand", building_folder)
+    assert said.count("equals NumPy") == 2
+    assert said.count("'index'[1]: expected an index in [0, 50), got 50") == 2
+    assert "lines of code by polyop" in said
+    assert "CUDA kernels: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_real_models(runtime: str) -> None:
+    """Checks that results agree. Times depend on the machine."""
+    said = run("real_models", "--size", 160, "--rounds", 0, "--layers", 2, "--runtime", runtime)
+    assert said.count("mmcv::MMCVMultiScaleDeformableAttention x") == 2
+    assert said.count("yes") == 4
+    assert said.count(f"in {runtime}: PyTorch's numbers to") == 2

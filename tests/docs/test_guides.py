@@ -1,0 +1,57 @@
+"""The guides' examples run and print what the pages say, and the errors that the FAQ quotes are the actual ones."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.documented import run_blocks
+from tests.support.processes import ROOT, environment
+
+TENSORRT = ROOT / ".deps" / "tensorrt-rtx"
+MODEL = """<ir_version: 8, opset_import: ["": 17, "mmcv": 1]>
+    head (float[1, 2, 8, 8] x, float[R, 5] rois) => (float[R, 2, 2, 2] y) {
+        y = mmcv.MMCVRoiAlign<output_height = 2, output_width = 2>(x, rois)
+    }"""
+
+HALF = """<ir_version: 8, opset_import: ["": 17, "mmcv": 1]>
+    half (float16[N, 4] boxes, float16[N] scores) => (int64[K] kept) {
+        [keep] kept = mmcv.NonMaxSuppression(boxes, scores)
+    }"""
+
+
+PYTHON = ROOT / "python"
+
+
+def test_faq_quotes_the_actual_errors(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    page = tmp_path / "questions.md"
+    text = (ROOT / "docs" / "questions.md").read_text()
+    if not TENSORRT.is_dir():
+        not_run("TensorRT's parser was not run: TensorRT-RTX is installed only where CUDA is")
+        text = re.sub(r'\n## "Plugin not found".*?(?=\n## )', "", text, flags=re.DOTALL)
+    page.write_text(text)
+    model = onnx.parser.parse_model(MODEL)
+    onnx.save(model, tmp_path / "head.onnx")
+    del model.opset_import[1]
+    onnx.save(model, tmp_path / "unstamped.onnx")
+    onnx.save(onnx.parser.parse_model(MODEL.replace("MMCVRoiAlign", "RoiAlignPlus")), tmp_path / "renamed.onnx")
+    onnx.save(onnx.parser.parse_model(HALF), tmp_path / "half.onnx")
+    (tmp_path / "tensorrt.py").write_text("from tensorrt_rtx_bindings import *\n")
+    (tmp_path / "my_ops_lib").mkdir()
+    subprocess.run(
+        ["gcc", "-shared", "-x", "c", "-", "-o", tmp_path / "my_ops_lib" / "libmy_ops_onnxruntime.so"],
+        input="int polyop_sdk_version(void) { return 99; }", text=True, check=True,
+    )  # fmt: skip
+    found = environment(PYTHON, tmp_path, TENSORRT, LD_LIBRARY_PATH=str(TENSORRT / "tensorrt_rtx_libs"))
+    assert run_blocks(page, tmp_path, found, fails=True) == {"sh", "python", "text"}
+
+
+@pytest.mark.slow
+def test_guides_run(tmp_path: Path) -> None:
+    assert run_blocks(ROOT / "docs" / "export.md", tmp_path, environment(PYTHON)) == {"python", "text"}
+    assert run_blocks(ROOT / "docs" / "onnxruntime.md", tmp_path, environment(PYTHON)) == {"python", "sh", "text"}

@@ -1,0 +1,170 @@
+"""The portable wheel with the oldest and the newest Python, ONNX Runtime and PyTorch.
+
+Fresh environments hold the wheel and one runtime from the package index, and no compiler is found. PyTorch's packages
+may take gigabytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from packaging.version import Version
+
+import polyop
+from tests.support import elsewhere
+from tests.support.exported_nodes import NODES
+from tests.support.processes import ROOT, run
+from tests.support.wheels import NOT_BUILT, of_this_version
+
+PROJECT = (ROOT / "pyproject.toml").read_text()
+OLDEST_PYTHON = Version(re.search(r'requires-python = ">=([\d.]+)"', PROJECT)[1])
+OLDEST = {name: re.search(rf'"{name}>=([\d.]+)"', PROJECT)[1] for name in ("onnxruntime", "torch")}
+AGES = ("oldest", "newest")
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+
+def interpreter(version: str) -> str | None:
+    """Returns a Python of the system or of pyenv."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [shutil.which(f"python{version}"), *map(str, sorted(versions.glob(f"{version}.*/bin/python{version}")))]
+    works = (path for path in found if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0)
+    return next(works, None)
+
+
+@functools.cache
+def interpreters() -> dict[str, str]:
+    """Returns interpreters by version, from the oldest supported version on."""
+    versions = [f"3.{minor}" for minor in range(OLDEST_PYTHON.minor, OLDEST_PYTHON.minor + 20)]
+    return {version: path for version in versions if (path := interpreter(version))}
+
+
+class Environment:
+    """A new environment whose programs find no others."""
+
+    def __init__(self, folder: Path, python: str) -> None:
+        run(python, "-m", "venv", folder)
+        self.bin = folder / "bin"
+        told = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith(("PIP_", "SSL_"))}
+        self.variables = {**told, "PATH": str(self.bin), "HOME": os.environ["HOME"], "LANG": "C.UTF-8"}
+
+    def run(self, program: str, *arguments: str | Path) -> str:
+        return run(self.bin / program, *arguments, cwd=self.bin, env=self.variables)
+
+    def versions(self, package: str) -> list[Version]:
+        """Returns the versions in the index for this Python that polyop supports, oldest first."""
+        said = self.run("python", "-m", "pip", "index", "versions", package)
+        listed = map(Version, re.search(r"^Available versions: (.+)$", said, re.MULTILINE)[1].split(", "))
+        return sorted(version for version in listed if version >= Version(OLDEST[package]))
+
+    def install(self, *what: str | Path) -> None:
+        self.run("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--no-compile", *what)
+
+
+@pytest.fixture
+def environment(python: str, not_run: Callable[[str], None]) -> Iterator[Environment | None]:
+    """An environment with only the wheel. It is removed at once, because it is large with PyTorch."""
+    wheel = of_this_version(os.uname().machine)
+    have = interpreters()
+    if wheel is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        yield None
+    elif python == "oldest" and str(OLDEST_PYTHON) not in have:
+        not_run(f"there is no python{OLDEST_PYTHON} here")
+        yield None
+    else:
+        path = have[str(OLDEST_PYTHON)] if python == "oldest" else list(have.values())[-1]
+        with tempfile.TemporaryDirectory(prefix="polyop-matrix-") as folder:
+            fresh = Environment(Path(folder) / "venv", path)
+            fresh.install(wheel)
+            yield fresh
+
+
+def choose(environment: Environment, package: str, age: str, not_run: Callable[[str], None]) -> Version:
+    versions = environment.versions(package)
+    chosen = versions[0 if age == "oldest" else -1]
+    if age == "oldest" and chosen.release[:2] != Version(OLDEST[package]).release[:2]:
+        python = environment.run("python", "--version").strip()
+        not_run(f"{package} {OLDEST[package]}: the index has none for {python}; {chosen} is the oldest, which ran")
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[list[np.ndarray] | None]:
+    """Returns the results of every node with this checkout's library."""
+    return [elsewhere.here(node) for node in NODES]
+
+
+LIBRARY = "import polyop; print(polyop.get_onnxruntime_op_path(), end='')"
+
+
+@pytest.mark.parametrize("age", AGES)
+@pytest.mark.parametrize("python", AGES)
+def test_every_node_runs_in_onnxruntime(environment: Environment | None, age: str, expected: list[list[np.ndarray]],
+                                        tmp_path: Path, program: str, not_run: Callable[[str], None]):  # fmt: skip
+    if environment is None:
+        return
+    assert polyop.__version__ in environment.run("polyop", "--version")
+    assert environment.run("polyop", "ops") == run(program, "ops")
+    version = choose(environment, "onnxruntime", age, not_run)
+    # Releases before 1.19 are compiled for NumPy 1, but do not declare it.
+    environment.install(f"onnxruntime=={version}", *(["numpy<2"] if version < Version("1.19") else []))
+    library = environment.run("python", "-c", LIBRARY)
+    assert library.startswith(str(environment.bin.parent))
+    elsewhere.write(NODES, tmp_path)
+    environment.run("python", elsewhere.CHILD, library, tmp_path)
+    for number, node in enumerate(NODES):
+        if version < Version("1.19") and node.name == "mmcv::NonMaxSuppression" and node.inputs[0].ndim == 3:
+            assert "ONNX Runtime before 1.19 does not infer it from the ranks" in elsewhere.refusal(tmp_path, number)
+        else:
+            elsewhere.check(tmp_path, number, expected[number])
+
+
+TORCH = """
+import torch, torch.nn.functional as F
+import polyop
+
+boxes = torch.tensor([[0.0, 0, 10, 10], [1, 0, 10, 10], [20, 20, 30, 30]])
+assert polyop.nms(boxes, torch.tensor([0.5, 0.9, 0.1]), iou_threshold=0.5).tolist() == [1, 2]
+try:
+    torch.ops.polyop.nms(boxes[:, :3], torch.rand(3))
+except RuntimeError as error:
+    assert "nms" in str(error), error
+else:
+    raise AssertionError("boxes of three numbers were taken")
+
+x, weight = torch.rand(2, 4, 9, 8, requires_grad=True), torch.rand(6, 4, 3, 3)
+straight = torch.zeros(2, 18, 7, 6)
+deformed = lambda x: polyop.deform_conv2d(x, straight, weight)
+for function in (deformed, torch.compile(deformed, backend="aot_eager", fullgraph=True)):
+    got, want = function(x), F.conv2d(x, weight)
+    torch.testing.assert_close(got, want)
+    torch.testing.assert_close(*(torch.autograd.grad(y.square().sum(), x)[0] for y in (got, want)))
+
+image, grid = torch.rand(2, 8, 40, 50), torch.rand(2, 60, 70, 2) * 2 - 1
+want = F.grid_sample(image, grid, align_corners=False)
+with polyop.accelerate():
+    torch.testing.assert_close(F.grid_sample(image, grid, align_corners=False), want)
+print("ran", torch.__version__)
+"""
+
+
+@pytest.mark.parametrize("age", AGES)
+@pytest.mark.parametrize("python", AGES)
+def test_operators_gradients_and_compilation_in_pytorch(
+    environment: Environment | None, age: str, not_run: Callable[[str], None]
+):
+    if environment is None:
+        return
+    version = choose(environment, "torch", age, not_run)
+    environment.install(f"torch=={version}")
+    assert environment.run("python", "-c", TORCH).startswith(f"ran {version.base_version}")

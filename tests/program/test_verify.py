@@ -1,0 +1,226 @@
+"""`polyop verify`: every kind of reference, and the report of a difference."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import helper, numpy_helper
+
+from tests.support.processes import ROOT, environment
+from tests.support.single_node import model, run
+
+OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED = range(5)
+
+
+@pytest.fixture
+def verify(program: str, tmp_path: Path):
+    """Runs `polyop verify` in a temporary folder; returns (exit code, stdout, stderr)."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        command = [program, "verify", *map(str, arguments)]
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment(), timeout=300
+        )
+        return result.returncode, result.stdout, result.stderr
+
+    return call
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    """Writes a convolution, a deformable one and a pool, for images of any size; the first computes the offsets."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "w1": rng.standard_normal((18, 4, 3, 3)).astype(np.float32) / 4,
+        "w2": rng.standard_normal((6, 4, 3, 3)).astype(np.float32) / 4,
+    }
+    deform = {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "groups": 1, "deform_groups": 1}
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["offset"], name="offsets", pads=[1, 1, 1, 1]),
+        helper.make_node("MMCVDeformConv2d", ["x", "offset", "w2"], ["f"], name="deform", domain="mmcv", **deform),
+        helper.make_node("MMCVCornerPool", ["f"], ["y"], name="pool", domain="mmcv", mode=2),
+    ]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ("N", 4, "H", "W"))
+    initializers = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "net", [x], [onnx.ValueInfoProto(name="y")], initializers)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+SHAPE = ("--shape", "x=2x4x11x9")
+
+
+@pytest.mark.parametrize("reference", ["kernels", "isa=sse4", "threads=1"])
+def test_equal_layer_by_layer(verify, net: Path, reference: str) -> None:
+    code, out, err = verify(net, *SHAPE, "--layers", "--reference", reference)
+    assert code == OK, out + err
+    for word in ("Conv 'offsets'", "mmcv::MMCVDeformConv2d 'deform'", "mmcv::MMCVCornerPool 'pool'"):
+        assert word in out
+    assert "all of 3 tensor(s)" in out
+    assert "differs" not in out
+
+
+def test_reference_kernels_are_independent(verify, net: Path) -> None:
+    """With a tolerance of 0, the naive double-precision kernels differ from polyop's in the last bits."""
+    code, out, _ = verify(net, *SHAPE, "--layers", "--rtol", 0, "--atol", 0)
+    assert code == FAILED
+    assert "first difference: mmcv::MMCVDeformConv2d 'deform', tensor 'f'" in out
+
+
+def test_saved_outputs(verify, net: Path, tmp_path: Path, program: str) -> None:
+    command = [program, "run", net, "-i", "x=random", *SHAPE, "-o", "good.npz"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert verify(net, *SHAPE, "--reference", "npz=good.npz")[0] == OK
+    y = np.load(tmp_path / "good.npz")["y"]
+    y[1, 2, 3, 4] += 1
+    np.savez(tmp_path / "bad.npz", y=y)
+    code, out, _ = verify(net, *SHAPE, "--reference", "npz=bad.npz")
+    assert code == FAILED
+    assert f"1 of {y.size} elements differ, most at element {np.ravel_multi_index((1, 2, 3, 4), y.shape)}" in out
+    np.savez(tmp_path / "other.npz", y=y[:1])
+    assert "expected f32[1, 6, 11, 9], got f32[2, 6, 11, 9]" in verify(net, *SHAPE, "--reference", "npz=other.npz")[1]
+    np.savez(tmp_path / "names.npz", z=y)
+    code, _, err = verify(net, *SHAPE, "--reference", "npz=names.npz")
+    assert code == BAD_FILE
+    assert "no tensor 'y'" in err
+    assert "it has z" in err
+
+
+@pytest.mark.parametrize("layers", [False, True])
+def test_another_onnxruntime(verify, net: Path, layers: bool) -> None:
+    old = sorted((ROOT / ".deps").glob("onnxruntime-1.*/onnxruntime/capi/libonnxruntime.so.*"))
+    assert old, "no older ONNX Runtime in .deps: run `make setup`"
+    options = ["--layers"] if layers else []
+    code, out, err = verify(net, *SHAPE, *options, "--reference", f"onnxruntime={old[0]}")
+    assert code == OK, out + err
+
+
+def two_inputs(path: Path, node: str, order: str, dtype: type) -> None:
+    """Writes y = node(a, b), or node(b, a), with inputs of one shape and type.
+
+    The order of the model's inputs does not change.
+    """
+    x = np.zeros((2, 3), dtype)
+    proto = model(node, {"a": x, "b": x}, ["y"])
+    proto.graph.node[0].input[:] = list(order)
+    onnx.save(proto, path)
+
+
+@pytest.mark.parametrize(
+    ("node", "dtype"),
+    [("custom::my_add", np.float32), ("::Sub", np.int64), ("::Sub", np.int32)],
+)
+def test_finds_exchanged_operands(verify, tmp_path: Path, program: str, node: str, dtype: type) -> None:
+    """Synthetic inputs differ from each other, integers too: otherwise a - b and b - a would agree."""
+    for order in ("ab", "ba"):
+        two_inputs(tmp_path / f"{order}.onnx", node, order, dtype)
+    command = [program, "run", "ab.onnx", "-i", "a=random", "-i", "b=random", "-o", "saved.npz"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert verify("ab.onnx", "--reference", "npz=saved.npz")[0] == OK
+    code, out, _ = verify("ba.onnx", "--reference", "npz=saved.npz")
+    assert code == FAILED
+    assert "differs" in out
+
+
+def test_synthetic_integers_are_valid_for_the_model(verify, tmp_path: Path, program: str) -> None:
+    """Indices become smaller until the model accepts them; values that determine shapes or axes are sensible."""
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
+    integers = [
+        helper.make_tensor_value_info(n, onnx.TensorProto.INT64, [c]) for n, c in (("i", 8), ("k", 1), ("s", 2))
+    ]
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["g"], axis=0),  # 0 and 1 are valid
+        helper.make_node("TopK", ["g", "k"], ["t", "positions"], axis=1),
+        helper.make_node("Expand", ["t", "s"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [x, *integers], [onnx.ValueInfoProto(name="y")])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
+    code, out, err = verify("m.onnx")
+    assert code == OK, out + err
+    assert "f32[8, 1]" in out
+    assert "rejects integers greater than 1" in out
+    random_inputs = [word for n in "xiks" for word in ("-i", f"{n}=random")]
+    report = subprocess.run(
+        [program, "run", "m.onnx", *random_inputs, "--json"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    sources = {entry["name"]: entry["source"] for entry in json.loads(report.stdout)["inputs"]}
+    assert sources == {"x": "random", "i": "random 0 to 1", "k": "all 1", "s": "all 1"}
+    code, _, err = verify("m.onnx", "--set", "i=0,1,2,3,4,5,6,7")  # given inputs are not changed
+    assert code == FAILED
+    assert "the model failed" in err
+
+
+class Add(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return 2 * a + b
+
+
+@pytest.mark.parametrize("kind", ["jit", "export"])
+def test_torch_program(verify, tmp_path: Path, kind: str) -> None:
+    a = np.zeros((2, 3), np.float32)
+    onnx.save(model("custom::my_add", {"b": a, "a": a}, ["c"]), tmp_path / "add.onnx")
+    example = (torch.zeros(2, 3), torch.zeros(2, 3))
+    if kind == "jit":
+        torch.jit.save(torch.jit.trace(Add(), example), tmp_path / "add.pt")
+    else:
+        torch.export.save(torch.export.export(Add(), example), tmp_path / "add.pt")
+    code, out, err = verify("add.onnx", "--reference", "torch=add.pt")
+    assert code == OK, out + err
+    code, _, err = verify("add.onnx", "--reference", "torch=nothing.pt")
+    assert code == BAD_FILE
+    assert "nothing.pt' does not exist" in err
+
+
+def test_json_report(verify, net: Path) -> None:
+    code, out, _ = verify(net, *SHAPE, "--json")
+    report = json.loads(out)
+    assert code == OK
+    assert report["equal"]
+    assert report["tensors"][0]["tensor"] == "y"
+    assert report["tensors"][0]["count"] == 2 * 6 * 11 * 9
+
+
+def test_errors_say_what_to_do(verify, net: Path, tmp_path: Path) -> None:
+    code, _, err = verify(net)
+    assert code == USAGE
+    assert "--shape x=" in err
+    code, _, err = verify(net, *SHAPE, "--reference", "magic")
+    assert code == USAGE
+    assert "onnxruntime=LIBRARY" in err
+    assert verify(net, *SHAPE, "--reference", "isa=mmx")[0] == USAGE
+    for wrong in ("none", "0", "-1", "1e3", "1000000", "4294967297", "nan", ""):
+        code, _, err = verify(net, *SHAPE, "--reference", f"threads={wrong}")
+        assert code == USAGE
+        assert "is not an integer in [1 - 1024]" in err
+    assert verify(net, *SHAPE, "--reference", "npz=missing.npz")[0] == BAD_FILE
+    onnx.save(model("mmcv::Unheard", {"x": np.zeros(2, np.float32)}), tmp_path / "unheard.onnx")
+    assert verify("unheard.onnx")[0] == NOT_PROVIDED
+
+
+def test_reference_kernels_by_the_environment() -> None:
+    """POLYOP_KERNELS=reference: the library runs the naive kernels in any program."""
+    code = (
+        "import numpy as np; from tests.support import single_node;"
+        "x = np.random.default_rng(0).standard_normal((2, 3, 40)).astype(np.float32);"
+        "w = np.ones(3, np.float32);"
+        "print(single_node.run('mmcv::MMCVInstanceNormalization', {'x': x, 's': w, 'b': w})[0].tobytes().hex())"
+    )
+    kernels = environment(POLYOP_KERNELS="reference")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=kernels)
+    slow = np.frombuffer(bytes.fromhex(result.stdout.strip()), np.float32).reshape(2, 3, 40)
+    x = np.random.default_rng(0).standard_normal((2, 3, 40)).astype(np.float32)
+    w = np.ones(3, np.float32)
+    wide = x.astype(np.float64)
+    exact = (wide - wide.mean(2, keepdims=True)) / np.sqrt(wide.var(2, keepdims=True) + 1e-5) + 1
+    np.testing.assert_array_max_ulp(slow, exact.astype(np.float32))
+    (fast,) = run("mmcv::MMCVInstanceNormalization", {"x": x, "s": w, "b": w})
+    np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-5)
