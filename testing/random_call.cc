@@ -74,12 +74,13 @@ void FillIntegers(HostTensor& t, const Draw& draw) {
   }
 }
 
-// The tensor, dimension and name of an extent that occurs nowhere else in the signature, in a tensor of rank 3 or more
-// without constant extents: other inputs address its elements by their values.
+// The tensor and the name of an extent that occurs nowhere else in the signature, in a tensor of rank 3 or more without
+// constant extents, if another input may hold indices: integers, or rows such as RoIs.
 struct LongExtent {
   int input = -1, name = -1;
 
-  static LongExtent Of(const Signature& s) {
+  static LongExtent Of(const OpSignature& resolved) {
+    const Signature& s = *resolved.signature;
     std::array<int, kMaxNames> uses{};
     for (int i = 0; i < s.num_inputs(); ++i) CountNames(s, s.input(i), &uses);
     for (int i = 0; i < s.num_outputs(); ++i) CountNames(s, s.output(i), &uses);
@@ -87,7 +88,7 @@ struct LongExtent {
       const TensorSpec& spec = s.input(i);
       const std::span dims(spec.dims.data(), static_cast<size_t>(spec.rank));
       const auto is_free = [](const DimSpec& dim) { return dim.kind == DimSpec::Kind::kBind; };
-      if (s.num_inputs() < 2 || spec.variadic || spec.rank < 3 || !std::ranges::all_of(dims, is_free)) continue;
+      if (spec.variadic || spec.rank < 3 || !std::ranges::all_of(dims, is_free) || !HasIndices(resolved, i)) continue;
       for (const DimSpec& dim : dims) {
         if (uses[static_cast<size_t>(dim.name)] == 1) return {i, dim.name};
       }
@@ -96,6 +97,15 @@ struct LongExtent {
   }
 
  private:
+  // Returns whether an input other than `input` may hold indices.
+  static bool HasIndices(const OpSignature& resolved, int input) {
+    for (int i = 0; i < resolved.signature->num_inputs(); ++i) {
+      const TensorSpec& other = resolved.signature->input(i);
+      if (resolved.needs_value(i)) continue;  // a shape
+      if (i != input && (other.rank == 2 || (other.type_variable < 0 && !IsReal(other.dtype)))) return true;
+    }
+    return false;
+  }
   static void CountNames(const Signature& s, const TensorSpec& spec, std::array<int, kMaxNames>* uses) {
     for (int d = 0; d < spec.rank; ++d) {
       const DimSpec& dim = spec.dims[static_cast<size_t>(d)];
@@ -131,7 +141,7 @@ void FillIndicesNear(HostTensor& t, int64_t extent, const Draw& draw) {
   const int64_t step = IsReal(t.dtype()) && t.shape().rank() == 2 ? t.shape()[1] : 1;
   if (IsReal(t.dtype()) && t.shape().rank() != 2) return;
   for (int64_t i = 0; step > 0 && i < t.size(); i += step) {
-    int64_t index = draw(3) == 0 ? draw(3) : extent - 1 - draw(4);
+    const int64_t index = draw(3) == 0 ? draw(3) : extent - 1 - draw(4);
     t.set(i, static_cast<double>(index));
     const double stored = t.at(i);
     if (!(stored >= 0 && stored < static_cast<double>(extent))) t.set(i, 0);  // rounded up
@@ -165,11 +175,12 @@ class CallMaker {
       for (uint32_t i = 0; i < rank; ++i) rest_[n].push_back(Extent());
       if (alike_ && n > 0) rest_[n] = rest_[0];
     }
-    if (kind_.long_extent) long_ = LongExtent::Of(s_);
+    if (kind_.long_extent) long_ = LongExtent::Of(resolved_);
     for (int n = 0; n < s_.num_names() && long_.input >= 0; ++n) {
       value_[n] = n == long_.name ? kLong + draw_(5) : 1;
       rest_[n] = {};
     }
+    DefineNames();
     for (int i = 0; i < s_.num_inputs(); ++i) MakeInput(i, call);
     if (kind_.broken) Break(call);
     if (kind_.values != CallKind::Values::kFinite) AddSpecials(call);
@@ -218,6 +229,16 @@ class CallMaker {
     constexpr int64_t kHuge[] = {
         0, 0, 1, 2, 3, (int64_t{1} << 24) + 3, int64_t{1} << 31, (int64_t{1} << 32) + 16, int64_t{1} << 40};
     return kind_.huge_extents ? Pick(kHuge, draw_) : Pick(kExtents, draw_);
+  }
+
+  // Evaluates `NAME = expression`, which inputs before the one that has it may use.
+  void DefineNames() {
+    for (int i = 0; i < s_.num_inputs(); ++i) {
+      const TensorSpec& spec = s_.input(i);
+      for (int d = 0; d < spec.rank; ++d) {
+        if (spec.dims[d].kind == DimSpec::Kind::kDefine) value_[spec.dims[d].name] = Eval(spec.dims[d].expr);
+      }
+    }
   }
 
   void MakeInput(int i, RandomCall& call) {
@@ -393,16 +414,14 @@ std::string RandomCall::Text() const {
 }
 
 bool HasLongExtent(const Op& op) {
-  return std::ranges::any_of(op.signatures,
-                             [](const OpSignature& s) { return LongExtent::Of(*s.signature).input >= 0; });
+  return std::ranges::any_of(op.signatures, [](const OpSignature& s) { return LongExtent::Of(s).input >= 0; });
 }
 
 RandomCall MakeRandomCall(const Op& op, const Draw& draw, const CallKind& kind) {
   std::vector<const Kernel*> kernels, real;
   for (const Kernel& k : op.kernels) {
     if (k.device != Device::kCpu) continue;
-    if (kind.long_extent && LongExtent::Of(*op.signatures[static_cast<size_t>(k.signature)].signature).input < 0)
-      continue;
+    if (kind.long_extent && LongExtent::Of(op.signatures[static_cast<size_t>(k.signature)]).input < 0) continue;
     kernels.push_back(&k);
     const Signature& s = *op.signatures[static_cast<size_t>(k.signature)].signature;
     for (int i = 0; i < s.num_inputs(); ++i) {

@@ -135,6 +135,9 @@ std::string RunOnGpu(const RandomCall& call, AgainstReference* reference) {
   options.device = GpuDevice();
   options.requested_outputs = call.optional_outputs ? 99 : 0;
   options.max_elements = kMaxOutputElements;
+  for (const HostTensor& t : call.inputs) {
+    if (t.present()) options.max_elements = std::max(options.max_elements, t.size());
+  }
   options.misaligned = call.kind.misaligned;
   std::vector<HostTensor> outputs;
   const Status status = RunOp(*call.op, call.params.get(), call.inputs, &outputs, options);

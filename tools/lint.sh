@@ -28,6 +28,7 @@ fi
 step "Checking the format of C++" clang-format --dry-run --Werror "${cxx[@]}"
 step "Checking the format of Python" ruff format --check --quiet
 step "Running ruff" ruff check --quiet
+step "Checking the types of Python" mypy
 step "Checking the workflows" check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 step "Checking dependabot.yml" check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 step "Checking the issue forms" check-jsonschema --builtin-schema vendor.github-issue-forms \

@@ -111,7 +111,8 @@ class ExprsDomain {
     if (n == nullptr) return nullptr;
     Dim unit = Const(1);  // of the last of 24 bits
     for (int bit = 0; bit < 24; ++bit) {
-      const Dim reaches = Apply(ExprKind::kMin, Const(1), Apply(ExprKind::kFloorDiv, n, Const(int64_t{1} << (24 + bit))));
+      const Dim reaches =
+          Apply(ExprKind::kMin, Const(1), Apply(ExprKind::kFloorDiv, n, Const(int64_t{1} << (24 + bit))));
       unit = Apply(ExprKind::kAdd, unit, Apply(ExprKind::kMul, reaches, Const(int64_t{1} << bit)));
     }
     const Dim doubled = Apply(ExprKind::kAdd, Apply(ExprKind::kMul, n, Const(2)), unit);

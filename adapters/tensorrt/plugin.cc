@@ -377,25 +377,31 @@ size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs,
                                 const nvinfer1::DynamicPluginTensorDesc* outputs, int32_t num_outputs) const noexcept {
   constexpr size_t kNoWorkspace = size_t{1} << 60;  // there is no error code; no GPU has this much memory
   return Guarded<size_t>(name_, kNoWorkspace, [&]() -> size_t {
-    // The maxima of a profile need not be the extents of one call; those of the optimum are.
-    const auto at = [&](nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::* dims) {
-      return InputsOf(num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].*dims, nullptr); });
+    using Extents = nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*;
+    const auto measure = [&](Extents extents, size_t* bytes) -> Status {
+      std::vector<AnyTensor> tensors =
+          InputsOf(num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].*extents, nullptr); });
+      const std::vector<AnyTensor> results = OutputsOf(std::min(num_outputs, NumOutputs()), [&](int32_t o) {
+        return FromDesc(outputs[o].desc, outputs[o].*extents, nullptr);
+      });
+      const Kernel* kernel = nullptr;
+      PreparedCall call;
+      POLYOP_RETURN_IF_ERROR(FindKernel(&tensors, &kernel));
+      POLYOP_RETURN_IF_ERROR(PrepareMaxima(op_, GpuDevice(), params_.get(), tensors, results, &call));
+      POLYOP_RETURN_IF_ERROR(CheckSignature(call.signature()));
+      return MeasureScratch(call, tensors, bytes);
     };
-    std::vector<AnyTensor> tensors = at(&nvinfer1::DynamicPluginTensorDesc::max);
-    const std::vector<AnyTensor> results = OutputsOf(std::min(num_outputs, NumOutputs()), [&](int32_t o) {
-      return FromDesc(outputs[o].desc, outputs[o].max, nullptr);
-    });
-    const Kernel* kernel = nullptr;
-    PreparedCall call;
-    size_t bytes = 0;
-    Status status = FindKernel(&tensors, &kernel);
-    if (status.ok()) status = PrepareMaxima(op_, GpuDevice(), params_.get(), tensors, results, &call);
-    if (status.ok()) status = CheckSignature(call.signature());
+    // The extents of the optimum are those of one call, so it must be valid. The maxima of a profile need not belong
+    // together. If no call has them, the optimum's workspace is used, and a call that needs more reports that.
+    size_t at_optimum = 0, at_maxima = 0;
+    const std::vector<AnyTensor> optimum =
+        InputsOf(num_inputs, [&](int32_t i) { return FromDesc(inputs[i].desc, inputs[i].opt, nullptr); });
+    Status status = measure(&nvinfer1::DynamicPluginTensorDesc::opt, &at_optimum);
+    if (status.ok()) status = op_.check_inputs(params_.get(), optimum);
     if (status.ok()) {
-      status = op_.check_inputs(params_.get(), at(&nvinfer1::DynamicPluginTensorDesc::opt));
+      if (!measure(&nvinfer1::DynamicPluginTensorDesc::max, &at_maxima).ok()) at_maxima = 0;
+      return std::max(at_optimum, at_maxima);
     }
-    if (status.ok()) status = MeasureScratch(call, tensors, &bytes);
-    if (status.ok()) return bytes;
     Report(name_, status.message().c_str());
     return kNoWorkspace;
   });

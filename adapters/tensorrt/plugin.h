@@ -20,8 +20,8 @@ void Report(std::string_view plugin, const char* message) noexcept;
 /// A field of every plugin: 1 selects the signatures with outputs of unknown size, for operators that have signatures
 /// with and without. TensorRT asks for the number and the types of the outputs before it provides the inputs' ranks.
 inline constexpr const char* kSizeTensorsField = "polyop_size_tensors";
-/// A field of every plugin: bit i is set if the node lacks input i. The node has an empty constant in its place,
-/// because TensorRT's parser rejects an empty name before another input.
+/// A field of every plugin: bit i is set if the node lacks input i. The model has an empty constant
+/// there, because TensorRT's parser rejects an empty name before another input.
 inline constexpr const char* kMissingInputsField = "polyop_missing_inputs";
 
 /// What a node's fields say in addition to the operator's attributes.

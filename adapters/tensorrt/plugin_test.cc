@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "adapters/tensorrt/exprs_domain.h"
 #include "core/cuda_context.h"
 #include "core/elements.h"
 #include "testing/gpu.h"
@@ -304,7 +305,9 @@ class Play {
     if (::testing::Test::HasFailure()) return;
     for (size_t o = 0; o < outputs.size(); ++o) {
       const bool of_output = o < want.size() && want[o].present();
-      if (of_output) ASSERT_EQ(outputs[o].nbDims, want[o].shape().rank()) << call_.Text() << ": output " << o;
+      if (of_output) {
+        ASSERT_EQ(outputs[o].nbDims, want[o].shape().rank()) << call_.Text() << ": output " << o;
+      }
       for (int d = 0; d < outputs[o].nbDims; ++d) {
         const auto& extent = static_cast<const Extent&>(*outputs[o].d[d]);
         if (extent.isSizeTensor()) {
@@ -484,6 +487,21 @@ int32_t OutputsOf(const char* node, const std::vector<nvinfer1::PluginField>& fi
   return static_cast<nvinfer1::v_1_0::IPluginV3OneBuild&>(
              *plugin->getCapabilityInterface(nvinfer1::PluginCapabilityType::kBUILD))
       .getNbOutputs();
+}
+
+TEST(TensorRTExtents, ScaledAsInRealCalls) {
+  IntDomain numbers({});
+  for (int64_t extent = 1; extent < 3000; extent = extent * 5 / 4 + 1) {
+    for (int tenths = 1; tenths < 45; ++tenths) {
+      Builder builder;
+      ExprsDomain domain(builder, {}, {});
+      const double scale = tenths / 10.0;
+      const auto* const size = static_cast<const Extent*>(domain.FloorScale(builder.Make(extent, false), scale));
+      ASSERT_NE(size, nullptr) << domain.problem();
+      EXPECT_EQ(size->value, numbers.FloorScale(extent, scale)) << extent << " * " << scale;
+      EXPECT_FALSE(size->constant);
+    }
+  }
 }
 
 TEST(TensorRTPluginNames, AttributesSelectTheOperator) {

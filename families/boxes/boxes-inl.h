@@ -79,10 +79,6 @@ HWY_INLINE bool VisitLanes(D d, M mask, int64_t count, const Visit& visit) {
   return false;
 }
 
-/// Returns a number below the width in float of every intersection that has a positive width. With an offset, a small
-/// width is rounded to 0.
-inline float LeastExtent(float offset) { return offset != 0 ? -std::numeric_limits<float>::min() : 0; }
-
 /// The boxes [begin, end).
 struct BoxRange {
   int64_t begin = 0, end = 0;
@@ -101,7 +97,7 @@ bool AnySuspect(const BoxArrays& candidates, int64_t i, const BoxArrays& others,
   const auto x1 = hn::Set(d, candidates.x1[i]), y1 = hn::Set(d, candidates.y1[i]);
   const auto x2 = hn::Set(d, candidates.x2[i]), y2 = hn::Set(d, candidates.y2[i]);
   const auto area = hn::Set(d, candidates.area[i]), shift = hn::Set(d, offset), zero = hn::Zero(d);
-  // Adding an offset rounds to a unit in the last place of the offset, not of the sum.
+  // Adding an offset rounds with an error relative to the offset, not to the sum.
   const auto bound = hn::Set(d, threshold * (1 - 4e-6f) - (offset != 0 ? 1e-6f : 0.0f));
   const auto least = hn::Set(d, LeastExtent(offset)), largest = hn::Set(d, std::numeric_limits<float>::max());
   const bool touching_suffices =

@@ -13,7 +13,7 @@
 #include "core/context.h"
 #include "families/boxes/detection_rule.h"
 #include "families/boxes/suppression-inl.h"
-#include "kernels/cpu/items_at_once.h"
+#include "kernels/cpu/item_groups.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -76,17 +76,17 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
   const int64_t box_classes = boxes.dim(2), keep = labels.dim(1);
   const int64_t max_kept = rule.topk > 0 ? std::min(rule.topk, count) : count;
   const int64_t groups = (classes + kGroup - 1) / kGroup;
-  const int64_t at_once = ItemsAtOnce(images, classes * max_kept * static_cast<int64_t>(sizeof(Detection)));
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(at_once * groups, grain);
+  const ItemGroups in_turn(images, static_cast<double>(classes) * static_cast<double>(max_kept) * sizeof(Detection));
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = in_turn.MaxTasks(groups, grain);
   const int64_t bytes = (Boxes::BytesFor(max_kept) + 63) / 64 * 64;
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<Detection> candidates = context.Allocate<Detection>(tasks * kGroup * count);
-  const Scratch<Detection> kept = context.Allocate<Detection>(at_once * classes * max_kept);
-  const Scratch<int64_t> num_kept = context.Allocate<int64_t>(at_once * classes);
+  const Scratch<Detection> kept = context.Allocate<Detection>(in_turn.at_once() * classes * max_kept);
+  const Scratch<int64_t> num_kept = context.Allocate<int64_t>(in_turn.at_once() * classes);
   if (!memory || !candidates || !kept || !num_kept) {
     return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
   }
-  const auto suppress_images = [&](int64_t from, int64_t some) {
+  in_turn.ForEach([&](int64_t from, int64_t some) {
     context.ParallelFor(some * groups, grain, [&](int64_t task, int64_t begin, int64_t end) {
       Candidates group{candidates.data() + task * kGroup * count, count};
       const Boxes sorted = make(memory.data() + task * bytes, max_kept);
@@ -139,8 +139,7 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
         }
       }
     });
-  };
-  for (int64_t from = 0; from < images; from += at_once) suppress_images(from, std::min(at_once, images - from));
+  });
   return Status::Ok();
 }
 

@@ -181,14 +181,22 @@ struct Backward {
       const GemmColumns columns(s.points() * run.channels);
       const int64_t outputs = s.group_outputs(), panel_size = outputs * columns.panel();
       const int64_t channel = (pass.channel + run.lane) % s.group_channels();
-      const auto fill = [&](int64_t column, float* packed, int64_t stride) {
-        const T* from = weight + run.group * outputs * s.depth() + (channel + column % run.channels) * s.points() +
-                        column / run.channels;
-        for (int64_t o = 0; o < outputs; ++o) packed[o * stride] = ToFloat(from[o * s.depth()]);
-      };
+      // An output's weights are adjacent, but outputs are far apart: one output after the other.
+      const T* const weights = weight + run.group * outputs * s.depth() + channel * s.points();
+      const int64_t count = s.points() * run.channels, panel = columns.panel();
       const int64_t grain = GrainFor(static_cast<double>(panel_size));
       context.ParallelFor(columns.panels(), grain, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) PackPanel(columns, p, outputs, fill, PackedWeights(run) + p * panel_size);
+        for (int64_t p = begin; p < end; ++p) {
+          float* to_panel = PackedWeights(run) + p * panel_size;
+          for (int64_t o = 0; o < outputs; ++o, to_panel += panel) {
+            const T* const from = weights + o * s.depth();
+            int64_t k = p * panel / run.channels, c = p * panel % run.channels;
+            for (int64_t lane = 0; lane < panel; ++lane) {
+              to_panel[lane] = p * panel + lane < count ? ToFloat(from[c * s.points() + k]) : 0.0f;
+              if (++c == run.channels) c = 0, ++k;
+            }
+          }
+        }
       });
     });
   }
@@ -366,11 +374,25 @@ struct Backward {
               hn::StoreU(hn::Add(hn::LoadU(d, total + o), hn::LoadU(d, sums + o)), d, total + o);
             }
           }
-          T* const at = to.weight + run.group * s.group_outputs() * s.depth() +
-                        (channel + column % run.channels) * s.points() + column / run.channels;
-          for (int64_t o = 0; o < s.group_outputs(); ++o) at[o * s.depth()] = FromFloat<T>(total[o]);
         }
       });
+      // An output's weights are adjacent, but outputs are far apart: some outputs at a time.
+      const UnitMemory unit = UnitMemory::At(plan, memory.data(), nullptr);
+      const float* const totals = unit.weight_sums + run.index * plan.weight_sums;
+      T* const first = to.weight + run.group * s.group_outputs() * s.depth() + channel * s.points();
+      const double nanoseconds = static_cast<double>(s.points() * run.channels * kBlockChannels);
+      context.ParallelFor(CeilDiv(s.group_outputs(), kBlockChannels), GrainFor(nanoseconds),
+                          [&](int64_t begin, int64_t end) {
+                            const int64_t last = std::min(s.group_outputs(), end * kBlockChannels);
+                            for (int64_t o = begin * kBlockChannels; o < last; ++o) {
+                              for (int64_t c = 0; c < run.channels; ++c) {
+                                for (int64_t k = 0; k < s.points(); ++k) {
+                                  first[o * s.depth() + c * s.points() + k] =
+                                      FromFloat<T>(totals[(k * run.channels + c) * plan.out_pitch + o]);
+                                }
+                              }
+                            }
+                          });
     });
   }
 

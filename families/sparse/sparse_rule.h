@@ -162,8 +162,8 @@ struct SparseConvRule {
   "(transpose * ((spatial_shape[" AXIS "] - 1) * stride[" AXIS "] - 2 * padding[" AXIS "] + ksize[" AXIS              \
   "] + out_padding[" AXIS "]) + (1 - transpose) * ((spatial_shape[" AXIS "] + 2 * padding[" AXIS "] - dilation[" AXIS \
   "] * (ksize[" AXIS "] - 1) - 1) / stride[" AXIS "] + 1))"
-/// Maximum number of outputs as an expression of signatures: each input feeds some outputs, and the grid has so many
-/// cells. Without the latter, the bounds of stacked convolutions would multiply.
+/// Maximum number of outputs as an expression of signatures: the number of outputs that inputs feed, but no more than
+/// the output grid has cells. Without the latter, the bounds of stacked convolutions would multiply.
 #define POLYOP_SPARSE_MAX_OUTPUTS \
   "subm * N + min((1 - subm) * N * " POLYOP_SPARSE_FED("0") " * " POLYOP_SPARSE_FED("1") " * " POLYOP_SPARSE_FED("2") \
   ", (1 - subm) * batch_size * " POLYOP_SPARSE_OUT("0") " * " POLYOP_SPARSE_OUT("1") " * " POLYOP_SPARSE_OUT("2") ")"

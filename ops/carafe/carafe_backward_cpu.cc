@@ -182,6 +182,21 @@ HWY_INLINE void SumChannels(const Sizes& s, const float* grads, const float* fea
   }
 }
 
+// Writes each element `scale` times.
+template <class T>
+HWY_INLINE void RepeatColumns(const T* from, int64_t width, int64_t scale, float* to) {
+  const F d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t x = 0;
+  if (scale == 2) {
+    for (; x + lanes <= width; x += lanes) {
+      const auto value = LoadFloat(d, from + x);
+      hn::StoreInterleaved2(value, value, d, to + 2 * x);
+    }
+  }
+  for (; x < width; ++x) std::fill_n(to + x * scale, scale, ToFloat(from[x]));
+}
+
 // A task owns the masks of some rows of output pixels.
 template <class T>
 Status MasksBackward(const Context& context, const Sizes& s, const T* grad_output, const T* features, T* grad_masks) {
@@ -212,10 +227,7 @@ Status MasksBackward(const Context& context, const Sizes& s, const T* grad_outpu
         for (int64_t c = 0; inside && c < s.channels; ++c) {
           const T* const from = features + ((image * s.channels + c) * s.height + at_y) * s.width;
           float* const to = repeated + c * s.pitch + s.margin;
-          for (int64_t x = 0; x < s.width; ++x) {
-            const float value = ToFloat(from[x]);
-            for (int64_t i = 0; i < s.scale; ++i) to[x * s.scale + i] = value;
-          }
+          RepeatColumns(from, s.width, s.scale, to);
         }
         for (int64_t r = 0; r < rows; ++r) {
           for (int64_t ix = 0; ix < s.kernel; ix += kColumns) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/cpu/items_at_once.h"
+#include "kernels/cpu/item_groups.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/correlation/correlation_cpu.cc"
@@ -60,13 +60,14 @@ void AddWindows(const float* from, int64_t low, int64_t high, int64_t stride, in
 }
 
 // The layout of the copies of both inputs in fp32, as consecutive pieces of rows: [channels][piece] of input1, and
-// [channels][b_pitch] of input2, the piece extended by the pixels that displacements reach. A piece is no shorter than
-// their reach, so that the copy of input2 is no more than about three times as large as the input.
+// [channels][b_pitch] of input2, the piece extended by the pixels that displacements reach. If they reach far, a piece
+// is no shorter than that, so that the copy of input2 is no more than about three times as large as the input.
 struct Pieces {
   int64_t channels, width, reach;
-  int64_t piece = Pitch(std::min(std::max(kSpan, reach), width));
+  int64_t piece = Pitch(reach <= kSpan ? std::min(kSpan, width) : EvenPart(width, std::max<int64_t>(width / reach, 1)));
   int64_t b_pitch = Pitch(piece + 2 * reach);
 
+  static int64_t EvenPart(int64_t total, int64_t parts) { return (total + parts - 1) / parts; }
   // Rounds up to whole vectors and avoids large powers of two, at which all channels would share few sets of the cache.
   static int64_t Pitch(int64_t floats) {
     const int64_t rounded = (floats + 15) / 16 * 16;
@@ -94,17 +95,17 @@ class Correlator {
 
   Status Run(const Context& context) const {
     const int64_t images = a_.dim(0), pieces = a_.dim(2) * pieces_.of_row();  // of an image
-    const int64_t at_once = ItemsAtOnce(images, pieces * (pieces_.AFloats() + pieces_.BFloats()) * 4);
-    const Scratch<float> a = context.Allocate<float>(at_once * pieces * pieces_.AFloats());
-    const Scratch<float> b = context.Allocate<float>(at_once * pieces * pieces_.BFloats());
+    const ItemGroups groups(images,
+                            static_cast<double>(pieces * (pieces_.AFloats() + pieces_.BFloats())) * sizeof(float));
+    const Scratch<float> a = context.Allocate<float>(groups.at_once() * pieces * pieces_.AFloats());
+    const Scratch<float> b = context.Allocate<float>(groups.at_once() * pieces * pieces_.BFloats());
     const int64_t items = output_.dim(3) * patch_;  // of an image
     const double products = static_cast<double>(pieces_.channels * a_.dim(3)) * static_cast<double>(patch_);
     const int64_t grain = GrainFor(0.05 * products * static_cast<double>(op_.kernel_size[0]));
     const int64_t task_floats = kTogether * kSpan + patch_ * windows_;
-    const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(at_once * items, grain) * task_floats);
+    const Scratch<float> memory = context.Allocate<float>(groups.MaxTasks(items, grain) * task_floats);
     if (!a || !b || !memory) return Internal("out of memory: rows of ", ToString(a_.shape()));
-    for (int64_t first = 0; first < images; first += at_once) {
-      const int64_t some = std::min(at_once, images - first);
+    groups.ForEach([&](int64_t first, int64_t some) {
       const int64_t copy_grain = GrainFor(static_cast<double>(pieces_.BFloats()));
       context.ParallelFor(some * pieces, copy_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) CopyPiece(first, i, a.data(), b.data());
@@ -116,7 +117,7 @@ class Correlator {
           ComputeRow(first, n, i, y, a.data(), b.data(), products_of_task);
         }
       });
-    }
+    });
     return Status::Ok();
   }
 

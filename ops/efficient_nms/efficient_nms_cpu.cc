@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "families/boxes/score_order.h"
-#include "kernels/cpu/items_at_once.h"
+#include "kernels/cpu/item_groups.h"
 #include "ops/efficient_nms/coded_boxes.h"
 #include "ops/efficient_nms/efficient_nms.h"
 
@@ -141,17 +141,17 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
       box_classes, anchors && anchors->dim(0) == 1,     op.box_coding == EfficientNms::Coding::kCenterSize};
   const int64_t blocks = (elements + kBlock - 1) / kBlock;
   const int64_t together = std::min(elements, std::max(kElements, max_kept)), capacity = together + max_kept;
-  const int64_t tasks = Context::NumTasks(images, 1), bytes = (SortedBoxes::BytesFor(capacity) + 63) / 64 * 64;
-  const int64_t at_once = ItemsAtOnce(images, elements * static_cast<int64_t>(sizeof(Key)));
-  const Scratch<Key> keys = context.Allocate<Key>(at_once * elements);
-  const Scratch<int64_t> found = context.Allocate<int64_t>(at_once * blocks);
+  const ItemGroups groups(images, static_cast<double>(elements) * sizeof(Key));
+  const int64_t tasks = groups.MaxTasks(1, 1), bytes = (SortedBoxes::BytesFor(capacity) + 63) / 64 * 64;
+  const Scratch<Key> keys = context.Allocate<Key>(groups.at_once() * elements);
+  const Scratch<int64_t> found = context.Allocate<int64_t>(groups.at_once() * blocks);
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
   const Scratch<int32_t> numbers = context.Allocate<int32_t>(tasks * Elements::kNumbers * capacity);
   if (!keys || !found || !memory || !numbers) {
     return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
   }
   const float min_score = op.MinScore();
-  const auto suppress_images = [&](int64_t from, int64_t some) {
+  groups.ForEach([&](int64_t from, int64_t some) {
     context.ParallelFor(some * blocks, 2, [&](int64_t first, int64_t last) HWY_ATTR {
       for (int64_t i = first; i < last; ++i) {
         const int64_t slot = i / blocks, begin = i % blocks * kBlock, end = std::min(elements, begin + kBlock);
@@ -186,8 +186,7 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
         }
       }
     });
-  };
-  for (int64_t from = 0; from < images; from += at_once) suppress_images(from, std::min(at_once, images - from));
+  });
   return Status::Ok();
 }
 

@@ -1,7 +1,7 @@
 #include "ops/knn/knn.h"
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "testing/testing.h"
 
@@ -62,9 +62,9 @@ TEST(Knn, HugeCoordinatesAreSearchedAsFast) {
   const auto seconds_of = [&](double scale, std::vector<HostTensor>* out) {
     HostTensor scaled = xyz;
     for (int64_t i = 0; i < scaled.size(); ++i) scaled.set(i, xyz.at(i) * scale);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process: the machine may be busy
     EXPECT_TRUE(polyop::testing::Run(Nearest(8), {scaled}, out).ok());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   std::vector<HostTensor> want, got;
   const double usual = seconds_of(1, &want);
@@ -75,7 +75,7 @@ TEST(Knn, HugeCoordinatesAreSearchedAsFast) {
   }
 }
 
-// One far point must not make the distances of the others underflow.
+// Far points must not make the distances of the others underflow.
 TEST(Knn, FarPointsAmongNearOnesMatchReference) {
   std::mt19937 rng(4);
   for (const double far : {1e19, 1e25, 3e38}) {
@@ -85,8 +85,10 @@ TEST(Knn, FarPointsAmongNearOnesMatchReference) {
         const auto at = static_cast<int64_t>(rng() % 9000);
         xyz.set(at, xyz.at(at) / 2 * far);
       }
+      HostTensor center(DType::kF32, {1, 100, 3});
+      for (int64_t i = 0; i < center.size(); ++i) center.set(i, xyz.at(i));
       SCOPED_TRACE(Concat(k, " points, ", far));
-      ExpectMatchesReference(Nearest(k), {xyz, HostTensor::Absent()});
+      ExpectMatchesReference(Nearest(k), {xyz, center});
     }
   }
 }

@@ -167,6 +167,31 @@ TEST(ModulatedDeformConv2dBackward, IsTheAdjointOfTheForwardPass) {
   EXPECT_NEAR(left, by_weight, 0.02);
 }
 
+// The reference kernel's gradients, compared with the reference kernel of the forward pass.
+TEST(ModulatedDeformConv2dBackward, EqualsFiniteDifferences) {
+  std::mt19937 rng(10);
+  const Case c{1, 4, 5, 6, 3, 3, 2, {.stride = {2, 1}, .padding = {1, 1}, .deform_groups = 2}};
+  const std::vector<HostTensor> inputs = Inputs(c, DType::kF64, rng);
+  const ModulatedDeformConv2dBackward op = c.op();
+  const ModulatedDeformConv2d forward{c.rule};
+  std::vector<HostTensor> grads;
+  ASSERT_TRUE(RunReference(*FindOp(op.kName), &op, inputs, &grads).ok());
+  const auto product = [&](size_t tensor, int64_t i, double step) {  // of gradients and outputs
+    std::vector<HostTensor> moved = {inputs[1], inputs[2], inputs[3], inputs[4], HostTensor::Absent()}, output;
+    moved[tensor].set(i, moved[tensor].at(i) + step);
+    EXPECT_TRUE(RunReference(*FindOp(forward.kName), &forward, moved, &output).ok());
+    double sum = 0;
+    for (int64_t o = 0; o < output[0].size(); ++o) sum += output[0].at(o) * inputs[0].at(o);
+    return sum;
+  };
+  for (size_t tensor = 0; tensor < 4; ++tensor) {
+    for (int64_t i = 0; i < grads[tensor].size(); i += 5) {
+      const double slope = (product(tensor, i, 1e-6) - product(tensor, i, -1e-6)) / 2e-6;
+      EXPECT_NEAR(grads[tensor].at(i), slope, 1e-6) << "input " << tensor << ", element " << i;
+    }
+  }
+}
+
 TEST(ModulatedDeformConv2dBackward, EmptyInputs) {
   std::mt19937 rng(8);
   Case c = kCases[1];

@@ -7,7 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/boxes/score_order.h"
 #include "families/boxes/suppression-inl.h"
-#include "kernels/cpu/items_at_once.h"
+#include "kernels/cpu/item_groups.h"
 #include "kernels/cpu/simd.h"
 #include "ops/onnx_nms/onnx_nms.h"
 
@@ -113,20 +113,20 @@ Status OnnxNmsCpu(const OnnxNms& op, const Context& context, Tensor<const float,
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 || rule.max_boxes == 0 ? 0 : scores.dim(0) * classes;
   // Boxes are collected in the order of the classes, and the kept ones of some classes at a time.
-  const int64_t at_once = ItemsAtOnce(sets, rule.max_boxes * static_cast<int64_t>(sizeof(int64_t)));
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(at_once, grain);
+  const ItemGroups groups(sets, static_cast<double>(rule.max_boxes) * sizeof(int64_t));
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = groups.MaxTasks(1, grain);
   const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
   const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
   const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
-  const Scratch<int64_t> kept = context.Allocate<int64_t>(at_once * rule.max_boxes);
+  const Scratch<int64_t> kept = context.Allocate<int64_t>(groups.at_once() * rule.max_boxes);
   const Scratch<int64_t> num_kept = context.Allocate<int64_t>(sets);
   if (!order || !memory || !kept || !num_kept) {
     return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
   }
   KeptList list(context);
   int64_t rows = 0;
-  for (int64_t from = 0; from < sets; from += at_once) {
-    const int64_t some = std::min(at_once, sets - from);
+  bool fits = true;
+  groups.ForEach([&](int64_t from, int64_t some) {
     context.ParallelFor(some, grain, [&](int64_t task, int64_t begin, int64_t end) {
       const ClassSuppressor suppress(op, rule, count, order.data() + task * count, memory.data() + task * bytes);
       for (int64_t slot = begin; slot < end; ++slot) {
@@ -136,11 +136,11 @@ Status OnnxNmsCpu(const OnnxNms& op, const Context& context, Tensor<const float,
       }
     });
     for (int64_t slot = 0; slot < some; ++slot) {
-      const int64_t n = num_kept[from + slot];
-      if (!list.Append(kept.data() + slot * rule.max_boxes, n)) return Internal("out of memory: ", rows + n, " boxes");
-      rows += n;
+      fits = fits && list.Append(kept.data() + slot * rule.max_boxes, num_kept[from + slot]);
+      rows += num_kept[from + slot];
     }
-  }
+  });
+  if (!fits) return Internal("out of memory: ", rows, " boxes");
   Tensor<int64_t, 2> result;
   POLYOP_RETURN_IF_ERROR(selected.Allocate(rows, &result));
   int64_t* row = result.data();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "testing/many_boxes.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -38,6 +39,31 @@ TEST(OnnxNms, EverySpreadOfManyBoxesMatchesReference) {
     const int64_t classes = 1 + static_cast<int64_t>(rng() % 2);
     ExpectMatchesReference(OnnxNms{},
                            {batched, ManyScores({1, classes, 2500}, rng), MaxBoxes(max_boxes), Threshold(threshold)});
+  }
+}
+
+// More classes than are processed together.
+TEST(OnnxNms, ManyImagesNeedBoundedScratch) {
+  constexpr int64_t kImages = 60, kClasses = 80, kBoxes = 4000;
+  HostTensor boxes(DType::kF32, {kImages, kBoxes, 4});
+  HostTensor scores = HostTensor::Full(DType::kF32, {kImages, kClasses, kBoxes}, 0);
+  for (int64_t i = 0; i < kImages * kBoxes; ++i) {
+    const double x = static_cast<double>(i % kBoxes);
+    const double values[4] = {0, 2 * x, 1, 2 * x + 1};
+    for (int k = 0; k < 4; ++k) boxes.set(4 * i + k, values[k]);
+  }
+  // One box of every class, a different one each time.
+  const int64_t sets = kImages * kClasses;
+  for (int64_t set = 0; set < sets; ++set) scores.set(set * kBoxes + set % kBoxes, 1);
+  const std::vector<HostTensor> inputs = {boxes, scores, MaxBoxes(1e9), Threshold(0.5), Threshold(0.5)};
+  EXPECT_LE(PeakScratch(OnnxNms{}, inputs), size_t{120} << 20);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(polyop::testing::Run(OnnxNms{}, inputs, &out).ok());
+  ASSERT_EQ(ToString(out[0].shape()), Concat("[", sets, ", 3]"));
+  for (int64_t set = 0; set < sets; ++set) {
+    ASSERT_EQ(out[0].at(3 * set), set / kClasses);
+    ASSERT_EQ(out[0].at(3 * set + 1), set % kClasses);
+    ASSERT_EQ(out[0].at(3 * set + 2), set % kBoxes);
   }
 }
 

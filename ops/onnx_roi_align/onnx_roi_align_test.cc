@@ -1,5 +1,6 @@
 #include "ops/onnx_roi_align/onnx_roi_align.h"
 
+#include "core/cuda_context.h"
 #include "testing/alignment.h"
 #include "testing/testing.h"
 
@@ -61,6 +62,22 @@ TEST(OnnxRoiAlign, EmptyAndInvalidInputs) {
   ExpectError(OnnxRoiAlign{}, {f32({2, 3, 4, 4}), f32({2, 4})}, {"inputs, got 2"});
   ExpectAttributeError(*FindOp("onnx_roi_align"), {{"coordinate_transformation_mode", AttrValue::String("pixel")}},
                        {"expected one of {half_pixel, output_half_pixel}, got pixel"});
+}
+
+// Float does not distinguish these indices, and rounds the last one up to the number of images.
+TEST(OnnxRoiAlign, ImagesAboveTheIntegersOfFloat) {
+  constexpr int64_t kImages = (int64_t{1} << 24) + 4;
+  HostTensor x = HostTensor::Full(DType::kF32, {kImages, 1, 1, 1}, 0);
+  for (int64_t i = 1; i <= 8; ++i) x.set(kImages - i, static_cast<double>(i));
+  const HostTensor rois = HostTensor::Of(DType::kF32, {3, 4}, {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1});
+  const HostTensor indices = HostTensor::Of(DType::kI64, {3}, {kImages - 1, kImages - 3, kImages - 8});
+  std::vector<HostTensor> out;
+  for (const Device device : {Device::kCpu, GpuDevice()}) {
+    RunOptions options;
+    options.device = device;
+    ASSERT_TRUE(testing::Run(OnnxRoiAlign{}, {x, rois, indices}, &out, options).ok());
+    EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1, 3, 8}));
+  }
 }
 
 TEST(OnnxRoiAlign, SameAtAnyAlignment) {

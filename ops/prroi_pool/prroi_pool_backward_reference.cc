@@ -55,6 +55,7 @@ Status PrRoiPoolBackwardReference(const PrRoiPoolBackward& op, const Context&, T
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, features.dim(0)));
   if (grad_features) std::fill_n(grad_features->data(), grad_features->size(), 0.0);
   if (grad_rois) std::fill_n(grad_rois->data(), grad_rois->size(), 0.0);
+  if (height * width == 0) return Status::Ok();  // pooling an empty map gives 0 for every box
   for (int64_t i = 0; i < grad_output.size(); ++i) {
     const int64_t bx = i % op.pooled_width, by = i / op.pooled_width % op.pooled_height;
     const int64_t c = i / op.pooled_width / op.pooled_height % channels,

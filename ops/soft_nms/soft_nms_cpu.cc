@@ -104,6 +104,7 @@ class Lowering {
         y2_(hn::Set(d_, selected.y2)),
         area_(hn::Set(d_, selected.area)),
         shift_(hn::Set(d_, static_cast<float>(op.offset))),
+        least_(hn::Set(d_, LeastExtent(static_cast<float>(op.offset)))),
         threshold_(hn::Set(d_, op.iou_threshold)) {}
 
   // Lowers the scores of the vector of boxes from `i` on and returns whether any may have changed. Removed boxes remain
@@ -114,7 +115,7 @@ class Lowering {
         hn::Add(hn::Sub(hn::Min(x2_, hn::LoadU(d_, boxes.x2 + i)), hn::Max(x1_, hn::LoadU(d_, boxes.x1 + i))), shift_);
     const auto height =
         hn::Add(hn::Sub(hn::Min(y2_, hn::LoadU(d_, boxes.y2 + i)), hn::Max(y1_, hn::LoadU(d_, boxes.y1 + i))), shift_);
-    const auto touching = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
+    const auto touching = hn::And(hn::Gt(width, least_), hn::Gt(height, least_));
     if (!acts_on_all_ && hn::AllFalse(d_, touching)) return false;
     const auto intersection = hn::IfThenElseZero(touching, hn::Mul(width, height));
     const auto united = hn::Sub(hn::Add(area_, hn::LoadU(d_, boxes.area + i)), intersection);
@@ -139,7 +140,7 @@ class Lowering {
   const SelectedBox selected_;
   const SoftNms op_;
   const bool acts_on_all_;
-  const hn::Vec<D> x1_, y1_, x2_, y2_, area_, shift_, threshold_;
+  const hn::Vec<D> x1_, y1_, x2_, y2_, area_, shift_, least_, threshold_;
 };
 
 // Lowers all scores by the overlap with `selected` and returns the slot of the highest remaining score, the first one

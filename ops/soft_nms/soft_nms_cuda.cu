@@ -24,7 +24,8 @@ struct Rule {
   POLYOP_HD float Weight(const float* a, const float* b) const {
     const float width = (a[2] < b[2] ? a[2] : b[2]) - (a[0] > b[0] ? a[0] : b[0]) + offset;
     const float height = (a[3] < b[3] ? a[3] : b[3]) - (a[1] > b[1] ? a[1] : b[1]) + offset;
-    if (!(width > 0) || !(height > 0)) return Weight(0);
+    const float least = LeastExtent(offset);
+    if (!(width > least) || !(height > least)) return Weight(0);
     const float intersection = width * height, united = Area(a) + Area(b) - intersection;
     const float iou = intersection / united;
     return Weight(IouDoubt::Of(iou, united, iou_threshold) ? ExactIou(a, b, offset) : iou);

@@ -12,7 +12,7 @@ from typing import Any
 import onnxruntime as ort
 
 import polyop
-from polyop.errors import PolyopError
+from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
 
 
@@ -29,8 +29,8 @@ def session(
     Args:
         path: an ONNX file.
         optimize: runs the model that `polyop.optimize` returns. It is cached next to the file as NAME.polyop-HASH.onnx,
-            or in the user's cache folder if that folder is not writable, until the model, polyop or ONNX Runtime
-            changes. A model that cannot be optimized runs unchanged, with a warning that gives the reason.
+            or in a folder NAME.polyop-HASH of the user's cache if that folder is not writable, until the model, polyop
+            or ONNX Runtime changes. A model that cannot be optimized runs unchanged, with a warning that gives the reason.
         accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`). The file
             does not change.
         options: options of the session. polyop's library is registered with them, so they serve one session.
@@ -57,18 +57,23 @@ def _optimized(path: Path) -> Path:
     from polyop.optimizing import optimize
 
     try:
-        name = f"{path.stem}.polyop-{_hash(path)}.onnx"
-        for folder in (path.resolve().parent, _cache()):
-            if (folder / name).is_file():
-                return folder / name
+        name = f"{path.stem}.polyop-{_hash(path)}"
         folder = path.resolve().parent
-        if not os.access(folder, os.W_OK):
-            folder = _cache()
-            folder.mkdir(parents=True, exist_ok=True)
-        optimize(path, folder / name)
-        return folder / name
+        # A folder for each hash: other models may have external data of the same name.
+        next_to_it, in_cache = folder / f"{name}.onnx", _cache() / name / f"{path.stem}.onnx"
+        for file in (next_to_it, in_cache):
+            if file.is_file():
+                return file
+        file = next_to_it if os.access(folder, os.W_OK) else in_cache
+        file.parent.mkdir(parents=True, exist_ok=True)
+        optimize(path, file)
+        return file
     except (PolyopError, OSError) as error:
         warnings.warn(f"{path} runs without optimization: {error}", stacklevel=3)
+        return path
+    except Exception as error:  # of patterns and of other packages, whatever the model has
+        why = f"{type(error).__name__}: {one_line(error)}"
+        warnings.warn(f"{path} runs without optimization: {why}", stacklevel=3)
         return path
 
 

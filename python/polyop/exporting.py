@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import onnxruntime as ort
 import torch
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from torch import Tensor
 
+from polyop._onnx.files import external_files
 from polyop._torch.node_domain import node_domain
 from polyop.errors import PolyopError
 from polyop.packages import register_all
@@ -64,7 +68,9 @@ class Exported:
         table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE)
         for o in self.outputs:
             shape = " x ".join(map(str, o.shape)) or "scalar"
-            table.add_row(o.name, o.dtype, shape, f"{o.largest_difference:.3g}", "yes" if o.agrees else "[red]no[/red]")
+            table.add_row(
+                escape(o.name), o.dtype, shape, f"{o.largest_difference:.3g}", "yes" if o.agrees else "[red]no[/red]"
+            )
         return table
 
 
@@ -100,8 +106,10 @@ def export(
 ) -> Exported:
     """Writes `model(*args)` as ONNX, checks the file, runs it in ONNX Runtime, and compares with PyTorch.
 
+    The file gets its name, and replaces an older one, after the comparison.
+
     Args:
-        model: the module to export. It runs in evaluation mode.
+        model: the module to export. It runs in evaluation mode. Its modules then return to the modes that they had.
         args: its inputs; None for an optional one that is omitted.
         path: the ONNX file to write.
         exporter: "dynamo", "torchscript", or "auto": the first of these that can write the model.
@@ -127,40 +135,75 @@ def export(
         raise ValueError(f"input_names: expected {len(tensors)} names, got {len(names)}: {names}")
     if unknown := set(dynamic or ()) - set(names):
         raise ValueError(f"dynamic: expected names of inputs ({', '.join(names)}), got {', '.join(sorted(unknown))}")
-    path, was_training = Path(path), model.training
+    path = Path(path)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        file = Path(folder, path.name)
+        with _evaluating(model), torch.no_grad():
+            expected = _flat(model(*inputs))
+            used = _write(model, inputs, file, exporter, names, output_names, dynamic, domain, opset_version)
+        if portable:
+            _add_functions(file)
+        feeds = dict(zip(names, tensors, strict=True))
+        nodes, opsets, outputs = _checked(file, feeds, expected, rtol, atol, portable)
+        report = Exported(path, used, opsets, nodes, outputs)
+        if verbose:
+            console = Console()
+            console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
+            console.print(report.table())
+        if wrong := [o for o in outputs if not o.agrees]:
+            what = ", ".join(f"'{o.name}' by {o.largest_difference:.3g}" for o in wrong)
+            raise ExportError(f"{path.name}: outputs differ from PyTorch's: {what}")
+        _publish(file, path)
+    return report
+
+
+@contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Puts the model into evaluation mode, and each of its modules back into its own mode: some may be frozen."""
+    modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
-        with torch.no_grad():
-            expected = model(*inputs)
-            used = _write(model, inputs, path, exporter, names, output_names, dynamic, domain, opset_version)
+        yield
     finally:
-        model.train(was_training)
-    if portable:
-        _add_functions(path)
-    proto = onnx.load(path, load_external_data=False)
+        for module, training in modes.items():
+            module.training = training
+
+
+def _checked(
+    file: Path, feeds: Mapping[str, Tensor], expected: list[Tensor], rtol: float, atol: float, portable: bool
+) -> tuple[Counter[str], dict[str, int], list[OutputReport]]:
+    """Returns the file's nodes, opsets, and outputs compared with PyTorch's. Raises ExportError."""
+    proto = onnx.load(file, load_external_data=False)
     try:
-        onnx.checker.check_model(str(path))
+        onnx.checker.check_model(str(file))
     except onnx.checker.ValidationError as error:
-        raise ExportError(f"{path} is not valid ONNX: {error}") from error
+        raise ExportError(f"{file.name} is not valid ONNX: {error}") from error
     nodes = Counter(
         f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
     )
-    feeds, flat = dict(zip(names, tensors, strict=True)), _flat(expected)
-    outputs = _compare(path, feeds, flat, rtol, atol)
+    outputs = _compare(file, feeds, expected, rtol, atol)
     if portable:
-        functions = _compare(path, feeds, flat, rtol, atol, functions_only=True)
+        functions = _compare(file, feeds, expected, rtol, atol, functions_only=True)
         if different := [o.name for o in functions if not o.agrees]:
-            raise ExportError(f"{path}: the functions' outputs differ from PyTorch's: {', '.join(different)}")
-    report = Exported(path, used, {o.domain: o.version for o in proto.opset_import}, nodes, outputs)
-    if verbose:
-        console = Console()
-        console.print(report.summary(), highlight=False, soft_wrap=True)
-        console.print(report.table())
-    wrong = [o for o in outputs if not o.agrees]
-    if wrong:
-        what = ", ".join(f"'{o.name}' by {o.largest_difference:.3g}" for o in wrong)
-        raise ExportError(f"{path}: outputs differ from PyTorch's: {what}")
-    return report
+            raise ExportError(f"{file.name}: the functions' outputs differ from PyTorch's: {', '.join(different)}")
+    return nodes, {o.domain: o.version for o in proto.opset_import}, outputs
+
+
+def _publish(file: Path, path: Path) -> None:
+    """Moves a file and its external data to their final folder, in place of an older file and its data.
+
+    Raises ExportError if external data would overwrite a file that is not the older model's.
+    """
+    data = [other for other in file.parent.iterdir() if other != file]
+    older: set[str] = set()
+    with suppress(Exception):  # there is none, or it is damaged
+        older.update(external_files(onnx.load(path, load_external_data=False), path.parent))
+    for other in data:
+        to = path.with_name(other.name)
+        if to.exists() and other.name not in older and not other.name.startswith(path.name):
+            raise ExportError(f"{to} already exists: the model's external data would overwrite it")
+    for other in [*data, file]:
+        os.replace(other, path.with_name(other.name))
 
 
 def _parameter_names(model: torch.nn.Module, inputs: Sequence[Tensor | None]) -> list[str]:
@@ -209,18 +252,24 @@ def _write(
 
 def _flat(result: Any) -> list[Tensor]:
     """Returns the tensors of a result, in the order of the exporters' outputs."""
+    if result is None:
+        return []
     if isinstance(result, Tensor):
         return [result]
+    if isinstance(result, int | float):  # such as the size of a dimension
+        return [torch.tensor(result)]
     if isinstance(result, Mapping):
-        result = result.values()
-    return [t for part in result if part is not None for t in _flat(part)]
+        result = list(result.values())
+    if not isinstance(result, Sequence) or isinstance(result, str | bytes):
+        raise ExportError(f"outputs: expected tensors and numbers, got a value of type {type(result).__name__}")
+    return [tensor for part in result for tensor in _flat(part)]
 
 
 def _add_functions(path: Path) -> None:
     refused = {r["name"]: r["why"] for r in convert_file(path, path)["nodes"] if not r["given"]}
     if refused:
         reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
-        raise ExportError(f"{path}: some nodes have no portable form: {reasons}")
+        raise ExportError(f"{path.name}: some nodes have no portable form: {reasons}")
 
 
 def _compare(
@@ -240,9 +289,9 @@ def _compare(
         # Exporters omit inputs that the outputs do not depend on.
         results = session.run(None, {i.name: inputs[i.name].detach().cpu().numpy() for i in session.get_inputs()})
     except Exception as error:  # ONNX Runtime's own types are not public
-        raise ExportError(f"ONNX Runtime cannot run {path}: {error}") from error
+        raise ExportError(f"ONNX Runtime cannot run {path.name}: {error}") from error
     if len(results) != len(expected):
-        raise ExportError(f"{path}: expected {len(expected)} outputs, got {len(results)}")
+        raise ExportError(f"{path.name}: expected {len(expected)} outputs, got {len(results)}")
     reports = []
     for info, got, tensor in zip(session.get_outputs(), results, expected, strict=True):
         reference = tensor.detach().cpu().numpy()

@@ -192,8 +192,13 @@ class _DeformConv(nn.Module):
         self.kernel_size, self.stride, self.padding, self.dilation = map(pair, (kernel_size, stride, padding, dilation))
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
-        bound = 1 / math.sqrt(in_channels * math.prod(self.kernel_size))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.in_channels * math.prod(self.kernel_size))
         nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     @property
     def taps(self) -> int:
@@ -218,7 +223,10 @@ class _DeformConv(nn.Module):
 
 
 class DeformConv2d(_DeformConv):
-    """`mmcv.ops.DeformConv2d`, version 1: forward(x, offset [N, 2 * deform_groups * kh * kw, oh, ow]); no bias."""
+    """`mmcv.ops.DeformConv2d`, version 1: forward(x, offset [N, 2 * deform_groups * kh * kw, oh, ow]); no bias.
+
+    An input smaller than the kernel is padded with zeros, and the result is cropped, except in exported models.
+    """
 
     def __init__(
         self,
@@ -238,7 +246,19 @@ class DeformConv2d(_DeformConv):
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, deform_groups, bias=False
         )
 
+    def reset_parameters(self) -> None:
+        nn.init.kaiming_uniform_(self.weight, nonlinearity="relu")
+
     def forward(self, x: Tensor, offset: Tensor) -> Tensor:
+        if torch.compiler.is_exporting() or torch.jit.is_tracing():  # the file is for all sizes
+            return self._convolve(x, offset)
+        height, width = (max(k - n, 0) for k, n in zip(self.kernel_size, x.shape[2:], strict=True))
+        if not height and not width:
+            return self._convolve(x, offset)
+        out = self._convolve(*(nn.functional.pad(t, (0, width, 0, height)) for t in (x, offset)))
+        return out[:, :, : out.shape[2] - height, : out.shape[3] - width].contiguous()
+
+    def _convolve(self, x: Tensor, offset: Tensor) -> Tensor:
         return functional.deform_conv2d(
             x, offset, self.weight, self.stride, self.padding, self.dilation, self.groups, self.deform_groups
         )

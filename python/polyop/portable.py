@@ -21,6 +21,7 @@ from polyop._onnx.files import copy_external_files, read_model
 from polyop._onnx.function_bodies import Body, name_nodes
 from polyop._onnx.graph import nodes_of, opset_of
 from polyop._onnx.node_groups import interface, ranks, resolve_shared_node, variants
+from polyop.errors import one_line
 from polyop.formulas import Call, NoBodyError
 
 __all__ = ["Record", "add_functions", "inline"]
@@ -77,6 +78,8 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
                 model.functions.append(_function(model, nodes))
             except NoBodyError as error:
                 why = str(error)
+            except Exception as error:  # of one name: the others still get functions
+                why = f"creating its function failed: {type(error).__name__}: {one_line(error)}"
         given = name in have or not why
         records += [Record(node.name or next(iter(node.output), ""), name, given, why) for node in nodes]
     if any(record.given for record in records):
@@ -123,7 +126,14 @@ def raise_opset(model: onnx.ModelProto, min_opset: int = MIN_OPSET) -> None:
 
     before = opset_of(model)
     try:
+        functions = list(model.functions)  # the converter drops them, and does not convert their nodes
         model.CopyFrom(convert_version(model, min_opset))
+        kept = {(f.domain, f.name) for f in model.functions}
+        model.functions.extend(f for f in functions if (f.domain, f.name) not in kept)
+        imported = {opset.domain for opset in model.opset_import}
+        model.opset_import.extend(
+            helper.make_opsetid(domain, 1) for domain in sorted({f.domain for f in functions} - imported)
+        )
     except Exception as error:  # the converter raises errors of any type
         raise ValueError(
             f"opset: expected {min_opset} or newer, got {before}, which ONNX cannot convert: {error}"

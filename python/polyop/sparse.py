@@ -361,14 +361,14 @@ class SparseInverseConv3d(_SparseConv):
 
 
 class SparseMaxPool3d(_Paired):
-    """`spconv.SparseMaxPool3d`: the maximum over existing voxels. stride None: the kernel's size."""
+    """`spconv.SparseMaxPool3d`: the maximum over existing voxels. The default stride is the kernel's size."""
 
     _dimensions = 3
 
     def __init__(
         self,
         kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = 1,
+        stride: int | Sequence[int] | None = None,
         padding: int | Sequence[int] = 0,
         dilation: int | Sequence[int] = 1,
         indice_key: str | None = None,

@@ -51,6 +51,10 @@ def test_faq_quotes_the_actual_errors(tmp_path: Path, not_run: Callable[[str], N
     assert run_blocks(page, tmp_path, found, fails=True) == {"sh", "python", "text"}
 
 
+def test_training_page_runs(tmp_path: Path) -> None:
+    assert run_blocks(ROOT / "docs" / "training.md", tmp_path, environment(PYTHON)) == {"python", "text"}
+
+
 @pytest.mark.slow
 def test_guides_run(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "export.md", tmp_path, environment(PYTHON)) == {"python", "text"}

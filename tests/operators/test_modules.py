@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -79,6 +82,35 @@ def test_deformable_convolutions(groups: int, deform_groups: int) -> None:
     plain = modules.DeformConv2d(4, 6, 3, 2, 1, 1, groups, deform_groups)
     want = deform_conv(x.double(), offset, None, plain.weight.double(), None, *given)
     torch.testing.assert_close(plain(x, offset).double(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(2, 5), (5, 1), (1, 2)])
+@pytest.mark.parametrize("padding", [1, 2])
+def test_inputs_smaller_than_the_kernel(size: tuple[int, int], padding: int) -> None:
+    """MMCV pads them with zeros and crops the result."""
+    x, offset = torch.rand(2, 3, *size), torch.randn(2, 18, *(n + 2 * padding - 2 for n in size))
+    layer = modules.DeformConv2d(3, 4, 3, padding=padding)
+    want = deform_conv(x.double(), offset, None, layer.weight.double(), None, (1, 1), (padding,) * 2, (1, 1), 1, 1)
+    torch.testing.assert_close(layer(x, offset).double(), want, rtol=1e-4, atol=1e-5)
+    empty = torch.zeros(2, 18, *(max(n - 2, 0) for n in size))  # without padding there is no output
+    assert modules.DeformConv2d(3, 4, 3)(x, empty).shape == (2, 4, *empty.shape[2:])
+
+
+def test_weights_start_as_in_mmcv() -> None:
+    """The bounds of the uniform distributions are those of the layers' `reset_parameters`."""
+
+    def bound(parameter: torch.Tensor) -> float:
+        return float(parameter.abs().max())
+
+    torch.manual_seed(0)
+    channels, taps = 64, 64 * 9
+    close = partial(pytest.approx, rel=0.01)
+    assert bound(modules.DeformConv2d(channels, 64, 3).weight) == close(math.sqrt(6 / taps))
+    assert bound(modules.ModulatedDeformConv2d(channels, 64, 3).weight) == close(math.sqrt(1 / taps))
+    assert bound(polyop.sparse.SubMConv3d(channels, 64, 3).weight) == close(math.sqrt(1 / (taps * 3)))
+    layer = mmcv_ops.SubMConv3d(channels, 64, 3)  # MMCV takes [kz, ky, kx, in, out] for [out, in, …]
+    assert bound(layer.weight) == close(math.sqrt(1 / (3 * 3 * channels * 64)))
+    assert bound(layer.bias) <= math.sqrt(1 / (taps * 3))
 
 
 def test_packs_start_as_plain_convolutions_and_learn() -> None:
@@ -203,7 +235,8 @@ def test_nms_rotated_in_both_directions() -> None:
         mmcv_ops.nms_rotated(boxes, scores, 0.3)[1].tolist()
         == mmcv_ops.nms_rotated(mirrored, scores, 0.3, clockwise=False)[1].tolist()
     )
-    assert mmcv_ops.nms_rotated(boxes[:0], scores[:0], 0.3) == (None, None)
+    dets, kept = mmcv_ops.nms_rotated(boxes[:0], scores[:0], 0.3)
+    assert (dets.shape, kept) == ((0, 5), None)
 
 
 def test_nms_match_groups_every_box_once() -> None:

@@ -137,6 +137,21 @@ def test_max_pool() -> None:
     torch.testing.assert_close(got, want)
 
 
+def test_max_pool_of_spconv_and_of_mmcv() -> None:
+    """spconv's default stride is the kernel's size; MMCV's is 1, and its maxima start at 0."""
+    cells = torch.tensor([[0, 0, 0, 0], [0, 0, 0, 1]], dtype=torch.int32)
+    x = sparse.SparseConvTensor(torch.tensor([[-1.0], [-2.0]]), cells, (2, 2, 4), 1)
+    pool = sparse.SparseMaxPool3d(2)
+    assert (pool.stride, sparse.SparseMaxPool2d(3).stride, sparse.SparseMaxPool3d(2, 1).stride) == (
+        (2, 2, 2), (3, 3), (1, 1, 1),
+    )  # fmt: skip
+    assert pool(x).features.tolist() == [[-1.0]]
+    assert mmcv.SparseMaxPool2d(3).stride == (1, 1)
+    out = mmcv.SparseMaxPool3d(2)(x)
+    assert out.features.tolist() == [[0.0], [0.0]]
+    assert out.indices.tolist() == cells.tolist()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_types(dtype: torch.dtype) -> None:
     x = tensor((5, 6, 7), 60, 8, dtype=dtype)

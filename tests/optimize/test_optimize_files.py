@@ -211,6 +211,47 @@ def test_session_caches_the_optimised_model(tmp_path: Path, monkeypatch: pytest.
     assert len(set(tmp_path.glob("m.polyop-*.onnx")) - {kept}) == 1
 
 
+def external(path: Path, factor: float) -> Path:
+    """Writes y = x * factor [2000], whose data is in weights.bin."""
+    path.parent.mkdir()
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2000]) for name in "xy"]
+    weights = numpy_helper.from_array(np.full(2000, factor, np.float32), "w")
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["y"])], "g", infos[:1], infos[1:], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return path
+
+
+def test_session_does_not_mix_up_data_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models in folders that are not writable."""
+    paths = [external(tmp_path / str(factor) / "m.onnx", factor) for factor in (2, 3)]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    x = {"x": np.ones(2000, np.float32)}
+    results = [polyop.session(paths[i], optimize=True).run(None, x)[0][0] for i in (0, 1, 0, 1)]
+    assert results == [2, 3, 2, 3]
+    assert len(list((tmp_path / "cache").rglob("weights.bin"))) == 2
+    assert sorted(file.name for file in (tmp_path / "2").iterdir()) == ["m.onnx", "weights.bin"]
+
+
+def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
+    """A copy of the data is kept; another model's is not overwritten, nor the data that the model itself reads."""
+    path, other = (external(tmp_path / str(factor) / "m.onnx", factor) for factor in (2, 3))
+    before = (other.parent / "weights.bin").read_bytes()
+    with pytest.raises(OptimizeError, match=r"weights.bin already exists with other data"):
+        optimize(path, other.parent / "n.onnx")
+    assert (other.parent / "weights.bin").read_bytes() == before
+    assert not (other.parent / "n.onnx").exists()
+    for _ in range(2):
+        (tmp_path / "new").mkdir(exist_ok=True)
+        optimize(path, tmp_path / "new" / "n.onnx")
+    source = files.Source(path, tmp_path)
+    (path.parent / "weights.bin").rename(path.parent / "out.onnx.data")
+    reroute(path, "location", "out.onnx.data")
+    with pytest.raises(OptimizeError, match=r"out.onnx.data has the data of"):
+        files.save(source.load(), path.parent / "out.onnx", source, lambda *_: None)
+
+
 def test_session_of_a_model_that_cannot_be_optimised(tmp_path: Path) -> None:
     """The rank of its input is unknown."""
     path = matmul(tmp_path / "m.onnx")

@@ -137,6 +137,18 @@ def test_strings_that_differ(tmp_path: Path) -> None:
     check_several(several("mmcv::MMCVRoiAlign", x, ways, 4, opset=19), x, tmp_path)
 
 
+@pytest.mark.parametrize("shape", [(1, 2, 0, 3), (1, 2, 3, 0), (0, 2, 3, 4)])
+def test_corner_pool_of_empty_images(shape: tuple[int, ...]) -> None:
+    """A Scan of no steps ends the process in ONNX Runtime."""
+    for mode in range(4):
+        proto = several("mmcv::MMCVCornerPool", {"x": f(1, 2, 3, 4)}, [{"mode": mode}], 4)
+        portable.add_functions(proto)
+        for info in (*proto.graph.input, *proto.graph.output):
+            info.type.tensor_type.ClearField("shape")
+        (result, *_) = run_alone(proto, {"x": np.zeros(shape, np.float32)})
+        assert result.shape == shape
+
+
 def test_nodes_that_one_function_cannot_serve() -> None:
     x, offset, mask, weight = f(1, 2, 6, 6), f(1, 18, 6, 6), f(1, 9, 6, 6), f(2, 2, 3, 3)
     proto = several("mmcv::MMCVModulatedDeformConv2d", {"x": x, "o": offset, "m": mask, "w": weight, "b": f(2)},

@@ -112,7 +112,9 @@ def test_large_tensors_stay_in_external_data(tmp_path: Path) -> None:
         assert (target.parent / "weights.bin").read_bytes() == before
         assert onnx.load(target, load_external_data=False).graph.initializer[0].data_location == TensorProto.EXTERNAL
         assert_same(run_alone(onnx.load(target), x), want)
-    with pytest.raises(ValueError, match="already exists"):
+    portable.convert_file(folder / "old.onnx", elsewhere / "new.onnx")  # its data is there already
+    (elsewhere / "weights.bin").write_bytes(b"another model's")
+    with pytest.raises(ValueError, match="already exists with other data"):
         portable.convert_file(folder / "old.onnx", elsewhere / "newer.onnx")
     assert not (elsewhere / "newer.onnx").exists()
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import polyop
+from polyop import exporting
 from tests.support.single_node import session
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -121,3 +122,88 @@ def test_restores_training_mode(tmp_path: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Dropout(0.9), polyop.CornerPool("left")).train()
     polyop.export(model, torch.rand(1, 2, 3, 3), tmp_path / "t.onnx", domain="mmcv", verbose=False)
     assert model.training
+
+
+def test_each_module_keeps_its_own_mode(tmp_path: Path) -> None:
+    """A frozen backbone stays in evaluation mode in a model that is trained."""
+    model = torch.nn.Sequential(torch.nn.BatchNorm2d(2).eval(), torch.nn.Dropout(0.9)).train()
+    model[0].eval()
+    modes = [module.training for module in model.modules()]
+    polyop.export(model, torch.rand(1, 2, 3, 3), tmp_path / "t.onnx", verbose=False)
+    assert [module.training for module in model.modules()] == modes == [True, False, True]
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self, scale: float, noise: bool = False) -> None:
+        super().__init__()
+        self.weight, self.noise = torch.nn.Parameter(torch.full((3,), float(scale))), noise
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight + (torch.rand_like(x) if self.noise else 0)
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_an_older_file_stays_until_the_comparison(exporter: str, tmp_path: Path) -> None:
+    path, x = tmp_path / "a.onnx", torch.ones(3)
+    polyop.export(Scaled(2), x, path, exporter=exporter, verbose=False)
+    before = path.read_bytes()
+    for portable in (False, True):
+        with pytest.raises(polyop.ExportError, match=r"^a\.onnx: .*differ from PyTorch's"):
+            polyop.export(Scaled(3, noise=True), x, path, exporter=exporter, portable=portable, verbose=False)
+    assert path.read_bytes() == before
+    with pytest.raises(polyop.ExportError):
+        polyop.export(Scaled(3, noise=True), x, tmp_path / "new.onnx", exporter=exporter, verbose=False)
+    assert list(tmp_path.iterdir()) == [path]
+    polyop.export(Scaled(4), x, path, exporter=exporter, verbose=False)
+    (name,) = (info.name for info in session(onnx.load(path)).get_inputs())
+    (got,) = session(onnx.load(path)).run(None, {name: x.numpy()})
+    assert got.tolist() == [4.0] * 3
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_outputs_of_every_kind(exporter: str, tmp_path: Path) -> None:
+    class Kinds(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple:
+            size = x.shape[0]
+            kinds = (x > 0.5, (x * 9).int(), x.argmax(1), (x * 255).to(torch.uint8), x.half())
+            return size, [*kinds, None], {"twice": x * 2}, size + 1
+
+    report = polyop.export(
+        Kinds(), torch.rand(2, 3), tmp_path / "k.onnx", exporter=exporter, dynamic={"x": {0: "n"}}, verbose=False
+    )
+    types = [(o.dtype, o.agrees) for o in report.outputs]
+    expected = ["int64", "bool", "int32", "int64", "uint8", "float16", "float32", "int64"]
+    assert types == [(name, True) for name in expected]
+
+
+def test_outputs_that_no_file_has(tmp_path: Path) -> None:
+    class Text(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple:
+            return x, "text"
+
+    with pytest.raises(polyop.ExportError, match="expected tensors and numbers, got a value of type str"):
+        polyop.export(Text(), torch.ones(3), tmp_path / "t.onnx", verbose=False)
+
+
+def test_external_data_overwrites_no_other_file(tmp_path: Path) -> None:
+    """TorchScript's exporter writes a file for each tensor of a large model, named after the tensor."""
+    path, scratch = tmp_path / "a.onnx", tmp_path / "scratch"
+    (tmp_path / "weight").write_text("another model's")
+    scratch.mkdir()
+    for name in ("a.onnx", "weight"):
+        (scratch / name).write_text("new")
+    with pytest.raises(polyop.ExportError, match="weight already exists"):
+        exporting._publish(scratch / "a.onnx", path)
+    assert (tmp_path / "weight").read_text() == "another model's"
+    assert not path.exists()
+    (scratch / "weight").rename(scratch / "a.onnx.data")
+    (tmp_path / "a.onnx.data").write_text("old")
+    exporting._publish(scratch / "a.onnx", path)
+    assert [(tmp_path / name).read_text() for name in ("a.onnx", "a.onnx.data")] == ["new", "new"]
+
+
+def test_names_with_brackets_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    polyop.export(torch.nn.Identity(), torch.ones(3), tmp_path / "a[red].onnx", output_names=["y[red]"])
+    said = capsys.readouterr().out
+    assert "a[red].onnx" in said
+    assert "y[red]" in said

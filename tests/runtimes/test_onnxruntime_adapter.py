@@ -111,14 +111,14 @@ def test_output_type_with_unknown_rank() -> None:
     boxes, scores = boxes_and_scores()
     session_ = session(model("mmcv::NonMaxSuppression", {"b": boxes, "s": scores}, shapes={"b": None, "s": None}))
     assert session_.run(None, {"b": boxes[0], "s": scores[0, 0]})[0].dtype == np.int64
-    with pytest.raises(InvalidArgument, match="the model must say the ranks"):
+    with pytest.raises(InvalidArgument, match="the model must state the ranks"):
         session_.run(None, {"b": boxes, "s": scores})
 
 
 def test_error_names_node_and_tensors() -> None:
     a = np.ones((2, 3), np.float32)
     proto = model("custom::my_add", {"a": a, "b": a}, shapes={"b": ("X", "Y")})
-    with pytest.raises(InvalidArgument, match=r"custom::my_add \(node 'node'\): .*3 against 4"):
+    with pytest.raises(InvalidArgument, match=r"custom::my_add \(node 'node'\): .*got 3 and 4"):
         session(proto).run(None, {"a": a, "b": np.ones((2, 4), np.float32)})
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from polyop import tensorrt as polyop_tensorrt
+from polyop.tensorrt.graph import _without_round_trips
 from tests.support.exported_nodes import NODES
 from tests.support.single_node import model
 from tests.support.tensorrt_rtx import HAS_PLUGINS, build_all, case_of
@@ -141,3 +143,27 @@ def test_nodes_are_rewritten_for_the_parser() -> None:
 
     with pytest.raises(polyop_tensorrt.ModelError, match="no input 'z'"):
         polyop_tensorrt.preprocess_onnx(knn, {"z": np.zeros(1)})
+
+
+def test_needed_casts_to_half_precision_are_kept() -> None:
+    """A cast of integers is needed; one of float32 that only a branch reads is replaced there."""
+    casts = [("i", "i16", TensorProto.FLOAT16), ("i16", "i32", TensorProto.FLOAT),
+             ("x", "x16", TensorProto.FLOAT16), ("x16", "x32", TensorProto.FLOAT)]  # fmt: skip
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node("Abs", ["x32"], [name])], name, [],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])],
+        )
+        for name in ("then", "else")
+    }  # fmt: skip
+    nodes = [helper.make_node("Cast", [source], [to], to=kind) for source, to, kind in casts]
+    nodes += [helper.make_node("Neg", ["i32"], ["y"]), helper.make_node("If", ["c"], ["z"], **branches)]
+    kinds = {"i": TensorProto.INT64, "x": TensorProto.FLOAT, "c": TensorProto.BOOL}
+    inputs = [helper.make_tensor_value_info(n, k, [] if n == "c" else [1]) for n, k in kinds.items()]
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "yz"]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, outputs), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    result = _without_round_trips(model)
+    onnx.checker.check_model(result, full_check=True)
+    assert [node.op_type for node in result.graph.node] == ["Cast", "Cast", "Neg", "If"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 import torch
 
 import polyop.functional
-from polyop._torch.node_domain import node_domain
+from polyop._torch.node_domain import chosen_domain, node_domain
 from polyop._torch.operators import Operator
 from tests.support.exported_nodes import Node
 from tests.support.single_node import run, session
@@ -252,6 +253,25 @@ with polyop.accelerate():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[0]\n"
+
+
+def test_the_domain_of_nodes_is_the_threads_own() -> None:
+    seen, inside, done = [], threading.Event(), threading.Event()
+
+    def other() -> None:
+        with node_domain("custom"):
+            inside.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(60)
+    seen.append(chosen_domain())
+    with node_domain("mmdeploy"):
+        done.set()
+        thread.join()
+        seen.append(chosen_domain())
+    assert [*seen, chosen_domain()] == ["mmcv", "mmdeploy", "mmcv"]
 
 
 WITHOUT_TORCH = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -46,4 +47,13 @@ def bytes_text(count: int) -> str:
 
 
 def print_json(report: Any) -> None:
-    print(json.dumps(report, indent=2, ensure_ascii=False, default=str))
+    """Prints JSON, with null for numbers that JSON lacks: infinity and NaN."""
+    print(json.dumps(_finite(report), indent=2, ensure_ascii=False, default=str, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(of_key) for key, of_key in value.items()}
+    return [_finite(element) for element in value] if isinstance(value, (list, tuple)) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,28 +57,45 @@ def external_files(model: onnx.ModelProto, folder: Path) -> list[str]:
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yields the tensors of the graph, of subgraphs and of attributes."""
-    yield from model.graph.initializer
+    yield from _initializers(model.graph)
     for node in nodes_of(model):
         for attribute in node.attribute:
             yield attribute.t
             yield from attribute.tensors
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
             for graph in (attribute.g, *attribute.graphs):
-                yield from graph.initializer
+                yield from _initializers(graph)
+
+
+def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
 
 
 def copy_external_files(model: onnx.ModelProto, source: Path, target: Path, *, overwrite: bool = False) -> list[Path]:
     """Copies the files of a model's external data to another folder, atomically. Returns the copies.
 
-    Raises ModelFileError if a file is missing, outside the folder, or, unless `overwrite`, already exists in `target`.
+    Raises ModelFileError if a file is missing, outside the folder, or, unless `overwrite`, differs from an existing one
+    in `target`, which may belong to another model.
     """
     copies = {source / location: target / location for location in external_files(model, source)}
-    for to in copies.values():
+    missing = {location: to for location, to in copies.items() if not _is_copy(to, location)}
+    for to in missing.values():
         if to.exists() and not overwrite:
-            raise ModelFileError(f"{to} already exists: the model's external data would overwrite it")
-    for location, to in copies.items():
+            raise ModelFileError(
+                f"{to} already exists with other data: expected none or a copy of the model's external data, which would "
+                "overwrite it; write to another folder"
+            )
+    for location, to in missing.items():
         to.parent.mkdir(parents=True, exist_ok=True)
         copy_file(location, to)
     return list(copies.values())
+
+
+def _is_copy(file: Path, of: Path) -> bool:
+    return file.is_file() and filecmp.cmp(file, of, shallow=False)
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -119,7 +119,7 @@ class Body:
         for i in range(len(variants) - 2, -1, -1):
             result = _prefixed(self._statements(variants[i]), f"v{i}_", {a.name for a in self.inputs})
             other = _prefixed(ends, "e_", {a.name for a in self.inputs})
-            conditions, condition = _is_variant(variants[i], differing, self.call.opset)
+            conditions, condition = _is_variant(variants[i], i, differing, self.call.opset)
             branches = {
                 "then_branch": self._branch(result, f"v{i}_", f"variant_{i}"),
                 "else_branch": self._branch(other, "e_", f"not_{i}"),
@@ -220,7 +220,7 @@ def _key(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _is_variant(variant: Variant, differing: Sequence[str], opset: int) -> tuple[list[onnx.NodeProto], str]:
+def _is_variant(variant: Variant, index: int, differing: Sequence[str], opset: int) -> tuple[list[onnx.NodeProto], str]:
     """Returns nodes that compare the attributes of the function's node with the variant's, and the name of the
     result."""
     kinds = onnx.AttributeProto
@@ -238,7 +238,7 @@ def _is_variant(variant: Variant, differing: Sequence[str], opset: int) -> tuple
             kind, plural = "float" if isinstance(sample, float) else "int", isinstance(value, (list, tuple))
         field = f"value_{kind}{'s' if plural else ''}"
         number = getattr(kinds, kind.upper() + ("S" if plural else ""))
-        got, expected, same = (f"{name}_{what}_{id(variant)}" for what in ("got", "expected", "same"))
+        got, expected, same = (f"{name}_{what}_{index}" for what in ("got", "expected", "same"))
         nodes += [
             _constant(got, field, name, number),
             helper.make_node("Constant", [], [expected], **{field: value}),

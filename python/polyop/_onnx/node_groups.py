@@ -164,6 +164,8 @@ def _write_in_all(attribute: dict[str, Any], names: dict[str, Any], nodes: Seque
     name = used.pop()
     for node in nodes:
         if not any(a.name == name for a in node.attribute):
+            if attribute["default"] is None:
+                raise NoBodyError(f"attribute '{name}': expected a value on all nodes, because it has no default")
             node.attribute.append(helper.make_attribute(name, attribute["default"]))
     return name
 

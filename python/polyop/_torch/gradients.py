@@ -146,6 +146,9 @@ class _GradientKernel:
                 named = {spec.name: leaf for spec, leaf in zip(gradient.inputs, leaves, strict=True)}
                 inputs = [named.get(spec.name) for spec in self.operator.inputs]
                 requested = [i for o, i in enumerate(self._computed) if mask >> o & 1]
+                for i in requested:
+                    if inputs[i] is None:  # a bias, say: its gradient does not depend on its value
+                        inputs[i] = torch.zeros_like(grads[self._computed.index(i)]).requires_grad_()
                 output_grads = [named.get(f"grad_{name}") for name in self.operator.outputs_named]
                 first = rule.gradients(inputs, attributes, output_grads, requested, create_graph=True)
                 given = [grads[self._computed.index(i)] for i in requested]

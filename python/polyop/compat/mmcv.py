@@ -11,6 +11,7 @@ old names of arguments (`iou_thr`, `out_size`, `sample_num`), which MMCV itself 
 
 from __future__ import annotations
 
+import math
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ from polyop.modules import (
     RoIAwarePool3d,
     RoIPointPool3d,
 )
-from polyop.sparse import SparseConvTensor, SparseMaxPool2d, SparseMaxPool3d, SparseModule, SparseSequential
+from polyop.sparse import SparseConvTensor, SparseModule, SparseSequential
 
 __all__ = [
     "BezierAlign",
@@ -321,6 +322,37 @@ class _MmcvWeights:
     def _filters(self) -> Tensor:
         return self.weight.movedim(-1, 0).contiguous()
 
+    def reset_parameters(self) -> None:
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_channels * math.prod(self.kernel_size))
+            nn.init.uniform_(self.bias, -bound, bound)
+
+
+class _FromZero:
+    """A mixin for maxima that start at 0, as those of MMCV's kernel do: the maximum of -1 and -2 is 0."""
+
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, dilation)
+
+    def forward(self, x: SparseConvTensor) -> SparseConvTensor:
+        out = super().forward(x)
+        return out.replace_feature(out.features.relu())
+
+
+class SparseMaxPool2d(_FromZero, sparse.SparseMaxPool2d):
+    """`sparse.SparseMaxPool2d` with MMCV's arguments and its maxima from 0."""
+
+
+class SparseMaxPool3d(_FromZero, sparse.SparseMaxPool3d):
+    """`sparse.SparseMaxPool3d` with MMCV's arguments and its maxima from 0."""
+
 
 class SparseConv2d(_MmcvWeights, sparse.SparseConv2d):
     """`sparse.SparseConv2d` with MMCV's weights."""
@@ -473,14 +505,14 @@ def soft_nms(
 
 def nms_rotated(
     dets: Tensor, scores: Tensor, iou_threshold: float, labels: Tensor | None = None, clockwise: bool = True
-) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """(boxes and scores [K, 6], indices [K]) for boxes [N, 5] (cx, cy, w, h, angle); (None, None) without boxes.
+) -> tuple[Tensor, Tensor | None]:
+    """(boxes and scores [K, 6], indices [K]) for boxes [N, 5] (cx, cy, w, h, angle); (dets, None) without boxes.
 
     `labels` are ignored, as in MMCV's kernels: batched_nms separates classes. `clockwise` is the direction of angles.
     """
     del labels
     if dets.shape[0] == 0:
-        return None, None
+        return dets, None
     boxes = dets if clockwise else torch.cat([dets[:, :4], -dets[:, 4:5]], 1)
     kept = functional.nms_rotated(boxes.contiguous(), scores.contiguous(), iou_threshold)
     return torch.cat([dets[kept], scores[kept, None]], 1), kept

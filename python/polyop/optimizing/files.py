@@ -37,7 +37,8 @@ class Source:
     def load(self) -> ir.Model:
         """Returns the unchanged model. Raises FileError if a file is missing or damaged."""
         if not self.is_copied:
-            model = ir.from_proto(self._given) if self.path is None else read(self.path)
+            model = read(self.path) if self.path is not None else ir.from_proto(self._given)
+            _name_default_domain(model)
             if external_tensors(model) or size_of(model) <= _KEEP_IN_MEMORY:
                 return model
             ir.external_data.unload_from_model(model, self._folder, _DATA, size_threshold_bytes=1024)
@@ -64,12 +65,23 @@ def read(path: Path) -> ir.Model:
         raise FileError(f"{path} is not an ONNX model, or damaged: {one_line(error)}") from error
     if not len(model.graph) or not model.graph.outputs:
         raise FileError(f"{path} is not an ONNX model, or damaged: its graph has no nodes or no outputs")
+    _name_default_domain(model)
     if (name := _calls_itself(model)) is not None:
         raise FileError(f"{path} is damaged: its function {name} calls itself")
-    for tensor in [*external_tensors(model), *_of_attributes(model)]:
+    for tensor in [*external_tensors(model), *(tensor for _, _, tensor in _of_attributes(model))]:
         if (why := _data_error(tensor, path.resolve().parent)) is not None:
             raise FileError(f"{path}: the data of tensor '{tensor.name}' {why}")
     return model
+
+
+def _name_default_domain(model: ir.Model) -> None:
+    """Gives ONNX's own operators the empty domain, of which "ai.onnx" is another spelling."""
+    for part in (model, *model.functions.values()):
+        if (version := part.opset_imports.pop("ai.onnx", None)) is not None:
+            part.opset_imports.setdefault("", version)
+    for nodes in (model.graph.all_nodes(), *(function.all_nodes() for function in model.functions.values())):
+        for node in nodes:
+            node.domain = "" if node.domain == "ai.onnx" else node.domain
 
 
 def _data_error(tensor: ir.ExternalTensor, folder: Path) -> str | None:
@@ -89,10 +101,19 @@ def _data_error(tensor: ir.ExternalTensor, folder: Path) -> str | None:
     return None
 
 
-def _of_attributes(model: ir.Model) -> list[ir.ExternalTensor]:
+def _of_attributes(model: ir.Model) -> list[tuple[ir.Node, str, ir.ExternalTensor]]:
+    """Returns the external tensors that are attributes, with their nodes and names."""
     nodes = [*model.graph.all_nodes(), *(node for f in model.functions.values() for node in f.all_nodes())]
-    tensors = [a.value for n in nodes for a in n.attributes.values() if a.type == ir.AttributeType.TENSOR]
-    return [tensor for tensor in tensors if isinstance(tensor, ir.ExternalTensor)]
+    found = [(n, a) for n in nodes for a in n.attributes.values() if a.type == ir.AttributeType.TENSOR]
+    return [(n, a.name, a.value) for n, a in found if not a.is_ref() and isinstance(a.value, ir.ExternalTensor)]
+
+
+def _check_not_read(data: Path, path: Path, source: Source) -> None:
+    """Raises FileError if the new data would overwrite the model's own data, but not the model."""
+    if source.path is None or source.path.resolve() == path.resolve():
+        return
+    if any(Path(tensor.path).resolve() == data.resolve() for tensor in external_tensors(source.load())):
+        raise FileError(f"{path}: expected another name: {data.name} has the data of {source.name}")
 
 
 def _calls_itself(model: ir.Model) -> str | None:
@@ -141,10 +162,13 @@ def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, 
 
     Both writes are atomic. Between the two renames, the data is new and the model is not.
     """
+    for node, name, tensor in _of_attributes(model):
+        node.attributes[name] = ir.AttrTensor(name, ir.tensor(tensor.numpy(), name=tensor.name))
     outside = not source.is_copied and any(t.nbytes > _KEEP_WITHIN for t in external_tensors(model))
     try:
         if outside or size_of(model) > _KEEP_IN_FILE:
             data = path.with_name(f"{path.name}.data")
+            _check_not_read(data, path, source)
             with AtomicFile(path) as new, AtomicFile(data) as new_data:  # the latter is renamed first
                 _move_outside(model, new_data, data.name, step)
                 new.write_bytes(ir.to_proto(model).SerializeToString())
@@ -177,7 +201,7 @@ def copy(source: Source, path: Path) -> None:
         return
     try:
         if path.resolve().parent != source.path.resolve().parent:
-            copy_external_files(read_model(source.path), source.path.parent, path.parent, overwrite=True)
+            copy_external_files(read_model(source.path), source.path.parent, path.parent)
         copy_file(source.path, path)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error

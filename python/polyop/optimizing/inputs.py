@@ -15,6 +15,8 @@ from polyop.optimizing.running import Feeds
 # Sizes to try for dynamic dimensions, and upper bounds of random integers.
 _EXTENTS = (64, 32, 224, 16, 640, 8, 4, 1)
 _INTEGERS_BELOW = (4, 2, 1)
+# Factors of the dynamic sizes of the second and the third run: images keep their multiples of 16 and 32 if possible.
+_FACTORS = {1: (1.5, 2.0, 3.0), 2: (0.5, 0.75, 2.5)}
 _MAX_ELEMENTS = 1 << 30
 
 
@@ -35,29 +37,85 @@ def candidates(
     for name in [*given, *shapes]:
         if name not in known:
             raise OptimizeError(f"the model has no input '{name}'; it has {', '.join(sorted(known)) or 'none'}")
-    dynamic = has_dynamic_sizes(graph)
-    for extent in _EXTENTS if dynamic else _EXTENTS[:1]:
+    stated = {name: array.shape for name, array in given.items()} | {n: tuple(s) for n, s in shapes.items()}
+    for extent in _EXTENTS if has_dynamic_sizes(graph) else _EXTENTS[:1]:
+        all_shapes = _shapes(graph, stated, extent)
         for below in _INTEGERS_BELOW:
-            yield {v.name: _values(v, given, shapes, seed, extent, below) for v in model_inputs(graph)}
+            yield {v.name: _values(v, given if seed == 0 else {}, all_shapes, seed, below) for v in model_inputs(graph)}
+
+
+def of_other_sizes(graph: ir.Graph, given: Mapping[str, np.ndarray], first: Feeds, seed: int) -> Iterator[Feeds]:
+    """Yields feeds of other sizes than `first`, the most likely first, for seed 1 and 2.
+
+    Tries all dynamic dimensions together, then without those that many models only declare as dynamic (channels and the
+    batch), then one by one. Given values are repeated or cut off.
+    """
+    sizes, kinds = _dynamic_sizes(graph, first)
+    groups = [frozenset(kinds.values()) - kept for kept in (set(), {"channels"}, {"channels", "batch"})]
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    by_kind = [(f, {s for s in sizes if kinds[s] in group}) for f in _FACTORS[seed] for group in groups]
+    for factor, chosen in [*by_kind, *((_FACTORS[seed][0], {symbol}) for symbol in sizes)]:
+        changed = {s: _other(sizes[s], kinds[s], factor, seed) for s in sizes if s in chosen}
+        key = tuple(sorted(changed.items()))
+        if key in tried or not changed:
+            continue
+        tried.add(key)
+        new = {v.name: _with_sizes(v, first[v.name].shape, changed) for v in model_inputs(graph)}
+        repeated = {name: _repeated(array, new[name]) for name, array in given.items()}
+        for below in _INTEGERS_BELOW:
+            yield {v.name: _values(v, repeated, new, seed, below) for v in model_inputs(graph)}
+
+
+def _symbols(value: ir.Value) -> Iterator[tuple[int, str, str]]:
+    """Yields the axis, the symbol and the kind of each dynamic dimension. A dimension without a name is unique."""
+    if value.shape is None:
+        return
+    rank = len(value.shape)
+    for axis, dim in enumerate(value.shape):
+        if not isinstance(dim, int):
+            kind = "batch" if axis == 0 and rank > 1 else "channels" if axis == 1 and rank > 2 else "size"
+            yield axis, dim.value or f"{value.name}:{axis}", kind
+
+
+def _dynamic_sizes(graph: ir.Graph, feeds: Feeds) -> tuple[dict[str, int], dict[str, str]]:
+    """Returns the sizes and the kinds of the symbols."""
+    found = [
+        (symbol, feeds[v.name].shape[axis], kind) for v in model_inputs(graph) for axis, symbol, kind in _symbols(v)
+    ]
+    return {symbol: size for symbol, size, _ in reversed(found)}, {symbol: kind for symbol, _, kind in reversed(found)}
+
+
+def _other(size: int, kind: str, factor: float, seed: int) -> int:
+    other = size + seed if kind != "size" else max(int(size * factor), 1)
+    return other if other != size else size + seed
+
+
+def _with_sizes(value: ir.Value, shape: Sequence[int], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    new = list(shape)
+    for axis, symbol, _ in _symbols(value):
+        new[axis] = sizes.get(symbol, new[axis])
+    return tuple(new)
+
+
+def _repeated(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Returns an array of this shape, cut off or repeated along each axis."""
+    if 0 in array.shape:
+        return np.zeros(shape, array.dtype)
+    for axis, extent in enumerate(shape):
+        if array.shape[axis] != extent:
+            array = np.take(array, np.arange(extent) % array.shape[axis], axis)
+    return array
 
 
 def _values(
-    value: ir.Value,
-    given: Mapping[str, np.ndarray],
-    shapes: Mapping[str, Sequence[int]],
-    seed: int,
-    extent: int,
-    below: int,
+    value: ir.Value, given: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], seed: int, below: int
 ) -> np.ndarray:
-    if seed == 0 and value.name in given:
-        return given[value.name]
     if value.name in given:
-        shape, dtype = given[value.name].shape, given[value.name].dtype
-    else:
-        shape = tuple(shapes[value.name]) if value.name in shapes else _shape(value, extent, seed)
-        if value.dtype is None:
-            raise OptimizeError(f"input '{value.name}': expected a known type: pass it with -i {value.name}=FILE.npy")
-        dtype = value.dtype.numpy()
+        return given[value.name]
+    shape = shapes[value.name]
+    if value.dtype is None:
+        raise OptimizeError(f"input '{value.name}': expected a known type: pass it with -i {value.name}=FILE.npy")
+    dtype = value.dtype.numpy()
     if prod(shape) > _MAX_ELEMENTS or min(shape, default=0) < 0:
         what = f"input '{value.name}': expected at most {_MAX_ELEMENTS} elements to generate, got shape {list(shape)}"
         raise OptimizeError(what, "pass it with -i NAME=FILE.npy, or set its shape with --shape NAME=1x3x224x224")
@@ -73,20 +131,24 @@ def _values(
     )
 
 
-def _shape(value: ir.Value, extent: int, seed: int) -> tuple[int, ...]:
-    """Returns a shape. Dimensions of the same name are equal, the first dimension is the batch, and images get 3
-    channels where possible. The second run has other sizes."""
-    if value.shape is None:
-        raise OptimizeError(f"input '{value.name}': expected a known rank: set its shape with --shape {value.name}=…")
-    other = extent + extent // 2 if seed else extent
-    shape = []
-    for axis, dim in enumerate(value.shape):
-        if isinstance(dim, int):
-            shape.append(dim)
-        elif axis == 0 and len(value.shape) > 1:
-            shape.append(1 + seed)
-        elif axis == 1 and len(value.shape) == 4:
-            shape.append(3)
-        else:
-            shape.append(other)
-    return tuple(shape)
+def _shapes(graph: ir.Graph, stated: Mapping[str, tuple[int, ...]], extent: int) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of the inputs. Dimensions of the same name are equal, the first dimension is the batch, and
+    images get 3 channels where possible."""
+    sizes: dict[str, int] = {}
+    for value in model_inputs(graph):
+        if value.name in stated and value.shape is not None and len(value.shape) == len(stated[value.name]):
+            sizes |= {symbol: stated[value.name][axis] for axis, symbol, _ in _symbols(value)}
+    shapes = {}
+    for value in model_inputs(graph):
+        if value.name in stated:
+            shapes[value.name] = stated[value.name]
+            continue
+        if value.shape is None:
+            raise OptimizeError(
+                f"input '{value.name}': expected a known rank: set its shape with --shape {value.name}=…"
+            )
+        for axis, symbol, kind in _symbols(value):
+            is_image = axis == 1 and len(value.shape) == 4
+            sizes.setdefault(symbol, 1 if kind == "batch" else 3 if is_image else extent)
+        shapes[value.name] = _with_sizes(value, [d if isinstance(d, int) else 0 for d in value.shape], sizes)
+    return shapes

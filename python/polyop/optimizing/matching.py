@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+
+from polyop.errors import one_line
 
 
 class Builder:
@@ -62,6 +64,31 @@ class Match:
     what: str = ""
     is_fix: bool = False  # ONNX Runtime's result differs from the standard, polyop's does not
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
+
+
+def matches_of(nodes: Iterable[ir.Node], match: Callable[[ir.Node], Match | None]) -> Iterator[Match]:
+    """Yields the matches that start at these nodes.
+
+    A node for which `match` fails becomes a refused match: models have nodes that no pattern foresees, and the others
+    must still be found.
+    """
+    for node in nodes:
+        try:
+            found = match(node)
+        except Exception as error:
+            found = failed_match(name_of(node), f"the pattern failed: {described(error)}")
+        if found is not None:
+            yield found
+
+
+def failed_match(where: str, why: str) -> Match:
+    """Returns a match that only appears in the report."""
+    return Match(where, [], [], lambda builder, inputs: [], 0, refused=why)
+
+
+def described(error: BaseException) -> str:
+    """Returns the type and the text of an error that nobody expected, as one line."""
+    return f"{type(error).__name__}: {one_line(error)}"
 
 
 def name_of(node: ir.Node) -> str:

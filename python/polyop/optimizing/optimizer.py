@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
+import onnxruntime as ort
 
 from polyop.errors import one_line
 from polyop.optimizing import files
 from polyop.optimizing.checking import Verdict, allowed, check, needed
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
-from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs
-from polyop.optimizing.matching import Match
+from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs, of_other_sizes
+from polyop.optimizing.matching import Match, described, failed_match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
@@ -125,36 +127,39 @@ class _Work:
     # ---- Running the original ----
 
     def _first_runs(self) -> tuple[list[Feeds], list[Feeds]]:
-        """Returns sets of inputs that the model accepts, and its outputs: the given set, if it is complete, else two
-        sets, the second of other sizes if the model accepts them."""
-        self.step("running the original model", 0, 2)
+        """Returns sets of inputs that the model accepts, and its outputs.
+
+        If the model has dynamic sizes, the sets have three sizes, because a pattern may hold for one size alone; fewer
+        if the model rejects others. If not, the second set has other values, unless all are given.
+        """
+        self.step("running the original model", 0, 3)
         try:
             session = self.runner.session(ir.to_proto(self.original))
         except Exception as error:  # ONNX Runtime's error types are not public
             raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {one_line(error)}") from error
-        graph, names = self.original.graph, [o.name for o in session.get_outputs()]
-        feeds, expected = [], []
-        all_given = {v.name for v in model_inputs(graph)} <= set(self.options.inputs)
-        for seed in (0,) if all_given else (0, 1):
-            first: Exception | None = None
-            for result in candidates(graph, self.options.inputs, self.options.shapes, seed):
-                try:
-                    results = session.run(names, result)
-                except Exception as error:
-                    first = first or error
-                    continue
-                feeds.append(result)
-                expected.append(dict(zip(names, results, strict=True)))
-                break
-            else:
-                if seed == 0:
-                    assert first is not None  # there is at least one candidate
-                    raise OptimizeError(
-                        f"{self.source.name} rejects all inputs that were tried: {one_line(first)}",
-                        "pass inputs: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
-                    )
-            trim_memory()
-            self.step("running the original model", seed + 1, 2)
+        graph, given = self.original.graph, self.options.inputs
+        all_given = {v.name for v in model_inputs(graph)} <= set(given)
+        ran = _first_accepted(session, candidates(graph, given, self.options.shapes, 0))
+        if isinstance(ran, Exception):
+            raise OptimizeError(
+                f"{self.source.name} rejects all inputs that were tried: {one_line(ran)}",
+                "pass inputs: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
+            )
+        feeds, expected = [ran[0]], [ran[1]]
+        for seed in (1, 2):
+            self.step("running the original model", seed, 3)
+            ran = _first_accepted(session, of_other_sizes(graph, given, feeds[0], seed))
+            if isinstance(ran, tuple):
+                feeds.append(ran[0])
+                expected.append(ran[1])
+        self.sizes = len(feeds) if has_dynamic_sizes(graph) else 0
+        if len(feeds) == 1 and not all_given:
+            shapes = {name: array.shape for name, array in feeds[0].items()}
+            ran = _first_accepted(session, candidates(graph, {}, shapes, 1))
+            if isinstance(ran, tuple):
+                feeds.append(ran[0])
+                expected.append(ran[1])
+        self.step("running the original model", 3, 3)
         return feeds, expected
 
     # ---- Replacing ----
@@ -173,12 +178,18 @@ class _Work:
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
             report.notes.append("the model was run with one set of inputs")
+        if 0 < self.sizes < 3:
+            report.notes.append(f"its inputs had {self.sizes} of 3 sizes, because the model rejects the others")
         if model.functions:
             report.notes.append(f"patterns were not applied to its {len(model.functions)} functions")
         self.step("reading tensors", 0, 1)
         names = {v.name for v in model_inputs(model.graph)}
         feeds = [{k: v for k, v in f.items() if k in names} for f in self.feeds]
-        scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
+        try:
+            scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
+        except Exception as error:  # ONNX Runtime's error types are not public
+            report.notes.append(f"patterns were not applied: the graph's tensors cannot be read: {described(error)}")
+            return model, report
         self.step("reading tensors", 1, 1)
         for pattern in all_patterns():
             for where, scope in scopes:
@@ -191,7 +202,7 @@ class _Work:
         proto = ir.to_proto(model)
         try:
             records = add_functions(proto)
-        except ValueError as error:
+        except Exception as error:  # the file is valid without functions
             report.needs_polyop = True
             report.notes.append(f"the file needs polyop, because adding functions failed: {one_line(error)}")
             return model
@@ -214,16 +225,22 @@ class _Work:
                 )
 
     def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, str]) -> None:
-        matches = list(pattern.find(scope))
+        matches = []
+        try:
+            matches += pattern.find(scope)
+        except Exception as error:
+            matches.append(failed_match(scope.graph.name or "the graph", f"the pattern failed: {described(error)}"))
         for match in matches:
             match.what = match.what or pattern.NAME
             match.refused = match.refused or skipped.get(match.what, "") or self._excluded(match)
         verdicts: dict[int, Verdict] = {}  # of all matches, before the graph changes
         for some in _portions([m for m in matches if not m.refused], scope):
-            arrays = scope.arrays(v for m in some for v in needed(m))
-            for match in some:
+            for match, arrays in _with_arrays(some, scope):
                 self.step(pattern.NAME, len(verdicts), len(matches))
-                verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
+                if isinstance(arrays, Exception):
+                    verdicts[id(match)] = Verdict(f"its tensors cannot be computed: {one_line(arrays)}")
+                else:
+                    verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
                 trim_memory()
         now: dict[ir.Value, ir.Value] = {}
         for match in matches:
@@ -235,8 +252,11 @@ class _Work:
             finding.why, finding.difference = verdict.why, verdict.difference
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
-                finding.replaced = replace(match, scope, now)
-                finding.why = "" if finding.replaced else "another replacement contains its nodes"
+                try:
+                    finding.replaced = replace(match, scope, now)
+                    finding.why = "" if finding.replaced else "another replacement contains its nodes"
+                except Exception as error:  # of building the nodes, before the graph changes
+                    finding.why = f"building its nodes failed: {described(error)}"
         self.step(pattern.NAME, len(matches), len(matches))
 
     def _excluded(self, match: Match) -> str:
@@ -284,6 +304,37 @@ def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:
         seen = now
     if some:
         yield some
+
+
+def _first_accepted(
+    session: ort.InferenceSession, options: Iterator[Feeds]
+) -> tuple[Feeds, dict[str, Any]] | Exception:
+    """Returns the first inputs that the model accepts, with its outputs; or the first error."""
+    names = [output.name for output in session.get_outputs()]
+    first: Exception = ValueError("there are no inputs to try")
+    for i, feeds in enumerate(options):
+        try:
+            results = session.run(names, feeds)
+        except Exception as error:  # ONNX Runtime's error types are not public
+            first = error if i == 0 else first
+            continue
+        finally:
+            trim_memory()
+        return feeds, dict(zip(names, results, strict=True))
+    return first
+
+
+def _with_arrays(some: list[Match], scope: Scope) -> Iterator[tuple[Match, list[Feeds] | Exception]]:
+    """Yields matches with the tensors that their comparison needs, computed together; one by one if that fails."""
+    try:
+        arrays: list[Feeds] | Exception = scope.arrays(v for m in some for v in needed(m))
+    except Exception as error:  # ONNX Runtime's error types are not public
+        if len(some) > 1:
+            for match in some:
+                yield from _with_arrays([match], scope)
+            return
+        arrays = error
+    yield from ((match, arrays) for match in some)
 
 
 def _largest(reference: object, got: object) -> float:

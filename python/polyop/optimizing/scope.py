@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ from polyop.optimizing.running import Feeds, Runner
 
 # The maximum elements of tensors whose values are recorded: they may be shapes, sizes of levels, or axes.
 _SMALL = 64
+_MAX_FAILURES = 100  # runs for finding the tensors that cannot be read
 _PREFIX = "polyop_shape_of:"
 
 
@@ -117,13 +118,34 @@ class Scope:
 
     def _look(self) -> None:
         """Runs the model and records every tensor's shape, and the values of small ones."""
-        for seen, sizes in zip(self._seen, self._run([], self._tensors()), strict=True):
+        for seen, sizes in zip(
+            self._seen, self._readable(self._tensors(), lambda names: self._run([], names)), strict=True
+        ):
             seen.shapes = {name: array.shape for name, array in seen.feeds.items()}
             seen.shapes |= {name.removeprefix(_PREFIX): tuple(array.tolist()) for name, array in sizes.items()}
         shapes = [seen.shapes for seen in self._seen]
         small = [name for name in shapes[0] if all(np.prod(s[name]) <= _SMALL for s in shapes)]
-        for seen, numbers in zip(self._seen, self._run(small), strict=True):
+        for seen, numbers in zip(self._seen, self._readable(small, self._run), strict=True):
             seen.numbers = numbers
+
+    def _readable(self, names: list[str], run: Callable[[list[str]], list[Feeds]]) -> list[Feeds]:
+        """Returns what `run` returns for these tensors, without those for which it fails: sequences that shape
+        inference did not find, and types that NumPy lacks. Raises its error if more than a few fail.
+        """
+        results: list[Feeds] = [{} for _ in self._seen]
+        open_, failures = [names], 0
+        while open_:
+            some = open_.pop()
+            try:
+                for result, found in zip(results, run(some), strict=True):
+                    result |= found
+            except Exception:  # ONNX Runtime's error types are not public
+                failures += 1
+                if failures > _MAX_FAILURES or not some:
+                    raise
+                half = len(some) // 2
+                open_ += [part for part in (some[:half], some[half:]) if part and len(part) < len(some)]
+        return results
 
     def _tensors(self) -> list[str]:
         """Returns the names of the tensors that nodes produce, without sequences and other values without a shape."""

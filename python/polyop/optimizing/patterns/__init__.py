@@ -4,9 +4,10 @@ A pattern is a module with
   NAME      its name in the report;
   ORDER     patterns with lower numbers run first, and the first match of a node wins. Patterns of many nodes have 10 to
             50, single nodes 90;
-  find      find(scope) -> Iterator[Match]: the matches in one graph. A scope is a graph with the values of its tensors:
-            `scope.shape(value)` is the shape of the tensor in a run of the model, `scope.numbers(value)` the values of
-            small integer tensors, and `scope.fixed(value)` those that do not depend on the model's inputs.
+  find      find(scope) -> Iterator[Match]: the matches in one graph, from `matches_of`, which guards each. A scope is a
+            graph with the values of its tensors: `scope.shape(value)` is the shape of the tensor in a run of the model,
+            `scope.numbers(value)` the values of small integer tensors, and `scope.fixed(value)` those that do not
+            depend on the model's inputs.
 
 A pattern may guess: every match is compared with the nodes that it replaces, on the model's own values and on others,
 before the graph changes. A pattern must report what it recognizes and cannot replace: such a match has `refused`. The

@@ -19,7 +19,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import cone_of, is_standard
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._best_box import (
     ALL,
     BELOW_SCORES,
@@ -49,10 +49,11 @@ ORDER = 41
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        found = find_loop(scope, node) if is_standard(node, "Loop", "Scan") else None
-        if found is not None and (match := _match(scope, found)) is not None:
-            yield match
+    def match(node: ir.Node) -> Match | None:
+        found = find_loop(scope, node)
+        return _match(scope, found) if found is not None else None
+
+    yield from matches_of((n for n in scope.graph if is_standard(n, "Loop", "Scan")), match)
 
 
 def _match(scope: Scope, found: Loop) -> Match | None:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import constant, is_standard
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "bicubic resize"
@@ -30,9 +30,10 @@ _TRANSFORMATIONS = {
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "Resize") and "mode" in node.attributes and node.attributes["mode"].value == "cubic":
-            yield _match(scope, node)
+    resized = (
+        n for n in scope.graph if is_standard(n, "Resize") and n.attributes.get_string("mode", "nearest") == "cubic"
+    )
+    yield from matches_of(resized, lambda node: _match(scope, node))
 
 
 def _match(scope: Scope, node: ir.Node) -> Match:

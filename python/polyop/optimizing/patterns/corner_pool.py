@@ -20,7 +20,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import constant, is_standard, producer, trail
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "corner pooling"
@@ -41,20 +41,28 @@ class _Running:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    steps = {step.output: step for node in scope.graph if (step := _step(scope, node)) is not None}
+    steps: dict[ir.Value, _Step] = {}
+
+    def add_step(node: ir.Node) -> None:
+        if (step := _step(scope, node)) is not None:
+            steps[step.output] = step
+
+    yield from matches_of(scope.graph, add_step)
     read = {step.before for step in steps.values()}
-    for node in scope.graph:
+
+    def match(node: ir.Node) -> Match | None:
         last = _result(node) if is_standard(node, "Concat", "ScatterND") else None
+        found = None
         if last in steps and last not in read:
             found = _doubled(scope, steps, last)
         elif is_standard(node, "Concat"):
             found = _loop(scope, node)
         elif (node.domain, node.op_type) == ("mmcv", "cummax"):
             found = _cummax(scope, node)
-        else:
-            continue
-        if found is not None and (found.axis, found.is_forward) in _MODES:
-            yield _match(scope, node, _without_flips(scope, found))
+        is_found = found is not None and (found.axis, found.is_forward) in _MODES
+        return _match(scope, node, _without_flips(scope, found)) if is_found else None
+
+    yield from matches_of(scope.graph, match)
 
 
 def _match(scope: Scope, node: ir.Node, found: _Running) -> Match:
@@ -96,7 +104,7 @@ def _flips(scope: Scope, node: ir.Node | None, axis: int) -> bool:
 
 
 def _loop(scope: Scope, stacked: ir.Node) -> _Running | None:
-    axis, output = stacked.attributes["axis"].value % 4, stacked.outputs[0]
+    axis, output = stacked.attributes.get_int("axis", 0) % 4, stacked.outputs[0]
     rows = [_row(v) for v in stacked.inputs]
     shape = scope.shape(output)
     if shape is None or len(shape) != 4 or len(rows) < 2 or None in rows:
@@ -133,7 +141,7 @@ def _taken(row: ir.Value, axis: int, position: int, extent: int) -> ir.Value | N
     """Returns x if row = x[position] along the axis, else None."""
     node = producer(row, "Gather")
     index = constant(node.inputs[1]) if node is not None else None
-    if index is None or index.ndim or int(index) % extent != position or node.attributes["axis"].value % 4 != axis:
+    if index is None or index.ndim or int(index) % extent != position or node.attributes.get_int("axis", 0) % 4 != axis:
         return None
     return node.inputs[0]
 
@@ -224,4 +232,4 @@ def _cummax(scope: Scope, node: ir.Node) -> _Running | None:
     values, *indices = node.outputs
     if shape is None or len(shape) != 4 or any(v.uses() or v.is_graph_output() for v in indices):
         return None
-    return _Running(node.inputs[0], values, node.attributes["dim"].value % 4, True)
+    return _Running(node.inputs[0], values, node.attributes.get_int("dim", 0) % 4, True)

@@ -24,7 +24,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import constant, is_standard, moved_on, operands, producer, scalar, trail
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "deformable attention"
@@ -51,9 +51,10 @@ class _Attention:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "ReduceSum") and (found := _recognise(node)):
-            yield _match(scope, found)
+    def match(node: ir.Node) -> Match | None:
+        return _match(scope, found) if (found := _recognise(node)) else None
+
+    yield from matches_of((n for n in scope.graph if is_standard(n, "ReduceSum")), match)
 
 
 def _recognise(node: ir.Node) -> _Attention | None:

@@ -25,7 +25,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import cone_of, constant, is_standard, producer, scalar
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._loops import State, of_steps, scanned, states
 from polyop.optimizing.patterns._suppression import (
     NAME,
@@ -62,14 +62,15 @@ class _Loop:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
+    def match(node: ir.Node) -> Match | None:
         found = None
         if is_standard(node, "ConcatFromSequence"):
             found = _listed(scope, node)
         elif is_standard(node, "Loop", "Scan"):
             found = _masked(scope, node)
-        if found is not None and (match := _match(scope, found)) is not None:
-            yield match
+        return _match(scope, found) if found is not None else None
+
+    yield from matches_of(scope.graph, match)
 
 
 def _match(scope: Scope, found: _Loop) -> Match | None:

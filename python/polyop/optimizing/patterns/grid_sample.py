@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import is_standard, operands, producer, trail
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "grid sampling"
@@ -23,9 +23,7 @@ _MAX_STEPS = 300
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "Pad") and (match := _match(scope, node)):
-            yield match
+    yield from matches_of((n for n in scope.graph if is_standard(n, "Pad")), lambda node: _match(scope, node))
 
 
 def _match(scope: Scope, pad: ir.Node) -> Match | None:

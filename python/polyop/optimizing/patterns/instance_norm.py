@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import constant, is_standard, operands, producer, scalar, trail
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "instance normalisation"
@@ -23,9 +23,7 @@ NODE = "polyop::InstanceNormalization"
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "Sqrt") and (match := _match(scope, node)):
-            yield match
+    yield from matches_of((n for n in scope.graph if is_standard(n, "Sqrt")), lambda node: _match(scope, node))
 
 
 def _match(scope: Scope, root: ir.Node) -> Match | None:

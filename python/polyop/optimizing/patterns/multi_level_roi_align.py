@@ -17,7 +17,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import is_standard, producer, trail
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "multi-level RoIAlign"
@@ -35,9 +35,10 @@ class _Pooling:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "ScatterElements") and (found := _recognise(node)):
-            yield _match(scope, found)
+    def match(node: ir.Node) -> Match | None:
+        return _match(scope, found) if (found := _recognise(node)) else None
+
+    yield from matches_of((n for n in scope.graph if is_standard(n, "ScatterElements")), match)
 
 
 # ---- The nodes ----
@@ -145,7 +146,7 @@ def _level(scope: Scope, equal: ir.Node) -> int | None:
 def _images_boxes(scope: Scope, pooler: ir.Node) -> list[ir.Value] | None:
     """Returns the boxes [R, 4] of each image that the pooler's rows (image, box) are selected from, or None."""
     rows = producer(trail(pooler.inputs[1])[-1], "Concat")
-    if rows is None or len(rows.inputs) != 2 or rows.attributes["axis"].value not in (1, -1):
+    if rows is None or len(rows.inputs) != 2 or rows.attributes.get_int("axis", 0) not in (1, -1):
         return None
     joined = producer(rows.inputs[1], "Concat")
     boxes = list(joined.inputs) if joined else [rows.inputs[1]]

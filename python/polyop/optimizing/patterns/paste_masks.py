@@ -18,7 +18,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop.optimizing.graph import cone_of, constant, is_standard, outer_values, producer
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._loops import body_of, states
 from polyop.optimizing.scope import Scope
 
@@ -29,9 +29,7 @@ _DRAWN = 6
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if is_standard(node, "Loop") and (match := _match(scope, node)) is not None:
-            yield match
+    yield from matches_of((n for n in scope.graph if is_standard(n, "Loop")), lambda node: _match(scope, node))
 
 
 def _match(scope: Scope, loop: ir.Node) -> Match | None:

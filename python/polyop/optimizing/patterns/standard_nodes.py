@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from polyop._onnx.catalogue import operators
 from polyop.optimizing.graph import is_standard
-from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
 NAME = "standard nodes"
@@ -32,12 +32,11 @@ def _mirrors() -> dict[str, dict[int, dict[str, str]]]:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for node in scope.graph:
-        if not is_standard(node, *_mirrors()):
-            continue
+    def match(node: ir.Node) -> Match:
         since = onnx.defs.get_schema(node.op_type, max_inclusive_version=scope.opset).since_version
-        presets = _mirrors()[node.op_type].get(since)
-        yield _match(scope, node, presets)
+        return _match(scope, node, _mirrors()[node.op_type].get(since))
+
+    yield from matches_of((n for n in scope.graph if is_standard(n, *_mirrors())), match)
 
 
 def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match:
