@@ -17,7 +17,7 @@ namespace polyop::testing {
 /// Kernels compute in float and the reference in double. A decision that depends on rounding (which pixel, or whether
 /// an overlap exceeds the threshold) may therefore differ, and cancellation in a sum amplifies rounding errors. A
 /// differing element is accepted if the reference's result is as sensitive: real inputs are perturbed several times by
-/// up to 2^-20 of their value (half a unit in the last place for f16 and bf16, to which kernels may round factors), and
+/// up to 2^-20 of their value (half a unit in the last digit for f16 and bf16, to which kernels may round factors), and
 /// the element must be within four times the range of these results, or equal one of them if it is an integer. For real
 /// elements, inputs below 1 are also perturbed by 2^-20, because a small number that is added to a pixel position has
 /// the position's rounding error. If an output's size equals that of a perturbed result only, its elements are not

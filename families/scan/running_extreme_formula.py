@@ -7,8 +7,8 @@ def scan(values: str, indices: str, *, rank: int, axis: int, backwards: bool, gr
     """Return statements that compute `values` and `indices` (i64) from `input`.
 
     NaN wins over every number, and the last of equal elements wins. A Scan has to fix its type: double, which
-    represents all elements except integers beyond 2^53. A Scan of no steps ends the process in ONNX Runtime, so an
-    extent of 0 gets one step, whose results are cut off.
+    represents all elements except integers beyond 2^53. A Scan of no steps, or over slices without elements, ends the
+    process in ONNX Runtime, so extents of 0 are padded to 1, and the results are cut off.
     """
     shape = f"[{', '.join(f'extent_{d}' for d in range(rank) if d != axis % rank)}]" if rank > 1 else ""
     others = [d for d in range(rank) if d != axis % rank]
@@ -16,25 +16,21 @@ def scan(values: str, indices: str, *, rank: int, axis: int, backwards: bool, gr
     direction = int(backwards)
     return f"""
         extents = Shape (input)
+        zeros = Sub (extents, extents)
+        one = Constant <value = int64[1] {{1}}> ()
+        wide_extents = Max (extents, one)
+        missing = Sub (wide_extents, extents)
+        pads = Concat <axis = 0> (zeros, missing)
+        given = Cast <to = 11> (input)
+        wide = Pad (given, pads)
         axis = Constant <value = int64 {{{axis % rank}}}> ()
-        length = Gather (extents, axis)
+        steps = Gather (wide_extents, axis)
         zero = Constant <value = int64 {{0}}> ()
         step = Constant <value = int64 {{1}}> ()
-        steps = Max (length, step)
         positions = Range (zero, steps, step)
         others = Constant <value = int64[{len(others)}] {{{", ".join(map(str, others))}}}> ()
-        slice = Gather (extents, others)
+        slice = Gather (wide_extents, others)
         nothing = Constant <value = double {{0}}> ()
-        one = Constant <value = int64[1] {{1}}> ()
-        zeros_1 = Sub (one, one)
-        along = Constant <value = int64[1] {{{axis % rank}}}> ()
-        extent = Unsqueeze (length, zeros_1)
-        missing = Sub (one, extent)
-        more = Max (missing, zeros_1)
-        padding_extents = ScatterElements (extents, along, more)
-        padding = Expand (nothing, padding_extents)
-        given = Cast <to = 11> (input)
-        wide = Concat <axis = {axis % rank}> (given, padding)
         first = Expand (nothing, slice)
         no_index = Constant <value = int64 {{-1}}> ()
         first_index = Expand (no_index, slice)
@@ -54,7 +50,7 @@ def scan(values: str, indices: str, *, rank: int, axis: int, backwards: bool, gr
                 next_index = Identity (next_best)
             }}>
             (first, first_index, wide, positions)
-        {indices} = Slice (all_indices, zeros_1, extent, along)
-        extremes = Slice (all_extremes, zeros_1, extent, along)
+        {indices} = Slice (all_indices, zeros, extents)
+        extremes = Slice (all_extremes, zeros, extents)
         {values} = CastLike (extremes, input)
     """

@@ -21,8 +21,8 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Maximum number of outputs whose sums a task keeps: enough for most groups of pairs to be full, and few enough for the
-/// L2 cache.
+/// Maximum number of outputs whose sums a task keeps: enough for most groups of pairs to be full, and few enough for
+/// the L2 cache.
 constexpr int64_t kMaxSparseRows = 1024;
 
 /// The packed matrices of the filter, [offset][panel][channel][width of a panel].

@@ -35,7 +35,7 @@ TEST_P(BorderAlignBackwardTest, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Types, BorderAlignBackwardTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
-// The samples' taps are not kept for so many boxes.
+// The samples' taps are not kept for this many boxes.
 TEST(BorderAlignBackward, ManySamples) {
   std::mt19937 rng(2);
   ExpectMatchesReference(Backward(1000), Inputs(DType::kF32, {1, 4, 4, 5}, 300, rng), {1e-4, 1e-4});

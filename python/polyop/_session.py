@@ -30,7 +30,8 @@ def session(
         path: an ONNX file.
         optimize: runs the model that `polyop.optimize` returns. It is cached next to the file as NAME.polyop-HASH.onnx,
             or in a folder NAME.polyop-HASH of the user's cache if that folder is not writable, until the model, polyop
-            or ONNX Runtime changes. A model that cannot be optimized runs unchanged, with a warning that gives the reason.
+            or ONNX Runtime changes. A model that cannot be optimized runs unchanged, with a
+            warning that gives the reason.
         accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`). The file
             does not change.
         options: options of the session. polyop's library is registered with them, so they serve one session.

@@ -108,12 +108,13 @@ def floor_scale(extent: int | torch.SymInt, scale: float) -> int | torch.SymInt:
     if scale == math.floor(scale):
         return extent * int(scale)
     if isinstance(extent, int):
-        product = c_float(extent).value * c_float(scale).value  # exact in double precision
-        return math.floor(c_float(product).value)
+        # The product is exact in double precision.
+        return math.floor(c_float(c_float(extent).value * c_float(scale).value).value)
     import torch
 
     numerator, denominator = c_float(scale).value.as_integer_ratio()
-    product, unit = extent * numerator, 1  # unit: of the last of the product's first 24 bits
+    product: Any = extent * numerator
+    unit: Any = 1  # unit: of the last of the product's first 24 bits
     for bit in range(numerator.bit_length() + 20 - 24):
         unit = unit + (torch.sym_min(1, product // (1 << 24 + bit)) << bit)
     rounded = product if isinstance(unit, int) else (2 * product + unit) // (2 * unit) * unit

@@ -501,7 +501,9 @@ def test_kernels_equal_the_formula(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_second_derivatives(name: str) -> None:
     tensors = [t.double() if t.is_floating_point() else t for t in CASES[name][1]]
-    differentiable = [i for i in DIFFERENTIABLE[operator_of(name)] if i < len(tensors)]
+    # The first column of boxes is a batch index, which has no neighbours.
+    names = [spec.name for spec in OPERATORS[operator_of(name)].inputs]
+    differentiable = [i for i in DIFFERENTIABLE[operator_of(name)] if i < len(tensors) and names[i] != "rois"]
 
     def call(*given: torch.Tensor) -> torch.Tensor:
         leaves = list(tensors)

@@ -225,7 +225,7 @@ class _Work:
                 )
 
     def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, str]) -> None:
-        matches = []
+        matches: list[Match] = []
         try:
             matches += pattern.find(scope)
         except Exception as error:

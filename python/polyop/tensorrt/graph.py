@@ -186,7 +186,8 @@ def _float32_values(model: onnx.ModelProto) -> set[str]:
         inferred = onnx.shape_inference.infer_shapes(model)
     except Exception:  # of models that are too large, or whose shapes do not fit; casts and inputs are known without
         inferred = model
-    found, other = set(), set()
+    found: set[str] = set()
+    other: set[str] = set()
 
     def add(graph: onnx.GraphProto) -> None:
         for info in (*graph.input, *graph.output, *graph.value_info):
