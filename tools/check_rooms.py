@@ -41,7 +41,7 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages.
 PYTHON_LAYERS = (
-    {"errors"},
+    {"_extents", "errors"},
     {"_libraries"},
     {"__init__"},
     {"packages"},

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from polyop._extents import floor_scale
 from polyop._torch import load  # noqa: F401 - registers the operators
-from polyop.formulas import floor_scale
 
 FALLBACK = object()
 """The result of an override that leaves the call to PyTorch's own kernel."""

@@ -1,0 +1,32 @@
+"""Arithmetic of extents that several rooms share."""
+
+from __future__ import annotations
+
+import math
+from ctypes import c_float
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+def floor_scale(extent: int | torch.SymInt, scale: float) -> int | torch.SymInt:
+    """Returns the extent that polyop's resizing gives: the floor of a float32 product, as in core/int_domain.h.
+
+    Symbols are computed with in integers, like TensorRT's extents (adapters/tensorrt/exprs_domain.h).
+    Requires: symbols with fractional scales are at most 2^20.
+    """
+    if scale == math.floor(scale):
+        return extent * int(scale)
+    if isinstance(extent, int):
+        # The product is exact in double precision.
+        return math.floor(c_float(c_float(extent).value * c_float(scale).value).value)
+    import torch
+
+    numerator, denominator = c_float(scale).value.as_integer_ratio()
+    product: Any = extent * numerator
+    unit: Any = 1  # unit: of the last of the product's first 24 bits
+    for bit in range(numerator.bit_length() + 20 - 24):
+        unit = unit + (torch.sym_min(1, product // (1 << 24 + bit)) << bit)
+    rounded = product if isinstance(unit, int) else (2 * product + unit) // (2 * unit) * unit
+    return rounded // denominator
