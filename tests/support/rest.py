@@ -16,6 +16,12 @@ REST = [
     "runtimes/test_onnxruntime_adapter.py::test_every_node_runs_on_the_older_onnxruntimes",
     "runtimes/test_openvino.py::test_oldest_release",
     "runtimes/test_torch.py::test_inductor_compiles_dynamic_sizes",
+    # TensorRT's parser and builder, for which `make test-rest` builds the plugin library.
+    "runtimes/test_one_door.py::test_tensorrt",
+    "runtimes/test_tensorrt.py::test_a_dynamic_batch_needs_no_shapes",
+    "runtimes/test_tensorrt.py::test_every_exported_node_parses_and_builds",
+    "runtimes/test_tensorrt.py::test_half_precision_keeps_inputs_and_outputs",
+    "runtimes/test_tensorrt.py::test_what_is_wrong_is_explained",
     # Whole models.
     "mmcv/test_deploy_openmmlab.py",
     "mmcv/test_mmcv_ext_clouds.py",
