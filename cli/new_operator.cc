@@ -105,7 +105,7 @@ Status @Name@Reference(const @Name@& op, const Context&, Tensor<const double, kA
   for (int64_t i = 0; i < x.size(); ++i) y[i] = static_cast<double>(op.scale) * x[i];
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(@Name@, @Name@F64, @Name@Reference);
+POLYOP_REFERENCE_KERNEL(@Name@, @Name@Reference);
 
 }  // namespace
 }  // namespace polyop

@@ -153,7 +153,7 @@ def test_super_resolution(program: str, tmp_path: Path, not_run: Callable[[str],
     ("arguments", "said"),
     [
         (["-o", "m.engine"], "give its smallest, usual and largest shape"),
-        (["-o", "m.engine", "--shapes", "x=1x3x8x8:2x3"], "2 shapes, expected 1 or 3"),
+        (["-o", "m.engine", "--shapes", "x=1x3x8x8:2x3"], "expected 1 or 3 shapes, got 2"),
         (["-o", "m.engine", "--shapes", "x=1xax8"], "expected an extent, got 'a'"),
         (["-o", "m.engine", "--shapes", "1x3x8x8"], "NAME= is missing"),
         (["-o", "m.engine", "--set", "x=one"], "'one' is not a number"),

@@ -170,7 +170,7 @@ from tests.runtimes import test_exported_nodes as nodes
 too_old = 0
 for node in nodes.NODES:
     try:
-        nodes.test_the_node_runs(node)
+        nodes.test_node_runs(node)
     except Exception as error:
         # An output whose type depends on the rank of inputs has the type of the other rank there, and says so.
         ranks = node.name == "mmcv::NonMaxSuppression" and node.inputs[0].ndim == 3
