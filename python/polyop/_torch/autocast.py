@@ -5,6 +5,7 @@ Boxes, coordinates and features may then have different types. The results are f
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
     from polyop._torch.operators import Operator
 
 _KEYS = {"AutocastCPU": torch._C.DispatchKey.AutocastCPU, "AutocastCUDA": torch._C.DispatchKey.AutocastCUDA}
-_libraries: dict[str, torch.library.Library] = {}
+
+
+@cache
+def _library(namespace: str) -> torch.library.Library:
+    """Returns the registrations of a namespace, which end when the object is destroyed."""
+    return torch.library.Library(namespace, "FRAGMENT")
 
 
 def _cast(value: Any) -> Any:
@@ -33,8 +39,7 @@ def register_autocast(operator: Operator) -> None:
             with torch._C._ExcludeDispatchKeyGuard(excluded):
                 return overload(*_cast(args), **attributes)
 
-        library = _libraries.setdefault(operator.namespace, torch.library.Library(operator.namespace, "FRAGMENT"))
-        library.impl(operator.name, call, key)
+        _library(operator.namespace).impl(operator.name, call, key)
 
     for key in _KEYS:
         register(key)
