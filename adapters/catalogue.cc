@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/guard.h"
+#include "core/input_role.h"
 #include "core/op.h"
 #include "nlohmann/json.hpp"
 
@@ -102,6 +103,7 @@ Json InputsJson(const Op& op) {
     inputs.push_back({{"name", spec.name},
                       {"type", spec.dtype_text},
                       {"rank", RankJson(op, &Signature::input, i)},
+                      {"role", RoleOf(spec)},
                       {"optional", spec.optional},
                       {"variadic", spec.variadic},
                       {"types", InputTypesJson(op, i)},

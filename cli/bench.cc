@@ -9,6 +9,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/model_check.h"
 #include "cli/base/packages.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
@@ -29,6 +30,7 @@ struct Timed {
   std::string model, runtime;
   int threads = 0;
   std::vector<double> seconds;  // ascending
+  std::string synthetic;        // Feeds::SyntheticText()
 
   double minimum() const { return seconds.front(); }
   double median() const { return seconds[seconds.size() / 2]; }
@@ -38,6 +40,7 @@ struct Contender {
   std::string model;
   std::unique_ptr<Session> session;
   std::vector<Array> inputs;
+  std::string synthetic;  // Feeds::SyntheticText()
 };
 
 double Once(Contender& contender, std::vector<Array>* outputs) {
@@ -50,21 +53,21 @@ double Once(Contender& contender, std::vector<Array>* outputs) {
 Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options,
                int* integer_bound) {
   const onnx::ModelProto proto = LoadModel(model);
-  if (session.libraries.empty()) CheckProvided(proto, model);
-  Contender contender{model, std::make_unique<Session>(model, session), {}};
-  if (*integer_bound == 0) {
-    std::vector<Array> outputs;
-    contender.inputs = ReadFeedsThatRun(*contender.session, proto, options.input, &outputs, integer_bound).arrays;
-  } else {
-    contender.inputs = ReadFeeds(contender.session->inputs(), proto, options.input, *integer_bound).arrays;
-  }
+  CheckModel(proto, model, session.libraries);
+  Contender contender{model, std::make_unique<Session>(model, session), {}, ""};
+  std::vector<Array> outputs;
+  Feeds feeds = *integer_bound == 0
+                    ? ReadFeedsThatRun(*contender.session, proto, options.input, &outputs, integer_bound)
+                    : ReadFeeds(contender.session->inputs(), proto, options.input, *integer_bound);
+  contender.synthetic = feeds.SyntheticText();
+  contender.inputs = std::move(feeds.arrays);
   return contender;
 }
 
 // Integers are 0 and 1, which are valid indices of any tensor of two rows.
-std::vector<Array> FeedsOf(const OpenVinoModel& model, const std::string& path, const BenchOptions& options) {
+Feeds FeedsOf(const OpenVinoModel& model, const std::string& path, const BenchOptions& options) {
   const onnx::ModelProto proto = IsOpenVino(path) ? onnx::ModelProto() : LoadModel(path);
-  return ReadFeeds(model.inputs(), proto, options.input, 2).arrays;
+  return ReadFeeds(model.inputs(), proto, options.input, 2);
 }
 
 void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, const BenchOptions& options) {
@@ -86,7 +89,11 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   std::vector<Timed> timed;
   for (size_t c = 0; c < contenders.size(); ++c) {
     Once(contenders[c], &outputs[c]);  // warm-up
-    timed.push_back({contenders[c].model, "ONNX Runtime " + contenders[c].session->runtime_version(), threads, {}});
+    timed.push_back({contenders[c].model,
+                     "ONNX Runtime " + contenders[c].session->runtime_version(),
+                     threads,
+                     {},
+                     contenders[c].synthetic});
   }
   if (contenders.size() > 1) CheckEqual(outputs[0], outputs[1], options);
   const Clock::time_point start = Clock::now();
@@ -108,14 +115,14 @@ std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
   for (const std::string& path : {options.model, options.against}) {
     if (path.empty()) continue;
     const OpenVinoModel model(path, session);
-    const std::vector<Array> inputs = FeedsOf(model, path, options);
-    OpenVinoModel::Runs runs = model.Time(inputs, options.seconds);
+    const Feeds feeds = FeedsOf(model, path, options);
+    OpenVinoModel::Runs runs = model.Time(feeds.arrays, options.seconds);
     if (timed.empty()) {
       first = std::move(runs.outputs);
     } else {
       CheckEqual(first, runs.outputs, options);
     }
-    timed.push_back({path, model.runtime(), threads, std::move(runs.seconds)});
+    timed.push_back({path, model.runtime(), threads, std::move(runs.seconds), feeds.SyntheticText()});
   }
   return timed;
 }
@@ -130,7 +137,7 @@ std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
   session.threads = options.threads.front();
   const OpenVinoModel model(options.model, session);
   std::vector<NodeTime> nodes;
-  for (const Json& node : model.TimeLayers(FeedsOf(model, options.model, options))) {
+  for (const Json& node : model.TimeLayers(FeedsOf(model, options.model, options).arrays)) {
     nodes.push_back({node.at("node"), node.at("operator"), node.at("mean_seconds")});
   }
   return nodes;
@@ -168,17 +175,25 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integer_bound) 
   return sorted;
 }
 
+// Returns how the speed of the second model compares with the first's, as `polyop optimize --measure` does.
+std::string SpeedText(const Timed& first, const Timed& second) {
+  const double ratio = first.median() / second.median(), factor = std::max(ratio, 1 / ratio);
+  if (factor < 1.005) return "as fast";
+  return NumberText(factor, ratio > 1 ? "%.2fx faster" : "%.2fx slower");
+}
+
 void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, const BenchOptions& options) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < timed.size(); ++i) {
     const bool is_second = !options.against.empty() && i % 2 == 1;
     rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
                     TimeText(timed[i].median()), std::to_string(timed[i].seconds.size()),
-                    is_second ? NumberText(timed[i].median() / timed[i - 1].median(), "%.2fx") : ""});
+                    is_second ? SpeedText(timed[i - 1], timed[i]) : ""});
   }
   std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
-  header.push_back(options.against.empty() ? "" : "ratio");
-  std::cout << Table(header, rows) << "  " << timed.front().runtime << ", " << CurrentIsa() << "\n";
+  header.push_back(options.against.empty() ? "" : "speed");
+  std::cout << Table(header, rows) << "  " << timed.front().runtime << ", " << KernelsText() << "\n"
+            << timed.front().synthetic;
   if (nodes.empty()) return;
   double total = 0;
   for (const NodeTime& node : nodes) total += node.seconds;

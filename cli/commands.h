@@ -29,6 +29,8 @@ struct InspectOptions {
   bool verbose = false;
   bool json = false;
   std::string svg, html;  // paths of the drawings, "": none
+  bool open = false;      // shows the drawing
+  SessionOptions session;
 };
 int Inspect(const InspectOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -12,8 +13,10 @@
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
+#include "cli/base/resize.h"
 #include "cli/base/synthetic_input.h"
 #include "cli/base/text.h"
+#include "cli/read_image.h"
 #include "core/elements.h"
 #include "nlohmann/json.hpp"
 
@@ -43,9 +46,8 @@ size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, 
                     Join(texts, ", "));
 }
 
-bool IsImage(const std::string& path) {
-  const std::string e = Extension(path);
-  return e == ".png" || e == ".jpg" || e == ".jpeg";
+std::string Feeds::SyntheticText() const {
+  return synthetic.empty() ? "" : "  synthetic inputs: " + synthetic + "; -i NAME=FILE or --set gives others\n";
 }
 
 namespace {
@@ -89,6 +91,7 @@ ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, co
   if (is_channels(extent(1)) && !is_channels(extent(3))) format.layout = ImageFormat::Layout::kNhwc;
   if (extent(format.layout == ImageFormat::Layout::kNhwc ? 1 : 3) == 1) format.color = ImageFormat::Color::kGray;
   if (tensor.dtype == DType::kU8) format.high = 255;
+  format.stated = !Metadata(model, "polyop.image." + tensor.name).empty() || !options.layout.empty();
   const nlohmann::json noted = nlohmann::json::parse(Metadata(model, "polyop.image." + tensor.name), nullptr, false);
   if (noted.is_object()) {
     const auto text = [&](const char* key) {
@@ -107,6 +110,49 @@ ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, co
 
 namespace {
 
+// Returns what makes an image of this shape fit.
+std::string ImageHint(const TensorInfo& input, const std::vector<int64_t>& shape) {
+  const size_t channels = shape[1] <= 3 ? 1 : 3;
+  const bool fits =
+      input.shape.size() == shape.size() && (input.shape[channels] < 0 || input.shape[channels] == shape[channels]);
+  return fits ? "--resize model scales it, and --letterbox model with its aspect ratio"
+              : "try --layout NCHW or NHWC, or --color GRAY";
+}
+
+// Returns the height and width that --resize or --letterbox requests for an input.
+std::pair<int64_t, int64_t> ParseSize(const char* option, const std::string& text, const TensorInfo& input,
+                                      const ImageFormat& format) {
+  std::vector<int64_t> size;
+  if (text == "model") {
+    const size_t behind = format.layout == ImageFormat::Layout::kNhwc ? 1 : 0, rank = input.shape.size();
+    if (rank >= 2 + behind) size = {input.shape[rank - 2 - behind], input.shape[rank - 1 - behind]};
+    if (size.empty() || size[0] < 1 || size[1] < 1) {
+      throw Failure(kUsage, Concat(option, " model: input '", input.name, "' is ", input.Text(), ", which has no size"),
+                    Concat("give one: ", option, " 224x224"));
+    }
+    return {size[0], size[1]};
+  }
+  const std::vector<std::string> parts = SplitAt('x', text);
+  for (const std::string& part : parts) size.push_back(ParseInteger(part).value_or(0));
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > kMaxPixels / size[1]) {
+    throw Failure(kUsage, Concat(option, ": expected HEIGHTxWIDTH or model, got '", text, "'"));
+  }
+  return {size[0], size[1]};
+}
+
+// Parses --mean or --std: one finite number, or one for each channel.
+std::vector<double> ParseChannels(const char* option, const std::string& text, const ImageFormat& format) {
+  std::vector<double> values;
+  for (const std::string& part : SplitAt(',', text)) values.push_back(Number(part, option));
+  const bool counts = values.size() == 1 || values.size() == static_cast<size_t>(format.channels());
+  const bool finite = std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+  if (!text.empty() && (!counts || !finite)) {
+    throw Failure(kUsage,
+                  Concat(option, ": expected a number, or ", format.channels(), " for the channels, got '", text, "'"));
+  }
+  return values;
+}
+
 void CheckShape(const TensorInfo& input, const std::vector<int64_t>& shape, const std::string& source) {
   bool fits = shape.size() == input.shape.size();
   for (size_t d = 0; fits && d < shape.size(); ++d) fits = input.shape[d] < 0 || input.shape[d] == shape[d];
@@ -114,7 +160,7 @@ void CheckShape(const TensorInfo& input, const std::vector<int64_t>& shape, cons
     throw Failure(
         kUsage,
         "input '" + input.name + "': expected " + input.Text() + ", got " + ShapeText(shape) + " from " + source,
-        IsImage(source) ? "try --layout NCHW or NHWC, or --color GRAY" : "");
+        IsImage(source) ? ImageHint(input, shape) : "");
   }
 }
 
@@ -126,6 +172,18 @@ void CheckMemory(const TensorInfo& input, const std::vector<int64_t>& shape) {
   if (bytes <= memory && bytes <= static_cast<double>(kMaxBytes)) return;
   throw Failure(kUsage, Concat("--shape: input '", input.name, "' of shape ", ShapeText(shape), " needs ",
                                BytesText(bytes), " of memory, this machine has ", BytesText(memory)));
+}
+
+// Returns a usual shape for --shape: an image if the input may be one, else 16 rows.
+std::string UsualShape(const TensorInfo& input) {
+  constexpr int64_t kImage[] = {1, 3, 224, 224};
+  std::string text;
+  const size_t rank = input.shape.size();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t usual = rank == 4 ? kImage[d] : d == 0 && rank > 2 ? 1 : 16;
+    text += Concat(d == 0 ? "" : "x", input.shape[d] >= 0 ? input.shape[d] : usual);
+  }
+  return text;
 }
 
 std::vector<int64_t> ShapeFor(const TensorInfo& input, const InputOptions& options) {
@@ -140,7 +198,7 @@ std::vector<int64_t> ShapeFor(const TensorInfo& input, const InputOptions& optio
   for (int64_t d : input.shape) {
     if (d < 0) {
       throw Failure(kUsage, "input '" + input.name + "' is " + input.Text() + ", whose shape is not fixed",
-                    "give it: --shape " + input.name + "=1x3x224x224");
+                    "give it, such as --shape " + input.name + "=" + UsualShape(input));
     }
   }
   CheckMemory(input, input.shape);
@@ -225,7 +283,7 @@ class FeedReader {
     }
     if (missing.empty()) return;
     throw Failure(kUsage, "no value for " + Join(missing, ", ") + "\n\n" + Table({"input", "type", "given"}, rows),
-                  "give a file by -i NAME=FILE (.png .jpg .npy .npz), numbers by --set NAME=1,2, or -i NAME=random");
+                  "give a file by -i NAME=FILE (an image, .npy or .npz), numbers by --set NAME=1,2, or -i NAME=random");
   }
 
   void AddInput(const Named& given) {
@@ -237,14 +295,30 @@ class FeedReader {
     if (!given.name.empty()) index = IndexOf(inputs_, given.name, "input");
     const TensorInfo& input = inputs_[index];
     if (given.value == "random" || given.value == "zeros") return Generate(index, given.value);
-    if (IsImage(given.value)) {
-      return Put(index, ToTensor(ReadImage(given.value), FormatOf(input, model_, options_), input.dtype), given.value);
-    }
+    if (IsImage(given.value)) return Put(index, ImageTensor(input, given.value), given.value);
     if (Extension(given.value) != ".npy") {
       throw Failure(kUsage, "'" + given.value + "' is of an unknown kind",
-                    "inputs are .png, .jpg, .npy or .npz files, `random` or `zeros`");
+                    "inputs are images (.png .jpg .bmp .webp .tif), .npy or .npz files, `random` or `zeros`");
     }
     Put(index, ParseNpy(ReadFile(given.value), given.value), given.value);
+  }
+
+  Array ImageTensor(const TensorInfo& input, const std::string& path) const {
+    ImageFormat format = FormatOf(input, model_, options_);
+    format.mean = ParseChannels("--mean", options_.mean, format);
+    format.std = ParseChannels("--std", options_.std, format);
+    if (std::find(format.std.begin(), format.std.end(), 0.0) != format.std.end()) {
+      throw Failure(kUsage, "--std: expected numbers other than 0, got '" + options_.std + "'");
+    }
+    Image image = ReadImage(path);
+    if (!options_.resize.empty()) {
+      const auto [height, width] = ParseSize("--resize", options_.resize, input, format);
+      image = Resized(image, height, width);
+    } else if (!options_.letterbox.empty()) {
+      const auto [height, width] = ParseSize("--letterbox", options_.letterbox, input, format);
+      image = Letterboxed(image, height, width);
+    }
+    return ToTensor(image, format, input.dtype);
   }
 
   void AddNpz(const Named& given) {
@@ -268,6 +342,7 @@ class FeedReader {
       const SyntheticInput synthetic = FillSyntheticInput(model_, input.name, integer_bound_, &array);
       feeds_.integers_are_drawn |= synthetic.draws_integers;
       source = synthetic.text;
+      feeds_.synthetic += (feeds_.synthetic.empty() ? "" : ", ") + input.name + " (" + source + ")";
     }
     Put(index, array, source);
   }

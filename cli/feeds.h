@@ -17,7 +17,9 @@ namespace polyop::cli {
 struct InputOptions {
   std::vector<std::string> inputs, sets, shapes;
   std::string layout, range, color;
-  bool random = false;  // inputs without a value are synthetic
+  std::string resize, letterbox;  // "HEIGHTxWIDTH" or "model"
+  std::string mean, std;          // one number, or one for each channel
+  bool random = false;            // inputs without a value are synthetic
 };
 
 /// "name=value". The name may be empty.
@@ -34,14 +36,17 @@ size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, 
 /// Parses "BLACK,WHITE", the values of black and white. Throws Failure (kUsage).
 std::pair<double, double> ParseRange(const std::string& text);
 
-bool IsImage(const std::string& path);
 /// Returns the format of an image in the tensor: from the options, else the model's metadata, else its shape and type.
 ImageFormat FormatOf(const TensorInfo& tensor, const onnx::ModelProto& model, const InputOptions& options);
 
 struct Feeds {
   std::vector<Array> arrays;         // in the model's order
   std::vector<std::string> sources;  // the file, "--set", "zeros", or SyntheticInput::text
+  std::string synthetic;             // the names of synthetic inputs with SyntheticInput::text, "" if there are none
   bool integers_are_drawn = false;   // some are synthetic, and a smaller bound would change them
+
+  /// Returns the line that says which inputs are synthetic, or "".
+  std::string SyntheticText() const;
 };
 /// Reads every input. Throws Failure if one is missing, unreadable or of the wrong shape. Synthetic integers are below
 /// `integer_bound`.

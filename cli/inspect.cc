@@ -1,12 +1,16 @@
-// polyop inspect: describes a model and the operators that it needs, without running it.
+// polyop inspect: describes a model and the operators that it needs, and checks it, without running it.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
 
 #include "cli/base/failure.h"
+#include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/model_check.h"
 #include "cli/base/operators.h"
+#include "cli/base/process.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/drawing.h"
@@ -14,6 +18,12 @@
 
 namespace polyop::cli {
 namespace {
+
+#ifdef __APPLE__
+constexpr const char* kOpener = "open";
+#else
+constexpr const char* kOpener = "xdg-open";
+#endif
 
 // The non-standard nodes of one name that resolve to the same operator.
 struct Needed {
@@ -64,21 +74,48 @@ std::string ProviderText(const Needed& needed) {
   return needed.by_runtime ? "ONNX Runtime contrib" : "nobody";
 }
 
-// The likeliest cause is the right type in another domain, then a misspelling.
-std::string Advice(const std::string& name, const Needed& needed) {
-  std::vector<std::string> names;
+// Types shorter than this occur in many words.
+constexpr size_t kMinContained = 5;
+
+bool Contains(const std::string& text, const std::string& part) {
+  return part.size() >= kMinContained && text.find(part) != std::string::npos;
+}
+
+// Returns the label of the node whose type is the most similar, preferably one of the same domain; "" if none is. A
+// type is similar if it is a misspelling, or if one contains the other, such as "RoiAlignPlus".
+std::string NearestNode(const Needed& needed) {
+  std::vector<std::string> types;
+  std::string longest;
   for (const OperatorInfo& op : Operators()) {
     for (const NodeInfo& node : op.nodes) {
-      if (node.type == needed.op_type) {
-        return op.package + " has it as " + node.domain + "::" + node.type +
-               ": rename the node's domain, or register it under " + needed.domain;
-      }
-      names.push_back(node.domain + "::" + node.type);
+      types.push_back(node.type);
+      const bool contains = Contains(needed.op_type, node.type) || Contains(node.type, needed.op_type);
+      if (contains && node.type.size() > longest.size()) longest = node.type;
     }
   }
-  const std::string near = Nearest(name, names);
-  const std::string other = "run with --ops LIB, or write it: CONTRIBUTING.md, \"Add an operator\"";
-  return near.empty() ? other : "the nearest is " + near + "; else " + other;
+  std::string near = Nearest(needed.op_type, types);
+  if (near.empty()) near = longest;
+  std::string label;
+  for (const OperatorInfo& op : Operators()) {
+    for (const NodeInfo& node : op.nodes) {
+      if (node.type == near && (label.empty() || node.domain == needed.domain)) label = node.label;
+    }
+  }
+  return label;
+}
+
+// The likeliest cause is the right type in another domain, then a misspelling.
+std::string Advice(const Needed& needed) {
+  for (const OperatorInfo& op : Operators()) {
+    for (const NodeInfo& node : op.nodes) {
+      if (node.type != needed.op_type) continue;
+      return op.package + " has it as " + node.label + ": rename the node's domain, or register it under " +
+             needed.domain;
+    }
+  }
+  const std::string near = NearestNode(needed);
+  const std::string other = "run with --ops LIB, or write it: `polyop new my_ops --project`";
+  return near.empty() ? other : "the nearest is " + near + "; otherwise " + other;
 }
 
 int64_t ElementCount(const onnx::TensorProto& tensor) {
@@ -89,8 +126,48 @@ int64_t ElementCount(const onnx::TensorProto& tensor) {
   return count;
 }
 
-Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, const InspectOptions& options,
-            int nodes) {
+// What a session would report, without running the model.
+struct Verdict {
+  std::vector<Fault> faults;
+  std::string unchecked;  // why no session was created, or ""
+
+  ExitCode code() const {
+    const auto not_provided = [](const Fault& fault) { return fault.code == kNotProvided; };
+    if (std::any_of(faults.begin(), faults.end(), not_provided)) return kNotProvided;
+    return faults.empty() ? kOk : kBadFile;
+  }
+};
+
+// Creates a session only if the file alone shows no fault: ONNX Runtime reports the first one only, in other words.
+Verdict Check(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed,
+              const InspectOptions& options) {
+  Verdict verdict;
+  for (const auto& [name, n] : needed) {
+    if (!n.provided() && options.session.libraries.empty()) {
+      verdict.faults.push_back({kNotProvided, "nobody provides " + name, Advice(n)});
+    }
+  }
+  for (auto& faults : {AttributeFaults(model), ExternalDataFaults(model, options.model)}) {
+    verdict.faults.insert(verdict.faults.end(), faults.begin(), faults.end());
+  }
+  if (!verdict.faults.empty()) return verdict;
+  SessionOptions session = options.session;
+  session.optimize = false;
+  session.threads = 1;
+  try {
+    const Session loaded(options.model, session);
+  } catch (const Failure& failure) {
+    if (failure.code() == kNoRuntime) {
+      verdict.unchecked = "ONNX Runtime was not found (pip install onnxruntime)";
+    } else if (failure.code() != kFailed) {  // kFailed: a session loads it, but not all of its types are tensors
+      verdict.faults.push_back({failure.code(), failure.what(), ""});
+    }
+  }
+  return verdict;
+}
+
+Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, const Verdict& verdict,
+            const InspectOptions& options, int nodes) {
   Json report = {{"model", options.model},
                  {"ir_version", model.ir_version()},
                  {"producer", model.producer_name()},
@@ -111,9 +188,14 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
                   {"function", n.by_function}};
     entry["attributes"] = Json::object();
     for (const auto& [attribute, values] : n.attributes) entry["attributes"][attribute] = values;
-    if (!n.provided()) entry["advice"] = Advice(name, n);
+    if (!n.provided()) entry["advice"] = Advice(n);
     report["operators"].push_back(entry);
   }
+  report["faults"] = Json::array();
+  for (const Fault& fault : verdict.faults) {
+    report["faults"].push_back({{"message", fault.message}, {"hint", fault.hint}, {"exit_code", fault.code}});
+  }
+  report["session_checked"] = verdict.faults.empty() && verdict.unchecked.empty();
   return report;
 }
 
@@ -148,49 +230,80 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
   std::cout << Table({"", "tensor", "type"}, rows) << "\n";
 }
 
-}  // namespace
-
-int Inspect(const InspectOptions& options) {
-  const onnx::ModelProto model = LoadModel(options.model);
-  const std::map<std::string, Needed> needed = FindNeeded(model);
-  int nodes = 0, missing = 0;
-  ForEachNode(model, [&](const onnx::NodeProto&) { ++nodes; });
-  for (const auto& [name, n] : needed) missing += !n.provided();
-  const std::string title = std::filesystem::path(options.model).filename();
-  if (!options.svg.empty()) DrawSvg(model, title, options.svg);
-  if (!options.html.empty()) DrawHtml(model, title, options.html);
-  if (options.json) {
-    std::cout << ToText(AsJson(model, needed, options, nodes)) << "\n";
-    return missing ? kNotProvided : kOk;
-  }
-  PrintHead(model, options, nodes);
-  if (needed.empty()) {
-    std::cout << "Every operator is ONNX's own.\n";
-    return kOk;
-  }
+void PrintOperators(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed, bool verbose) {
+  if (needed.empty()) return;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, n] : needed) {
     rows.push_back({name, std::to_string(n.count), n.provided() ? Green(ProviderText(n)) : Red(ProviderText(n)),
                     AttributesText(n)});
   }
   std::cout << Table({"operator", "count", "provided by", "attributes"}, rows);
-  if (options.verbose) {
-    std::cout << "\n";
-    ForEachNode(model, [&](const onnx::NodeProto& node) {
-      if (IsStandard(node)) return;
-      std::vector<std::string> attributes;
-      for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
-      std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << TypeOf(node) << "("
-                << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
-                << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
-    });
-  }
-  if (missing == 0) return kOk;
+  if (!verbose) return;
   std::cout << "\n";
-  for (const auto& [name, n] : needed) {
-    if (!n.provided()) std::cout << "  " << Red(name) << ": " << Advice(name, n) << "\n";
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    if (IsStandard(node)) return;
+    std::vector<std::string> attributes;
+    for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
+    std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << TypeOf(node) << "("
+              << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
+              << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
+  });
+}
+
+void PrintVerdict(const Verdict& verdict, bool only_standard) {
+  if (only_standard && verdict.faults.empty()) std::cout << "Every operator is ONNX's own.\n";
+  if (!verdict.unchecked.empty()) {
+    std::cout << "\nTypes, shapes and opsets are not checked: " << verdict.unchecked << ".\n";
   }
-  return kNotProvided;
+  if (verdict.faults.empty()) return;
+  std::cout << "\n";
+  for (const Fault& fault : verdict.faults) {
+    std::cout << "  " << Red(fault.message) << "\n";
+    if (!fault.hint.empty()) std::cout << "    hint: " << fault.hint << "\n";
+  }
+}
+
+// Draws the graph. Says what it wrote on stderr, because stdout may be JSON.
+void Draw(const onnx::ModelProto& model, const InspectOptions& options) {
+  const std::string title = std::filesystem::path(options.model).filename();
+  const auto write = [&](const std::string& path, auto draw) {
+    if (path.empty()) return;
+    draw(model, title, path);
+    std::cerr << "Wrote " << path << "\n";
+    if (!options.open) return;
+    const std::vector<std::string> words = {kOpener, std::filesystem::absolute(path)};
+    if (ExitStatusOf(words) != 0) {
+      throw Failure(kFailed, "'" + path + "' was written, but " + kOpener + " does not open it",
+                    "open the file in a browser");
+    }
+  };
+  write(options.svg, DrawSvg);
+  write(options.html, DrawHtml);
+}
+
+}  // namespace
+
+int Inspect(const InspectOptions& options) {
+  for (const std::string& path : {options.svg, options.html}) {
+    if (!path.empty()) PrepareOutput(path);
+  }
+  if (options.open && options.svg.empty() && options.html.empty()) {
+    throw Failure(kUsage, "--open: expected --html FILE or --svg FILE, got neither");
+  }
+  const onnx::ModelProto model = LoadModel(options.model);
+  const std::map<std::string, Needed> needed = FindNeeded(model);
+  int nodes = 0;
+  ForEachNode(model, [&](const onnx::NodeProto&) { ++nodes; });
+  Draw(model, options);
+  const Verdict verdict = Check(model, needed, options);
+  if (options.json) {
+    std::cout << ToText(AsJson(model, needed, verdict, options, nodes)) << "\n";
+    return verdict.code();
+  }
+  PrintHead(model, options, nodes);
+  PrintOperators(model, needed, options.verbose);
+  PrintVerdict(verdict, needed.empty());
+  return verdict.code();
 }
 
 }  // namespace polyop::cli

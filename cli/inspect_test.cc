@@ -85,6 +85,7 @@ int InspectBytes(const std::vector<uint8_t>& bytes, bool json) {
   InspectOptions options;
   options.model = folder.File("model.onnx");
   options.verbose = true;
+  options.session.onnxruntime = "none";  // a damaged model does not reach it
   options.json = json;
   WriteFile(options.model, bytes.data(), bytes.size());
   return Inspect(options);
@@ -108,7 +109,7 @@ TEST(Inspect, RejectsOrDescribesDamagedModels) {
     ::testing::internal::CaptureStdout();
     try {
       const int code = InspectBytes(bad, trial % 2 == 0);
-      EXPECT_TRUE(code == kOk || code == kNotProvided) << code;
+      EXPECT_TRUE(code == kOk || code == kBadFile || code == kNotProvided) << code;
       ++answered;
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), kBadFile) << failure.what();

@@ -17,6 +17,8 @@
 #include "cli/commands.h"
 #include "cli/licenses.h"
 #include "cli/python.h"
+#include "cli/shell.h"
+#include "core/reference.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
@@ -43,6 +45,7 @@ constexpr const char* kFooter =
     "  polyop ops roi_align                           one operator: shapes, attributes, semantics\n"
     "  polyop new my_ops --project                    a project for your own operators\n"
     "  polyop test                                    build and test such a project's operators\n"
+    "  polyop help run                                the options of a command\n"
     "\n"
     "batch, convert, optimize, portable and triton run in Python, as `python -m polyop COMMAND`.\n"
     "\n"
@@ -91,12 +94,20 @@ void AddImageOptions(CLI::App& command, InputOptions& options) {
                      "BLACK,WHITE: values of images (default: the model's, else 0,1 or 0,255 for uint8)");
   command.add_option("--color", options.color, "RGB, BGR or GRAY (default: from the model)")
       ->check(CLI::IsMember({"RGB", "BGR", "GRAY"}));
+  CLI::Option* const resize =
+      command.add_option("--resize", options.resize, "HEIGHTxWIDTH: scale images to this size, or to the `model`'s");
+  command
+      .add_option("--letterbox", options.letterbox,
+                  "HEIGHTxWIDTH or model: like --resize, with the aspect ratio, on gray")
+      ->excludes(resize);
+  command.add_option("--mean", options.mean, "V or V,V,V: subtracted from images, after --range, for each channel");
+  command.add_option("--std", options.std, "V or V,V,V: images are divided by it, after --mean");
 }
 
 void AddInputOptions(CLI::App& command, InputOptions& options) {
   command
       .add_option("-i,--input", options.inputs,
-                  "NAME=FILE: an image (.png .jpg), .npy or .npz; or NAME=random, NAME=zeros")
+                  "NAME=FILE: an image (.png .jpg .bmp .webp .tif), .npy or .npz; or NAME=random, NAME=zeros")
       ->take_all()
       ->expected(1);
   command.add_option("--set", options.sets, "NAME=V,V,…: an input from numbers")->take_all()->expected(1);
@@ -149,23 +160,30 @@ void AddRunCommand(CLI::App& app, Action& action) {
       }());
   AddLibraryOptions(*run, options->session);
   run->add_flag("--json", options->json, "print a report in JSON");
-  run->footer(kSyntheticInputHelp + std::string("\n\n") +
-              "Examples:\n"
-              "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
-              "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
-              "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
+  run->footer(
+      kSyntheticInputHelp + std::string("\n\n") +
+      "Examples:\n"
+      "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
+      "  polyop run classifier.onnx -i x=photo.jpg --resize 224x224 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
+      "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
+      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
   run->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 void AddInspectCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = app.add_subcommand("inspect", "Show the operators that a model needs and who provides them");
-  inspect->add_option("model", options->model, "the ONNX file; its external data is ignored")->required();
+  inspect->add_option("model", options->model, "the ONNX file")->required();
   inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
   inspect->add_flag("--json", options->json, "print a report in JSON");
   inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are tooltips");
   inspect->add_option("--html", options->html, "draw the graph as a page with a search field");
-  inspect->footer("Ends with exit code 4 if the model needs an operator that nobody provides.");
+  inspect->add_flag("--open", options->open, "show the drawing");
+  AddLibraryOptions(*inspect, options->session);
+  inspect->footer(
+      "Checks the model as a session does: operators, attributes, types, opsets and external data. Ends with exit "
+      "code\n"
+      "4 if the model needs an operator that nobody provides, and with 3 if it has another fault.");
   inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
 }
 
@@ -224,6 +242,15 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
 }
 
+// Returns the commands with their summaries.
+std::vector<CommandSummary> CommandsOf(const CLI::App& app) {
+  std::vector<CommandSummary> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back({command->get_name(), command->get_description()});
+  }
+  return commands;
+}
+
 // Lists the commands that run in Python in `polyop --help`. They are never parsed here.
 void AddPythonCommands(CLI::App& app) {
   for (const PythonCommand& command : PythonCommands()) app.add_subcommand(command.name, command.summary);
@@ -279,6 +306,37 @@ void AddSdkCommands(CLI::App& app, Action& action) {
   CLI::App* where = app.add_subcommand("cmake-dir", "Print the folder in which find_package(polyop) finds the SDK");
   where->footer("  cmake -S . -B build -Dpolyop_DIR=$(polyop cmake-dir)");
   where->callback([&action] { action = CmakeDir; });
+}
+
+void AddShellCommands(CLI::App& app, Action& action) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  completion->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "Examples:\n"
+      "  source <(polyop completion bash)        in ~/.bashrc; zsh alike\n"
+      "  polyop completion fish | source         in ~/.config/fish/config.fish");
+  completion->callback([shell, &app, &action] {
+    action = [shell, &app] {
+      std::cout << CompletionScript(*shell, CommandsOf(app));
+      return kOk;
+    };
+  });
+  const auto name = std::make_shared<std::string>();
+  CLI::App* man = app.add_subcommand("man", "Print a manual page, for `man -l -`");
+  man->add_option("command", *name, "a command (default: polyop itself)");
+  man->footer("Examples:\n  polyop man run | man -l -\n  polyop man > /usr/local/share/man/man1/polyop.1");
+  man->callback([name, &app, &action] {
+    action = [name, &app] {
+      std::cout << ManualPage(CommandsOf(app), *name);
+      return kOk;
+    };
+  });
+  // Parsed in main(), because it takes the name of any command.
+  app.add_subcommand("help", "Explain a command, as `polyop COMMAND --help` does")
+      ->add_option("command", *name, "a command (default: polyop itself)");
 }
 
 // Throws Failure that names a misspelt command or option. CLI11's own message misleads: "a subcommand is required".
@@ -342,19 +400,26 @@ int main(int argc, char** argv) {
   AddOpsCommand(app, action);
   AddNewCommand(app, action);
   AddSdkCommands(app, action);
+  AddShellCommands(app, action);
   if (argc == 1) {
     std::cout << app.help();
     return kUsage;
   }
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words[0] == "help" && words.size() <= 2) {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   try {
-    if (IsPythonCommand(argv[1])) HandOver({argv + 1, argv + argc});
-    app.parse(argc, argv);
+    Check(polyop::CheckKernelRequest(), kUsage);
+    if (IsPythonCommand(words[0])) HandOver(words);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the end
     return action();
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
     try {
-      CheckWords(app, {argv + 1, argv + argc});
+      CheckWords(app, words);
     } catch (const Failure& better) {
       return Report(better.what(), better.hint(), better.code());
     }

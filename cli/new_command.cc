@@ -70,9 +70,9 @@ int NewProject(const NewOptions& options) {
   std::cout << Join(files, "\n") << "\n\n"
             << "Its operator " << options.op << " multiplies by a number, as " << node << ". In " << folder.string()
             << ":\n"
-            << "  pip install .   build it and install it as the Python package " << options.name << "\n"
-            << "  polyop test     run the tests of its operators\n"
-            << "  polyop new NAME write another operator\n";
+            << "  pip install -v . build it and install it as the Python package " << options.name << "\n"
+            << "  polyop test      run the tests of its operators\n"
+            << "  polyop new NAME  write another operator\n";
   return kOk;
 }
 

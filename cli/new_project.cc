@@ -38,7 +38,7 @@ polyop_add_library(@project@ OPERATORS ops)
 Operators for PyTorch, ONNX Runtime and OpenVINO, built with polyop. Each has a folder in `ops/`.
 
 ```sh
-pip install .    # builds the libraries and installs the Python package
+pip install -v . # builds the libraries, shows the progress, and installs the Python package
 polyop test      # tests the operators: kernels against references, random calls, CUDA's source on the CPU
 polyop new NAME  # adds an operator
 ```

@@ -66,7 +66,7 @@ const std::string& FindPython(const std::string& task) {
                                      : "does not start");
   }
   throw Failure(kNoRuntime, task + " needs a Python with the package polyop. Tried:" + tried,
-                "install polyop in one of them: pip install polyop");
+                "install polyop's wheel in one: pip install polyop-….whl (`make wheel` builds it into dist/)");
 }
 
 }  // namespace

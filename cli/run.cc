@@ -9,6 +9,7 @@
 #include "cli/base/file.h"
 #include "cli/base/image.h"
 #include "cli/base/model.h"
+#include "cli/base/model_check.h"
 #include "cli/base/npy.h"
 #include "cli/base/packages.h"
 #include "cli/base/runtime.h"
@@ -19,10 +20,22 @@
 #include "cli/json.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
+#include "cli/read_image.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
 namespace {
+
+// Checks the kinds of the files of --output, and creates their folders.
+void PrepareOutputs(const RunOptions& options) {
+  for (const std::string& text : options.outputs) {
+    const std::string file = Split(text).value, extension = Extension(file);
+    if (!IsWritableImage(file) && extension != ".npy" && extension != ".npz") {
+      throw Failure(kUsage, "'" + file + "' is of an unknown kind", "outputs are .png, .jpg, .npy or .npz files");
+    }
+    PrepareOutput(file);
+  }
+}
 
 // Writes the outputs of --output. Returns the file of each output, or "".
 std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, const onnx::ModelProto& model,
@@ -44,14 +57,11 @@ std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, cons
     }
     const size_t index = target.name.empty() ? 0 : IndexOf(infos, target.name, "output");
     const TensorInfo& output = infos[index];
-    if (IsImage(target.value)) {
+    if (IsWritableImage(target.value)) {
       WriteImage(target.value, FromTensor(arrays[index], FormatOf(output, model, options.input), output.name));
-    } else if (extension == ".npy") {
+    } else {
       const std::vector<uint8_t> bytes = FormatNpy(arrays[index]);
       WriteFile(target.value, bytes.data(), bytes.size());
-    } else {
-      throw Failure(kUsage, "'" + target.value + "' is of an unknown kind",
-                    "outputs are .png, .jpg, .npy or .npz files");
     }
     files[index] = target.value;
   }
@@ -91,6 +101,7 @@ double Seconds(std::chrono::steady_clock::time_point since) {
 int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
+  PrepareOutputs(options);
   onnx::ModelProto model;  // empty for an engine, which has no metadata
   std::optional<Engine> engine;
   std::optional<OpenVinoModel> openvino;
@@ -103,7 +114,7 @@ int Run(const RunOptions& options) {
     openvino.emplace(options.model, options.session);
   } else {
     model = LoadModel(options.model);
-    if (options.session.libraries.empty()) CheckProvided(model, options.model);  // a library may provide any operator
+    CheckModel(model, options.model, options.session.libraries);
     start = Clock::now();
     session.emplace(options.model, options.session);
   }
@@ -186,7 +197,7 @@ int Run(const RunOptions& options) {
     std::cout << ", "
               << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)"
                                               : std::string("all cores"))
-              << ", " << CurrentIsa();
+              << ", " << KernelsText();
   }
   std::cout << "\n";
   return kOk;

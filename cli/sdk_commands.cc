@@ -23,8 +23,9 @@ fs::path SdkFolder() {
   for (const fs::path& folder : folders) {
     if (fs::exists(folder / "polyopConfig.cmake", error)) return folder;
   }
-  throw Failure(kBadFile, "polyop's SDK is not installed with this program, in " + InstalledPrefix().string(),
-                "`pip install polyop` installs it; `cmake --install` installs it from a build tree");
+  throw Failure(
+      kBadFile, "polyop's SDK is not installed with this program, in " + InstalledPrefix().string(),
+      "polyop's wheel has it (`make wheel` builds one into dist/); `cmake --install` installs it from a build tree");
 }
 
 }  // namespace

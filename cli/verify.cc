@@ -7,6 +7,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/model.h"
+#include "cli/base/model_check.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
 #include "cli/base/packages.h"
@@ -139,7 +140,7 @@ Outputs RunOpenVino(const VerifyOptions& options, const std::string& path, const
 Outputs RunOther(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
                  const std::vector<TensorInfo>& inputs) {
   if (options.layers) throw Failure(kUsage, "--layers and --reference onnx=FILE: the models' nodes may differ");
-  if (options.session.libraries.empty()) CheckProvided(LoadModel(path), path);
+  CheckModel(LoadModel(path), path, options.session.libraries);
   Session session(path, options.session);
   return ByName(session, session.Run(InputsOf(session, feeds, inputs)));
 }
@@ -228,7 +229,7 @@ void PrintTable(const std::vector<Result>& results, const VerifyOptions& options
   }
   std::cout << Table({"tensor", "producer", "type", "max error", "mean error", ""}, rows);
   std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
-            << options.tolerance.relative << " * |reference|; " << CurrentIsa() << "\n";
+            << options.tolerance.relative << " * |reference|; " << KernelsText() << "\n";
   for (const Result& r : results) {
     if (r.difference.ok()) continue;
     std::cout << Red("first difference: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
@@ -258,7 +259,7 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
 
 int Verify(VerifyOptions options) {
   onnx::ModelProto model = LoadModel(options.model);
-  if (options.session.libraries.empty()) CheckProvided(model, options.model);
+  CheckModel(model, options.model, options.session.libraries);
   const std::vector<Checked> tensors = ChooseTensors(model, options.layers);
   if (options.layers && !model.SerializeToString(&options.session.model)) {
     throw Failure(kFailed, "the model is too large for --layers");
@@ -298,6 +299,7 @@ int Verify(VerifyOptions options) {
     PrintJson(results, options, equal);
   } else {
     PrintTable(results, options);
+    std::cout << feeds.SyntheticText();
     if (feeds.integers_are_drawn && integer_bound < kIntegerBound) {
       std::cout << "  note: the model rejects integers greater than " << integer_bound - 1
                 << " in its synthetic inputs\n";

@@ -172,10 +172,13 @@ Status Op::FindKernel(Device device, std::span<const AnyTensor> inputs, const Ke
   *kernel = Search(*this, device, inputs, &by_type);
   if (*kernel == nullptr) *kernel = by_type;  // Prepare's checks report the wrong ranks
   if (*kernel != nullptr) return Status::Ok();
+  std::vector<std::string> types;  // kernels of several ranks have the same types
   std::string have;
   for (const Kernel& k : kernels) {
-    if (k.device != device) continue;
-    have += (have.empty() ? "" : " or ") + InputTypesText(*this, k);
+    std::string text = InputTypesText(*this, k);
+    if (k.device != device || std::find(types.begin(), types.end(), text) != types.end()) continue;
+    have += (have.empty() ? "" : " or ") + text;
+    types.push_back(std::move(text));
   }
   return Unsupported("no kernel takes inputs (", TypesAndShapes(inputs),
                      "): ", have.empty() ? "the operator has no kernel for this device" : "expected " + have);

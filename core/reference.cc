@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -125,12 +125,23 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
   return Status::Ok();
 }
 
-bool ReferenceRequested() {
-  static const bool requested = [] {
+namespace {
+
+const std::string& RequestedKernels() {
+  static const std::string requested = [] {
     const char* const kernels = std::getenv("POLYOP_KERNELS");
-    return kernels != nullptr && std::string_view(kernels) == "reference";
+    return std::string(kernels == nullptr ? "" : kernels);
   }();
   return requested;
+}
+
+}  // namespace
+
+bool ReferenceRequested() { return RequestedKernels() == "reference"; }
+
+Status CheckKernelRequest() {
+  if (RequestedKernels().empty() || ReferenceRequested()) return Status::Ok();
+  return InvalidArgument("POLYOP_KERNELS: expected 'reference' or nothing, got '", RequestedKernels(), "'");
 }
 
 }  // namespace polyop

@@ -11,5 +11,7 @@ Status CallReference(const Op& op, const void* params, std::span<const AnyTensor
 
 /// Returns true if the environment requests it for every call: POLYOP_KERNELS=reference.
 bool ReferenceRequested();
+/// Returns an error if POLYOP_KERNELS has another value.
+Status CheckKernelRequest();
 
 }  // namespace polyop

@@ -7,6 +7,7 @@
 
 #include "core/node_resolution.h"
 #include "core/op.h"
+#include "core/reference.h"
 #include "core/unload.h"
 
 namespace polyop {
@@ -146,7 +147,10 @@ Status CheckNames(std::span<const Op* const> ops) {
 }
 
 Status CheckRegistry() {
-  static const Status status = CheckNames(AllOps());
+  static const Status status = [] {
+    POLYOP_RETURN_IF_ERROR(CheckKernelRequest());
+    return CheckNames(AllOps());
+  }();
   return status;
 }
 

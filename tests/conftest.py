@@ -65,7 +65,9 @@ def building_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a wheel with `pip wheel`, in a build tree that later runs reuse."""
+    """Builds a wheel with `pip wheel`, in a build tree that later runs reuse. POLYOP_WHEEL names one that exists."""
+    if named := os.environ.get("POLYOP_WHEEL"):
+        return Path(named).absolute()
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
     subprocess.run([*command, "-Cbuild-dir=build/wheel", "-w", folder, "."], cwd=ROOT, check=True)
@@ -78,7 +80,7 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, s
     """Returns the environment variables of a user who has the wheel in a fresh Python environment, and no checkout.
 
     PyTorch, ONNX Runtime and the user's other packages are links to those of this environment, so that pip downloads
-    only build requirements.
+    only build requirements. polyop's own library for OpenVINO is missing, as in portable wheels.
     """
     environment = tmp_path_factory.mktemp("author") / "venv"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -94,6 +96,7 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, s
         [environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel],
         check=True,
     )
+    (mine / "polyop" / "lib" / "libpolyop_openvino.so").unlink(missing_ok=True)
     for tool in ("cmake", "ctest", "ninja"):
         (environment / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
     kept = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_")}

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr uint32_t kCalls = 256;
 constexpr unsigned kSecondsForOneCall = 120;
+using Clock = std::chrono::steady_clock;
 
 // Aborts the program when a call takes too long, and names the call.
 class Watchdog {
@@ -102,10 +104,33 @@ class Specials {
   std::map<size_t, Seen> seen_;
 };
 
+// Returns the values of the inputs: the first kShown of each, and the one at the index of the element that `wrong`
+// names.
+std::string ValuesOf(const RandomCall& call, const std::string& wrong) {
+  constexpr int64_t kShown = 32;
+  const std::string_view name = "element ";
+  const size_t at = wrong.find(name);
+  const int64_t element = at == std::string::npos ? -1 : std::atoll(wrong.c_str() + at + name.size());
+  std::string text;
+  const auto add = [&text](const char* before, double value) {
+    char number[64];
+    std::snprintf(number, sizeof(number), "%s%.9g", before, value);
+    text += number;
+  };
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const HostTensor& t = call.inputs[i];
+    if (!t.present()) continue;
+    text += Concat("\n  input ", i, ":");
+    for (int64_t e = 0; e < std::min(t.size(), kShown); ++e) add(" ", t.at(e));
+    if (t.size() > kShown) text += Concat(" … (", t.size(), " in total)");
+    if (element >= 0 && element < t.size()) add(Concat("; element ", element, " is ").c_str(), t.at(element));
+  }
+  return text;
+}
+
 class Robustness : public ::testing::TestWithParam<const Op*> {};
 
 TEST_P(Robustness, RandomCalls) {
-  using Clock = std::chrono::steady_clock;
   const Op& op = *GetParam();
   const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(0));
   int calls = 0, accepted = 0, compared = 0, excused = 0, tame = 0, tame_excused = 0;
@@ -120,7 +145,7 @@ TEST_P(Robustness, RandomCalls) {
     const Watchdog watchdog(call.Text());
     Outcome outcome;
     const std::string wrong = RunRandomCall(call, &outcome);
-    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << call.Text();
+    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << call.Text() << ValuesOf(call, wrong);
     accepted += outcome.error.empty();
     compared += outcome.compared;
     excused += outcome.excused;
@@ -148,7 +173,8 @@ TEST_P(Robustness, IndicesAboveTheIntegersOfFloat) {
   CallKind kind;
   kind.long_extent = true;
   int accepted = 0;
-  for (uint32_t seed = 0; seed < 2; ++seed) {
+  const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(0));
+  for (uint32_t seed = 0; seed < 1 || Clock::now() < end; ++seed) {
     std::mt19937 rng(seed);
     const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
     const RandomCall call = MakeValidCall(op, draw, kind, 4);

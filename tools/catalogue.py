@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """Prints docs/operators/README.md. Reads the table of `polyop ops --markdown` from standard input, and adds links to
-the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function."""
+the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function.
+
+catalogue.py --gradients FOLDER   appends to each operator's page in the folder which inputs have gradients
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
+import re
 import sys
 from pathlib import Path
 
@@ -17,9 +22,10 @@ HEAD = """# Operators
 {count} operators, under {names} node names. A file with any of these nodes runs unchanged. A name without `::` has no
 domain. Where two operators share a name, *with* an attribute says which nodes belong to which operator.
 
-{gradients} operators have gradients in PyTorch. {functions} have a *function* of standard operators, so that a
-[portable file](../portable-files.md) runs without polyop. The CUDA kernels also serve ONNX Runtime and PyTorch, but have
-[not yet been tested on a GPU](../../README.md#what-runs-where).
+{gradients} operators have gradients in PyTorch, {kernels} of them by a
+[gradient kernel](../training.md#what-computes-the-gradients) for the CPU. {functions} have a *function* of standard
+operators, so that a [portable file](../portable-files.md) runs without polyop. The CUDA kernels also serve ONNX Runtime
+and PyTorch, but have [not yet been tested on a GPU](../../README.md#what-runs-where).
 
 """
 
@@ -30,6 +36,38 @@ def cells(line: str) -> list[str]:
 
 def row(values: list[str]) -> str:
     return f"| {' | '.join(values)} |\n"
+
+
+def differentiable(name: str) -> list[int]:
+    """Returns the indices of the inputs that have gradients, which the operator's formula states."""
+    formula = ROOT / "ops" / name / f"{name}_formula.py"
+    found = re.search(r"^DIFFERENTIABLE = (.*)$", formula.read_text(), re.MULTILINE) if formula.is_file() else None
+    return list(ast.literal_eval(found[1])) if found else []
+
+
+def has_gradient_kernel(name: str) -> bool:
+    return (ROOT / "ops" / name / f"{name}_backward_cpu.cc").is_file()
+
+
+def gradients_section(name: str, inputs: list[str]) -> str:
+    """Returns the section of an operator's page about its gradients in PyTorch; "" if it has none."""
+    chosen = differentiable(name)
+    if not chosen:
+        return ""
+    listed = ", ".join(f"`{inputs[i]}`" for i in chosen)
+    formula = "the [formula](../training.md#what-computes-the-gradients)"
+    how = f"the kernel `polyop::{name}_backward` on the CPU, else {formula}" if has_gradient_kernel(name) else formula
+    return f"\n## Gradients\n\nIn PyTorch, of {listed}: by {how}.\n"
+
+
+def append_gradients(folder: Path) -> None:
+    from polyop._onnx.catalogue import operators
+
+    for operator in operators():
+        page = folder / f"{operator['name']}.md"
+        if page.is_file():
+            section = gradients_section(operator["name"], [i["name"] for i in operator["inputs"]])
+            page.write_text(page.read_text() + section)
 
 
 def main() -> None:
@@ -47,7 +85,11 @@ def main() -> None:
         text = formula.read_text() if formula.is_file() else ""
         more = [
             word
-            for word, there in (("gradient", "\nDIFFERENTIABLE =" in text), ("function", text or name in mirrors))
+            for word, there in (
+                ("gradient kernel", differentiable(name) and has_gradient_kernel(name)),
+                ("gradient", differentiable(name) and not has_gradient_kernel(name)),
+                ("function", text or name in mirrors),
+            )
             if there
         ]
         table += row([f"[{name}]({name}.md)", nodes, types, ", ".join(runtimes), ", ".join(more), summary])
@@ -56,12 +98,15 @@ def main() -> None:
     counts = {
         "count": len(lines),
         "names": len(names),
-        "gradients": has.count("gradient"),
+        "gradients": has.count("gradient") + has.count("gradient kernel"),
+        "kernels": has.count("gradient kernel"),
         "functions": has.count("function"),
     }
     print(HEAD.format(**counts) + table, end="")
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gradients", type=Path, metavar="FOLDER", help="the folder of the operators' pages")
+    arguments = parser.parse_args()
+    main() if arguments.gradients is None else append_gradients(arguments.gradients)

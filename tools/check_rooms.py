@@ -41,11 +41,11 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages.
 PYTHON_LAYERS = (
-    {"_extents", "errors"},
+    {"_extents", "_progress", "errors"},
     {"_libraries"},
     {"__init__"},
     {"packages"},
-    {"formulas"},
+    {"_aten", "formulas"},
     {"_onnx", "_torch"},
     {"accelerating", "functional", "openvino", "portable", "tensorrt"},
     {"exporting", "modules", "optimizing", "sparse"},
@@ -54,7 +54,7 @@ PYTHON_LAYERS = (
     {"_commands"},
     {"__main__"},
 )
-PRIVATE_FOLDERS = {"_onnx", "_torch", "_commands"}
+PRIVATE_FOLDERS = {"_aten", "_onnx", "_torch", "_commands"}
 MAX_DEPTH = 9  # of modules that import each other at module level, __main__ aside
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh           generates docs/operators/ (a page for each operator and a table of all) and the table of MMCV's
-#                   functions between the two marks in docs/openmmlab.md, from the operators' definitions
+#                   functions between the two marks in docs/openmmlab.md, from the operators' definitions; and
+#                   docs/pytorch-operators.md, from the translations of PyTorch's operators
 # docs.sh --check   changes nothing; fails if any of these is out of date
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 0 --check -- "$@"
@@ -24,16 +25,18 @@ write_table() {
     $0 == begin { inside = 1; print ""; print ENVIRON["TABLE"]; print "" }' "$1"
 }
 write_table docs/openmmlab.md functions "$("$VENV/bin/python" -m polyop.compat.mmcv_ext --markdown)" >"$OUT/openmmlab.md"
+"$VENV/bin/python" tools/pytorch_operators.py >"$OUT/pytorch-operators.md"
 mkdir "$OUT/operators"
 "$POLYOP" ops --markdown | "$VENV/bin/python" tools/catalogue.py >"$OUT/operators/README.md"
 for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"] for o in json.load(sys.stdin)])'); do
   "$POLYOP" ops "$op" --markdown >"$OUT/operators/$op.md"
 done
+"$VENV/bin/python" tools/catalogue.py --gradients "$OUT/operators"
 
 if [ "$mode" = --check ]; then
-  diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -ru docs/operators "$OUT/operators" || die "The generated documentation is out of date: run make docs"
+  diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -u docs/pytorch-operators.md "$OUT/pytorch-operators.md" && diff -ru docs/operators "$OUT/operators" || die "The generated documentation is out of date: run make docs"
 else
-  cp "$OUT/openmmlab.md" docs/openmmlab.md
+  cp "$OUT/openmmlab.md" "$OUT/pytorch-operators.md" docs/
   rm -rf docs/operators
   mkdir -p docs
   cp -r "$OUT/operators" docs/operators

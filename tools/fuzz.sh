@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # fuzz.sh          runs random calls of every operator under AddressSanitizer and UBSan, directly and as models in ONNX
-#                  Runtime, then libFuzzer, which needs clang. Each takes SECONDS_EACH seconds (default: 60) an
-#                  operator. libFuzzer starts from fuzz/corpus and from its earlier findings in build/fuzz/corpus.
-#                  OPERATORS='nms my_add' selects operators
+#                  Runtime, then libFuzzer, which needs clang; before these, polyop's commands on random models of
+#                  ONNX's operators. Each takes SECONDS_EACH seconds (default: 60) an operator. libFuzzer starts from
+#                  fuzz/corpus and from its earlier findings in build/fuzz/corpus. OPERATORS='nms my_add' selects
+#                  operators
 # fuzz.sh --keep   adds to fuzz/corpus a minimal set of the findings that reach code the kept calls do not reach.
 #                  fuzz/kept_calls_test.cc runs the kept calls in every build with tests
 FOR="${SECONDS_EACH:-60}"
@@ -55,6 +56,10 @@ if [ "${1:-}" = --keep ]; then
   exit 0
 fi
 tools/setup.sh
+tools/build.sh release
+rewriting=$((FOR * ${#operators[@]}))
+step "Rewriting random models by optimize, portable and convert --fp16, $rewriting s" \
+  "$VENV/bin/python" -m tests.support.random_models "$rewriting"
 tools/build.sh asan
 export POLYOP_FUZZ_SECONDS="$FOR"
 only="$(printf ':*/%s' "${operators[@]}")"

@@ -34,7 +34,7 @@ PYTHON_TESTS = {
     "docs": ["docs", "guides", "tutorial"],
     "site": ["docs"],
     ".github": ["release"],
-    "examples": ["examples"],
+    "examples": ["examples", "train_example"],
     "tools": ["tools", "touched", "rooms"],
     "models": ["srcnn", "srcnn_files"],
     "core": ["definition_errors", "add_operator", "onnxruntime_adapter", "torch", "exported_nodes"],

@@ -315,9 +315,13 @@ TEST(Accelerator, SharesTheDefaultDomainWithTheOperators) {
   for (const bool accelerator_first : {false, true}) {
     OrtSessionOptions options;
     const auto accelerate = [&] { return Message(RegisterAccelerator(&options, Only::base()), Only::record()); };
-    if (accelerator_first) EXPECT_EQ(accelerate(), "");
+    if (accelerator_first) {
+      EXPECT_EQ(accelerate(), "");
+    }
     EXPECT_EQ(Message(RegisterCustomOps(&options, Only::base()), Only::record()), "");
-    if (!accelerator_first) EXPECT_EQ(accelerate(), "");
+    if (!accelerator_first) {
+      EXPECT_EQ(accelerate(), "");
+    }
     int defaults = 0;
     for (const OrtCustomOpDomain* domain : options.domains) defaults += domain->name.empty();
     EXPECT_EQ(defaults, 1);

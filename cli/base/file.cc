@@ -1,5 +1,7 @@
 #include "cli/base/file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -34,6 +36,20 @@ void WriteFile(const std::string& path, const void* data, size_t size) {
     throw Failure(kBadFile, "'" + path + "' cannot be written: " + std::strerror(errno),
                   "does its folder exist, and may you write there?");
   }
+}
+
+void PrepareOutput(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw Failure(kBadFile, "output '" + path + "' cannot be written: " + why);
+  };
+  std::error_code error;
+  if (path.empty()) refuse("expected the name of a file, got nothing");
+  const fs::path folder = fs::absolute(path, error).parent_path();
+  fs::create_directories(folder, error);
+  if (error) refuse("'" + folder.string() + "': " + error.message());
+  if (fs::is_directory(path, error)) refuse("it is a directory");
+  const std::string& target = fs::exists(path, error) ? path : folder.string();
+  if (access(target.c_str(), W_OK) != 0) refuse("'" + target + "': " + std::strerror(errno));
 }
 
 std::string Extension(const std::string& path) {

@@ -9,11 +9,13 @@
 
 #include "cli/base/array.h"
 #include "cli/base/damage.h"
+#include "cli/base/exif.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/image.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
+#include "cli/base/resize.h"
 #include "cli/base/text.h"
 
 namespace polyop::cli {
@@ -163,24 +165,112 @@ TEST_F(Files, RejectsDamagedNpz) {
 TEST_F(Files, PngIsLossless) {
   const Image image = Noise(17, 9);
   WriteImage(Path("a.png"), image);
-  EXPECT_EQ(ReadImage(Path("a.png")).rgb, image.rgb);
+  EXPECT_EQ(DecodeImage(ReadFile(Path("a.png")), "a.png")->rgb, image.rgb);
 }
 
 TEST_F(Files, RejectsDamagedImages) {
   for (const char* name : {"a.png", "a.jpg"}) {
     WriteImage(Path(name), Noise(17, 9));
-    ReadDamaged(ReadFile(Path(name)), 400, [&](const std::vector<uint8_t>& bytes) {
-      WriteFile(Path("bad"), bytes.data(), bytes.size());
-      (void)ReadImage(Path("bad"));
-    });
+    ReadDamaged(ReadFile(Path(name)), 400, [&](const std::vector<uint8_t>& bytes) { (void)DecodeImage(bytes, "bad"); });
   }
+}
+
+// Returns EXIF data with an orientation, in one of both byte orders.
+std::vector<uint8_t> Exif(uint8_t orientation, bool little) {
+  if (little) return {'I', 'I', '*', 0, 8, 0, 0, 0, 1, 0, 0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0};
+  return {'M', 'M', 0, '*', 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0};
+}
+
+// Inserts EXIF data behind the first bytes of a JPEG file.
+std::vector<uint8_t> WithExif(const std::vector<uint8_t>& jpeg, const std::vector<uint8_t>& exif) {
+  std::vector<uint8_t> file = {jpeg[0], jpeg[1], 0xFF, 0xE1, 0, static_cast<uint8_t>(exif.size() + 8),
+                               'E',     'x',     'i',  'f',  0, 0};
+  file.insert(file.end(), exif.begin(), exif.end());
+  file.insert(file.end(), jpeg.begin() + 2, jpeg.end());
+  return file;
+}
+
+TEST_F(Files, PhotosAreUpright) {
+  WriteImage(Path("a.jpg"), Noise(17, 9));
+  const std::vector<uint8_t> file = ReadFile(Path("a.jpg"));
+  const Image stored = *DecodeImage(file, "a.jpg");
+  for (const bool little : {false, true}) {
+    EXPECT_EQ(DecodeImage(WithExif(file, Exif(1, little)), "a.jpg")->rgb, stored.rgb);
+    const Image half = *DecodeImage(WithExif(file, Exif(3, little)), "a.jpg");
+    EXPECT_TRUE(std::equal(half.rgb.rbegin() + 2, half.rgb.rbegin() + 3, stored.rgb.begin()));
+    const Image quarter = *DecodeImage(WithExif(file, Exif(6, little)), "a.jpg");
+    EXPECT_EQ(quarter.width, 9);
+    EXPECT_EQ(quarter.height, 17);
+    EXPECT_EQ(quarter.rgb[8 * 3], stored.rgb[0]);  // the left upper corner is now on the right
+    EXPECT_EQ(DecodeImage(WithExif(file, Exif(9, little)), "a.jpg")->rgb, stored.rgb);
+    ReadDamaged(WithExif(file, Exif(6, little)), 400,
+                [](const std::vector<uint8_t>& bytes) { (void)Orientation(bytes); });
+  }
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const int back = orientation == 6 ? 8 : orientation == 8 ? 6 : orientation;
+    EXPECT_EQ(Upright(Upright(stored, orientation), back).rgb, stored.rgb) << orientation;
+  }
+}
+
+TEST_F(Files, ImageSizes) {
+  const Image image = Noise(8, 6);
+  EXPECT_EQ(Resized(image, 6, 8).rgb, image.rgb);
+  Image flat{5, 3, std::vector<uint8_t>(45, 77)};
+  for (const auto& [height, width] : {std::pair{1, 1}, {7, 2}, {30, 50}}) {
+    const Image scaled = Resized(flat, height, width);
+    EXPECT_EQ(scaled.rgb, std::vector<uint8_t>(static_cast<size_t>(height * width * 3), 77));
+  }
+  const Image half = Resized(image, 3, 4);  // the mean of 2 x 2 pixels
+  const auto at = [&](int64_t y, int64_t x) { return int{image.rgb[static_cast<size_t>((y * 8 + x) * 3)]}; };
+  EXPECT_EQ(int{half.rgb[0]}, (at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1) + 2) / 4);
+  const Image boxed = Letterboxed(flat, 10, 10);  // 6 rows in the middle
+  EXPECT_EQ(boxed.rgb[0], 114);
+  EXPECT_EQ(boxed.rgb[(1 * 10 + 5) * 3], 114);
+  EXPECT_EQ(boxed.rgb[(2 * 10 + 5) * 3], 77);
+  EXPECT_EQ(boxed.rgb[(7 * 10 + 5) * 3], 77);
+  EXPECT_EQ(boxed.rgb[(8 * 10 + 5) * 3], 114);
+}
+
+TEST(Images, BoxesAndScoresAreNone) {
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{20, 4}, {1, 100, 5}, {1, 1, 50, 7}, {3, 40, 4}, {100}, {1, 80, 20, 20}}) {
+    EXPECT_THROW((void)FromTensor(Counting(DType::kF32, shape), {}, "boxes"), Failure) << ShapeText(shape);
+  }
+  ImageFormat stated;
+  stated.stated = true;
+  EXPECT_EQ(FromTensor(Counting(DType::kF32, {20, 4}), stated, "y").width, 4);
+  EXPECT_EQ(FromTensor(Counting(DType::kF32, {1, 3, 5, 7}), {}, "y").width, 7);
+  EXPECT_EQ(FromTensor(Counting(DType::kF32, {32, 16}), {}, "y").height, 32);
+}
+
+TEST(Images, MeanAndStandardDeviation) {
+  ImageFormat format;
+  format.mean = {0.5, 0.25, 0};
+  format.std = {2};
+  const Image white{1, 1, {255, 255, 255}};
+  const Array tensor = ToTensor(white, format, DType::kF32);
+  EXPECT_EQ(tensor.at(0), 0.25);
+  EXPECT_EQ(tensor.at(1), 0.375);
+  EXPECT_EQ(tensor.at(2), 0.5);
+}
+
+TEST_F(Files, OutputsGetFolders) {
+  PrepareOutput(Path("new/folder/y.npy"));
+  EXPECT_TRUE(std::filesystem::is_directory(Path("new/folder")));
+  EXPECT_THROW(PrepareOutput(Path("new/folder")), Failure);
+  WriteFile(Path("file"), "x", 1);
+  EXPECT_THROW(PrepareOutput(Path("file/y.npy")), Failure);
+  EXPECT_THROW(PrepareOutput("/proc/none/y.npy"), Failure);
 }
 
 TEST_F(Files, ImageToTensorRoundTrip) {
   const Image image = Noise(5, 4);
   for (auto layout : {ImageFormat::Layout::kNchw, ImageFormat::Layout::kNhwc}) {
     for (auto color : {ImageFormat::Color::kRgb, ImageFormat::Color::kBgr}) {
-      const ImageFormat format{layout, color, -1, 1};
+      ImageFormat format;
+      format.layout = layout;
+      format.color = color;
+      format.low = -1;
       EXPECT_EQ(FromTensor(ToTensor(image, format, DType::kF32), format, "x").rgb, image.rgb);
     }
   }

@@ -7,17 +7,17 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <span>
 
+#include "cli/base/exif.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 
 namespace polyop::cli {
 namespace {
 
-constexpr const char* kKinds = "PNG and JPEG images are supported";
-
 Failure Unreadable(const std::string& path, const std::string& why) {
-  return Failure(kBadFile, "'" + path + "' is not a readable image: " + why, kKinds);
+  return Failure(kBadFile, "'" + path + "' is not a readable image: " + why);
 }
 
 void CheckSize(const std::string& path, int64_t width, int64_t height) {
@@ -26,7 +26,18 @@ void CheckSize(const std::string& path, int64_t width, int64_t height) {
   }
 }
 
-Image ReadPng(const std::string& path, const std::vector<uint8_t>& bytes) {
+// Returns true for 16 bits per channel, and for a gamma other than sRGB's.
+bool NeedsConversion(const std::vector<uint8_t>& png) {
+  constexpr size_t kDepth = 24;
+  constexpr double kSrgbGamma = 45455;  // in the unit of the file
+  if (png.size() > kDepth && png[kDepth] == 16) return true;
+  const std::span<const uint8_t> gamma = PngChunk(png, "gAMA");
+  if (gamma.size() != 4 || !PngChunk(png, "sRGB").empty()) return false;
+  const uint32_t stored = uint32_t{gamma[0]} << 24 | uint32_t{gamma[1]} << 16 | uint32_t{gamma[2]} << 8 | gamma[3];
+  return std::fabs(stored / kSrgbGamma - 1) > 0.05;
+}
+
+Image DecodePng(const std::string& path, const std::vector<uint8_t>& bytes) {
   png_image png;
   std::memset(&png, 0, sizeof(png));
   png.version = PNG_IMAGE_VERSION;
@@ -40,13 +51,14 @@ Image ReadPng(const std::string& path, const std::vector<uint8_t>& bytes) {
   return image;
 }
 
-Image ReadJpeg(const std::string& path, const std::vector<uint8_t>& bytes) {
+std::optional<Image> DecodeJpeg(const std::string& path, const std::vector<uint8_t>& bytes) {
   const std::unique_ptr<void, int (*)(tjhandle)> jpeg(tjInitDecompress(), tjDestroy);
   int width = 0, height = 0, subsampling = 0, space = 0;
   const auto size = static_cast<unsigned long>(bytes.size());
   if (tjDecompressHeader3(jpeg.get(), bytes.data(), size, &width, &height, &subsampling, &space) != 0) {
     throw Unreadable(path, tjGetErrorStr2(jpeg.get()));
   }
+  if (space == TJCS_CMYK || space == TJCS_YCCK) return std::nullopt;
   CheckSize(path, width, height);
   Image image{width, height, std::vector<uint8_t>(static_cast<size_t>(width) * static_cast<size_t>(height) * 3)};
   // A warning means that the library replaced damaged data, so it is an error here.
@@ -79,6 +91,12 @@ void WriteJpeg(const std::string& path, const Image& image) {
   WriteFile(path, bytes, size);
 }
 
+// Returns the value of a channel from a list of none, one or all; `otherwise` if there is none.
+double Of(const std::vector<double>& values, int channel, double otherwise) {
+  if (values.empty()) return otherwise;
+  return values.size() == 1 ? values[0] : values[static_cast<size_t>(channel)];
+}
+
 // The index of a pixel's channel in a tensor of one image.
 struct Indexer {
   ImageFormat::Layout layout;
@@ -90,11 +108,14 @@ struct Indexer {
 
 }  // namespace
 
-Image ReadImage(const std::string& path) {
-  const std::vector<uint8_t> bytes = ReadFile(path);
-  if (bytes.size() >= 8 && png_sig_cmp(bytes.data(), 0, 8) == 0) return ReadPng(path, bytes);
-  if (bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF) return ReadJpeg(path, bytes);
-  throw Unreadable(path, "its content is neither PNG nor JPEG");
+std::optional<Image> DecodeImage(const std::vector<uint8_t>& bytes, const std::string& path) {
+  std::optional<Image> image;
+  if (bytes.size() >= 8 && png_sig_cmp(bytes.data(), 0, 8) == 0) {
+    if (!NeedsConversion(bytes)) image = DecodePng(path, bytes);
+  } else if (bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF) {
+    image = DecodeJpeg(path, bytes);
+  }
+  return image ? std::optional(Upright(*image, Orientation(bytes))) : std::nullopt;
 }
 
 void WriteImage(const std::string& path, const Image& image) {
@@ -120,7 +141,7 @@ Array ToTensor(const Image& image, const ImageFormat& format, DType dtype) {
                                  ? 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]
                              : format.color == ImageFormat::Color::kBgr ? pixel[2 - c]
                                                                         : pixel[c];
-        tensor.set(index(c, y, x), format.low + value * scale);
+        tensor.set(index(c, y, x), (format.low + value * scale - Of(format.mean, c, 0)) / Of(format.std, c, 1));
       }
     }
   }
@@ -133,13 +154,17 @@ Image FromTensor(const Array& tensor, const ImageFormat& format, const std::stri
   const bool first = format.layout == ImageFormat::Layout::kNchw;
   if (shape.size() == 2) shape.insert(first ? shape.begin() : shape.end(), 1);
   const int64_t channels = shape.size() == 3 ? shape[first ? 0 : 2] : 0;
-  if (channels != 1 && channels != 3) {
-    throw Failure(kFailed, "output '" + name + "' of shape " + ShapeText(tensor.shape) + " is not one image",
-                  "write it as .npy, or give the position of the channels by --layout");
-  }
   Image image;
-  image.height = shape[first ? 1 : 0];
-  image.width = shape[first ? 2 : 1];
+  if (channels > 0) {
+    image.height = shape[first ? 1 : 0];
+    image.width = shape[first ? 2 : 1];
+  }
+  const bool is_small = std::min(image.height, image.width) < kMinExtent;
+  const bool is_sure = format.stated || (tensor.shape.size() == 4 && channels == 3);
+  if ((channels != 1 && channels != 3) || (is_small && !is_sure)) {
+    throw Failure(kFailed, "output '" + name + "': expected one image, got shape " + ShapeText(tensor.shape),
+                  "write it as .npy or .npz, or give --layout if it is an image");
+  }
   image.rgb.resize(static_cast<size_t>(image.height * image.width * 3));
   const Indexer index{format.layout, channels, image.height, image.width};
   const double scale = 255 / (format.high - format.low);

@@ -3,8 +3,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include <set>
-
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/text.h"
@@ -136,17 +134,19 @@ bool IsStandard(const onnx::NodeProto& node) {
   return IsStandardDomain(node.domain()) && FindOperator(node.domain(), node.op_type()) == nullptr;
 }
 
-const OperatorInfo* ResolveNode(const onnx::NodeProto& node) {
-  const OperatorInfo* otherwise = nullptr;
+NodeCandidate ResolveCandidate(const onnx::NodeProto& node) {
+  NodeCandidate otherwise{nullptr, nullptr};
   for (const NodeCandidate& candidate : FindCandidates(node.domain(), node.op_type())) {
     if (!candidate.node->when) {
-      otherwise = candidate.op;
+      otherwise = candidate;
     } else if (Fulfils(node, *candidate.node->when)) {
-      return candidate.op;
+      return candidate;
     }
   }
   return otherwise;
 }
+
+const OperatorInfo* ResolveNode(const onnx::NodeProto& node) { return ResolveCandidate(node).op; }
 
 std::string TypeOf(const onnx::NodeProto& node) {
   return node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
@@ -159,17 +159,6 @@ bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node)
     if (function.domain() == node.domain() && function.name() == node.op_type()) return true;
   }
   return false;
-}
-
-void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
-  std::set<std::string> missing;
-  ForEachNode(model, [&](const onnx::NodeProto& node) {
-    if (IsStandard(node) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
-    if (FindOperator(node.domain(), node.op_type()) == nullptr) missing.insert(TypeOf(node));
-  });
-  if (missing.empty()) return;
-  throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),
-                "`polyop inspect " + path + "` has advice; --ops LIB adds a library of operators");
 }
 
 }  // namespace polyop::cli

@@ -35,15 +35,13 @@ bool IsStandard(const onnx::NodeProto& node);
 /// Returns the operator that the node resolves to, of polyop or a package, or null. Where operators share a name, the
 /// node's attributes decide.
 const OperatorInfo* ResolveNode(const onnx::NodeProto& node);
+/// Like ResolveNode, with the operator's entry for the node's name. `op` is null if there is none.
+NodeCandidate ResolveCandidate(const onnx::NodeProto& node);
 /// Returns "domain::Type", or the type alone in the default domain.
 std::string TypeOf(const onnx::NodeProto& node);
 /// Returns true for the domains of ONNX Runtime's contrib operators (com.microsoft…).
 bool IsRuntimeDomain(const std::string& domain);
 /// Returns true if the model has a function that defines the operator.
 bool IsLocalFunction(const onnx::ModelProto& model, const onnx::NodeProto& node);
-
-/// Throws Failure (kNotProvided) if the model has nodes of operators that neither polyop, nor a package, nor ONNX
-/// Runtime, nor a function of the model provides.
-void CheckProvided(const onnx::ModelProto& model, const std::string& path);
 
 }  // namespace polyop::cli

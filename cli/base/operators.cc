@@ -1,6 +1,10 @@
 #include "cli/base/operators.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "adapters/catalogue.h"
+#include "cli/base/environments.h"
 #include "cli/base/packages.h"
 #include "cli/base/text.h"
 #include "core/library.h"
@@ -10,6 +14,7 @@
 namespace polyop::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 AttributeInfo ReadAttribute(const Json& json) {
@@ -45,6 +50,7 @@ NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes
   node.type = name.substr(colons + 2);
   node.label = node.domain.empty() ? node.type : name;
   node.when = ReadCondition(json, attributes);
+  node.renames = json.at("renames").get<std::map<std::string, std::string>>();
   std::vector<std::string> parts;
   for (const auto& [attribute, value] : json.at("presets").items()) {
     parts.push_back(attribute + " = " + value.get<std::string>());
@@ -60,20 +66,56 @@ NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes
   return node;
 }
 
-std::vector<std::string> RuntimesOf(const Json& devices) {
+// Returns the folders in which polyop's libraries may be: of the program's installation, of Python packages, and of a
+// checkout.
+std::vector<fs::path> OwnLibraryFolders() {
+  std::vector<fs::path> folders = {InstalledPrefix() / "lib"};
+  for (const fs::path& site : SitePackages()) folders.push_back(site / "polyop" / "lib");
+  for (const fs::path& programs : CheckoutEnvironments()) {
+    folders.push_back(programs.parent_path().parent_path() / "python" / "polyop" / "lib");
+  }
+  return folders;
+}
+
+// Returns the runtimes that have a library of the operators, "onnxruntime" or "torch". ONNX Runtime's is loaded
+// already.
+std::vector<std::string> InstalledRuntimes(const std::string& package, const std::vector<fs::path>& folders) {
+  std::vector<std::string> installed = {"onnxruntime"};
+  for (const char* runtime : {"torch", "openvino", "tensorrt"}) {
+    const std::string file = Concat("lib", package, "_", runtime, ".so");
+    std::error_code error;
+    const auto has_file = [&](const fs::path& folder) { return fs::exists(folder / file, error); };
+    if (std::any_of(folders.begin(), folders.end(), has_file)) installed.emplace_back(runtime);
+  }
+  return installed;
+}
+
+std::vector<std::string> RuntimesOf(const Json& devices, const std::vector<std::string>& installed) {
+  struct Runtime {
+    const char *device, *library, *text;
+  };
+  static constexpr Runtime kRuntimes[] = {
+      {"cpu", "onnxruntime", "ONNX Runtime CPU"}, {"cpu", "torch", "PyTorch CPU"},
+      {"cpu", "openvino", "OpenVINO CPU"},        {"cuda", "onnxruntime", "ONNX Runtime CUDA"},
+      {"cuda", "torch", "PyTorch CUDA"},          {"cuda", "tensorrt", "TensorRT"},
+  };
   std::vector<std::string> runtimes;
   for (const std::string device : devices) {
-    if (device == "cpu") runtimes.insert(runtimes.end(), {"ONNX Runtime CPU", "PyTorch CPU", "OpenVINO CPU"});
-    if (device == "cuda") runtimes.insert(runtimes.end(), {"ONNX Runtime CUDA", "PyTorch CUDA", "TensorRT"});
+    for (const Runtime& runtime : kRuntimes) {
+      const bool has = std::find(installed.begin(), installed.end(), runtime.library) != installed.end();
+      if (device == runtime.device && has) runtimes.emplace_back(runtime.text);
+    }
   }
   return runtimes;
 }
 
-void AddOperators(const std::string& package, const std::string& catalogue, std::vector<OperatorInfo>* all) {
+void AddOperators(const std::string& package, const std::string& catalogue, const std::vector<fs::path>& folders,
+                  std::vector<OperatorInfo>* all) {
   const Json operators = Json::parse(catalogue);
   if (operators.is_object()) {  // as adapters/catalogue.h states
     return Warn(Concat("the operators of '", package, "' are not loaded: ", operators.at("error").get<std::string>()));
   }
+  const std::vector<std::string> installed = InstalledRuntimes(package, folders);
   for (const Json& json : operators) {
     OperatorInfo& op = all->emplace_back();
     op.package = package;
@@ -85,9 +127,11 @@ void AddOperators(const std::string& package, const std::string& catalogue, std:
     op.not_portable = json.at("not_portable");
     op.signatures = json.at("signatures");
     op.types = json.at("types");
-    op.runtimes = RuntimesOf(json.at("devices"));
+    op.runtimes = RuntimesOf(json.at("devices"), installed);
     for (const Json& attribute : json.at("attributes")) op.attributes.push_back(ReadAttribute(attribute));
     for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node, op.attributes));
+    // The catalogue of an older SDK has no roles.
+    for (const Json& input : json.at("inputs")) op.input_roles.push_back(input.value("role", ""));
     op.deciding_inputs = json.at("deciding_inputs").get<std::vector<int>>();
   }
 }
@@ -97,8 +141,8 @@ void AddOperators(const std::string& package, const std::string& catalogue, std:
 const std::vector<OperatorInfo>& Operators() {
   static const std::vector<OperatorInfo> kOperators = [] {
     std::vector<OperatorInfo> all;
-    AddOperators(LibraryName(), CatalogueJson(), &all);
-    for (const Package& package : Packages()) AddOperators(package.name, package.catalogue, &all);
+    AddOperators(LibraryName(), CatalogueJson(), OwnLibraryFolders(), &all);
+    for (const Package& package : Packages()) AddOperators(package.name, package.catalogue, {package.folder}, &all);
     return all;
   }();
   return kOperators;
@@ -107,6 +151,16 @@ const std::vector<OperatorInfo>& Operators() {
 std::string NodeInfo::Condition::Text(bool markdown) const {
   const char* const quote = markdown ? "`" : "";
   return Concat("with ", quote, attribute[0], quote, least ? Concat(" of ", *least, " or more") : "");
+}
+
+std::vector<std::string> OperatorInfo::AttributeNames(const NodeInfo& node) const {
+  std::vector<std::string> names;
+  for (const AttributeInfo& attribute : attributes) {
+    const auto renamed = node.renames.find(attribute.name);
+    names.push_back(renamed == node.renames.end() ? attribute.name : renamed->second);
+    names.insert(names.end(), attribute.aliases.begin(), attribute.aliases.end());
+  }
+  return names;
 }
 
 std::vector<NodeCandidate> FindCandidates(std::string_view domain, std::string_view type) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct NodeInfo {
     std::string Text(bool markdown) const;
   };
   std::optional<Condition> when;
+  std::map<std::string, std::string> renames;  // the operator's attribute name -> the name in such nodes
 };
 
 struct OperatorInfo {
@@ -40,9 +42,12 @@ struct OperatorInfo {
   std::vector<std::string> signatures, types, runtimes;
   std::vector<AttributeInfo> attributes;
   std::vector<NodeInfo> nodes;
-  std::vector<int> deciding_inputs;  // inputs whose values decide shapes
+  std::vector<int> deciding_inputs;      // inputs whose values decide shapes
+  std::vector<std::string> input_roles;  // of each input, as core/input_role.h states them
 
   bool own() const { return package == "polyop"; }
+  /// Returns the names that attributes may have in nodes of this name.
+  std::vector<std::string> AttributeNames(const NodeInfo& node) const;
   /// "roi_align", or for an operator of a package "my_ops::times", as in PyTorch.
   std::string FullName() const { return own() ? name : package + "::" + name; }
 };

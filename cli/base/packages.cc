@@ -103,6 +103,7 @@ std::optional<Package> Load(const std::string& name, const fs::path& folder) {
   }
   Package package;
   package.name = name;
+  package.folder = folder;
   const char* (*catalogue)() = nullptr;
   if (!Find(library, "polyop_catalogue", &catalogue) || !Find(library, "RegisterCustomOps", &package.register_ops) ||
       !Find(library, "polyop_use_reference_kernels", &package.use_reference_kernels) ||

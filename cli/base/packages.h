@@ -13,7 +13,8 @@ namespace polyop::cli {
 /// The loaded ONNX Runtime library of a package.
 struct Package {
   std::string name;
-  std::string catalogue;  // the definitions of its operators, in the format of adapters/catalogue.h
+  std::filesystem::path folder;  // of its libraries
+  std::string catalogue;         // the definitions of its operators, in the format of adapters/catalogue.h
   OrtStatus* (*register_ops)(OrtSessionOptions*, const OrtApiBase*) = nullptr;
   void (*use_reference_kernels)(int) = nullptr;
   int (*force_isa)(const char*) = nullptr;

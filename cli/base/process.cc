@@ -87,6 +87,32 @@ void ShowProgram(const std::vector<std::string>& words, const std::string& hint,
 
 int ExitStatusOf(const std::vector<std::string>& words) { return Execute(words, Shown::kNothing); }
 
+std::string OutputOf(const std::vector<std::string>& words) {
+  int ends[2] = {-1, -1};
+  if (pipe(ends) != 0) throw Failure(kFailed, "this program failed: " + Join(words, " "));
+  const std::vector<char*> arguments = ArgumentsOf(words);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (dup2(ends[1], STDOUT_FILENO) < 0) _exit(126);
+    close(ends[0]);
+    close(ends[1]);
+    execvp(arguments[0], arguments.data());
+    _exit(kNoProgram);
+  }
+  close(ends[1]);
+  std::string output;
+  char buffer[4096];
+  for (ssize_t count = 0; (count = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    output.append(buffer, static_cast<size_t>(count));
+  }
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    throw Failure(kFailed, "this program failed: " + Join(words, " "));
+  }
+  return output;
+}
+
 void Become(const std::vector<std::string>& words) { execvp(words.front().c_str(), ArgumentsOf(words).data()); }
 
 }  // namespace polyop::cli

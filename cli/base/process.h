@@ -34,6 +34,9 @@ void ShowProgram(const std::vector<std::string>& words, const std::string& hint,
 /// signal ended it.
 int ExitStatusOf(const std::vector<std::string>& words);
 
+/// Runs a program and returns what it prints on standard output. Throws Failure (kFailed) if it fails.
+std::string OutputOf(const std::vector<std::string>& words);
+
 /// Replaces this process by a program. Returns only if the program cannot be started.
 void Become(const std::vector<std::string>& words);
 

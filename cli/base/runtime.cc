@@ -15,6 +15,8 @@
 #include "cli/base/failure.h"
 #include "cli/base/model.h"
 #include "cli/base/packages.h"
+#include "core/reference.h"
+#include "kernels/cpu/simd.h"
 
 // The adapter is linked in; ONNX Runtime calls it as it would call the library's.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
@@ -115,7 +117,18 @@ TensorInfo Describe(std::string name, const TypeInfo& type) {
   return info;
 }
 
+// Returns the exit code for an error of ONNX Runtime that loads a model.
+ExitCode CodeOf(const Ort::Exception& error) {
+  const std::string_view text = error.what();
+  const auto says = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  const bool not_provided = error.GetOrtErrorCode() == ORT_NOT_IMPLEMENTED || says("is not a registered function/op") ||
+                            says("No Op registered for") || says("Could not find an implementation");
+  return not_provided ? kNotProvided : kBadFile;
+}
+
 }  // namespace
+
+std::string KernelsText() { return ReferenceRequested() ? "reference kernels" : std::string(CurrentIsa()); }
 
 std::string TensorInfo::Text() const {
   std::string text = std::string(NameOf(dtype)) + "[";
@@ -156,6 +169,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     Ort::SessionOptions session_options;
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
+    if (!options.optimize) session_options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
     if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
     if (!options.functions_alone) RegisterAll(session_options, loaded.base);
     if (options.accelerate) {
@@ -182,7 +196,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
           Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
     }
   } catch (const Ort::Exception& e) {
-    throw Failure(kFailed, "ONNX Runtime " + version_ + " does not load '" + path + "': " + e.what(),
+    throw Failure(CodeOf(e), "ONNX Runtime " + version_ + " does not load '" + path + "': " + e.what(),
                   "`polyop inspect " + path + "` lists what the model needs");
   }
 }

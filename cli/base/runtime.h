@@ -22,7 +22,12 @@ struct SessionOptions {
   bool functions_alone = false;        // runs polyop's operators by the functions of the model
   std::string model;                   // the bytes of the model; "": reads the file
   std::string profile;                 // prefix of the path of ONNX Runtime's profile; "": none
+  bool optimize = true;                // false: ONNX Runtime loads the graph as it is
 };
+
+/// Returns the kernels that sessions of this process run: the instruction set, or "reference kernels" if POLYOP_KERNELS
+/// requests them.
+std::string KernelsText();
 
 struct TensorInfo {
   std::string name;

@@ -13,13 +13,13 @@ inline constexpr int kIntegerBound = 4;
 
 /// The text of --help about `random`.
 inline constexpr const char* kSyntheticInputHelp =
-    "`random`, and the inputs of verify and bench without a value: real numbers in [0, 1); integers from 0 to 3, or 0\n"
-    "to 255 in uint8 (smaller ones where the model refuses these); true and false; for an input that decides a shape "
-    "1,\n"
-    "or 0 where that leaves the shape as it is. The values depend on the input's name, and are the same in every run.";
+    "`random`, and the inputs of verify and bench without a value: boxes, RoIs, image indices and points for an input\n"
+    "that an operator reads as such; else real numbers in [0, 1); integers from 0 to 3, or 0 to 255 in uint8 (smaller\n"
+    "ones where the model refuses these); true and false; for an input that decides a shape 1, or 0 where that leaves\n"
+    "the shape as it is. The values depend on the input's name, and are the same in every run.";
 
 struct SyntheticInput {
-  std::string text;             // "random", "random 0 to 3", "all 1"
+  std::string text;             // "random", "random rois", "random 0 to 3", "all 1"
   bool draws_integers = false;  // true if a smaller bound would change the integers
 };
 

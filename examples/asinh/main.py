@@ -44,6 +44,7 @@ def by_dynamo(path: Path, x: Tensor) -> None:
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     x = torch.linspace(-50, 50, 101).reshape(1, 101)
     for name, export in {"torchscript": by_torchscript, "dynamo": by_dynamo}.items():
         path = folder / f"asinh_{name}.onnx"

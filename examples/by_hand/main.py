@@ -88,6 +88,7 @@ def lines(*files: Path) -> int:
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     ways = {"by_hand": build_by_hand(folder), "by_polyop": build_by_polyop(folder)}
     rng = np.random.default_rng(0)
     x, index, scale = rng.random((50, 7), np.float32), rng.integers(0, 50, 20), rng.random(20, np.float32)

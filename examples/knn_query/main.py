@@ -115,6 +115,7 @@ def draw(path: Path, points: Tensor, centres: Tensor, index: Tensor) -> None:
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     points, ends = cloud()
     begins = [0, *ends.tolist()[:-1]]
     chosen = [far_apart(points[b:e], 10) for b, e in zip(begins, ends.tolist(), strict=True)]

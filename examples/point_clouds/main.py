@@ -87,6 +87,7 @@ def draw_chosen(axes: Axes, points: Tensor, chosen: Tensor, title: str) -> None:
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     generator = torch.Generator().manual_seed(0)
     street = scenes.street()
     points = torch.from_numpy(street.points)

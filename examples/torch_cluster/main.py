@@ -64,6 +64,7 @@ class Voxels(nn.Module):
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     print(f"torch_cluster::grid is {provide_torch_cluster()}")
     torch.onnx.register_custom_op_symbolic("torch_cluster::grid", grid_symbolic, 9)
     generator = torch.Generator().manual_seed(0)

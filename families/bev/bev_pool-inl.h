@@ -8,8 +8,7 @@
 #ifndef POLYOP_FAMILIES_BEV_BEV_POOL_INL_H_
 #define POLYOP_FAMILIES_BEV_BEV_POOL_INL_H_
 
-#include "families/bev/bev_ranks.h"
-#include "kernels/cpu/check_indices.h"
+#include "families/bev/bev_owners.h"
 
 namespace polyop {
 
@@ -66,18 +65,9 @@ Status PoolBev(const typename Types::Op&, const Context& context, Tensor<const t
   const BevIntervals<I> intervals{starts.data(), lengths.data(), starts.dim(0), ranks_bev.dim(0)};
   const Scratch<int32_t> owner = context.Allocate<int32_t>(cells);
   if (!owner) return Internal("out of memory: ", cells, " cells");
-  const auto cell_of = [&](int64_t j, int64_t* cell) {
-    *cell = ranks_bev[intervals.starts[j]];
-    return CheckCell(intervals.starts[j], *cell, cells);
-  };
-  POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
   const int64_t pixels = feat.dim(0) * feat.dim(1) * feat.dim(2);
-  const auto check = [&](const char* name, const Tensor<const I, 1>& ranks, int64_t limit) {
-    if (AreInside(context, ranks.data(), ranks.size(), limit)) return Status::Ok();
-    return CheckRanks(name, intervals, ranks, limit);  // ranks outside of all intervals may have any value
-  };
-  POLYOP_RETURN_IF_ERROR(check("ranks_depth", ranks_depth, depth.size()));
-  POLYOP_RETURN_IF_ERROR(check("ranks_feat", ranks_feat, pixels));
+  POLYOP_RETURN_IF_ERROR(FindRankOwners(context, intervals, ranks_depth, ranks_feat, ranks_bev, depth.size(), pixels,
+                                        cells, owner.data()));
   const WeighedPixels<T, I> rows{depth.data(), feat.data(), ranks_depth.data(), ranks_feat.data(), channels};
   SumIntervals(context, rows, intervals, owner.data(), cells, channels, bev.data());
   return Status::Ok();

@@ -2,37 +2,11 @@
 // instruction set; include it from a kernel file.
 
 // Outside of the guard because Highway redefines its macros for each target.
-#include "kernels/cpu/reduce_rows-inl.h"
-#include "kernels/cpu/simd.h"
-
-#ifndef POLYOP_FAMILIES_BEV_BEV_SUMS_INL_H_
-#define POLYOP_FAMILIES_BEV_BEV_SUMS_INL_H_
-
 #include <algorithm>
 
-#include "families/bev/bev_intervals.h"
-
-namespace polyop {
-
-inline constexpr int32_t kNoInterval = -1;
-
-/// Finds for each cell the last interval that writes it. cell_of(interval, &cell) returns an error if there is no such
-/// cell.
-template <class I, class CellOf>
-Status FindOwners(const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of, int32_t* owner) {
-  POLYOP_RETURN_IF_ERROR(intervals.Check());
-  std::fill_n(owner, cells, kNoInterval);
-  for (int64_t j = 0; j < intervals.count; ++j) {
-    if (intervals.lengths[j] == 0) continue;
-    int64_t cell = 0;
-    POLYOP_RETURN_IF_ERROR(cell_of(j, &cell));
-    owner[cell] = static_cast<int32_t>(j);
-  }
-  return Status::Ok();
-}
-
-}  // namespace polyop
-#endif  // POLYOP_FAMILIES_BEV_BEV_SUMS_INL_H_
+#include "families/bev/bev_owners.h"
+#include "kernels/cpu/reduce_rows-inl.h"
+#include "kernels/cpu/simd.h"
 
 #if defined(POLYOP_FAMILIES_BEV_BEV_SUMS_TARGET_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_BEV_BEV_SUMS_TARGET_H_

@@ -1,8 +1,4 @@
 // Gradients of deformable attention on the CPU. Compiled once per instruction set; include it from a kernel file.
-//
-// A task owns one head of one image: no two threads write the same values. It accumulates the gradients of the head's
-// values in contiguous memory, where it also has a copy of the values. With few heads, tasks own some of the queries,
-// and their sums are added in the end.
 #if defined(POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_BACKWARD_INL_H_
 #undef POLYOP_FAMILIES_DEFORM_ATTN_DEFORM_ATTN_BACKWARD_INL_H_
@@ -23,31 +19,18 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The values of one head and their gradients. Pixel p is at p * stride; vectors of a pixel are whole.
+// The values of one head or their gradients; the other is null. Pixel p is at p * stride; vectors of a pixel are whole.
 struct HeadPixels {
-  const float* value;  // not read if there are no gradients of samples
-  float* grad;         // null: no gradients of values
+  const float* value;
+  float* grad;
   int64_t stride;
   int64_t width;  // channels, a multiple of the vector length
 
-  HWY_INLINE void Prefetch(int64_t pixel, bool reads_value) const {
-    for (int64_t c = 0; c < std::min<int64_t>(width, 32); c += 16) {
-      if (reads_value) hwy::Prefetch(value + pixel * stride + c);
-      if (grad != nullptr) hwy::Prefetch(grad + pixel * stride + c);
-    }
+  HWY_INLINE void Prefetch(int64_t pixel) const {
+    const float* const from = (value != nullptr ? value : grad) + pixel * stride;
+    for (int64_t c = 0; c < std::min<int64_t>(width, 32); c += 16) hwy::Prefetch(from + c);
   }
 };
-
-// Adds the lanes of a vector in groups of four.
-template <class D>
-HWY_INLINE hn::Vec<QuadTag> FoldToQuad(D d, hn::Vec<D> v) {
-  if constexpr (hn::MaxLanes(d) == 4) {
-    return v;
-  } else {
-    const hn::Half<D> half;
-    return FoldToQuad(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-}
 
 // The samples of one query and head: their taps, and the gradients with respect to positions and weights.
 class AttnSamplesBackward {
@@ -65,7 +48,7 @@ class AttnSamplesBackward {
   const AttnPositions& positions() const { return positions_; }
 
   // Finds the taps of positions(), and prefetches their pixels.
-  HWY_INLINE void Find(const SampleLevels& levels, const HeadPixels& head, bool reads_value) {
+  HWY_INLINE void Find(const SampleLevels& levels, const HeadPixels& head) {
     const hn::ScalableTag<float> d;
     const hn::RebindToSigned<decltype(d)> di;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -78,7 +61,7 @@ class AttnSamplesBackward {
         count_ += static_cast<int64_t>(hn::CompressStore(weight, hn::RebindMask(d, mask), d, weights_ + count_));
       });
     }
-    for (int64_t t = 0; t < count_; ++t) head.Prefetch(pixels_[t], reads_value);
+    for (int64_t t = 0; t < count_; ++t) head.Prefetch(pixels_[t]);
     for (int64_t t = count_; t < count_ + 4; ++t) {  // so that taps can be read in groups of four
       pixels_[t] = 0;
       slots_[t] = static_cast<int32_t>(4 * Room(levels.samples()));
@@ -139,18 +122,16 @@ class AttnSamplesBackward {
                          *const p1 = head.value + pixels_[t + 1] * head.stride,
                          *const p2 = head.value + pixels_[t + 2] * head.stride,
                          *const p3 = head.value + pixels_[t + 3] * head.stride;
-      auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+      hn::Vec<decltype(d)> sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
       for (int64_t c = 0; c < head.width; c += lanes) {
         const auto g = hn::LoadU(d, grad + c);
-        s0 = hn::MulAdd(g, hn::LoadU(d, p0 + c), s0);
-        s1 = hn::MulAdd(g, hn::LoadU(d, p1 + c), s1);
-        s2 = hn::MulAdd(g, hn::LoadU(d, p2 + c), s2);
-        s3 = hn::MulAdd(g, hn::LoadU(d, p3 + c), s3);
+        sums[0] = hn::MulAdd(g, hn::LoadU(d, p0 + c), sums[0]);
+        sums[1] = hn::MulAdd(g, hn::LoadU(d, p1 + c), sums[1]);
+        sums[2] = hn::MulAdd(g, hn::LoadU(d, p2 + c), sums[2]);
+        sums[3] = hn::MulAdd(g, hn::LoadU(d, p3 + c), sums[3]);
       }
-      hn::Vec<QuadTag> quad[4] = {FoldToQuad(d, s0), FoldToQuad(d, s1), FoldToQuad(d, s2), FoldToQuad(d, s3)};
-      Transpose(quad);
       float four[4];
-      hn::StoreU(hn::Add(hn::Add(quad[0], quad[1]), hn::Add(quad[2], quad[3])), QuadTag(), four);
+      hn::StoreU(SumsOfLanes(d, sums), QuadTag(), four);
       for (int64_t k = 0; k < 4; ++k) dots_[slots_[t + k]] = four[k];
     }
   }
@@ -179,36 +160,230 @@ HWY_INLINE void StorePositionGrads(const SampleLevels& levels, const AttnPositio
   }
 }
 
-// How the work is divided into tasks.
-struct AttnBackwardSplit {
-  bool in_place;   // values are read, and their gradients accumulated, in the tensors
-  int64_t blocks;  // of queries, per image and head
-  int64_t grain;   // items (an image, a head and a block) per task
-  int64_t pitch;   // elements per pixel of a head's copy
+// Finds the samples of the queries of one head, and their gradients, for a task.
+template <class T, class Locate>
+class AttnQueriesBackward {
+  using Samples = AttnSamplesBackward;
 
-  template <class T>
-  static AttnBackwardSplit Of(const Tensor<const T, 4>& value, int64_t queries, int64_t samples, bool of_values,
-                              bool of_samples) {
-    constexpr int64_t kBytes = 64 << 20, kEnoughItems = 8, kReadsOfPixel = 8, kEnoughSamples = 4096;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-    const int64_t spatial = value.dim(1), depth = value.dim(3), items = value.dim(0) * value.dim(2);
-    AttnBackwardSplit split;
-    split.pitch = (depth + lanes - 1) / lanes * lanes;
-    const int64_t copies = (of_values ? 1 : 0) + (of_samples ? 1 : 0);
-    const int64_t bytes = std::max<int64_t>(copies * spatial * split.pitch * static_cast<int64_t>(sizeof(float)), 1);
-    const int64_t room = std::clamp<int64_t>(kBytes / bytes, 1, Context::kMaxTasks);
-    split.in_place = std::is_same_v<T, float> && split.pitch == depth &&
-                     (4 * samples * queries < kReadsOfPixel * spatial || room < kEnoughItems / 2);
-    split.blocks = 1;
-    const bool shared = split.in_place && of_values;  // queries write the same memory
-    if (items < kEnoughItems && !shared) {
-      const int64_t most =
-          std::min({queries, split.in_place ? Context::kMaxTasks : room / items, queries * samples / kEnoughSamples});
-      split.blocks = std::clamp<int64_t>(most, 1, (kEnoughItems + items - 1) / items);
+ public:
+  // Scratch elements per task.
+  static int64_t IntegersFor(int64_t samples) { return 2 * Samples::IntegersFor(samples); }
+  static int64_t FloatsFor(int64_t samples, int64_t pitch) {
+    return 2 * Samples::FloatsFor(samples) + 3 * Samples::Room(samples) + pitch;
+  }
+
+  // The scratch is that of the task.
+  AttnQueriesBackward(const SampleLevels& levels, const Locate& locate, const T* grad_output, int64_t queries,
+                      int64_t heads, int64_t depth, int64_t pitch, int32_t* ints, float* floats)
+      : levels_(levels),
+        locate_(locate),
+        grad_output_(grad_output),
+        queries_(queries),
+        heads_(heads),
+        depth_(depth),
+        pitch_(pitch),
+        found_{{levels.samples(), ints, floats},
+               {levels.samples(), ints + Samples::IntegersFor(levels.samples()),
+                floats + Samples::FloatsFor(levels.samples())}} {
+    const int64_t room = Samples::Room(levels.samples());
+    float* const grads = floats + 2 * Samples::FloatsFor(levels.samples());
+    grads_ = {grads, grads + room, grads + 2 * room};
+    row_ = grads + 3 * room;
+    std::fill_n(row_, pitch, 0.0f);
+  }
+
+  // Calls visit(pair, samples, grad) for queries [first, last) of a head, `of` = image * heads + head, with the
+  // gradient of the head's output. While the pixels of one query are prefetched, those of the previous query are
+  // visited.
+  template <class Visit>
+  HWY_INLINE void ForEach(int64_t of, int64_t first, int64_t last, const HeadPixels& head, const Visit& visit) {
+    for (int64_t q = first; q <= last; ++q) {
+      const int64_t pair = (of / heads_ * queries_ + q) * heads_ + of % heads_;
+      if (q < last) {
+        for (int64_t c = 0; c < depth_; c += kLine) hwy::Prefetch(grad_output_ + pair * depth_ + c);
+        locate_(pair, found_[q % 2].positions());
+        found_[q % 2].Find(levels_, head);
+      }
+      if (q > first) visit(pair - heads_, found_[(q - 1) % 2], Grad(pair - heads_));
     }
-    const int64_t total = items * split.blocks, tasks = split.in_place ? Context::kMaxTasks : room;
+  }
+
+  // Room for the gradients of a query's samples.
+  const AttnPositions& grads() const { return grads_; }
+
+ private:
+  // Returns the gradient of a pair in whole vectors.
+  HWY_INLINE const float* Grad(int64_t pair) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (pitch_ == depth_) return grad_output_ + pair * depth_;
+    }
+    WidenRow(grad_output_ + pair * depth_, depth_, row_);
+    return row_;
+  }
+
+  static constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // elements of a cache line
+
+  const SampleLevels& levels_;
+  const Locate& locate_;
+  const T* const grad_output_;
+  const int64_t queries_, heads_, depth_, pitch_;
+  Samples found_[2];
+  AttnPositions grads_;
+  float* row_;
+};
+
+// What both passes know of the call.
+template <class T, class Locate>
+struct AttnBackward {
+  using Queries = AttnQueriesBackward<T, Locate>;
+  static constexpr int64_t kReadsOfPixel = 8;
+
+  const Context& context;
+  const T* grad_output;
+  const Tensor<const T, 4>& value;
+  const SampleLevels& levels;
+  int64_t queries;
+  const Locate& locate;
+
+  int64_t spatial() const { return value.dim(1); }
+  int64_t heads() const { return value.dim(2); }
+  int64_t depth() const { return value.dim(3); }
+  int64_t items() const { return value.dim(0) * heads(); }
+  // Returns the elements per pixel of a copy of a head: whole vectors.
+  int64_t pitch() const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+    return (depth() + lanes - 1) / lanes * lanes;
+  }
+  int64_t CopyBytes() const { return std::max<int64_t>(spatial() * pitch() * static_cast<int64_t>(sizeof(float)), 1); }
+  bool CanWorkInPlace() const { return std::is_same_v<T, float> && pitch() == depth(); }
+  bool ReadsPixelsOften() const { return 4 * levels.samples() * queries >= kReadsOfPixel * spatial(); }
+  // Returns the first element of a head in a tensor of values.
+  int64_t FirstOf(int64_t of) const { return (of / heads() * spatial() * heads() + of % heads()) * depth(); }
+
+  // Computes the gradients of positions and weights. Heads are copied one after the other, so that the copy stays in
+  // the caches.
+  template <class Finish>
+  Status OfSamples(const Finish& finish) const {
+    const int64_t samples = levels.samples();
+    const bool in_place = CanWorkInPlace() && !ReadsPixelsOften();
+    const double nanoseconds = static_cast<double>(samples) * (8 + 0.4 * static_cast<double>(depth()));
+    const int64_t total = in_place ? items() * queries : queries, grain = GrainFor(nanoseconds);
+    const int64_t tasks = Context::NumTasks(total, grain), ints_each = Queries::IntegersFor(samples);
+    const int64_t floats_each = Queries::FloatsFor(samples, pitch());
+    const Scratch<int32_t> ints = context.Allocate<int32_t>(tasks * ints_each);
+    const Scratch<float> floats = context.Allocate<float>(tasks * floats_each);
+    const Scratch<float> copy = context.Allocate<float>(in_place ? 0 : spatial() * pitch());
+    if (!ints || !floats || !copy) return Internal("out of memory: scratch for ", samples, " samples");
+    const auto queries_of = [&](int64_t task) HWY_ATTR {
+      return Queries(levels, locate, grad_output, queries, heads(), depth(), pitch(), ints.data() + task * ints_each,
+                     floats.data() + task * floats_each);
+    };
+    const auto visit = [&](Queries& of_task, int64_t of, int64_t first, int64_t last, const HeadPixels& head) HWY_ATTR {
+      of_task.ForEach(of, first, last, head,
+                      [&](int64_t pair, const AttnSamplesBackward& found, const float* grad) HWY_ATTR {
+                        found.Gradients(levels, grad, head, of_task.grads());
+                        finish(pair, found.positions(), of_task.grads());
+                      });
+    };
+    if constexpr (std::is_same_v<T, float>) {
+      if (in_place) {
+        context.ParallelFor(total, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+          Queries of_task = queries_of(task);
+          for (int64_t i = begin; i < end;) {
+            const int64_t of = i / queries, stop = std::min(end, (of + 1) * queries);
+            visit(of_task, of, i - of * queries, stop - of * queries,
+                  {value.data() + FirstOf(of), nullptr, heads() * depth(), depth()});
+            i = stop;
+          }
+        });
+        return Status::Ok();
+      }
+    }
+    for (int64_t of = 0; of < items(); ++of) {
+      const T* const from = value.data() + FirstOf(of);
+      context.ParallelFor(spatial(), GrainFor(0.3 * static_cast<double>(depth())),
+                          [&](int64_t begin, int64_t end) HWY_ATTR {
+                            for (int64_t p = begin; p < end; ++p) {
+                              float* const to = copy.data() + p * pitch();
+                              WidenRow(from + p * heads() * depth(), depth(), to);
+                              std::fill_n(to + depth(), pitch() - depth(), 0.0f);
+                            }
+                          });
+      context.ParallelFor(queries, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+        Queries of_task = queries_of(task);
+        visit(of_task, of, begin, end, {copy.data(), nullptr, pitch(), pitch()});
+      });
+    }
+    return Status::Ok();
+  }
+
+  // How the work on the values is divided into tasks.
+  struct Split {
+    bool in_place;   // gradients are accumulated in the tensor
+    int64_t blocks;  // of queries, per image and head
+    int64_t grain;   // items (an image, a head and a block) per task
+  };
+  Split SplitValues() const {
+    constexpr int64_t kBytes = 64 << 20, kEnoughItems = 8, kEnoughSamples = 4096;
+    const int64_t room = std::clamp<int64_t>(kBytes / CopyBytes(), 1, Context::kMaxTasks);
+    Split split{CanWorkInPlace() && (!ReadsPixelsOften() || room < kEnoughItems / 2), 1, 1};
+    if (items() < kEnoughItems && !split.in_place) {
+      const int64_t most = std::min({queries, room / items(), queries * levels.samples() / kEnoughSamples});
+      split.blocks = std::clamp<int64_t>(most, 1, (kEnoughItems + items() - 1) / items());
+    }
+    const int64_t total = items() * split.blocks, tasks = split.in_place ? Context::kMaxTasks : room;
     split.grain = (total + tasks - 1) / tasks;
     return split;
+  }
+
+  // Computes the gradients of values. A task owns one head of one image: no two threads write the same values. With few
+  // heads, tasks own some of the queries, and their sums are added in the end.
+  Status OfValues(T* grad_value) const {
+    const Split split = SplitValues();
+    const int64_t samples = levels.samples(), total = items() * split.blocks;
+    const int64_t tasks = Context::NumTasks(total, split.grain), head_size = split.in_place ? 0 : spatial() * pitch();
+    const int64_t ints_each = Queries::IntegersFor(samples), floats_each = Queries::FloatsFor(samples, pitch());
+    const Scratch<int32_t> ints = context.Allocate<int32_t>(tasks * ints_each);
+    const Scratch<float> floats = context.Allocate<float>(tasks * floats_each);
+    const Scratch<float> sums = context.Allocate<float>(tasks * head_size);
+    if (!ints || !floats || !sums) return Internal("out of memory: scratch for ", samples, " samples");
+    if (split.in_place) {
+      context.ParallelFor(value.size(), 1 << 16,
+                          [&](int64_t begin, int64_t end) { std::fill(grad_value + begin, grad_value + end, T{}); });
+    }
+    const auto write = [&](int64_t of, int64_t p, const float* sum)
+                           HWY_ATTR { NarrowRow(sum, depth(), grad_value + FirstOf(of) + p * heads() * depth()); };
+    context.ParallelFor(total, split.grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      Queries of_task(levels, locate, grad_output, queries, heads(), depth(), pitch(), ints.data() + task * ints_each,
+                      floats.data() + task * floats_each);
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t of = item / split.blocks, block = item % split.blocks;
+        HeadPixels head{nullptr, sums.data() + task * head_size, pitch(), pitch()};
+        if constexpr (std::is_same_v<T, float>) {
+          if (split.in_place) head = {nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
+        }
+        if (!split.in_place) std::fill_n(head.grad, head_size, 0.0f);
+        of_task.ForEach(of, queries * block / split.blocks, queries * (block + 1) / split.blocks, head,
+                        [&](int64_t, const AttnSamplesBackward& found, const float* grad)
+                            HWY_ATTR { found.Scatter(grad, head); });
+        if (split.in_place || split.blocks > 1) continue;
+        for (int64_t p = 0; p < spatial(); ++p) write(of, p, head.grad + p * pitch());
+      }
+    });
+    if (split.blocks == 1) return Status::Ok();
+    // Each task had one item. Adds the sums of the blocks to those of the first block.
+    const double nanoseconds = 0.3 * static_cast<double>(pitch() * split.blocks);
+    context.ParallelFor(items() * spatial(), GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t of = i / spatial(), p = i % spatial();
+        float* const sum = sums.data() + of * split.blocks * head_size + p * pitch();
+        for (int64_t b = 1; b < split.blocks; ++b) {
+          for (int64_t c = 0; c < depth(); ++c) sum[c] += sum[b * head_size + c];
+        }
+        write(of, p, sum);
+      }
+    });
+    return Status::Ok();
   }
 };
 
@@ -219,95 +394,33 @@ template <class T, class Locate, class Finish>
 Status DeformAttnBackward(const Context& context, const T* grad_output, const Tensor<const T, 4>& value,
                           const SampleLevels& levels, int64_t queries, T* grad_value, bool of_samples,
                           const Locate& locate, const Finish& finish) {
-  using Samples = AttnSamplesBackward;
-  const int64_t images = value.dim(0), spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3);
-  const int64_t items = images * heads, samples = levels.samples();
-  if (items == 0) return Status::Ok();
-  const auto split = AttnBackwardSplit::Of(value, queries, samples, grad_value != nullptr, of_samples);
-  const int64_t total = items * split.blocks, tasks = Context::NumTasks(total, split.grain);
-  const int64_t head_size = split.in_place ? 0 : spatial * split.pitch;
-  const int64_t integers_each = 2 * Samples::IntegersFor(samples);
-  const int64_t floats_each = 2 * Samples::FloatsFor(samples) + 3 * Samples::Room(samples) + split.pitch;
-  const Scratch<int32_t> integers = context.Allocate<int32_t>(tasks * integers_each);
-  const Scratch<float> floats = context.Allocate<float>(tasks * floats_each);
-  const Scratch<float> values = context.Allocate<float>(of_samples ? tasks * head_size : 0);
-  const Scratch<float> sums = context.Allocate<float>(grad_value != nullptr ? tasks * head_size : 0);
-  if (!integers || !floats || !values || !sums) return Internal("out of memory: scratch for ", samples, " samples");
-  if (split.in_place && grad_value != nullptr) {
-    context.ParallelFor(value.size(), 1 << 16,
-                        [&](int64_t begin, int64_t end) { std::fill(grad_value + begin, grad_value + end, T{}); });
-  }
-  const auto first_of = [&](int64_t of) { return (of / heads * spatial * heads + of % heads) * depth; };
+  // In two passes, because the values of a head and their gradients together often exceed the L2 cache.
+  const AttnBackward<T, Locate> backward{context, grad_output, value, levels, queries, locate};
+  if (backward.items() == 0) return Status::Ok();
+  if (of_samples) POLYOP_RETURN_IF_ERROR(backward.OfSamples(finish));
+  return grad_value == nullptr ? Status::Ok() : backward.OfValues(grad_value);
+}
 
-  context.ParallelFor(total, split.grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    int32_t* const ints = integers.data() + task * integers_each;
-    float* const reals = floats.data() + task * floats_each;
-    Samples found[2] = {Samples(samples, ints, reals),
-                        Samples(samples, ints + Samples::IntegersFor(samples), reals + Samples::FloatsFor(samples))};
-    float* const grads = reals + 2 * Samples::FloatsFor(samples);
-    const int64_t room = Samples::Room(samples);
-    const AttnPositions of_positions{grads, grads + room, grads + 2 * room};
-    float* const row = grads + 3 * room;
-    std::fill_n(row, split.pitch, 0.0f);
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t of = item / split.blocks, block = item % split.blocks, n = of / heads, m = of % heads;
-      HeadPixels head{nullptr, nullptr, heads * depth, depth};
-      if constexpr (std::is_same_v<T, float>) {
-        if (split.in_place) {
-          if (of_samples) head.value = value.data() + first_of(of);
-          if (grad_value != nullptr) head.grad = grad_value + first_of(of);
-        }
-      }
-      if (!split.in_place) {
-        float* const copy = values.data() + task * head_size;
-        for (int64_t p = 0; of_samples && p < spatial; ++p) {
-          WidenRow(value.data() + first_of(of) + p * heads * depth, depth, copy + p * split.pitch);
-          std::fill_n(copy + p * split.pitch + depth, split.pitch - depth, 0.0f);
-        }
-        head = {copy, grad_value != nullptr ? sums.data() + task * head_size : nullptr, split.pitch, split.pitch};
-        if (head.grad != nullptr) std::fill_n(head.grad, head_size, 0.0f);
-      }
-      const int64_t last = queries * (block + 1) / split.blocks, first = queries * block / split.blocks;
-      // While the pixels of one query are prefetched, those of the previous query are read.
-      for (int64_t q = first; q <= last; ++q) {
-        if (q < last) {
-          locate((n * queries + q) * heads + m, found[q % 2].positions());
-          found[q % 2].Find(levels, head, of_samples);
-        }
-        if (q == first) continue;
-        const int64_t pair = (n * queries + q - 1) * heads + m;
-        const Samples& previous = found[(q - 1) % 2];
-        const float* grad = row;
-        if constexpr (std::is_same_v<T, float>) {
-          if (split.pitch == depth) grad = grad_output + pair * depth;
-        }
-        if (grad == row) WidenRow(grad_output + pair * depth, depth, row);
-        if (of_samples) {
-          previous.Gradients(levels, grad, head, of_positions);
-          finish(pair, previous.positions(), of_positions);
-        }
-        if (head.grad != nullptr) previous.Scatter(grad, head);
-      }
-      if (split.in_place || grad_value == nullptr || split.blocks > 1) continue;
-      for (int64_t p = 0; p < spatial; ++p) {
-        NarrowRow(head.grad + p * split.pitch, depth, grad_value + first_of(of) + p * heads * depth);
-      }
-    }
-  });
-  if (split.blocks == 1 || grad_value == nullptr) return Status::Ok();
-  // Each task had one item. Adds the sums of the blocks to those of the first block.
-  const double nanoseconds = 0.3 * static_cast<double>(split.pitch * split.blocks);
-  context.ParallelFor(items * spatial, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t of = i / spatial, p = i % spatial;
-      float* const sum = sums.data() + of * split.blocks * head_size + p * split.pitch;
-      for (int64_t b = 1; b < split.blocks; ++b) {
-        for (int64_t c = 0; c < depth; ++c) sum[c] += sum[b * head_size + c];
-      }
-      NarrowRow(sum, depth, grad_value + first_of(of) + p * heads * depth);
-    }
-  });
-  return Status::Ok();
+/// The gradients of DeformAttnAtLocations. Those that are not requested are null.
+template <class T, class I>
+Status DeformAttnAtLocationsBackward(const Context& context, const T* grad_output, const Tensor<const T, 4>& value,
+                                     const Tensor<const I, 2>& shapes, const Tensor<const I, 1>& starts,
+                                     const Tensor<const T, 6>& locations, const T* weights, T* grad_value,
+                                     T* grad_locations, T* grad_weights) {
+  const SampleLevels levels(context, starts.dim(0), locations.dim(4));
+  POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
+  const int64_t samples = levels.samples();
+  const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    SetPositions(levels, locations.data() + pair * samples * 2, positions);
+    WidenRow(weights + pair * samples, samples, positions.weight);
+  };
+  const auto finish = [&](int64_t pair, const AttnPositions&, const AttnPositions& grads) HWY_ATTR {
+    if (grad_weights != nullptr) NarrowRow(grads.weight, samples, grad_weights + pair * samples);
+    if (grad_locations != nullptr) StorePositionGrads<true>(levels, grads, grad_locations + pair * samples * 2);
+  };
+  const bool of_samples = grad_locations != nullptr || grad_weights != nullptr;
+  return DeformAttnBackward(context, grad_output, value, levels, locations.dim(1), grad_value, of_samples, locate,
+                            finish);
 }
 
 }  // namespace

@@ -86,4 +86,49 @@ inline Status DeformAttnAtLocations(const Tensor<const double, 4>& value, const 
   return Status::Ok();
 }
 
+/// The gradients of DeformAttnAtLocations. Those that are not requested are null.
+inline Status DeformAttnAtLocationsBackward(const double* grad_output, const Tensor<const double, 4>& value,
+                                            const Tensor<const int64_t, 2>& shapes,
+                                            const Tensor<const int64_t, 1>& starts,
+                                            const Tensor<const double, 6>& locations,
+                                            const Tensor<const double, 5>& weights, double* grad_value,
+                                            double* grad_locations, double* grad_weights) {
+  const int64_t heads = value.dim(2), depth = value.dim(3), queries = locations.dim(1);
+  const int64_t points = locations.dim(4), samples = locations.dim(3) * points;
+  std::vector<AttnLevel> levels(static_cast<size_t>(starts.dim(0)));
+  POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, starts, value.dim(1), levels.data()));
+  if (grad_value != nullptr) std::fill_n(grad_value, value.size(), 0.0);
+  for (int64_t pair = 0; pair < value.dim(0) * queries * heads; ++pair) {
+    for (int64_t s = 0; s < samples; ++s) {
+      const AttnLevel& level = levels[static_cast<size_t>(s / points)];
+      const int64_t at = pair * samples + s;
+      const double width = static_cast<double>(level.width), height = static_cast<double>(level.height);
+      const double x = locations[2 * at] * width - 0.5, y = locations[2 * at + 1] * height - 0.5;
+      const AttnSampleGrad grad = AddAttnSampleBackward(value, pair / heads / queries, pair % heads, level, y, x,
+                                                        weights[at], grad_output + pair * depth, grad_value);
+      if (grad_weights != nullptr) grad_weights[at] = grad.weight;
+      if (grad_locations == nullptr) continue;
+      grad_locations[2 * at] = grad.x * width;
+      grad_locations[2 * at + 1] = grad.y * height;
+    }
+  }
+  return Status::Ok();
+}
+
+/// Sets `weights` to the softmax of `samples` logits.
+inline void AttnSoftmax(const double* logits, int64_t samples, std::vector<double>& weights) {
+  double max_logit = -INFINITY, sum = 0;
+  for (int64_t s = 0; s < samples; ++s) max_logit = std::fmax(max_logit, logits[s]);
+  for (int64_t s = 0; s < samples; ++s) sum += std::exp(logits[s] - max_logit);
+  weights.resize(static_cast<size_t>(samples));
+  for (int64_t s = 0; s < samples; ++s) weights[static_cast<size_t>(s)] = std::exp(logits[s] - max_logit) / sum;
+}
+
+/// Changes the gradients of a softmax's results to those of its logits.
+inline void AttnSoftmaxBackward(const std::vector<double>& weights, double* grad) {
+  double mean = 0;
+  for (size_t s = 0; s < weights.size(); ++s) mean += weights[s] * grad[s];
+  for (size_t s = 0; s < weights.size(); ++s) grad[s] = weights[s] * (grad[s] - mean);
+}
+
 }  // namespace polyop::reference

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -60,17 +61,6 @@ struct SampleSlopes {
   }
 };
 
-// Adds the halves of a vector until four lanes are left.
-template <class D>
-HWY_INLINE hn::Vec<QuadTag> FoldToQuad(D d, hn::Vec<D> v) {
-  if constexpr (hn::MaxLanes(d) == 4) {
-    return v;
-  } else {
-    const hn::Half<D> half;
-    return FoldToQuad(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-}
-
 /// What VisitSample reads and writes: `blocks` blocks of channels, whose planes in `image` and `sums` are `plane`
 /// floats apart.
 struct SampleBlocksBackward {
@@ -112,11 +102,7 @@ HWY_INLINE void VisitSample(const SampleBlocksBackward& what, const SampleCorner
       }
     }
   }
-  if (grad == nullptr) return;
-  hn::Vec<QuadTag> quad[4];
-  for (int k = 0; k < 4; ++k) quad[k] = FoldToQuad(d, dots[k]);
-  Transpose(quad);
-  hn::StoreU(hn::Add(hn::Add(quad[0], quad[1]), hn::Add(quad[2], quad[3])), QuadTag(), dot);
+  if (grad != nullptr) hn::StoreU(SumsOfLanes(d, dots), QuadTag(), dot);
 }
 
 }  // namespace

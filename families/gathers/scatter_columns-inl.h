@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/channel_blocks-inl.h"
+#include "kernels/cpu/check_indices.h"
 #include "kernels/cpu/scatter_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 
@@ -52,6 +53,55 @@ Status ScatterColumns(const Context& context, const T* grad, const I* idx, int64
           }
         }
       });
+}
+
+// Like ScatterColumns with all weights 1, directly in rows of `to`.
+template <class I>
+void AddColumnsToRows(const Context& context, const float* grad, const I* idx, int64_t batches, int64_t channels,
+                      int64_t picks, int64_t columns, float* to) {
+  constexpr int64_t kEnoughItems = 16;
+  const int64_t rows = batches * channels / 4 >= kEnoughItems ? 4 : 1;  // per index that is read
+  const int64_t groups = (channels + rows - 1) / rows;
+  const double nanoseconds =
+      static_cast<double>(rows) * (static_cast<double>(picks) + 0.2 * static_cast<double>(columns));
+  context.ParallelFor(batches * groups, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / groups, first = i % groups * rows, held = std::min(rows, channels - first);
+      const I* const column = idx + batch * picks;
+      const float* const from = grad + (batch * channels + first) * picks;
+      float* const sums = to + (batch * channels + first) * columns;
+      std::fill_n(sums, held * columns, 0.0f);
+      if (held < 4) {
+        for (int64_t c = 0; c < held; ++c) {
+          for (int64_t j = 0; j < picks; ++j) sums[c * columns + column[j]] += from[c * picks + j];
+        }
+        continue;
+      }
+      for (int64_t j = 0; j < picks; ++j) {
+        float* const at = sums + column[j];
+        for (int64_t c = 0; c < 4; ++c) at[c * columns] += from[c * picks + j];
+      }
+    }
+  });
+}
+
+/// The gradient of ColumnGather (gather_columns.h) with respect to `features`: sets `to` to the sums of the gradients
+/// `grad` [batches, channels, picks] of the copies of each column. Returns an error for an index out of range.
+template <class T, class I>
+Status GatherColumnsBackward(const Context& context, const T* grad, const Tensor<const T, 3>& features, const I* idx,
+                             int64_t picks, T* to) {
+  const int64_t batches = features.dim(0), columns = features.dim(2);
+  POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx", idx, batches * picks, columns, "a column of 'features'"));
+  if constexpr (std::is_same_v<T, float>) {
+    // Blocks of channels move all columns twice, and whole blocks. That pays if many gradients are added to each
+    // column.
+    if (picks < 2 * columns || features.dim(1) < kBlockChannels / 2) {
+      AddColumnsToRows(context, grad, idx, batches, features.dim(1), picks, columns, to);
+      return Status::Ok();
+    }
+  }
+  const auto one = [](int64_t) { return 1.0f; };
+  return ScatterColumns(context, grad, idx, batches, features.dim(1), picks, 1, columns, one, to);
 }
 
 }  // namespace

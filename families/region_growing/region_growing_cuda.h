@@ -9,9 +9,9 @@ namespace polyop {
 
 /// Pixels sorted by label, then by index.
 struct PixelsByLabel {
-  const uint64_t* labels;
-  const int32_t* pixels;
-  int64_t count;
+  const uint64_t* labels = nullptr;
+  const int32_t* pixels = nullptr;
+  int64_t count = 0;
 
   /// Requires: label_of(pixel) >= 0.
   template <class LabelOf>

@@ -73,15 +73,23 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
   return PoolByTaps(context, levels, channels, count, how.rows * how.columns, key_of, roi_of, output);
 }
 
-template <class T>
+template <class T, class Grad = T>
 Status ScatterRotatedRois(const Context& context, const RoiLevel<T>& level, int64_t images, int64_t channels,
-                          int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const T* grad_output,
+                          int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const Grad* grad_output,
                           T* grad_input) {
   const std::span<const RoiLevel<T>> levels(&level, 1);
   const auto key_of = [&](int64_t r) { return KeyOf(levels, rois, r); };
   const auto roi_of = [&](int64_t r) { return RoiOf(levels, rois, how, r); };
   return ScatterByTaps(context, level, images, channels, count, how.rows * how.columns, key_of, roi_of, grad_output,
                        grad_input);
+}
+
+// Dispatch tables take templates with one argument.
+template <class T>
+Status ScatterRotatedRoisOfF32(const Context& context, const RoiLevel<T>& level, int64_t images, int64_t channels,
+                               int64_t count, const RotatedRois<T>& rois, const RoiPooling& how,
+                               const float* grad_output, T* grad_input) {
+  return ScatterRotatedRois<T, float>(context, level, images, channels, count, rois, how, grad_output, grad_input);
 }
 
 }  // namespace
@@ -93,6 +101,7 @@ HWY_AFTER_NAMESPACE();
 namespace polyop {
 POLYOP_SIMD_TABLES(PoolRotated, PoolRotatedRois);
 POLYOP_SIMD_TABLES(ScatterRotated, ScatterRotatedRois);
+POLYOP_SIMD_TABLES(ScatterRotatedOfF32, ScatterRotatedRoisOfF32);
 
 template <class T>
 Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
@@ -108,5 +117,14 @@ Status PoolRotatedRoisBackward(const Context& context, const RoiLevel<T>& input,
   return POLYOP_SIMD(ScatterRotated, T)(context, input, images, channels, count, rois, how, grad_output, grad_input);
 }
 POLYOP_FOR_FLOATS(PoolRotatedRoisBackward);
+
+template <class T>
+Status PoolRotatedRoisBackwardOfF32(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
+                                    int64_t count, const RotatedRois<T>& rois, const RoiPooling& how,
+                                    const float* grad_output, T* grad_input) {
+  return POLYOP_SIMD(ScatterRotatedOfF32, T)(context, input, images, channels, count, rois, how, grad_output,
+                                             grad_input);
+}
+POLYOP_FOR_FLOATS(PoolRotatedRoisBackwardOfF32);
 }  // namespace polyop
 #endif

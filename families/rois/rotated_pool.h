@@ -18,5 +18,10 @@ template <class T>
 Status PoolRotatedRoisBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
                                int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const T* grad_output,
                                T* grad_input);
+/// PoolRotatedRoisBackward of gradients in f32 whatever T is, which are not rounded to T.
+template <class T>
+Status PoolRotatedRoisBackwardOfF32(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
+                                    int64_t count, const RotatedRois<T>& rois, const RoiPooling& how,
+                                    const float* grad_output, T* grad_input);
 
 }  // namespace polyop

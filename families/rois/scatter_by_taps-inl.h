@@ -69,9 +69,9 @@ void AddTapsAsFound(const Roi& roi, int64_t first_bin, int64_t bins, const float
 /// Computes grad_input [images, channels, height, width] from grad_output [count, channels, bins]. key_of(r) and
 /// roi_of(r) are those of PoolByTaps. `level` gives the extents of the map; its data is not read. Sums are in float and
 /// rounded once.
-template <class T, class KeyOf, class RoiOf>
+template <class T, class Grad, class KeyOf, class RoiOf>
 Status ScatterByTaps(const Context& context, const RoiLevel<T>& level, int64_t images, int64_t channels, int64_t count,
-                     int64_t bins, const KeyOf& key_of, const RoiOf& roi_of, const T* grad_output, T* grad_input) {
+                     int64_t bins, const KeyOf& key_of, const RoiOf& roi_of, const Grad* grad_output, T* grad_input) {
   if (images * channels * level.height * level.width == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels<T>({&level, 1}));
   const int64_t tiles = (bins + kTileBins - 1) / kTileBins;  // of a RoI

@@ -312,6 +312,12 @@ void WidenAll(const Context& context, const T* from, int64_t count, float* to) {
                       [&](int64_t begin, int64_t end) HWY_ATTR { WidenRow(from + begin, end - begin, to + begin); });
 }
 
+template <class T>
+void NarrowAll(const Context& context, const float* from, int64_t count, T* to) {
+  context.ParallelFor(count, 1 << 14,
+                      [&](int64_t begin, int64_t end) HWY_ATTR { NarrowRow(from + begin, end - begin, to + begin); });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop
@@ -322,6 +328,7 @@ namespace polyop {
 POLYOP_SIMD_TABLES(Planes, SamplePlanes);
 POLYOP_SIMD_TABLES(Spaces, SampleSpaces);
 POLYOP_SIMD_TABLES(Widen, WidenAll);
+POLYOP_SIMD_TABLES(Narrow, NarrowAll);
 
 template <class T>
 Status Sample2d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
@@ -342,5 +349,11 @@ void WidenPoints(const Context& context, const T* from, int64_t count, float* to
   POLYOP_SIMD(Widen, T)(context, from, count, to);
 }
 POLYOP_FOR_FLOATS(WidenPoints);
+
+template <class T>
+void NarrowPoints(const Context& context, const float* from, int64_t count, T* to) {
+  POLYOP_SIMD(Narrow, T)(context, from, count, to);
+}
+POLYOP_FOR_FLOATS(NarrowPoints);
 }  // namespace polyop
 #endif

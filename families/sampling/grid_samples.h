@@ -36,5 +36,8 @@ Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<con
 /// Converts coordinates to float.
 template <class T>
 void WidenPoints(const Context& context, const T* from, int64_t count, float* to);
+/// Rounds coordinates to T.
+template <class T>
+void NarrowPoints(const Context& context, const float* from, int64_t count, T* to);
 
 }  // namespace polyop

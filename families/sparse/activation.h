@@ -23,6 +23,17 @@ struct ActivationRule {
       default: return x;
     }
   }
+
+  /// Returns the gradient of the argument for a gradient of the result `y`. Requires: alpha >= 0.
+  template <class F>
+  POLYOP_HD F Backward(F grad, F y) const {
+    switch (type) {
+      case SparseActivation::kRelu: return y <= 0 ? F{0} : grad;
+      case SparseActivation::kSigmoid: return grad * y * (1 - y);
+      case SparseActivation::kLeakyRelu: return y > 0 ? grad : alpha == 0 ? F{0} : grad * static_cast<F>(alpha);
+      default: return grad;
+    }
+  }
 };
 
 }  // namespace polyop

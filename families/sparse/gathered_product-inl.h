@@ -34,20 +34,48 @@ struct SparseFilters {
   const float* Of(int64_t offset) const { return packed + offset * channels * columns.stride(); }
 };
 
-/// Packs filters[outputs][offsets][channels]; `to` has offsets * channels * columns.stride() floats.
+/// Filters in any order: the weight of output o, offset f and channel c is weights[o * output_step + f * offset_step +
+/// c * channel_step].
 template <class T>
-void PackSparseFilters(const Context& context, const T* filters, SparseFilters* packed, float* to) {
+struct FilterLayout {
+  const T* weights;
+  int64_t output_step, offset_step, channel_step;
+
+  /// Returns the layout of filters [outputs][offsets][channels].
+  static FilterLayout Of(const T* filters, int64_t offsets, int64_t channels) {
+    return {filters, offsets * channels, channels, 1};
+  }
+  /// Returns the layout of filters [channels][offsets][outputs].
+  static FilterLayout OfTransposed(const T* filters, int64_t offsets, int64_t outputs) {
+    return {filters, 1, outputs, offsets * outputs};
+  }
+};
+
+/// Packs the filters; `to` has offsets * channels * columns.stride() floats.
+template <class T>
+void PackSparseFilters(const Context& context, const FilterLayout<T>& filters, SparseFilters* packed, float* to) {
   const SparseFilters& f = *packed;
   packed->packed = to;
   const int64_t panels = f.columns.panels(), size = f.channels * f.columns.panel();
+  const int64_t panel = f.columns.panel(), outputs = f.columns.outputs;
   context.ParallelFor(f.offsets * panels, GrainFor(static_cast<double>(size)), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
-      const T* const from = filters + item / panels * f.channels;
-      const auto fill = [&](int64_t o, float* at, int64_t stride) {
-        const T* const row = from + o * f.offsets * f.channels;
-        for (int64_t c = 0; c < f.channels; ++c) at[c * stride] = ToFloat(row[c]);
+      const int64_t p = item % panels;
+      const T* const from = filters.weights + item / panels * filters.offset_step;
+      float* const at = to + item * size;
+      if (filters.output_step == 1) {  // rows of outputs are contiguous
+        const int64_t first = p * panel, width = std::min(panel, outputs - first);
+        for (int64_t c = 0; c < f.channels; ++c) {
+          std::fill_n(at + c * panel + width, panel - width, 0.0f);
+          WidenRow(from + c * filters.channel_step + first, width, at + c * panel);
+        }
+        continue;
+      }
+      const auto fill = [&](int64_t o, float* column, int64_t stride) {
+        const T* const row = from + o * filters.output_step;
+        for (int64_t c = 0; c < f.channels; ++c) column[c * stride] = ToFloat(row[c * filters.channel_step]);
       };
-      PackPanel(f.columns, item % panels, f.channels, fill, to + item * size);
+      PackPanel(f.columns, p, f.channels, fill, at);
     }
   });
 }
@@ -162,35 +190,26 @@ inline int64_t SparseBlockRows(int64_t outputs) {
   return std::clamp(kMaxSums / std::max<int64_t>(outputs, 1), int64_t{8}, kMaxSparseRows);
 }
 
-/// Computes out[o] = activation(sum over pairs (in, o) of offset f of filters[:, f] · features[in] + bias), in
-/// ascending order of f. `for_pairs(f, block, add)` calls add(in, o - first output of the block) for the pairs of one
-/// offset with outputs in a block of SparseBlockRows(). Requires: pairs are checked.
+/// Computes out[o] = activation(sum over pairs (in, o) of offset f of filters[:, f, :] times rows[in] + bias), in
+/// ascending order of f, from rows of `channels` floats. `for_pairs(f, block, add)` calls add(in, o - first output of
+/// the block) for the pairs of one offset with outputs in a block of SparseBlockRows(). Requires: pairs are checked.
 template <class T, class ForPairs>
-Status GatheredProduct(const Context& context, const Tensor<const T, 2>& features, const T* filters, int64_t offsets,
-                       const T* bias, const ActivationRule& activation, const ForPairs& for_pairs,
-                       const Tensor<T, 2>& out) {
-  constexpr bool kWiden = !std::is_same_v<T, float>;
-  const int64_t channels = features.dim(1), outputs = out.dim(1), rows = out.dim(0);
+Status GatheredRowsProduct(const Context& context, const float* from, int64_t channels, const FilterLayout<T>& filters,
+                           int64_t offsets, const T* bias, const ActivationRule& activation, const ForPairs& for_pairs,
+                           const Tensor<T, 2>& out) {
+  const int64_t outputs = out.dim(1), rows = out.dim(0);
   SparseFilters packed{offsets, channels, GemmColumns(outputs)};
   const int64_t stride = packed.columns.stride(), block_rows = SparseBlockRows(outputs);
   const int64_t blocks = (rows + block_rows - 1) / block_rows, per_task = (block_rows + 1) * stride;
   const Scratch<float> weights = context.Allocate<float>(offsets * channels * stride);
-  const Scratch<float> widened = context.Allocate<float>(kWiden ? features.size() : 0);
   const Scratch<float> biases = context.Allocate<float>(stride), zeros = context.Allocate<float>(kGemmDepthBlock);
   const int64_t tasks = Context::NumTasks(blocks, 1);
   const Scratch<float> sums = context.Allocate<float>(tasks * per_task);
   const Scratch<PairGroups> groups = context.Allocate<PairGroups>(tasks);
-  if (!weights || !widened || !biases || !zeros || !sums || !groups) {
+  if (!weights || !biases || !zeros || !sums || !groups) {
     return Internal("out of memory: scratch for ", rows, " outputs of ", outputs, " channels");
   }
   PackSparseFilters(context, filters, &packed, weights.data());
-  const float* from = reinterpret_cast<const float*>(features.data());
-  if constexpr (kWiden) {
-    context.ParallelFor(features.dim(0), GrainFor(static_cast<double>(channels)), [&](int64_t begin, int64_t end) {
-      WidenRow(features.data() + begin * channels, (end - begin) * channels, widened.data() + begin * channels);
-    });
-    from = widened.data();
-  }
   std::fill_n(zeros.data(), kGemmDepthBlock, 0.0f);
   std::fill_n(biases.data(), stride, 0.0f);
   for (int64_t k = 0; bias != nullptr && k < outputs; ++k) biases[k] = ToFloat(bias[k]);
@@ -221,6 +240,33 @@ Status GatheredProduct(const Context& context, const Tensor<const T, 2>& feature
     }
   });
   return Status::Ok();
+}
+
+/// Converts the rows of a tensor to floats. `memory` has space for them, or is empty if they are floats.
+template <class T>
+const float* RowsAsFloats(const Context& context, const Tensor<const T, 2>& rows, const Scratch<float>& memory) {
+  if constexpr (std::is_same_v<T, float>) {
+    return rows.data();
+  } else {
+    const int64_t channels = rows.dim(1);
+    context.ParallelFor(rows.dim(0), GrainFor(static_cast<double>(channels)), [&](int64_t begin, int64_t end) {
+      WidenRow(rows.data() + begin * channels, (end - begin) * channels, memory.data() + begin * channels);
+    });
+    return memory.data();
+  }
+}
+
+/// GatheredRowsProduct of rows of any type and filters [outputs][offsets][channels].
+template <class T, class ForPairs>
+Status GatheredProduct(const Context& context, const Tensor<const T, 2>& features, const T* filters, int64_t offsets,
+                       const T* bias, const ActivationRule& activation, const ForPairs& for_pairs,
+                       const Tensor<T, 2>& out) {
+  const int64_t channels = features.dim(1);
+  const Scratch<float> widened = context.Allocate<float>(std::is_same_v<T, float> ? 0 : features.size());
+  if (!widened) return Internal("out of memory: ", features.dim(0), " rows of ", channels, " channels");
+  const float* const rows = RowsAsFloats(context, features, widened);
+  return GatheredRowsProduct(context, rows, channels, FilterLayout<T>::Of(filters, offsets, channels), offsets, bias,
+                             activation, for_pairs, out);
 }
 
 }  // namespace

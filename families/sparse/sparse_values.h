@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/context.h"
 #include "core/status.h"
 #include "families/sparse/sparse_rule.h"
 
@@ -62,12 +63,36 @@ struct PairLists {
     }
     return Status::Ok();
   }
+  /// Checks the pairs of all offsets.
+  Status CheckAll(const Context& context, int64_t inputs, int64_t outputs) const {
+    const Scratch<bool> invalid = context.Allocate<bool>(offsets);
+    if (!invalid) return Internal("out of memory: ", offsets, " offsets");
+    context.ParallelFor(offsets, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t f = begin; f < end; ++f) invalid[f] = !Check(f, inputs, outputs).ok();
+    });
+    for (int64_t f = 0; f < offsets; ++f) {
+      if (invalid[f]) return Check(f, inputs, outputs);
+    }
+    return Status::Ok();
+  }
+  /// Calls add(input, output) for the pairs of offset `f` that are listed: none at the centre.
+  template <class Add>
+  void ForListed(int64_t f, const Add& add) const {
+    const int64_t count = IsCentre(f) ? 0 : Count(f);
+    for (int64_t j = 0; j < count; ++j) add(Input(f, j), Output(f, j));
+  }
 };
 
 /// Checks 'num_act_out' against the maximum number of outputs of the pairs.
 inline Status CheckOutputCount(int64_t count, int64_t max_count) {
   if (count >= 0 && count <= max_count) return Status::Ok();
   return InvalidArgument("'num_act_out': expected a value in [0, ", max_count, "], got ", count);
+}
+
+/// Checks 'num_act_out' against the rows of the gradient.
+inline Status CheckGradientCount(int64_t count, int64_t rows) {
+  if (count == rows) return Status::Ok();
+  return InvalidArgument("'num_act_out': expected ", rows, ", the number of rows of 'grad_out', got ", count);
 }
 
 }  // namespace polyop

@@ -89,6 +89,13 @@ inline void Softmax(float* row, int64_t count) {
   for (; i < count; ++i) row[i] *= factor;
 }
 
+/// Changes `grad`, the gradients of a softmax's results `terms`, to those of its inputs.
+inline void SoftmaxBackward(const float* terms, int64_t count, float* grad) {
+  float mean = 0;
+  for (int64_t i = 0; i < count; ++i) mean += terms[i] * grad[i];
+  for (int64_t i = 0; i < count; ++i) grad[i] = terms[i] * (grad[i] - mean);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop

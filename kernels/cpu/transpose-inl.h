@@ -26,6 +26,25 @@ HWY_INLINE void Transpose(hn::Vec<QuadTag> rows[4]) {
   rows[3] = hn::ConcatUpperUpper(q, high23, high01);
 }
 
+/// Adds the halves of a vector until four lanes are left.
+template <class D>
+HWY_INLINE hn::Vec<QuadTag> FoldToQuad(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return FoldToQuad(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+/// Returns the sums of the lanes of four vectors.
+template <class D>
+HWY_INLINE hn::Vec<QuadTag> SumsOfLanes(D d, const hn::Vec<D> v[4]) {
+  hn::Vec<QuadTag> quad[4] = {FoldToQuad(d, v[0]), FoldToQuad(d, v[1]), FoldToQuad(d, v[2]), FoldToQuad(d, v[3])};
+  Transpose(quad);
+  return hn::Add(hn::Add(quad[0], quad[1]), hn::Add(quad[2], quad[3]));
+}
+
 using EightTag = hn::FixedTag<uint16_t, 8>;
 
 /// Transposes 8 x 8 values of 16 bits.

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "core/words.h"
 #include "ops/active_rotated_filter/active_rotated_filter.h"
 #include "ops/active_rotated_filter/active_rotated_filter_values.h"
@@ -12,11 +10,9 @@ template <class Word, class I>
 Status CopyRotated(const Context& context, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
                    Word* output, int64_t filters) {
   const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
-  const Scratch<int64_t> sources =
-      context.Allocate<int64_t>(rotations * entries);  // source entry of each position, or -1
+  const Scratch<int64_t> sources = context.Allocate<int64_t>(rotations * entries);
   if (!sources) return Internal("out of memory: ", rotations, " rotations of ", entries, " entries");
-  std::fill_n(sources.data(), sources.size(), -1);
-  for (int64_t i = 0; i < indices.size(); ++i) sources[i % rotations * entries + indices[i] - 1] = i / rotations;
+  FindSources(indices, sources.data());
   context.ParallelFor(filters, GrainFor(static_cast<double>(entries)), [&](int64_t begin, int64_t end) {
     for (int64_t filter = begin; filter < end; ++filter) {  // [O, R, P]
       const int64_t plane = filter % planes, rotation = filter / planes % rotations, o = filter / planes / rotations;

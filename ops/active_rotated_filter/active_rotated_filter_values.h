@@ -1,5 +1,7 @@
-// The check of `indices` that all kernels share.
+// The check and the meaning of `indices`, shared by kernels.
 #pragma once
+
+#include <algorithm>
 
 #include "core/status.h"
 #include "core/tensor.h"
@@ -17,6 +19,16 @@ Status CheckPositions(const Tensor<const I, 4>& indices) {
                            ", ", r, "]: expected an index in [1, ", entries, "], got ", int64_t{indices[i]});
   }
   return Status::Ok();
+}
+
+/// Sets sources[r * entries + position] to the entry that rotation r copies to the position, or to -1 if there is none.
+/// `sources` has as many elements as `indices`. Requires: the indices are checked.
+template <class I>
+void FindSources(const Tensor<const I, 4>& indices, int64_t* sources) {
+  if (indices.size() == 0) return;
+  const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
+  std::fill_n(sources, indices.size(), -1);
+  for (int64_t i = 0; i < indices.size(); ++i) sources[i % rotations * entries + indices[i] - 1] = i / rotations;
 }
 
 }  // namespace polyop

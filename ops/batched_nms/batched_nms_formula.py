@@ -41,7 +41,7 @@ def body(
         open_scores = Where (is_background, lowest, scores_by_class)
         scores_shape = Concat <axis = 0> (sets, one, count)
         set_scores = Reshape <allowzero = 1> (open_scores, scores_shape)
-        limit = Constant <value = int64[1] {{{topk}}}> ()
+        {f"limit = Constant <value = int64[1] {{{topk}}}> ()" if topk > 0 else ""}
         part = {"Min (count, limit)" if topk > 0 else "Identity (count)"}
         best_scores, best = TopK <axis = 2, sorted = 1> (set_scores, part)
         best_rows = Squeeze (best, one)
@@ -76,7 +76,7 @@ def body(
         boxes_or_nothing = Concat <axis = 0> (flat, nothing)
         top_boxes = Gather (boxes_or_nothing, safe)
         low = Constant <value = float {{0}}> ()
-        high = Constant <value = float {{1}}> ()
+        {"high = Constant <value = float {1}> ()" if clip_boxes else ""}
         shown = {"Clip (top_boxes, low, high)" if clip_boxes else "Identity (top_boxes)"}
         score_or_zero = Where (is_valid, top_scores, low)
         score_column = Unsqueeze (score_or_zero, two)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -19,10 +20,8 @@ BezierAlignBackward Backward(int64_t rows, int64_t columns, int64_t ratio, bool 
 
 std::vector<HostTensor> Inputs(const BezierAlignBackward& op, DType dtype, const Shape& map, int64_t count,
                                std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 17}, rng, -4, 20);
-  for (int64_t r = 0; r < count; ++r) rois.set(17 * r, static_cast<double>(r % map[0]));
   return {HostTensor::Uniform(dtype, {count, map[1], op.output_height, op.output_width}, rng),
-          HostTensor::Uniform(dtype, map, rng), rois};
+          HostTensor::Uniform(dtype, map, rng), RandomBezierRois(dtype, count, map[0], rng)};
 }
 
 class BezierAlignBackwardTest : public ::testing::TestWithParam<DType> {};

@@ -2,16 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor RandomCurves(DType dtype, int64_t count, int64_t images, std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 17}, rng, -4, 20);
-  for (int64_t r = 0; r < count; ++r) rois.set(17 * r, static_cast<double>(r % images));
-  return rois;
-}
 
 class BezierAlignTest : public ::testing::TestWithParam<DType> {};
 
@@ -23,7 +18,7 @@ TEST_P(BezierAlignTest, MatchesReference) {
         SCOPED_TRACE(Concat(ToString(shape), ", ratio ", ratio));
         ExpectMatchesReference(
             BezierAlign{2, 5, 0.75f, ratio, aligned},
-            {HostTensor::Uniform(GetParam(), shape, rng), RandomCurves(GetParam(), 9, shape[0], rng)},
+            {HostTensor::Uniform(GetParam(), shape, rng), RandomBezierRois(GetParam(), 9, shape[0], rng)},
             ToleranceFor(GetParam()));
       }
     }
@@ -69,7 +64,7 @@ TEST(BezierAlign, TinyExtentsHaveSamples) {
 
 TEST(BezierAlign, DegenerateNanInfiniteAndHugeCurves) {
   std::mt19937 rng(3);
-  HostTensor rois = RandomCurves(DType::kF32, 6, 1, rng);
+  HostTensor rois = RandomBezierRois(DType::kF32, 6, 1, rng);
   rois.set(17 * 0 + 6, NAN);
   rois.set(17 * 1 + 16, INFINITY);
   rois.set(17 * 2 + 1, -1e6);

@@ -7,19 +7,92 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kStrip = 16;  // adjacent columns that are scanned together
+constexpr int64_t kStrip = 64;  // adjacent columns that are scanned together
+constexpr int64_t kRun = 16;    // elements of a row, or columns, whose indices are compared together
 
-// Adds the gradients of a strip of up to kStrip columns to the elements that `indices` name, in
-// sums[length][pitch].
+bool InRange(int64_t index, int64_t length) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(length); }
+
+// Adds the gradients of a row to the elements that `indices` name. An extremum usually lasts for many elements, so the
+// gradients of a run of equal indices are summed before they are added: an addition in memory for each of them would
+// wait for the one before. Returns false if an index is out of range.
 template <class T>
-void AddStrip(const T* grad, const int64_t* indices, int64_t length, int64_t inner, int64_t columns, float* sums,
+bool AddRow(const T* grad, const int64_t* indices, int64_t length, float* sums) {
+  std::fill_n(sums, length, 0.0f);
+  for (int64_t i = 0; i < length;) {
+    const int64_t target = indices[i], near = std::min(length, i + kRun);
+    if (!InRange(target, length)) return false;
+    const auto add_single = [&](int64_t end) {
+      float sum = 0;
+      for (; i < end && indices[i] == target; ++i) sum += ToFloat(grad[i]);
+      return sum;
+    };
+    float sum = add_single(near);
+    if (i == near && i < length) {  // a long run
+      float run[kRun] = {};
+      for (; i + kRun <= length; i += kRun) {
+        int64_t differ = 0;
+        for (int64_t k = 0; k < kRun; ++k) differ |= indices[i + k] ^ target;
+        if (differ != 0) break;
+        for (int64_t k = 0; k < kRun; ++k) run[k] += ToFloat(grad[i + k]);
+      }
+      sum += add_single(length);
+      for (const float part : run) sum += part;
+    }
+    sums[target] += sum;
+  }
+  return true;
+}
+
+// The runs of equal indices of kRun columns that are not yet added to the sums.
+struct ColumnRuns {
+  int64_t target[kRun];
+  float sum[kRun];
+
+  // Adds row `grad` of kRun columns, or of `some` if not kAll, to the runs, and adds the runs that end to `sums`.
+  // Returns false if an index is out of range.
+  template <bool kAll, class T>
+  bool Add(const T* grad, const int64_t* indices, int64_t some, int64_t length, float* sums, int64_t pitch) {
+    const int64_t columns = kAll ? kRun : some;
+    int64_t differ = 0;
+    for (int64_t c = 0; c < columns; ++c) differ |= indices[c] ^ target[c];
+    for (int64_t c = 0; differ != 0 && c < columns; ++c) {
+      if (indices[c] == target[c]) continue;
+      if (!InRange(indices[c], length)) return false;
+      sums[target[c] * pitch + c] += sum[c];
+      target[c] = indices[c];
+      sum[c] = 0;
+    }
+    float added[kRun];  // separate, because `grad` and `sum` could be the same memory as far as a compiler knows
+    for (int64_t c = 0; c < columns; ++c) added[c] = ToFloat(grad[c]);
+    for (int64_t c = 0; c < columns; ++c) sum[c] += added[c];
+    return true;
+  }
+};
+
+// Like AddRow, for a strip of up to kStrip columns and sums[length][pitch].
+template <class T>
+bool AddStrip(const T* grad, const int64_t* indices, int64_t length, int64_t inner, int64_t columns, float* sums,
               int64_t pitch) {
+  ColumnRuns runs[kStrip / kRun] = {};
+  for (int64_t c = 0; c < columns; ++c) {
+    if (!InRange(indices[c], length)) return false;
+    runs[c / kRun].target[c % kRun] = indices[c];
+  }
   for (int64_t i = 0; i < length; ++i) std::fill_n(sums + i * pitch, columns, 0.0f);
   for (int64_t i = 0; i < length; ++i) {
-    for (int64_t c = 0; c < columns; ++c) {
-      sums[indices[i * inner + c] * pitch + c] += ToFloat(grad[i * inner + c]);
+    for (int64_t c = 0; c < columns; c += kRun) {
+      const int64_t at = i * inner + c;
+      ColumnRuns& of = runs[c / kRun];
+      const bool valid = columns - c >= kRun
+                             ? of.Add<true>(grad + at, indices + at, kRun, length, sums + c, pitch)
+                             : of.Add<false>(grad + at, indices + at, columns - c, length, sums + c, pitch);
+      if (!valid) return false;
     }
   }
+  for (int64_t c = 0; c < columns; ++c) {
+    sums[runs[c / kRun].target[c % kRun] * pitch + c] += runs[c / kRun].sum[c % kRun];
+  }
+  return true;
 }
 
 template <class T>
@@ -30,32 +103,38 @@ Status CumMaxBackwardCpu(const CumMaxBackward& op, const Context& context, Tenso
   constexpr bool kF32 = std::is_same_v<T, float>;
   const ScanExtents e = ScanExtents::Of(op, input.shape());
   if (input.size() == 0) return Status::Ok();
-  POLYOP_RETURN_IF_ERROR(
-      CheckIndices(context, "indices", indices.data(), indices.size(), e.length, "an element of the dimension"));
   const int64_t strips = (e.inner + kStrip - 1) / kStrip, size = kF32 ? 0 : e.length * std::min(e.inner, kStrip);
   const int64_t bytes = std::max<int64_t>(size * static_cast<int64_t>(sizeof(float)), 1);
   const int64_t items = e.outer * strips, tasks = std::clamp<int64_t>(kScratchBytes / bytes, 1, Context::kMaxTasks);
-  const double nanoseconds = 2.0 * static_cast<double>(e.length * std::min(e.inner, kStrip));
+  const double nanoseconds = static_cast<double>(e.length * std::min(e.inner, kStrip));
   const int64_t grain = std::max(GrainFor(nanoseconds), (items + tasks - 1) / tasks);
   const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(items, grain) * size);
   if (!scratch) return Internal("out of memory: sums of ", size, " elements for each task");
+  bool valid[Context::kMaxTasks];
+  std::fill_n(valid, Context::kMaxTasks, true);
   context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
+    const auto add = [&](int64_t at, int64_t columns, float* sums, int64_t pitch) {
+      const T* const grad = grad_values.data() + at;
+      const int64_t* const index = indices.data() + at;
+      return e.inner == 1 ? AddRow(grad, index, e.length, sums)
+                          : AddStrip(grad, index, e.length, e.inner, columns, sums, pitch);
+    };
+    for (int64_t item = begin; item < end && valid[task]; ++item) {
       const int64_t column = item % strips * kStrip, columns = std::min(kStrip, e.inner - column);
       const int64_t at = item / strips * e.length * e.inner + column;
       if constexpr (kF32) {
-        AddStrip(grad_values.data() + at, indices.data() + at, e.length, e.inner, columns, grad_input.data() + at,
-                 e.inner);
+        valid[task] = add(at, columns, grad_input.data() + at, e.inner);
       } else {
         float* const sums = scratch.data() + task * size;
-        AddStrip(grad_values.data() + at, indices.data() + at, e.length, e.inner, columns, sums, columns);
+        valid[task] = add(at, columns, sums, columns);
         for (int64_t i = 0; i < e.length; ++i) {
           for (int64_t c = 0; c < columns; ++c) grad_input[at + i * e.inner + c] = FromFloat<T>(sums[i * columns + c]);
         }
       }
     }
   });
-  return Status::Ok();
+  if (std::all_of(valid, valid + Context::kMaxTasks, [](bool of_task) { return of_task; })) return Status::Ok();
+  return CheckIndices(context, "indices", indices.data(), indices.size(), e.length, "an element of the dimension");
 }
 
 POLYOP_PLAIN_CPU_KERNELS(CumMaxBackward, CumMaxBackwardCpu, float, Half, BFloat16);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -19,14 +20,8 @@ DeformRoiPoolBackward Backward(int64_t rows, int64_t columns, float scale, float
 
 std::vector<HostTensor> Inputs(const DeformRoiPoolBackward& op, DType dtype, const Shape& map, int64_t count,
                                std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 16);
-  for (int64_t r = 0; r < count; ++r) {
-    rois.set(5 * r, static_cast<double>(r % map[0]));
-    for (int64_t k = 3; k < 5 && r % 4 != 3; ++k)
-      rois.set(5 * r + k, rois.at(5 * r + k - 2) + std::fabs(rois.at(5 * r + k)));
-  }
   return {HostTensor::Uniform(dtype, {count, map[1], op.pooled_height, op.pooled_width}, rng),
-          HostTensor::Uniform(dtype, map, rng), rois,
+          HostTensor::Uniform(dtype, map, rng), RandomRoisWithSides(dtype, count, map[0], 0, rng),
           HostTensor::Uniform(dtype, {count, 2, op.pooled_height, op.pooled_width}, rng, -2, 2)};
 }
 

@@ -2,20 +2,11 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-HostTensor Rois(DType dtype, int64_t count, int64_t images, std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 16);
-  for (int64_t r = 0; r < count; ++r) {
-    rois.set(5 * r, static_cast<double>(r % images));
-    for (int64_t k = 3; k < 5 && r % 4 != 3; ++k)
-      rois.set(5 * r + k, rois.at(5 * r + k - 2) + std::fabs(rois.at(5 * r + k)));
-  }
-  return rois;
-}
 
 class DeformRoiPoolTest : public ::testing::TestWithParam<DType> {};
 
@@ -25,7 +16,7 @@ TEST_P(DeformRoiPoolTest, MatchesReference) {
     for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 49, 11, 7}, Shape{3, 16, 1, 1}}) {
       const DeformRoiPool op{3, 2, 0.75f, ratio, 0.3f};
       const std::vector<HostTensor> inputs = {HostTensor::Uniform(GetParam(), shape, rng),
-                                              Rois(GetParam(), 11, shape[0], rng),
+                                              RandomRoisWithSides(GetParam(), 11, shape[0], 0, rng),
                                               HostTensor::Uniform(GetParam(), {11, 2, 3, 2}, rng, -2, 2)};
       ExpectMatchesReference(op, inputs, ToleranceFor(GetParam()));
       ExpectMatchesReference(op, {inputs[0], inputs[1]}, ToleranceFor(GetParam()));

@@ -7,7 +7,7 @@ namespace polyop {
 namespace {
 
 // Keys' cubic kernel, written as its two-branch definition.
-double Kernel(double x) {
+double CubicWeight(double x) {
   constexpr double a = -0.75;
   x = std::abs(x);
   if (x <= 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
@@ -30,7 +30,7 @@ Status DynamicResizeReference(const DynamicResize&, const Context&, Tensor<const
           for (int64_t ix = left - 1; ix <= left + 2; ++ix) {
             const int64_t row = std::clamp<int64_t>(iy, 0, height - 1), column = std::clamp<int64_t>(ix, 0, width - 1);
             sum +=
-                from[row * width + column] * Kernel(y - static_cast<double>(iy)) * Kernel(x - static_cast<double>(ix));
+                from[row * width + column] * CubicWeight(y - static_cast<double>(iy)) * CubicWeight(x - static_cast<double>(ix));
           }
         }
         output[(plane * rows + oy) * columns + ox] = sum;

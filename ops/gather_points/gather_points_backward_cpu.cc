@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/gather_points/gather_points_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/gathers/scatter_columns-inl.h"
-#include "kernels/cpu/check_indices.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/type_pairs.h"
 #include "ops/gather_points/gather_points_backward.h"
@@ -16,11 +15,7 @@ template <class Types, class T = typename Types::Real>
 Status GatherPointsBackwardCpu(const GatherPointsBackward&, const Context& context, Tensor<const T, 3> grad_output,
                                Tensor<const T, 3> features, Tensor<const typename Types::Int, 2> idx,
                                Tensor<T, 3> grad_features) {
-  const int64_t columns = features.dim(2);
-  POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx", idx.data(), idx.size(), columns, "a column of 'features'"));
-  return ScatterColumns(
-      context, grad_output.data(), idx.data(), features.dim(0), features.dim(1), idx.dim(1), 1, columns,
-      [](int64_t) { return 1.0f; }, grad_features.data());
+  return GatherColumnsBackward(context, grad_output.data(), features, idx.data(), idx.dim(1), grad_features.data());
 }
 
 }  // namespace

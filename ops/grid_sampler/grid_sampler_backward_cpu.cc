@@ -10,24 +10,20 @@ Status GridSamplerBackwardCpu(const GridSamplerBackward& op, const Context& cont
                               const Tensor<const T, kRank>& grad_output, const Tensor<const T, kRank>& input,
                               const Tensor<const T, kRank>& grid, const std::optional<Tensor<T, kRank>>& grad_input,
                               const std::optional<Tensor<T, kRank>>& grad_grid) {
-  constexpr auto backward = [] {
-    if constexpr (kRank == 4) {
-      return Sample2dBackward<T>;
-    } else {
-      return Sample3dBackward<T>;
-    }
-  }();
-  constexpr bool kF32 = std::is_same_v<T, float>;
-  const Scratch<float> widened = context.Allocate<float>(kF32 ? 0 : grid.size());
-  if (!widened) return Internal("out of memory: a grid of shape ", ToString(grid.shape()));
-  const float* points = widened.data();
-  if constexpr (kF32) {
-    points = grid.data();
+  T* const to_input = grad_input ? grad_input->data() : nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    return SampleGridBackward<kRank - 2>(context, op, grad_output, input, grid.data(), to_input,
+                                         grad_grid ? grad_grid->data() : nullptr);
   } else {
-    WidenPoints(context, grid.data(), grid.size(), widened.data());
+    const Scratch<float> points = context.Allocate<float>(grid.size());
+    const Scratch<float> grad_points = context.Allocate<float>(grad_grid ? grid.size() : 0);
+    if (!points || !grad_points) return Internal("out of memory: a grid of shape ", ToString(grid.shape()));
+    WidenPoints(context, grid.data(), grid.size(), points.data());
+    POLYOP_RETURN_IF_ERROR(SampleGridBackward<kRank - 2>(context, op, grad_output, input, points.data(), to_input,
+                                                         grad_grid ? grad_points.data() : nullptr));
+    if (grad_grid) NarrowPoints(context, grad_points.data(), grid.size(), grad_grid->data());
+    return Status::Ok();
   }
-  return backward(context, op, grad_output, input, points, grad_input ? grad_input->data() : nullptr,
-                  grad_grid ? grad_grid->data() : nullptr);
 }
 
 template <class T>

@@ -92,6 +92,23 @@ TEST(GridSamplerBackward, ManyPoints) {
   }
 }
 
+// Images that exceed the L2 cache, whose points are visited in the order of rows; the last has several segments of
+// points.
+TEST(GridSamplerBackward, LargeImages) {
+  std::mt19937 rng(8);
+  const auto expect = [&](Interpolation mode, Padding padding, const Shape& input, const Shape& grid) {
+    SCOPED_TRACE(ToString(input) + " mode " + std::to_string(static_cast<int>(mode)));
+    ExpectMatchesReference(Backward(mode, padding, false),
+                           Inputs(DType::kF32, input, Grid(DType::kF32, grid, rng), rng), {1e-4, 2e-3});
+  };
+  for (auto padding : {Padding::kZeros, Padding::kReflection}) {
+    expect(Interpolation::kBilinear, padding, {2, 35, 128, 128}, {2, 30, 41, 2});
+    expect(Interpolation::kBicubic, padding, {1, 3, 64, 256}, {1, 30, 41, 2});
+    expect(Interpolation::kBilinear, padding, {1, 3, 8, 32, 64}, {1, 3, 20, 11, 3});
+  }
+  expect(Interpolation::kBilinear, Padding::kBorder, {1, 1, 128, 128}, {1, 520, 520, 2});
+}
+
 TEST(GridSamplerBackward, OmitsGradientsThatAreNotRequested) {
   std::mt19937 rng(4);
   const HostTensor grid = HostTensor::Uniform(DType::kF32, {2, 6, 7, 2}, rng, -1.2, 1.2);

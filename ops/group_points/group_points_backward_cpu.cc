@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/group_points/group_points_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/gathers/scatter_columns-inl.h"
-#include "kernels/cpu/check_indices.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/type_pairs.h"
 #include "ops/group_points/group_points_backward.h"
@@ -16,11 +15,8 @@ template <class Types, class T = typename Types::Real>
 Status GroupPointsBackwardCpu(const GroupPointsBackward&, const Context& context, Tensor<const T, 4> grad_output,
                               Tensor<const T, 3> features, Tensor<const typename Types::Int, 3> idx,
                               Tensor<T, 3> grad_features) {
-  const int64_t columns = features.dim(2);
-  POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx", idx.data(), idx.size(), columns, "a column of 'features'"));
-  return ScatterColumns(
-      context, grad_output.data(), idx.data(), features.dim(0), features.dim(1), idx.dim(1) * idx.dim(2), 1, columns,
-      [](int64_t) { return 1.0f; }, grad_features.data());
+  return GatherColumnsBackward(context, grad_output.data(), features, idx.data(), idx.dim(1) * idx.dim(2),
+                               grad_features.data());
 }
 
 }  // namespace

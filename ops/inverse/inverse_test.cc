@@ -54,7 +54,9 @@ TEST(Inverse, ASingularMatrixDoesNotAffectOthers) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(Inverse{}, {input}, &out).ok());
   for (int64_t i = 0; i < 45; ++i) {
-    if (i / 9 != 1) EXPECT_TRUE(std::isnan(out[0].at(i))) << i;
+    if (i / 9 != 1) {
+      EXPECT_TRUE(std::isnan(out[0].at(i))) << i;
+    }
   }
   EXPECT_EQ(out[0].at(9), 0.5);
   EXPECT_EQ(out[0].at(17), 0.125);

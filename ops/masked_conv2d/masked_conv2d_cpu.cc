@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/masked_conv2d/masked_conv2d.h"
+#include "ops/masked_conv2d/masked_pixels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -103,15 +104,7 @@ Status MaskedConv(const MaskedConv2d& op, const Context& context, const Tensor<c
   const int64_t pixels = output.dim(2) * output.dim(3);
   const Scratch<int64_t> listed = context.Allocate<int64_t>(pixels);
   if (!listed) return Internal("out of memory: a list of ", pixels, " pixels");
-  int64_t count = 0;
-  for (int64_t p = 0; p < pixels; ++p) {
-    listed[count] = p;
-    if constexpr (std::is_same_v<M, bool>) {
-      count += mask[p];
-    } else {
-      count += ToFloat(mask[p]) > 0;
-    }
-  }
+  const int64_t count = ListMasked(mask, pixels, listed.data());
   context.ParallelFor(output.dim(1), GrainFor(static_cast<double>(pixels) * 0.1), [&](int64_t begin, int64_t end) {
     std::fill_n(output.data() + begin * pixels, (end - begin) * pixels, FromFloat<T>(0));
   });

@@ -4,6 +4,7 @@
 #include "families/deform_attn/deform_attn_backward-inl.h"
 #include "families/deform_attn/offset_positions-inl.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/softmax-inl.h"
 #include "kernels/cpu/type_pairs.h"
 #include "ops/ms_deform_attn_of_offsets/ms_deform_attn_of_offsets_backward.h"
 
@@ -44,9 +45,7 @@ Status ByOffsetsBackward(const Context& context, const T* grad_output, const Ten
       }
     }
     if (to.logits != nullptr) {
-      float mean = 0;
-      for (int64_t s = 0; s < samples; ++s) mean += positions.weight[s] * grads.weight[s];
-      for (int64_t s = 0; s < samples; ++s) grads.weight[s] = positions.weight[s] * (grads.weight[s] - mean);
+      SoftmaxBackward(positions.weight, samples, grads.weight);
       NarrowRow(grads.weight, samples, to.logits + pair * samples);
     }
   };

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "families/deform_attn/deform_attn_reference.h"
@@ -23,22 +22,18 @@ Status MsDeformAttnOfOffsetsBackwardReference(const MsDeformAttnOfOffsetsBackwar
   POLYOP_RETURN_IF_ERROR(ReadLevels(shapes, value.dim(1), levels.data()));
   if (grad_value) std::fill_n(grad_value->data(), grad_value->size(), 0.0);
   if (grad_references) std::fill_n(grad_references->data(), grad_references->size(), 0.0);
+  std::vector<double> weights;
   for (int64_t pair = 0; pair < value.dim(0) * queries * heads; ++pair) {
-    const double* const logit = logits.data() + pair * samples;
-    double max_logit = -INFINITY, sum = 0, mean = 0;
-    for (int64_t s = 0; s < samples; ++s) max_logit = std::fmax(max_logit, logit[s]);
-    for (int64_t s = 0; s < samples; ++s) sum += std::exp(logit[s] - max_logit);
-    std::vector<double> weights(static_cast<size_t>(samples)), of_weights(static_cast<size_t>(samples));
+    reference::AttnSoftmax(logits.data() + pair * samples, samples, weights);
     for (int64_t s = 0; s < samples; ++s) {
       const AttnLevel& level = levels[static_cast<size_t>(s / points)];
       const int64_t group = pair / heads * groups + s % points % groups, at = pair * samples + s;
       const double width = static_cast<double>(level.width), height = static_cast<double>(level.height);
       const double x = references[2 * group] * width + offsets[2 * at] - 0.5;
       const double y = references[2 * group + 1] * height + offsets[2 * at + 1] - 0.5;
-      const double weight = std::exp(logit[s] - max_logit) / sum;
       const reference::AttnSampleGrad grad = reference::AddAttnSampleBackward(
-          value, pair / heads / queries, pair % heads, level, y, x, weight, grad_output.data() + pair * depth,
-          grad_value ? grad_value->data() : nullptr);
+          value, pair / heads / queries, pair % heads, level, y, x, weights[static_cast<size_t>(s)],
+          grad_output.data() + pair * depth, grad_value ? grad_value->data() : nullptr);
       if (grad_offsets) {
         (*grad_offsets)[2 * at] = grad.x;
         (*grad_offsets)[2 * at + 1] = grad.y;
@@ -47,14 +42,9 @@ Status MsDeformAttnOfOffsetsBackwardReference(const MsDeformAttnOfOffsetsBackwar
         (*grad_references)[2 * group] += grad.x * width;
         (*grad_references)[2 * group + 1] += grad.y * height;
       }
-      weights[static_cast<size_t>(s)] = weight;
-      of_weights[static_cast<size_t>(s)] = grad.weight;
-      mean += weight * grad.weight;
+      if (grad_logits) (*grad_logits)[at] = grad.weight;
     }
-    for (int64_t s = 0; grad_logits && s < samples; ++s) {
-      (*grad_logits)[pair * samples + s] =
-          weights[static_cast<size_t>(s)] * (of_weights[static_cast<size_t>(s)] - mean);
-    }
+    if (grad_logits) reference::AttnSoftmaxBackward(weights, grad_logits->data() + pair * samples);
   }
   return Status::Ok();
 }

@@ -9,16 +9,16 @@
 namespace polyop {
 namespace {
 
-using Box = std::array<float, 4>;
+using NmsBox = std::array<float, 4>;
 
-Box ReadBox(const float* box, const Nms& op) {
+NmsBox ReadBox(const float* box, const Nms& op) {
   if (!op.center_point_box) return {box[0], box[1], box[2], box[3]};
   return {box[0] - box[2] / 2, box[1] - box[3] / 2, box[0] + box[2] / 2, box[1] + box[3] / 2};
 }
 
 double Length(double low, double high, int64_t offset) { return high - low + static_cast<double>(offset); }
 
-bool Overlap(const Box& a, const Box& b, const Nms& op) {
+bool Overlap(const NmsBox& a, const NmsBox& b, const Nms& op) {
   const double width = Length(std::fmax(a[0], b[0]), std::fmin(a[2], b[2]), op.offset);
   const double height = Length(std::fmax(a[1], b[1]), std::fmin(a[3], b[3]), op.offset);
   if (!(width > 0) || !(height > 0)) return false;

@@ -9,7 +9,7 @@
 namespace polyop {
 namespace {
 
-float Iou(const float* a, const float* b) {
+float IouOfMatch(const float* a, const float* b) {
   const double width = std::fmin(a[2], b[2]) - static_cast<double>(std::fmax(a[0], b[0]));
   const double height = std::fmin(a[3], b[3]) - static_cast<double>(std::fmax(a[1], b[1]));
   for (int i = 0; i < 4; ++i) {
@@ -42,7 +42,7 @@ Status NmsMatchReference(const NmsMatch&, const Context&, Tensor<const float, 3>
         const int64_t best = left.front();
         std::vector<int64_t> rest;
         for (size_t k = 1; k < left.size(); ++k) {
-          if (Iou(box + 4 * best, box + 4 * left[k]) >= iou_threshold[0]) {
+          if (IouOfMatch(box + 4 * best, box + 4 * left[k]) >= iou_threshold[0]) {
             if (score[best] > score_threshold[0]) rows.insert(rows.end(), {b, c, best, left[k]});
           } else {
             rest.push_back(left[k]);

@@ -10,20 +10,20 @@
 namespace polyop {
 namespace {
 
-using Box = std::array<float, 4>;
+using BoxCorners = std::array<float, 4>;
 
-Box Corners(const float* box, bool center_point_box) {
+BoxCorners Corners(const float* box, bool center_point_box) {
   if (center_point_box) {
     return {box[0] - box[2] / 2, box[1] - box[3] / 2, box[0] + box[2] / 2, box[1] + box[3] / 2};
   }
-  Box corners = {box[0], box[1], box[2], box[3]};
+  BoxCorners corners = {box[0], box[1], box[2], box[3]};
   if (corners[0] > corners[2]) std::swap(corners[0], corners[2]);
   if (corners[1] > corners[3]) std::swap(corners[1], corners[3]);
   return corners;
 }
 
 // Computes in float, because the comparison with the threshold depends on the rounding of the quotient.
-float Iou(const Box& a, const Box& b) {
+float IouOfCorners(const BoxCorners& a, const BoxCorners& b) {
   if (std::any_of(a.begin(), a.end(), [](float v) { return std::isnan(v); })) return 0;
   if (std::any_of(b.begin(), b.end(), [](float v) { return std::isnan(v); })) return 0;
   const float width = std::fmin(a[2], b[2]) - std::fmax(a[0], b[0]);
@@ -42,9 +42,9 @@ std::vector<int64_t> Suppress(const OnnxNms& op, const OnnxNmsRule& rule, const 
   std::stable_sort(order.begin(), end, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
     if (static_cast<int64_t>(kept.size()) >= rule.max_boxes) break;
-    const Box box = Corners(boxes + 4 * i, op.center_point_box);
+    const BoxCorners box = Corners(boxes + 4 * i, op.center_point_box);
     const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-      return Iou(Corners(boxes + 4 * k, op.center_point_box), box) > rule.iou_threshold;
+      return IouOfCorners(Corners(boxes + 4 * k, op.center_point_box), box) > rule.iou_threshold;
     });
     if (!suppressed) kept.push_back(i);
   }

@@ -15,7 +15,7 @@
 
 #include "core/words.h"
 #include "kernels/cpu/type_pairs.h"
-#include "ops/pillar_scatter/pillar_scatter_values.h"
+#include "ops/pillar_scatter/placed_pillars.h"
 
 namespace polyop {
 
@@ -25,10 +25,6 @@ namespace polyop {
 inline constexpr int64_t kBandCells = 256,
                          kBandChannels = 32;            // for floats: a tile of 34 KB and two cache lines per pillar
 inline constexpr int64_t kBandPitch = kBandCells + 16;  // a power of two would map all rows to the same few lines of L1
-
-struct PlacedPillar {
-  int64_t row, cell;
-};
 
 // Pillars sorted by image and band; within a band they keep the order of their rows.
 struct PillarBands {
@@ -41,24 +37,6 @@ struct PillarBands {
     return {pillars + firsts[b], static_cast<size_t>(firsts[b + 1] - firsts[b])};
   }
 };
-
-// Calls put(image, pillar) for the pillars that are used, among `images` times `count` pillars. Without `num`, the
-// coordinates contain the image of a pillar.
-template <class I, class Put>
-Status ForEachPillar(const I* coords, int64_t images, int64_t count, const I* num, const Shape& canvas,
-                     const Put& put) {
-  for (int64_t n = 0; n < images; ++n) {
-    const int64_t used = num == nullptr ? count : int64_t{num[n]};
-    POLYOP_RETURN_IF_ERROR(CheckUsed(used, count));
-    for (int64_t p = n * count; p < n * count + used; ++p) {
-      const I* const row = coords + 4 * p;
-      const int64_t image = num == nullptr ? int64_t{row[0]} : n, y = row[2], x = row[3];
-      POLYOP_RETURN_IF_ERROR(CheckPosition(p, image, y, x, canvas));
-      put(image, PlacedPillar{p, y * canvas[3] + x});
-    }
-  }
-  return Status::Ok();
-}
 
 }  // namespace polyop
 #endif  // POLYOP_OPS_PILLAR_SCATTER_PILLAR_SCATTER_CPU_

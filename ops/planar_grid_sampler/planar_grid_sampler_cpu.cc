@@ -1,5 +1,5 @@
 #include "families/sampling/grid_samples.h"
-#include "ops/planar_grid_sampler/planar_grid_sampler.h"
+#include "ops/planar_grid_sampler/planar_points.h"
 
 namespace polyop {
 namespace {
@@ -10,16 +10,7 @@ Status PlanarGridSamplerCpu(const PlanarGridSampler& op, const Context& context,
                             const Tensor<T, kAxes + 2>& output) {
   const Scratch<float> points = context.Allocate<float>(grid.size());
   if (!points) return Internal("out of memory: a grid of shape ", ToString(grid.shape()));
-  const int64_t count = PlanePixels(grid.shape());
-  for (int64_t n = 0; n < grid.dim(0); ++n) {
-    const T* const from = grid.data() + n * count * kAxes;
-    float* const to = points.data() + n * count * kAxes;
-    context.ParallelFor(count, 1 << 13, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        for (int64_t a = 0; a < kAxes; ++a) to[p * kAxes + a] = ToFloat(from[a * count + p]) / op.kScale;
-      }
-    });
-  }
+  PlanesToPoints<kAxes>(context, grid, points.data());
   return SampleGrid<kAxes>(context, op, input, points.data(), output);
 }
 

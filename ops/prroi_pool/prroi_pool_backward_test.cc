@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/random_rois.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -18,13 +19,8 @@ PrRoiPoolBackward Backward(int64_t rows, int64_t columns, float scale) {
 // Random gradients, features, boxes and their pooled features. No box is so small that the derivative is large.
 std::vector<HostTensor> Inputs(const PrRoiPoolBackward& op, DType dtype, const Shape& map, int64_t count,
                                std::mt19937& rng) {
-  HostTensor rois = HostTensor::Uniform(dtype, {count, 5}, rng, -4, 16);
-  for (int64_t r = 0; r < count; ++r) {
-    rois.set(5 * r, static_cast<double>(r % map[0]));
-    for (int64_t k = 3; k < 5 && r % 4 != 3; ++k)
-      rois.set(5 * r + k, rois.at(5 * r + k - 2) + 4 + std::fabs(rois.at(5 * r + k)));
-    if (r % 4 == 3) rois.set(5 * r + 3, rois.at(5 * r + 1) - 1);  // reversed
-  }
+  HostTensor rois = RandomRoisWithSides(dtype, count, map[0], 4, rng);
+  for (int64_t r = 3; r < count; r += 4) rois.set(5 * r + 3, rois.at(5 * r + 1) - 1);  // reversed
   const HostTensor features = HostTensor::Uniform(dtype, map, rng);
   RunOptions options;
   if (dtype == DType::kF64) options.device = Device::kReference;

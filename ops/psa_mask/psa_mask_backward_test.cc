@@ -61,7 +61,9 @@ TEST(PsaMaskBackward, TakesThePixelsGradients) {
   const double expected[6] = {0, NAN, 1, 4, 3, 0};
   for (int64_t i = 0; i < 6; ++i) {
     EXPECT_EQ(std::isnan(out[0].at(i)), std::isnan(expected[i])) << i;
-    if (!std::isnan(expected[i])) EXPECT_EQ(out[0].at(i), expected[i]) << i;
+    if (!std::isnan(expected[i])) {
+      EXPECT_EQ(out[0].at(i), expected[i]) << i;
+    }
   }
 }
 

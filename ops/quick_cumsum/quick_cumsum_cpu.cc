@@ -20,13 +20,7 @@ Status Sum(const Context& context, Tensor<const T, 2> x, Tensor<const I, 2> geom
   const Scratch<int32_t> owner = context.Allocate<int32_t>(cells);
   if (!owner) return Internal("out of memory: ", cells, " cells");
   const auto cell_of = [&](int64_t j, int64_t* cell) {
-    const int64_t last = int64_t{starts[j]} + lengths[j] - 1;
-    const I* const position = geom_feats.data() + 4 * last;
-    POLYOP_RETURN_IF_ERROR(CheckPosition(last, position, bev.shape()));
-    int64_t at[4];
-    for (int k = 0; k < 4; ++k) at[kPositionDimensions[k]] = position[k];
-    *cell = ((at[0] * bev.dim(1) + at[1]) * bev.dim(2) + at[2]) * bev.dim(3) + at[3];
-    return Status::Ok();
+    return FindCell(intervals, j, geom_feats.data(), bev.shape(), cell);
   };
   POLYOP_RETURN_IF_ERROR(FindOwners(intervals, cells, cell_of, owner.data()));
   SumIntervals(context, PlainRows<T>{x.data(), channels}, intervals, owner.data(), cells, channels, bev.data());

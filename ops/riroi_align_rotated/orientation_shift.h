@@ -29,6 +29,13 @@ struct OrientationShift {
     const int64_t next = First(o) + 1;
     return next == orientations ? 0 : next;
   }
+  /// The orientation whose first source is `o`.
+  POLYOP_HD int64_t OfFirst(int64_t o) const { return o < orientations - whole ? o + whole : o + whole - orientations; }
+  /// The orientation whose second source is `o`.
+  POLYOP_HD int64_t OfSecond(int64_t o) const {
+    const int64_t of_first = OfFirst(o);
+    return (of_first == 0 ? orientations : of_first) - 1;
+  }
 };
 
 }  // namespace polyop

@@ -37,8 +37,8 @@ struct RoiawarePool3d {
       maximum; the maximum of a cell that contains only NaN is 0.)",
       .source = R"(`mmcv.ops.RoIAwarePool3d`; Shi et al., From Points to Parts: 3D Object Detection from Point Cloud
           with Part-aware and Part-aggregation Network (Part-A²), 2019)",
-      .differences = R"(MMCV decides in fp32 and has GPU kernels only. Among equal maxima, only the first one
-          receives a gradient in MMCV; here they share it.)",
+      .differences = R"(MMCV decides in fp32 and has GPU kernels only. Among equal maxima, the first one receives the
+          gradient, as in MMCV; in second derivatives and on the GPU they share it.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckPointCount("points", inputs[1], 0); }

@@ -1,13 +1,12 @@
 #include <algorithm>
 
-#include "ops/roiaware_pool3d/box_cells.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/roiaware_pool3d/roiaware_pool3d_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/boxes3d/points_in_box-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
+#include "ops/roiaware_pool3d/cell_keys-inl.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,28 +14,23 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sort key of a point in a box: its cell, then its index.
-using Key = uint64_t;
-constexpr Key KeyOf(int64_t cell, int64_t point) { return static_cast<Key>(cell) << 32 | static_cast<Key>(point); }
-constexpr int64_t CellOf(Key key) { return static_cast<int64_t>(key >> 32); }
-constexpr int64_t PointOf(Key key) { return static_cast<int64_t>(key & 0xFFFFFFFF); }
-
 // Pools the features of the points of a cell.
 template <class T>
-void PoolCell(const T* features, int64_t channels, std::span<const Key> points, RoiawarePool3d::Mode mode, T* to) {
+void PoolCell(const T* features, int64_t channels, std::span<const CellKey> points, RoiawarePool3d::Mode mode, T* to) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto number = hn::Set(d, static_cast<float>(points.size()));
   for (int64_t c = 0; c < channels; c += lanes) {
     const auto width = static_cast<size_t>(std::min(lanes, channels - c));
-    const auto load = [&](Key key) HWY_ATTR { return LoadFloatN(d, features + PointOf(key) * channels + c, width); };
+    const auto load = [&](CellKey key)
+                          HWY_ATTR { return LoadFloatN(d, features + PointOfKey(key) * channels + c, width); };
     if (mode == RoiawarePool3d::Mode::kAvg) {
       auto sum = hn::Zero(d);
-      for (const Key key : points) sum = hn::Add(sum, load(key));
+      for (const CellKey key : points) sum = hn::Add(sum, load(key));
       StoreFloatN(hn::Div(sum, number), d, to + c, width);
     } else {
       auto maximum = hn::Set(d, NAN);  // no value yet
-      for (const Key key : points) {
+      for (const CellKey key : points) {
         const auto v = load(key);
         maximum = hn::IfThenElse(hn::Or(hn::IsNaN(v), hn::Le(v, maximum)), maximum, v);
       }
@@ -54,29 +48,20 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
   // Limits the number of tasks, because each has memory for a box that contains all points.
   const int64_t grain =
       std::max((rois.dim(0) + 15) / 16, GrainFor(0.7 * static_cast<double>(count) + 0.1 * static_cast<double>(row)));
-  const Scratch<Key> memory = context.Allocate<Key>(Context::NumTasks(rois.dim(0), grain) * count);
+  const Scratch<CellKey> memory = context.Allocate<CellKey>(Context::NumTasks(rois.dim(0), grain) * count);
   if (!memory) return Internal("out of memory: scratch for ", count, " points");
   const bool stream = ShouldStream(row * static_cast<int64_t>(sizeof(T)), rois.dim(0));
   const int64_t max_points = op.max_pts_per_voxel - 1;
   context.ParallelFor(rois.dim(0), grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    Key* const keys = memory.data() + task * count;
+    CellKey* const keys = memory.data() + task * count;
     for (int64_t r = begin; r < end; ++r) {
       T* const to = pooled.data() + r * row;
       FillWithZeros(to, row, stream);
       const BoxCells cells = BoxCells::Of(rois.data() + 7 * r, op.out_size[0], op.out_size[1], op.out_size[2]);
-      int64_t inside = 0;
-      columns.ForInside(cells.box, 0, [&](int64_t i) {
-        keys[inside++] = KeyOf(cells.Of(points.data() + 3 * i), i);
-        return true;
+      const int64_t inside = FindCellKeys(cells, columns, points.data(), keys);
+      ForEachCell({keys, static_cast<size_t>(inside)}, max_points, [&](int64_t cell, std::span<const CellKey> taken) {
+        PoolCell(features.data(), channels, taken, op.mode, to + cell * channels);
       });
-      std::sort(keys, keys + inside);
-      for (int64_t first = 0, last = 0; first < inside && max_points > 0; first = last) {
-        const int64_t cell = CellOf(keys[first]);
-        while (last < inside && CellOf(keys[last]) == cell) ++last;
-        const auto num_taken = static_cast<size_t>(std::min(last - first, max_points));
-        PoolCell(features.data(), channels, std::span<const Key>(keys + first, num_taken), op.mode,
-                 to + cell * channels);
-      }
     }
     if (stream) hwy::FlushStream();
   });

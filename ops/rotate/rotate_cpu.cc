@@ -1,6 +1,5 @@
 #include "families/sampling/grid_samples.h"
-#include "ops/rotate/rotate.h"
-#include "ops/rotate/rotation.h"
+#include "ops/rotate/source_points.h"
 
 namespace polyop {
 namespace {
@@ -11,17 +10,12 @@ Status RotateBy(const Rotate& op, const Context& context, const Tensor<const T, 
   const int64_t channels = img.dim(0), height = img.dim(1), width = img.dim(2);
   const Scratch<float> points = context.Allocate<float>(2 * height * width);
   if (!points) return Internal("out of memory: ", height * width, " points");
-  const Rotation rotation = Rotation::Make(ToFloat(angle[0]), ToFloat(center[0]), ToFloat(center[1]),
-                                           op.interpolation == Rotate::Interpolation::kNearest);
-  context.ParallelFor(height, GrainFor(static_cast<double>(width) * 4), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * width; i < end * width; ++i)
-      rotation.SourceOf(i / width, i % width, points.data() + 2 * i);
-  });
-  const GridRule rule = op.Rule();
-  const GridAxis axes[2] = {{rule.padding_mode, false, width, true}, {rule.padding_mode, false, height, true}};
+  const Rotation rotation = RotationOf(op, angle, center);
+  FindSources(context, rotation, height, width, points.data());
+  const auto axes = SourceAxes(op, height, width);
   const Shape shape = {1, channels, height, width};
-  return Sample2d<T>(context, rule.interpolation_mode, axes, Tensor<const T, 4>(img.data(), shape), points.data(),
-                     Tensor<T, 4>(output.data(), shape));
+  return Sample2d<T>(context, op.Rule().interpolation_mode, axes.data(), Tensor<const T, 4>(img.data(), shape),
+                     points.data(), Tensor<T, 4>(output.data(), shape));
 }
 
 template <class T>

@@ -26,10 +26,23 @@ def formula(src: Tensor, indptr: Tensor, reduce: str) -> Tensor:
         return sums if reduce == "sum" else sums / sizes.clamp(min=1)
     if reduce in ("mul", "div"):
         return _scatter(src if reduce == "mul" else 1 / src, segment, segments, 1.0, "prod")
-    start = torch.inf if reduce == "min" else -torch.inf
-    number_counts = _scatter((~src.isnan()).long(), segment, segments, 0, "sum")
-    extreme = _scatter(src.nan_to_num(start, torch.inf, -torch.inf), segment, segments, start, f"a{reduce}")
-    return torch.where(sizes == 0, 0.0, torch.where(number_counts == 0, torch.nan, extreme))
+    first = _first_extreme(src.detach(), segment, segments, reduce)
+    extreme = torch.cat([src, src.new_full((1, src.shape[1]), torch.nan)]).gather(0, first)
+    return torch.where(sizes == 0, 0.0, extreme)
+
+
+def _first_extreme(src: Tensor, segment: Tensor, segments: int, reduce: str) -> Tensor:
+    """Returns the first row that attains the extremum of each segment and column, which receives the gradient.
+
+    Where there is none, returns the number of rows.
+    """
+    start, rows = (torch.inf if reduce == "min" else -torch.inf), src.shape[0]
+    index = segment[:, None].expand_as(src)
+    numbers = src.nan_to_num(start, torch.inf, -torch.inf)
+    extreme = numbers.new_full((segments + 2, src.shape[1]), start).scatter_reduce(0, index, numbers, f"a{reduce}")
+    attains = (numbers == extreme.gather(0, index)) & ~src.isnan()
+    number = torch.where(attains, torch.arange(rows, device=src.device)[:, None], rows)
+    return _scatter(number, segment, segments, rows, "amin")
 
 
 def body(call: Call, *, reduce: str) -> str | None:

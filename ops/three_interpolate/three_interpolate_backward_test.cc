@@ -62,7 +62,9 @@ TEST(ThreeInterpolateBackward, OmitsGradientsThatAreNotRequested) {
     some.resize(2);  // absent at the end
     for (size_t o = 0; o < 2; ++o) {
       EXPECT_EQ(some[o].present(), (mask >> o & 1) != 0);
-      if (some[o].present()) EXPECT_TRUE(some[o].SameBytes(all[o]));
+      if (some[o].present()) {
+        EXPECT_TRUE(some[o].SameBytes(all[o]));
+      }
     }
   }
 }

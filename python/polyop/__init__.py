@@ -40,7 +40,29 @@ _MODULES = frozenset(
 
 def __getattr__(name: str) -> Any:
     """Imports on first use what needs packages that not every user has: PyTorch, or those that read and write
-    models."""
+    models.
+
+    Raises ImportError, with the extra to install, if one of them is missing.
+    """
+    try:
+        return _first_use(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "polyop":
+            raise
+        package = error.name.partition(".")[0]
+        extra = _EXTRAS.get(name, "torch")
+        raise ImportError(f"polyop.{name} needs the package '{package}': pip install 'polyop[{extra}]'") from error
+
+
+_EXTRAS = {
+    "batch": "batch", "triton": "batch", "ray": "ray", "optimize": "optimize", "optimizing": "optimize",
+    "session": "optimize", "OptimizeError": "optimize", "export": "export", "exporting": "export",
+    "Exported": "export", "ExportError": "export", "portable": "export",
+}  # fmt: skip
+"""The extras of pyproject.toml that the parts of this package need; the others need `torch`."""
+
+
+def _first_use(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"polyop.{name}")
     if name in ("OptimizeError", "optimize"):
@@ -71,9 +93,12 @@ def _public_names(module: str) -> frozenset[str]:
     return frozenset(ast.literal_eval(next(values)))
 
 
-if "torch" in sys.modules and _libraries.find_library("libpolyop_torch.so").is_file():
-    with suppress(ImportError, OSError):  # PyTorch is too old: its part raises an error on first use
-        import_module("polyop.functional")
+if _libraries.find_library("libpolyop_torch.so").is_file():
+    if "torch" in sys.modules:
+        with suppress(ImportError, OSError):  # PyTorch is too old: its part raises an error on first use
+            import_module("polyop.functional")
+    else:
+        import_module("polyop._torch.import_hook").tell_exporters()
 
 if os.environ.get("POLYOP_MMCV") == "1":
     import_module("polyop.compat.mmcv")

@@ -45,20 +45,22 @@ def _cuda_folders() -> tuple[Path, ...]:
         else:
             warnings.warn(
                 f"polyop-cuda{cuda} is ignored: expected version {__version__}, got {package.version}; "
-                f"pip install polyop-cuda{cuda}=={__version__}",
+                "install the wheel that `make cuda-wheel` of this version builds",
                 stacklevel=4,
             )
     return tuple(found)
 
 
 def require_library(name: str, runtime: str = "ONNX Runtime") -> str:
-    """Returns the path of a library. Raises FileNotFoundError if it does not exist."""
+    """Returns the path of a library. Raises MissingLibraryError, a FileNotFoundError, if it does not exist."""
     library = find_library(name)
     if not library.is_file():
-        raise FileNotFoundError(
-            f"polyop's {runtime} library is missing: {library}. "
-            "In a checkout run `make build`; otherwise reinstall the package with `pip install .`."
-        )
+        from polyop.errors import INSTALL, MissingLibraryError
+
+        advice = f"In a checkout run `make build`; otherwise {INSTALL}"
+        if runtime == "OpenVINO":
+            advice = f"Portable wheels do not have it. In a checkout run `make build`, or build a wheel that has it: {INSTALL}"
+        raise MissingLibraryError(f"polyop's {runtime} library is missing: {library}. {advice}")
     return str(library)
 
 

@@ -6,12 +6,17 @@ import hashlib
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import onnxruntime as ort
+try:
+    import onnxruntime as ort
+except ImportError as error:
+    raise ImportError("polyop.session needs ONNX Runtime 1.17 or newer: pip install onnxruntime") from error
 
 import polyop
+from polyop._progress import bars
 from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
 
@@ -30,7 +35,8 @@ def session(
         path: an ONNX file.
         optimize: runs the model that `polyop.optimize` returns. It is cached next to the file as NAME.polyop-HASH.onnx,
             or in a folder NAME.polyop-HASH of the user's cache if that folder is not writable, until the model, polyop
-            or ONNX Runtime changes. A model that cannot be optimized runs unchanged, with a
+            or ONNX Runtime changes. The first call takes as long as `polyop optimize`, and shows its progress on a
+            terminal. A model that cannot be optimized runs unchanged, with a
             warning that gives the reason.
         accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`). The file
             does not change.
@@ -67,7 +73,9 @@ def _optimized(path: Path) -> Path:
                 return file
         file = next_to_it if os.access(folder, os.W_OK) else in_cache
         file.parent.mkdir(parents=True, exist_ok=True)
-        optimize(path, file)
+        with ExitStack() as stack:
+            progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}
+            optimize(path, file, **progress)
         return file
     except (PolyopError, OSError) as error:
         warnings.warn(f"{path} runs without optimization: {error}", stacklevel=3)

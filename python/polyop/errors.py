@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["FileError", "MissingRuntimeError", "PolyopError"]
+__all__ = ["FileError", "MissingLibraryError", "MissingRuntimeError", "PolyopError"]
+
+INSTALL = "install polyop's wheel: pip install dist/polyop-*.whl, which `make wheel` builds in a checkout"
+"""The advice about a missing part of polyop, which no package index has yet."""
 
 
 class PolyopError(Exception):
@@ -22,6 +25,10 @@ class FileError(PolyopError):
 
 class MissingRuntimeError(PolyopError):
     """A runtime is missing or too old."""
+
+
+class MissingLibraryError(MissingRuntimeError, FileNotFoundError):
+    """One of polyop's libraries is not installed."""
 
 
 def one_line(error: BaseException, max_length: int = 400) -> str:

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,10 @@ from rich.markup import escape
 from rich.table import Table
 from torch import Tensor
 
+from polyop._aten.advice import advise
+from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
+from polyop._torch.export_record import recording
 from polyop._torch.node_domain import node_domain
 from polyop.errors import PolyopError
 from polyop.packages import register_all
@@ -59,10 +62,14 @@ class Exported:
     opsets: dict[str, int]
     nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
     outputs: list[OutputReport]
+    translated: Counter[str] = field(default_factory=Counter)  # calls of PyTorch's operators that polyop translated
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
-        return f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
+        text = f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
+        if self.translated:
+            text += "; translated: " + ", ".join(f"{name} x{n}" for name, n in sorted(self.translated.items()))
+        return text
 
     def table(self) -> Table:
         table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE)
@@ -123,7 +130,8 @@ def export(
         rtol, atol: the tolerance: |result - expected| <= atol + rtol * |expected|.
         verbose: prints the report as a table.
 
-    Raises ExportError if no exporter can write the model, the file is not valid ONNX, ONNX Runtime cannot run it, or an
+    Creates the folder of the file. Raises OSError if the file cannot be written, before anything is exported, and
+    ExportError if no exporter can write the model, the file is not valid ONNX, ONNX Runtime cannot run it, or an
     output differs from PyTorch's by more than the tolerance, in shape or in type.
     """
     if exporter not in ("auto", *_EXPORTERS):
@@ -136,16 +144,19 @@ def export(
     if unknown := set(dynamic or ()) - set(names):
         raise ValueError(f"dynamic: expected names of inputs ({', '.join(names)}), got {', '.join(sorted(unknown))}")
     path = Path(path)
+    prepare_folder(path)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         file = Path(folder, path.name)
         with _evaluating(model), torch.no_grad():
             expected = _flat(model(*inputs))
-            used = _write(model, inputs, file, exporter, names, output_names, dynamic, domain, opset_version)
+            used, translated = _write(
+                model, inputs, file, exporter, names, output_names, dynamic, domain, opset_version
+            )
         if portable:
             _add_functions(file)
         feeds = dict(zip(names, tensors, strict=True))
         nodes, opsets, outputs = _checked(file, feeds, expected, rtol, atol, portable)
-        report = Exported(path, used, opsets, nodes, outputs)
+        report = Exported(path, used, opsets, nodes, outputs, translated)
         if verbose:
             console = Console()
             console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
@@ -222,13 +233,14 @@ def _write(
     dynamic: Mapping[str, Mapping[int, str]] | None,
     domain: str,
     opset_version: int | None,
-) -> str:
-    """Tries the exporters. Returns the name of the one that wrote the file."""
+) -> tuple[str, Counter[str]]:
+    """Tries the exporters. Returns the name of the one that wrote the file, and what polyop translated."""
     common: dict[str, Any] = {"input_names": input_names, "output_names": output_names, "opset_version": opset_version}
     failures = []
+    advice = ""
     for candidate in _EXPORTERS if exporter == "auto" else (exporter,):
         try:
-            with node_domain(domain), _quietly():
+            with node_domain(domain), recording() as record, _quietly():
                 if candidate == "dynamo":
                     left = iter(input_names)
                     shapes = (
@@ -243,11 +255,15 @@ def _write(
                     result.save(path)
                 else:
                     torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
-            return candidate
+            return candidate, record.translated if candidate == "dynamo" else Counter()
         except Exception as error:  # exporters raise errors of any type
             failures.append((candidate, error))
+            if candidate == "dynamo":
+                advice = "".join(
+                    f"\n  {line}" for name, stack in record.unknown.items() for line in advise(name, stack)
+                )
     reasons = "\n".join(f"  {name}: {type(error).__name__}: {error}" for name, error in failures)
-    raise ExportError(f"the model could not be exported:\n{reasons}") from failures[0][1]
+    raise ExportError(f"the model could not be exported:\n{reasons}{advice}") from failures[0][1]
 
 
 def _flat(result: Any) -> list[Tensor]:

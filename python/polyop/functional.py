@@ -6,7 +6,10 @@ them as ONNX nodes. Operators on features have gradients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -835,3 +838,26 @@ def indice_conv(
 ) -> Tensor:
     """features [N, C], filters [K, kz, ky, kx, C], the lists of `get_indice_pairs` -> [O, K]; not differentiable."""
     return _ops.indice_conv(features, filters, indice_pairs, indice_num_per_loc, num_act_out, is_subm=int(is_subm))
+
+
+# ---- errors ----------------------------------------------------------------------------------------
+
+
+def _refusing_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function with a clear error for NumPy arrays, whose values PyTorch's own error prints."""
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        for i, value in enumerate((*args, *named.values())):
+            if not isinstance(value, Tensor) and hasattr(value, "__array_interface__") and value.shape:
+                names = [*list(signature(function).parameters)[: len(args)], *named]
+                raise TypeError(
+                    f"polyop.{function.__name__}: '{names[i]}': expected a torch.Tensor, got a NumPy array: "
+                    f"pass torch.from_numpy({names[i]})"
+                )
+        return function(*args, **named)
+
+    return call
+
+
+globals().update({name: _refusing_arrays(globals()[name]) for name in __all__ if name != "node_domain"})

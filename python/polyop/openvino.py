@@ -15,29 +15,30 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from polyop._libraries import require_library
+from polyop._libraries import find_library, require_library
 from polyop.packages import libraries
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 
 OLDEST = (2026, 0)
+_LIBRARY = "libpolyop_openvino.so"
 
 
 def get_openvino_op_path() -> str:
     """Returns the path of polyop's library of OpenVINO extensions.
 
     `core` loads it. `ov.Core.add_extension` can load it only if libopenvino's symbols are visible to the whole process.
-    Raises FileNotFoundError if the library was not built.
+    Raises FileNotFoundError if this polyop does not have it.
     """
-    return require_library("libpolyop_openvino.so", "OpenVINO")
+    return require_library(_LIBRARY, "OpenVINO")
 
 
 def core() -> Any:
     """Returns a new `openvino.Core` with polyop's operators and those of packages, for ONNX files and OpenVINO's own
     format.
 
-    Raises ImportError if OpenVINO is not installed or older than 2026.0, and FileNotFoundError without polyop's
-    library.
+    Portable wheels lack polyop's library for OpenVINO. The core then has the operators of packages alone. Raises
+    ImportError if OpenVINO is not installed or older than 2026.0, and FileNotFoundError if no library is installed.
     """
     try:
         import openvino
@@ -45,10 +46,11 @@ def core() -> Any:
         raise ImportError("polyop.openvino needs OpenVINO 2026.0 or newer: pip install openvino") from error
     _check_version(openvino.__version__)
     _share_symbols(Path(openvino.__file__).parent / "libs")
+    of_packages = [str(library) for _, library in libraries("openvino")]
+    own = [] if of_packages and not find_library(_LIBRARY).is_file() else [get_openvino_op_path()]
     result = openvino.Core()
-    result.add_extension(get_openvino_op_path())
-    for _, library in libraries("openvino"):
-        result.add_extension(str(library))
+    for library in [*own, *of_packages]:
+        result.add_extension(library)
     return result
 
 

@@ -15,11 +15,11 @@ import onnx
 from onnx import helper
 
 from polyop import formulas
-from polyop._onnx.atomic_file import remove_stale, write_atomically
+from polyop._onnx.atomic_file import prepare_folder, write_atomically
 from polyop._onnx.catalogue import is_node
 from polyop._onnx.files import copy_external_files, read_model
-from polyop._onnx.function_bodies import Body, name_nodes
-from polyop._onnx.graph import nodes_of, opset_of
+from polyop._onnx.function_bodies import Argument, Body, name_nodes
+from polyop._onnx.graph import nodes_in, nodes_of, opset_of
 from polyop._onnx.node_groups import interface, ranks, resolve_shared_node, variants
 from polyop.errors import one_line
 from polyop.formulas import Call, NoBodyError
@@ -54,37 +54,69 @@ def add_functions(model: onnx.ModelProto, only: Iterable[str] | None = None) -> 
     per node.
     """
     selected = _full_names(only)
+    _inline_references(model, selected)
+    if any(not name.startswith("::") for name in set(_groups(model, selected)) - _function_names(model)):
+        raise_opset(model)
+    have = _function_names(model)
+    groups = _groups(model, selected)
+    reasons = {
+        name: "the file already has a function" if name in have else _add(model, groups[name]) for name in groups
+    }
+    for _ in groups:  # a function may need the ranks of results of other functions
+        failed = [name for name, why in reasons.items() if why and name not in have]
+        reasons |= {name: _add(model, groups[name]) for name in failed}
+        if all(reasons[name] for name in failed):
+            break
+    records = [
+        Record(node.name or next(iter(node.output), ""), name, name in have or not reasons[name], reasons[name])
+        for name, nodes in groups.items()
+        for node in nodes
+    ]
+    if any(record.given for record in records):
+        model.ir_version = max(model.ir_version, MIN_IR_VERSION)
+    return records
+
+
+def _add(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> str:
+    """Adds the function of all nodes of a name. Returns the reason why there is none, or ""."""
+    try:
+        _add_function(model, nodes)
+    except NoBodyError as error:
+        return str(error)
+    except Exception as error:  # of one name: the others still get functions
+        return f"creating its function failed: {type(error).__name__}: {one_line(error)}"
+    return ""
+
+
+def _groups(model: onnx.ModelProto, selected: set[str] | None) -> dict[str, list[onnx.NodeProto]]:
+    """Returns polyop's nodes by name, those in `selected` only if it is given."""
     groups: dict[str, list[onnx.NodeProto]] = {}
     for node in nodes_of(model):
         name = f"{node.domain}::{node.op_type}"
         if (selected is None or name in selected) and is_node(node.domain, node.op_type):
             groups.setdefault(name, []).append(node)
-    if not groups:
-        return []
-    have = {f"{f.domain}::{f.name}" for f in model.functions}
-    if any(not name.startswith("::") for name in set(groups) - have):
-        raise_opset(model)
-        groups = {name: [] for name in groups}
-        for node in nodes_of(model):
-            if (name := f"{node.domain}::{node.op_type}") in groups:
-                groups[name].append(node)
-    records = []
-    for name, nodes in groups.items():
-        why = ""
-        if name in have:
-            why = "the file already has a function"
-        else:
-            try:
-                model.functions.append(_function(model, nodes))
-            except NoBodyError as error:
-                why = str(error)
-            except Exception as error:  # of one name: the others still get functions
-                why = f"creating its function failed: {type(error).__name__}: {one_line(error)}"
-        given = name in have or not why
-        records += [Record(node.name or next(iter(node.output), ""), name, given, why) for node in nodes]
-    if any(record.given for record in records):
-        model.ir_version = max(model.ir_version, MIN_IR_VERSION)
-    return records
+    return groups
+
+
+def _function_names(model: onnx.ModelProto) -> set[str]:
+    return {f"{f.domain}::{f.name}" for f in model.functions}
+
+
+def _inline_references(model: onnx.ModelProto, selected: set[str] | None) -> None:
+    """Inlines functions in which nodes of polyop's have attributes that refer to those of the function: only calls of
+    the function know the values."""
+    from onnx.inliner import inline_selected_functions
+
+    for _ in range(len(model.functions)):  # a call may pass on an attribute of another function
+        nodes = [node for of_name in _groups(model, selected).values() for node in of_name]
+        referring = [n.SerializeToString() for n in nodes if any(a.ref_attr_name for a in n.attribute)]
+        names = [
+            (f.domain, f.name) for f in model.functions
+            if not is_node(f.domain, f.name) and any(n.SerializeToString() in referring for n in nodes_in(f.node))
+        ]  # fmt: skip
+        if not names:
+            return
+        model.CopyFrom(inline_selected_functions(model, names))
 
 
 def _full_names(only: Iterable[str] | None) -> set[str] | None:
@@ -118,6 +150,8 @@ def inline(model: onnx.ModelProto, only: Iterable[str] | None = None) -> onnx.Mo
 def raise_opset(model: onnx.ModelProto, min_opset: int = MIN_OPSET) -> None:
     """Converts the model to opset `min_opset`, in place, if its opset is older: functions use the model's opset.
 
+    ONNX converts graphs, but not functions: those with operators that have changed are inlined first.
+
     Raises ValueError if ONNX cannot convert it.
     """
     if opset_of(model) >= min_opset:
@@ -126,10 +160,10 @@ def raise_opset(model: onnx.ModelProto, min_opset: int = MIN_OPSET) -> None:
 
     before = opset_of(model)
     try:
-        functions = list(model.functions)  # the converter drops them, and does not convert their nodes
+        functions = _raise_functions(model, min_opset)
         model.CopyFrom(convert_version(model, min_opset))
-        kept = {(f.domain, f.name) for f in model.functions}
-        model.functions.extend(f for f in functions if (f.domain, f.name) not in kept)
+        del model.functions[:]
+        model.functions.extend(functions)
         imported = {opset.domain for opset in model.opset_import}
         model.opset_import.extend(
             helper.make_opsetid(domain, 1) for domain in sorted({f.domain for f in functions} - imported)
@@ -138,6 +172,49 @@ def raise_opset(model: onnx.ModelProto, min_opset: int = MIN_OPSET) -> None:
         raise ValueError(
             f"opset: expected {min_opset} or newer, got {before}, which ONNX cannot convert: {error}"
         ) from error
+
+
+def _raise_functions(model: onnx.ModelProto, opset: int) -> list[onnx.FunctionProto]:
+    """Returns the model's functions with this opset, because ONNX's converter drops them. Inlines the others."""
+    from onnx.inliner import inline_selected_functions
+
+    changed = {(f.domain, f.name) for f in model.functions if not _has_same_operators(f, opset)}
+    for _ in model.functions:  # those that call changed ones get the nodes of these
+        changed |= {
+            (f.domain, f.name)
+            for f in model.functions
+            if any((n.domain, n.op_type) in changed for n in nodes_in(f.node))
+        }
+    if changed:
+        model.CopyFrom(inline_selected_functions(model, sorted(changed)))
+    functions = []
+    for function in model.functions:
+        functions.append(onnx.FunctionProto.FromString(function.SerializeToString()))
+        for imported in functions[-1].opset_import:
+            if imported.domain in ("", "ai.onnx"):
+                imported.version = max(imported.version, opset)
+    return functions
+
+
+def _has_same_operators(function: onnx.FunctionProto, opset: int) -> bool:
+    """Returns True if the operators of the function's nodes have the same form in its own opset and in this one, or
+    differ in their types only."""
+    before = next((o.version for o in function.opset_import if o.domain in ("", "ai.onnx")), opset)
+
+    def is_same(op_type: str) -> bool:
+        try:
+            old, new = onnx.defs.get_schema(op_type, before), onnx.defs.get_schema(op_type, opset)
+        except onnx.defs.SchemaError:
+            return False
+        ports = [[[p.name for p in ports] for ports in (schema.inputs, schema.outputs)] for schema in (old, new)]
+        attributes, later = (
+            {(a.name, a.required, a.default_value.SerializeToString()) for a in schema.attributes.values()}
+            for schema in (old, new)
+        )
+        added = {default for _, _, default in later - attributes}  # without a default, they change nothing
+        return not new.deprecated and ports[0] == ports[1] and attributes <= later and added <= {b""}
+
+    return all(is_same(node.op_type) for node in nodes_in(function.node) if node.domain in ("", "ai.onnx"))
 
 
 # ---- nodes that mirror a standard operator -------------------------------------------------------------------
@@ -164,28 +241,39 @@ def _mirror_body(
 # ---- functions -----------------------------------------------------------------------------------------------
 
 
-def _function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> onnx.FunctionProto:
-    """Returns one function for all nodes of a name. Raises NoBodyError."""
+def _add_function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Adds one function for all nodes of a name. Raises NoBodyError."""
     domain, op_type, opset = nodes[0].domain, nodes[0].op_type, opset_of(model)
     if not domain:
         raise NoBodyError("expected a domain other than ONNX's own, got none: ONNX has functions of other domains only")
     operator, names = resolve_shared_node(nodes)
+    arguments: list[Argument] = []
+    input_ranks: tuple[int | None, ...] = ()
     if names["standards"]:
         inputs, outputs, body = _mirror_body(op_type, nodes, opset)
     else:
-        inputs, outputs, body = _formula_body(model, nodes, opset, operator, names)
+        arguments, _, _ = interface(operator, nodes)
+        input_ranks = ranks(model, arguments, nodes, assumed=True)
+        inputs, outputs, body = _formula_body(nodes, opset, operator, names, input_ranks)
+        for node in nodes:  # ONNX Runtime rejects nodes with fewer outputs than their function
+            node.output.extend(f"{node.output[0]}/unused_{name}" for name in outputs[len(node.output) :])
     attributes = sorted({a.name for node in nodes for a in node.attribute})
-    return helper.make_function(
-        domain, op_type, inputs, outputs, name_nodes(list(body)), [helper.make_opsetid("", opset)], attributes
+    model.functions.append(
+        helper.make_function(
+            domain, op_type, inputs, outputs, name_nodes(list(body)), [helper.make_opsetid("", opset)], attributes
+        )
     )
+    if ranks(model, arguments, nodes) != input_ranks:  # the function shows what was assumed
+        model.functions.pop()
+        raise NoBodyError("expected inputs of a known rank that is the same in all nodes of this name")
 
 
 def _formula_body(
-    model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     opset: int,
     operator: dict[str, Any],
     names: dict[str, Any],
+    input_ranks: tuple[int | None, ...],
 ) -> tuple[list[str], list[str], list[onnx.NodeProto]]:
     try:
         module = formulas.find(operator["name"], operator["package"])
@@ -195,7 +283,7 @@ def _formula_body(
         raise NoBodyError(operator["not_portable"] or "the operator has no formula")
     inputs, outputs, types = interface(operator, nodes)
     present = tuple(argument.name for i, argument in enumerate(inputs) if len(nodes[0].input) > i and nodes[0].input[i])
-    call = Call(opset, present, ranks(model, inputs, nodes))
+    call = Call(opset, present, input_ranks)
     chosen, references = variants(operator, names, nodes)
     body = Body(module, inputs, outputs, types, call, references).nodes(chosen)
     return [i.name for i in inputs], [o.name for o in outputs], body
@@ -213,6 +301,7 @@ def convert_file(
     Raises OSError, or ValueError if the file is not a model or cannot be converted.
     """
     path, output = Path(path), Path(output)
+    prepare_folder(output)
     only = None if only is None else list(only)
     model = read_model(path)
     before = opset_of(model)
@@ -222,7 +311,6 @@ def convert_file(
             model = inline(model, only)
         except Exception as error:  # the inliner raises errors of any type
             raise ValueError(f"{path}: inlining its functions failed: {error}") from error
-    remove_stale(output.resolve().parent, deep=False)
     if output.resolve().parent != path.resolve().parent:
         copy_external_files(model, path.resolve().parent, output.resolve().parent)
     write_atomically(output, model.SerializeToString())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 import torch
@@ -20,6 +20,13 @@ nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor
 deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, \
 SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) \
 -> Tensor
+_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, \
+SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor
+_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, \
+SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor
+_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, \
+SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, \
+SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)
 """
 
 
@@ -85,6 +92,43 @@ def deform_conv2d(
     return ((filters @ columns).reshape(images, -1, height, width) + bias[:, None, None]).float()
 
 
+def differentiated(function: Callable[..., Tensor], inputs: Sequence[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+    """Returns the gradients of a naive function; zeros for inputs that it does not use."""
+    with torch.enable_grad():
+        leaves = [t.detach().requires_grad_() for t in inputs]
+        return torch.autograd.grad(function(*leaves), leaves, grad, materialize_grads=True)
+
+
+def _roi_align_backward(
+    grad: Tensor, rois: Tensor, scale: float, height: int, width: int, images: int, channels: int, rows: int,
+    columns: int, ratio: int, aligned: bool,
+) -> Tensor:  # fmt: skip
+    with torch.enable_grad():
+        input = torch.zeros(images, channels, rows, columns, requires_grad=True)
+        pooled = torch.stack([roi_align(input, r[None], scale, height, width, ratio, aligned)[0] for r in rois])
+        return torch.autograd.grad(pooled, input, grad)[0]
+
+
+def _roi_pool_backward(
+    grad: Tensor, rois: Tensor, argmax: Tensor, scale: float, height: int, width: int, images: int, channels: int,
+    rows: int, columns: int,
+) -> Tensor:  # fmt: skip
+    result = torch.zeros(images, channels, rows * columns)
+    for r, c, y, x in itertools.product(range(len(rois)), range(channels), range(height), range(width)):
+        if argmax[r, c, y, x] >= 0:
+            result[int(rois[r, 0]), c, argmax[r, c, y, x]] += grad[r, c, y, x]
+    return result.view(images, channels, rows, columns)
+
+
+def _deform_conv2d_backward(
+    grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *window: int
+) -> tuple[Tensor, ...]:
+    return differentiated(lambda *given: deform_conv2d(*given, *window), (input, weight, offset, mask, bias), grad)
+
+
+KERNELS = (roi_align, nms, deform_conv2d, _roi_align_backward, _roi_pool_backward, _deform_conv2d_backward)
+
+
 @pytest.fixture(scope="module")
 def torchvision() -> Iterator[object]:
     """Returns torch.ops.torchvision, after accelerate() was called once without it."""
@@ -93,7 +137,7 @@ def torchvision() -> Iterator[object]:
         return
     polyop.accelerate()
     with torch.library._scoped_library("torchvision", "FRAGMENT") as library:
-        for schema, kernel in zip(SCHEMAS.strip().splitlines(), (roi_align, nms, deform_conv2d), strict=True):
+        for schema, kernel in zip(SCHEMAS.strip().splitlines(), KERNELS, strict=True):
             library.define(schema)
             library.impl(kernel.__name__, kernel, "CPU")
         yield torch.ops.torchvision
@@ -130,6 +174,27 @@ def test_roi_align(torchvision: object, ratio: int, aligned: bool) -> None:
     torch.manual_seed(0)
     x, rois = torch.randn(2, 5, 25, 31), torch.cat([torch.randint(0, 2, (7, 1)).float(), boxes(7)], 1)
     check(lambda: torchvision.roi_align(x, rois, 0.25, 3, 5, ratio, aligned), "polyop::roi_align")
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("ratio", [-1, 2])
+def test_roi_align_backward(torchvision: object, ratio: int, aligned: bool) -> None:
+    torch.manual_seed(0)
+    grad, rois = torch.randn(7, 5, 3, 4), torch.cat([torch.randint(0, 2, (7, 1)).float(), boxes(7)], 1)
+    check(
+        lambda: torchvision._roi_align_backward(grad, rois, 0.25, 3, 4, 2, 5, 25, 31, ratio, aligned),
+        "polyop::roi_align_backward",
+    )
+
+
+def test_roi_pool_backward(torchvision: object) -> None:
+    torch.manual_seed(0)
+    grad, rois = torch.randn(7, 5, 3, 4), torch.cat([torch.randint(0, 2, (7, 1)).float(), boxes(7)], 1)
+    argmax = torch.randint(-1, 25 * 31, grad.shape, dtype=torch.int32)
+    check(
+        lambda: torchvision._roi_pool_backward(grad, rois, argmax, 0.25, 3, 4, 2, 5, 25, 31),
+        "polyop::roi_pool_backward",
+    )
 
 
 def test_boxes_that_are_not_finite_give_zeros(torchvision: object) -> None:
@@ -175,3 +240,14 @@ def test_deform_conv2d(
         return torchvision.deform_conv2d(x, weight, offset, mask, bias, *pairs, groups, offset_groups, use_mask)
 
     check(call, f"polyop::{name}")
+    grad = torch.randn(2, 6, height, width)
+
+    def gradients() -> tuple[Tensor, ...]:
+        window = (*pairs, groups, offset_groups, use_mask)
+        return torchvision._deform_conv2d_backward(grad, x, weight, offset, mask, bias, *window)
+
+    want = gradients()
+    with polyop.accelerate():
+        assert polyop_ran(gradients) == {f"polyop::{name}_backward"}
+        for got, expected in zip(gradients(), want, strict=True):
+            torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-3)

@@ -22,15 +22,15 @@ def run(name: str, *arguments: object) -> str:
 
 
 def test_every_example_has_a_test() -> None:
-    """test_sdk.py tests the example of the C++ program."""
-    files = ("docs/test_examples.py", "packaging/test_sdk.py")
+    """Other files test the examples of training and of the C++ program."""
+    files = ("docs/test_examples.py", "docs/test_train_example.py", "packaging/test_sdk.py")
     source = "".join((ROOT / "tests" / name).read_text() for name in files)
     for folder in EXAMPLES.iterdir():
         assert not folder.is_dir() or folder.name == "__pycache__" or f'"{folder.name}"' in source, folder.name
 
 
 def test_my_add(tmp_path: Path) -> None:
-    said = run("my_add", tmp_path)
+    said = run("my_add", tmp_path / "a new" / "folder")
     assert said.count("equals 2a + b in ONNX Runtime and OpenVINO") == 4
     assert "Mul Add Relu" in said
     assert said.count("custom::my_add Relu") == 3

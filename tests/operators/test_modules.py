@@ -319,3 +319,13 @@ def test_psa_mask_rejects_other_types() -> None:
     assert "psa_type=distribute" in repr(layer)
     with pytest.raises(ValueError, match="psa_type: expected 'collect' or 'distribute', got 'gather'"):
         mmcv_ops.PSAMask("gather", 3)
+
+
+def test_numpy_arrays_are_refused_by_name() -> None:
+    boxes, scores = np.zeros((3, 4), np.float32), torch.zeros(3)
+    message = r"^polyop.nms: 'boxes': expected a torch.Tensor, got a NumPy array: pass torch.from_numpy\(boxes\)$"
+    with pytest.raises(TypeError, match=message):
+        polyop.nms(boxes, scores, 0.5)
+    with pytest.raises(TypeError, match=message):
+        polyop.nms(scores=scores, iou_threshold=0.5, boxes=boxes)
+    assert polyop.nms(torch.from_numpy(boxes), scores, np.float32(0.5)).tolist() == [0, 1, 2]

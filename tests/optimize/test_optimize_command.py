@@ -6,14 +6,17 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+from polyop.optimizing.report import Report
 from tests.support.deformable_attention import ATTENTION, First, inputs, write
 from tests.support.exported import nodes
 from tests.support.processes import ROOT, environment
@@ -79,14 +82,14 @@ def test_uses_the_given_inputs(program: str, model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["none.onnx", "-o", "x.onnx"], 3, "none.onnx does not exist"),
+        (["none.onnx", "-o", "x.onnx"], 3, "'none.onnx' does not exist"),
         (["text.onnx", "-o", "x.onnx"], 3, "text.onnx is not an ONNX model, or damaged"),
-        (["{model}", "-o", "no/where/x.onnx"], 3, "x.onnx cannot be written"),
+        (["{model}", "-o", "text.onnx/x.onnx"], 3, "'text.onnx/x.onnx': Not a directory"),
         (["{model}", "-o", "x.onnx", "--shape", "z=1x2"], 1, "the model has no input 'z'; it has"),
         (["{model}", "-o", "x.onnx", "--shape", "1x2"], 2, "--shape 1x2: NAME= is missing"),
         (["{model}", "-o", "x.onnx", "--mesure"], 2, "did you mean '--measure'?"),
         (["{model}"], 2, "--output is required"),
-        (["unknown.onnx", "-o", "x.onnx"], 1, "ONNX Runtime cannot run "),
+        (["unknown.onnx", "-o", "x.onnx"], 4, "ONNX Runtime cannot run "),
     ],
 )  # fmt: skip
 def test_errors(program: str, model: Path, tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
@@ -99,3 +102,45 @@ def test_errors(program: str, model: Path, tmp_path: Path, arguments: list[str],
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_names_the_file_of_the_tensors(program: str, tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[1, 9] x) => (float[1, 99] y) { y = MatMul (x, w) }'
+    original = onnx.parser.parse_model(text)
+    original.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((9, 99), np.float32), "w"))
+    onnx.save(original, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    done = run([program, "optimize", "m.onnx", "-o", "new/fast.onnx", "--threads", "1"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    (named,) = re.findall(r"its tensors are in (\S+): keep the files together", done.stdout)
+    assert (tmp_path / "new" / named).is_file()
+
+
+@pytest.mark.parametrize(
+    ("after", "said"), [(0.1, "3.12x faster"), (0.312, "as fast"), (0.39, "1.25x slower"), (0.3125, "as fast")]
+)
+def test_ratios(after: float, said: str) -> None:
+    assert Report(before=0.312, after=after).lines()[1].endswith(f", {said}")
+
+
+def test_a_session_shows_progress_on_a_terminal(model: Path, tmp_path: Path) -> None:
+    """And only in the call that optimizes."""
+    copy = shutil.copy(model, tmp_path / "m.onnx")
+    code = f"import polyop; polyop.session({str(copy)!r}, optimize=True); print('ready')"
+    first, second = (run_in_terminal([sys.executable, "-c", code], tmp_path) for _ in range(2))
+    assert "running the original model" in first
+    assert "ready" in first
+    assert second.split() == ["ready"]
+
+
+def run_in_terminal(words: list[str], folder: Path) -> str:
+    """Returns what a command writes to a terminal."""
+    reader, writer = os.openpty()
+    process = subprocess.Popen(words, env=environment(TERM="xterm"), cwd=folder, stdout=writer, stderr=writer)
+    os.close(writer)
+    said = b""
+    with suppress(OSError):  # the end of a terminal is an error
+        while part := os.read(reader, 1 << 16):
+            said += part
+    os.close(reader)
+    assert process.wait() == 0, said.decode()
+    return said.decode()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -126,3 +127,19 @@ def test_another_order_is_kept(tmp_path: Path) -> None:
     before = write(Pool(2, True, skip=1), corner_pool_inputs(), tmp_path / "before.onnx", "torchscript")
     _, report = optimized(before, [corner_pool_inputs()])
     assert report.replaced[PATTERN] == 0
+
+
+@pytest.mark.parametrize("extent", ["static", "dynamic"])
+def test_a_loop_unrolled_for_some_rows(extent: str, tmp_path: Path) -> None:
+    """Eight rows are pooled and joined: corner pooling of an image of eight rows alone, or of the first of more."""
+    given = {"x": torch.randn(2, 3, 8, 9, generator=torch.Generator().manual_seed(0))}
+    before = write(Pool(2, True), given, tmp_path / "before.onnx", "torchscript")
+    model = onnx.load(before)
+    if extent == "dynamic":
+        for info in (*model.graph.input, *model.graph.output):
+            info.type.tensor_type.shape.dim[2].dim_param = "rows"
+        del model.graph.value_info[:]
+        onnx.save(model, before)
+    sizes = [given] if extent == "static" else [given, {"x": torch.randn(2, 3, 13, 9)}]
+    _, report = optimized(before, sizes, tolerance=0)
+    assert report.replaced[PATTERN] == (1 if extent == "static" else 0), str(report)

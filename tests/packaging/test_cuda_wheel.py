@@ -68,7 +68,7 @@ def test_ignores_another_version_with_a_warning(install: Callable[..., Path], tm
     assert path == Path(polyop.get_onnxruntime_op_path())
     assert said == (
         f"polyop-cuda12 is ignored: expected version {polyop.__version__}, got 0.0.9; "
-        f"pip install polyop-cuda12=={polyop.__version__}"
+        "install the wheel that `make cuda-wheel` of this version builds"
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import polyop
+from polyop.errors import MissingLibraryError
 from polyop.tensorrt import get_tensorrt_op_path
 from tests.support.binaries import EXPORTS, GLIBC, exports, linked_libraries
 from tests.support.processes import ROOT, run
@@ -89,8 +90,27 @@ def test_missing_library_error(tmp_path):
         (copy / name).write_bytes(Path(polyop.__file__).with_name(name).read_bytes())
     code = "import polyop; polyop.get_onnxruntime_op_path()"
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert "FileNotFoundError" in done.stderr
-    assert "make build" in done.stderr
+    assert "polyop.errors.MissingLibraryError: polyop's ONNX Runtime library is missing" in done.stderr
+    assert "In a checkout run `make build`; otherwise install polyop's wheel: pip install dist/" in done.stderr
+    assert issubclass(MissingLibraryError, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    ("use", "missing", "said"),
+    [
+        ("polyop.session", "onnxruntime", "polyop.session needs ONNX Runtime 1.17 or newer: pip install onnxruntime"),
+        ("polyop.openvino.core()", "openvino", "polyop.openvino needs OpenVINO 2026.0 or newer: pip install openvino"),
+        ("polyop.nms", "torch", "polyop.nms needs the package 'torch': pip install 'polyop[torch]'"),
+        ("polyop.RoIAlign", "torch", "polyop.RoIAlign needs the package 'torch': pip install 'polyop[torch]'"),
+        ("polyop.export", "rich", "polyop.export needs the package 'rich': pip install 'polyop[export]'"),
+        ("polyop.optimize", "onnx_ir", "polyop.optimize needs the package 'onnx_ir': pip install 'polyop[optimize]'"),
+        ("polyop.batch.run", "PIL", "polyop.batch needs the package 'PIL': pip install 'polyop[batch]'"),
+    ],
+)
+def test_missing_packages(use, missing, said):
+    code = f"import sys; sys.modules[{missing!r}] = None; import polyop; {use}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == f"ImportError: {said}"
 
 
 @pytest.mark.slow

@@ -6,11 +6,8 @@ may take gigabytes.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,29 +20,13 @@ import polyop
 from tests.support import elsewhere
 from tests.support.exported_nodes import NODES
 from tests.support.processes import ROOT, run
-from tests.support.wheels import NOT_BUILT, of_this_version
+from tests.support.wheels import NOT_BUILT, OLDEST_PYTHON, interpreters, of_this_version
 
 PROJECT = (ROOT / "pyproject.toml").read_text()
-OLDEST_PYTHON = Version(re.search(r'requires-python = ">=([\d.]+)"', PROJECT)[1])
 OLDEST = {name: re.search(rf'"{name}>=([\d.]+)"', PROJECT)[1] for name in ("onnxruntime", "torch")}
 AGES = ("oldest", "newest")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-
-
-def interpreter(version: str) -> str | None:
-    """Returns a Python of the system or of pyenv."""
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = [shutil.which(f"python{version}"), *map(str, sorted(versions.glob(f"{version}.*/bin/python{version}")))]
-    works = (path for path in found if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0)
-    return next(works, None)
-
-
-@functools.cache
-def interpreters() -> dict[str, str]:
-    """Returns interpreters by version, from the oldest supported version on."""
-    versions = [f"3.{minor}" for minor in range(OLDEST_PYTHON.minor, OLDEST_PYTHON.minor + 20)]
-    return {version: path for version in versions if (path := interpreter(version))}
 
 
 class Environment:

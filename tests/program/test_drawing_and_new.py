@@ -47,7 +47,8 @@ def long_chain(nodes: int) -> onnx.ModelProto:
         chain_nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info(last, TensorProto.FLOAT, shape)], [weight],
     )  # fmt: skip
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
 def test_draws_500_nodes(program: str, tmp_path: Path) -> None:

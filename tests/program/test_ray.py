@@ -53,7 +53,7 @@ def test_predictor(said: dict[str, Any]) -> None:
     assert found["parquet"]
     assert found["numpy"]
     assert found["errors"][0] == ""
-    assert "expected PNG or JPEG" in found["errors"][1]
+    assert "expected PNG, JPEG" in found["errors"][1]
 
 
 def test_memory_stays_flat(said: dict[str, Any]) -> None:

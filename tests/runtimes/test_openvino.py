@@ -321,6 +321,30 @@ def test_missing_and_old_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
         polyop.openvino.core()
 
 
+ELSEWHERE = """
+import numpy as np, polyop.openvino
+from tests.support import single_node
+a = np.float32([1, 2])
+model = polyop.openvino.core().read_model(single_node.model("custom::my_add", {"a": a, "b": a}).SerializeToString())
+print(polyop.openvino.core().compile_model(model, "CPU")({"a": a, "b": a})[0].tolist())
+"""
+
+
+def test_libraries_of_packages_load_without_polyops_own(tmp_path: Path) -> None:
+    """As with a portable wheel. The package is polyop's own library under another name."""
+    own, package = tmp_path / "own", tmp_path / "package"
+    own.mkdir()
+    package.mkdir()
+    (own / "libpolyop_onnxruntime.so").symlink_to(polyop.get_onnxruntime_op_path())
+    variables = environment(POLYOP_LIBRARY_DIR=str(own))
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], env=variables, capture_output=True, text=True, check=False)
+    assert f"polyop's OpenVINO library is missing: {own}/libpolyop_openvino.so. Portable wheels do not" in done.stderr
+    (package / "libmy_ops_openvino.so").symlink_to(polyop.openvino.get_openvino_op_path())
+    variables = environment(POLYOP_LIBRARY_DIR=str(own), POLYOP_OPERATORS=str(package))
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], env=variables, capture_output=True, text=True, check=False)
+    assert done.stdout == "[3.0, 6.0]\n", done.stderr
+
+
 def test_oldest_release() -> None:
     """The same library works with the oldest OpenVINO that polyop supports."""
     (folder,) = (ROOT / ".deps").glob("openvino-2026.0.*")

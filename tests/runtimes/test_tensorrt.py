@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from polyop import tensorrt as polyop_tensorrt
-from polyop.tensorrt.graph import _without_round_trips
+from polyop.tensorrt.half import _without_round_trips
 from tests.support.exported_nodes import NODES
 from tests.support.single_node import model
 from tests.support.tensorrt_rtx import HAS_PLUGINS, build_all, case_of

@@ -1,4 +1,7 @@
-"""Runs the shell, Python and diff blocks of a page in order and compares their output with the page."""
+"""Runs the shell, Python and diff blocks of a page in order and compares their output with the page.
+
+Blocks without a language are commands if they begin with `polyop`; others are not run.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ def run_blocks(page: Path, folder: Path, environment: dict[str, str], fails: boo
 
     No block may fail unless `fails` is set; then each block is followed by its output.
     """
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = [(kind or "sh", text) for kind, text in found if kind or text.startswith("polyop ")]
     said = ""
     if fails:
         assert [kind == "text" for kind, _ in blocks] == [False, True] * (len(blocks) // 2)

@@ -16,6 +16,8 @@ REST = [
     "runtimes/test_onnxruntime_adapter.py::test_every_node_runs_on_the_older_onnxruntimes",
     "runtimes/test_openvino.py::test_oldest_release",
     "runtimes/test_torch.py::test_inductor_compiles_dynamic_sizes",
+    "runtimes/test_shared_node_names.py::test_older_onnxruntimes",
+    "runtimes/test_lifetime.py::test_consecutive_sessions_leak_nothing",
     # TensorRT's parser and builder, for which `make test-rest` builds the plugin library.
     "runtimes/test_one_door.py::test_tensorrt",
     "runtimes/test_tensorrt.py::test_a_dynamic_batch_needs_no_shapes",
@@ -32,10 +34,15 @@ REST = [
     "models/test_main_line.py::test_internimage",
     "models/test_main_line.py::test_point_cloud_net",
     "optimize/test_optimize_models.py",
+    # Other ways to install it for MMCV.
+    "mmcv/test_mmcv_ext.py::test_install_by_the_environment_or_a_command",
     # Large tensors and files.
+    "program/test_batch.py::test_an_image_beyond_the_limit_of_pillow",
     "operators/test_large.py",
     "optimize/test_optimize_files.py::test_a_large_file_keeps_its_weights",
     "optimize/test_optimize_files.py::test_large_models_need_little_memory",
+    # Programs in processes of their own.
+    "pytorch_operators/test_translations.py::test_other_programs_keep_their_graphs",
     # Pages and examples.
     "docs/test_docs.py::test_the_readmes_export_prints_what_it_says",
     "docs/test_examples.py::test_asinh",
@@ -43,6 +50,7 @@ REST = [
     "docs/test_examples.py::test_torch_cluster",
     "docs/test_guides.py",
     "optimize/test_optimize_command.py::test_documentation_page",
+    "optimize/test_optimize_command.py::test_report",
     "optimize/test_optimize_command.py::test_uses_the_given_inputs",
     "runtimes/test_openvino.py::test_documentation_page",
     # Builds of C++ and benchmarks.
@@ -56,6 +64,7 @@ REST = [
 SAMPLED = {
     "accelerate/test_accelerate.py::test_compile": 2,
     "accelerate/test_accelerate.py::test_grid_sample": 4,
+    "accelerate/test_accelerate.py::test_gradients_of_grid_sample": 4,
     "accelerate/test_accelerate.py::test_samples_of_pytorch": 4,
     "accelerate/test_accelerate_torchvision.py::test_deform_conv2d": 4,
     "development/test_definition_errors.py::test_a_condition_that_every_node_of_the_operator_fulfils_compiles": 3,
@@ -65,6 +74,14 @@ SAMPLED = {
     "development/test_definition_errors.py::test_a_node_name_without_domain_or_type_does_not_compile": 4,
     "models/test_main_line.py::test_convert_reports_errors": 3,
     "operators/test_gradients.py::test_every_combination_of_requested_gradients": 3,
+    "operators/test_gradients.py::test_second_derivatives": 3,
+    "operators/test_training.py::test_checkpoint": 3,
+    "operators/test_training.py::test_expanded_inputs_and_gradients": 3,
+    "operators/test_training.py::test_grad_equals_backward": 6,
+    "operators/test_training.py::test_gradients_of_each_sample": 3,
+    "operators/test_training.py::test_opcheck_with_gradients": 9,
+    "operators/test_training.py::test_strided_inputs_and_gradients": 3,
+    "operators/test_training.py::test_vjp_and_jvp_agree": 3,
     "optimize/test_optimize.py::test_deformable_attention": 3,
     "optimize/test_optimize_best_box_nms.py::test_loops_of_the_dynamo_exporter": 3,
     "optimize/test_optimize_best_box_nms.py::test_scripted_loops": 4,
@@ -81,8 +98,12 @@ SAMPLED = {
     "optimize/test_optimize_opsets.py::test_old_opsets": 7,
     "portable/test_formulas.py::test_formula_equals_the_kernel": 4,
     "portable/test_functions.py::test_function_equals_the_kernel": 4,
+    "program/test_cli.py::test_any_text_for_a_number_gives_a_result_or_a_clear_error": 2,
     "program/test_damaged_models.py::test_a_full_disk": 4,
     "program/test_damaged_models.py::test_killed_before_a_file_is_renamed": 4,
+    "pytorch_operators/test_translations.py::test_corrected": 2,
+    "pytorch_operators/test_translations.py::test_edges": 2,
+    "pytorch_operators/test_translations.py::test_sample": 2,
     "runtimes/test_fake_kernels.py::test_changed_extents": 8,
     "runtimes/test_fake_kernels.py::test_wrong_attributes": 6,
     "runtimes/test_fake_kernels.py::test_wrong_types_and_ranks": 8,

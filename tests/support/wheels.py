@@ -1,8 +1,15 @@
-"""The portable wheels in dist/, and a program that uses an installed wheel."""
+"""The portable wheels in dist/, the Pythons of this machine, and a program that uses an installed wheel."""
 
 from __future__ import annotations
 
+import functools
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
+
+from packaging.version import Version
 
 import polyop
 from tests.support.processes import ROOT
@@ -29,3 +36,21 @@ NOT_BUILT = "there is none of this version in dist/: run `make wheels`"
 def of_this_version(arch: str) -> Path | None:
     """Returns the wheel of this version for a processor."""
     return next((wheel for wheel in WHEELS[arch] if wheel.name.split("-")[1] == polyop.__version__), None)
+
+
+OLDEST_PYTHON = Version(re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())[1])
+
+
+def interpreter(version: str) -> str | None:
+    """Returns a Python of the system or of pyenv."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [shutil.which(f"python{version}"), *map(str, sorted(versions.glob(f"{version}.*/bin/python{version}")))]
+    works = (path for path in found if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0)
+    return next(works, None)
+
+
+@functools.cache
+def interpreters() -> dict[str, str]:
+    """Returns interpreters by version, from the oldest supported version on."""
+    versions = [f"3.{minor}" for minor in range(OLDEST_PYTHON.minor, OLDEST_PYTHON.minor + 20)]
+    return {version: path for version in versions if (path := interpreter(version))}

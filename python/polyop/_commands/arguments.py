@@ -6,10 +6,10 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from polyop._commands.errors import usage
-from polyop._commands.numbers import parse_integer, parse_real
+from polyop._commands.numbers import parse_channels, parse_integer, parse_range, parse_real, parse_size
 
 MAX_THREADS = 1024
 _REQUIRED = "the following arguments are required: "
@@ -132,6 +132,34 @@ def add_image_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--color", metavar="COLOR", type=choice("RGB", "BGR", "GRAY"), help="RGB, BGR or GRAY (default: from the model)"
     )
+    parser.add_argument(
+        "--resize", metavar="SIZE", help="scale images to HEIGHTxWIDTH, or to the extents of the model's input: model"
+    )
+    parser.add_argument(
+        "--letterbox", metavar="SIZE", help="the same, keeping the aspect ratio: the rest is gray (114)"
+    )
+    parser.add_argument(
+        "--mean", metavar="M[,M,M]", help="subtract from images, one number or one per channel of the tensor"
+    )
+    parser.add_argument("--std", metavar="S[,S,S]", help="divide images by, after --mean")
+
+
+def image_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the arguments of polyop.batch.images.ImageOptions. Raises CommandError."""
+    if options.resize and options.letterbox:
+        raise usage("--resize and --letterbox: expected one of them, got both")
+    std = parse_channels("--std", options.std)
+    if std and 0 in std:
+        raise usage(f"--std: expected numbers other than 0, got '{options.std}'")
+    return {
+        "layout": options.layout,
+        "range": parse_range(options.range) if options.range else None,
+        "color": options.color,
+        "resize": parse_size("--resize", options.resize),
+        "letterbox": parse_size("--letterbox", options.letterbox),
+        "mean": parse_channels("--mean", options.mean),
+        "std": std,
+    }
 
 
 def add_library_option(parser: argparse.ArgumentParser) -> None:

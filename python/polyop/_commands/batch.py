@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyop._commands import terminal
 from polyop._commands.arguments import (
@@ -13,18 +13,21 @@ from polyop._commands.arguments import (
     add_json_option,
     add_library_option,
     choice,
+    image_options,
     integer,
     real,
 )
-from polyop._commands.errors import ExitCode, usage
-from polyop._commands.models import check_file, check_provided
-from polyop._commands.numbers import parse_range
-from polyop._commands.progress import bars
+from polyop._commands.errors import CommandError, ExitCode, usage
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_file, check_onnxruntime, check_provided
+from polyop._progress import bars
+
+if TYPE_CHECKING:
+    from polyop.batch import Cluster, Report
 
 SUMMARY = "Run a model on many files, on all cores or on a Ray cluster"
 NEEDS = "pip install 'polyop[batch]', and for --ray 'polyop[batch,ray]'"
 FOOTER = """\
-The same command continues where it was stopped: files with a newer result are not run again, and results are written
+The same command continues where it was stopped, by Ctrl-C too: files with a newer result are not run again, and results are written
 atomically. Files that fail are reported, and the exit code is 1. The command needs the packages of 'polyop[batch]',
 and --ray those of 'polyop[batch,ray]'.
 
@@ -104,22 +107,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        raise CommandError(ExitCode.INTERRUPTED, "interrupted; the same command continues") from None
+
+
+def _run(options: argparse.Namespace) -> int:
     for name in _CLUSTER_OPTIONS:
         if options.ray is None and getattr(options, name) is not None:
             raise usage(f"--{name.replace('_', '-')} requires --ray")
-    image_range = parse_range(options.range) if options.range else None
+    images = image_options(options)
     if options.ops:
         check_file(options.model)
     else:
         check_provided(options.model)
+    check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop import batch
 
     cluster = None
     if options.ray is not None:
         cluster = batch.Cluster(options.ray, options.workers or 0, options.worker_cpus or 1, options.worker_gpus or 0)
+    report = _report(options, images, cluster)
+    if options.json:
+        terminal.print_json({**report.as_json(), "lines": report.lines()})
+    else:
+        print("\n".join(report.lines()))
+        print(f"{terminal.green('wrote')} {options.output}")
+    return ExitCode.FAILED if report.failed else ExitCode.OK
+
+
+def _report(options: argparse.Namespace, images: dict[str, Any], cluster: Cluster | None) -> Report:
+    from polyop import batch
+
     with ExitStack() as stack:
         progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}
-        report = batch.run(
+        return batch.run(
             options.model,
             options.input,
             options.output,
@@ -129,17 +152,9 @@ def run(options: argparse.Namespace) -> int:
             batch=options.batch,
             threads=options.threads,
             strict=options.strict,
-            layout=options.layout,
-            range=image_range,
-            color=options.color,
+            **images,
             libraries=options.ops,
             accelerate=options.accelerate,
             cluster=cluster,
             **progress,
         )
-    if options.json:
-        terminal.print_json({**report.as_json(), "lines": report.lines()})
-    else:
-        print("\n".join(report.lines()))
-        print(f"{terminal.green('wrote')} {options.output}")
-    return ExitCode.FAILED if report.failed else ExitCode.OK

@@ -21,10 +21,10 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]], needs: str) -> Non
     """Answers the request of the command line. `needs` is the hint about a missing package."""
     request, reply = map(Path, sys.argv[1:])
     try:
-        result = answer(json.loads(request.read_text()))
-    except Exception as error:
+        result = json.dumps(answer(json.loads(request.read_text())))
+    except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("POLYOP_DEBUG") == "1":
             traceback.print_exc()
         description = describe(error, needs)
-        result = {"error": description.message, "hint": description.hint, "code": int(description.code)}
-    reply.write_text(json.dumps(result))
+        result = json.dumps({"error": description.message, "hint": description.hint, "code": int(description.code)})
+    reply.write_text(result)

@@ -17,9 +17,9 @@ from polyop import __version__
 from polyop._commands import terminal
 from polyop._commands.arguments import add_json_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import check_file, check_model
+from polyop._commands.models import check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
-from polyop._commands.progress import bars
+from polyop._progress import bars
 
 SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO"
 NEEDS = "pip install tensorrt or tensorrt-rtx; with --to openvino: pip install openvino"
@@ -87,9 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     shapes = _parse_shapes(options.shapes)
     constants = _parse_constants(options.set)
+    if options.to == "tensorrt" and options.output.lower().endswith(".xml"):
+        raise usage(f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --to openvino")
     if options.to == "openvino":
         return _to_openvino(options)
     check_model(options.model)
+    check_output(options.model, options.output)
     restart_with_parser_path()
     report = _build(options, shapes, constants)
     if options.json:
@@ -168,21 +171,26 @@ def _build(
     options: argparse.Namespace, shapes: dict[str, list[list[int]]], constants: dict[str, Any]
 ) -> dict[str, Any]:
     """Writes the engine and its description. Returns a report."""
-    from polyop.tensorrt import get_tensorrt_op_path, onnx2trt, save_trt_engine
+    from polyop.tensorrt import EngineError, NoTensorRTError, get_tensorrt_op_path, onnx2trt, save_trt_engine
 
     plugins = [str(Path(library).absolute()) for library in options.plugins]
     with ExitStack() as stack:
-        engine = onnx2trt(
-            options.model,
-            shapes,
-            fp16_mode=options.fp16,
-            max_workspace_size=options.workspace << 20,
-            constants=constants,
-            plugins=plugins,
-            timing_cache=options.timing_cache,
-            progress=bars(stack),
-            verbose=options.verbose,
-        )
+        try:
+            engine = onnx2trt(
+                options.model,
+                shapes,
+                fp16_mode=options.fp16,
+                max_workspace_size=options.workspace << 20,
+                constants=constants,
+                plugins=plugins,
+                timing_cache=options.timing_cache,
+                progress=bars(stack),
+                verbose=options.verbose,
+            )
+        except EngineError as error:
+            if not isinstance(error, NoTensorRTError):
+                check_provided(options.model)
+            raise
     save_trt_engine(engine, options.output)
     used = any(layer["type"].startswith("PLUGIN") for layer in engine.layers)
     needs = {
@@ -236,7 +244,8 @@ def _to_openvino(options: argparse.Namespace) -> int:
         raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
     if any(getattr(options, name) for name in _FOR_TENSORRT):
         raise usage("--shapes, --set, --workspace, --timing-cache and --layers are options of TensorRT")
-    check_file(options.model)
+    check_model(options.model)
+    check_output(options.model, options.output)
     import polyop.openvino
 
     core = polyop.openvino.core()
@@ -247,6 +256,7 @@ def _to_openvino(options: argparse.Namespace) -> int:
             core.add_extension(str(Path(library).absolute()))
         openvino.save_model(core.read_model(options.model), output, compress_to_fp16=options.fp16)
     except RuntimeError as error:
+        check_provided(options.model)
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
     weights, runtime = output.with_suffix(".bin"), f"OpenVINO {openvino.__version__.split('-')[0]}"
     if options.json:

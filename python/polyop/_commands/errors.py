@@ -11,6 +11,9 @@ from enum import IntEnum
 from polyop._commands import terminal
 from polyop.errors import FileError, MissingRuntimeError, PolyopError
 
+_UNKNOWN_OPERATOR = ("is not a registered function/op", "No Op registered for")
+"""ONNX Runtime's messages about a node that nobody provides."""
+
 
 class ExitCode(IntEnum):
     """As in cli/base/failure.h."""
@@ -22,6 +25,7 @@ class ExitCode(IntEnum):
     NOT_PROVIDED = 4  # the model needs operators that nobody provides
     NO_RUNTIME = 5  # a runtime or a package is missing or too old
     INTERRUPTED = 130  # as in shells
+    CLOSED_PIPE = 141  # as in shells; nobody reads the output
 
 
 class CommandError(PolyopError):
@@ -47,18 +51,26 @@ class Description:
 
 
 def describe(error: BaseException, needs: str = "") -> Description:
-    """Maps an exception to its text and exit code. `needs` is the hint about a missing package."""
+    """Maps an exception to its text, as one line, and its exit code. `needs` is the hint about a missing package."""
+    found = _describe(error, needs)
+    return Description(found.code, " ".join(found.message.split()), " ".join(found.hint.split()))
+
+
+def _describe(error: BaseException, needs: str) -> Description:
     hint = getattr(error, "hint", "")
     if isinstance(error, CommandError):
         return Description(error.code, str(error), hint)
     if isinstance(error, KeyboardInterrupt):
         return Description(ExitCode.INTERRUPTED, "interrupted")
+    if isinstance(error, BrokenPipeError):
+        return Description(ExitCode.CLOSED_PIPE, "nobody reads the output")
     if isinstance(error, FileError):
         return Description(ExitCode.BAD_FILE, str(error), hint)
     if isinstance(error, MissingRuntimeError):
         return Description(ExitCode.NO_RUNTIME, str(error), hint)
     if isinstance(error, PolyopError):
-        return Description(ExitCode.FAILED, str(error), hint)
+        unknown = any(text in str(error) for text in _UNKNOWN_OPERATOR)
+        return Description(ExitCode.NOT_PROVIDED if unknown else ExitCode.FAILED, str(error), hint)
     if isinstance(error, ModuleNotFoundError) and error.name:
         return Description(ExitCode.NO_RUNTIME, f"the package '{error.name}' is not installed", needs)
     if isinstance(error, ImportError):
@@ -70,7 +82,9 @@ def describe(error: BaseException, needs: str = "") -> Description:
     if isinstance(error, MemoryError):
         return Description(ExitCode.FAILED, "out of memory")
     return Description(
-        ExitCode.FAILED, f"{type(error).__name__}: {error}", "POLYOP_DEBUG=1 in the environment prints the traceback"
+        ExitCode.FAILED,
+        f"{type(error).__name__}: {error}".removesuffix(": "),
+        "POLYOP_DEBUG=1 in the environment prints the traceback",
     )
 
 
@@ -79,8 +93,11 @@ def report(error: BaseException, needs: str = "") -> ExitCode:
     if os.environ.get("POLYOP_DEBUG") == "1":
         traceback.print_exception(error)
     description = describe(error, needs)
+    if description.code == ExitCode.CLOSED_PIPE:  # like programs that SIGPIPE ends; the interpreter flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return description.code
     if description.code == ExitCode.INTERRUPTED:
-        print("polyop: interrupted", file=sys.stderr)
+        print(f"polyop: {description.message}", file=sys.stderr)
         return description.code
     print(f"{terminal.red_bold('polyop: error:', sys.stderr)} {description.message}", file=sys.stderr)
     if description.hint:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
+from polyop._commands.arguments import image_options
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.numbers import parse_range
 from polyop.batch import images
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.interface import Model, Tensor
@@ -52,9 +52,7 @@ class _Reader:
         self.model = Model(None, tensors, {}, metadata)
         self.values: dict[str, np.ndarray] = {}
         self._shapes = shapes
-        self._images = images.ImageOptions(
-            options.layout, parse_range(options.range) if options.range else None, options.color
-        )
+        self._images = images.ImageOptions(**image_options(options))
 
     def add_file(self, text: str) -> None:
         """Adds the values of "NAME=FILE" or "FILE"."""
@@ -76,10 +74,10 @@ class _Reader:
         elif kind == ".npy":
             self._put(tensor, _load(path), file)
         elif kind in IMAGES:
-            self._put(tensor, self._image(tensor, path), file)
+            self.values[tensor.name] = self._image(tensor, path)
         else:
             raise usage(
-                f"'{file}' is of an unknown kind", "inputs are .png, .jpg, .npy or .npz files, `random` or `zeros`"
+                f"'{file}' is of an unknown kind", f"inputs are {' '.join(IMAGES)} .npy .npz files, `random` or `zeros`"
             )
 
     def _input(self, name: str) -> Tensor:
@@ -107,7 +105,11 @@ class _Reader:
             pixels = images.read(path.read_bytes(), str(path))
         except SampleError as error:
             raise CommandError(ExitCode.BAD_FILE, str(error)) from None
-        return images.to_tensor(pixels, images.format_of(tensor, self.model.metadata, self._images), tensor.dtype)
+        format = images.format_of(tensor, self.model.metadata, self._images)
+        try:
+            return images.to_input(pixels, tensor, format, self._images, str(path))
+        except SampleError as error:
+            raise usage(str(error), error.hint) from None
 
     def _shape(self, tensor: Tensor) -> Sequence[int]:
         if tensor.name in self._shapes:

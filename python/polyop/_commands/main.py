@@ -12,8 +12,10 @@ from pathlib import Path
 from types import ModuleType
 
 from polyop import __version__
+from polyop._commands import interrupts
 from polyop._commands.arguments import Parser, nearest
 from polyop._commands.errors import CommandError, ExitCode, report, usage
+from polyop.errors import INSTALL
 
 COMMANDS = ("batch", "triton", "optimize", "convert", "portable")
 PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir")
@@ -39,9 +41,11 @@ def main(words: Sequence[str] | None = None) -> int:
         needs = command.NEEDS
         parser = Parser(f"polyop {words[0]}", command.SUMMARY, command.FOOTER)
         command.add_arguments(parser)
-        return command.run(parser.parse(words[1:]))
+        code = command.run(parser.parse(words[1:]))
+        sys.stdout.flush()  # so that a closed pipe is an error here
+        return code
     except (Exception, KeyboardInterrupt) as error:
-        return report(error, needs)
+        return report(interrupts.cause(error), needs)
 
 
 def _module(name: str) -> ModuleType:
@@ -89,7 +93,7 @@ def _become_program(words: list[str]) -> None:
             ExitCode.NO_RUNTIME,
             f"`polyop {words[0]}` is a command of the program polyop, which is neither in the environment of "
             f"{sys.executable} nor on PATH",
-            "pip install polyop",
+            INSTALL,
         )
     sys.stdout.flush()
     os.execv(program, [str(program), *words])

@@ -12,6 +12,7 @@ _REAL = re.compile(
     r"[ \t]*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan))[ \t]*", re.IGNORECASE
 )
 _MAX_EXTENTS = 32
+_MAX_SIDE = 1 << 15  # of an image
 
 
 def parse_integer(text: str) -> int | None:
@@ -48,6 +49,26 @@ def parse_range(text: str) -> tuple[float, float]:
     if len(ends) != 2 or ends[0] == ends[1] or any(end is None or not math.isfinite(end) for end in ends):
         raise usage(f"--range: expected BLACK,WHITE, such as 0,1 or -1,1 or 0,255, got '{text}'")
     return float(ends[0] or 0), float(ends[1] or 0)
+
+
+def parse_size(option: str, text: str | None) -> tuple[int, int] | str | None:
+    """Parses "480x640", a height and a width, or "model". Raises CommandError."""
+    if text is None or text == "model":
+        return text
+    extents = [parse_integer(part) for part in text.split("x")]
+    if len(extents) != 2 or any(extent is None or not 0 < extent <= _MAX_SIDE for extent in extents):
+        raise usage(f"{option}: expected HEIGHTxWIDTH, such as 480x640, or model, got '{text}'")
+    return extents[0] or 0, extents[1] or 0
+
+
+def parse_channels(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Parses one number or three, "0.485,0.456,0.406". Raises CommandError."""
+    if text is None:
+        return None
+    values = [parse_real(part) for part in text.split(",")]
+    if len(values) not in (1, 3) or any(value is None or not math.isfinite(value) for value in values):
+        raise usage(f"{option}: expected a number, or three for the channels, got '{text}'")
+    return tuple(value or 0.0 for value in values)
 
 
 def parse_shape(text: str, option: str) -> list[int]:

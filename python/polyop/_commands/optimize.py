@@ -17,8 +17,15 @@ from polyop._commands.arguments import (
     real,
 )
 from polyop._commands.errors import ExitCode
+from polyop._commands.models import (
+    OLDEST_ONNXRUNTIME,
+    check_file,
+    check_onnxruntime,
+    check_output,
+    check_provided,
+)
 from polyop._commands.numbers import parse_shape, split_named
-from polyop._commands.progress import bars
+from polyop._progress import bars
 
 SUMMARY = "Replace what polyop computes faster in a model"
 NEEDS = "pip install 'polyop[optimize]'"
@@ -49,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="the shape of a synthetic input")
     add_image_options(parser)
     add("--measure", action="store_true", help="also time every replacement, and the model before and after")
+    add("--verbose", action="store_true", help="also print the full reasons for what was not replaced")
     add("--all", action="store_true", help="also replace what is too small to gain")
     add("--allow-fix", action="store_true", help="also replace where ONNX Runtime differs from the ONNX standard")
     add(
@@ -56,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=real(0),
         default=1e-3,
         metavar="X",
-        help="how far an output may differ, in proportion to its largest value (default: 1e-3)",
+        help="how far elements of an output may differ, relative to their row, column or channel (default: 1e-3)",
     )
     add(
         "--threads",
@@ -76,7 +84,14 @@ def run(options: argparse.Namespace) -> int:
         shapes[name] = parse_shape(value, f"--shape {text}")
     for text in options.set:
         split_named("--set", text)
+    if options.ops:
+        check_file(options.model)
+    else:
+        check_provided(options.model)
+    check_onnxruntime(OLDEST_ONNXRUNTIME)
+    check_output(options.model, options.output)
     from polyop._commands.inputs import read_inputs
+    from polyop._onnx.files import external_files, read_model
     from polyop.optimizing import optimize
 
     inputs = read_inputs(options, shapes) if options.input or options.set else {}
@@ -102,7 +117,11 @@ def run(options: argparse.Namespace) -> int:
     if rows:
         print(terminal.table(header, rows), end="\n\n")
     print("\n".join(report.lines()))
+    if details := report.details():
+        print("\n".join(f"  {line}" for line in details) if options.verbose else "--verbose prints the full reasons")
     size = terminal.bytes_text(Path(options.output).stat().st_size)
     unchanged = "" if report.replaced else ": the same file"
     print(f"{terminal.green('wrote')} {options.output} ({size}){unchanged}")
+    if data := external_files(read_model(Path(options.output)), Path(options.output).parent):
+        print(f"  its tensors are in {', '.join(data)}: keep the files together")
     return ExitCode.OK

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from polyop._commands import terminal
 from polyop._commands.arguments import add_json_option, nearest
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import check_file
+from polyop._commands.models import check_model, check_output
 
 SUMMARY = "Give polyop's nodes functions of standard operators"
-NEEDS = "pip install onnx onnx-ir torch"
+NEEDS = "pip install 'polyop[export]'"
 FOOTER = """\
 A node that has a function runs in any ONNX Runtime: by polyop's kernel if polyop's library is registered, else by the
-function. The command needs onnx, onnx_ir and torch. `polyop ops NAME` explains why an operator has no function. If a
+function. The command needs torch, onnx and onnx-ir: pip install 'polyop[export]'. `polyop ops NAME` explains why an operator has no function. If a
 node got no function, the file is written nevertheless and the exit code is 4.
 
 Examples:
@@ -44,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from polyop._onnx.files import read_model
     from polyop.portable import convert_file
 
-    check_file(options.model)
+    model = check_model(options.model)
+    check_output(options.model, options.output)
     if options.only is not None:
-        _check_only(options, read_model(Path(options.model)))
+        _check_only(options, model)
     try:
         report = convert_file(options.model, options.output, inlined=options.inline, only=options.only)
     except ValueError as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 
 from polyop._commands import terminal
 from polyop._commands.arguments import MAX_THREADS, add_json_option, add_library_option, choice, integer
 from polyop._commands.errors import ExitCode
-from polyop._commands.models import check_file
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_file, check_onnxruntime, check_provided
 
 SUMMARY = "Write a model repository for Triton Inference Server"
 NEEDS = "pip install 'polyop[batch]'"
@@ -78,7 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    check_file(options.model)
+    if options.ops or Path(options.model).suffix in (".engine", ".plan"):
+        check_file(options.model)
+    else:
+        check_provided(options.model)
+    check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop.triton import write_repository
 
     written = write_repository(

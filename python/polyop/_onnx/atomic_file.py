@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import shutil
+import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+_MAX_NAME = 255  # bytes of a file's name, on every file system of Linux
 _PARTIAL = ".partial-"  # in the name of an incomplete file, before the machine, process and thread that write it
 
 
@@ -21,7 +25,10 @@ class AtomicFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         writer = f"{os.uname().nodename}-{os.getpid()}.{threading.get_native_id()}"
-        self.partial = path.with_name(f".{path.name}{_PARTIAL}{writer}")
+        name = path.name
+        if len(os.fsencode(f".{name}{_PARTIAL}{writer}")) > _MAX_NAME:
+            name = hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()
+        self.partial = path.with_name(f".{name}{_PARTIAL}{writer}")
 
     def commit(self) -> None:
         os.replace(self.partial, self._path)
@@ -45,6 +52,25 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file; nobody ever sees a part of it."""
     with AtomicFile(path) as partial:
         partial.write_bytes(data)
+
+
+def prepare_folder(path: Path) -> None:
+    """Creates the folder of a file that will be written, and removes the incomplete files of killed processes from it.
+
+    Call it before the work of which the file is the result. Raises OSError, which names `path`, if the file cannot be
+    written.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.parent.exists() and not path.parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix=".polyop-", dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    remove_stale(path.resolve().parent, deep=False)
 
 
 def remove_stale(folder: Path, *, deep: bool = True, everywhere: bool = False) -> None:

@@ -15,6 +15,7 @@ from polyop._onnx.graph import nodes_of
 from polyop.errors import FileError
 
 _BLOCK = 1 << 22
+_INCOMPLETE = "is it complete? Export it again, or check it with onnx.checker.check_model"
 
 
 class ModelFileError(FileError, ValueError):
@@ -32,9 +33,10 @@ def read_model(path: Path) -> onnx.ModelProto:
     except OSError:
         raise
     except Exception as error:  # protobuf raises errors of many types
-        raise ModelFileError(f"{path} is not an ONNX model, or damaged: {error}") from error
+        raise ModelFileError(f"{path} is not an ONNX model, or damaged", _INCOMPLETE) from error
     if not model.graph.node:
-        raise ModelFileError(f"{path} is not an ONNX model, or damaged: its graph has no nodes")
+        why = "its graph has no nodes" if path.stat().st_size else "it is empty"
+        raise ModelFileError(f"{path} is not an ONNX model, or damaged: {why}", _INCOMPLETE)
     return model
 
 
@@ -51,7 +53,10 @@ def external_files(model: onnx.ModelProto, folder: Path) -> list[str]:
                 f"external data '{location}' is outside the model's folder: write the file next to the model"
             )
         if not path.is_file():
-            raise ModelFileError(f"external data '{location}' is missing in {folder}")
+            raise ModelFileError(
+                f"external data '{location}' is missing in {folder}",
+                "copy the file to the folder of the model, or export the model again",
+            )
     return sorted(locations)
 
 

@@ -63,21 +63,35 @@ def interface(
 
 
 def ranks(
-    model: onnx.ModelProto, inputs: Sequence[Argument], nodes: Sequence[onnx.NodeProto]
+    model: onnx.ModelProto, inputs: Sequence[Argument], nodes: Sequence[onnx.NodeProto], *, assumed: bool = False
 ) -> tuple[int | None, ...]:
-    """Returns the ranks of the inputs, from the signature or from shape inference; None where unknown."""
+    """Returns the ranks of the inputs, from the signature or from shape inference; None where unknown.
+
+    Shape inference needs functions for polyop's nodes. assumed: nodes with unknown ranks are assumed to have those of
+    the others, because they may read results of nodes of the same name.
+    """
     inferred: dict[str, int] = {}
     if any(argument.rank is None for argument in inputs):
-        graph = onnx.shape_inference.infer_shapes(_without_data(model)).graph
-        infos = [info for info in (*graph.input, *graph.value_info) if info.type.tensor_type.HasField("shape")]
-        inferred = {info.name: len(info.type.tensor_type.shape.dim) for info in infos}
-        inferred |= {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+        inferred = _inferred_ranks(onnx.shape_inference.infer_shapes(_without_data(model)).graph)
     known = []
     for i, argument in enumerate(inputs):
         names = [node.input[i] if i < len(node.input) else "" for node in nodes]
         found = {inferred.get(name, argument.rank) if name else None for name in names}
+        found = found - {None} if assumed and any(names) else found
         known.append(found.pop() if len(found) == 1 else None)
     return tuple(known)
+
+
+def _inferred_ranks(graph: onnx.GraphProto) -> dict[str, int]:
+    """Returns the ranks of the values of a graph and of its subgraphs."""
+    infos = [i for i in (*graph.input, *graph.output, *graph.value_info) if i.type.tensor_type.HasField("shape")]
+    found = {info.name: len(info.type.tensor_type.shape.dim) for info in infos}
+    found |= {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                found |= _inferred_ranks(inner)
+    return found
 
 
 def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:

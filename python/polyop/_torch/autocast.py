@@ -5,7 +5,6 @@ Boxes, coordinates and features may then have different types. The results are f
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,12 +13,6 @@ if TYPE_CHECKING:
     from polyop._torch.operators import Operator
 
 _KEYS = {"AutocastCPU": torch._C.DispatchKey.AutocastCPU, "AutocastCUDA": torch._C.DispatchKey.AutocastCUDA}
-
-
-@cache
-def _library(namespace: str) -> torch.library.Library:
-    """Returns the registrations of a namespace, which end when the object is destroyed."""
-    return torch.library.Library(namespace, "FRAGMENT")
 
 
 def _cast(value: Any) -> Any:
@@ -39,7 +32,7 @@ def register_autocast(operator: Operator) -> None:
             with torch._C._ExcludeDispatchKeyGuard(excluded):
                 return overload(*_cast(args), **attributes)
 
-        _library(operator.namespace).impl(operator.name, call, key)
+        operator.register(call, key)
 
     for key in _KEYS:
         register(key)

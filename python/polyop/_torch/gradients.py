@@ -1,94 +1,136 @@
 """Gradients of the differentiable operators.
 
-Each operator has a formula in torch's own operators, which autograd differentiates: it computes the same as the forward
+Each operator has a formula in torch's own operators, which can be differentiated: it computes the same as the forward
 kernel, for any floating-point type. Where an operator has a gradient kernel for the tensors' device, the backward pass
 calls it instead, and the formula serves for the second derivative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from polyop._torch.transforms import are_active, register_transforms
+
 if TYPE_CHECKING:
     from polyop._torch.operators import Operator
 
-Tensors = list[Tensor | None]
+Tensors = Sequence[Tensor | None]
+
+_kernels_enabled = True
+
+
+@contextmanager
+def without_gradient_kernels() -> Iterator[None]:
+    """In a `with` block, formulas compute all gradients. For comparisons; it affects all threads."""
+    global _kernels_enabled
+    before, _kernels_enabled = _kernels_enabled, False
+    try:
+        yield
+    finally:
+        _kernels_enabled = before
+
+
+def as_tuple(result: Any) -> tuple[Tensor, ...]:
+    return (result,) if isinstance(result, Tensor) else tuple(result)
+
+
+class _WithGradients(torch.autograd.Function):
+    """A scalar with given gradients of given tensors: with_gradients(*tensors, *gradients).
+
+    torch.autograd.grad(tensors, inputs, gradients) imports a package of symbolic mathematics, which takes a second.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors[len(tensors) // 2 :])
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = ctx.saved_tensors
+        return (*gradients, *[None] * len(gradients))
+
+
+def differentiate(
+    function: Callable[[list[Tensor | None]], Any], inputs: Tensors, grads: Tensors, requested: Sequence[int]
+) -> list[Tensor | None]:
+    """Returns the gradients of the requested inputs for the gradients of the outputs of function(inputs).
+
+    An output without floating-point values has no gradient. The result is differentiable if gradients are enabled or a
+    transform of torch.func is active.
+    """
+    cotangents = [grad for grad in grads if grad is not None and grad.is_floating_point()]
+
+    def outputs_of(*given: Tensor) -> tuple[Tensor, ...]:
+        complete = list(inputs)
+        for i, tensor in zip(requested, given, strict=True):
+            complete[i] = tensor
+        outputs = as_tuple(function(complete))
+        return tuple(o for o, g in zip(outputs, grads, strict=True) if g is not None and g.is_floating_point())
+
+    chosen = [tensor for i in requested if (tensor := inputs[i]) is not None]
+    if are_active():
+        _, pullback = torch.func.vjp(outputs_of, *chosen)
+        return list(pullback(tuple(cotangents)))
+    differentiable = torch.is_grad_enabled()
+    with torch.enable_grad():
+        leaves = [t.view_as(t) if differentiable and t.requires_grad else t.detach().requires_grad_() for t in chosen]
+        pairs = [(o, g) for o, g in zip(outputs_of(*leaves), cotangents, strict=True) if o.requires_grad]
+        if not pairs:
+            return [None] * len(requested)
+        scalar = _WithGradients.apply(*(o for o, _ in pairs), *(g for _, g in pairs))
+        return list(torch.autograd.grad(scalar, leaves, create_graph=differentiable, allow_unused=True))
 
 
 @dataclass(frozen=True)
-class _Formula:
-    """The formula of an operator, and the gradients that autograd finds for it."""
+class Rule:
+    """Computes the gradients of an operator: by the gradient kernel, else by the formula."""
 
+    operator: Operator
     formula: Callable[..., Any]
+    """Computes the outputs from all inputs and attributes."""
     differentiable: Sequence[int]
     """The indices of the inputs that have gradients."""
+    kernel: GradientKernel | None = None
+
+    @property
+    def saved_outputs(self) -> list[int]:
+        """The indices of the outputs that `gradients` needs."""
+        return [] if self.kernel is None else self.kernel.saved_outputs
 
     def gradients(
-        self, inputs: Tensors, attributes: dict[str, Any], grads: Sequence[Tensor | None], requested: Sequence[int],
-        *, create_graph: bool = False,
-    ) -> Tensors:  # fmt: skip
-        """Returns the gradients of the requested inputs. Those must require a gradient."""
-        outputs = self.formula(*inputs, **attributes)
-        outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
-        pairs = [  # indices have no gradient
-            (output, grad)
-            for output, grad in zip(outputs, grads, strict=True)
-            if output.requires_grad and grad is not None
-        ]
-        if not pairs:
-            return [None] * len(requested)
-        return list(
-            torch.autograd.grad(
-                [output for output, _ in pairs],
-                [inputs[i] for i in requested],
-                [grad for _, grad in pairs],
-                create_graph=create_graph,
-                allow_unused=True,
-            )
-        )
+        self, inputs: Tensors, outputs: Tensors, grads: Tensors, requested: Sequence[int], attributes: dict[str, Any]
+    ) -> list[Tensor | None]:
+        """Returns the gradients of the requested inputs. `outputs` are the saved ones."""
+        if self.kernel is not None and self.kernel.computes(requested, inputs):
+            return self.kernel.call(inputs, outputs, grads, requested, attributes)
+        return differentiate(lambda given: self.formula(*given, **attributes), inputs, grads, requested)
+
+    def backward(
+        self, inputs: Tensors, outputs: Tensors, grads: Tensors, needed: Sequence[bool], attributes: dict[str, Any]
+    ) -> list[Tensor | None]:
+        """Returns the gradient of each input; None for those that are not needed or have none, such as boxes."""
+        result: list[Tensor | None] = [None] * len(inputs)
+        requested = [i for i in self.differentiable if inputs[i] is not None and needed[i]]
+        if requested:
+            found = self.gradients(inputs, outputs, grads, requested, attributes)
+            for i, grad in zip(requested, found, strict=True):
+                result[i] = grad
+        return result
 
 
-def register_gradient(operator: Operator, formula: Callable[..., Any], differentiable: Sequence[int]) -> None:
-    """Registers the gradients of the inputs with these indices: by the gradient kernel, else by the formula."""
-    rule = _Formula(formula, differentiable)
-    kernel = None if operator.gradient is None else _GradientKernel(operator, operator.gradient)
-
-    # PyTorch omits keyword_only_inputs if the operator has no attributes.
-    def setup_context(ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict[str, Any] | None = None) -> None:
-        outputs = (output,) if isinstance(output, Tensor) else output
-        ctx.num_inputs = len(inputs)
-        ctx.save_for_backward(*inputs, *(() if kernel is None else (outputs[o] for o in kernel.saved_outputs)))
-        ctx.attributes = operator.values(keyword_only_inputs or {})
-
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        inputs, outputs = ctx.saved_tensors[: ctx.num_inputs], ctx.saved_tensors[ctx.num_inputs :]
-        requested = [i for i in differentiable if inputs[i] is not None and ctx.needs_input_grad[i]]
-        result: Tensors = [None] * len(inputs)
-        if not requested:  # only inputs without gradients, such as boxes, require one
-            return tuple(result)
-        if kernel is not None and kernel.computes(requested, inputs):
-            found = kernel.call(inputs, outputs, grads, requested, ctx.attributes)
-        else:
-            with torch.enable_grad():
-                leaves = [None if t is None else t.detach() for t in inputs]
-                for i in requested:
-                    leaves[i].requires_grad_()
-                found = rule.gradients(leaves, ctx.attributes, grads, requested)
-        for i, grad in zip(requested, found, strict=True):
-            result[i] = grad
-        return tuple(result)
-
-    torch.library.register_autograd(f"{operator.namespace}::{operator.name}", backward, setup_context=setup_context)
-    if kernel is not None:
-        kernel.register_second_derivative(rule)
+def _of_rank(grad: Tensor, input: Tensor | None) -> Tensor:
+    """Returns the gradient with the input's rank: a tensor of shape [1] is accepted as a scalar."""
+    return grad if input is None or grad.dim() == input.dim() else grad.reshape(input.shape)
 
 
-class _GradientKernel:
+class GradientKernel:
     """Calls the gradient of an operator: an operator whose inputs and outputs are known by their names."""
 
     def __init__(self, operator: Operator, gradient: Operator) -> None:
@@ -103,15 +145,15 @@ class _GradientKernel:
         ]
         self._computed = [names.index(name.removeprefix("grad_")) for name in gradient.outputs_named]
 
-    def computes(self, requested: Sequence[int], inputs: Sequence[Tensor | None]) -> bool:
-        """Returns true if there is a kernel for these gradients on the tensors' device."""
+    def computes(self, requested: Sequence[int], inputs: Tensors) -> bool:
+        """Returns true if there is a kernel for these gradients on the tensors' device, and kernels are enabled."""
         device = next(t for t in inputs if t is not None).device.type
-        return set(requested) <= set(self._computed) and device in self.gradient.devices
+        return _kernels_enabled and set(requested) <= set(self._computed) and device in self.gradient.devices
 
     def call(
-        self, inputs: Sequence[Tensor | None], saved_outputs: Sequence[Tensor], grads: Sequence[Tensor | None],
-        requested: Sequence[int], attributes: dict[str, Any],
-    ) -> Tensors:  # fmt: skip
+        self, inputs: Tensors, saved_outputs: Tensors, grads: Tensors, requested: Sequence[int],
+        attributes: dict[str, Any],
+    ) -> list[Tensor | None]:  # fmt: skip
         """Returns the gradients of the requested inputs."""
         outputs = iter(saved_outputs)
         args = [
@@ -123,44 +165,69 @@ class _GradientKernel:
             for spec in self.gradient.inputs
         ]
         mask = sum(1 << o for o, i in enumerate(self._computed) if i in requested)
-        result = self.gradient.overload(*args, **attributes, output_mask=mask)
-        result = (result,) if isinstance(result, Tensor) else result
-        return [result[self._computed.index(i)] for i in requested]
+        result = as_tuple(self.gradient.overload(*args, **attributes, output_mask=mask))
+        return [_of_rank(result[self._computed.index(i)], inputs[i]) for i in requested]
 
-    def register_second_derivative(self, rule: _Formula) -> None:
-        """Registers the gradient of the gradient, which autograd finds for the formula."""
-        gradient = self.gradient
+    def rule(self, forward: Rule) -> Rule:
+        """Returns the rule of the gradient itself: its formula is the gradient of the operator's formula."""
+        specs = self.gradient.inputs
 
-        def setup_context(ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict[str, Any]) -> None:
-            ctx.save_for_backward(*inputs)
-            ctx.attributes = gradient.values(keyword_only_inputs)
+        def formula(*args: Tensor | None, output_mask: int, **attributes: Any) -> tuple[Tensor, ...]:
+            named = {spec.name: arg for spec, arg in zip(specs, args, strict=True)}
+            inputs = [named.get(spec.name) for spec in self.operator.inputs]
+            grads = [named.get(f"grad_{name}") for name in self.operator.outputs_named]
+            requested = [i for o, i in enumerate(self._computed) if output_mask >> o & 1]
+            given = {**attributes, "output_mask": output_mask}
+            shapes = self.gradient.outputs(args, given, lambda _: 0)
+            for i in requested:
+                if inputs[i] is None:  # a bias, say: its gradient does not depend on its value
+                    dtype, shape = shapes[self._computed.index(i)]
+                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(args))
+            found = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, requested)
+            results = []
+            for i, (dtype, _) in zip(self._computed, shapes, strict=True):
+                gradient = found[requested.index(i)] if i in requested else None
+                if gradient is None:
+                    like = inputs[i] if i in requested else None
+                    empty = torch.empty(0, dtype=dtype, device=self.gradient.device(args))
+                    gradient = empty if like is None else torch.zeros_like(like)
+                results.append(gradient)
+            return tuple(results)
 
-        def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-            attributes = dict(ctx.attributes)
-            mask = attributes.pop("output_mask")
-            with torch.enable_grad():
-                leaves = [
-                    t.detach().requires_grad_(t.is_floating_point()) if t is not None else None
-                    for t in ctx.saved_tensors
-                ]
-                named = {spec.name: leaf for spec, leaf in zip(gradient.inputs, leaves, strict=True)}
-                inputs = [named.get(spec.name) for spec in self.operator.inputs]
-                requested = [i for o, i in enumerate(self._computed) if mask >> o & 1]
-                for i in requested:
-                    if inputs[i] is None:  # a bias, say: its gradient does not depend on its value
-                        inputs[i] = torch.zeros_like(grads[self._computed.index(i)]).requires_grad_()
-                output_grads = [named.get(f"grad_{name}") for name in self.operator.outputs_named]
-                first = rule.gradients(inputs, attributes, output_grads, requested, create_graph=True)
-                given = [grads[self._computed.index(i)] for i in requested]
-                pairs = [(f, g) for f, g in zip(first, given, strict=True) if f is not None and f.requires_grad]
-                needed = [i for i, leaf in enumerate(leaves) if leaf is not None and ctx.needs_input_grad[i]]
-                result: Tensors = [None] * len(leaves)
-                if pairs and needed:
-                    second = torch.autograd.grad(
-                        [f for f, _ in pairs], [leaves[i] for i in needed], [g for _, g in pairs], allow_unused=True
-                    )
-                    for i, grad in zip(needed, second, strict=True):
-                        result[i] = grad
-            return tuple(result)
+        names = [self.operator.inputs[i].name for i in forward.differentiable]
+        differentiable = [i for i, spec in enumerate(specs) if spec.name in self._grad_of or spec.name in names]
+        return Rule(self.gradient, formula, differentiable)
 
-        torch.library.register_autograd(f"{gradient.namespace}::{gradient.name}", backward, setup_context=setup_context)
+
+RULES: dict[str, Rule] = {}
+"""The rules of all differentiable operators, by names such as "polyop::roi_align"."""
+
+
+def register_gradient(operator: Operator, formula: Callable[..., Any], differentiable: Sequence[int]) -> None:
+    """Registers the gradients of the inputs with these indices, and those of the gradient kernel."""
+    kernel = None if operator.gradient is None else GradientKernel(operator, operator.gradient)
+    rule = Rule(operator, formula, differentiable, kernel)
+    _register(rule)
+    if kernel is not None:
+        _register(kernel.rule(rule))
+
+
+def _register(rule: Rule) -> None:
+    operator = rule.operator
+    name = f"{operator.namespace}::{operator.name}"
+
+    # PyTorch omits keyword_only_inputs if the operator has no attributes.
+    def setup_context(ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict[str, Any] | None = None) -> None:
+        outputs = as_tuple(output)
+        ctx.num_inputs = len(inputs)
+        ctx.save_for_backward(*inputs, *(outputs[o] for o in rule.saved_outputs))
+        ctx.attributes = operator.values(keyword_only_inputs or {})
+
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors  # a checkpoint allows one access
+        inputs, outputs = saved[: ctx.num_inputs], saved[ctx.num_inputs :]
+        return tuple(rule.backward(inputs, outputs, grads, ctx.needs_input_grad, ctx.attributes))
+
+    torch.library.register_autograd(name, backward, setup_context=setup_context)
+    register_transforms(operator, operator.through(rule.formula), setup_context, backward)
+    RULES[name] = rule

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.abc
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
@@ -27,7 +28,9 @@ class _Loader(importlib.abc.Loader):
         module.__spec__.loader = module.__loader__ = self._own
         self._own.exec_module(module)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
-        importlib.import_module("polyop._torch.onnx_translations")
+        # Operators that do not load raise their error where they are used, and not where a program imports torch.onnx.
+        with suppress(ImportError, OSError):
+            importlib.import_module("polyop._torch.onnx_translations")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -47,5 +50,5 @@ def tell_exporters() -> None:
     """Registers the operators with the exporters: now if they are imported, else when they are."""
     if _EXPORTERS in sys.modules:
         importlib.import_module("polyop._torch.onnx_translations")
-    else:
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

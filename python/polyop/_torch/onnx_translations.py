@@ -96,6 +96,8 @@ try:
     import onnx_ir
     from torch.onnx._internal.exporter import _core
     from torch.onnx._internal.exporter._torchlib._torchlib_registry import onnx_impl
+
+    import polyop._torch.onnx_decompositions  # noqa: F401 - passes the exporter translations of PyTorch's operators
 except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -16,6 +17,12 @@ from polyop._torch.shapes import Library, Size
 from polyop.packages import check_version, libraries
 
 _LIBRARY = find_library("libpolyop_torch.so")
+
+
+@cache
+def _fragment(namespace: str) -> torch.library.Library:
+    """Returns the Python registrations of a namespace, which end when the object is destroyed."""
+    return torch.library.Library(namespace, "FRAGMENT")
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,10 @@ class Operator:
         """The kernels of the operator's gradient, itself an operator, if there are any."""
         self.attributes: list[dict[str, Any]] = record["attributes"]
         self.nodes: list[dict[str, Any]] = record["nodes"]
+
+    def register(self, kernel: Callable[..., Any], key: str) -> None:
+        """Registers a Python kernel at a dispatch key."""
+        _fragment(self.namespace).impl(self.name, kernel, key)
 
     @property
     def overload(self) -> torch._ops.OpOverload:

@@ -30,19 +30,30 @@ MIN_ELEMENTS = {
     "grid_sampler_2d nearest": 1 << 21,
     "grid_sampler_2d bicubic": 1 << 13,
     "grid_sampler_3d": 1 << 11,
+    "grid_sampler_2d_backward bilinear": 1 << 14,
+    "grid_sampler_2d_backward nearest": 1 << 17,
+    "grid_sampler_2d_backward bicubic": 1 << 12,
+    "grid_sampler_3d_backward": 1 << 14,
     "upsample_bicubic2d": 1 << 10,
     "cummax, cummin along the last dimension": 1 << 14,
     "cummax, cummin along another": 1 << 12,
     "instance_norm": 1 << 8,
     "roi_align": 1 << 12,
+    "_roi_align_backward": 1 << 12,
+    "_roi_pool_backward": 1 << 16,
     "nms": 1 << 6,
     "deform_conv2d": 1 << 10,
+    "_deform_conv2d_backward": 1 << 10,
 }
 MIN_CHANNELS = {
     "grid_sampler_2d bilinear": 16,
     "grid_sampler_2d nearest": 32,
     "grid_sampler_2d bicubic": 8,
     "grid_sampler_3d": 1,
+    "grid_sampler_2d_backward bilinear": 16,
+    "grid_sampler_2d_backward nearest": 64,
+    "grid_sampler_2d_backward bicubic": 4,
+    "grid_sampler_3d_backward": 16,
 }
 
 _FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
@@ -72,24 +83,47 @@ def _all_within(values: Tensor, bound: float) -> bool:
 # ---- sampling --------------------------------------------------------------------------------------
 
 
+def _is_sampled(
+    axes: int, operator: str, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int
+) -> bool:
+    """Returns True if polyop samples faster than PyTorch, with the same result."""
+    # float32 only: PyTorch rounds coordinates to half types, polyop does not.
+    if input.dtype != torch.float32 or grid.dtype != torch.float32 or input.dim() != axes + 2:
+        return False
+    if not (0 <= interpolation_mode < 3 and 0 <= padding_mode < 3):
+        return False
+    size = f"{operator} {_INTERPOLATION[interpolation_mode]}" if axes == 2 else operator
+    channels = input.size(1)
+    if channels < MIN_CHANNELS[size] or grid.numel() // axes * channels < MIN_ELEMENTS[size]:
+        return False
+    return _all_within(grid, _MAX_COORDINATE)
+
+
 def _grid_sampler(
     axes: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
-    # float32 only: PyTorch rounds coordinates to half types, polyop does not.
-    if input.dtype != torch.float32 or grid.dtype != torch.float32 or input.dim() != axes + 2:
-        return FALLBACK
-    if not (0 <= interpolation_mode < 3 and 0 <= padding_mode < 3):
-        return FALLBACK
-    size = f"grid_sampler_2d {_INTERPOLATION[interpolation_mode]}" if axes == 2 else "grid_sampler_3d"
-    channels = input.size(1)
-    if channels < MIN_CHANNELS[size] or grid.numel() // axes * channels < MIN_ELEMENTS[size]:
-        return FALLBACK
-    if not _all_within(grid, _MAX_COORDINATE):
+    if not _is_sampled(axes, f"grid_sampler_{axes}d", input, grid, interpolation_mode, padding_mode):
         return FALLBACK
     return _polyop.grid_sampler.default(
         input, grid, interpolation_mode=_INTERPOLATION[interpolation_mode], padding_mode=_PADDING[padding_mode],
         align_corners=int(align_corners),
     )  # fmt: skip
+
+
+def _grid_sampler_backward(
+    axes: int, grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+    align_corners: bool, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    if not _is_sampled(axes, f"grid_sampler_{axes}d_backward", input, grid, interpolation_mode, padding_mode):
+        return FALLBACK
+    if grad_output.dtype != torch.float32:
+        return FALLBACK
+    # PyTorch always computes the gradient of the grid.
+    of_input, of_grid = _polyop.grid_sampler_backward.default(
+        grad_output, input, grid, interpolation_mode=_INTERPOLATION[interpolation_mode],
+        padding_mode=_PADDING[padding_mode], align_corners=int(align_corners), output_mask=2 + bool(output_mask[0]),
+    )  # fmt: skip
+    return (of_input if output_mask[0] else None), of_grid
 
 
 # ---- resizing --------------------------------------------------------------------------------------
@@ -213,6 +247,37 @@ def _roi_align(
     )  # fmt: skip
 
 
+def _roi_align_backward(
+    grad: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int,
+    channels: int, height: int, width: int, sampling_ratio: int, aligned: bool,
+) -> Any:  # fmt: skip
+    if grad.dtype != torch.float32 or rois.dtype != torch.float32 or rois.dim() != 2:
+        return FALLBACK
+    if grad.numel() < MIN_ELEMENTS["_roi_align_backward"] or not _all_within(rois, 2.0**24):
+        return FALLBACK
+    # The gradient of an average does not depend on the values, which are not read.
+    input = grad.new_empty(batch_size, channels, height, width)
+    return _polyop.roi_align_backward.default(
+        grad, input, rois, output_height=pooled_height, output_width=pooled_width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, mode="avg", aligned=int(aligned),
+    )  # fmt: skip
+
+
+def _roi_pool_backward(
+    grad: Tensor, rois: Tensor, argmax: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
+    batch_size: int, channels: int, height: int, width: int,
+) -> Any:  # fmt: skip
+    if grad.dtype != torch.float32 or rois.dtype != torch.float32 or argmax.dtype != torch.int32 or rois.dim() != 2:
+        return FALLBACK
+    if grad.numel() < MIN_ELEMENTS["_roi_pool_backward"]:
+        return FALLBACK
+    input = grad.new_empty(batch_size, channels, height, width)  # not read: the positions are given
+    return _polyop.roi_pool_backward.default(
+        grad, input, rois, argmax, output_height=pooled_height, output_width=pooled_width,
+        spatial_scale=spatial_scale, rounded=1,
+    )  # fmt: skip
+
+
 @lru_cache(maxsize=256)
 def _threshold_for(iou_threshold: float) -> float:
     """Returns the float32 threshold that decides an IoU of exactly `iou_threshold` like torchvision, which divides in
@@ -236,15 +301,20 @@ def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Any:
     return _polyop.nms.default(dets, scores, iou_threshold=_threshold_for(iou_threshold))
 
 
+def _is_deformed(operator: str, tensors: Sequence[Tensor], weight: Tensor, offset: Tensor) -> bool:
+    """Returns True if polyop computes the convolution faster than torchvision, with the same result."""
+    if any(t.dtype != torch.float32 for t in tensors) or offset.dim() != 4:
+        return False
+    if offset.size(0) * weight.size(0) * offset.size(2) * offset.size(3) < MIN_ELEMENTS[operator]:
+        return False
+    return _all_within(offset, 2.0**24)
+
+
 def _deform_conv2d(
     input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
     pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
 ) -> Any:  # fmt: skip
-    if any(t.dtype != torch.float32 for t in (input, weight, offset, mask, bias)) or offset.dim() != 4:
-        return FALLBACK
-    if offset.size(0) * weight.size(0) * offset.size(2) * offset.size(3) < MIN_ELEMENTS["deform_conv2d"]:
-        return FALLBACK
-    if not _all_within(offset, 2.0**24):
+    if not _is_deformed("deform_conv2d", (input, weight, offset, mask, bias), weight, offset):
         return FALLBACK
     shared = {
         "stride": [stride_h, stride_w], "padding": [pad_h, pad_w], "dilation": [dilation_h, dilation_w],
@@ -255,14 +325,41 @@ def _deform_conv2d(
     return _polyop.deform_conv2d.default(input, offset, weight, **shared).add_(bias[:, None, None])
 
 
+def _deform_conv2d_backward(
+    grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int,
+    stride_w: int, pad_h: int, pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int,
+    use_mask: bool,
+) -> Any:  # fmt: skip
+    """Returns the gradients of input, weight, offset, mask and bias, all of which torchvision computes."""
+    if not _is_deformed("_deform_conv2d_backward", (grad, input, weight, offset, mask, bias), weight, offset):
+        return FALLBACK
+    shared = {
+        "stride": [stride_h, stride_w], "padding": [pad_h, pad_w], "dilation": [dilation_h, dilation_w],
+        "groups": groups, "deform_groups": offset_groups,
+    }  # fmt: skip
+    of_bias = grad.sum((0, 2, 3))
+    if use_mask:
+        of_input, of_offset, of_mask, of_weight = _polyop.modulated_deform_conv2d_backward.default(
+            grad, input, offset, mask, weight, **shared, output_mask=15
+        )[:4]
+        return of_input, of_weight, of_offset, of_mask, of_bias
+    of_input, of_offset, of_weight = _polyop.deform_conv2d_backward.default(grad, input, offset, weight, **shared)
+    return of_input, of_weight, of_offset, torch.zeros_like(mask), of_bias
+
+
 OVERRIDES = [
     Override("aten::grid_sampler_2d", partial(_grid_sampler, 2)),
     Override("aten::grid_sampler_3d", partial(_grid_sampler, 3)),
+    Override("aten::grid_sampler_2d_backward", partial(_grid_sampler_backward, 2)),
+    Override("aten::grid_sampler_3d_backward", partial(_grid_sampler_backward, 3)),
     Override("aten::upsample_bicubic2d", _upsample_bicubic2d),
     Override("aten::_cummax_helper", partial(_cumulative_helper, "max")),
     Override("aten::_cummin_helper", partial(_cumulative_helper, "min")),
     Override("aten::instance_norm", _instance_norm, "AutogradCPU"),
     Override("torchvision::roi_align", _roi_align),
+    Override("torchvision::_roi_align_backward", _roi_align_backward),
+    Override("torchvision::_roi_pool_backward", _roi_pool_backward),
     Override("torchvision::nms", _nms),
     Override("torchvision::deform_conv2d", _deform_conv2d),
+    Override("torchvision::_deform_conv2d_backward", _deform_conv2d_backward),
 ]

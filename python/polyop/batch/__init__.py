@@ -18,7 +18,7 @@ from typing import Any
 from polyop._onnx.atomic_file import remove_stale
 from polyop.batch import folder, sources
 from polyop.batch.errors import BatchError, SampleError
-from polyop.batch.images import ImageOptions
+from polyop.batch.images import ImageOptions, Size
 from polyop.batch.interface import SessionOptions, open_model
 from polyop.batch.job import Cluster, Job
 from polyop.batch.reading import read_constant
@@ -45,6 +45,10 @@ def run(
     layout: str | None = None,
     range: tuple[float, float] | None = None,
     color: str | None = None,
+    resize: Size | None = None,
+    letterbox: Size | None = None,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
     libraries: Sequence[str] = (),
     accelerate: bool = False,
     cluster: Cluster | None = None,
@@ -65,6 +69,9 @@ def run(
         threads: per run. The remaining processors execute other runs at the same time.
         strict: the first failing file ends the batch; otherwise it is reported and skipped.
         layout, range, color: of images, as in `polyop run`; by default from the model's metadata and shapes.
+        resize, letterbox: scales images to (height, width) or to the extents of the "model", without or with their
+            aspect ratio.
+        mean, std: subtracted from the values of images, and divided by: one number, or one per channel.
         libraries, accelerate: as in `polyop run`.
         cluster: runs on Ray. All machines must see the files under the same paths.
         progress: called with the phase, the number of finished files and their total number.
@@ -72,7 +79,8 @@ def run(
     Raises BatchError if no file can run, or, if `strict`, for the first file that fails.
     """
     streams, files = sources.split([sources.Input.parse(text) for text in inputs])
-    images = ImageOptions(layout, range, color)
+    images = ImageOptions(layout, range, color, resize, letterbox,
+                          None if mean is None else tuple(mean), None if std is None else tuple(std))  # fmt: skip
     session = SessionOptions(threads, tuple(str(Path(library).resolve()) for library in libraries), accelerate)
     values = _constants(model, files, sets, constants or {}, images, session)
     path = str(Path(model).resolve()) if cluster else str(model)

@@ -19,6 +19,10 @@ class OutputError(BatchError, FileError):
         )
 
 
+class InputFileError(BatchError, FileError):
+    """There are no input files."""
+
+
 class SampleError(PolyopError, ValueError):
     """One input is unreadable or does not fit the model. Others are not affected."""
 
@@ -26,6 +30,8 @@ class SampleError(PolyopError, ValueError):
 def describe_error(error: BaseException) -> str:
     """Returns an error's text as one line, with the type of errors that are not polyop's."""
     text = one_line(error, 600)
+    if isinstance(error, SampleError) and error.hint:
+        return f"{text}; {error.hint}"
     if isinstance(error, PolyopError) or text == type(error).__name__:
         return text
     return f"{type(error).__name__}: {text}"

@@ -68,7 +68,7 @@ class Reader:
             raise SampleError(f"{name}: expected values for the inputs {', '.join(self.free)}, got one value")
         tensor = self.model.inputs[stream]
         if kind in IMAGES:
-            array = self._image(stream, images.read(data, name))
+            return {stream: self._image(stream, images.read(data, name), name)}
         elif kind == ".bin":
             array = _points(data, tensor, name)
         else:
@@ -83,22 +83,22 @@ class Reader:
             data = bytes(value)
             if data.startswith(_NPY):
                 return tensor.take(_npy(data, source), source)
-            return tensor.take(self._image(name, images.read(data, source)), source)
+            return self._image(name, images.read(data, source), source)
         array = np.asarray(value)
         if array.dtype == object:
             raise SampleError(
                 f"input '{name}': expected {tensor}, got lists of different lengths or no numbers from {source}"
             )
         if array.dtype == np.uint8 and array.ndim == 3 and array.shape[2] == 3 and len(tensor.shape) == 4:
-            return tensor.take(self._image(name, array), source)
+            return self._image(name, array, source)
         if tensor.shape and array.ndim == 1 and array.ndim != len(tensor.shape):
             array = _unflattened(array, tensor)
         while array.ndim < len(tensor.shape):
             array = array[None]
         return tensor.take(array, source)
 
-    def _image(self, name: str, pixels: np.ndarray) -> np.ndarray:
-        return images.to_tensor(pixels, self._formats[name], self.model.inputs[name].dtype)
+    def _image(self, name: str, pixels: np.ndarray, source: str) -> np.ndarray:
+        return images.to_input(pixels, self.model.inputs[name], self._formats[name], self._options, source)
 
     def _complete(self, arrays: Arrays, source: str) -> Arrays:
         missing = [f"{n}: {self.model.inputs[n]}" for n in self.free if n not in arrays]

@@ -41,13 +41,16 @@ class Report:
         where = (
             f"{self.workers} worker(s) of {self.threads} thread(s)" if self.workers > 1 else f"{self.threads} thread(s)"
         )
-        lines = [f"{self.samples} run in {self.seconds:.1f} s{rate}; {where}, up to {self.largest_batch} together"]
+        lines = []
         if self.samples:
+            lines.append(
+                f"{self.samples} run in {self.seconds:.1f} s{rate}; {where}, up to {self.largest_batch} together"
+            )
             share = [f"{name} {seconds / self.samples * 1000:.2f} ms" for name, seconds in self._parts()]
             lines.append(f"of each: {', '.join(share)}; loading took {self.load_seconds:.1f} s")
         if self.done_before:
             lines.append(f"{self.done_before} of {self.files} files were done before")
-        if self.note:
+        if self.note and self.samples:
             lines.append(self.note)
         if self.failed:
             lines.append(f"{len(self.failed)} failed:")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from polyop.batch.errors import BatchError
+from polyop.batch.errors import BatchError, InputFileError
 
-IMAGES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz", ".bin")
 SHARDS = (".parquet", ".tar")
 KINDS = (*IMAGES, *ARRAYS, *SHARDS)
@@ -110,7 +110,9 @@ class Input:
             own = {folder for folder in {file.parent for file in found} if _is_inside(folder, output)}
             found = [file for file in found if file.parent not in own]
         if not found:
-            raise BatchError(f"-i {self.pattern}: expected files, found none", "quote patterns: -i 'photos/**/*.jpg'")
+            magic = "quote patterns: -i 'photos/**/*.jpg'"
+            hint = magic if pattern else f"expected one of {' '.join(KINDS)}" if path.is_dir() else "does it exist?"
+            raise InputFileError(f"-i {self.pattern}: expected files, found none", hint)
         unknown = next((path for path in found if path.suffix.lower() not in KINDS), None)
         if unknown is not None:
             raise BatchError(f"'{unknown}': expected one of {' '.join(KINDS)}, got another kind of file")

@@ -9,22 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 import onnx_ir as ir
+import onnxruntime as ort
 from onnx import helper
 
-from polyop.errors import one_line
+from polyop.optimizing.comparing import compare, with_rounding
 from polyop.optimizing.graph import cone, constant
 from polyop.optimizing.matching import Builder, Match
-from polyop.optimizing.running import Feeds, largest_difference, time_interleaved
+from polyop.optimizing.running import Feeds, runtime_error, time_interleaved
 from polyop.optimizing.scope import Scope, as_model, input_like
-
-# For results of magnitude 1. Sums are evaluated in another order, and weights are rounded elsewhere.
-_TOLERANCE = {"float32": 1e-4, "float64": 1e-4, "float16": 1e-2}
 
 
 @dataclass
 class Verdict:
-    why: str = ""  # the reason why it differs or cannot run; "" if it computes the same
-    difference: float = 0.0
+    why: str = ""  # the reason why it differs or cannot run, in a few words; "" if it computes the same
+    details: str = ""  # the rest of the reason
+    difference: float | None = None
     before: float | None = None  # seconds
     after: float | None = None
 
@@ -46,27 +45,27 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
         sessions = [scope.runner.session(model, as_used=measure) for model in (before, after)]
         largest = 0.0
         for feeds in _all_feeds(match, arrays):
-            expected, got = (s.run(None, {i.name: feeds[i.name] for i in s.get_inputs()}) for s in sessions)
-            for value, w, g in zip(match.outputs, expected, got, strict=True):
-                difference = largest_difference(w, g)
-                largest = max(largest, difference)
-                if difference > allowed(w):
-                    return Verdict(f"its output '{value.name}' differs by {difference:.3g}", largest)
-        verdict = Verdict("", largest)
+            expected, got = (_run(session, feeds) for session in sessions)
+            noisy: list[np.ndarray] | None = None  # computed if a difference may be due to rounding
+            for i, value in enumerate(match.outputs):
+                difference = compare(expected[i], got[i])
+                if difference.why:
+                    noisy = noisy or _run(sessions[0], with_rounding(feeds))
+                    difference = compare(expected[i], got[i], noisy=noisy[i])
+                largest = max(largest, difference.largest)
+                if difference.why:
+                    why = f"its results differ by {difference.excess:.3g}"
+                    return Verdict(why, f"output '{value.name}' {difference.why}", largest)
+        verdict = Verdict(difference=largest)
         if measure:
             verdict.before, verdict.after = time_interleaved(sessions, arrays[0], seconds=0.2, min_runs=3)
         return verdict
     except Exception as error:  # ONNX Runtime's error types are not public
-        return Verdict(f"the comparison failed: {one_line(error)}")
+        return Verdict("the comparison failed", runtime_error(error))
 
 
-def allowed(expected: np.ndarray, tolerance: float | None = None) -> float:
-    """Returns the largest difference that counts as rounding: relative to the largest value, 0 for integers."""
-    if expected.dtype.kind != "f":
-        return 0.0
-    finite = expected[np.isfinite(expected)]
-    scale = max(1.0, float(np.abs(finite).max())) if finite.size else 1.0
-    return (_TOLERANCE.get(expected.dtype.name, 1e-2) if tolerance is None else tolerance) * scale
+def _run(session: ort.InferenceSession, feeds: Feeds) -> list[np.ndarray]:
+    return session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
 
 
 def needed(match: Match) -> list[ir.Value]:

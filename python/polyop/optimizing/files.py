@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 
-from polyop._onnx.atomic_file import AtomicFile, remove_stale
+from polyop._onnx.atomic_file import AtomicFile, prepare_folder
 from polyop._onnx.files import ModelFileError, copy_external_files, copy_file, read_model
 from polyop.errors import one_line
 from polyop.optimizing import one_file
@@ -38,7 +37,7 @@ class Source:
         """Returns the unchanged model. Raises FileError if a file is missing or damaged."""
         if not self.is_copied:
             model = read(self.path) if self.path is not None else ir.from_proto(self._given)
-            _name_default_domain(model)
+            _normalize(model)
             if external_tensors(model) or size_of(model) <= _KEEP_IN_MEMORY:
                 return model
             ir.external_data.unload_from_model(model, self._folder, _DATA, size_threshold_bytes=1024)
@@ -65,7 +64,7 @@ def read(path: Path) -> ir.Model:
         raise FileError(f"{path} is not an ONNX model, or damaged: {one_line(error)}") from error
     if not len(model.graph) or not model.graph.outputs:
         raise FileError(f"{path} is not an ONNX model, or damaged: its graph has no nodes or no outputs")
-    _name_default_domain(model)
+    _normalize(model)
     if (name := _calls_itself(model)) is not None:
         raise FileError(f"{path} is damaged: its function {name} calls itself")
     for tensor in [*external_tensors(model), *(tensor for _, _, tensor in _of_attributes(model))]:
@@ -74,8 +73,12 @@ def read(path: Path) -> ir.Model:
     return model
 
 
-def _name_default_domain(model: ir.Model) -> None:
-    """Gives ONNX's own operators the empty domain, of which "ai.onnx" is another spelling."""
+def _normalize(model: ir.Model) -> None:
+    """Gives ONNX's own operators the empty domain, of which "ai.onnx" is another spelling. Makes negative dimensions of
+    inputs and outputs unknown, which is what exporters mean by them."""
+    for value in (*model.graph.inputs, *model.graph.outputs):
+        if value.shape is not None and any(isinstance(dim, int) and dim < 0 for dim in value.shape):
+            value.shape = ir.Shape(None if isinstance(dim, int) and dim < 0 else dim for dim in value.shape)
     for part in (model, *model.functions.values()):
         if (version := part.opset_imports.pop("ai.onnx", None)) is not None:
             part.opset_imports.setdefault("", version)
@@ -143,18 +146,11 @@ def size_of(model: ir.Model) -> int:
 
 
 def check_writable(path: Path) -> None:
-    """Raises FileError if a file cannot be written, before the work is done.
-
-    Removes incomplete files of killed processes.
-    """
+    """Creates the folder of a file. Raises FileError if the file cannot be written, before the work is done."""
     try:
-        with tempfile.NamedTemporaryFile(prefix=".polyop-", dir=path.resolve().parent):
-            pass
+        prepare_folder(path)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error
-    if path.is_dir():
-        raise FileError(f"{path} cannot be written: it is a folder")
-    remove_stale(path.resolve().parent, deep=False)
 
 
 def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, int], None]) -> None:

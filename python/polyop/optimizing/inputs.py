@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
+from polyop.optimizing import roles
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.running import Feeds
 
@@ -120,6 +121,8 @@ def _values(
         what = f"input '{value.name}': expected at most {_MAX_ELEMENTS} elements to generate, got shape {list(shape)}"
         raise OptimizeError(what, "pass it with -i NAME=FILE.npy, or set its shape with --shape NAME=1x3x224x224")
     rng = np.random.default_rng([zlib.crc32((value.name or "").encode()), seed])
+    if (drawn := roles.draw(roles.role_of(value), shape, below, rng)) is not None:
+        return drawn.astype(dtype)
     if dtype.kind == "b":
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.kind in "iu":

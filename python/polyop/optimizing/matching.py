@@ -51,7 +51,8 @@ class Match:
     build: gets a Builder and the inputs, and returns a value per output.
     work: the amount of work, in the unit of `cost.MIN_WORK`.
     what: its name there and in the report, if it differs from the pattern's.
-    refused: the reason why it cannot be replaced; such a match only appears in the report.
+    refused: the reason why it cannot be replaced, in a few words; such a match only appears in the report.
+    details: the rest of the reason.
     feeds: returns further values to compare with, by input index, derived from the model's own.
     """
 
@@ -61,6 +62,7 @@ class Match:
     build: Callable[[Builder, list[ir.Value]], list[ir.Value]]
     work: float
     refused: str = ""
+    details: str = ""
     what: str = ""
     is_fix: bool = False  # ONNX Runtime's result differs from the standard, polyop's does not
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
@@ -76,14 +78,14 @@ def matches_of(nodes: Iterable[ir.Node], match: Callable[[ir.Node], Match | None
         try:
             found = match(node)
         except Exception as error:
-            found = failed_match(name_of(node), f"the pattern failed: {described(error)}")
+            found = failed_match(name_of(node), error)
         if found is not None:
             yield found
 
 
-def failed_match(where: str, why: str) -> Match:
-    """Returns a match that only appears in the report."""
-    return Match(where, [], [], lambda builder, inputs: [], 0, refused=why)
+def failed_match(where: str, error: BaseException) -> Match:
+    """Returns a match that only appears in the report, for an error of a pattern."""
+    return Match(where, [], [], lambda builder, inputs: [], 0, refused="the pattern failed", details=described(error))
 
 
 def described(error: BaseException) -> str:

@@ -14,9 +14,9 @@ import onnx
 import onnx_ir as ir
 import onnxruntime as ort
 
-from polyop.errors import one_line
 from polyop.optimizing import files
-from polyop.optimizing.checking import Verdict, allowed, check, needed
+from polyop.optimizing.checking import Verdict, check, needed
+from polyop.optimizing.comparing import compare, with_rounding
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs, of_other_sizes
@@ -24,7 +24,7 @@ from polyop.optimizing.matching import Match, described, failed_match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
-from polyop.optimizing.running import Feeds, Runner, largest_difference, time_interleaved, trim_memory
+from polyop.optimizing.running import Feeds, Runner, runtime_error, time_interleaved, trim_memory
 from polyop.optimizing.scope import Scope
 from polyop.portable import add_functions
 
@@ -38,7 +38,7 @@ _MAX_ELEMENTS = 32 << 20
 class Options:
     """all: also replaces nodes that are too small to gain.
     allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
-    tolerance: of the whole model's outputs, relative to the largest value of each.
+    tolerance: of the whole model's outputs; relative to the scale of each element, as in comparing.py.
     """
 
     all: bool = False
@@ -47,6 +47,14 @@ class Options:
     tolerance: float = 1e-3
     inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Reason:
+    """Why a kind of matches is not replaced: in a few words, and the rest."""
+
+    why: str
+    details: str = ""
 
 
 def optimize(
@@ -72,7 +80,8 @@ def optimize(
         all: also replaces nodes that are too small to gain.
         allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
         measure: also times each replacement and the model, interleaved with the original.
-        tolerance: of the whole model's outputs, relative to the largest value of each.
+        tolerance: of the whole model's outputs. Each element is compared relative to the largest magnitude of its row,
+            its column or its channel, whichever is smaller.
         threads: of ONNX Runtime; 0: all cores.
         libraries: of other custom operators that the model needs.
 
@@ -107,10 +116,11 @@ class _Work:
         step("reading", 1, 1)
         self.runner = Runner(threads, libraries, source.data_folder)
         self.feeds, self.expected = self._first_runs()
+        self._noisy: list[Feeds] | None = None
 
     def run(self) -> tuple[ir.Model, Report]:
         """Returns the model and the report. Reverts replacements that change the results of the whole model."""
-        skipped: dict[str, str] = {}
+        skipped: dict[str, _Reason] = {}
         model, report = self._replace_all(skipped)
         while report.replaced and (why := self._compare(model, report)):
             kinds = list(report.replaced)
@@ -136,13 +146,13 @@ class _Work:
         try:
             session = self.runner.session(ir.to_proto(self.original))
         except Exception as error:  # ONNX Runtime's error types are not public
-            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {one_line(error)}") from error
+            raise OptimizeError(f"ONNX Runtime cannot run {self.source.name}: {runtime_error(error)}") from error
         graph, given = self.original.graph, self.options.inputs
         all_given = {v.name for v in model_inputs(graph)} <= set(given)
         ran = _first_accepted(session, candidates(graph, given, self.options.shapes, 0))
         if isinstance(ran, Exception):
             raise OptimizeError(
-                f"{self.source.name} rejects all inputs that were tried: {one_line(ran)}",
+                f"{self.source.name} rejects all inputs that were tried: {runtime_error(ran)}",
                 "pass inputs: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
             )
         feeds, expected = [ran[0]], [ran[1]]
@@ -164,15 +174,14 @@ class _Work:
 
     # ---- Replacing ----
 
-    def _differs_alone(self, kind: str, kinds: list[str], skipped: dict[str, str]) -> bool:
+    def _differs_alone(self, kind: str, kinds: list[str], skipped: dict[str, _Reason]) -> bool:
         if kinds == [kind]:
             return True
-        model, report = self._replace_all(
-            {**skipped, **dict.fromkeys(set(kinds) - {kind}, "another pattern is tested")}
-        )
+        others = dict.fromkeys(set(kinds) - {kind}, _Reason("another pattern is tested"))
+        model, report = self._replace_all({**skipped, **others})
         return bool(self._compare(model, report))
 
-    def _replace_all(self, skipped: Mapping[str, str]) -> tuple[ir.Model, Report]:
+    def _replace_all(self, skipped: Mapping[str, _Reason]) -> tuple[ir.Model, Report]:
         """Replaces all matches except those in `skipped`, which maps names to reasons."""
         model, report = self.source.load(), Report()
         fixed = not has_dynamic_sizes(model.graph)
@@ -188,7 +197,7 @@ class _Work:
         try:
             scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
         except Exception as error:  # ONNX Runtime's error types are not public
-            report.notes.append(f"patterns were not applied: the graph's tensors cannot be read: {described(error)}")
+            report.note("patterns were not applied: the graph's tensors cannot be read", runtime_error(error))
             return model, report
         self.step("reading tensors", 1, 1)
         for pattern in all_patterns():
@@ -204,7 +213,7 @@ class _Work:
             records = add_functions(proto)
         except Exception as error:  # the file is valid without functions
             report.needs_polyop = True
-            report.notes.append(f"the file needs polyop, because adding functions failed: {one_line(error)}")
+            report.note("the file needs polyop, because adding functions failed", described(error))
             return model
         lacking = {record.name: record.why for record in records if not record.given}
         report.notes += [f"the file needs polyop: {name} has no function ({why})" for name, why in lacking.items()]
@@ -220,43 +229,47 @@ class _Work:
             if isinstance(child, Scope):
                 yield from self._scopes(f"{where}{name}/", child, report)
             else:
-                report.notes.append(
-                    f"patterns were not applied to {where}{name}, which does not run alone: {one_line(child)}"
+                report.note(
+                    f"patterns were not applied to {where}{name}, which does not run alone", runtime_error(child)
                 )
 
-    def _apply(self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, str]) -> None:
+    def _apply(
+        self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, _Reason]
+    ) -> None:
         matches: list[Match] = []
         try:
             matches += pattern.find(scope)
         except Exception as error:
-            matches.append(failed_match(scope.graph.name or "the graph", f"the pattern failed: {described(error)}"))
+            matches.append(failed_match(scope.graph.name or "the graph", error))
         for match in matches:
             match.what = match.what or pattern.NAME
-            match.refused = match.refused or skipped.get(match.what, "") or self._excluded(match)
+            if not match.refused and (reason := skipped.get(match.what)) is not None:
+                match.refused, match.details = reason.why, reason.details
+            match.refused = match.refused or self._excluded(match)
         verdicts: dict[int, Verdict] = {}  # of all matches, before the graph changes
         for some in _portions([m for m in matches if not m.refused], scope):
             for match, arrays in _with_arrays(some, scope):
                 self.step(pattern.NAME, len(verdicts), len(matches))
                 if isinstance(arrays, Exception):
-                    verdicts[id(match)] = Verdict(f"its tensors cannot be computed: {one_line(arrays)}")
+                    verdicts[id(match)] = Verdict("its tensors cannot be computed", runtime_error(arrays))
                 else:
                     verdicts[id(match)] = check(match, scope, arrays, self.options.measure)
                 trim_memory()
         now: dict[ir.Value, ir.Value] = {}
         for match in matches:
-            finding = Finding(match.what, where + match.where, why=match.refused)
+            finding = Finding(match.what, where + match.where, why=match.refused, details=match.details)
             report.findings.append(finding)
             if match.refused:
                 continue
             verdict = verdicts[id(match)]
-            finding.why, finding.difference = verdict.why, verdict.difference
+            finding.why, finding.details, finding.difference = verdict.why, verdict.details, verdict.difference
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
                 try:
                     finding.replaced = replace(match, scope, now)
                     finding.why = "" if finding.replaced else "another replacement contains its nodes"
                 except Exception as error:  # of building the nodes, before the graph changes
-                    finding.why = f"building its nodes failed: {described(error)}"
+                    finding.why, finding.details = "building its nodes failed", described(error)
         self.step(pattern.NAME, len(matches), len(matches))
 
     def _excluded(self, match: Match) -> str:
@@ -269,8 +282,8 @@ class _Work:
 
     # ---- The whole model ----
 
-    def _compare(self, model: ir.Model, report: Report) -> str:
-        """Returns how the model's results differ from the original's, or ""."""
+    def _compare(self, model: ir.Model, report: Report) -> _Reason | None:
+        """Returns how the model's results differ from the original's, or None."""
         proto = ir.to_proto(model)
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         for i, (way, polyop) in enumerate(ways.items()):
@@ -278,17 +291,32 @@ class _Work:
             try:
                 largest = 0.0
                 results = self.runner.run(proto, self.feeds, polyop=polyop)
-                for of_run, expected in zip(results, self.expected, strict=True):
+                for i_run, (of_run, expected) in enumerate(zip(results, self.expected, strict=True)):
                     for name, reference in expected.items():
-                        difference = _largest(reference, of_run[name])
-                        largest = max(largest, difference)
-                        if difference > _allowed(reference, self.options.tolerance):
-                            return f"then the model's output '{name}' differs by {difference:.3g} {way}"
+                        difference = compare(reference, of_run[name], self.options.tolerance)
+                        if difference.why:
+                            noisy = self._rounded_runs()[i_run].get(name)
+                            difference = compare(reference, of_run[name], self.options.tolerance, noisy)
+                        largest = max(largest, difference.largest)
+                        if difference.why:
+                            why = f"then the model's results differ by {difference.excess:.3g}"
+                            return _Reason(why, f"output '{name}' {way} {difference.why}")
                 report.differences[way] = largest
                 self.step("comparing the whole model", i + 1, len(ways))
             except Exception as error:  # ONNX Runtime's error types are not public
-                return f"then the model does not run {way}: {one_line(error)}"
-        return ""
+                return _Reason(f"then the model does not run {way}", runtime_error(error))
+        return None
+
+    def _rounded_runs(self) -> list[Feeds]:
+        """Returns the original's outputs for inputs that differ by rounding, without ONNX Runtime's own optimization;
+        empty ones if it rejects them."""
+        if self._noisy is None:
+            try:
+                feeds = [with_rounding(feed) for feed in self.feeds]
+                self._noisy = self.runner.run(ir.to_proto(self.original), feeds, as_written=True)
+            except Exception:  # ONNX Runtime's error types are not public
+                self._noisy = [{} for _ in self.feeds]
+        return self._noisy
 
 
 def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:
@@ -335,18 +363,3 @@ def _with_arrays(some: list[Match], scope: Scope) -> Iterator[tuple[Match, list[
             return
         arrays = error
     yield from ((match, arrays) for match in some)
-
-
-def _largest(reference: object, got: object) -> float:
-    """Returns the largest difference of tensors, sequences of tensors, or None."""
-    if isinstance(reference, np.ndarray) and isinstance(got, np.ndarray):
-        return largest_difference(reference, got)
-    if isinstance(reference, list) and isinstance(got, list) and len(reference) == len(got):
-        return max((_largest(w, g) for w, g in zip(reference, got, strict=True)), default=0.0)
-    return 0.0 if reference is None and got is None else float("inf")
-
-
-def _allowed(reference: object, tolerance: float) -> float:
-    if isinstance(reference, list):
-        return max((_allowed(w, tolerance) for w in reference), default=0.0)
-    return allowed(reference, tolerance) if isinstance(reference, np.ndarray) else 0.0

@@ -18,7 +18,8 @@ class Finding:
     pattern: str
     where: str
     replaced: bool = False
-    why: str = ""  # the reason why it was not replaced
+    why: str = ""  # the reason why it was not replaced, in a few words
+    details: str = ""  # the rest of the reason
     difference: float | None = None  # between the node and the nodes that it replaces
     before: float | None = None  # seconds, with measure=True
     after: float | None = None
@@ -28,6 +29,7 @@ class Finding:
 class Report:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # limitations, such as skipped parts of the model
+    note_details: list[str] = field(default_factory=list)  # the rest of their reasons
     differences: dict[str, float] = field(default_factory=dict)  # between the model's outputs, by the way it was run
     before: float | None = None  # seconds of a run of the model, with measure=True
     after: float | None = None
@@ -40,6 +42,16 @@ class Report:
     def replaced(self) -> Counter[str]:
         """The number of replacements per pattern."""
         return Counter(f.pattern for f in self.findings if f.replaced)
+
+    def note(self, text: str, details: str) -> None:
+        """Adds a note whose reason is long."""
+        self.notes.append(text)
+        self.note_details.append(f"{text}: {details}")
+
+    def details(self) -> list[str]:
+        """Returns the reasons that are longer than a few words, a line each."""
+        lines = [f"{f.pattern} at {f.where}: {f.why}: {f.details}" for f in self.findings if f.details]
+        return list(dict.fromkeys([*lines, *self.note_details]))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Returns the header and the rows of a table."""
@@ -58,7 +70,7 @@ class Report:
         lines = [f"replaced {done} of {found} found" if found else "found nothing that polyop computes faster"]
         lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]
         if self.before and self.after:
-            lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {self.before / self.after:.2f}x")
+            lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {_ratio(self.before, self.after)}")
         return lines + self.notes
 
     def __str__(self) -> str:
@@ -81,6 +93,7 @@ class Report:
             "bytes_after": self.bytes_after,
             "needs_polyop": self.needs_polyop,
             "notes": self.notes,
+            "details": self.details(),
             "table": {"header": header, "rows": rows},
             "lines": self.lines(),
         }
@@ -88,6 +101,12 @@ class Report:
 
 def _shorten(where: str, max_length: int = 50) -> str:
     return where if len(where) <= max_length else f"…{where[1 - max_length :]}"
+
+
+def _ratio(before: float, after: float) -> str:
+    """Returns "3.12x faster", as `polyop bench --against` prints it."""
+    text = f"{max(before / after, after / before):.2f}"
+    return "as fast" if text == "1.00" else f"{text}x {'faster' if after < before else 'slower'}"
 
 
 def _time(seconds: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
 
 Feeds = dict[str, np.ndarray]
@@ -104,15 +106,12 @@ def time_runs_interleaved(runs: Sequence[Callable[[], object]], seconds: float, 
     return [float(np.median(t)) for t in times]
 
 
-def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Returns the largest absolute difference; NaN equals NaN. Infinite if shapes or types differ."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return float("inf")
-    if a.dtype.kind not in "fiub":
-        return 0.0 if np.array_equal(a, b) else float("inf")
-    if a.size == 0:
-        return 0.0
-    with np.errstate(all="ignore"):
-        same = (a == b) | ((a != a) & (b != b))
-        difference = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
-    return float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max())
+_RUNTIME_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
+_NODE = re.compile(r"Non-zero status code returned while running (\S+) node\. Name:'([^']*)' Status Message: ")
+_POSITION = re.compile(r"\S*/\S+\.(?:cc|cpp|h):\d+ (?:[^()]+\([^()]*\)(?: const)? )?")
+
+
+def runtime_error(error: BaseException) -> str:
+    """Returns the text of an error of ONNX Runtime as one line, without its codes and positions in source files."""
+    text = _POSITION.sub("", _NODE.sub(r"node '\2' (\1): ", _RUNTIME_PREFIX.sub("", one_line(error))))
+    return text if isinstance(error, PolyopError) or text != one_line(error) else f"{type(error).__name__}: {text}"

@@ -24,7 +24,8 @@ import onnx
 from polyop._libraries import find_library
 from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.packages import libraries
-from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx, to_fp16
+from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
+from polyop.tensorrt.half import to_fp16
 
 if TYPE_CHECKING:
     import torch

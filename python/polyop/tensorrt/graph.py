@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from polyop._onnx.catalogue import is_node, operators
+from polyop._onnx.catalogue import is_node
 from polyop._onnx.node_groups import resolve_node
 from polyop.errors import PolyopError
 
@@ -147,103 +147,3 @@ def _as_resize(model: onnx.ModelProto, node: onnx.NodeProto) -> onnx.NodeProto:
 def _import_default_opset(model: onnx.ModelProto) -> None:
     if not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid("", 17))
-
-
-def to_fp16(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns a copy that computes in half precision. Inputs and outputs keep their types.
-
-    TensorRT 11 and RTX are strongly typed: a network computes in the model's types. Operators without half-precision
-    kernels (suppression, nearest neighbours) keep single precision, with casts around them.
-    """
-    try:
-        from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
-    except ImportError as error:
-        raise ModelError(f"fp16 needs ONNX Runtime's converter: pip install onnxruntime ({error})") from None
-    single = {f"polyop_{operator['name']}" for operator in operators() if not operator["half"]}
-    for operator in operators():
-        if not operator["half"]:
-            single |= {node["name"].split("::")[1] for node in operator["nodes"]}
-    # The converter's own list has what ONNX Runtime's CPU lacks in half precision; TensorRT has most of it.
-    blocked = [*single, *(op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Resize", "Upsample"))]
-    halved = convert_float_to_float16(model, keep_io_types=True, op_block_list=blocked, disable_shape_infer=True)
-    return _without_round_trips(halved)
-
-
-def _without_round_trips(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Removes casts from single to half precision and back: boxes would lose their last bits.
-
-    Only a value that is float32 before the casts replaces the result; casts of integers are needed. In branches and
-    bodies, too.
-    """
-    floats = _float32_values(model)
-    _remove_round_trips(model.graph, floats)
-    return model
-
-
-def _float32_values(model: onnx.ModelProto) -> set[str]:
-    """Returns the names of values that are known to be float32: by a cast, by the file, or by shape inference."""
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model)
-    except Exception:  # of models that are too large, or whose shapes do not fit; casts and inputs are known without
-        inferred = model
-    found: set[str] = set()
-    other: set[str] = set()
-
-    def add(graph: onnx.GraphProto) -> None:
-        for info in (*graph.input, *graph.output, *graph.value_info):
-            if kind := info.type.tensor_type.elem_type:
-                (found if kind == onnx.TensorProto.FLOAT else other).add(info.name)
-        for tensor in graph.initializer:
-            (found if tensor.data_type == onnx.TensorProto.FLOAT else other).add(tensor.name)
-        for node in graph.node:
-            if node.op_type == "Cast":
-                (found if _cast_to(node) == onnx.TensorProto.FLOAT else other).add(node.output[0])
-            for inner in _subgraphs(node):
-                add(inner)
-
-    add(inferred.graph)
-    return found - other
-
-
-def _subgraphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    return [graph for a in node.attribute for graph in ([a.g] if a.HasField("g") else a.graphs)]
-
-
-def _cast_to(node: onnx.NodeProto | None) -> int:
-    """Returns the type that a Cast node converts to, or 0 for another node."""
-    if node is None or node.op_type != "Cast" or node.domain not in ("", "ai.onnx"):
-        return 0
-    return next((a.i for a in node.attribute if a.name == "to"), 0)
-
-
-def _reads(graph: onnx.GraphProto) -> set[str]:
-    """Returns the values that a graph's nodes read, in subgraphs too, and its outputs."""
-    inner = [_reads(sub) for node in graph.node for sub in _subgraphs(node)]
-    return {o.name for o in graph.output}.union(*inner, *(node.input for node in graph.node))
-
-
-def _replace_reads(graph: onnx.GraphProto, replacement: Mapping[str, str]) -> None:
-    for node in graph.node:
-        node.input[:] = [replacement.get(name, name) for name in node.input]
-        for inner in _subgraphs(node):
-            _replace_reads(inner, replacement)
-
-
-def _remove_round_trips(graph: onnx.GraphProto, floats: set[str]) -> None:
-    for node in graph.node:
-        for inner in _subgraphs(node):
-            _remove_round_trips(inner, floats)
-    producer = {output: node for node in graph.node for output in node.output}
-    replacement = {}
-    for node in graph.node:
-        cut = producer.get(node.input[0]) if _cast_to(node) == onnx.TensorProto.FLOAT else None
-        if _cast_to(cut) == onnx.TensorProto.FLOAT16 and cut is not None and cut.input[0] in floats:
-            replacement[node.output[0]] = cut.input[0]
-    _replace_reads(graph, replacement)
-    casts = {n.output[0] for n in graph.node if n.output and n.output[0] in replacement}
-    casts |= {producer[name].input[0] for name in casts}
-    for _ in range(2):  # the casts to single precision, then those to half
-        used = _reads(graph)
-        kept = [node for node in graph.node if not (casts & set(node.output)) or used & set(node.output)]
-        del graph.node[:]
-        graph.node.extend(kept)

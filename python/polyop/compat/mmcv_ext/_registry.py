@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["FUNCTIONS", "Provided", "gradients", "provides"]
+from polyop._torch.gradients import RULES
+
+__all__ = ["FUNCTIONS", "Provided", "gradients", "gradients_of", "provides"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ def provides(*operators: str) -> Callable[..., Callable[..., Any]]:
         return call
 
     return register
+
+
+def gradients_of(
+    operator: str, inputs: Sequence[Tensor | None], grad_output: Tensor, requested: Sequence[int],
+    *saved_outputs: Tensor, **attributes: Any,
+) -> list[Tensor | None]:  # fmt: skip
+    """Returns the gradients of the requested inputs of an operator, by its gradient kernel. Calls no forward kernel."""
+    rule = RULES[f"polyop::{operator}"]
+    grads = [grad_output, *[None] * (rule.operator.num_outputs - 1)]
+    return rule.gradients(inputs, saved_outputs, grads, requested, rule.operator.values(attributes))
 
 
 def gradients(forward: Callable[..., Tensor], inputs: Sequence[Tensor], grad_output: Tensor) -> tuple[Tensor, ...]:

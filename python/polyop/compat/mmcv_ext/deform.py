@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import gradients_of, provides
 
 
 @provides("deform_conv2d")
@@ -56,12 +58,8 @@ def deform_conv_backward_input(
     im2col_step: int,
 ) -> None:
     del columns, kW, kH, im2col_step
-    window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
-
-    def forward(features: Tensor, offsets: Tensor) -> Tensor:
-        return functional.deform_conv2d(features, offsets, weight, *window)
-
-    of_input, of_offset = gradients(forward, [input, offset], gradOutput)
+    window = _window((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+    of_input, of_offset = gradients_of("deform_conv2d", [input, offset, weight], gradOutput, [0, 1], **window)
     gradInput.copy_(of_input)
     gradOffset.copy_(of_offset)
 
@@ -88,12 +86,20 @@ def deform_conv_backward_parameters(
     im2col_step: int,
 ) -> None:
     del columns, ones, kW, kH, im2col_step
-    window = ((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+    window = _window((dH, dW), (padH, padW), (dilationH, dilationW), group, deformable_group)
+    # Linear in the weight, whose values do not matter.
+    (of_weight,) = gradients_of("deform_conv2d", [input, offset, gradWeight], gradOutput, [2], **window)
+    gradWeight.add_(of_weight, alpha=scale)
 
-    def forward(weight: Tensor) -> Tensor:  # linear in the weight: its values do not matter
-        return functional.deform_conv2d(input, offset, weight, *window)
 
-    gradWeight.add_(gradients(forward, [gradWeight], gradOutput)[0], alpha=scale)
+def _window(
+    stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], groups: int, deform_groups: int
+) -> dict[str, Any]:
+    """Returns the attributes of the operators."""
+    return {
+        "stride": list(stride), "padding": list(padding), "dilation": list(dilation), "groups": groups,
+        "deform_groups": deform_groups,
+    }  # fmt: skip
 
 
 def _as_read(values: Tensor, size: torch.Size) -> Tensor:
@@ -162,15 +168,14 @@ def modulated_deform_conv_backward(
     with_bias: bool,
 ) -> None:
     del bias, ones, columns, kernel_h, kernel_w
-    window = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
-
-    def forward(features: Tensor, offsets: Tensor, masks: Tensor, weights: Tensor) -> Tensor:
-        offsets, masks = (_as_read(t, grad_output.shape[2:]) for t in (offsets, masks))
-        return functional.modulated_deform_conv2d(features, offsets, masks, weights, None, *window)
-
-    result = gradients(forward, [input, offset, mask, weight], grad_output)
+    window = _window((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), group, deformable_group)
+    inputs = [input, *(_as_read(t, grad_output.shape[2:]) for t in (offset, mask)), weight, None]
+    result = gradients_of("modulated_deform_conv2d", inputs, grad_output, [0, 1, 2, 3], **window)
     for to, grad in zip((grad_input, grad_offset, grad_mask, grad_weight), result, strict=True):
-        to.copy_(grad)
+        if to.shape == grad.shape:
+            to.copy_(grad)
+        else:  # of values that are read as in _as_read
+            to.zero_().flatten(1)[:, : grad[0].numel()].copy_(grad.flatten(1))
     if with_bias:
         grad_bias.copy_(grad_output.sum((0, 2, 3)))
 
@@ -190,19 +195,6 @@ def ms_deform_attn_forward(
     )
 
 
-def _attend_by_grids(value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-    """Deformable attention with grid_sample, level by level: torch has a kernel for its gradient."""
-    images, queries, heads = locations.shape[:3]
-    grids = locations.permute(3, 0, 2, 1, 4, 5).flatten(1, 2) * 2 - 1
-    parts = []
-    for (height, width), start, grid in zip(shapes.tolist(), starts.tolist(), grids, strict=True):
-        level = value[:, start : start + height * width].permute(0, 2, 3, 1).reshape(-1, value.shape[3], height, width)
-        parts.append(torch.nn.functional.grid_sample(level, grid, align_corners=False))
-    of_heads = weights.transpose(1, 2).reshape(images * heads, 1, queries, -1)
-    attended = (torch.cat(parts, -1) * of_heads).sum(-1)
-    return attended.view(images, -1, queries).transpose(1, 2)
-
-
 @provides("ms_deform_attn")
 def ms_deform_attn_backward(
     value: Tensor,
@@ -217,10 +209,7 @@ def ms_deform_attn_backward(
     im2col_step: int,
 ) -> None:
     del im2col_step
-
-    def forward(values: Tensor, locations: Tensor, weights: Tensor) -> Tensor:
-        return _attend_by_grids(values, value_spatial_shapes, value_level_start_index, locations, weights)
-
-    result = gradients(forward, [value, sampling_locations, attention_weights], grad_output)
+    inputs = [value, value_spatial_shapes, value_level_start_index, sampling_locations, attention_weights]
+    result = gradients_of("ms_deform_attn", inputs, grad_output, [0, 3, 4])
     for to, grad in zip((grad_value, grad_sampling_loc, grad_attn_weight), result, strict=True):
         to.copy_(grad)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from polyop import functional
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import gradients_of, provides
 
 _ops = torch.ops.polyop
 
@@ -37,12 +37,10 @@ def carafe_naive_backward(
     group_size: int,
     scale_factor: int,
 ) -> None:
-    def forward(values: Tensor, weights: Tensor) -> Tensor:
-        return _carafe(values, weights, kernel_size, group_size, scale_factor)
-
-    result = gradients(forward, [features, masks], top_grad)
-    bottom_grad.copy_(result[0])
-    mask_grad.copy_(result[1])
+    sizes = {"kernel_size": kernel_size, "group_size": group_size, "scale_factor": float(scale_factor)}
+    of_features, of_masks = gradients_of("carafe", [features, masks], top_grad, [0, 1], **sizes)
+    bottom_grad.copy_(of_features)
+    mask_grad.copy_(of_masks)
 
 
 @provides("carafe")
@@ -86,6 +84,9 @@ def carafe_backward(
 # ---- PSANet ----------------------------------------------------------------------------------------
 
 
+_PSA_TYPES = ("collect", "distribute")
+
+
 def _psa_mask(input: Tensor, psa_type: int, h_mask: int, w_mask: int) -> Tensor:
     """Pads a mask of even size, which has one position more after its pixel than before, to an odd size with 0 in
     front."""
@@ -93,7 +94,7 @@ def _psa_mask(input: Tensor, psa_type: int, h_mask: int, w_mask: int) -> Tensor:
     if (rows, columns) != (h_mask, w_mask):
         masks = input.unflatten(1, (h_mask, w_mask))
         input = F.pad(masks, (0, 0, 0, 0, columns - w_mask, 0, rows - h_mask, 0)).flatten(1, 2)
-    return _ops.psa_mask(input, psa_type=("collect", "distribute")[psa_type], mask_size=[rows, columns])
+    return _ops.psa_mask(input, psa_type=_PSA_TYPES[psa_type], mask_size=[rows, columns])
 
 
 @provides("psa_mask")
@@ -127,11 +128,12 @@ def psamask_backward(
     half_w_mask: int,
 ) -> None:
     del num_, h_feature, w_feature, half_h_mask, half_w_mask
-
-    def forward(input: Tensor) -> Tensor:  # it only moves values: they do not matter
-        return _psa_mask(input, psa_type, h_mask, w_mask)
-
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
+    rows, columns = h_mask | 1, w_mask | 1
+    shape = (grad_output.shape[0], rows * columns, *grad_output.shape[2:])
+    moved = grad_output.new_empty(shape)  # the operator only moves values: they do not matter
+    of_masks = {"psa_type": _PSA_TYPES[psa_type], "mask_size": [rows, columns]}
+    (grad,) = gradients_of("psa_mask", [moved], grad_output, [0], **of_masks)
+    grad_input.copy_(grad.unflatten(1, (rows, columns))[:, rows - h_mask :, columns - w_mask :].flatten(1, 2))
 
 
 # ---- convolution of some pixels --------------------------------------------------------------------
@@ -173,10 +175,9 @@ def active_rotated_filter_forward(input: Tensor, indices: Tensor, output: Tensor
 
 @provides("active_rotated_filter")
 def active_rotated_filter_backward(grad_out: Tensor, indices: Tensor, grad_in: Tensor) -> None:
-    def forward(weights: Tensor) -> Tensor:  # it only moves values: they do not matter
-        return _ops.active_rotated_filter(weights, indices)
-
-    grad_in.copy_(gradients(forward, [grad_in], grad_out)[0])
+    # The operator only moves values: they do not matter.
+    (grad,) = gradients_of("active_rotated_filter", [grad_in, indices], grad_out, [0])
+    grad_in.copy_(grad)
 
 
 # ---- video -----------------------------------------------------------------------------------------
@@ -252,14 +253,13 @@ def correlation_backward(
     dH: int,
     dW: int,
 ) -> None:
-    window = ((kH, kW), (patchH, patchW), (padH, padW), (dilationH, dilationW))
-
-    def forward(first: Tensor, second: Tensor) -> Tensor:
-        return _correlation(first, second, *window, (dilation_patchH, dilation_patchW), (dH, dW))
-
-    result = gradients(forward, [input1, input2], grad_output)
-    grad_input1.copy_(result[0])
-    grad_input2.copy_(result[1])
+    window = {
+        "kernel_size": [kH, kW], "max_displacement": (patchH - 1) // 2, "stride": [dH, dW], "padding": [padH, padW],
+        "dilation": [dilationH, dilationW], "dilation_patch": [dilation_patchH, dilation_patchW],
+    }  # fmt: skip
+    of_first, of_second = gradients_of("correlation", [input1, input2], grad_output, [0, 1], **window)
+    grad_input1.copy_(of_first)
+    grad_input2.copy_(of_second)
 
 
 # ---- batch normalization over processes: MMCV sums between these steps ---------------------------------

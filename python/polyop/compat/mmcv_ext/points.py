@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import gradients_of, provides
 
 _ops = torch.ops.polyop
 
@@ -91,6 +91,12 @@ def furthest_point_sampling_with_dist_forward(
 # ---- features of neighbours ------------------------------------------------------------------------
 
 
+def _add_gradient(operator: str, grad_points: Tensor, grad_out: Tensor, *rest: Tensor) -> None:
+    """Adds the gradient of the points to `grad_points`. It does not depend on the points' values."""
+    (grad,) = gradients_of(operator, [grad_points, *rest], grad_out, [0])
+    grad_points.add_(grad)
+
+
 @provides("gather_points")
 def gather_points_forward(
     points_tensor: Tensor, idx_tensor: Tensor, out_tensor: Tensor, b: int, c: int, n: int, npoints: int
@@ -99,12 +105,12 @@ def gather_points_forward(
     out_tensor.copy_(functional.gather_points(points_tensor, idx_tensor))
 
 
-@provides()
+@provides("gather_points")
 def gather_points_backward(
     grad_out_tensor: Tensor, idx_tensor: Tensor, grad_points_tensor: Tensor, b: int, c: int, n: int, npoints: int
 ) -> None:
     del b, c, n, npoints
-    grad_points_tensor.scatter_add_(2, idx_tensor.long()[:, None].expand_as(grad_out_tensor), grad_out_tensor)
+    _add_gradient("gather_points", grad_points_tensor, grad_out_tensor, idx_tensor)
 
 
 @provides("group_points")
@@ -115,7 +121,7 @@ def group_points_forward(
     out_tensor.copy_(functional.grouping_operation(points_tensor, idx_tensor))
 
 
-@provides()
+@provides("group_points")
 def group_points_backward(
     grad_out_tensor: Tensor,
     idx_tensor: Tensor,
@@ -127,8 +133,7 @@ def group_points_backward(
     nsample: int,
 ) -> None:
     del b, c, n, npoints, nsample
-    grad, index = grad_out_tensor.flatten(2), idx_tensor.long().flatten(1)[:, None]
-    grad_points_tensor.scatter_add_(2, index.expand_as(grad), grad)
+    _add_gradient("group_points", grad_points_tensor, grad_out_tensor, idx_tensor)
 
 
 def _stacked_rows(idx: Tensor, idx_counts: Tensor, counts: Tensor, rows: int) -> Tensor:
@@ -195,7 +200,7 @@ def three_interpolate_forward(
     out_tensor.copy_(functional.three_interpolate(points_tensor, idx_tensor, weight_tensor))
 
 
-@provides()
+@provides("three_interpolate")
 def three_interpolate_backward(
     grad_out_tensor: Tensor,
     idx_tensor: Tensor,
@@ -207,9 +212,7 @@ def three_interpolate_backward(
     m: int,
 ) -> None:
     del b, c, n, m
-    parts = (grad_out_tensor[..., None] * weight_tensor[:, None]).flatten(2)
-    index = idx_tensor.long().flatten(1)[:, None]
-    grad_points_tensor.scatter_add_(2, index.expand_as(parts), parts)
+    _add_gradient("three_interpolate", grad_points_tensor, grad_out_tensor, idx_tensor, weight_tensor)
 
 
 @provides("assign_score_withk")
@@ -251,7 +254,7 @@ def assign_score_withk_backward(
     aggregate: int,
 ) -> None:
     del B, N0, N1, M, K, O, aggregate
-    result = gradients(lambda *given: _ops.assign_score_withk(*given, knn_idx), [scores, points, centers], grad_out)
+    result = gradients_of("assign_score_withk", [scores, points, centers, knn_idx], grad_out, [0, 1, 2])
     for to, grad in zip((grad_scores, grad_points, grad_centers), result, strict=True):
         to.copy_(grad)
 

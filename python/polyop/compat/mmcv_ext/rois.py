@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import gradients, gradients_of, provides
 from polyop.compat.mmcv_ext._sampling import bilinear, corners
 
 _ops = torch.ops.polyop
@@ -86,13 +86,12 @@ def roi_align_backward(
         grad_input.view(-1).index_add_(0, pixels.flatten(), (grad_output[..., None] * weights).flatten())
         return
 
-    def forward(features: Tensor) -> Tensor:
-        return _ops.roi_align(
-            features, rois, output_height=aligned_height, output_width=aligned_width, spatial_scale=spatial_scale,
-            sampling_ratio=sampling_ratio, aligned=int(aligned), mode="avg",
-        )  # fmt: skip
-
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an average: linear in the features
+    # An average is linear in the features, whose values do not matter.
+    (grad,) = gradients_of(
+        "roi_align", [grad_input, rois], grad_output, [0], output_height=aligned_height, output_width=aligned_width,
+        spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=int(aligned), mode="avg",
+    )  # fmt: skip
+    grad_input.copy_(grad)
 
 
 @provides("roi_pool")
@@ -113,7 +112,7 @@ def roi_pool_forward(
     argmax.copy_(positions)
 
 
-@provides()
+@provides("roi_pool")
 def roi_pool_backward(
     grad_output: Tensor,
     rois: Tensor,
@@ -123,7 +122,13 @@ def roi_pool_backward(
     pooled_width: int,
     spatial_scale: float,
 ) -> None:
-    del pooled_height, pooled_width, spatial_scale
+    if grad_input.is_cpu:  # the kernel needs the positions only, not the features
+        (grad,) = gradients_of(
+            "roi_pool", [grad_input, rois], grad_output, [0], argmax.int(), output_height=pooled_height,
+            output_width=pooled_width, spatial_scale=spatial_scale, rounded=0,
+        )  # fmt: skip
+        grad_input.copy_(grad)
+        return
     _, channels, height, width = grad_input.shape
     planes = rois[:, 0].long()[:, None] * channels + torch.arange(channels, device=rois.device)
     pixels = argmax.long().clamp(min=0) + planes[:, :, None, None] * (height * width)
@@ -145,10 +150,10 @@ def _prroi_pool(input: Tensor, rois: Tensor, height: int, width: int, scale: flo
 def prroi_pool_backward(
     grad_output: Tensor, rois: Tensor, grad_input: Tensor, pooled_height: int, pooled_width: int, spatial_scale: float
 ) -> None:
-    def forward(features: Tensor) -> Tensor:
-        return _prroi_pool(features, rois, pooled_height, pooled_width, spatial_scale)
-
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])  # an integral: linear in the features
+    # An integral is linear in the features, whose values do not matter, nor does the output.
+    sizes = {"pooled_height": pooled_height, "pooled_width": pooled_width, "spatial_scale": spatial_scale}
+    (grad,) = gradients_of("prroi_pool", [grad_input, rois], grad_output, [0], torch.zeros_like(grad_output), **sizes)
+    grad_input.copy_(grad)
 
 
 @provides("prroi_pool")
@@ -162,12 +167,9 @@ def prroi_pool_coor_backward(
     pooled_width: int,
     spatial_scale: float,
 ) -> None:
-    del output
-
-    def forward(boxes: Tensor) -> Tensor:
-        return _prroi_pool(input, boxes, pooled_height, pooled_width, spatial_scale)
-
-    grad_rois.copy_(gradients(forward, [rois], grad_output)[0])
+    sizes = {"pooled_height": pooled_height, "pooled_width": pooled_width, "spatial_scale": spatial_scale}
+    (grad,) = gradients_of("prroi_pool", [input, rois], grad_output, [1], output, **sizes)
+    grad_rois.copy_(grad)
 
 
 @provides("deform_roi_pool")
@@ -204,15 +206,14 @@ def deform_roi_pool_backward(
     sampling_ratio: int,
     gamma: float,
 ) -> None:
-    def forward(features: Tensor, offsets: Tensor | None = None) -> Tensor:
-        return _ops.deform_roi_pool(
-            features, rois, offsets, pooled_height=pooled_height, pooled_width=pooled_width,
-            spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, gamma=gamma,
-        )  # fmt: skip
-
-    inputs, outputs = ([input, offset], [grad_input, grad_offset]) if offset.numel() else ([input], [grad_input])
-    for result, grad in zip(outputs, gradients(forward, inputs, grad_output), strict=True):
-        result.copy_(grad)
+    moved = offset.numel() > 0
+    result = gradients_of(
+        "deform_roi_pool", [input, rois, offset if moved else None], grad_output, [0, 2] if moved else [0],
+        pooled_height=pooled_height, pooled_width=pooled_width, spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio, gamma=gamma,
+    )  # fmt: skip
+    for to, grad in zip((grad_input, grad_offset), result, strict=False):
+        to.copy_(grad)
 
 
 @provides("border_align")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import gradients_of, provides
 
 _ops = torch.ops.polyop
 
@@ -51,11 +51,12 @@ def roi_align_rotated_backward(
     aligned: bool,
     clockwise: bool,
 ) -> None:
-    def forward(features: Tensor) -> Tensor:
-        sizes = (pooled_height, pooled_width)
-        return _pool_rotated(features, rois, sizes, spatial_scale, sampling_ratio, aligned, clockwise)
-
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
+    (grad,) = gradients_of(
+        "roi_align_rotated", [grad_input, rois], grad_output, [0], output_height=pooled_height,
+        output_width=pooled_width, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=int(aligned),
+        clockwise=int(clockwise),
+    )  # fmt: skip
+    grad_input.copy_(grad)
 
 
 @provides("riroi_align_rotated")
@@ -87,35 +88,35 @@ def riroi_align_rotated_backward(
     num_orientations: int,
     clockwise: bool,
 ) -> None:
-    def forward(features: Tensor) -> Tensor:
-        sizes = (pooled_height, pooled_width)
-        how = (spatial_scale, num_samples, num_orientations, clockwise)
-        return functional.riroi_align_rotated(features, rois, sizes, *how)
+    (grad,) = gradients_of(
+        "riroi_align_rotated", [bottom_grad, rois], top_grad, [0], pooled_height=pooled_height,
+        pooled_width=pooled_width, spatial_scale=spatial_scale, num_samples=num_samples,
+        num_orientations=num_orientations, clockwise=int(clockwise),
+    )  # fmt: skip
+    bottom_grad.copy_(grad)
 
-    bottom_grad.copy_(gradients(forward, [bottom_grad], top_grad)[0])
 
-
-def _rotated_feature_align(features: Tensor, best_bboxes: Tensor, spatial_scale: float, points: int) -> Tensor:
-    """best_rbboxes: a box per pixel, [N, H, W, 5] or, as in mmrotate, [N * H * W, 5]."""
-    boxes = best_bboxes.reshape(features.shape[0], *features.shape[2:], 5)
-    return _ops.rotated_feature_align(features, boxes, spatial_scale=spatial_scale, points=points)
+def _boxes_of_pixels(features: Tensor, best_bboxes: Tensor) -> Tensor:
+    """Returns a box per pixel [N, H, W, 5] of boxes of that shape or, as in mmrotate, [N * H * W, 5]."""
+    return best_bboxes.reshape(features.shape[0], *features.shape[2:], 5)
 
 
 @provides("rotated_feature_align")
 def rotated_feature_align_forward(
     features: Tensor, best_bboxes: Tensor, output: Tensor, spatial_scale: float, points: int
 ) -> None:
-    output.copy_(_rotated_feature_align(features, best_bboxes, spatial_scale, points))
+    boxes = _boxes_of_pixels(features, best_bboxes)
+    output.copy_(_ops.rotated_feature_align(features, boxes, spatial_scale=spatial_scale, points=points))
 
 
 @provides("rotated_feature_align")
 def rotated_feature_align_backward(
     top_grad: Tensor, best_bboxes: Tensor, bottom_grad: Tensor, spatial_scale: float, points: int
 ) -> None:
-    def forward(features: Tensor) -> Tensor:
-        return _rotated_feature_align(features, best_bboxes, spatial_scale, points)
-
-    bottom_grad.copy_(gradients(forward, [bottom_grad], top_grad)[0])
+    boxes = _boxes_of_pixels(bottom_grad, best_bboxes)
+    how = {"spatial_scale": spatial_scale, "points": points}
+    (grad,) = gradients_of("rotated_feature_align", [bottom_grad, boxes], top_grad, [0], **how)
+    bottom_grad.copy_(grad)
 
 
 # ---- curves ----------------------------------------------------------------------------------------
@@ -147,8 +148,8 @@ def bezier_align_backward(
     sampling_ratio: int,
     aligned: bool,
 ) -> None:
-    def forward(features: Tensor) -> Tensor:
-        sizes = (aligned_height, aligned_width)
-        return functional.bezier_align(features, rois, sizes, spatial_scale, sampling_ratio, aligned)
-
-    grad_input.copy_(gradients(forward, [grad_input], grad_output)[0])
+    (grad,) = gradients_of(
+        "bezier_align", [grad_input, rois], grad_output, [0], output_height=aligned_height, output_width=aligned_width,
+        spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=int(aligned),
+    )  # fmt: skip
+    grad_input.copy_(grad)

@@ -3,7 +3,9 @@
     centred = x - mean(x, over all dimensions after the channels)
     y = centred / sqrt(mean(centred * centred) + epsilon) * scale + shift
 
-with any of *, /, rsqrt and pow. Scale and shift are optional.
+with any of *, /, rsqrt and pow. Scale and shift are optional, and have a value per channel. The same nodes are layer
+normalization (Ba et al., 2016) if the scale or the shift has a value per normalized element, as with mean over the last
+dimension of [N, length, features]: that is reported, but not replaced.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from polyop.optimizing.scope import Scope
 NAME = "instance normalisation"
 ORDER = 40
 NODE = "polyop::InstanceNormalization"
+LAYER = "layer normalisation"
 
 
 def find(scope: Scope) -> Iterator[Match]:
@@ -29,12 +32,24 @@ def find(scope: Scope) -> Iterator[Match]:
 def _match(scope: Scope, root: ir.Node) -> Match | None:
     """root: the Sqrt of variance + epsilon."""
     variance = operands(added) if (added := producer(root.inputs[0], "Add")) is not None else None
-    x = _varies(scope, variance[0]) if variance is not None else None
+    x, axes = (_varies(scope, variance[0]) if variance is not None else None) or (None, [])
     output = _normalized(root.outputs[0]) if x is not None else None
     if output is None:
         return None
     shape = scope.shape(x)
-    if shape is None or len(shape) < 3 or scope.shape(output) != shape:
+    if shape is None or scope.shape(output) != shape:
+        return None
+    if _is_by_element(output, axes, len(shape)):
+        return Match(
+            name_of(root),
+            [x],
+            [output],
+            lambda builder, inputs: [],
+            0,
+            what=LAYER,
+            refused="polyop has no kernel for it",
+        )
+    if len(shape) < 3 or axes != list(range(2, len(shape))):
         return None
     channels = shape[1]
     factors: dict[str, np.ndarray] = {}
@@ -51,10 +66,8 @@ def _match(scope: Scope, root: ir.Node) -> Match | None:
     return Match(name_of(root), [x], [output], build, float(np.prod(shape)))
 
 
-def _varies(scope: Scope, variance: ir.Value) -> ir.Value | None:
-    """Returns x of mean((x - mean(x))^2), over all dimensions after the channels, or None. The square may be a product
-    or a power.
-    """
+def _varies(scope: Scope, variance: ir.Value) -> tuple[ir.Value, list[int]] | None:
+    """Returns x of mean((x - mean(x))^2) and the axes of both means, or None. The square is a product or a power."""
     mean = producer(trail(variance)[-1], "ReduceMean")
     square = producer(mean.inputs[0], "Mul", "Pow") if mean is not None else None
     if square is None:
@@ -67,8 +80,8 @@ def _varies(scope: Scope, variance: ir.Value) -> ir.Value | None:
         return None
     x = centred.inputs[0]
     rank = len(scope.shape(x) or ())
-    behind = list(range(2, rank))
-    return x if all(_axes(node, rank) == behind for node in (mean, inner)) else None
+    axes = _axes(mean, rank)
+    return (x, axes) if axes and _axes(inner, rank) == axes else None
 
 
 def _axes(mean: ir.Node, rank: int) -> list[int] | None:
@@ -86,6 +99,16 @@ def _normalized(root: ir.Value) -> ir.Value | None:
         if is_standard(node, "Div") and i == 1:
             return node.outputs[0]
     return None
+
+
+def _is_by_element(value: ir.Value, axes: list[int], rank: int) -> bool:
+    """Returns True if the only reader scales or shifts the value by constants that vary along `axes`, the last ones."""
+    readers = list(value.uses())
+    if len(readers) != 1 or not is_standard(readers[0][0], "Mul", "Add") or axes != list(range(axes[0], rank)):
+        return False
+    node, i = readers[0]
+    array = constant(node.inputs[1 - i])
+    return array is not None and any(extent > 1 for extent in array.shape[-len(axes) :])
 
 
 def _by_channel(value: ir.Value, op_type: str, rank: int, channels: int) -> tuple[np.ndarray | None, ir.Value]:

@@ -1,0 +1,170 @@
+#include "cli/base/model_check.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "cli/base/model.h"
+#include "cli/base/number.h"
+#include "cli/base/text.h"
+#include "core/op.h"
+
+namespace polyop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// TensorRT's parser reads both from nodes, and tools that convert models for it add them.
+constexpr const char* kAddedByExporters[] = {"plugin_version", "plugin_namespace"};
+
+std::string Subject(const onnx::NodeProto& node) {
+  return TypeOf(node) + (node.name().empty() ? "" : " (node '" + node.name() + "')");
+}
+
+// Reads a node's attributes as a runtime passes them to polyop.
+class ProtoAttributes : public AttrSource {
+ public:
+  explicit ProtoAttributes(const onnx::NodeProto& node) : node_(node) {}
+
+  bool Get(const char* name, AttrValue* value) override {
+    const auto& all = node_.attribute();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& a) { return a.name() == name; });
+    if (found == all.end()) return false;
+    switch (found->type()) {
+      case onnx::AttributeProto::INT: *value = AttrValue::Int(found->i()); return true;
+      case onnx::AttributeProto::FLOAT: *value = AttrValue::Float(static_cast<double>(found->f())); return true;
+      case onnx::AttributeProto::STRING: *value = AttrValue::String(found->s()); return true;
+      case onnx::AttributeProto::INTS:  // an empty list is an absent attribute in every runtime
+        *value = AttrValue::Ints({found->ints().begin(), found->ints().end()});
+        return !value->ints.empty();
+      case onnx::AttributeProto::FLOATS:
+        *value = AttrValue::Floats({found->floats().begin(), found->floats().end()});
+        return !value->floats.empty();
+      default: return false;
+    }
+  }
+
+ private:
+  const onnx::NodeProto& node_;
+};
+
+// Returns true if the values of attributes come from the call of a function, and are unknown here.
+bool RefersToFunction(const onnx::NodeProto& node) {
+  return std::any_of(node.attribute().begin(), node.attribute().end(),
+                     [](const auto& attribute) { return !attribute.ref_attr_name().empty(); });
+}
+
+std::optional<Fault> UnknownAttribute(const onnx::NodeProto& node, const NodeCandidate& candidate) {
+  const std::vector<std::string> known = candidate.op->AttributeNames(*candidate.node);
+  const auto is_known = [&](const std::string& name) {
+    return std::find(known.begin(), known.end(), name) != known.end() ||
+           std::find(std::begin(kAddedByExporters), std::end(kAddedByExporters), name) != std::end(kAddedByExporters);
+  };
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (is_known(attribute.name())) continue;
+    const std::string near = Nearest(attribute.name(), known);
+    return Fault{kBadFile, Subject(node) + ": unknown attribute '" + attribute.name() + "'",
+                 (near.empty() ? "" : "did you mean '" + near + "'? ") +
+                     Concat("`polyop ops ", candidate.op->FullName(), "` lists the attributes")};
+  }
+  return std::nullopt;
+}
+
+// Reads the attributes of a node as a session does, if the operator is linked into this program.
+Status CheckValues(const onnx::NodeProto& node, const NodeCandidate& candidate) {
+  const Op* const op = candidate.op->own() ? FindOp(candidate.op->name) : nullptr;
+  if (op == nullptr || RefersToFunction(node)) return Status::Ok();
+  const std::string name = candidate.node->domain + "::" + candidate.node->type;
+  for (const NodeName& entry : op->nodes) {
+    if (entry.name != name) continue;
+    ProtoAttributes attributes(node);
+    Params params;
+    return op->MakeParams(entry, attributes, &params);
+  }
+  return Status::Ok();
+}
+
+void VisitTensors(const onnx::GraphProto& graph, const std::function<void(const onnx::TensorProto&)>& visit);
+
+void VisitTensors(const onnx::NodeProto& node, const std::function<void(const onnx::TensorProto&)>& visit) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_t()) visit(attribute.t());
+    if (attribute.has_g()) VisitTensors(attribute.g(), visit);
+    for (const onnx::GraphProto& graph : attribute.graphs()) VisitTensors(graph, visit);
+  }
+}
+
+void VisitTensors(const onnx::GraphProto& graph, const std::function<void(const onnx::TensorProto&)>& visit) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) visit(tensor);
+  for (const onnx::NodeProto& node : graph.node()) VisitTensors(node, visit);
+}
+
+// Returns why the external data of a tensor cannot be read, or "".
+std::string ExternalDataError(const onnx::TensorProto& tensor, const fs::path& folder) {
+  std::map<std::string, std::string> data;
+  for (const auto& entry : tensor.external_data()) data[entry.key()] = entry.value();
+  if (data["location"].empty()) return "no file is named";
+  const fs::path file = folder / data["location"];
+  std::error_code error;
+  const auto size = static_cast<double>(fs::file_size(file, error));
+  if (error) return "'" + file.string() + "': " + error.message();
+  const double begin = static_cast<double>(ParseInteger(data["offset"]).value_or(0));
+  const double length = static_cast<double>(ParseInteger(data["length"]).value_or(0));
+  if (begin + length <= size) return "";
+  return Concat("'", file.string(), "': expected at least ", BytesText(begin + length), ", got ", BytesText(size));
+}
+
+void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
+  std::set<std::string> missing;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    if (IsStandard(node) || IsRuntimeDomain(node.domain()) || IsLocalFunction(model, node)) return;
+    if (FindOperator(node.domain(), node.op_type()) == nullptr) missing.insert(TypeOf(node));
+  });
+  if (missing.empty()) return;
+  throw Failure(kNotProvided, "nobody provides " + Join({missing.begin(), missing.end()}, ", "),
+                "`polyop inspect " + path + "` has advice; --ops LIB adds a library of operators");
+}
+
+}  // namespace
+
+std::vector<Fault> AttributeFaults(const onnx::ModelProto& model) {
+  std::vector<Fault> faults;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    const NodeCandidate candidate = ResolveCandidate(node);
+    if (candidate.op == nullptr) return;
+    if (std::optional<Fault> unknown = UnknownAttribute(node, candidate)) return faults.push_back(std::move(*unknown));
+    const Status status = CheckValues(node, candidate);
+    if (status.ok()) return;
+    faults.push_back({kBadFile, Subject(node) + ": " + status.message(),
+                      Concat("`polyop ops ", candidate.op->FullName(), "` lists the attributes")});
+  });
+  return faults;
+}
+
+std::vector<Fault> ExternalDataFaults(const onnx::ModelProto& model, const std::string& path) {
+  std::vector<Fault> faults;
+  const fs::path folder = fs::path(path).parent_path();
+  const auto check = [&](const onnx::TensorProto& tensor) {
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+    const std::string error = ExternalDataError(tensor, folder);
+    if (error.empty()) return;
+    faults.push_back({kBadFile, "external data of '" + tensor.name() + "': " + error,
+                      "copy the file to the folder of the model, or export the model again"});
+  };
+  VisitTensors(model.graph(), check);
+  for (const onnx::FunctionProto& function : model.functions()) {
+    for (const onnx::NodeProto& node : function.node()) VisitTensors(node, check);
+  }
+  return faults;
+}
+
+void CheckModel(const onnx::ModelProto& model, const std::string& path, const std::vector<std::string>& libraries) {
+  if (libraries.empty()) CheckProvided(model, path);
+  for (const auto& faults : {AttributeFaults(model), ExternalDataFaults(model, path)}) {
+    if (!faults.empty()) throw Failure(faults.front().code, faults.front().message, faults.front().hint);
+  }
+}
+
+}  // namespace polyop::cli

@@ -1,0 +1,31 @@
+// What a model's file shows about whether a session can load it: operators that nobody provides, attributes that
+// polyop's nodes do not have or values out of range, and external data that is missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/base/failure.h"
+#include "onnx/onnx.pb.h"
+
+namespace polyop::cli {
+
+struct Fault {
+  ExitCode code = kBadFile;
+  std::string message;  // names the node or the tensor
+  std::string hint;
+};
+
+/// Returns the faults in the attributes of nodes of polyop and of packages. ONNX Runtime itself ignores unknown
+/// attributes of custom operators, so that a misspelt one would silently have its default value. Attributes that
+/// exporters are known to add are valid.
+std::vector<Fault> AttributeFaults(const onnx::ModelProto& model);
+
+/// Returns the tensors whose external file is missing or too short. `path` is the model's.
+std::vector<Fault> ExternalDataFaults(const onnx::ModelProto& model, const std::string& path);
+
+/// Throws Failure for the first fault: kNotProvided for operators that neither polyop, nor a package, nor ONNX Runtime,
+/// nor a function of the model provides, unless `libraries` may provide them; kBadFile for the others.
+void CheckModel(const onnx::ModelProto& model, const std::string& path, const std::vector<std::string>& libraries);
+
+}  // namespace polyop::cli

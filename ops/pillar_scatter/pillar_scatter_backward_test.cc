@@ -1,0 +1,79 @@
+#include "ops/pillar_scatter/pillar_scatter_backward.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+PillarScatterBackward Canvas(int64_t height, int64_t width, int64_t images = 1) {
+  PillarScatterBackward op;
+  op.dense_shape = {height, width};
+  op.batch_size = images;
+  return op;
+}
+
+HostTensor Positions(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
+  HostTensor coords(index, shape);
+  const int64_t limits[4] = {op.batch_size, 1, op.dense_shape[0], op.dense_shape[1]};
+  for (int64_t i = 0; i < coords.size(); ++i) {
+    coords.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
+  }
+  return coords;
+}
+
+class PillarScatterBackwardTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(PillarScatterBackwardTest, MatchesReference) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < Rounds(12); ++round) {
+    const DType index = rng() % 2 ? DType::kI32 : DType::kI64;
+    const int64_t pillars = rng() % 60, channels = round % 4 ? rng() % 40 : 130, images = rng() % 4;
+    const PillarScatterBackward op = Canvas(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
+    const PillarScatterBackward one = Canvas(op.dense_shape[0], op.dense_shape[1]);
+    const auto canvas = [&](int64_t count) {
+      return HostTensor::Uniform(GetParam(), {count, channels, op.dense_shape[0], op.dense_shape[1]}, rng);
+    };
+    SCOPED_TRACE(Concat("round ", round, ": ", pillars, " pillars of ", channels, " channels"));
+    const HostTensor features = HostTensor::Uniform(GetParam(), {pillars, channels}, rng);
+    const HostTensor coords = Positions(op, {pillars, 4}, index, rng);
+    ExpectMatchesReference(op, {canvas(op.batch_size), features, coords, HostTensor::Absent()});
+    ExpectMatchesReference(
+        one, {canvas(1), features, coords, HostTensor::Full(index, {1}, static_cast<double>(rng() % (pillars + 1)))});
+    HostTensor num(index, {images});
+    for (int64_t n = 0; n < images; ++n) num.set(n, static_cast<double>(rng() % (pillars + 1)));
+    ExpectMatchesReference(one, {canvas(images), HostTensor::Uniform(GetParam(), {images, pillars, channels}, rng),
+                                 Positions(op, {images, pillars, 4}, index, rng), num});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, PillarScatterBackwardTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(PillarScatterBackward, OnlyTheLastPillarAtAPositionHasAGradient) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(
+      testing::Run(Canvas(2, 2, 2),
+                   {HostTensor::Of(DType::kF32, {2, 1, 2, 2}, {1, 2, 4, 8, 16, 32, NAN, 64}),
+                    HostTensor::Of(DType::kF32, {3, 1}, {1, 2, 3}),
+                    HostTensor::Of(DType::kI32, {3, 4}, {1, 9, 0, 1, 0, 9, 1, 0, 1, 9, 0, 1}), HostTensor::Absent()},
+                   &out)
+          .ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 4, 32}));
+}
+
+TEST(PillarScatterBackward, RejectsInvalidInputs) {
+  const HostTensor canvas = HostTensor::Full(DType::kF32, {1, 2, 3, 4}, 1);
+  const HostTensor one = HostTensor::Full(DType::kF32, {1, 2}, 1);
+  ExpectError(Canvas(3, 4), {canvas, one, HostTensor::Of(DType::kI32, {1, 4}, {0, 0, 3, 0}), HostTensor::Absent()},
+              {"'coords': expected an (image, row, column) within a canvas of shape [1, 2, 3, 4], got (0, 3, 0)"});
+  ExpectError(Canvas(3, 4),
+              {canvas, one, HostTensor::Full(DType::kI32, {1, 4}, 0), HostTensor::Full(DType::kI32, {1}, 2)},
+              {"'num': expected a value in [0, 1], got 2"});
+  ExpectError(Canvas(3, 5), {canvas, one, HostTensor::Full(DType::kI32, {1, 4}, 0), HostTensor::Absent()},
+              {"'grad_canvas'", "got 4"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

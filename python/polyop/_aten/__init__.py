@@ -1,0 +1,22 @@
+"""PyTorch's own operators as ONNX: those that its exporter writes wrongly or not at all.
+
+polyop/_torch/onnx_translations.py registers them with the exporter.
+"""
+
+from polyop._aten import (  # noqa: F401 - each adds its operators to the table
+    corrections,
+    cumulative,
+    elementary,
+    indexing,
+    linear,
+    pooling,
+    resampling,
+    shapes,
+    special,
+    statistics,
+)
+
+from polyop._aten import types as types  # isort: skip - after the others: it leaves to them what they translate
+from polyop._aten.table import TRANSLATIONS, Translation, overload
+
+__all__ = ["TRANSLATIONS", "Translation", "overload"]

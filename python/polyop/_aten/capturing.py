@@ -1,0 +1,106 @@
+"""Functions whose checks of values stop an export while PyTorch captures the program.
+
+During the capture these functions replace PyTorch's. They compute the same, without the checks; what only raises an
+error for bad input is missing from an exported file anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+
+def _gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:  # fmt: skip
+    if not isinstance(var, Tensor):
+        var = torch.full_like(input, var)
+    elif var.dim() == input.dim() - 1 and tuple(input.shape[:-1]) == tuple(var.shape):
+        var = var.unsqueeze(-1)
+    var = var.clamp(min=eps)
+    loss = (torch.log(var) + (input - target) ** 2 / var) / 2
+    if full:
+        loss = loss + math.log(2 * math.pi) / 2
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def _cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:  # fmt: skip
+    rows = input.reshape(1, -1) if input.dim() < 2 else input
+    weights = fweights.to(rows.dtype) if fweights is not None else None
+    if aweights is not None:
+        weights = aweights.to(rows.dtype) * (1 if weights is None else weights)
+    if weights is None:
+        total: Any = rows.shape[1]
+        mean = rows.mean(1, keepdim=True)
+        scaled = centred = rows - mean
+        norm: Any = max(total - correction, 0) if isinstance(total, int) else total - correction
+    else:
+        total = weights.sum()
+        mean = (rows * weights).sum(1, keepdim=True) / total
+        centred = rows - mean
+        scaled = centred * weights
+        share: Any = 1 if aweights is None else (weights * aweights).sum() / total
+        norm = (total - correction * share).clamp(min=0)
+    return (torch.matmul(scaled, centred.mT) / norm).squeeze()
+
+
+def _corrcoef(input: Tensor) -> Tensor:
+    covariance = _cov(input)
+    if covariance.dim() == 0:
+        return covariance / covariance
+    deviation = covariance.diagonal().sqrt()
+    return (covariance / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+
+
+def _equal(input: Tensor, other: Tensor) -> Any:
+    if input.dim() != other.dim() or any(a != b for a, b in zip(input.shape, other.shape, strict=True)):
+        return False
+    return (input == other).all()
+
+
+def _allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:  # fmt: skip
+    return torch.isclose(input, other, rtol, atol, equal_nan).all()
+
+
+def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
+    if not isinstance(start, Tensor):
+        return NotImplemented
+    start = torch.where(start < 0, start + input.shape[dim], start)
+    return input.index_select(dim, start + torch.arange(length, device=input.device))
+
+
+_REPLACED: dict[Any, Callable[..., Any]] = {
+    functional.gaussian_nll_loss: _gaussian_nll_loss,
+    torch.cov: _cov,
+    Tensor.cov: _cov,
+    torch.corrcoef: _corrcoef,
+    Tensor.corrcoef: _corrcoef,
+    torch.equal: _equal,
+    Tensor.equal: _equal,
+    torch.allclose: _allclose,
+    Tensor.allclose: _allclose,
+    torch.narrow: _narrow,
+    Tensor.narrow: _narrow,
+}
+
+
+class Capturing(TorchFunctionMode):
+    """In a `with` block, calls these functions instead of PyTorch's."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        replacement = _REPLACED.get(func)
+        if replacement is not None:
+            result = replacement(*args, **(kwargs or {}))
+            if result is not NotImplemented:
+                return result
+        return func(*args, **(kwargs or {}))

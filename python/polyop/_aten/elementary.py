@@ -1,0 +1,159 @@
+"""Functions of single elements, and reductions, that the exporter lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyop._aten.table import WRONG, decomposes
+
+aten = torch.ops.aten
+
+
+def _promoted(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    dtype = torch.result_type(self, other)
+    self, other = torch.broadcast_tensors(self, other)
+    return self.to(dtype), other.to(dtype)
+
+
+def _ignoring_nan(choose: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:
+    def call(self: Tensor, other: Tensor) -> Any:
+        self, other = _promoted(self, other)
+        if not self.dtype.is_floating_point:
+            return choose(self, other)
+        return torch.where(self.isnan(), other, torch.where(other.isnan(), self, choose(self, other)))
+
+    return call
+
+
+decomposes("aten::fmax")(_ignoring_nan(torch.maximum))
+decomposes("aten::fmin")(_ignoring_nan(torch.minimum))
+
+
+def _is_negative(x: Tensor) -> Tensor:
+    """Returns True for negative numbers and for -0."""
+    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.dtype.is_floating_point else x < 0
+
+
+@decomposes("aten::copysign.Tensor")
+def copysign(self: Tensor, other: Tensor) -> Any:
+    dtype = torch.result_type(self, other)
+    dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    size = self.to(dtype).abs()
+    return torch.where(_is_negative(other), -size, size)
+
+
+@decomposes("aten::copysign.Scalar")
+def copysign_scalar(self: Tensor, other: Any) -> Any:
+    dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
+    size = self.to(dtype).abs()
+    return -size if str(float(other)).startswith("-") else size
+
+
+@decomposes("aten::signbit", without=WRONG, when="-0")
+def signbit(self: Tensor) -> Any:
+    return _is_negative(self) if self.dtype.is_floating_point else NotImplemented
+
+
+@decomposes("aten::hypot")
+def hypot(self: Tensor, other: Tensor) -> Any:
+    self, other = _promoted(self, other)
+    a, b = self.abs(), other.abs()
+    long, short = torch.maximum(a, b), torch.minimum(a, b)
+    ratio = torch.where(long == 0, torch.zeros_like(long), short / long)
+    finite = long * torch.sqrt(1 + ratio * ratio)
+    infinite = torch.full_like(long, torch.inf)
+    return torch.where((a == torch.inf) | (b == torch.inf), infinite, finite)
+
+
+def _power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Returns two numbers whose product is 2 ** exponent: one alone may overflow or underflow."""
+    half = torch.floor(exponent / 2)
+    return torch.exp2(half).to(dtype), torch.exp2(exponent - half).to(dtype)
+
+
+def _split(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the mantissa, from 1/2 to 1, and the exponent of finite numbers."""
+    size = torch.where(x == 0, torch.ones_like(x), x.abs())
+    exponent = torch.floor(torch.log2(size)) + 1
+    for _ in range(2):  # log2 is rounded
+        a, b = _power_of_two(-exponent, x.dtype)
+        mantissa = size * a * b
+        exponent = exponent + (mantissa >= 1).to(x.dtype) - (mantissa < 0.5).to(x.dtype)
+    a, b = _power_of_two(-exponent, x.dtype)
+    mantissa = torch.where(x < 0, -size, size) * a * b
+    none = x == 0
+    return torch.where(none, x, mantissa), torch.where(none, torch.zeros_like(x), exponent)
+
+
+@decomposes("aten::frexp.Tensor")
+def frexp(self: Tensor) -> Any:
+    odd = self.isnan() | self.isinf()
+    mantissa, exponent = _split(torch.where(odd, torch.ones_like(self), self))
+    exponent = torch.where(odd, torch.zeros_like(exponent), exponent)
+    return torch.where(odd, self, mantissa), exponent.to(torch.int32)
+
+
+@decomposes("aten::nextafter")
+def nextafter(self: Tensor, other: Tensor) -> Any:
+    self, other = _promoted(self, other)
+    info = torch.finfo(self.dtype)
+    bits = {torch.float32: 24, torch.float64: 53}.get(self.dtype)
+    if bits is None:
+        return NotImplemented
+    smallest = info.tiny * info.eps
+    top = torch.full_like(self, info.max)
+    finite = torch.where(self.isnan() | self.isinf(), torch.ones_like(self), self)
+    mantissa, exponent = _split(finite)
+    up = other > self
+    # At a power of two the numbers below it are twice as dense.
+    inwards = (finite > 0) != up
+    dense = inwards & (mantissa.abs() == 0.5)
+    a, b = _power_of_two(exponent - bits - dense.to(self.dtype), self.dtype)
+    spacing = (a * b).clamp(min=smallest)
+    spacing = torch.where(finite == 0, torch.full_like(self, smallest), spacing)
+    moved = torch.where(up, finite + spacing, finite - spacing)
+    moved = torch.where(self.isinf(), torch.where(self > 0, top, -top), moved)
+    moved = torch.where(self == other, other, moved)
+    return torch.where(self.isnan() | other.isnan(), torch.full_like(self, torch.nan), moved)
+
+
+def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    def call(self: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        if len(dim):
+            return NotImplemented
+        result = reduce(self)
+        return result.reshape([1] * self.dim()) if keepdim else result
+
+    return call
+
+
+decomposes("aten::amax", when="without dim")(_over_all(torch.max))
+decomposes("aten::amin", when="without dim")(_over_all(torch.min))
+
+
+@decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN")
+def xlogy(self: Tensor, other: Tensor) -> Any:
+    if not torch.result_type(self, other).is_floating_point:
+        return NotImplemented
+    self, other = _promoted(self, other)
+    product = torch.where(self == 0, torch.zeros_like(self), self * torch.log(other))
+    return torch.where(other.isnan(), other, product)
+
+
+@decomposes("aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow")
+def logaddexp(self: Tensor, other: Tensor) -> Any:
+    if not torch.result_type(self, other).is_floating_point:
+        return NotImplemented
+    self, other = _promoted(self, other)
+    # Equal infinities have no difference.
+    distance = torch.where(self == other, torch.zeros_like(self), (self - other).abs())
+    return torch.maximum(self, other) + torch.log1p(torch.exp(-distance))
+
+
+@decomposes("aten::log_sigmoid", without=WRONG, when="exponentials that underflow")
+def log_sigmoid(self: Tensor) -> Any:
+    return self.clamp(max=0) - torch.log1p(torch.exp(-self.abs()))

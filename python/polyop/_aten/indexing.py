@@ -1,0 +1,187 @@
+"""Reading and writing by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyop._aten.table import SLOW, decomposes
+
+aten = torch.ops.aten
+
+
+def _alike(index: Tensor, like: Tensor, dim: int) -> Tensor:
+    """Returns an index of slices along `dim` as one of elements."""
+    shape = [1] * like.dim()
+    shape[dim] = -1
+    return index.reshape(shape).expand(like.shape)
+
+
+@decomposes("aten::index_reduce")
+def index_reduce(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Any:  # fmt: skip
+    if self.dim() == 0:
+        rows = index_reduce(
+            self.reshape(1), 0, index.reshape(-1), source.reshape(-1), reduce, include_self=include_self
+        )  # fmt: skip
+        return rows.reshape(())
+    return aten.scatter_reduce(self, dim, _alike(index, source, dim), source, reduce, include_self=include_self)
+
+
+_SCATTERED = {"add": "sum", "multiply": "prod"}
+
+
+@decomposes("aten::scatter.reduce")
+def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Any:
+    src = src[tuple(slice(0, size) for size in index.shape)]  # it may be larger than the index
+    return aten.scatter_reduce(self, dim, index, src, _SCATTERED[reduce])
+
+
+@decomposes("aten::scatter.value_reduce")
+def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Any:
+    src = torch.full(index.shape, value, dtype=self.dtype, device=self.device)
+    return aten.scatter_reduce(self, dim, index, src, _SCATTERED[reduce])
+
+
+@decomposes("aten::put")
+def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    flat, at = self.reshape(-1), index.reshape(-1)
+    at = torch.where(at < 0, at + flat.shape[0], at)
+    scatter = torch.scatter_add if accumulate else torch.scatter
+    return scatter(flat, 0, at, source.reshape(-1)).reshape(self.shape)
+
+
+@decomposes("aten::take")
+def take(self: Tensor, index: Tensor) -> Any:
+    return self.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
+
+
+def _flat_positions(size: Sequence[int], stride: Sequence[int], offset: int, device: torch.device) -> Tensor:
+    """Returns the storage index of each element of a strided view."""
+    positions = torch.full([1] * len(size), offset, dtype=torch.int64, device=device)
+    for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
+        shape = [1] * len(size)
+        shape[axis] = -1
+        positions = positions + (torch.arange(count, device=device) * step).reshape(shape)
+    return positions
+
+
+@decomposes("aten::as_strided_scatter")
+def as_strided_scatter(
+    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Any:  # fmt: skip
+    at = _flat_positions(size, stride, storage_offset or 0, self.device)
+    return torch.scatter(self.reshape(-1), 0, at.reshape(-1), src.reshape(-1)).reshape(self.shape)
+
+
+@decomposes("aten::diagonal_scatter")
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    dim1, dim2 = dim1 % self.dim(), dim2 % self.dim()
+    rows, columns = self.shape[dim1], self.shape[dim2]
+    moved = torch.movedim(self, (dim1, dim2), (-2, -1))
+    row = torch.arange(rows, device=self.device).unsqueeze(1)
+    column = torch.arange(columns, device=self.device)
+    count = src.shape[-1]
+    # Of each element of the matrix, the one of the diagonal in its row.
+    at = row if offset >= 0 else row + offset
+    spread = src.index_select(-1, at.reshape(-1).clamp(min=0, max=max(count - 1, 0)))
+    written = torch.where(column - row == offset, spread.unsqueeze(-1), moved)
+    return torch.movedim(written, (-2, -1), (dim1, dim2))
+
+
+@decomposes("aten::masked_select")
+def masked_select(self: Tensor, mask: Tensor) -> Any:
+    self, mask = torch.broadcast_tensors(self, mask)
+    at = torch.nonzero(mask.reshape(-1)).squeeze(1)
+    return self.reshape(-1).index_select(0, at)
+
+
+@decomposes("aten::repeat_interleave.Tensor", without=SLOW)
+def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Any:
+    if output_size is None:
+        return NotImplemented
+    ends = repeats.cumsum(0)
+    # A mark at the end of each but the last one; an index is the number of ends at or before its position.
+    marks = torch.zeros([output_size + 1], dtype=torch.int64, device=repeats.device)
+    marks = torch.scatter_add(marks, 0, ends, torch.ones_like(ends))
+    return marks[:-1].cumsum(0).to(repeats.dtype)
+
+
+_SEGMENT_REDUCE = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
+_NEUTRAL = {"sum": 0.0, "mean": 0.0, "max": -torch.inf, "min": torch.inf, "prod": 1.0}
+
+
+@decomposes("aten::segment_reduce")
+def segment_reduce(
+    data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+    offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False, initial: float | None = None,
+) -> Any:  # fmt: skip
+    if indices is not None:
+        return NotImplemented
+    axis = axis % data.dim()
+    given = lengths if lengths is not None else offsets
+    if given is None or given.dim() != axis + 1:
+        return NotImplemented
+    zero = torch.zeros_like(given.narrow(axis, 0, 1))
+    ends = given.cumsum(axis) if lengths is not None else given.narrow(axis, 1, given.shape[axis] - 1)
+    starts = torch.cat([zero, ends.narrow(axis, 0, ends.shape[axis] - 1)], axis) if lengths is not None else (
+        given.narrow(axis, 0, given.shape[axis] - 1)
+    )  # fmt: skip
+    counts = ends - starts
+    segments = ends.shape[axis]
+    rows = torch.arange(data.shape[axis], device=data.device)
+    # The segment of each row is the number of segments that end at or before it; rows after the last one are dropped.
+    segment = (rows.unsqueeze(-1) >= ends.unsqueeze(axis)).to(torch.int64).sum(-1)
+    shape = [*data.shape[:axis], data.shape[axis]] + [1] * (data.dim() - axis - 1)
+    at = segment.reshape(shape).expand(data.shape)
+    start = [*data.shape[:axis], segments + 1, *data.shape[axis + 1 :]]
+    first = torch.full(start, _NEUTRAL[reduce] if initial is None else initial, dtype=data.dtype, device=data.device)
+    result = aten.scatter_reduce(first, axis, at, data, _SEGMENT_REDUCE[reduce]).narrow(axis, 0, segments)
+    if reduce == "mean":
+        counts = counts.reshape([*counts.shape] + [1] * (data.dim() - axis - 1)).to(data.dtype)
+        mean = result / counts
+        # An empty segment keeps its initial value.
+        result = mean if initial is None else torch.where(counts > 0, mean, result)
+    return result
+
+
+def _bags(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
+    sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    """Embedding bags: a row of the table for each index, reduced by bag. Mode: 0 sum, 1 mean, 2 maximum."""
+    if include_last_offset:
+        offsets = offsets[:-1]
+    bags = offsets.shape[0]
+    count, width = indices.shape[0], weight.shape[1]
+    # The bag of an index is the number of bags that begin at or before it, less one. Empty bags begin together.
+    begins = torch.zeros([count + 1], dtype=torch.int64, device=weight.device)
+    begins = torch.scatter_add(begins, 0, offsets.to(torch.int64), torch.ones_like(offsets, dtype=torch.int64))
+    bag = begins[:-1].cumsum(0) - 1
+    rows = weight.index_select(0, indices)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    at = bag.unsqueeze(1).expand([count, width])
+    used = torch.ones_like(bag)
+    if padding_idx >= 0:
+        used = (indices != padding_idx).to(torch.int64)
+        rows = torch.where(used.unsqueeze(1) != 0, rows, torch.full_like(rows, -torch.inf if mode == 2 else 0.0))
+    size = torch.scatter_add(torch.zeros([bags], dtype=torch.int64, device=weight.device), 0, bag, used)
+    if mode == 2:
+        low = torch.full([bags, width], -torch.inf, dtype=weight.dtype, device=weight.device)
+        best = aten.scatter_reduce(low, 0, at, rows, "amax")
+        result = torch.where((size > 0).unsqueeze(1), best, torch.zeros_like(best))
+    else:
+        zeros = torch.zeros([bags, width], dtype=weight.dtype, device=weight.device)
+        result = torch.scatter_add(zeros, 0, at, rows)
+        if mode == 1:
+            result = result / size.clamp(min=1).unsqueeze(1).to(weight.dtype)
+    return result, bag.to(indices.dtype), size.to(indices.dtype), torch.zeros_like(size).to(indices.dtype)
+
+
+decomposes("aten::_embedding_bag", "aten::_embedding_bag_forward_only", without=SLOW)(_bags)

@@ -1,0 +1,166 @@
+"""Adaptive and fractional pooling, and unpooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyop._aten.table import decomposes
+
+aten = torch.ops.aten
+
+
+def _adaptive_bounds(size: int, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Returns the first pixel of each window of an adaptive pool, and the one after its last."""
+    at = torch.arange(count, device=device)
+    return (at * size) // count, ((at + 1) * size + count - 1) // count
+
+
+def _mean_matrix(size: int, count: int, like: Tensor) -> Tensor:
+    """Returns the matrix that averages `size` pixels to `count`."""
+    first, last = _adaptive_bounds(size, count, like.device)
+    pixel = torch.arange(size, device=like.device)
+    within = ((pixel >= first.unsqueeze(1)) & (pixel < last.unsqueeze(1))).to(like.dtype)
+    return within / (last - first).unsqueeze(1).to(like.dtype)
+
+
+def _uniform(sizes: Sequence[int], counts: Sequence[int]) -> bool:
+    """Returns True if all windows of an adaptive pool have one size and no overlap: the exporter writes those."""
+    return all(
+        isinstance(size, int) and isinstance(count, int) and count > 0 and size % count == 0
+        for size, count in zip(sizes, counts, strict=True)
+    )
+
+
+def _adaptive_avg_pool(axes: int) -> Callable[..., Any]:
+    pool = {1: aten.avg_pool1d, 2: aten.avg_pool2d, 3: aten.avg_pool3d}[axes]
+
+    def call(self: Tensor, output_size: Sequence[int]) -> Any:
+        sizes = self.shape[self.dim() - axes :]
+        if _uniform(sizes, output_size):
+            kernel = [size // count for size, count in zip(sizes, output_size, strict=True)]
+            return pool(self, kernel, kernel)
+        for axis, count in zip(range(-axes, 0), output_size, strict=True):
+            matrix = _mean_matrix(self.shape[axis], count, self)
+            self = torch.matmul(self.transpose(axis, -1), matrix.mT).transpose(axis, -1)
+        return self
+
+    return call
+
+
+decomposes("aten::_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d")(_adaptive_avg_pool(2))
+decomposes("aten::_adaptive_avg_pool3d", "aten::adaptive_avg_pool3d")(_adaptive_avg_pool(3))
+decomposes("aten::adaptive_avg_pool1d")(_adaptive_avg_pool(1))
+
+
+def _windows(first: Tensor, last: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Returns the pixels of each window, and which of them belong to it."""
+    at = first.unsqueeze(1) + torch.arange(most, device=first.device)
+    return torch.minimum(at, last.unsqueeze(1) - 1), at < last.unsqueeze(1)
+
+
+def _maxima(self: Tensor, windows: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Returns the maximum of each combination of the axes' windows, and its index among the elements of these axes."""
+    axes = len(windows)
+    lead = self.dim() - axes
+    position = torch.zeros([], dtype=torch.int64, device=self.device)
+    inside = torch.ones([], dtype=torch.bool, device=self.device)
+    values = self
+    for i, (at, within) in enumerate(windows):
+        # Axis lead + 2 i counts the windows, the one after it the pixels of a window.
+        axis = lead + 2 * i
+        values = values.index_select(axis, at.reshape(-1)).unflatten(axis, at.shape)
+        shape = [1] * (2 * axes)
+        shape[2 * i], shape[2 * i + 1] = at.shape
+        position = position * self.shape[lead + i] + at.reshape(shape)
+        inside = inside & within.reshape(shape)
+    low = -torch.inf if self.dtype.is_floating_point else torch.iinfo(self.dtype).min
+    values = torch.where(inside, values, torch.full([], low, dtype=self.dtype, device=self.device))
+    order = [*range(lead), *(lead + 2 * i for i in range(axes)), *(lead + 2 * i + 1 for i in range(axes))]
+    values = values.permute(order).flatten(lead + axes)
+    position = position.permute([i - lead for i in order[lead:]]).flatten(axes)
+    best, which = values.max(-1)
+    return best, position.expand(values.shape).gather(-1, which.unsqueeze(-1)).squeeze(-1)
+
+
+def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
+    def call(self: Tensor, output_size: Sequence[int]) -> Any:
+        sizes = self.shape[self.dim() - axes :]
+        windows = []
+        for size, count in zip(sizes, output_size, strict=True):
+            if not isinstance(size, int) or not isinstance(count, int):
+                most = size // count + 2  # as many as a window can have
+            else:
+                most = max((-(-(i + 1) * size // count) - i * size // count for i in range(count)), default=1)
+            windows.append(_windows(*_adaptive_bounds(size, count, self.device), most))
+        return _maxima(self, windows)
+
+    return call
+
+
+decomposes("aten::adaptive_max_pool2d")(_adaptive_max_pool(2))
+decomposes("aten::adaptive_max_pool3d")(_adaptive_max_pool(3))
+
+
+@decomposes("aten::adaptive_max_pool1d")
+def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> Any:
+    return _adaptive_max_pool(1)(self, output_size)
+
+
+def _fractional_max_pool(axes: int) -> Callable[..., Any]:
+    def call(self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor) -> Any:
+        # PyTorch's samples are (batch, channel, axis), with the last axis first, and shared by no two channels.
+        batched = self if self.dim() == axes + 2 else self.unsqueeze(0)
+        sizes = batched.shape[2:]
+        flat = batched.flatten(0, 1)
+        position = torch.zeros([1], dtype=torch.int64, device=self.device)
+        samples = random_samples.flatten(0, 1)
+        index = position
+        for i, (size, kernel, count) in enumerate(zip(sizes, kernel_size, output_size, strict=True)):
+            # Of two axes the samples hold the horizontal one first, of three the temporal one.
+            sample = samples[:, axes - 1 - i if axes == 2 else i].unsqueeze(1)
+            at = torch.arange(count, device=self.device)
+            if count > 1:
+                alpha = (size - kernel) / (count - 1)
+                first = ((at + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
+                first = torch.where(at == count - 1, torch.full_like(first, size - kernel), first)
+            else:
+                first = torch.full_like((at + sample).to(torch.int64), size - kernel)
+            pixels = first.unsqueeze(2) + torch.arange(kernel, device=self.device)  # (n c, windows, kernel)
+            shape = [1] * (2 * axes)
+            shape[2 * i], shape[2 * i + 1] = count, kernel
+            index = index.reshape(-1, *[1] * (2 * axes)) if i == 0 else index
+            index = index * size + pixels.reshape(-1, *shape)
+        order = [0, *range(1, 2 * axes, 2), *range(2, 2 * axes + 1, 2)]
+        index = index.permute(order).flatten(axes + 1)
+        values = flat.flatten(1).gather(1, index.flatten(1)).reshape(index.shape)
+        best, which = values.max(-1)
+        where = index.gather(-1, which.unsqueeze(-1)).squeeze(-1)
+        shape = [*self.shape[: self.dim() - axes], *output_size]
+        return best.reshape(shape), where.reshape(shape)
+
+    return call
+
+
+decomposes("aten::fractional_max_pool2d")(_fractional_max_pool(2))
+decomposes("aten::fractional_max_pool3d")(_fractional_max_pool(3))
+
+
+def _unpool(axes: int) -> Callable[..., Any]:
+    def call(self: Tensor, indices: Tensor, output_size: Sequence[int], *_: Any) -> Any:
+        lead = list(self.shape[: self.dim() - axes])
+        elements = 1
+        for size in output_size:
+            elements = elements * size
+        zeros = torch.zeros([*lead, elements], dtype=self.dtype, device=self.device)
+        written = torch.scatter(zeros, -1, indices.flatten(self.dim() - axes), self.flatten(self.dim() - axes))
+        return written.reshape([*lead, *output_size])
+
+    return call
+
+
+decomposes("aten::max_unpool2d")(_unpool(2))
+decomposes("aten::max_unpool3d")(_unpool(3))

@@ -1,0 +1,156 @@
+"""Operators that copy, pad, resize, or select elements, and random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyop._aten.table import REFUSED, WRONG, decomposes
+
+aten = torch.ops.aten
+
+
+@decomposes("aten::copy", without=WRONG, when="a source of another shape or type")
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
+    if tuple(self.shape) == tuple(src.shape) and self.dtype == src.dtype:
+        return NotImplemented
+    return src.to(self.dtype).expand(self.shape).clone()
+
+
+@decomposes("aten::empty_permuted")
+def empty_permuted(size: Sequence[int], physical_layout: Any, *, dtype: Any = None, **how: Any) -> Any:
+    return torch.zeros(size, dtype=dtype or torch.get_default_dtype(), device=how.get("device"))
+
+
+@decomposes("aten::resize")
+def resize(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Any:
+    elements = 1
+    for extent in size:
+        elements = elements * extent
+    flat, given = self.reshape(-1), self.numel()
+    if not isinstance(elements, int) or not isinstance(given, int):
+        return NotImplemented
+    if elements > given:  # PyTorch does not initialise the others
+        flat = torch.cat([flat, torch.zeros([elements - given], dtype=self.dtype, device=self.device)])
+    return flat[:elements].reshape(size)
+
+
+def _replication_pad(axes: int) -> Callable[..., Any]:
+    pad = {1: aten.replication_pad1d, 2: aten.replication_pad2d, 3: aten.replication_pad3d}[axes]
+
+    def call(self: Tensor, padding: Sequence[int]) -> Any:
+        if not all(isinstance(p, int) for p in padding) or min(padding) >= 0:
+            return NotImplemented
+        cropped = self
+        for axis, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True), 1):
+            start = max(-low, 0)
+            size = cropped.shape[-axis]
+            cropped = cropped.narrow(-axis, start, size - start - max(-high, 0))
+        positive = [max(p, 0) for p in padding]
+        return pad(cropped, positive) if any(positive) else cropped
+
+    return call
+
+
+for _axes in (1, 2, 3):
+    decomposes(f"aten::replication_pad{_axes}d", when="negative padding")(_replication_pad(_axes))
+
+
+@decomposes("aten::constant_pad_nd", when="complex numbers")
+def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
+    if not self.dtype.is_complex or value != 0:
+        return NotImplemented
+    return torch.view_as_complex(aten.constant_pad_nd(torch.view_as_real(self), [0, 0, *pad], 0.0))
+
+
+@decomposes("aten::_conj_physical", when="complex numbers")
+def conj_physical(self: Tensor) -> Any:
+    if not self.dtype.is_complex:
+        return NotImplemented
+    parts = torch.view_as_real(self)
+    return torch.view_as_complex(torch.stack([parts.select(-1, 0), -parts.select(-1, 1)], -1))
+
+
+@decomposes("aten::nonzero_static")
+def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Any:
+    flat = (self != 0).reshape(-1)
+    rank = flat.to(torch.int64).cumsum(0) - 1
+    kept = flat & (rank < size)
+    # The others are written to a last element, which is dropped.
+    slot = torch.where(kept, rank, torch.full_like(rank, size))
+    position = torch.arange(flat.shape[0], device=self.device)
+    found = torch.full([size + 1], -1, dtype=torch.int64, device=self.device).scatter(0, slot, position)[:size]
+    exists = found >= 0
+    columns: list[Tensor] = []
+    for extent in reversed(self.shape):
+        line = torch.div(found, extent, rounding_mode="floor")
+        columns.insert(0, torch.where(exists, found - line * extent, torch.full_like(found, fill_value)))
+        found = line
+    return torch.stack(columns, 1) if columns else found.reshape(size, 0)
+
+
+@decomposes("aten::unique_consecutive", when="without dim")
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:  # fmt: skip
+    if dim is not None:
+        return NotImplemented
+    flat = self.reshape(-1)
+    first = torch.ones([1], dtype=torch.bool, device=self.device)
+    begins = torch.cat([first, flat[1:] != flat[:-1]])[: flat.shape[0]]
+    at = torch.nonzero(begins).squeeze(1)
+    none = torch.zeros([0], dtype=torch.int64, device=self.device)
+    inverse = (begins.to(torch.int64).cumsum(0) - 1).reshape(self.shape) if return_inverse else none
+    end = torch.full([1], flat.shape[0], dtype=torch.int64, device=self.device)
+    counts = torch.cat([at[1:], end]) - at if return_counts else none
+    return flat.index_select(0, at), inverse, counts
+
+
+@decomposes("aten::roll", when="shifts that are sizes")
+def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    if not dims or all(isinstance(shift, int) for shift in shifts):
+        return NotImplemented
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = self.shape[dim]
+        at = torch.arange(size, device=self.device) - shift % size
+        self = self.index_select(dim, torch.where(at < 0, at + size, at))
+    return self
+
+
+def _mixed(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """An alias of an operator that promotes types, which the exporter forgets for the alias."""
+
+    def call(self: Tensor, other: Any, **given: Any) -> Any:
+        same = isinstance(other, Tensor) and self.dtype == other.dtype
+        return NotImplemented if same else operation(self, other, **given)
+
+    return call
+
+
+_ALIASES: dict[str, Any] = {
+    "divide": torch.div, "true_divide": torch.div, "multiply": torch.mul, "subtract": torch.sub, "greater": torch.gt,
+    "greater_equal": torch.ge, "less": torch.lt, "less_equal": torch.le,
+}  # fmt: skip
+for _alias, _operation in _ALIASES.items():
+    decomposes(f"aten::{_alias}.Tensor", without=REFUSED, when="operands of two types")(_mixed(_operation))
+
+
+@decomposes("aten::uniform")
+def uniform(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **named: Any) -> Any:
+    low, high = named.get("from", low), named.get("to", high)
+    return torch.rand_like(self) * (high - low) + low
+
+
+@decomposes("aten::rrelu_with_noise_functional")
+def rrelu(
+    self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    if not training:
+        return torch.where(self >= 0, self, self * ((lower + upper) / 2)), noise.clone()
+    slope = torch.rand_like(self) * (upper - lower) + lower
+    slope = torch.where(self > 0, torch.ones_like(self), slope)
+    return self * slope, slope

@@ -1,0 +1,78 @@
+"""float64 where ONNX Runtime has no kernel for it: computed in float32.
+
+Imported last: a call that another module of this folder translates is left to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from polyop._aten.special import erfc
+from polyop._aten.table import REFUSED, TRANSLATIONS, decomposes, overload
+
+# Operators whose ONNX form contains a node that ONNX Runtime's CPU provider lacks in float64: Conv, AveragePool,
+# Resize, InstanceNormalization, Det, Elu, Acos, …
+_IN_FLOAT = (
+    "convolution", "conv1d", "conv2d", "conv3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "col2im",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_nearest1d.vec",
+    "upsample_nearest2d.vec", "upsample_nearest3d.vec", "upsample_linear1d", "upsample_bilinear2d",
+    "upsample_bilinear2d.vec", "upsample_trilinear3d", "upsample_trilinear3d.vec", "upsample_bicubic2d",
+    "upsample_bicubic2d.vec", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
+    "instance_norm", "group_norm", "native_group_norm", "_linalg_det", "linalg_det", "det", "logdet",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan", "angle",
+    "elu", "selu", "celu", "hardsigmoid", "hardswish", "leaky_relu", "prelu", "_prelu_kernel", "softplus", "mish",
+)  # fmt: skip
+
+
+def _in_float(target: str, first: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Returns the function that computes an operator of float64 in float32, if `first` leaves the call to it."""
+    op = overload(target)
+    assert op is not None
+
+    def call(*args: Any, **given: Any) -> Any:
+        result = NotImplemented if first is None else first(*args, **given)
+        leaves = pytree.tree_leaves((args, given))
+        if result is not NotImplemented or not any(isinstance(a, Tensor) and a.dtype == torch.float64 for a in leaves):
+            return result
+        args, given = pytree.tree_map(_narrow, (args, given))
+        return pytree.tree_map(_widen, op(*args, **given))
+
+    return call
+
+
+def _narrow(value: Any) -> Any:
+    return value.to(torch.float32) if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+
+
+def _widen(value: Any) -> Any:
+    return value.to(torch.float64) if isinstance(value, Tensor) and value.dtype == torch.float32 else value
+
+
+for _name in _IN_FLOAT:
+    _target = f"aten::{_name}"
+    _when = "float64, in float32"
+    _before = TRANSLATIONS.get(_target)
+    if _before is None:
+        decomposes(_target, without=REFUSED, when=_when)(_in_float(_target, None))
+    else:
+        _when = f"{_before.when}; {_when}" if _before.when else ""
+        TRANSLATIONS[_target] = replace(_before, when=_when, function=_in_float(_target, _before.function))
+
+
+@decomposes("aten::gelu", without=REFUSED, when="float64")
+def gelu(self: Tensor, *, approximate: str = "none") -> Any:
+    if self.dtype != torch.float64 or approximate != "none":
+        return NotImplemented
+    return self * erfc(self * -math.sqrt(0.5)) / 2
+
+
+@decomposes("aten::nonzero", without=REFUSED, when="float64")
+def nonzero(self: Tensor) -> Any:
+    return torch.nonzero(self != 0) if self.dtype == torch.float64 else NotImplemented

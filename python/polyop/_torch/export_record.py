@@ -1,0 +1,37 @@
+"""Records what an export by torch.onnx.export(…, dynamo=True) translates, and what it cannot write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Record:
+    """What an export translated, and what it cannot write."""
+
+    translated: Counter[str] = field(default_factory=Counter)
+    """The number of calls by operator, such as aten::cummax."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Operators without an ONNX form, and the stack trace of a call of each; empty if there is none."""
+
+
+_record: ContextVar[Record | None] = ContextVar("polyop.export_record", default=None)
+
+
+def current_record() -> Record | None:
+    return _record.get()
+
+
+@contextmanager
+def recording() -> Iterator[Record]:
+    """In a `with` block, records what exports translate."""
+    record = Record()
+    token = _record.set(record)
+    try:
+        yield record
+    finally:
+        _record.reset(token)

@@ -1,0 +1,83 @@
+"""Passes the translations of PyTorch's own operators (polyop/_aten) to torch.onnx.export(…, dynamo=True).
+
+The exporter captures a program and decomposes it into operators that have an ONNX form. polyop adds its decompositions
+to the table that it uses for that, where a user's `custom_translation_table` has priority, and replaces functions whose
+checks of values stop the capture.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.nn.modules import transformer
+from torch.onnx._internal.exporter import _capture_strategies, _decomp, _fx_passes, _registration
+
+from polyop._aten import TRANSLATIONS, overload
+from polyop._aten.capturing import Capturing
+from polyop._torch.export_record import Record, current_record
+
+
+def _counted(
+    target: str, function: Callable[..., Any], default: Callable[..., Any] | None
+) -> Callable[..., Any]:  # fmt: skip
+    """Returns the translation; PyTorch's own decomposition, if there is one, has the calls that it leaves."""
+
+    def call(*args: Any, **given: Any) -> Any:
+        result = function(*args, **given)
+        if result is NotImplemented:
+            return result if default is None else default(*args, **given)
+        record = current_record()
+        if record is not None:
+            record.translated[target] += 1
+        return result
+
+    return call
+
+
+def _decompose(
+    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
+) -> torch.export.ExportedProgram:  # fmt: skip
+    """Replaces the exporter's function of this name, `decompose_with_registry`."""
+    table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
+    for target, translation in TRANSLATIONS.items():
+        op = overload(target)
+        if op is None or any(meta.is_custom for meta in registry.get_decomps(op)):
+            continue
+        table[op] = _counted(target, translation.function, table.get(op))
+    program = program.run_decompositions(table)
+    record = current_record()
+    if record is not None:
+        _note_unknown(program, registry, record)
+    return program
+
+
+def _note_unknown(
+    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
+) -> None:  # fmt: skip
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            target = node.target
+            if node.op != "call_function" or target is operator.getitem or registry.is_registered(target):
+                continue
+            if isinstance(target, torch._ops.OpOverload) and target.namespace not in ("onnx", "onnx_symbolic"):
+                record.unknown.setdefault(target.name(), node.meta.get("stack_trace") or "")
+
+
+def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedProgram:
+    """Replaces the method `_capture` of the exporter's first strategy."""
+    with Capturing(), mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal):
+        return _captured(strategy, *args, **given)
+
+
+def _is_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """Replaces nn.Transformer's comparison of a mask with the causal one: the mask itself is applied anyway."""
+    return is_causal is True
+
+
+_fx_passes.decompose_with_registry = _decompose
+_captured = _capture_strategies.TorchExportNonStrictStrategy._capture
+_capture_strategies.TorchExportNonStrictStrategy._capture = _capture  # type: ignore[method-assign]

@@ -1,0 +1,250 @@
+"""PyTorch's own operators in ONNX files: results in ONNX Runtime against PyTorch's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+import torch
+from scipy import special
+from torch.nn import functional as F
+
+import polyop
+from polyop._aten import TRANSLATIONS, overload
+from tests.support.processes import ROOT, environment
+from tests.support.pytorch_cases import Call
+from tests.support.pytorch_export import TABLE, outcome, rows
+
+INF, NAN = float("inf"), float("nan")
+t = torch.tensor
+SHARDS = 8
+
+
+def _random(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]:
+    model = Call(call, (args, {}))
+    with torch.no_grad():
+        program = torch.onnx.export(model, args, dynamo=True, verbose=False)
+    assert program is not None
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    session = ort.InferenceSession(program.model_proto.SerializeToString(), options)
+    given = dict(zip((i.name for i in program.model.graph.inputs), (a.numpy() for a in args), strict=True))
+    return session.run(None, {i.name: given[i.name] for i in session.get_inputs()})
+
+
+def _check(call: Callable[..., Any], *args: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    expected = call(*args)
+    expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    got = _exported(call, *args)
+    assert len(got) == len(expected)
+    for value, tensor in zip(got, expected, strict=True):
+        assert value.dtype == tensor.numpy().dtype
+        assert value.shape == tuple(tensor.shape)
+        np.testing.assert_allclose(value, tensor.numpy(), rtol, atol)
+
+
+# PyTorch's exporter alone writes these with wrong numbers, or with another shape.
+CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
+    "scatter_reduce mean": (
+        lambda x, i, s: x.scatter_reduce(0, i, s, "mean"), (t([1.0, 2, 3]), t([0, 0, 1]), t([1.0, 2, 3]))),
+    "scatter_reduce mean without self": (
+        lambda x, i, s: x.scatter_reduce(0, i, s, "mean", include_self=False),
+        (t([1.0, 2, 3]), t([0, 0, 1]), t([1.0, 2, 3]))),
+    "avg_pool2d divisor": (
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, divisor_override=2), (_random(1, 2, 8, 8),)),
+    "avg_pool3d divisor": (lambda x: F.avg_pool3d(x, 2, 2, 1, divisor_override=3), (_random(1, 2, 5, 6, 4),)),
+    "cross_entropy label smoothing": (
+        lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1, ignore_index=2), (_random(3, 5), t([0, 2, 4]))),
+    "cross_entropy weights and smoothing": (
+        lambda x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.2), (_random(3, 5), t([0, 2, 4]), t([1.0, 2, 3, 4, 5]))),
+    "cross_entropy probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (_random(3, 5), _random(3, 5))),
+    "antialiased bilinear": (
+        lambda x: F.interpolate(x, size=(5, 6), mode="bilinear", antialias=True, align_corners=True),
+        (_random(1, 2, 9, 9),)),
+    "antialiased bicubic": (
+        lambda x: F.interpolate(x, size=(5, 12), mode="bicubic", antialias=True, align_corners=True),
+        (_random(1, 2, 9, 9),)),
+    "norm keepdim": (lambda x: torch.linalg.norm(x, keepdim=True), (t([3.0, 4.0]),)),
+    "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (_random(2, 3),)),
+    "log_ndtr": (torch.special.log_ndtr, (t([-1.0, -20, 5, 0, NAN]),)),
+    "erfcx": (torch.special.erfcx, (t([-1.0, 20, 5, 0, INF]),)),
+    "batch_norm in training": (
+        lambda x: F.batch_norm(x, torch.zeros(3), torch.ones(3), training=True), (_random(4, 3) * 5,)),
+    "logaddexp": (torch.logaddexp, (t([100.0, -200, -INF, INF, 1]), t([100.0, -200, -INF, INF, 2]))),
+    "logsigmoid": (F.logsigmoid, (t([100.0, -100, 0]),)),
+    "signbit of -0": (torch.signbit, (t([-0.0, 0, -1, 1]),)),
+    "xlogy": (torch.xlogy, (t([0.0, 0, 0, 2]), t([INF, NAN, 0, 3]))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_corrected(name: str) -> None:
+    call, args = CORRECTED[name]
+    _check(call, *args)
+
+
+# Edge cases of new translations.
+EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
+    "cumprod of one": (lambda x: x.cumprod(1), (_random(3, 1),)),
+    "cummax with NaN": (lambda x: x.cummax(0), (t([1.0, NAN, 3, 2]),)),
+    "cummin of float64": (lambda x: x.cummin(0), (t([3.0, 1, NAN, 2], dtype=torch.float64),)),
+    "fmax": (torch.fmax, (t([1.0, NAN, NAN]), t([NAN, 2.0, NAN]))),
+    "hypot": (torch.hypot, (t([3e30, 0, INF, 3]), t([4e30, 0, NAN, 4]))),
+    "frexp": (torch.frexp, (t([0.0, 1, -3, 1e-40, 3e38]),)),
+    "nextafter": (torch.nextafter, (t([1.0, 1, 0, -2, INF]), t([2.0, 0, -1, 0, 0]))),
+    "copysign": (torch.copysign, (t([1.0, -2, 3]), t([-0.0, 0, -1]))),
+    "median with NaN": (lambda x: x.median(1), (t([[1.0, 3, 2], [NAN, 1, 2]]),)),
+    "searchsorted": (
+        lambda s, v: torch.searchsorted(s, v, right=True), (t([1.0, 2, 2, 5]), t([0.0, 2, 5, 9]))),
+    "repeat_interleave": (lambda x, r: torch.repeat_interleave(x, r, 0), (_random(3, 2), t([2, 0, 3]))),
+    "unique_consecutive": (
+        lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
+    "adaptive_max_pool2d": (
+        lambda x: F.adaptive_max_pool2d(x, (3, 4), return_indices=True), (_random(2, 3, 7, 9),)),
+    "max_unpool2d": (
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), (_random(1, 2, 4, 4),)),
+    "affine_grid": (lambda x: F.affine_grid(x, [2, 1, 3, 4], align_corners=False), (_random(2, 2, 3),)),
+    "embedding_bag": (
+        lambda i, o, w: F.embedding_bag(i, w, o, mode="mean", padding_idx=0),
+        (t([0, 2, 1, 2, 3]), t([0, 2, 2]), _random(4, 3))),
+    "gaussian_nll_loss": (F.gaussian_nll_loss, (_random(3, 2), _random(3, 2), _random(3, 2).abs())),
+    "solve": (torch.linalg.solve, (_random(2, 4, 4), _random(2, 4, 3))),
+    "copy of another shape": (lambda x, y: x.clone().copy_(y), (_random(2, 3), t([1, 2, 3]))),
+    "conv of float64": (
+        lambda x, w: F.conv2d(x, w), (_random(1, 2, 5, 5).double(), _random(3, 2, 3, 3).double())),
+    "gelu of float64": (F.gelu, (t([-10.0, -1, 0, 2], dtype=torch.float64),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges(name: str) -> None:
+    call, args = EDGES[name]
+    _check(call, *args, rtol=1e-4, atol=1e-5)
+
+
+ACCURATE = {
+    "lgamma": (special.gammaln, -9.7, 40), "digamma": (special.psi, -9.7, 40), "erfinv": (special.erfinv, -1, 1),
+    "special_ndtri": (special.ndtri, 0, 1), "special_erfcx": (special.erfcx, -5, 40), "i0": (special.i0, -20, 20),
+    "special_bessel_j1": (special.j1, -9.7, 40), "special_bessel_y0": (special.y0, 0, 40),
+    "special_modified_bessel_k1": (special.k1, 0, 40),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACCURATE)
+def test_special_functions_are_accurate(name: str) -> None:
+    reference, low, high = ACCURATE[name]
+    x = torch.linspace(low, high, 777, dtype=torch.float64)
+    result = TRANSLATIONS[f"aten::{name}"].function(x)
+    np.testing.assert_allclose(result.numpy(), reference(x.numpy()), rtol=1e-11, atol=1e-12)
+
+
+def test_every_translation_belongs_to_an_operator() -> None:
+    unknown = [target for target in TRANSLATIONS if overload(target) is None]
+    assert not unknown
+
+
+# ---- graphs ----------------------------------------------------------------------------------------
+
+_SMALL_MODEL = """
+import json, sys
+import torch
+if "--with" in sys.argv:
+    import polyop
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU(), torch.nn.AvgPool2d(2), torch.nn.Flatten(),
+    torch.nn.Linear(36, 8), torch.nn.LayerNorm(8), torch.nn.LogSoftmax(1),
+).eval()
+program = torch.onnx.export(model, (torch.zeros(1, 3, 8, 8),), dynamo=True, verbose=False)
+print(json.dumps([n.op_type for n in program.model_proto.graph.node]), file=sys.stderr)
+"""
+
+
+def test_other_programs_keep_their_graphs() -> None:
+    nodes = [
+        subprocess.run(
+            [sys.executable, "-c", _SMALL_MODEL, *arguments], capture_output=True, text=True, env=environment(),
+            check=True,
+        ).stderr.splitlines()[-1]
+        for arguments in ([], ["--with"])
+    ]  # fmt: skip
+    assert json.loads(nodes[0]) == json.loads(nodes[1])
+    assert "Conv" in json.loads(nodes[0])
+
+
+def test_a_users_table_has_priority() -> None:
+    op = pytest.importorskip("onnxscript").opset18
+
+    def cumprod(self: Any, dim: int, dtype: int = -1) -> Any:
+        return op.Identity(self)
+
+    program = torch.onnx.export(
+        Call(lambda x: x.cumprod(0), ((_random(3),), {})), (_random(3),), dynamo=True, verbose=False,
+        custom_translation_table={torch.ops.aten.cumprod.default: cumprod},
+    )  # fmt: skip
+    assert program is not None
+    assert "Identity" in {node.op_type for node in program.model_proto.graph.node}
+
+
+# ---- polyop.export ---------------------------------------------------------------------------------
+
+
+class Running(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cummax(0).values + torch.special.erfcx(x)
+
+
+class Factors(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.qr(x).R
+
+
+def test_export_lists_what_it_translated(tmp_path: Path) -> None:
+    report = polyop.export(Running(), _random(5), tmp_path / "running.onnx", verbose=False)
+    assert report.translated == {"aten::cummax": 1, "aten::special_erfcx": 1}
+    assert "translated: aten::cummax x1, aten::special_erfcx x1" in report.summary()
+
+
+def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError) as error:
+        polyop.export(Factors(), _random(4, 4), tmp_path / "factors.onnx", exporter="dynamo", verbose=False)
+    line = Factors.forward.__code__.co_firstlineno + 1
+    assert f"aten::linalg_qr has no ONNX form, called at {__file__}:{line}" in str(error.value)
+    assert "write instead: compute the decomposition outside of the model" in str(error.value)
+    assert "`polyop new linalg_qr`" in str(error.value)
+
+
+# ---- PyTorch's test databases ----------------------------------------------------------------------
+
+_STATUS: dict[str, dict[str, str]] = json.loads(TABLE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", ["index_reduce.mean", "masked_select", "grid_sampler_3d", "nn.Transformer", "matrix_exp"]
+)
+def test_sample(name: str) -> None:
+    status, reason = outcome(name, "f32", "static")
+    assert status == "right", reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted({kind for found in _STATUS.values() for kind in found}))
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_what_was_right_is_right(kind: str, shard: int) -> None:
+    dtype, shapes = kind.split()
+    names = [name for name, found in sorted(_STATUS.items()) if found.get(kind) == "right"][shard::SHARDS]
+    assert names
+    found = rows([(name, dtype, shapes) for name in names])
+    wrong = [f"{row['name']}: {row['status']}: {row['reason']}" for row in found if row["status"] != "right"]
+    assert not wrong, "\n".join([str(ROOT), *wrong])

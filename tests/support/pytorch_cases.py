@@ -1,0 +1,130 @@
+"""Calls of PyTorch's operators and modules, from PyTorch's own test databases, as models with tensor inputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_modules import module_db
+from torch.testing._internal.opinfo.core import OpInfo
+from torch.utils import _pytree as pytree
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64}
+MAX_ELEMENTS = 1 << 16
+"""Of two samples the larger one shows more, but the larger ones of some operators take minutes to export."""
+# Their results are random, or not initialised: only types and shapes are compared.
+_UNSPECIFIED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
+
+
+class Call(torch.nn.Module):
+    """A call of a function whose tensors are inputs and whose other arguments are constants."""
+
+    def __init__(self, function: Any, arguments: Any) -> None:
+        super().__init__()
+        self.function = function
+        leaves, self.spec = pytree.tree_flatten(arguments)
+        self.constants = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.given = [isinstance(leaf, torch.Tensor) for leaf in leaves]
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        left = iter(tensors)
+        leaves = [next(left) if given else c for given, c in zip(self.given, self.constants, strict=True)]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return pytree.tree_map(_readable, self.function(*args, **kwargs))
+
+
+def _readable(value: Any) -> Any:
+    """Returns a tensor that NumPy can hold: it has no bfloat16."""
+    return value.float() if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 else value
+
+
+@dataclass
+class Case:
+    """One call: a model, and its inputs."""
+
+    model: torch.nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    unspecified: bool
+
+
+def _call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], unspecified: bool) -> Case:
+    leaves = pytree.tree_leaves((tuple(args), kwargs))
+    tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return Case(Call(function, (tuple(args), kwargs)), tensors, unspecified)
+
+
+def _rank_and_size(case: Case) -> tuple[bool, int, int]:
+    """Orders samples: the best one has no empty tensor, the most dimensions and the most elements."""
+    sizes = [t.numel() for t in case.inputs]
+    total = sum(sizes)
+    return (0 not in sizes and total <= MAX_ELEMENTS, max((t.dim() for t in case.inputs), default=0), total)
+
+
+def operator_name(op: OpInfo) -> str:
+    return f"{op.name} {op.variant_test_name}".strip().replace(" ", ".")
+
+
+def names() -> list[str]:
+    """Returns the names of all cases: those of operators, then those of modules, which begin with `nn.`."""
+    return [*sorted({operator_name(op) for op in op_db}), *sorted({info.name.replace("_", ".") for info in module_db})]
+
+
+def _operator_case(op: OpInfo, dtype: torch.dtype) -> Case | None:
+    if dtype not in op.dtypes:
+        # Operators of integers and of complex numbers count once, with the types of float32.
+        others = (torch.int64, torch.bool, torch.complex64) if dtype == torch.float32 else ()
+        dtype = next((other for other in others if other in op.dtypes), dtype)
+    if dtype not in op.dtypes:
+        return None
+    torch.manual_seed(0)
+    cases = []
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
+        cases.append(_call(op.op, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED))
+        if len(cases) == 64:
+            break
+    return max(cases, key=_rank_and_size, default=None)
+
+
+def _module_case(info: Any, dtype: torch.dtype) -> Case | None:
+    if dtype not in info.dtypes:
+        return None
+    torch.manual_seed(0)
+    samples = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=False)
+    cases = []
+    for sample in samples:
+        if sample.forward_input is None:
+            continue
+        built, given = sample.constructor_input, sample.forward_input
+        try:
+            module = info.module_cls(*built.args, **{"device": "cpu", "dtype": dtype, **built.kwargs})
+        except TypeError:  # modules without parameters accept neither
+            module = info.module_cls(*built.args, **built.kwargs)
+        case = _call(module.eval(), given.args, dict(given.kwargs), False)
+        cases.append(case)
+    return max(cases, key=_rank_and_size, default=None)
+
+
+def case(name: str, dtype: str) -> Case | None:
+    """Returns the call of a name: the largest sample of the first ones. None if the operator lacks the type."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for op in op_db:
+            if operator_name(op) == name:
+                return _operator_case(op, DTYPES[dtype])
+        for info in module_db:
+            if info.name.replace("_", ".") == name:
+                return _module_case(info, DTYPES[dtype])
+    raise KeyError(name)
+
+
+def tensors_of(result: Any) -> Iterator[torch.Tensor]:
+    """Yields the tensors and numbers of a result in the order of the exporter's outputs."""
+    for leaf in pytree.tree_leaves(result):
+        if isinstance(leaf, torch.Tensor):
+            yield torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf
+        elif isinstance(leaf, (bool, int, float)):
+            yield torch.tensor(leaf)

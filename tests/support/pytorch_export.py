@@ -1,0 +1,290 @@
+"""Exports calls of PyTorch's operators, runs them in ONNX Runtime, compares with PyTorch, and writes a row for each.
+
+    python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto] [--names REGEX]
+                                           [--shard 0/1] [--without-polyop]
+
+A row is a JSON object on a line: name, type, shapes, status, reason, seconds. Rows that the file has are kept and not
+computed again, so that an interrupted run continues. A child process computes them: one that hangs or crashes costs
+only its row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+STATUSES = {
+    "right": "The file's outputs agree with PyTorch's.",
+    "wrong": "The file computes something else.",
+    "no form": "An operator has no ONNX form.",
+    "data": "The program depends on values that the exporter does not know.",
+    "error": "The exporter fails otherwise.",
+    "refused": "ONNX Runtime does not load or run the file.",
+    "hangs": "The export takes longer than the limit, or ends the process.",
+    "not run": "PyTorch itself does not run the call, or the operator lacks the type.",
+}
+LIMIT_S = 90.0
+TABLE = Path(__file__).parents[1] / "data" / "pytorch_operators.json"
+"""The status of each case, as last measured: by name, then by type and shapes, such as "f32 static"."""
+
+
+def _random(model: Any, inputs: tuple[Any, ...]) -> bool:
+    import torch
+
+    from tests.support.pytorch_cases import tensors_of
+
+    results = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        with mock.patch("torch.manual_seed"):  # samples of random operators set one seed for each call
+            results.append(list(tensors_of(model(*(t.clone() for t in inputs)))))
+    return any(not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in zip(*results, strict=True))
+
+
+def _in_double(model: Any, inputs: tuple[Any, ...], like: list[Any]) -> list[Any]:
+    """Returns the model's results in double precision, rounded; none if it does not run in it."""
+    import torch
+
+    from tests.support.pytorch_cases import tensors_of
+
+    try:
+        with torch.no_grad():
+            wide = [t.double() if t.dtype == torch.float32 else t.clone() for t in inputs]
+            return [x.to(old.dtype) for x, old in zip(tensors_of(model(*wide)), like, strict=True)]
+    except Exception:  # the parameters of a module are of type float32
+        return []
+
+
+def _difference(got: list[Any], expected: list[Any], same_values: bool, rtol: float, atol: float) -> str:
+    """Returns how results differ; empty if they agree."""
+    import numpy as np
+
+    if len(got) != len(expected):
+        return f"expected {len(expected)} outputs, got {len(got)}"
+    for i, (value, tensor) in enumerate(zip(got, expected, strict=True)):
+        if value.shape != tuple(tensor.shape):
+            return f"output {i}: expected shape {list(tensor.shape)}, got {list(value.shape)}"
+        reference = tensor.detach().numpy()
+        if value.dtype != reference.dtype:
+            return f"output {i}: expected type {reference.dtype}, got {value.dtype}"
+        if same_values and not np.allclose(value, reference, rtol, atol, equal_nan=True):
+            with np.errstate(all="ignore"):
+                wide = np.float64 if value.dtype.kind != "c" else np.complex128
+                largest = np.nanmax(np.abs(value.astype(wide) - reference.astype(wide)))
+            return f"output {i}: differs by up to {largest:.3g}"
+    return ""
+
+
+def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tuple[str, str]:
+    """Exports one call and runs it. Returns the status and the reason."""
+    import onnxruntime as ort
+    import torch
+
+    from tests.support.pytorch_cases import case, tensors_of
+
+    try:
+        chosen = case(name, dtype)
+    except Exception as error:  # samples may need packages or devices that are missing
+        return "not run", f"{type(error).__name__}: {error}"[:300]
+    if chosen is None:
+        return "not run", "the operator lacks the type"
+    model, inputs = chosen.model, chosen.inputs
+    try:
+        with torch.no_grad():
+            unspecified = chosen.unspecified or _random(model, inputs)
+            torch.manual_seed(1)
+            expected = list(tensors_of(model(*(t.clone() for t in inputs))))
+    except Exception as error:
+        return "not run", f"{type(error).__name__}: {error}"[:300]
+    auto = torch.export.Dim.AUTO
+    dynamic = None
+    if shapes == "auto" and inputs:
+        dynamic = (tuple(dict.fromkeys(range(t.dim()), auto) for t in inputs),)
+    try:
+        with torch.no_grad():
+            program = torch.onnx.export(
+                model, tuple(t.clone() for t in inputs), dynamo=True, verbose=False, dynamic_shapes=dynamic
+            )
+    except Exception as error:
+        text = f"{type(error).__name__}: {error} {error.__cause__}"
+        kind = "error"
+        if re.search(r"No ONNX function found|No decompositions registered|not implemented", text):
+            kind = "no form"
+        elif re.search(r"data-dependent|DataDependent|GuardOn|UnboundBacked|unbacked|\.item\(\)", text):
+            kind = "data"
+        found = re.search(r"(No ONNX function found for <OpOverload\([^>]*>|No decompositions registered[^\n]*)", text)
+        cause = error.__cause__ or error
+        return kind, (found[0] if found else f"{type(cause).__name__}: {cause}")[:400]
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    if with_polyop:
+        import polyop
+
+        options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    try:
+        data = program.model_proto.SerializeToString()
+        session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        given = [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in inputs]
+        all_names = [value.name for value in program.model.graph.inputs]
+        feeds = dict(zip(all_names, (t.numpy() for t in given), strict=True))
+        needed = {i.name for i in session.get_inputs()}
+        got = session.run(None, {k: v for k, v in feeds.items() if k in needed})
+    except Exception as error:
+        return "refused", f"{type(error).__name__}: {error}"[:400]
+    tolerance = (1e-3, 1e-4) if dtype == "f32" else (1e-4, 1e-5)
+    difference = _difference(got, expected, not unspecified, *tolerance)
+    if difference and dtype == "f32" and not _difference(got, _in_double(model, inputs, expected), True, *tolerance):
+        return "right", f"PyTorch's float32 result is not: {difference}"
+    return ("wrong", difference) if difference else ("right", "")
+
+
+def _child(with_polyop: bool) -> None:
+    """Computes the rows that stdin names."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the exporter prints
+    import torch
+
+    torch.set_num_threads(1)
+    if with_polyop:
+        import polyop  # noqa: F401 - registers the translations
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    for line in sys.stdin:
+        name, dtype, shapes = json.loads(line)
+        start = time.monotonic()
+        status, reason = outcome(name, dtype, shapes, with_polyop)
+        row = {
+            "name": name, "type": dtype, "shapes": shapes, "status": status, "reason": reason,
+            "seconds": round(time.monotonic() - start, 2),
+        }  # fmt: skip
+        print(json.dumps(row), file=answers, flush=True)
+
+
+class _Child:
+    """A child process that computes rows."""
+
+    def __init__(self, with_polyop: bool) -> None:
+        command = [sys.executable, "-m", "tests.support.pytorch_export", "--child"]
+        self._command = command if with_polyop else [*command, "--without-polyop"]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def row(self, key: tuple[str, str, str]) -> dict[str, Any]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            limit = LIMIT_S + 60  # the first call imports everything
+        else:
+            limit = LIMIT_S
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = b""
+        try:
+            process.stdin.write(json.dumps(key).encode() + b"\n")
+            process.stdin.flush()
+            if select.select([process.stdout], [], [], limit)[0]:
+                line = process.stdout.readline()
+        except BrokenPipeError:
+            pass
+        if line:
+            return json.loads(line)
+        self.close()
+        name, dtype, shapes = key
+        reason = f"exit status {process.returncode}" if process.returncode != -9 else f"longer than {LIMIT_S:.0f} s"
+        return {
+            "name": name, "type": dtype, "shapes": shapes, "status": "hangs", "reason": reason, "seconds": limit
+        }  # fmt: skip
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def rows(keys: list[tuple[str, str, str]], with_polyop: bool = True) -> Iterator[dict[str, Any]]:
+    """Yields the row of each (name, type, shapes)."""
+    child = _Child(with_polyop)
+    try:
+        for key in keys:
+            yield child.row(key)
+    finally:
+        child.close()
+
+
+def counts(table: list[dict[str, Any]]) -> str:
+    """Returns the number of rows of each status, as text."""
+    counted = Counter(row["status"] for row in table)
+    tried = len(table) - counted["not run"]
+    parts = ", ".join(f"{counted[status]} {status}" for status in STATUSES if counted[status])
+    return f"{counted['right']} of {tried} right ({100 * counted['right'] / max(1, tried):.1f} %): {parts}"
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def write_table(files: list[Path]) -> None:
+    """Writes the table of these files of rows; of several rows of a case the last one counts."""
+    found: dict[str, dict[str, str]] = {}
+    for row in (row for file in files for row in read(file)):
+        found.setdefault(row["name"], {})[f"{row['type']} {row['shapes']}"] = row["status"]
+    lines = (f"  {json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found))
+    TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="the file of rows")
+    parser.add_argument("--types", default="f32")
+    parser.add_argument("--shapes", default="static")
+    parser.add_argument("--names", default="", help="a regular expression that selects names")
+    parser.add_argument("--of", type=Path, help="a file of rows: computes again those that were not right there")
+    parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
+    parser.add_argument("--shard", default="0/1", help="i/n: every n-th case from the i-th on")
+    parser.add_argument("--without-polyop", action="store_true", help="measures PyTorch's exporter alone")
+    options = parser.parse_args()
+    if options.child:
+        _child(not options.without_polyop)
+        return 0
+    if options.table:
+        write_table(options.table)
+        return 0
+    from tests.support.pytorch_cases import names
+
+    if options.of:
+        keys = [
+            (r["name"], r["type"], r["shapes"]) for r in read(options.of) if r["status"] not in ("right", "not run")
+        ]
+    else:
+        keys = [(n, t, s) for t in options.types.split(",") for s in options.shapes.split(",") for n in names()]
+    index, count = map(int, options.shard.split("/"))
+    keys = [k for k in keys if re.search(options.names, k[0])][index::count]
+    done = {(r["name"], r["type"], r["shapes"]) for r in read(options.out)}
+    with options.out.open("a", encoding="utf-8") as file:
+        for row in rows([k for k in keys if k not in done], not options.without_polyop):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+    print(counts(read(options.out)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Prints docs/pytorch-operators.md: PyTorch's operators that polyop writes into ONNX files.
+
+It is computed from the table of translations (python/polyop/_aten) and from the measured table of PyTorch's test
+databases (tests/data/pytorch_operators.json).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections import Counter
+from pathlib import Path
+
+from polyop._aten import TRANSLATIONS, Translation
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests" / "data" / "pytorch_operators.json"
+THEMES = {
+    "corrections": "Corrected numbers",
+    "elementary": "Functions of elements",
+    "special": "Special functions",
+    "cumulative": "Scans",
+    "indexing": "Indices",
+    "shapes": "Shapes, padding, random numbers",
+    "pooling": "Pooling",
+    "resampling": "Sampling and resizing",
+    "statistics": "Order, search, histograms, distances",
+    "linear": "Linear equations",
+    "types": "Types that ONNX Runtime lacks",
+}
+KINDS = {
+    "f32 static": "float32, fixed sizes",
+    "f32 auto": "float32, dynamic sizes",
+    "f64 static": "float64, fixed sizes",
+    "f64 auto": "float64, dynamic sizes",
+}
+HEAD = """# PyTorch operators that ONNX lacks
+
+`import polyop` extends `torch.onnx.export(…, dynamo=True)`: the operators below are written into the file although
+PyTorch's exporter has no ONNX form for them, or one with wrong numbers. There is nothing to call, and other programs
+keep their graphs. [`polyop.export`](export.md) lists the operators that it translated; for one that it cannot write, it
+names the line of your code that calls it, and what to write instead.
+
+Most are written as standard ONNX operators, which every runtime has. Some use a node of polyop, which runs where
+polyop's library is registered, or anywhere in a [portable file](portable-files.md) if the node has a function.
+
+Checks of values that stop PyTorch's capture are left out of the program: those of `gaussian_nll_loss`, `torch.cov`,
+`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors.
+
+Some limits: matrices are inverted in float32 with refinement, and a singular one gives NaN where PyTorch raises an
+error; `torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
+first arguments up to about 60. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
+"""
+
+
+def _measured() -> str:
+    found: dict[str, dict[str, str]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    lines = [
+        "## Measured",
+        "",
+        "One call of each operator and module of PyTorch's own test databases, exported, run in ONNX Runtime, and",
+        "compared with PyTorch (`python -m tests.support.pytorch_export`):",
+        "",
+        "| Calls | Number | Right | Without ONNX form | Other errors | Wrong |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, title in KINDS.items():
+        counted = Counter(status[kind] for status in found.values() if kind in status)
+        total = sum(counted.values()) - counted["not run"]
+        if total:
+            others = sum(counted[s] for s in ("data", "error", "refused", "hangs"))
+            share = f"{counted['right']} ({100 * counted['right'] / total:.0f} %)"
+            lines.append(f"| {title} | {total} | {share} | {counted['no form']} | {others} | {counted['wrong']} |")
+    static = sorted(
+        name for name, status in found.items() if status.get("f32 static") not in ("right", "not run", None)
+    )
+    names = "Not right with fixed sizes: " + ", ".join(f"`{name}`" for name in static) + "."
+    return "\n".join([*lines, "", *textwrap.wrap(names, 120, break_on_hyphens=False)])
+
+
+def _row(translation: Translation) -> str:
+    nodes = ", ".join(f"[`{node}`](operators/{node}.md)" for node in translation.nodes)
+    written = f"polyop's {nodes}" if nodes else "standard operators"
+    name = translation.target.removeprefix("aten::")
+    return f"| `{name}` | {translation.when or 'all'} | {translation.without} | {written} |"
+
+
+def page() -> str:
+    parts = [HEAD, _measured()]
+    for theme, title in THEMES.items():
+        rows = [_row(x) for x in sorted(TRANSLATIONS.values(), key=lambda x: x.target) if x.theme == theme]
+        parts.append(
+            "\n".join(
+                ["", f"## {title}", "", "| Operator | Calls | PyTorch alone | Written as |", "|---|---|---|---|", *rows]
+            )
+        )
+    return "\n".join(parts)
+
+
+def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    missing = {x.theme for x in TRANSLATIONS.values()} - set(THEMES)
+    assert not missing, f"THEMES lacks {missing}"
+    print(page())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
