@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the usual mistakes of a first hour, one by one, and prints a page with each command, its output and its exit
-# code, for a person to read through: every message should say what was expected, what was given and what to do next.
+# first_hour.sh [ENVIRONMENT]   makes the usual mistakes of a first hour, one by one, and prints a page with each
+# command, its output and its exit code, for a person to read through: every message should say what was expected, what
+# was given and what to do next.
 #
 #   tools/first_hour.sh > page.md                 with the program and the package of this checkout
 #   tools/first_hour.sh ENVIRONMENT > page.md     with those of a virtual environment, for example one with a wheel

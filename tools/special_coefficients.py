@@ -8,6 +8,7 @@ Needs mpmath. A series approximates a smooth function on an interval that is map
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,7 @@ def even(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     p0, q0 = bessel_phase(0)
     p1, q1 = bessel_phase(1)
     tables = {

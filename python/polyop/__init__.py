@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
     """Imports on first use what needs packages that not every user has: PyTorch, or those that read and write
     models.
 
-    Raises ImportError, with the extra to install, if one of them is missing.
+    Raises ModuleNotFoundError, with the extra to install, if one of them is missing.
     """
     try:
         return _first_use(name)
@@ -51,7 +51,8 @@ def __getattr__(name: str) -> Any:
             raise
         package = error.name.partition(".")[0]
         extra = _EXTRAS.get(name, "torch")
-        raise ImportError(f"polyop.{name} needs the package '{package}': pip install 'polyop[{extra}]'") from error
+        message = f"polyop.{name} needs the package '{package}': pip install 'polyop[{extra}]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 _EXTRAS = {

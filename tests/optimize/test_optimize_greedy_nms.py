@@ -211,4 +211,4 @@ def test_other_overlaps_are_kept(tmp_path: Path) -> None:
     _, report = optimized(before, [detections(60)])
     (finding,) = report.findings
     assert not finding.replaced
-    assert "differs" in finding.why
+    assert "differ" in finding.why

@@ -77,4 +77,4 @@ def test_other_sizes_are_kept(tmp_path: Path) -> None:
     _, report = optimized(exported(tmp_path, past=0), [detections(5)])
     (finding,) = report.findings
     assert not finding.replaced
-    assert "differs" in finding.why
+    assert "differ" in finding.why

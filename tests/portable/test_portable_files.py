@@ -195,8 +195,10 @@ def test_program_reports_errors(polyop_program: Program, tmp_path: Path) -> None
     assert (tmp_path / "new.onnx").is_file()
     code, _, err = polyop_program("portable", "rotated.onnx", "-o", "new.onnx", "--only", "mmdeploy::NMSRotatd")
     assert (code, "did you mean 'mmdeploy::NMSRotated'?" in err) == (2, True), err
-    code, _, err = polyop_program("portable", "rotated.onnx", "-o", "no_such_folder/new.onnx")
-    assert (code, "no_such_folder" in err) == (3, True), err
+    code, _, err = polyop_program("portable", "rotated.onnx", "-o", "new_folder/new.onnx")
+    assert (code, (tmp_path / "new_folder" / "new.onnx").is_file()) == (4, True), err
+    code, _, err = polyop_program("portable", "rotated.onnx", "-o", "rotated.onnx/new.onnx")
+    assert (code, "rotated.onnx/new.onnx" in err) == (3, True), err
     code, _, err = polyop_program(
         "verify", "rotated.onnx", "--shape", "b=5x5", "--shape", "s=5", "--reference", "onnx=no_such.onnx"
     )

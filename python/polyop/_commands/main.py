@@ -18,7 +18,7 @@ from polyop._commands.errors import CommandError, ExitCode, report, usage
 from polyop.errors import INSTALL
 
 COMMANDS = ("batch", "triton", "optimize", "convert", "portable")
-PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir")
+PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir", "completion", "man", "help")
 """Those of the program `polyop`, which is C++."""
 
 
