@@ -35,8 +35,8 @@ inline PooledBox BezierBin(const BezierAlign& op, const double* roi, int64_t b) 
   const auto rows = static_cast<double>(op.output_height), columns = static_cast<double>(op.output_width);
   const double along = static_cast<double>(b % op.output_width) / columns;
   const double down = static_cast<double>(b / op.output_width) / rows;
-  const Complex middle =
-      OnCurve(upper, along) * (1 - down) + OnCurve(lower, along) * down - (op.aligned ? Complex(0.5, 0.5) : Complex(0, 0));
+  const Complex middle = OnCurve(upper, along) * (1 - down) + OnCurve(lower, along) * down -
+                         (op.aligned ? Complex(0.5, 0.5) : Complex(0, 0));
   const bool finite = std::all_of(roi, roi + 17, [](double v) { return std::isfinite(v); });
   const double width = wide / columns, height = high / rows;
   return {middle.real(), middle.imag(), 0, -width / 2, -height / 2, width, height, finite};

@@ -29,8 +29,8 @@ Status DynamicResizeReference(const DynamicResize&, const Context&, Tensor<const
         for (int64_t iy = top - 1; iy <= top + 2; ++iy) {
           for (int64_t ix = left - 1; ix <= left + 2; ++ix) {
             const int64_t row = std::clamp<int64_t>(iy, 0, height - 1), column = std::clamp<int64_t>(ix, 0, width - 1);
-            sum +=
-                from[row * width + column] * CubicWeight(y - static_cast<double>(iy)) * CubicWeight(x - static_cast<double>(ix));
+            sum += from[row * width + column] * CubicWeight(y - static_cast<double>(iy)) *
+                   CubicWeight(x - static_cast<double>(ix));
           }
         }
         output[(plane * rows + oy) * columns + ox] = sum;

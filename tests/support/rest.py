@@ -41,7 +41,7 @@ REST = [
     "operators/test_large.py",
     "optimize/test_optimize_files.py::test_a_large_file_keeps_its_weights",
     "optimize/test_optimize_files.py::test_large_models_need_little_memory",
-    # Programs in processes of their own.
+    # Programs that run in a new process.
     "pytorch_operators/test_translations.py::test_other_programs_keep_their_graphs",
     # Pages and examples.
     "docs/test_docs.py::test_the_readmes_export_prints_what_it_says",
