@@ -72,6 +72,7 @@ SAMPLED = {
     "development/test_definition_errors.py::test_a_kernel_that_does_not_match_its_signature_does_not_compile": 4,
     "development/test_definition_errors.py::test_a_malformed_signature_does_not_compile": 5,
     "development/test_definition_errors.py::test_a_node_name_without_domain_or_type_does_not_compile": 4,
+    "docs/test_train_example.py::test_a_short_training": 2,
     "models/test_main_line.py::test_convert_reports_errors": 3,
     "operators/test_gradients.py::test_every_combination_of_requested_gradients": 3,
     "operators/test_gradients.py::test_second_derivatives": 3,
