@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/gradients.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -91,13 +92,8 @@ TEST(MsDeformAttnBackward, IsTheAdjointOfTheForwardPass) {
   std::vector<HostTensor> grads, output;
   ASSERT_TRUE(testing::Run(MsDeformAttnBackward{}, inputs, &grads).ok());
   ASSERT_TRUE(testing::Run(MsDeformAttn{}, {inputs.begin() + 1, inputs.end()}, &output).ok());
-  const auto product = [](const HostTensor& a, const HostTensor& b) {
-    double sum = 0;
-    for (int64_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
-    return sum;
-  };
-  EXPECT_NEAR(product(output[0], inputs[0]), product(grads[0], inputs[1]), 1e-3);
-  EXPECT_NEAR(product(output[0], inputs[0]), product(grads[2], inputs[5]), 1e-3);
+  EXPECT_NEAR(InnerProduct(output[0], inputs[0]), InnerProduct(grads[0], inputs[1]), 1e-3);
+  EXPECT_NEAR(InnerProduct(output[0], inputs[0]), InnerProduct(grads[2], inputs[5]), 1e-3);
 }
 
 TEST(MsDeformAttnBackward, EmptyAndNotANumber) {

@@ -2,26 +2,11 @@
 
 #include <cmath>
 
+#include "ops/pillar_scatter/pillar_scatter_test.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-PillarScatterBackward Canvas(int64_t height, int64_t width, int64_t images = 1) {
-  PillarScatterBackward op;
-  op.dense_shape = {height, width};
-  op.batch_size = images;
-  return op;
-}
-
-HostTensor Positions(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
-  HostTensor coords(index, shape);
-  const int64_t limits[4] = {op.batch_size, 1, op.dense_shape[0], op.dense_shape[1]};
-  for (int64_t i = 0; i < coords.size(); ++i) {
-    coords.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
-  }
-  return coords;
-}
 
 class PillarScatterBackwardTest : public ::testing::TestWithParam<DType> {};
 
@@ -30,8 +15,8 @@ TEST_P(PillarScatterBackwardTest, MatchesReference) {
   for (int round = 0; round < Rounds(12); ++round) {
     const DType index = rng() % 2 ? DType::kI32 : DType::kI64;
     const int64_t pillars = rng() % 60, channels = round % 4 ? rng() % 40 : 130, images = rng() % 4;
-    const PillarScatterBackward op = Canvas(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
-    const PillarScatterBackward one = Canvas(op.dense_shape[0], op.dense_shape[1]);
+    const PillarScatterBackward op = Canvas<PillarScatterBackward>(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
+    const PillarScatterBackward one = Canvas<PillarScatterBackward>(op.dense_shape[0], op.dense_shape[1]);
     const auto canvas = [&](int64_t count) {
       return HostTensor::Uniform(GetParam(), {count, channels, op.dense_shape[0], op.dense_shape[1]}, rng);
     };
@@ -54,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Types, PillarScatterBackwardTest, ::testing::Values(DTy
 TEST(PillarScatterBackward, OnlyTheLastPillarAtAPositionHasAGradient) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(
-      testing::Run(Canvas(2, 2, 2),
+      testing::Run(Canvas<PillarScatterBackward>(2, 2, 2),
                    {HostTensor::Of(DType::kF32, {2, 1, 2, 2}, {1, 2, 4, 8, 16, 32, NAN, 64}),
                     HostTensor::Of(DType::kF32, {3, 1}, {1, 2, 3}),
                     HostTensor::Of(DType::kI32, {3, 4}, {1, 9, 0, 1, 0, 9, 1, 0, 1, 9, 0, 1}), HostTensor::Absent()},
@@ -66,12 +51,14 @@ TEST(PillarScatterBackward, OnlyTheLastPillarAtAPositionHasAGradient) {
 TEST(PillarScatterBackward, RejectsInvalidInputs) {
   const HostTensor canvas = HostTensor::Full(DType::kF32, {1, 2, 3, 4}, 1);
   const HostTensor one = HostTensor::Full(DType::kF32, {1, 2}, 1);
-  ExpectError(Canvas(3, 4), {canvas, one, HostTensor::Of(DType::kI32, {1, 4}, {0, 0, 3, 0}), HostTensor::Absent()},
+  ExpectError(Canvas<PillarScatterBackward>(3, 4),
+              {canvas, one, HostTensor::Of(DType::kI32, {1, 4}, {0, 0, 3, 0}), HostTensor::Absent()},
               {"'coords': expected an (image, row, column) within a canvas of shape [1, 2, 3, 4], got (0, 3, 0)"});
-  ExpectError(Canvas(3, 4),
+  ExpectError(Canvas<PillarScatterBackward>(3, 4),
               {canvas, one, HostTensor::Full(DType::kI32, {1, 4}, 0), HostTensor::Full(DType::kI32, {1}, 2)},
               {"'num': expected a value in [0, 1], got 2"});
-  ExpectError(Canvas(3, 5), {canvas, one, HostTensor::Full(DType::kI32, {1, 4}, 0), HostTensor::Absent()},
+  ExpectError(Canvas<PillarScatterBackward>(3, 5),
+              {canvas, one, HostTensor::Full(DType::kI32, {1, 4}, 0), HostTensor::Absent()},
               {"'grad_canvas'", "got 4"});
 }
 

@@ -1,26 +1,11 @@
 #include "ops/pillar_scatter/pillar_scatter.h"
 
+#include "ops/pillar_scatter/pillar_scatter_test.h"
 #include "testing/alignment.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
 namespace {
-
-PillarScatter Canvas(int64_t height, int64_t width, int64_t images = 1) {
-  PillarScatter op;
-  op.dense_shape = {height, width};
-  op.batch_size = images;
-  return op;
-}
-
-HostTensor Positions(const PillarScatter& op, const Shape& shape, DType index, std::mt19937& rng) {
-  HostTensor coords(index, shape);
-  const int64_t limits[4] = {op.batch_size, 1, op.dense_shape[0], op.dense_shape[1]};
-  for (int64_t i = 0; i < coords.size(); ++i) {
-    coords.set(i, static_cast<double>(rng() % static_cast<uint64_t>(limits[i % 4])));
-  }
-  return coords;
-}
 
 class PillarScatterRandom : public ::testing::TestWithParam<DType> {};
 
@@ -29,11 +14,11 @@ TEST_P(PillarScatterRandom, MatchesReference) {
   for (int round = 0; round < Rounds(60); ++round) {
     const DType index = rng() % 2 ? DType::kI32 : DType::kI64;
     const int64_t pillars = rng() % 60, channels = rng() % 40;
-    const PillarScatter op = Canvas(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
+    const PillarScatter op = Canvas<PillarScatter>(1 + rng() % 9, 1 + rng() % 9, 1 + rng() % 3);
     SCOPED_TRACE(Concat("round ", round, ": ", pillars, " pillars of ", channels, " channels"));
     ExpectMatchesReference(
         op, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Positions(op, {pillars, 4}, index, rng)});
-    const PillarScatter one = Canvas(op.dense_shape[0], op.dense_shape[1]);
+    const PillarScatter one = Canvas<PillarScatter>(op.dense_shape[0], op.dense_shape[1]);
     ExpectMatchesReference(
         one, {HostTensor::Uniform(GetParam(), {pillars, channels}, rng), Positions(op, {pillars, 4}, index, rng),
               HostTensor::Full(index, {1}, static_cast<double>(rng() % (pillars + 1)))});
@@ -50,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Types, PillarScatterRandom, ::testing::Values(DType::kF
 
 TEST(PillarScatter, TheLastPillarAtAPositionWins) {
   std::vector<HostTensor> out;
-  ASSERT_TRUE(testing::Run(Canvas(2, 2, 2),
+  ASSERT_TRUE(testing::Run(Canvas<PillarScatter>(2, 2, 2),
                            {HostTensor::Of(DType::kF32, {3, 1}, {1, 2, 3}),
                             HostTensor::Of(DType::kI32, {3, 4}, {1, 9, 0, 1, 0, 9, 1, 0, 1, 9, 0, 1})},
                            &out)
@@ -60,7 +45,7 @@ TEST(PillarScatter, TheLastPillarAtAPositionWins) {
 
 TEST(PillarScatter, SameAtAnyAlignment) {
   std::mt19937 rng(2);
-  const PillarScatter op = Canvas(100, 90);
+  const PillarScatter op = Canvas<PillarScatter>(100, 90);
   ExpectSameAtAnyAlignment(
       op, {HostTensor::Uniform(DType::kF32, {700, 64}, rng), Positions(op, {700, 4}, DType::kI32, rng)});
 }
@@ -69,12 +54,16 @@ TEST(PillarScatter, RejectsInvalidInputs) {
   const HostTensor one = HostTensor::Full(DType::kF32, {1, 2}, 1);
   const auto at = [](const std::vector<double>& position) { return HostTensor::Of(DType::kI32, {1, 4}, position); };
   const auto num = [](double n) { return HostTensor::Full(DType::kI32, {1}, n); };
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 3, 0})}, {"canvas of shape [1, 2, 3, 4], got (0, 3, 0) for pillar 0"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, -1})}, {"got (0, 0, -1) for pillar 0"});
-  ExpectError(Canvas(3, 4, 2), {one, at({2, 0, 0, 0})}, {"got (2, 0, 0) for pillar 0"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(2)}, {"'num': expected a value in [0, 1], got 2"});
-  ExpectError(Canvas(3, 4), {one, at({0, 0, 0, 0}), num(-1)}, {"'num': expected a value in [0, 1], got -1"});
-  ExpectError(Canvas(3, 4, 2), {one, at({0, 0, 0, 0}), num(1)}, {"'batch_size': expected 1 if 'num' is given, got 2"});
+  ExpectError(Canvas<PillarScatter>(3, 4), {one, at({0, 0, 3, 0})},
+              {"canvas of shape [1, 2, 3, 4], got (0, 3, 0) for pillar 0"});
+  ExpectError(Canvas<PillarScatter>(3, 4), {one, at({0, 0, 0, -1})}, {"got (0, 0, -1) for pillar 0"});
+  ExpectError(Canvas<PillarScatter>(3, 4, 2), {one, at({2, 0, 0, 0})}, {"got (2, 0, 0) for pillar 0"});
+  ExpectError(Canvas<PillarScatter>(3, 4), {one, at({0, 0, 0, 0}), num(2)},
+              {"'num': expected a value in [0, 1], got 2"});
+  ExpectError(Canvas<PillarScatter>(3, 4), {one, at({0, 0, 0, 0}), num(-1)},
+              {"'num': expected a value in [0, 1], got -1"});
+  ExpectError(Canvas<PillarScatter>(3, 4, 2), {one, at({0, 0, 0, 0}), num(1)},
+              {"'batch_size': expected 1 if 'num' is given, got 2"});
   ExpectAttributeError(*FindOp("pillar_scatter"), {}, {"'dense_shape'"});
 }
 
