@@ -91,7 +91,7 @@ def test_program_finds_the_library(prefix: Path, net: Path, found: dict[str, str
     program = prefix / "bin" / "polyop"
     assert "my_ops::times my_ops::Times f32, f16, bf16" in " ".join(succeed(program, "ops", env=found).split())
     assert "my_ops::times: Multiplies by a number." in succeed(program, "ops", "times", env=found)
-    assert "my_ops (ONNX Runtime CPU" in succeed(program, "inspect", net, env=found)
+    assert "my_ops (ONNX Runtime CPU)" in succeed(program, "inspect", net, env=found)
     assert "equal: all of 1 tensor(s)" in succeed(program, "verify", net, "--shape", "x=2x3", env=found)
     assert "equal: all of 1 tensor(s)" in succeed(
         program, "verify", net, "--shape", "x=2x3", "--reference", "isa=sse4", env=found
@@ -127,7 +127,7 @@ def test_an_entry_point_announces_an_installed_package(prefix: Path, project: Pa
     (site / "my_ops").mkdir()
     (site / "my_ops" / "lib").symlink_to(project / "build" / "lib")
     try:
-        assert "my_ops (ONNX Runtime CPU" in succeed(prefix / "bin" / "polyop", "inspect", net)
+        assert "my_ops (ONNX Runtime CPU)" in succeed(prefix / "bin" / "polyop", "inspect", net)
         said = succeed(sys.executable, "-c", PYTHON, net, env={**os.environ, "PYTHONPATH": str(site)})
         assert said.endswith("my_ops\n")
     finally:
