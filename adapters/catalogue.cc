@@ -5,7 +5,9 @@
 
 #include "core/guard.h"
 #include "core/input_role.h"
+#include "core/library.h"
 #include "core/op.h"
+#include "core/thread_order.h"
 #include "nlohmann/json.hpp"
 
 namespace polyop {
@@ -135,6 +137,11 @@ Json DevicesJson(const Op& op) {
   return devices;
 }
 
+// Returns the devices on which the last bits of results differ from run to run.
+Json NondeterministicDevicesJson(const Op& op) {
+  return SumsInThreadOrder::Marks(op.name) ? Json::array({"cuda"}) : Json::array();
+}
+
 // Returns the inputs whose values determine a shape, in any signature.
 Json DecidingInputsJson(const Op& op) {
   Json inputs = Json::array();
@@ -172,6 +179,20 @@ Json OutputsJson(const Op& op) {
   return outputs;
 }
 
+// Returns which inputs have gradients in PyTorch, and the devices that have a gradient kernel, also those that this
+// build lacks; null if the operator is not differentiable.
+Json GradientJson(const Op& op) {
+  for (const Differentiable& known : DifferentiableOperators()) {
+    if (op.name != known.op) continue;
+    Json json = {{"inputs", Json::array()}, {"kernels", Json::array()}};
+    for (const int input : known.inputs) json["inputs"].push_back(op.signatures[0].signature->input(input).name);
+    if (known.cpu) json["kernels"].push_back("cpu");
+    if (known.cuda) json["kernels"].push_back("cuda");
+    return json;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string CatalogueJson() {
@@ -189,6 +210,8 @@ std::string CatalogueJson() {
     json["not_portable"] = UnwrapText(op->doc.not_portable);
     json["types"] = TypesJson(*op);
     json["devices"] = DevicesJson(*op);
+    json["nondeterministic_devices"] = NondeterministicDevicesJson(*op);
+    json["gradient"] = GradientJson(*op);
     json["deciding_inputs"] = DecidingInputsJson(*op);
     json["outputs"] = OutputsJson(*op);
     json["found_sizes"] = FoundSizesJson(*op);

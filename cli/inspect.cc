@@ -138,6 +138,18 @@ struct Verdict {
   }
 };
 
+// Returns the next step after a failure to create a session.
+std::string SessionHint(const Failure& failure, const std::map<std::string, Needed>& needed) {
+  if (failure.code() == kNotProvided) {
+    return "ONNX Runtime has no such operator at the model's opset: correct its name, or export to another opset";
+  }
+  for (const auto& [name, n] : needed) {
+    const bool is_named = std::string_view(failure.what()).find("(" + n.op_type + ")") != std::string_view::npos;
+    if (n.op != nullptr && is_named) return "`polyop ops " + n.op->FullName() + "` lists the types that it takes";
+  }
+  return "";
+}
+
 // Creates a session only if the file alone shows no fault: ONNX Runtime reports the first one only, in other words.
 Verdict Check(const onnx::ModelProto& model, const std::map<std::string, Needed>& needed,
               const InspectOptions& options) {
@@ -160,7 +172,7 @@ Verdict Check(const onnx::ModelProto& model, const std::map<std::string, Needed>
     if (failure.code() == kNoRuntime) {
       verdict.unchecked = "ONNX Runtime was not found (pip install onnxruntime)";
     } else if (failure.code() != kFailed) {  // kFailed: a session loads it, but not all of its types are tensors
-      verdict.faults.push_back({failure.code(), failure.what(), ""});
+      verdict.faults.push_back({failure.code(), failure.what(), SessionHint(failure, needed)});
     }
   }
   return verdict;
@@ -199,6 +211,14 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
   return report;
 }
 
+// Returns "1 node", "2 nodes" or "25.6 million nodes".
+std::string CountText(double count, const std::string& noun) {
+  constexpr double kMillion = 1e6;
+  const std::string number =
+      count < kMillion ? NumberText(count, "%.0f") : NumberText(count / kMillion, "%.1f") + " million";
+  return number + " " + noun + (count == 1 ? "" : "s");
+}
+
 void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int nodes) {
   std::vector<std::string> opsets;
   for (const auto& opset : model.opset_import()) {
@@ -217,11 +237,11 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
                     ? ""
                     : ", produced by " + model.producer_name() + " " + model.producer_version())
             << "\n"
-            << "  " << nodes << " nodes"
+            << "  " << CountText(nodes, "node")
             << (functions ? Concat(", those of ", functions, functions > 1 ? " functions" : " function", " among them")
                           : "")
-            << ", " << model.graph().initializer_size() << " initializers with " << elements / 1e6
-            << " million elements\n\n";
+            << ", " << CountText(model.graph().initializer_size(), "initializer")
+            << (elements > 0 ? " with " + CountText(elements, "element") : "") << "\n\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& input : model.graph().input()) {
     if (!initializers.contains(input.name())) rows.push_back({"in", input.name(), TypeText(input.type())});
@@ -256,7 +276,7 @@ void PrintVerdict(const Verdict& verdict, bool only_standard) {
     std::cout << "\nTypes, shapes and opsets are not checked: " << verdict.unchecked << ".\n";
   }
   if (verdict.faults.empty()) return;
-  std::cout << "\n";
+  if (!only_standard) std::cout << "\n";
   for (const Fault& fault : verdict.faults) {
     std::cout << "  " << Red(fault.message) << "\n";
     if (!fault.hint.empty()) std::cout << "    hint: " << fault.hint << "\n";

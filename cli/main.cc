@@ -423,7 +423,8 @@ int main(int argc, char** argv) {
     } catch (const Failure& better) {
       return Report(better.what(), better.hint(), better.code());
     }
-    return Report(e.what(), "see `polyop --help`, or --help after a command", kUsage);
+    const std::string command = words[0].starts_with("-") ? "polyop" : "polyop " + words[0];
+    return Report(e.what(), "see `" + command + " --help`", kUsage);
   } catch (const Failure& e) {
     return Report(e.what(), e.hint(), e.code());
   } catch (const std::bad_alloc&) {

@@ -44,6 +44,8 @@ Json AsJson(const OperatorInfo& op) {
                                    {"range", info.range},
                                    {"meaning", info.meaning}});
   }
+  entry["gradient"] = nullptr;
+  if (op.gradient) entry["gradient"] = {{"inputs", op.gradient->inputs}, {"kernels", op.gradient->kernels}};
   entry["semantics"] = op.semantics;
   entry["source"] = op.source;
   entry["differences"] = op.differences;

@@ -50,6 +50,7 @@ fi
 
 constexpr const char* kFish = R"sh(# Completes polyop's commands and options in fish.
 @each@
+complete -c polyop -n "__fish_seen_subcommand_from help man" -f -a "@commands@"
 complete -c polyop -n "string match -q -- '-*' (commandline -ct); and test (count (commandline -opc)) -ge 2" \
   -a "(polyop (commandline -opc)[2] --help 2>/dev/null | @options@)"
 )sh";
@@ -78,7 +79,7 @@ std::string CompletionScript(const std::string& shell, const std::vector<Command
   std::vector<std::string> names, lines;
   for (const CommandSummary& command : commands) {
     names.push_back(command.name);
-    lines.push_back("complete -c polyop -n __fish_use_subcommand -a " + command.name + " -d '" +
+    lines.push_back("complete -c polyop -n __fish_use_subcommand -f -a " + command.name + " -d '" +
                     Replaced(command.text, "'", "\\'") + "'");
   }
   std::string script = shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish;

@@ -2,6 +2,8 @@
 // own library and user-built libraries share this interface; cmake/library.cmake generates the definitions.
 #pragma once
 
+#include <vector>
+
 namespace polyop {
 
 /// The version of the interface between libraries of operators and their users, the CLI and the Python package:
@@ -10,6 +12,16 @@ inline constexpr int kSdkVersion = 1;
 
 /// Returns "polyop", or a user's "my_ops": the namespace of the operators in PyTorch and in OpenVINO IR files.
 const char* LibraryName();
+
+/// An operator that PyTorch can differentiate.
+struct Differentiable {
+  const char* op;
+  std::vector<int> inputs;  // the indices of the inputs that have gradients, as the operator's formula states them
+  bool cpu, cuda;           // true if the operator has a gradient kernel (core/gradient.h) for the device
+};
+
+/// Returns the differentiable operators of the library. All libraries know them, but only PyTorch's has the gradients.
+const std::vector<Differentiable>& DifferentiableOperators();
 
 }  // namespace polyop
 

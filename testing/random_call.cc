@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/elements.h"
+#include "core/input_role.h"
 #include "core/int_domain.h"
 
 namespace polyop::testing {
@@ -148,6 +149,47 @@ void FillIndicesNear(HostTensor& t, int64_t extent, const Draw& draw) {
   }
 }
 
+// Fills rows of boxes, RoIs and the like with numbers that suit the role of an input (core/input_role.h). Indices of
+// images are 0 or 1.
+class RoleFiller {
+ public:
+  RoleFiller(HostTensor& t, const Draw& draw) : t_(t), draw_(draw) {}
+
+  void Fill(std::string_view role) {
+    const bool by_element = role == "batch_index" || role == "probability" || role == "points";
+    const int64_t columns = by_element ? 1 : t_.shape()[t_.shape().rank() - 1];
+    for (int64_t end = columns; at_ < t_.size(); end += columns) {
+      if (role == "batch_index" || role.ends_with("rois")) Add(draw_(4) == 0);
+      if (role == "probability") Add(draw_(101) / 100.0);
+      if (role == "boxes" || role == "rois" || role == "quadrilaterals") AddCorners(role == "quadrilaterals");
+      if (role == "rotated_boxes" || role == "rotated_rois") AddCenters(2);
+      if (role == "boxes3d") AddCenters(3);
+      while (at_ < end) Add(role.starts_with("rotated") || role == "boxes3d" ? Angle() : Coordinate());
+    }
+  }
+
+ private:
+  double Coordinate() { return draw_(65) / 4.0; }
+  double Size() { return draw_(33) / 4.0; }
+  double Angle() { return (draw_(65) / 32.0 - 1) * 3; }
+  void Add(double v) {
+    if (at_ < t_.size()) t_.set(at_++, v);
+  }
+  void AddCorners(bool all) {
+    const double x = Coordinate(), y = Coordinate(), right = x + Size(), bottom = y + Size();
+    const std::vector ends = {x, y, right, bottom}, corners = {x, y, right, y, right, bottom, x, bottom};
+    for (const double v : all ? corners : ends) Add(v);
+  }
+  void AddCenters(int axes) {
+    for (int i = 0; i < axes; ++i) Add(Coordinate());
+    for (int i = 0; i < axes; ++i) Add(Size());
+  }
+
+  HostTensor& t_;
+  const Draw& draw_;
+  int64_t at_ = 0;
+};
+
 class CallMaker {
  public:
   CallMaker(const Op& op, const Kernel& kernel, const Draw& draw, const CallKind& kind)
@@ -168,6 +210,7 @@ class CallMaker {
     ends_ = draw_(4) == 0;
     counts_ = draw_(2) == 0;
     alike_ = draw_(3) == 0;
+    suits_ = alike_ || counts_;
     parts_ = 1 + draw_(3);
     for (int n = 0; n < s_.num_names(); ++n) {
       value_[n] = Extent();
@@ -261,12 +304,14 @@ class CallMaker {
       if (shape.NumElements().value_or(kMaxElements + 1) > kMaxElements) shape = Emptied(shape);
       HostTensor t(dtype, shape, !kind_.misaligned);
       IsReal(dtype) ? FillReals(t, draw_) : FillIntegers(t, draw_);
+      const std::string_view role = RoleOf(spec);
       if (alike_ && IsReal(dtype) && shape.rank() == 2) FillFirstColumn(t);
       if (ends_ && !IsReal(dtype) && shape.rank() == 1 && t.size() > 0 && !call.inputs.empty()) {
         FillEnds(t, call.inputs.back());
       } else if (alike_ && !IsReal(dtype)) {
         for (int64_t e = 0; e < t.size(); ++e) t.set(e, draw_(2));
       }
+      if (suits_ && !role.empty()) RoleFiller(t, draw_).Fill(role);
       if (long_.input >= 0 && draw_(8) != 0) FillIndicesNear(t, value_[long_.name], draw_);
       // Values that determine a shape are mostly small; otherwise nearly all calls would be invalid.
       if (resolved_.needs_value(i) && draw_(6) != 0) {
@@ -396,6 +441,7 @@ class CallMaker {
   bool ends_ = false;    // integer vectors are the ends of parts, …
   bool counts_ = false;  // … or their lengths
   bool alike_ = false;   // groups of extents are equal, integers are 0 or 1
+  bool suits_ = false;   // RoIs, boxes and the like are valid: two thirds of the calls, without a draw, for the corpus
   uint32_t parts_ = 1;   // the usual length of lists and variadic inputs, which are equal in some operators
 };
 

@@ -110,9 +110,9 @@ Status RunReference(const Op& op, const void* params, const std::vector<HostTens
                     std::vector<HostTensor>* outputs, int requested_outputs = 99,
                     int64_t max_elements = std::numeric_limits<int64_t>::max());
 
-/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: emulated on the CPU with threads
-/// in two orders, or on the GPU in a build with CUDA. Expects the same bytes for all thread counts and orders, integer
-/// outputs equal to the reference's, and real outputs within the tolerance.
+/// Runs every available instruction set with 1, 2 and 8 threads, and the CUDA kernel: emulated on the CPU in two orders
+/// of threads, or on the GPU in a build with CUDA. Expects integers equal to the reference's, real numbers within the
+/// tolerance, and the same bytes for all thread counts and orders (not if SumsInThreadOrder marks the operator).
 void ExpectMatchesReferenceOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs,
                               const Tolerance& tolerance, int requested_outputs);
 template <class P>

@@ -16,6 +16,7 @@ import pytest
 import polyop
 from tests.support.processes import ROOT
 from tests.support.rest import REST, SAMPLED
+from tests.support.wheels import author_environment
 
 # The same values as in tools/common.sh, so that tests that build find the objects of `make build` in ccache.
 for name, value in {"CC": "gcc", "CXX": "g++", "CCACHE_BASEDIR": str(ROOT)}.items():
@@ -77,37 +78,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> dict[str, str]:
-    """Returns the environment variables of a user who has the wheel in a fresh Python environment, and no checkout.
-
-    PyTorch, ONNX Runtime and the user's other packages are links to those of this environment, so that pip downloads
-    only build requirements. polyop's own library for OpenVINO is missing, as in portable wheels.
-    """
-    environment = tmp_path_factory.mktemp("author") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    theirs, mine = (
-        Path(subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-                            capture_output=True, text=True, check=True).stdout.strip())
-        for python in (sys.executable, environment / "bin" / "python")
-    )  # fmt: skip
-    for path in theirs.iterdir():
-        if not (mine / path.name).exists() and not path.name.startswith(("polyop", "_polyop", "scikit_build_core")):
-            (mine / path.name).symlink_to(path)
-    subprocess.run(
-        [environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel],
-        check=True,
-    )
-    (mine / "polyop" / "lib" / "libpolyop_openvino.so").unlink(missing_ok=True)
-    for tool in ("cmake", "ctest", "ninja"):
-        (environment / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
-    kept = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_")}
-    return {
-        **kept,
-        "PATH": f"{environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(environment.parent),
-        "LANG": "C.UTF-8",
-        "PIP_FIND_LINKS": f"{wheel.parent} {os.environ.get('PIP_FIND_LINKS', '')}",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
+    """Returns the environment variables of a user who has the wheel and this environment's packages, and no
+    checkout."""
+    return author_environment(sys.executable, wheel, tmp_path_factory.mktemp("author") / "venv")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

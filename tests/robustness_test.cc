@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "core/call.h"
 #include "core/cuda_context.h"
 #include "core/elements.h"
+#include "core/input_role.h"
 #include "core/shape_eval.h"
 #include "testing/random_call.h"
 
@@ -161,6 +163,56 @@ TEST_P(Robustness, RandomCalls) {
   EXPECT_GE(accepted * 10, calls * 6) << "too few calls are valid; the last error: " << last_error;
   EXPECT_LE(tame_excused * 20, tame * 3) << "too many results of usual calls differ from the reference";
   EXPECT_EQ(given.Missing(op), "");
+}
+
+// Returns whether the elements from `at` on, a row or one element, suit the role of an input (core/input_role.h).
+bool Suits(std::string_view role, const HostTensor& t, int64_t at) {
+  const auto is_between = [&](int64_t i, double low, double high) {
+    return t.at(at + i) >= low && t.at(at + i) <= high;
+  };
+  const auto have_size = [&](int64_t i) {
+    return t.at(at + i + 2) >= t.at(at + i) && t.at(at + i + 3) >= t.at(at + i + 1);
+  };
+  if (role == "probability") return is_between(0, 0, 1);
+  if (role == "boxes") return have_size(0);
+  if (role == "rotated_boxes") return t.at(at + 2) >= 0 && t.at(at + 3) >= 0;
+  const bool has_image = (role == "batch_index" || role.ends_with("rois")) && is_between(0, 0, 1);
+  return has_image && t.at(at) == std::floor(t.at(at)) && (role != "rois" || have_size(1));
+}
+
+// Returns the number of elements that Suits() reads, or 0 if it does not know the role.
+int64_t ElementsOf(std::string_view role, const HostTensor& t) {
+  if (role == "probability" || role == "batch_index") return 1;
+  return role == "boxes" || role == "rotated_boxes" || role.ends_with("rois") ? t.shape()[t.shape().rank() - 1] : 0;
+}
+
+// RoIs, boxes, indices and scores of random calls are valid in many calls, which reach the kernel, but not in all.
+TEST_P(Robustness, InputsOftenSuitTheirRole) {
+  const Op& op = *GetParam();
+  std::map<std::string_view, std::pair<int, int>> calls;  // all and those that suit, by role
+  for (uint32_t seed = 0; seed < kCalls; ++seed) {
+    std::mt19937 rng(seed);
+    const RandomCall call =
+        MakeRandomCall(op, [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); }, CallKind{});
+    const Signature& signature = *op.signatures[0].signature;
+    if (op.signatures.size() > 1 || signature.variadic()) continue;  // inputs and their specifications differ in number
+    for (int i = 0; i < signature.num_inputs(); ++i) {
+      const HostTensor& t = call.inputs[static_cast<size_t>(i)];
+      const std::string_view role = RoleOf(signature.input(i));
+      const int64_t step = role.empty() || !t.present() ? 0 : ElementsOf(role, t);
+      if (step == 0 || t.size() < 2 * step) continue;
+      bool suits = true;
+      for (int64_t at = 0; at < t.size(); at += step) suits &= Suits(role, t, at);
+      auto& [all, suiting] = calls[role];
+      ++all;
+      suiting += suits;
+    }
+  }
+  for (const auto& [role, counts] : calls) {
+    if (counts.first < 32) continue;
+    EXPECT_GE(counts.second * 2, counts.first) << role << ": " << counts.second << " of " << counts.first;
+    EXPECT_LE(counts.second * 10, counts.first * 9) << role << ": " << counts.second << " of " << counts.first;
+  }
 }
 
 // Indices that float cannot count address the right elements.

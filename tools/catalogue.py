@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """Prints docs/operators/README.md. Reads the table of `polyop ops --markdown` from standard input, and adds links to
 the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function.
-
-catalogue.py --gradients FOLDER   appends to each operator's page in the folder which inputs have gradients
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import re
 import sys
 from pathlib import Path
 
@@ -38,43 +34,12 @@ def row(values: list[str]) -> str:
     return f"| {' | '.join(values)} |\n"
 
 
-def differentiable(name: str) -> list[int]:
-    """Returns the indices of the inputs that have gradients, which the operator's formula states."""
-    formula = ROOT / "ops" / name / f"{name}_formula.py"
-    found = re.search(r"^DIFFERENTIABLE = (.*)$", formula.read_text(), re.MULTILINE) if formula.is_file() else None
-    return list(ast.literal_eval(found[1])) if found else []
-
-
-def has_gradient_kernel(name: str) -> bool:
-    return (ROOT / "ops" / name / f"{name}_backward_cpu.cc").is_file()
-
-
-def gradients_section(name: str, inputs: list[str]) -> str:
-    """Returns the section of an operator's page about its gradients in PyTorch; "" if it has none."""
-    chosen = differentiable(name)
-    if not chosen:
-        return ""
-    listed = ", ".join(f"`{inputs[i]}`" for i in chosen)
-    formula = "the [formula](../training.md#what-computes-the-gradients)"
-    how = f"the kernel `polyop::{name}_backward` on the CPU, else {formula}" if has_gradient_kernel(name) else formula
-    return f"\n## Gradients\n\nIn PyTorch, of {listed}: by {how}.\n"
-
-
-def append_gradients(folder: Path) -> None:
-    from polyop._onnx.catalogue import operators
-
-    for operator in operators():
-        page = folder / f"{operator['name']}.md"
-        if page.is_file():
-            section = gradients_section(operator["name"], [i["name"] for i in operator["inputs"]])
-            page.write_text(page.read_text() + section)
-
-
 def main() -> None:
     from polyop._onnx.catalogue import operators  # after the arguments, so that --help needs no library
 
     head, rule, *lines = [cells(line) for line in sys.stdin if line.startswith("|")]
     mirrors = {o["name"] for o in operators() if any(node["standards"] for node in o["nodes"])}
+    gradients = {o["name"]: o["gradient"] for o in operators()}
     table = row([*head[:-1], "runs in", "has", head[-1]]) + row([*rule, "---", "---"])
     names: set[str] = set()
     has = []
@@ -86,8 +51,8 @@ def main() -> None:
         more = [
             word
             for word, there in (
-                ("gradient kernel", differentiable(name) and has_gradient_kernel(name)),
-                ("gradient", differentiable(name) and not has_gradient_kernel(name)),
+                ("gradient kernel", gradients[name] and gradients[name]["kernels"]),
+                ("gradient", gradients[name] and not gradients[name]["kernels"]),
                 ("function", text or name in mirrors),
             )
             if there
@@ -106,7 +71,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gradients", type=Path, metavar="FOLDER", help="the folder of the operators' pages")
-    arguments = parser.parse_args()
-    main() if arguments.gradients is None else append_gradients(arguments.gradients)
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    main()

@@ -113,6 +113,10 @@ for command in optimize triton convert portable; do
   try polyop "$command" unknown.onnx -o "new_$command"
 done
 try polyop optimize no_such_standard.onnx -o fast.onnx
+for command in "optimize -o fast.onnx" "portable -o new.onnx" "triton -o repository" "batch -i in -o out" "convert -o new.engine"; do
+  read -r name options <<< "$command"
+  try polyop "$name" misspelt.onnx "$options"
+done
 
 section "Images"
 try polyop run detector.onnx -i image=in/0/000.png -o boxes=boxes.png
@@ -129,13 +133,14 @@ try polyop verify head.onnx
 try polyop verify head.onnx --shape rois=3x5
 try polyop bench head.onnx --shape rois=3x4
 try polyop run head.onnx --set rois=7,0,0,4,4 --shape rois=1x5
+try polyop run head.onnx -i x=random --set rois=7,0,0,4,4 --shape rois=1x5
 try polyop optimize standard.onnx -o faster.onnx --measure --all
 try polyop bench standard.onnx --against faster.onnx --seconds 0.5 --shape b=64x4 --shape i=64
 
 section "Interruptions"
-try timeout --preserve-status --signal INT 3 polyop batch photos.onnx -i in -o interrupted --threads 1
-try polyop batch photos.onnx -i in -o interrupted --threads 1
-try timeout --preserve-status --signal INT 2 polyop optimize standard.onnx -o stopped.onnx --measure
+try timeout --preserve-status --signal INT 3 polyop batch photos.onnx -i in -o interrupted --threads 1 --resize 256x256 --format png
+try polyop batch photos.onnx -i in -o interrupted --threads 1 --resize 256x256 --format png
+try timeout --preserve-status --signal INT 2 polyop optimize standard.onnx -o stopped.onnx --measure --all --shape b=100000x4 --shape i=100000
 try "ls -A tmp | grep -v '^.ses$' || echo no temporary file is left"
 
 section "Python"

@@ -25,9 +25,12 @@ THEMES = {
     "indexing": "Indices",
     "shapes": "Shapes, padding, random numbers",
     "pooling": "Pooling",
+    "recurrent": "Recurrent layers",
     "resampling": "Sampling and resizing",
     "statistics": "Order, search, histograms, distances",
     "linear": "Linear equations",
+    "fft": "Fourier transforms",
+    "complex_numbers": "Complex numbers",
     "types": "Types that ONNX Runtime lacks",
 }
 KINDS = {
@@ -52,6 +55,10 @@ Checks of values that stop PyTorch's capture are left out of the program: those 
 Some limits: matrices are inverted in float32 with refinement, and a singular one gives NaN where PyTorch raises an
 error; `torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
 first arguments up to about 60. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
+
+A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
+transforms of `torch.fft` are ONNX's DFT. ONNX Runtime computes it inexactly for lengths that are no power of two: the
+error is about 4e-3 for 400 elements.
 """
 
 

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "cli/base/text.h"
+#include "core/status.h"
 
 namespace polyop::cli {
 namespace {
@@ -31,6 +32,23 @@ std::vector<std::vector<std::string>> AttributeRows(const OperatorInfo& op, bool
                     info.range.empty() ? "any" : info.range, meaning});
   }
   return rows;
+}
+
+// Returns what the table says of an operator's gradients.
+std::string GradientCell(const OperatorInfo& op) {
+  if (!op.gradient) return "none";
+  return op.gradient->kernels.empty() ? "formula" : "kernel (" + Join(op.gradient->kernels, ", ") + ")";
+}
+
+// Returns a sentence about an operator's gradients.
+std::string GradientText(const OperatorInfo& op, bool markdown) {
+  if (!op.gradient) return markdown ? "" : "none";
+  const std::string quote = markdown ? "`" : "";
+  const std::string formula = markdown ? "the [formula](../training.md#what-computes-the-gradients)" : "the formula";
+  const std::string kernel = Concat("the kernel ", quote, op.package, "::", op.name, "_backward", quote, " on the ",
+                                    Join(op.gradient->kernels, " and on "));
+  const std::string how = op.gradient->kernels.empty() ? formula : kernel + ", else " + formula;
+  return Concat("In PyTorch, of ", quote, Join(op.gradient->inputs, quote + ", " + quote), quote, ": by ", how, ".");
 }
 
 // Breaks a paragraph at 96 columns and indents it.
@@ -62,8 +80,8 @@ std::string CatalogueText(bool markdown) {
     }
     for (const std::string& node : nodes) {  // one line for each name
       const bool first = &node == &nodes.front();
-      rows.push_back(
-          {first ? op.FullName() : "", node, first ? Join(op.types, ", ") : "", first ? Join(op.runtimes, ", ") : ""});
+      rows.push_back({first ? op.FullName() : "", node, first ? Join(op.types, ", ") : "",
+                      first ? Join(op.runtimes, ", ") : "", first ? GradientCell(op) : ""});
     }
   }
   if (markdown) return MarkdownTable({"operator", "node names", "types", "what it does"}, rows);
@@ -74,7 +92,7 @@ std::string CatalogueText(bool markdown) {
   const std::string note = without.empty() ? ""
                                            : "\n  `polyop portable` has no function for " + Join(without, ", ") +
                                                  "; `polyop ops NAME` says why.\n";
-  return Table({"operator", "node names", "types", "runs on"}, rows) + note;
+  return Table({"operator", "node names", "types", "runs on", "gradient"}, rows) + note;
 }
 
 std::string PageText(const OperatorInfo& op, bool markdown) {
@@ -108,6 +126,7 @@ std::string PageText(const OperatorInfo& op, bool markdown) {
   page += paragraph("Source", op.source);
   page += paragraph("Differences", op.differences);
   page += paragraph("No function in portable files", op.not_portable);
+  page += paragraph("Gradients", GradientText(op, markdown));
   return page;
 }
 

@@ -299,6 +299,7 @@ TEST(Array, CastSaturates) {
 TEST(Text, FindsTheNearestName) {
   EXPECT_EQ(Nearest("roi_alin", {"nms", "roi_align"}), "roi_align");
   EXPECT_EQ(Nearest("MMCV::ROIALIGN", {"mmcv::RoiAlign"}), "mmcv::RoiAlign");
+  EXPECT_EQ(Nearest("--htlm", {"--help", "--html"}), "--html");  // two neighbours are exchanged
   EXPECT_EQ(Nearest("something else", {"nms"}), "");
 }
 

@@ -109,6 +109,15 @@ std::vector<std::string> RuntimesOf(const Json& devices, const std::vector<std::
   return runtimes;
 }
 
+// The catalogue of an older SDK has no gradients.
+std::optional<GradientInfo> ReadGradient(const Json& op) {
+  const Json json = op.value("gradient", Json());
+  if (json.is_null()) return std::nullopt;
+  GradientInfo gradient = {.inputs = json.at("inputs").get<std::vector<std::string>>(), .kernels = {}};
+  for (const std::string device : json.at("kernels")) gradient.kernels.emplace_back(device == "cpu" ? "CPU" : "CUDA");
+  return gradient;
+}
+
 void AddOperators(const std::string& package, const std::string& catalogue, const std::vector<fs::path>& folders,
                   std::vector<OperatorInfo>* all) {
   const Json operators = Json::parse(catalogue);
@@ -132,6 +141,7 @@ void AddOperators(const std::string& package, const std::string& catalogue, cons
     for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node, op.attributes));
     // The catalogue of an older SDK has no roles.
     for (const Json& input : json.at("inputs")) op.input_roles.push_back(input.value("role", ""));
+    op.gradient = ReadGradient(json);
     op.deciding_inputs = json.at("deciding_inputs").get<std::vector<int>>();
   }
 }

@@ -35,6 +35,13 @@ struct NodeInfo {
   std::map<std::string, std::string> renames;  // the operator's attribute name -> the name in such nodes
 };
 
+/// What computes an operator's gradients in PyTorch.
+struct GradientInfo {
+  std::vector<std::string> inputs;  // the inputs that have gradients
+  std::vector<std::string>
+      kernels;  // the devices that have a gradient kernel, "CPU" or "CUDA"; the formula serves others
+};
+
 struct OperatorInfo {
   std::string package;  // "polyop" or the name of the package
   std::string name;
@@ -42,6 +49,7 @@ struct OperatorInfo {
   std::vector<std::string> signatures, types, runtimes;
   std::vector<AttributeInfo> attributes;
   std::vector<NodeInfo> nodes;
+  std::optional<GradientInfo> gradient;
   std::vector<int> deciding_inputs;      // inputs whose values decide shapes
   std::vector<std::string> input_roles;  // of each input, as core/input_role.h states them
 

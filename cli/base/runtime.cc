@@ -153,6 +153,14 @@ int64_t OpsetOf(const std::string& path, const SessionOptions& options) {
   return 1;
 }
 
+// Returns ONNX Runtime's reason without the path, which the error names already.
+std::string LoadError(const Ort::Exception& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kFailed = " failed:";
+  const size_t end = text.find(kFailed);
+  return text.starts_with("Load model from ") && end != std::string::npos ? text.substr(end + kFailed.size()) : text;
+}
+
 struct Session::Impl {
   Ort::Env env{nullptr};
   Ort::Session session{nullptr};
@@ -196,7 +204,7 @@ Session::Session(const std::string& path, const SessionOptions& options) {
           Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
     }
   } catch (const Ort::Exception& e) {
-    throw Failure(CodeOf(e), "ONNX Runtime " + version_ + " does not load '" + path + "': " + e.what(),
+    throw Failure(CodeOf(e), "ONNX Runtime " + version_ + " does not load '" + path + "': " + LoadError(e),
                   "`polyop inspect " + path + "` lists what the model needs");
   }
 }

@@ -6,19 +6,37 @@
 
 namespace polyop {
 
-/// Finds the last interval of each cell; then each thread sums one channel of one cell. cell_of(interval) returns the
-/// cell, or a number outside of [0, cells) if there is none. value(r, c) returns channel c of rank r, weighted. An
-/// interval outside of the ranks or without a cell writes nothing; cells without an interval are 0.
-template <class I, class CellOf, class Value, class T>
-Status SumIntervalsCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, int64_t channels,
-                        const CellOf& cell_of, const Value& value, T* to) {
+/// Finds the last interval of each cell, or -1. cell_of(interval) returns the cell, or a number outside of [0, cells)
+/// if there is none. An interval outside of the ranks belongs to no cell.
+template <class I, class CellOf>
+Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of,
+                      const int64_t** owners) {
   int64_t* const owner = cuda.Allocate<int64_t>(cells);
+  *owners = owner;
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, cells, [=] POLYOP_DEVICE(int64_t cell) { owner[cell] = -1; }));
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, intervals.count, [=] POLYOP_DEVICE(int64_t j) {
+  return ForEach(cuda, intervals.count, [=] POLYOP_DEVICE(int64_t j) {
     if (!intervals.Inside(j) || intervals.lengths[j] == 0) return;
     const int64_t cell = cell_of(j);
     if (cell >= 0 && cell < cells) AtomicMax(owner + cell, j);
-  }));
+  });
+}
+
+/// Returns the cell that interval j is summed into, or -1.
+template <class I, class CellOf>
+POLYOP_HD int64_t OwnedCell(const BevIntervals<I>& intervals, int64_t j, int64_t cells, const CellOf& cell_of,
+                            const int64_t* owner) {
+  if (!intervals.Inside(j) || intervals.lengths[j] == 0) return -1;
+  const int64_t cell = cell_of(j);
+  return cell >= 0 && cell < cells && owner[cell] == j ? cell : -1;
+}
+
+/// Finds the interval of each cell; then each thread sums one channel of one cell. cell_of is that of FindOwnersCuda.
+/// value(r, c) returns channel c of rank r, weighted. Cells without an interval are 0.
+template <class I, class CellOf, class Value, class T>
+Status SumIntervalsCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, int64_t channels,
+                        const CellOf& cell_of, const Value& value, T* to) {
+  const int64_t* owner = nullptr;
+  POLYOP_RETURN_IF_ERROR(FindOwnersCuda(cuda, intervals, cells, cell_of, &owner));
   const Divider by_channels(channels);
   return ForEach(cuda, cells * channels, [=] POLYOP_DEVICE(int64_t i) {
     int64_t c;

@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "families/rois/free_bins_pool.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/rois/axis_pixels.h"
 #include "families/rois/pool_by_taps-inl.h"
 #include "families/rois/scatter_by_taps-inl.h"
 #include "kernels/cpu/simd.h"
@@ -14,38 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Calls add(pixel, weight) for each pixel of an axis that a bin's samples use. Weights of samples at ascending
-// positions are accumulated, so that each pixel is visited once.
-template <class Add>
-void ForEachPixel(const RoiAxis& axis, int64_t extent, const Add& add) {
-  int32_t at = 0;
-  float low = 0, high = 0;  // weights of pixels `at` and `at` + 1
-  const auto finish = [&](float weight, int32_t pixel) {
-    if (weight != 0) add(pixel, weight);
-  };
-  int64_t begin = 0, end = 0;
-  axis.Inside(0, extent, &begin, &end);
-  for (int64_t s = begin; s < end; ++s) {
-    const LinearTaps taps = RoiTaps(axis.Position(0, s), extent);
-    if (!taps.inside) continue;
-    if (taps.low != at) {
-      finish(low, at);
-      low = 0;
-      if (taps.low == at + 1) {
-        low = high;
-      } else {
-        finish(high, at + 1);
-      }
-      high = 0;
-      at = taps.low;
-    }
-    low += taps.low_weight;
-    high += taps.high_weight;
-  }
-  finish(low, at);
-  finish(high, at + 1);
-}
 
 struct FreeBinsTaps {
   const FreeBinsRoi& roi;

@@ -29,8 +29,9 @@ struct Axis {
   RoiAxis axis;
   int64_t bins, extent;
   LinearTaps* table;
+  int64_t capacity = kTaps;
 
-  POLYOP_HD bool kept() const { return axis.samples * bins <= kTaps; }
+  POLYOP_HD bool kept() const { return axis.samples <= capacity / bins; }
   POLYOP_HD void Fill(int thread, int threads) const {
     if (!kept()) return;
     for (int64_t i = thread; i < bins * axis.samples; i += threads) {

@@ -18,6 +18,16 @@ struct RoiSample {
     return low * y.low_weight + Across(plane + y.high * width) * y.high_weight;
   }
 
+  /// Calls add(Tap) for the pixels of a plane whose weight is not 0.
+  template <class Add>
+  POLYOP_HD void ForEachTap(int64_t width, const Add& add) const {
+    for (int k = 0; y.inside && x.inside && k < 4; ++k) {
+      const float weight = (k / 2 ? y.high_weight : y.low_weight) * (k % 2 ? x.high_weight : x.low_weight);
+      const int32_t row = k / 2 ? y.high : y.low, column = k % 2 ? x.high : x.low;
+      if (weight != 0) add(Tap{row * static_cast<int32_t>(width) + column, weight});
+    }
+  }
+
   /// Returns the largest of the four weighted pixels, ignoring NaN. A pixel with weight 0 counts as 0.
   template <class T>
   POLYOP_HD float LargestCorner(const T* plane, int64_t width) const {

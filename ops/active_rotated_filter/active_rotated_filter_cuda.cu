@@ -1,24 +1,18 @@
 #include "core/words.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/active_rotated_filter/active_rotated_filter.h"
+#include "ops/active_rotated_filter/rotated_sources_cuda.h"
 
 namespace polyop {
 namespace {
 
-// An entry whose index is out of range is skipped.
 template <class Word, class I>
 Status CopyRotated(const CudaContext& cuda, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
                    Word* output, int64_t filters) {
   const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
-  const I* const targets = indices.data();
-  int64_t* const sources = cuda.Allocate<int64_t>(rotations * entries);  // source entry of each position, or -1
+  int64_t* sources = nullptr;
+  POLYOP_RETURN_IF_ERROR(FindRotatedSources(cuda, indices, entries, &sources));
   const Divider by_entries(entries), by_planes(planes), by_rotations(rotations);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) { sources[i] = -1; }));
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t rotation;
-    const int64_t entry = by_rotations.Split(i, &rotation), position = targets[i];
-    if (position >= 1 && position <= entries) AtomicMax(sources + rotation * entries + position - 1, entry);
-  }));
   return ForEach(cuda, filters * entries, [=] POLYOP_DEVICE(int64_t i) {
     int64_t position, plane, rotation;
     const int64_t o = by_rotations.Split(by_planes.Split(by_entries.Split(i, &position), &plane), &rotation);

@@ -64,6 +64,7 @@ TEST(AssignScoreWithkBackward, KeepsNanWhereItBelongs) {
   inputs[4] = HostTensor::Of(DType::kI32, {1, 2, 3}, {1, 2, 9, 0, 3, 4});
   inputs[0].set(2, NAN);  // a neighbour out of range
   inputs[0].set(4, NAN);  // point 3, centre 0
+  ExpectMatchesReference(AssignScoreWithkBackward{}, inputs);
   ASSERT_TRUE(testing::Run(AssignScoreWithkBackward{}, inputs, &grads).ok());
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i == 4) << i;
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(std::isnan(grads[1].at(i)), i == 3) << i;

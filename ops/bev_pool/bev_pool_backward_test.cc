@@ -84,6 +84,7 @@ TEST(BevPoolBackward, KeepsNanWhereItBelongs) {
   std::vector<HostTensor> inputs = SmallBev({3, 3, 7, 3}, {0, 2, 3}, {2, 1, 1}), grads;
   inputs.insert(inputs.begin(), HostTensor::Full(DType::kF32, {1, kRows, kColumns, 1}, 1));
   inputs[0].set(3, NAN);  // the cell of rank 3, whose interval overwrites that of ranks 0 and 1
+  ExpectMatchesReference(Backward(), inputs);
   ASSERT_TRUE(testing::Run(Backward(), inputs, &grads).ok());
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i == 3) << i;
   for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(std::isnan(grads[1].at(i)), i == 1) << i;

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cpu/check_indices.h"
 #include "ops/chamfer_distance/chamfer_distance_backward.h"
+#include "ops/chamfer_distance/chamfer_distance_difference.h"
 
 namespace polyop {
 namespace {
@@ -15,18 +15,6 @@ struct Cloud {
   const T* grads;
   int64_t count;
 };
-
-// Adds twice `grad` times the difference of two points to `sum`, unless a coordinate is not finite.
-template <class T>
-void AddDifference(const T* from, const T* to, T grad, int64_t coordinates, float* sum) {
-  float difference[3] = {0, 0, 0};
-  for (int64_t a = 0; a < coordinates; ++a) {
-    const float x = ToFloat(from[a]), y = ToFloat(to[a]);
-    if (!std::isfinite(x) || !std::isfinite(y)) return;
-    difference[a] = x - y;
-  }
-  for (int64_t a = 0; a < coordinates; ++a) sum[a] += 2 * ToFloat(grad) * difference[a];
-}
 
 // A point receives the gradient of its own distance and of the distances of the points whose neighbour it is.
 template <class T>

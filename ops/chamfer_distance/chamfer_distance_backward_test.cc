@@ -85,6 +85,7 @@ TEST(ChamferDistanceBackward, SkipsPointsWithoutNeighbours) {
   EXPECT_EQ(grads[0].at(2), 0);
   EXPECT_EQ(grads[1].at(0), 0);
   inputs[0].set(2, NAN);
+  ExpectMatchesReference(ChamferDistanceBackward{}, inputs);
   ASSERT_TRUE(testing::Run(ChamferDistanceBackward{}, inputs, &grads).ok());
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(grads[0].at(2 * i)), i == 2) << i;
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(std::isnan(grads[1].at(2 * i)), i == inputs[4].at(2)) << i;

@@ -26,23 +26,6 @@ struct WeightedPixels {
   const float* weights;
 };
 
-// The pixels of a position on an axis, of which there are up to two.
-struct EdgePixels {
-  int64_t first = 0, count = 0;
-  float weights[2] = {0, 0};
-
-  static EdgePixels At(double position, int64_t extent) {
-    EdgePixels edge;
-    if (!(position > -1 && position < static_cast<double>(extent))) return edge;
-    const auto low = static_cast<int64_t>(std::floor(position));
-    edge.first = std::max<int64_t>(low, 0);
-    for (int64_t pixel = edge.first; pixel < std::min(low + 2, extent); ++pixel) {
-      edge.weights[edge.count++] = static_cast<float>(1 - std::fabs(position - static_cast<double>(pixel)));
-    }
-    return edge;
-  }
-};
-
 WeightedPixels PixelsOf(const PreciseBin& bin, float* weights) {
   for (int64_t p = bin.first; p < bin.last; ++p) weights[p - bin.first] = static_cast<float>(bin.WeightOf(p));
   return {bin.first, std::max<int64_t>(bin.last - bin.first, 0), weights};

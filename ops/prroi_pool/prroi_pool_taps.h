@@ -8,7 +8,7 @@
 
 namespace polyop {
 
-/// The taps of a RoI, for PoolByTaps and ScatterByTaps.
+/// The taps of a RoI, for PoolByTaps, ScatterByTaps and ScatterBinsCuda.
 struct PreciseTaps {
   PreciseRoi roi;
   int64_t height, width, columns;
@@ -17,7 +17,7 @@ struct PreciseTaps {
     return std::min(roi.y.size + 4, static_cast<double>(height)) * std::min(roi.x.size + 4, static_cast<double>(width));
   }
   template <class Add>
-  void ForEachTap(int64_t bin, const Add& add) const {
+  POLYOP_HD void ForEachTap(int64_t bin, const Add& add) const {
     const PreciseBin down = roi.y.Bin(bin / columns, height), across = roi.x.Bin(bin % columns, width);
     for (int64_t row = down.first; row < down.last; ++row) {
       const double row_weight = down.WeightOf(row);

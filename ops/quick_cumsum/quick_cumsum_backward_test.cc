@@ -76,6 +76,7 @@ TEST(QuickCumsumBackward, KeepsNanWhereItBelongs) {
   inputs[3] = HostTensor::Of(DType::kI32, {2}, {2, 2});
   inputs[4] = HostTensor::Of(DType::kI32, {2}, {0, 2});
   inputs[0].set(1, NAN);
+  ExpectMatchesReference(Backward(), inputs);
   ASSERT_TRUE(testing::Run(Backward(), inputs, &grads).ok());
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i == 2 || i == 3) << i;
   EXPECT_EQ(grads[0].at(0), inputs[0].at(0));

@@ -75,6 +75,7 @@ TEST(RiRoiAlignRotatedBackward, KeepsNanWhereItBelongs) {
   inputs[2] = HostTensor::Of(DType::kF32, {2, 6}, {0, 2, 2, 2, 2, 0.75 * M_PI, 0, 6, 6, 2, 2, 0});
   inputs[0].set(2, NAN);      // orientation 2 of the first feature is half of 1 and half of 2
   inputs[0].set(8 + 5, NAN);  // orientation 1 of the second feature
+  ExpectMatchesReference(op, inputs);
   ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
   for (int64_t i = 0; i < grad[0].size(); ++i) {
     const bool nan = i == 36 + 7 || i == 2 * 36 + 7 || i == 5 * 36 + 21;

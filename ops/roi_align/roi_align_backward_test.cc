@@ -78,6 +78,7 @@ TEST(RoiAlignBackward, KeepsNanWhereItBelongs) {
     inputs[2].set(5 + k, k == 0 ? 0 : k < 3 ? 6 : 8);  // samples pixel (3, 3)
   }
   inputs[0].set(0, NAN);
+  ExpectMatchesReference(op, inputs);
   std::vector<HostTensor> grad;
   ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
   for (int64_t i = 0; i < grad[0].size(); ++i) EXPECT_EQ(std::isnan(grad[0].at(i)), i == 7) << i;

@@ -74,6 +74,7 @@ TEST(RoiAlignRotatedBackward, KeepsNanWhereItBelongs) {
   inputs[0].set(0, NAN);
   // The boxes' centres are the pixels (1, 1) and (3, 3).
   inputs[2] = HostTensor::Of(DType::kF32, {2, 6}, {0, 3, 3, 2, 2, 0, 0, 7, 7, 2, 2, 0});
+  ExpectMatchesReference(op, inputs);
   std::vector<HostTensor> grad;
   ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
   for (int64_t i = 0; i < grad[0].size(); ++i) EXPECT_EQ(std::isnan(grad[0].at(i)), i == 7) << i;

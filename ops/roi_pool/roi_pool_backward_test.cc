@@ -62,6 +62,7 @@ TEST(RoiPoolBackward, KeepsNanWhereItBelongs) {
   inputs[3] = HostTensor::Of(DType::kI32, {2, 2, 1, 1}, {7, -1, 8, 9});
   inputs[0].set(0, NAN);
   inputs[0].set(1, INFINITY);  // belongs to no pixel
+  ExpectMatchesReference(op, inputs);
   std::vector<HostTensor> grad;
   ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
   for (int64_t i = 0; i < grad[0].size(); ++i) EXPECT_EQ(std::isfinite(grad[0].at(i)), i != 7) << i;

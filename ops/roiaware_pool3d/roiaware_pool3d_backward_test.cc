@@ -78,6 +78,7 @@ TEST(RoiawarePool3dBackward, TiesAndNan) {
   const auto backward = [&](Mode mode, const std::vector<double>& features) {
     std::vector<HostTensor> out;
     const HostTensor of_points = HostTensor::Of(DType::kF32, {4, 2}, features);
+    ExpectMatchesReference(Backward({1, 1, 1}, 128, mode), {grad, roi, points, of_points});
     EXPECT_TRUE(testing::Run(Backward({1, 1, 1}, 128, mode), {grad, roi, points, of_points}, &out).ok());
     return out[0];
   };

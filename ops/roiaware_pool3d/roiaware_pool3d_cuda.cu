@@ -1,8 +1,7 @@
 #include <type_traits>
 
-#include "families/boxes3d/box3d_cuda.h"
-#include "ops/roiaware_pool3d/box_cells.h"
 #include "ops/roiaware_pool3d/roiaware_pool3d.h"
+#include "ops/roiaware_pool3d/taken_points_cuda.h"
 
 namespace polyop {
 namespace {
@@ -26,54 +25,29 @@ Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Ten
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, elements, [=] POLYOP_DEVICE(int64_t i) { sums[i] = average ? 0.0f : NAN; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, rois.dim(0) * x * y * z, [=] POLYOP_DEVICE(int64_t i) { number[i] = 0; }));
   const T *const from_rois = rois.data(), *const from_points = points.data(), *const from = features.data();
-  constexpr int64_t kShared = PointsInside::kSharedBytes + 2 * (4 * PointsInside::kMax + 16);
-  POLYOP_RETURN_IF_ERROR(ForBlocks(cuda, rois.dim(0), kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
-    PointsInside search(block);
-    int32_t* const cell_of = block.Shared<int32_t>(PointsInside::kMax);
-    int32_t* const target_cell = block.Shared<int32_t>(PointsInside::kMax);  // the cell, or -1 if it is full
-    const BoxCells cells = BoxCells::Of(from_rois + 7 * block.index, x, y, z);
-    int32_t* const cell_counts = number + block.index * x * y * z;
-    float* const to = sums + block.index * x * y * z * channels;
-    search.ForEachRound(cells.box, from_points, count, [&](const int32_t* inside, int32_t num_inside) {
-      block.ForThreads([&](int t) {
-        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
-          cell_of[k] = static_cast<int32_t>(cells.Of(from_points + 3 * int64_t{inside[k]}));
-        }
-      });
-      block.ForThreads([&](int t) {
-        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
-          int64_t rank = cell_counts[cell_of[k]];
-          for (int32_t before = 0; before < k; ++before) rank += cell_of[before] == cell_of[k];
-          target_cell[k] = rank < max_points ? cell_of[k] : -1;
-        }
-      });
-      block.ForThreads([&](int t) {
-        for (int32_t k = t; k < num_inside; k += kThreadsPerBlock) {
-          bool last = target_cell[k] >= 0;  // whether this is the last point that its cell takes in this round
-          for (int32_t after = k + 1; after < num_inside && last; ++after) last = target_cell[after] != target_cell[k];
-          if (!last) continue;
-          int32_t num_taken = 1;
-          for (int32_t before = 0; before < k; ++before) num_taken += target_cell[before] == target_cell[k];
-          cell_counts[target_cell[k]] += num_taken;
-        }
-      });
-      block.ForThreads([&](int t) {
-        for (int64_t c = t; c < channels; c += kThreadsPerBlock) {
-          for (int32_t k = 0; k < num_inside; ++k) {
-            if (target_cell[k] < 0) continue;
-            float& at = to[target_cell[k] * channels + c];
-            const float v = ToFloat(from[inside[k] * channels + c]);
-            if (average) {
-              at += v;
-            } else if (v == v && !(v <= at)) {
-              at = v;
+  POLYOP_RETURN_IF_ERROR(
+      ForBlocks(cuda, rois.dim(0), kThreadsPerBlock, TakenPoints::kSharedBytes, [=] POLYOP_DEVICE(Block& block) {
+        TakenPoints taken(block);
+        const BoxCells cells = BoxCells::Of(from_rois + 7 * block.index, x, y, z);
+        float* const to = sums + block.index * x * y * z * channels;
+        const auto add = [&](const int32_t* inside, const int32_t* target_cell, int32_t num_inside) {
+          block.ForThreads([&](int t) {
+            for (int64_t c = t; c < channels; c += kThreadsPerBlock) {
+              for (int32_t k = 0; k < num_inside; ++k) {
+                if (target_cell[k] < 0) continue;
+                float& at = to[target_cell[k] * channels + c];
+                const float v = ToFloat(from[inside[k] * channels + c]);
+                if (average) {
+                  at += v;
+                } else if (v == v && !(v <= at)) {
+                  at = v;
+                }
+              }
             }
-          }
-        }
-      });
-      return true;
-    });
-  }));
+          });
+        };
+        taken.ForEachRound(cells, from_points, count, max_points, number + block.index * x * y * z, add);
+      }));
   T* const out = pooled.data();
   const Divider by_channels(channels);
   return ForEach(cuda, elements, [=] POLYOP_DEVICE(int64_t i) {

@@ -64,6 +64,7 @@ TEST(ThreeInterpolateBackward, KeepsNanWhereItBelongs) {
   inputs[2] = HostTensor::Of(DType::kI32, {1, 2, 3}, {5, 2, 0, 2, 3, 4});
   inputs[3] = HostTensor::Of(DType::kF32, {1, 2, 3}, {1, 0, 0.5, 1, 1, 1});
   inputs[0].set(2, NAN);  // channel 1, point 0
+  ExpectMatchesReference(ThreeInterpolateBackward{}, inputs);
   std::vector<HostTensor> grads;
   ASSERT_TRUE(testing::Run(ThreeInterpolateBackward{}, inputs, &grads).ok());
   for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i == 6 || i == 11) << i;

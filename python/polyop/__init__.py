@@ -38,6 +38,13 @@ _MODULES = frozenset(
 )  # fmt: skip
 
 
+_FROM_MODULES = {
+    "optimize": "optimizing", "OptimizeError": "optimizing", "session": "_session", "accelerate": "accelerating",
+    "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
+}  # fmt: skip
+"""The modules of names that are imported on first use."""
+
+
 def __getattr__(name: str) -> Any:
     """Imports on first use what needs packages that not every user has: PyTorch, or those that read and write
     models.
@@ -66,18 +73,18 @@ _EXTRAS = {
 def _first_use(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"polyop.{name}")
-    if name in ("OptimizeError", "optimize"):
-        return getattr(import_module("polyop.optimizing"), name)
-    if name == "session":
-        return import_module("polyop._session").session
-    if name == "accelerate":
-        return import_module("polyop.accelerating").accelerate
-    if name in ("ExportError", "Exported", "export"):
-        return getattr(import_module("polyop.exporting"), name)
+    if name in _FROM_MODULES:
+        return getattr(import_module(f"polyop.{_FROM_MODULES[name]}"), name)
     for part in ("functional", "modules"):
         if not name.startswith("_") and name in _public_names(part):
             return getattr(import_module(f"polyop.{part}"), name)
-    raise AttributeError(f"module 'polyop' has no attribute '{name}'")
+    raise AttributeError(f"module 'polyop' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    """Returns all names, so that interpreters complete and suggest also those that are imported on first use."""
+    lazy = {*_MODULES, *_FROM_MODULES, *_public_names("functional"), *_public_names("modules")}
+    return sorted({*globals(), *lazy})
 
 
 @cache

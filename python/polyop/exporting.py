@@ -66,7 +66,9 @@ class Exported:
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
-        text = f"{self.path.name}: {sum(self.nodes.values())} nodes by the {self.exporter} exporter; custom: {custom}"
+        count = sum(self.nodes.values())
+        nodes = "1 node" if count == 1 else f"{count} nodes"
+        text = f"{self.path.name}: {nodes} by the {self.exporter} exporter; custom: {custom}"
         if self.translated:
             text += "; translated: " + ", ".join(f"{name} x{n}" for name, n in sorted(self.translated.items()))
         return text

@@ -114,3 +114,22 @@ def test_the_readmes_export_prints_what_it_says(tmp_path: Path) -> None:
         [sys.executable, "-"], input=program, capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert done.stdout.split() == printed.split()
+
+
+def test_the_readmes_commands_run_without_an_activated_environment(tmp_path: Path) -> None:
+    """Those of the checkout's program. A folder of links replaces the checkout, because they write a file."""
+    block = re.search(
+        r"^```sh\n(\.venv/bin/polyop .*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    commands = block[1].splitlines()
+    assert len(commands) == 5
+    for name in (".venv", "models", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert done.stdout, command
+    assert (tmp_path / "large.png").is_file()

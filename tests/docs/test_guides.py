@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,37 @@ def test_faq_quotes_the_actual_errors(tmp_path: Path, not_run: Callable[[str], N
 
 def test_training_page_runs(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "training.md", tmp_path, environment(PYTHON)) == {"python", "text"}
+
+
+WITHOUT_ONNX_FORM = """
+# A model with a decomposition.
+import polyop
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = 2
+
+    def forward(self, x):
+        return self.scale * torch.linalg.qr(x).R
+
+
+polyop.export(Net(), torch.rand(3, 3), "net.onnx", exporter="dynamo")
+""".lstrip()
+
+
+def test_export_page_quotes_the_actual_error(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(WITHOUT_ONNX_FORM)
+    done = subprocess.run(
+        [sys.executable, "model.py"], cwd=tmp_path, env=environment(PYTHON), capture_output=True, text=True, check=False
+    )
+    page = (ROOT / "docs" / "export.md").read_text()
+    quoted = re.search(r"^```\n(aten::linalg_qr has no ONNX form.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+    said = done.stderr.replace(f"{tmp_path}/", "")
+    for line in quoted.splitlines():
+        assert line in said, said
 
 
 @pytest.mark.slow

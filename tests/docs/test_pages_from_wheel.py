@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from tests.support.deformable_attention import First, inputs, write
 from tests.support.documented import run_blocks
 from tests.support.machines import SRCNN, photos
 from tests.support.processes import ROOT, run
-from tests.support.wheels import interpreters
+from tests.support.wheels import author_environment, interpreters
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -177,17 +179,28 @@ def test_python_of_pages_without_any_runtime(bare: Fresh, tmp_path: Path) -> Non
         for text in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
             last = bare.run("python", "-c", text, cwd=tmp_path).stderr.splitlines()[-1:]
             assert last, f"{page.name}: it ran without any package:\n{text}"
-            known = re.match(r"(ImportError: .*pip install|ModuleNotFoundError: No module named '(?!polyop))", last[0])
+            names = r"(ImportError|ModuleNotFoundError): (.*pip install|No module named '(?!polyop))"
+            known = re.match(names, last[0])
             assert known, f"{page.name}: {last[0]}\n{text}"
             count += 1
     assert count > 15
 
 
-# ---- with PyTorch, on this Python ------------------------------------------------------------------------------------
+# ---- with PyTorch ----------------------------------------------------------------------------------------------------
+
+WITH_PYTORCH = list(filter(None, os.environ.get("POLYOP_PYTHONS_WITH_TORCH", "").split(os.pathsep)))
+"""Further Pythons, of environments with the packages of polyop[export]; pip downloads gigabytes for one."""
 
 
-def test_with_pytorch(author: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_environment", [sys.executable, *WITH_PYTORCH])
+def test_with_pytorch(
+    of_environment: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path,
+    not_run: Callable[[str], None],
+) -> None:  # fmt: skip
     """The README's example, then the pages that need PyTorch."""
+    if not WITH_PYTORCH:
+        not_run("the pages were followed with PyTorch on this Python only: POLYOP_PYTHONS_WITH_TORCH names others")
+    author = author_environment(of_environment, wheel, tmp_path_factory.mktemp("author") / "venv")
     given_files(tmp_path)
     readme = (ROOT / "README.md").read_text()
     program, printed = re.search(

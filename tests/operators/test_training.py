@@ -12,7 +12,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import polyop.functional  # noqa: F401 - registers the operators
-from polyop._torch.gradients import RULES, without_gradient_kernels
+from polyop._torch.gradients import RULES, GradientKernel, without_gradient_kernels
 from polyop._torch.operators import OPERATORS
 from tests.support.gradient_cases import CASES, DIFFERENTIABLE, SIZED_BY_VALUES, operator_of
 
@@ -275,6 +275,38 @@ def test_formulas_replace_the_kernels(name: str) -> None:
                     got = function.gradients()
         assert (kernel in {event.key for event in profile.key_averages()}) == enabled
     torch.testing.assert_close(got, expected)
+
+
+@pytest.fixture
+def deterministic_algorithms(request: pytest.FixtureRequest) -> Iterator[None]:
+    torch.use_deterministic_algorithms(True, warn_only=request.param)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("deterministic_algorithms", [False, True], ids=["error", "warn_only"], indirect=True)
+@pytest.mark.parametrize(("devices", "calls_kernel"), [(["cpu"], False), (["cuda"], True)])
+@pytest.mark.usefixtures("deterministic_algorithms")
+def test_deterministic_algorithms_exclude_unordered_sums(
+    monkeypatch: pytest.MonkeyPatch, devices: list[str], calls_kernel: bool
+) -> None:
+    """Only CUDA kernels add in any order, so the test marks the CPU's."""
+    function = Function("roi_align")
+    assert function.operator.gradient is not None
+    monkeypatch.setattr(function.operator.gradient, "nondeterministic_devices", devices)
+    called = []
+    call = GradientKernel.call
+
+    def record(self: GradientKernel, *args: Any) -> Any:
+        called.append(self.gradient.name)
+        return call(self, *args)
+
+    monkeypatch.setattr(GradientKernel, "call", record)
+    (got,) = function.gradients()
+    assert called == (["roi_align_backward"] if calls_kernel else [])
+    with without_gradient_kernels():
+        (want,) = function.gradients()
+    torch.testing.assert_close(got, want)
 
 
 def test_the_first_backward_pass_imports_nothing() -> None:

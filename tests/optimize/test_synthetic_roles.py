@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
 
-from polyop.optimizing import roles
+from polyop.optimizing import optimize, roles
 from polyop.optimizing.inputs import candidates
 
 MODEL = """<ir_version: 8, opset_import: ["": 17, "mmcv": 1]>
@@ -37,6 +39,27 @@ def test_inputs_suit_the_operators() -> None:
     assert (last["boxes"][..., 2:] > last["boxes"][..., :2]).all()
     assert not last["index"].any()
     assert last["rois"].dtype == np.float32
+
+
+def test_optimize_says_what_it_ran_the_model_with() -> None:
+    """Synthetic inputs, the sizes that it chose for dynamic dimensions, and how to give others."""
+    model = onnx.parser.parse_model(MODEL)
+    lines = optimize(model).lines()
+    assert (
+        "synthetic inputs: x (random), rois (random rois), boxes (random boxes), index (random batch_index); "
+        "-i NAME=FILE or --set gives others"
+    ) in lines
+    (sizes,) = (line for line in lines if line.startswith("dynamic sizes: "))
+    assert re.fullmatch(r"dynamic sizes: R = \d+, \d+, \d+; K = \d+, \d+, \d+; --shape gives the first", sizes)
+    shapes = {"rois": (5, 5), "boxes": (1, 7, 4), "index": (7,)}
+    stated = optimize(model, shapes=shapes).lines()
+    assert any(line.startswith("dynamic sizes: R = 5, ") and "; K = 7, " in line for line in stated)
+    rng = np.random.default_rng(0)
+    given = {"x": rng.random((1, 2, 8, 8), np.float32), "rois": np.float32([[0, 0, 0, 4, 4]])}
+    given |= {"boxes": np.float32([[[0, 0, 4, 4], [1, 1, 5, 5]]]), "index": np.array([0, 0])}
+    lines = optimize(model, inputs=given).lines()
+    assert not any(line.startswith("synthetic inputs") for line in lines)
+    assert any(re.fullmatch(r"dynamic sizes: R = 1, \d+, \d+; K = 2, \d+, \d+", line) for line in lines)
 
 
 @pytest.mark.parametrize(("role", "columns"), COLUMNS.items())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -419,6 +421,27 @@ def test_ops_explains_an_operator_by_any_of_its_names(polyop) -> None:
     assert "did you mean 'roi_align'" in err
 
 
+def test_ops_shows_gradients(polyop) -> None:
+    """By a kernel, by the formula alone, or none: in the table, on the operator's page and as JSON."""
+    rows = {line.split()[0]: line.rstrip() for line in polyop("ops")[1].splitlines() if line.strip()}
+    assert rows["roi_align"].endswith("kernel (CPU)")
+    assert rows["tensorrt_roi_align"].endswith("formula")
+    assert rows["nms"].endswith("none")
+    page = " ".join(polyop("ops", "roi_align")[1].split())
+    assert page.endswith(
+        "Gradients In PyTorch, of input: by the kernel polyop::roi_align_backward on the CPU, else the formula."
+    )
+    assert " ".join(polyop("ops", "tensorrt_roi_align")[1].split()).endswith("In PyTorch, of input: by the formula.")
+    assert polyop("ops", "nms")[1].endswith("Gradients\n  none\n")
+    assert "## Gradients" not in polyop("ops", "nms", "--markdown")[1]
+    listed = {o["name"]: o["gradient"] for o in json.loads(polyop("ops", "--json")[1])}
+    assert listed["roi_align"] == {"inputs": ["input"], "kernels": ["CPU"]}
+    assert listed["nms"] is None
+    for name, gradient in listed.items():
+        kernel = (ROOT / "ops" / name / f"{name}_backward_cpu.cc").is_file()
+        assert kernel == ("CPU" in (gradient or {"kernels": []})["kernels"]), name
+
+
 def test_help(polyop) -> None:
     for arguments in (["--help"], ["run", "--help"], ["inspect", "--help"], ["ops", "--help"]):
         code, out, _ = polyop(*arguments)
@@ -483,6 +506,33 @@ def test_bench_interleaves_models(polyop, additions: None) -> None:
         ("standard.onnx", 2),
     ]
     assert all(0 < run["min_seconds"] <= run["median_seconds"] for run in runs)
+
+
+@pytest.mark.parametrize("order", [("few", "many"), ("many", "few")])
+def test_bench_says_how_many_times_faster(polyop, tmp_path: Path, order: tuple[str, str]) -> None:
+    """The speed is that of the second model, and follows from the medians in the table, which are rounded."""
+    for name, count in (("few", 10), ("many", 40)):
+        names = ["x", *[f"x{i}" for i in range(1, count)], "y"]
+        nodes = [helper.make_node("Neg", [a], [b]) for a, b in pairwise(names)]
+        values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [512, 1024]) for n in "xy"]
+        graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+        onnx.save(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+            tmp_path / f"{name}.onnx",
+        )
+    first, second = (f"{name}.onnx" for name in order)
+    code, out, err = polyop("bench", first, "--against", second, "--threads", 1, "--seconds", 0.1)
+    assert code == OK, err
+    row = r"{} +1 +[\d.]+ ms +([\d.]+) ms +\d+ *(.*)"
+    before, after = (re.search(row.format(re.escape(name)), out) for name in (first, second))
+    assert before[2].strip() == "", "the first model has no speed"
+    factor, word = re.fullmatch(r"(\d+\.\d\d)x (faster|slower)", after[2].strip()).groups()
+    medians = float(before[1]), float(after[1])
+    assert word == ("faster" if medians[1] < medians[0] else "slower")
+    rounding = 0.005
+    least = (max(medians) - rounding) / (min(medians) + rounding)
+    most = (max(medians) + rounding) / (min(medians) - rounding)
+    assert least - rounding <= float(factor) <= most + rounding
 
 
 def test_bench_refuses_models_that_do_not_agree(polyop, additions: None) -> None:

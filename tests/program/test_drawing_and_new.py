@@ -5,6 +5,7 @@ test_tutorial.py).
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -49,6 +50,46 @@ def long_chain(nodes: int) -> onnx.ModelProto:
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+@pytest.mark.parametrize("kind", ["html", "svg"])
+def test_open_shows_the_drawing(program: str, tmp_path: Path, kind: str) -> None:
+    """`xdg-open` is a program of the test, which records what it is called with."""
+    onnx.save(long_chain(4), tmp_path / "chain.onnx")
+    opener = tmp_path / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/opened\n')
+    opener.chmod(0o755)
+    found = {**os.environ, "PATH": f"{opener.parent}:{os.environ['PATH']}"}
+    command = ["inspect", "chain.onnx", f"--{kind}", f"chain.{kind}"]
+    done = run(program, *command, cwd=tmp_path, env=found)
+    assert (done.returncode, done.stderr) == (0, f"Wrote chain.{kind}\n")
+    assert not (tmp_path / "opened").exists(), "opened without --open"
+    done = run(program, *command, "--open", cwd=tmp_path, env=found)
+    assert (done.returncode, done.stderr) == (0, f"Wrote chain.{kind}\n")
+    assert (tmp_path / "opened").read_text() == f"{tmp_path / f'chain.{kind}'}\n"
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["fails", "missing"])
+def test_what_cannot_be_opened_was_written(program: str, tmp_path: Path, exists: bool) -> None:
+    onnx.save(long_chain(4), tmp_path / "chain.onnx")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "dot").symlink_to(shutil.which("dot"))
+    if exists:
+        (tmp_path / "bin" / "xdg-open").symlink_to("/bin/false")
+    found = {**os.environ, "PATH": str(tmp_path / "bin")}
+    done = run(program, "inspect", "chain.onnx", "--html", "chain.html", "--open", cwd=tmp_path, env=found)
+    assert done.returncode == 1
+    assert "'chain.html' was written, but xdg-open does not open it" in done.stderr
+    assert "open the file in a browser" in done.stderr
+    assert (tmp_path / "chain.html").is_file()
+
+
+def test_open_needs_a_drawing(program: str, tmp_path: Path) -> None:
+    onnx.save(long_chain(4), tmp_path / "chain.onnx")
+    done = run(program, "inspect", tmp_path / "chain.onnx", "--open")
+    assert done.returncode == 2
+    assert "--open: expected --html FILE or --svg FILE, got neither" in done.stderr
 
 
 def test_draws_500_nodes(program: str, tmp_path: Path) -> None:

@@ -19,13 +19,29 @@ X, ROIS = np.zeros((1, 4, 16, 16), np.float32), np.zeros((3, 5), np.float32)
 ALIGN = {"output_width": 2, "output_height": 2}
 
 
-def run(program: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **env}, timeout=120)
+def run(program: str, *arguments: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    command, variables = [program, *map(str, arguments)], {**os.environ, **env}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=variables, timeout=120)
 
 
 def align(**attributes: object) -> onnx.ModelProto:
     return model("mmcv::MMCVRoiAlign", {"x": X, "rois": ROIS}, attributes=attributes)
+
+
+def test_inspect_counts(program: str, tmp_path: Path) -> None:
+    weighted(tmp_path / "m.onnx", 8)
+    out = run(program, "inspect", "m.onnx", cwd=tmp_path).stdout
+    assert "  1 node, 1 initializer with 8 elements\n" in out
+    onnx.save(align(**ALIGN), tmp_path / "m.onnx")
+    assert "  1 node, 0 initializers\n" in run(program, "inspect", "m.onnx", cwd=tmp_path).stdout
+    large = np.zeros((1200, 1000), np.float32)
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1200, 1000]) for name in ("x", "y", "z")]
+    weights = [numpy_helper.from_array(large, "w")]
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"]), helper.make_node("Add", ["y", "w"], ["z"])]
+    proto = helper.make_model(helper.make_graph(nodes, "g", infos[:1], infos[2:], weights), ir_version=8)
+    onnx.save(proto, tmp_path / "m.onnx")
+    out = run(program, "inspect", "m.onnx", cwd=tmp_path).stdout
+    assert "  2 nodes, 1 initializer with 1.2 million elements\n" in out
 
 
 def weighted(path: Path, values: int) -> None:
@@ -70,13 +86,13 @@ BAD_MODELS = {
         model("mmcv::NonMaxSuppression", {"b": np.zeros((1, 3, 4), np.float16), "s": np.zeros((1, 1, 3), np.float16)}),
         BAD_FILE,
         "tensor(float16)",
-        "",
+        "`polyop ops nms` lists the types that it takes",
     ),
     "a standard operator that does not exist": (
         model("::Foo", {"x": X}),
         NOT_PROVIDED,
-        "No Op registered for Foo",
-        "",
+        "does not load 'm.onnx': This is an invalid model. In Node",
+        "ONNX Runtime has no such operator at the model's opset",
     ),
     "a name that is nearly right": (
         model("mmcv::RoiAlignPlus", {"x": X, "rois": ROIS}),
@@ -92,11 +108,11 @@ def test_inspect_reports_what_a_session_rejects(program: str, tmp_path: Path, ki
     proto, code, message, hint = BAD_MODELS[kind]
     path = tmp_path / "m.onnx"
     onnx.save(proto, path)
-    done = run(program, "inspect", path)
+    done = run(program, "inspect", "m.onnx", cwd=tmp_path)
     assert done.returncode == code, done.stdout + done.stderr
     assert message in done.stdout
     assert hint in done.stdout
-    report = json.loads(run(program, "inspect", path, "--json").stdout)
+    report = json.loads(run(program, "inspect", "m.onnx", "--json", cwd=tmp_path).stdout)
     assert message in report["faults"][0]["message"]
     assert report["faults"][0]["exit_code"] == code
 

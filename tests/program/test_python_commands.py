@@ -18,6 +18,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from polyop._commands import convert
 from polyop._commands import main as commands
 from polyop._commands.errors import CommandError, ExitCode, describe
 from polyop._commands.numbers import parse_integer, parse_real
@@ -26,6 +27,8 @@ from polyop.optimizing import FileError
 from tests.program.test_cli import NO_NUMBERS
 from tests.support.machines import identity, photos
 from tests.support.processes import ROOT, environment
+from tests.support.single_node import model as single_node
+from tests.support.tensorrt_rtx import RUNTIME as TENSORRT_RTX
 
 
 def run(*words: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -140,11 +143,28 @@ def test_a_python_without_polyop_is_skipped(program: str, tmp_path: Path) -> Non
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
+UNKNOWN_ATTRIBUTE = (
+    "mmcv::MMCVRoiAlign (node 'heads'): unknown attribute 'output_widht'\n"
+    "  hint: did you mean 'output_width'? `polyop ops roi_align` lists the attributes\n"
+)
+"""As the program says it: test_model_checks.py."""
+
+
+def align(**attributes: int) -> onnx.ModelProto:
+    """Returns a model of one node; with attributes that exporters add for TensorRT."""
+    given = {"output_height": 2, **attributes, "plugin_version": "1", "plugin_namespace": ""}
+    inputs = {"x": np.zeros((1, 2, 8, 8), np.float32), "rois": np.zeros((1, 5), np.float32)}
+    proto = single_node("mmcv::MMCVRoiAlign", inputs, attributes=given)
+    proto.graph.node[0].name = "heads"
+    return proto
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["rnu"], 2, "did you mean 'run'?"),
         (["--versoin"], 2, "did you mean '--version'?"),
+        (["batch", "--maen", "1"], 2, "did you mean '--mean'?"),
         (["optimize", "m.onnx"], 2, "--output is required"),
         (["optimize"], 2, "model and --output are required"),
         (["optimize", "m.onnx", "-o", "x.onnx", "--threads", "0"], 2, "--threads: '0' is not an integer in [1 - 1024]"),
@@ -163,6 +183,13 @@ def test_a_python_without_polyop_is_skipped(program: str, tmp_path: Path) -> Non
         (["portable", "empty.onnx", "-o", "x.onnx"], 3, "empty.onnx is not an ONNX model, or damaged: it is empty"),
         (["portable", "m.onnx", "-o", "text.onnx/x.onnx"], 3, "'text.onnx/x.onnx': Not a directory"),
         (["portable", "none.onnx", "-o", "x.onnx"], 3, "'none.onnx' does not exist"),
+        (["optimize", "attribute.onnx", "-o", "x.onnx"], 3, UNKNOWN_ATTRIBUTE),
+        (["optimize", "attribute.onnx", "-o", "x.onnx", "--ops", "none.so"], 3, UNKNOWN_ATTRIBUTE),
+        (["portable", "attribute.onnx", "-o", "x.onnx"], 3, UNKNOWN_ATTRIBUTE),
+        (["batch", "attribute.onnx", "-i", "in", "-o", "out"], 3, UNKNOWN_ATTRIBUTE),
+        (["triton", "attribute.onnx", "-o", "out"], 3, UNKNOWN_ATTRIBUTE),
+        (["convert", "attribute.onnx", "-o", "m.engine"], 3, UNKNOWN_ATTRIBUTE),
+        (["convert", "attribute.onnx", "-o", "m.xml", "--to", "openvino"], 3, UNKNOWN_ATTRIBUTE),
         (["portable", "text.onnx", "-o", "x.onnx"], 3, "text.onnx is not an ONNX model, or damaged"),
         (["batch", "m.onnx", "-i", "in", "-o", "out", "--workers", "2"], 2, "--workers requires --ray"),
         (["batch", "m.onnx", "-i", "in", "-o", "out", "--range", "1"], 2, "--range: expected BLACK,WHITE"),
@@ -190,7 +217,7 @@ def test_a_python_without_polyop_is_skipped(program: str, tmp_path: Path) -> Non
             "empty.onnx is not an ONNX model, or damaged: it is empty",
         ),
         (["convert", "m.onnx", "-o", "m.xml"], 2, "expected an engine, got 'm.xml'"),
-        (["batch", "m.onnx", "-i", "in", "-o", "out"], 3, "-i in: expected files, found none"),
+        (["batch", "m.onnx", "-i", "in", "-o", "out"], 3, "-i in: 'in' does not exist"),
         (["portable", "lost.onnx", "-o", "x.onnx"], 3, "external data 'w.data' is missing"),
         (["triton", "lost.onnx", "-o", "out"], 3, "external data 'w.data' is missing"),
         (["convert", "m.onnx", "-o", "m.onnx"], 2, "--output m.onnx: expected another file than the model"),
@@ -211,6 +238,7 @@ def test_errors(
     node.domain = ""
     model.graph.CopyFrom(helper.make_graph([node], "g", values[:1], values[1:]))
     onnx.save(model, tmp_path / "misspelt.onnx")
+    onnx.save(align(output_widht=2), tmp_path / "attribute.onnx")
     (tmp_path / "empty.onnx").touch()
     weights = numpy_helper.from_array(np.ones(2, np.float32), "w")
     node = helper.make_node("Add", ["x", "w"], ["y"])
@@ -225,6 +253,75 @@ def test_errors(
     assert err.startswith("polyop: error: "), err
     assert said in err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_portable_names_what_nobody_provides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others get functions; the exit code says that the file does not run."""
+    proto = align(output_width=2)
+    unknown = [helper.make_node("Frobnicate", [name], [f"{name}/f"], domain="nobody") for name in ("x", "rois")]
+    proto.graph.node.extend(unknown)
+    proto.opset_import.append(helper.make_opsetid("nobody", 1))
+    path, out = tmp_path / "m.onnx", tmp_path / "x.onnx"
+    onnx.save(proto, path)
+    assert commands.main(["portable", str(path), "-o", str(out)]) == ExitCode.NOT_PROVIDED
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["mmcv::MMCVRoiAlign", "1", "yes", "-"] in rows
+    assert ["nobody::Frobnicate", "2", "no", "nobody", "provides", "it"] in rows
+    assert [f"{f.domain}::{f.name}" for f in onnx.load(out).functions] == ["mmcv::MMCVRoiAlign"]
+    words = ["portable", str(path), "-o", str(out), "--json"]
+    assert commands.main([*words, "--only", "mmcv::MMCVRoiAlign"]) == ExitCode.OK
+    assert [record["name"] for record in json.loads(capsys.readouterr().out)["nodes"]] == ["mmcv::MMCVRoiAlign"]
+    assert commands.main([*words, "--only", "nobody::Frobnicate"]) == ExitCode.NOT_PROVIDED
+    records = json.loads(capsys.readouterr().out)["nodes"]
+    assert [(record["node"], record["given"]) for record in records] == [("x/f", False), ("rois/f", False)]
+
+
+NOBODY = (
+    "polyop: error: nobody provides nobody::Frobnicate\n"
+    "  hint: `polyop inspect unknown.onnx` has advice; --plugins LIB adds a library of operators\n"
+)
+
+
+def unknown(path: Path) -> None:
+    proto = single_node("nobody::Frobnicate", {"x": np.zeros(2, np.float32)}, shapes={"y": [2]})
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    onnx.save(proto, path)
+
+
+@pytest.mark.parametrize(("name", "code"), [("unknown", 4), ("known", 1)])
+def test_convert_names_what_tensorrt_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
+) -> None:
+    """TensorRT decides, because it has plugins for nodes that polyop does not know. Here it rejects every model."""
+    from polyop import tensorrt
+
+    def reject(*_: object, **__: object) -> None:
+        raise tensorrt.EngineError("TensorRT rejects the model")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tensorrt, "onnx2trt", reject)
+    monkeypatch.setattr(convert, "restart_with_parser_path", lambda: None)
+    unknown(tmp_path / "unknown.onnx")
+    onnx.save(align(output_width=2), tmp_path / "known.onnx")
+    assert commands.main(["convert", f"{name}.onnx", "-o", "new/x.engine"]) == code
+    rejected = "polyop: error: TensorRT rejects the model\n"
+    assert capsys.readouterr().err == (NOBODY if name == "unknown" else rejected)
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_convert_with_tensorrts_parser(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """TensorRT-RTX's, which needs no GPU."""
+    if not TENSORRT_RTX.is_dir():
+        return not_run("TensorRT's parser was not run: TensorRT-RTX is installed only where CUDA is")
+    unknown(tmp_path / "unknown.onnx")
+    python_path = os.pathsep.join([str(TENSORRT_RTX), str(ROOT / "python")])
+    done = run(
+        sys.executable, "-m", "polyop", "convert", "unknown.onnx", "-o", "x.engine", cwd=tmp_path,
+        PYTHONPATH=python_path, LD_LIBRARY_PATH=str(TENSORRT_RTX / "tensorrt_rtx_libs"),
+        POLYOP_TENSORRT="tensorrt_rtx_bindings",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (4, NOBODY)
+    assert [path.name for path in tmp_path.iterdir()] == ["unknown.onnx"]
 
 
 WITHOUT = """

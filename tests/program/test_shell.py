@@ -56,6 +56,30 @@ def test_bash_completes(program: str, tmp_path: Path, words: tuple[str, ...], of
     assert set(completed(program, tmp_path, *words)) == offered
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("polyop ins", {"inspect"}),
+        ("polyop inspect --o", {"--open", "--ops", "--onnxruntime"}),
+        ("polyop help ver", {"verify"}),
+        ("polyop inspect mod", {"model.onnx"}),
+    ],
+)
+def test_fish_completes(
+    program: str, tmp_path: Path, line: str, offered: set[str], not_run: Callable[[str], None]
+) -> None:
+    if shutil.which("fish") is None:
+        return not_run("fish is not installed: it completed nothing")
+    (tmp_path / "polyop").symlink_to(program)
+    (tmp_path / "model.onnx").touch()
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", 'polyop completion fish | source; complete -C "$argv"', line],
+        cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert {found.split("\t")[0] for found in done.stdout.splitlines()} == offered
+
+
 def test_manual_pages(program: str) -> None:
     page = run(program, "man", "run")
     assert page.startswith(".TH polyop-run 1\n")

@@ -108,6 +108,9 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "median with NaN": (lambda x: x.median(1), (t([[1.0, 3, 2], [NAN, 1, 2]]),)),
     "searchsorted": (
         lambda s, v: torch.searchsorted(s, v, right=True), (t([1.0, 2, 2, 5]), t([0.0, 2, 5, 9]))),
+    "histogramdd of edges that are not sorted": (
+        lambda x, a, b: torch.histogramdd(x, [a, b]).hist,
+        (_random(20, 2) * 3, t([3.0, -2, 0, 5]), t([-4.0, 1, 1, 4]))),
     "repeat_interleave": (lambda x, r: torch.repeat_interleave(x, r, 0), (_random(3, 2), t([2, 0, 3]))),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
@@ -132,6 +135,100 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 def test_edges(name: str) -> None:
     call, args = EDGES[name]
     _check(call, *args, rtol=1e-4, atol=1e-5)
+
+
+def _complex(x: torch.Tensor) -> torch.Tensor:
+    return torch.complex(x, x.flip(-1) + 0.5)
+
+
+_WEIGHTS = torch.complex(_random(2, 4, 3, 3), _random(2, 4, 3, 3).flip(0))
+
+
+def _spectral_layer(x: torch.Tensor) -> torch.Tensor:
+    """Multiplies the lowest frequencies by complex weights, as a Fourier neural operator does."""
+    frequencies = torch.fft.rfft2(x)
+    result = torch.zeros(x.shape[0], 4, x.shape[2], x.shape[3] // 2 + 1, dtype=torch.cfloat)
+    result[:, :, :3, :3] = torch.einsum("bixy,ioxy->boxy", frequencies[:, :, :3, :3], _WEIGHTS)
+    result[:, :, -3:, :3] = torch.einsum("bixy,ioxy->boxy", frequencies[:, :, -3:, :3], _WEIGHTS)
+    return torch.fft.irfft2(result, s=(x.shape[2], x.shape[3]))
+
+
+def _rotary_embedding(x: torch.Tensor) -> torch.Tensor:
+    """Rotates pairs by angles, with the operators that LLaMA and SAM 2 use."""
+    angles = torch.outer(torch.arange(x.shape[-2]).float(), 0.1 ** torch.arange(x.shape[-1] // 2))
+    rotation = torch.polar(torch.ones_like(angles), angles).unsqueeze(0).repeat(x.shape[0], 1, 1)
+    return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * rotation).flatten(-2)
+
+
+def _there_and_back(step: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    window = torch.hann_window(64)
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        frames = torch.stft(x, 64, step, window=window, return_complex=True)
+        return torch.istft(frames * 2, 64, step, window=window, length=x.shape[-1])
+
+    return call
+
+
+COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
+    "spectral layer": (_spectral_layer, (_random(2, 2, 8, 16),)),
+    "rotary embedding": (_rotary_embedding, (_random(2, 5, 8),)),
+    "istft": (_there_and_back(16), (_random(2, 256),)),
+    "istft whose step does not divide the window": (_there_and_back(24), (_random(2, 256),)),
+    "rows and columns": (
+        lambda x, i: torch.cat([_complex(x)[i], _complex(x).index_select(0, i), _complex(x).tril()]),
+        (_random(3, 4), t([2, 0]))),
+    "gather and where": (
+        lambda x, i: torch.where(x > 0, _complex(x), -_complex(x)).gather(1, i), (_random(3, 4), t([[1], [0], [2]]))),
+    "pad, cumsum, unbind": (
+        lambda x: F.pad(_complex(x), (1, 2), value=3.0).cumsum(1).unbind(0)[1], (_random(3, 4),)),
+    "assignment": (
+        lambda x: torch.ones(3, 4, dtype=torch.cfloat).index_put((t([1]),), _complex(x)[0]), (_random(3, 4),)),
+    "masked": (lambda x: _complex(x).masked_fill(x > 0, 2).split(2, 1)[1], (_random(3, 4),)),
+    "exp and log": (lambda x: torch.log(torch.exp(_complex(x))), (_random(3, 4),)),
+    "sqrt of negative numbers": (
+        lambda x, y: torch.complex(x, y).sqrt(), (t([-4.0, -4, 4, 0, -1]), t([1e-3, -1e-3, 3, 0, 5]))),
+    "powers": (lambda x: _complex(x) ** 3 + _complex(x) ** -1 + _complex(x) ** 1.5, (_random(3, 4),)),
+    "trigonometric": (lambda x: _complex(x).sin() + _complex(x).cos(), (_random(3, 4),)),
+    "hyperbolic": (lambda x: _complex(x).sinh() + _complex(x).cosh() + _complex(x * 50).tanh(), (_random(3, 4),)),
+    "sigmoid": (lambda x: _complex(x).sigmoid(), (_random(3, 4),)),
+    "product": (lambda x: _complex(x).prod(1, keepdim=True), (_random(3, 4),)),
+    "linear": (lambda x: F.linear(_complex(x), _complex(x), _complex(x)[:, 0]), (_random(3, 4),)),
+    "silu": (lambda x: F.silu(_complex(x)), (_random(3, 4),)),
+    "sign": (lambda x: _complex(x).sgn(), (_random(3, 4),)),
+    "comparisons": (
+        lambda x: [_complex(x) == _complex(x), _complex(x) != _complex(x) + 1, torch.isfinite(_complex(x / 0))],
+        (t([[1.0, 0], [-1, NAN]]),)),
+    "copy of integers": (lambda x, y: _complex(x).copy_(y), (_random(2, 3), t([1, 2, 3]))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers(name: str) -> None:
+    call, args = COMPLEX[name]
+
+    def in_pairs(*given: torch.Tensor) -> Any:
+        result = call(*given)
+        results = [result] if isinstance(result, torch.Tensor) else result
+        return [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in results]
+
+    _check(in_pairs, *args, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [16, 13])
+def test_inverse_transform_of_any_length(length: int) -> None:
+    model = Call(
+        lambda x: torch.fft.irfft2(torch.fft.rfft2(x, norm="ortho"), s=x.shape[-2:]), ((_random(2, 8, 16),), {})
+    )
+    auto = torch.export.Dim.AUTO
+    program = torch.onnx.export(
+        model, (_random(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
+    )
+    assert program is not None
+    session = ort.InferenceSession(program.model_proto.SerializeToString())
+    x = _random(3, 8, length)
+    result = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
+    np.testing.assert_allclose(result, model(x).numpy(), rtol=1e-3, atol=1e-3)
 
 
 ACCURATE = {
@@ -235,6 +332,18 @@ _STATUS: dict[str, dict[str, str]] = json.loads(TABLE.read_text(encoding="utf-8"
 )
 def test_sample(name: str) -> None:
     status, reason = outcome(name, "f32", "static")
+    assert status == "right", reason
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "shapes"),
+    [
+        ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
+        ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
+    ],
+)  # fmt: skip
+def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:
+    status, reason = outcome(name, dtype, shapes)
     assert status == "right", reason
 
 

@@ -44,6 +44,7 @@ REST = [
     # Programs that run in a new process.
     "pytorch_operators/test_translations.py::test_other_programs_keep_their_graphs",
     # Pages and examples.
+    "docs/test_docs.py::test_the_readmes_commands_run_without_an_activated_environment",
     "docs/test_docs.py::test_the_readmes_export_prints_what_it_says",
     "docs/test_examples.py::test_asinh",
     "docs/test_examples.py::test_my_add",

@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.version import Version
 
 import polyop
-from tests.support.processes import ROOT
+from tests.support.processes import BIN, ROOT, run
 
 SESSION = """
 import polyop, onnx, numpy as np, onnxruntime as ort
@@ -54,3 +54,32 @@ def interpreters() -> dict[str, str]:
     """Returns interpreters by version, from the oldest supported version on."""
     versions = [f"3.{minor}" for minor in range(OLDEST_PYTHON.minor, OLDEST_PYTHON.minor + 20)]
     return {version: path for version in versions if (path := interpreter(version))}
+
+
+def author_environment(python: str, wheel: Path, environment: Path) -> dict[str, str]:
+    """Creates a fresh environment of this Python with the wheel. Returns the environment variables of its user.
+
+    PyTorch, ONNX Runtime and the user's other packages are links to those of `python`, so that pip downloads only build
+    requirements. polyop's own library for OpenVINO is missing, as in portable wheels.
+    """
+    run(python, "-m", "venv", environment)
+    theirs, mine = (
+        Path(run(path, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+        for path in (python, environment / "bin" / "python")
+    )
+    for path in theirs.iterdir():
+        if not (mine / path.name).exists() and not path.name.startswith(("polyop", "_polyop", "scikit_build_core")):
+            (mine / path.name).symlink_to(path)
+    run(environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel)
+    (mine / "polyop" / "lib" / "libpolyop_openvino.so").unlink(missing_ok=True)
+    for tool in ("cmake", "ctest", "ninja"):
+        (environment / "bin" / tool).symlink_to(BIN / tool)
+    kept = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_")}
+    return {
+        **kept,
+        "PATH": f"{environment / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(environment.parent),
+        "LANG": "C.UTF-8",
+        "PIP_FIND_LINKS": f"{wheel.parent} {os.environ.get('PIP_FIND_LINKS', '')}",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }

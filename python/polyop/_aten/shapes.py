@@ -154,3 +154,26 @@ def rrelu(
     slope = torch.rand_like(self) * (upper - lower) + lower
     slope = torch.where(self > 0, torch.ones_like(self), slope)
     return self * slope, slope
+
+
+@decomposes("aten::unfold_backward", without=REFUSED)
+def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
+    """Adds overlapping frames, as torch.istft does."""
+    if not isinstance(size, int) or not isinstance(step, int):
+        return NotImplemented
+    rank = len(input_sizes)
+    if rank == 0:
+        return grad_in.reshape(())
+    dim = dim % rank
+    frames = grad_in.movedim(dim, -2)  # [..., frame, element]
+    count, length = frames.shape[-2], input_sizes[dim]
+    parts = -(-size // step)
+    # Part j of frame i is added to block i + j of the output.
+    cells = aten.constant_pad_nd(frames, [0, parts * step - size], 0).unflatten(-1, [parts, step])
+    total = None
+    for j in range(parts):
+        shifted = aten.constant_pad_nd(cells.select(-2, j), [0, 0, j, parts - 1 - j], 0)
+        total = shifted if total is None else total + shifted
+    assert total is not None  # a frame has at least one element
+    line = total.flatten(-2)
+    return aten.constant_pad_nd(line, [0, length - (count + parts - 1) * step], 0).movedim(-1, dim)

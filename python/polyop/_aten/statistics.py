@@ -118,11 +118,28 @@ def searchsorted_scalar(sorted_sequence: Tensor, self: Any, **how: Any) -> Any:
 
 def _bins(x: Tensor, edges: Tensor) -> Tensor:
     """Returns a matrix that has a row for each number and a column for each bin: 1 where the number is in it."""
-    at = x.unsqueeze(1)
+    at, bins = x.unsqueeze(1), torch.arange(edges.shape[0] - 1, device=x.device)
     low, high = edges[:-1], edges[1:]
     within = (at >= low) & (at < high)
-    last = (at == edges[-1]) & (torch.arange(low.shape[0], device=x.device) == low.shape[0] - 1)
-    return (within | last).to(x.dtype)
+    if isinstance(edges.shape[0], int):
+        within = (at >= edges[0]) & (_upper_bound(x, edges).unsqueeze(1) - 1 == bins)
+    last = (at == edges[-1]) & (bins == bins.shape[0] - 1)
+    return ((within & (at < edges[-1])) | last).to(x.dtype)
+
+
+def _upper_bound(x: Tensor, edges: Tensor) -> Tensor:
+    """Returns the index of the first edge above each number, by PyTorch's binary search: edges that are not sorted give
+    its results, too."""
+    first = torch.zeros_like(x, dtype=torch.int64)
+    length = torch.full_like(first, edges.shape[0])
+    for _ in range(edges.shape[0].bit_length()):
+        half = torch.div(length, 2, rounding_mode="floor")
+        middle = first + half
+        edge = edges.index_select(0, middle.clamp(max=edges.shape[0] - 1))
+        passed = (length > 0) & ~(x < edge)
+        length = torch.where(passed, length - half - 1, half)
+        first = torch.where(passed, middle + 1, first)
+    return first
 
 
 def _counted(within: Tensor, weight: Tensor | None) -> Tensor:

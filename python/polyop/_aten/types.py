@@ -6,7 +6,7 @@ Imported last: a call that another module of this folder translates is left to i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from polyop._aten.special import erfc
-from polyop._aten.table import REFUSED, TRANSLATIONS, decomposes, overload
+from polyop._aten.table import REFUSED, TRANSLATIONS, WRONG, decomposes, overload
 
 # Operators whose ONNX form contains a node that ONNX Runtime's CPU provider lacks in float64: Conv, AveragePool,
 # Resize, InstanceNormalization, Det, Elu, Acos, …
@@ -28,6 +28,7 @@ _IN_FLOAT = (
     "instance_norm", "group_norm", "native_group_norm", "_linalg_det", "linalg_det", "det", "logdet",
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan", "angle",
     "elu", "selu", "celu", "hardsigmoid", "hardswish", "leaky_relu", "prelu", "_prelu_kernel", "softplus", "mish",
+    "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "multinomial",
 )  # fmt: skip
 
 
@@ -71,6 +72,21 @@ def gelu(self: Tensor, *, approximate: str = "none") -> Any:
     if self.dtype != torch.float64 or approximate != "none":
         return NotImplemented
     return self * erfc(self * -math.sqrt(0.5)) / 2
+
+
+@decomposes("aten::native_layer_norm", without=WRONG, when="float64: types of the mean and the deviation")
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[Any], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Any:  # fmt: skip
+    if input.dtype != torch.float64:
+        return NotImplemented
+    axes = list(range(-len(normalized_shape), 0))
+    mean = input.mean(axes, keepdim=True)
+    centred = input - mean
+    scale = torch.rsqrt((centred * centred).mean(axes, keepdim=True) + eps)
+    result = centred * scale
+    result = result if weight is None else result * weight
+    return result if bias is None else result + bias, mean, scale
 
 
 @decomposes("aten::nonzero", without=REFUSED, when="float64")

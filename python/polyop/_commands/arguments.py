@@ -77,13 +77,17 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 
 def _distance(a: str, b: str) -> int:
-    """Returns the Levenshtein distance."""
-    row = list(range(len(b) + 1))
+    """Returns the edit distance, as cli/base/text.cc. Two exchanged neighbours, as in --htlm, are one edit."""
+    before: list[int] = []
+    last = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        diagonal, row[0] = row[0], i
+        row = [i]
         for j, y in enumerate(b, 1):
-            diagonal, row[j] = row[j], min(diagonal + (x != y), row[j] + 1, row[j - 1] + 1)
-    return row[-1]
+            row.append(min(last[j - 1] + (x != y), last[j] + 1, row[j - 1] + 1))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                row[j] = min(row[j], before[j - 2] + 1)
+        before, last = last, row
+    return last[-1]
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:

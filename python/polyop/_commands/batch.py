@@ -18,7 +18,7 @@ from polyop._commands.arguments import (
     real,
 )
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import OLDEST_ONNXRUNTIME, check_file, check_onnxruntime, check_provided
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_nodes, check_onnxruntime
 from polyop._progress import bars
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.ray is None and getattr(options, name) is not None:
             raise usage(f"--{name.replace('_', '-')} requires --ray")
     images = image_options(options)
-    if options.ops:
-        check_file(options.model)
-    else:
-        check_provided(options.model)
+    check_nodes(options.model, options.ops)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop import batch
 

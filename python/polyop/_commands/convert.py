@@ -11,15 +11,18 @@ import sys
 import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyop import __version__
 from polyop._commands import terminal
 from polyop._commands.arguments import add_json_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import check_model, check_output, check_provided
+from polyop._commands.models import check_attributes, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
 from polyop._progress import bars
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO"
 NEEDS = "pip install tensorrt or tensorrt-rtx; with --to openvino: pip install openvino"
@@ -91,10 +94,11 @@ def run(options: argparse.Namespace) -> int:
         raise usage(f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --to openvino")
     if options.to == "openvino":
         return _to_openvino(options)
-    check_model(options.model)
+    model = check_model(options.model)
+    check_attributes(model)
     check_output(options.model, options.output)
     restart_with_parser_path()
-    report = _build(options, shapes, constants)
+    report = _build(options, model, shapes, constants)
     if options.json:
         terminal.print_json(report)
     else:
@@ -168,7 +172,7 @@ def _remove_link(folder: Path) -> None:
 
 
 def _build(
-    options: argparse.Namespace, shapes: dict[str, list[list[int]]], constants: dict[str, Any]
+    options: argparse.Namespace, model: ModelProto, shapes: dict[str, list[list[int]]], constants: dict[str, Any]
 ) -> dict[str, Any]:
     """Writes the engine and its description. Returns a report."""
     from polyop.tensorrt import EngineError, NoTensorRTError, get_tensorrt_op_path, onnx2trt, save_trt_engine
@@ -189,7 +193,9 @@ def _build(
             )
         except EngineError as error:
             if not isinstance(error, NoTensorRTError):
-                check_provided(options.model)
+                check_provided(
+                    model, options.model, "--plugins"
+                )  # afterwards, because TensorRT has plugins for further nodes
             raise
     save_trt_engine(engine, options.output)
     used = any(layer["type"].startswith("PLUGIN") for layer in engine.layers)
@@ -244,7 +250,8 @@ def _to_openvino(options: argparse.Namespace) -> int:
         raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
     if any(getattr(options, name) for name in _FOR_TENSORRT):
         raise usage("--shapes, --set, --workspace, --timing-cache and --layers are options of TensorRT")
-    check_model(options.model)
+    model = check_model(options.model)
+    check_attributes(model)
     check_output(options.model, options.output)
     import polyop.openvino
 
@@ -256,7 +263,7 @@ def _to_openvino(options: argparse.Namespace) -> int:
             core.add_extension(str(Path(library).absolute()))
         openvino.save_model(core.read_model(options.model), output, compress_to_fp16=options.fp16)
     except RuntimeError as error:
-        check_provided(options.model)
+        check_provided(model, options.model, "--plugins")  # afterwards, because plugins may provide any node
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
     weights, runtime = output.with_suffix(".bin"), f"OpenVINO {openvino.__version__.split('-')[0]}"
     if options.json:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polyop._commands.arguments import nearest
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._onnx.atomic_file import prepare_folder
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from collections.abc import Sequence
+
+    from onnx import ModelProto, NodeProto
 
 OLDEST_ONNXRUNTIME = (1, 20)
 """As the extras `optimize` and `batch` require."""
 _RUNTIME_DOMAIN = "com.microsoft"
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
+_ADDED_BY_EXPORTERS = ("plugin_version", "plugin_namespace")
+"""Attributes that TensorRT's parser reads, which tools add to nodes."""
 
 
 def check_file(path: str) -> None:
@@ -59,27 +64,68 @@ def check_model(path: str) -> ModelProto:
     return model
 
 
-def check_provided(path: str) -> None:
-    """Like check_model, and raises CommandError if the model has nodes of operators without a provider.
+def check_nodes(path: str, libraries: Sequence[str] = ()) -> None:
+    """Like check_model, check_provided and check_attributes. Further libraries may provide any operator."""
+    model = check_model(path)
+    if not libraries:
+        check_provided(model, path)
+    check_attributes(model)
+
+
+def without_provider(model: ModelProto) -> list[NodeProto]:
+    """Returns the nodes of operators that nobody provides.
 
     Providers are polyop, packages, ONNX Runtime and the functions of the model.
     """
     from polyop._onnx.catalogue import is_node
     from polyop._onnx.graph import nodes_of
 
-    model = check_model(path)
     functions = {(f.domain, f.name) for f in model.functions}
-    missing = {
-        f"{node.domain}::{node.op_type}"
+    return [
+        node
         for node in nodes_of(model)
         if node.domain not in _STANDARD_DOMAINS
         and not node.domain.startswith(_RUNTIME_DOMAIN)
         and (node.domain, node.op_type) not in functions
         and not is_node(node.domain, node.op_type)
-    }
-    if missing:
+    ]
+
+
+def check_provided(model: ModelProto, path: str, option: str = "--ops") -> None:
+    """Raises CommandError if the model has nodes of operators that nobody provides. `option` adds libraries."""
+    if missing := sorted({type_of(node) for node in without_provider(model)}):
         raise CommandError(
             ExitCode.NOT_PROVIDED,
-            f"nobody provides {', '.join(sorted(missing))}",
-            f"`polyop inspect {path}` has advice; --ops LIB adds a library of operators",
+            f"nobody provides {', '.join(missing)}",
+            f"`polyop inspect {path}` has advice; {option} LIB adds a library of operators",
         )
+
+
+def check_attributes(model: ModelProto) -> None:
+    """Raises CommandError if a node of polyop or of a package has an attribute that its operator lacks, as the program
+    does (cli/base/model_check.cc)."""
+    from polyop._onnx.catalogue import spellings
+    from polyop._onnx.graph import nodes_of
+    from polyop._onnx.node_groups import resolve_node
+
+    for node in nodes_of(model):
+        if (found := resolve_node(node)) is None:
+            continue
+        operator, names = found
+        known = [name for attribute in operator["attributes"] for name in spellings(attribute, names)]
+        unknown = (a.name for a in node.attribute if a.name not in (*known, *_ADDED_BY_EXPORTERS))
+        if (name := next(unknown, None)) is None:
+            continue
+        near = nearest(name, known)
+        which = f" (node '{node.name}')" if node.name else ""
+        package = "" if operator["package"] == "polyop" else f"{operator['package']}::"
+        raise CommandError(
+            ExitCode.BAD_FILE,
+            f"{type_of(node)}{which}: unknown attribute '{name}'",
+            (f"did you mean '{near}'? " if near else "")
+            + f"`polyop ops {package}{operator['name']}` lists the attributes",
+        )
+
+
+def type_of(node: NodeProto) -> str:
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type

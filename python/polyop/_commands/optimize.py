@@ -19,10 +19,9 @@ from polyop._commands.arguments import (
 from polyop._commands.errors import ExitCode
 from polyop._commands.models import (
     OLDEST_ONNXRUNTIME,
-    check_file,
+    check_nodes,
     check_onnxruntime,
     check_output,
-    check_provided,
 )
 from polyop._commands.numbers import parse_shape, split_named
 from polyop._progress import bars
@@ -84,10 +83,7 @@ def run(options: argparse.Namespace) -> int:
         shapes[name] = parse_shape(value, f"--shape {text}")
     for text in options.set:
         split_named("--set", text)
-    if options.ops:
-        check_file(options.model)
-    else:
-        check_provided(options.model)
+    check_nodes(options.model, options.ops)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     check_output(options.model, options.output)
     from polyop._commands.inputs import read_inputs

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyop._commands import terminal
 from polyop._commands.arguments import add_json_option, nearest
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import check_model, check_output
+from polyop._commands.models import check_attributes, check_model, check_output, type_of, without_provider
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 SUMMARY = "Give polyop's nodes functions of standard operators"
 NEEDS = "pip install 'polyop[export]'"
@@ -46,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from polyop.portable import convert_file
 
     model = check_model(options.model)
+    check_attributes(model)
     check_output(options.model, options.output)
     if options.only is not None:
         _check_only(options, model)
@@ -55,12 +59,27 @@ def run(options: argparse.Namespace) -> int:
         if hasattr(error, "hint"):
             raise
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
+    report["nodes"] += _unknown(model, options.only)
     records: list[dict[str, Any]] = report["nodes"]
     if options.json:
         terminal.print_json(report)
     else:
         _print(options, records, report)
     return ExitCode.OK if all(record["given"] for record in records) else ExitCode.NOT_PROVIDED
+
+
+def _unknown(model: ModelProto, only: list[str] | None) -> list[dict[str, Any]]:
+    """Returns records of the nodes that nobody provides: no runtime loads the file."""
+    return [
+        {
+            "node": node.name or next(iter(node.output), ""),
+            "name": type_of(node),
+            "given": False,
+            "why": "nobody provides it",
+        }
+        for node in without_provider(model)
+        if only is None or type_of(node) in only
+    ]
 
 
 def _check_only(options: argparse.Namespace, model: Any) -> None:

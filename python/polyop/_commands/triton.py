@@ -9,7 +9,7 @@ from pathlib import Path
 from polyop._commands import terminal
 from polyop._commands.arguments import MAX_THREADS, add_json_option, add_library_option, choice, integer
 from polyop._commands.errors import ExitCode
-from polyop._commands.models import OLDEST_ONNXRUNTIME, check_file, check_onnxruntime, check_provided
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_file, check_nodes, check_onnxruntime
 
 SUMMARY = "Write a model repository for Triton Inference Server"
 NEEDS = "pip install 'polyop[batch]'"
@@ -79,10 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.ops or Path(options.model).suffix in (".engine", ".plan"):
+    if Path(options.model).suffix in (".engine", ".plan"):
         check_file(options.model)
     else:
-        check_provided(options.model)
+        check_nodes(options.model, options.ops)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop.triton import write_repository
 

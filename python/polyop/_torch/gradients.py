@@ -146,9 +146,16 @@ class GradientKernel:
         self._computed = [names.index(name.removeprefix("grad_")) for name in gradient.outputs_named]
 
     def computes(self, requested: Sequence[int], inputs: Tensors) -> bool:
-        """Returns true if there is a kernel for these gradients on the tensors' device, and kernels are enabled."""
+        """Returns true if a kernel on the tensors' device computes these gradients, and may be called.
+
+        Under torch.use_deterministic_algorithms(True), also with warn_only, a kernel whose sums depend on the order of
+        threads is not called. The formula consists of torch's operators, which then are deterministic or raise torch's
+        error or warning.
+        """
         device = next(t for t in inputs if t is not None).device.type
-        return _kernels_enabled and set(requested) <= set(self._computed) and device in self.gradient.devices
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        allowed = _kernels_enabled and not (deterministic and device in self.gradient.nondeterministic_devices)
+        return allowed and set(requested) <= set(self._computed) and device in self.gradient.devices
 
     def call(
         self, inputs: Tensors, saved_outputs: Tensors, grads: Tensors, requested: Sequence[int],

@@ -51,6 +51,8 @@ class Operator:
         self.outputs_named: list[str] = [output["name"] for output in record["outputs"]]
         self.num_outputs = len(record["outputs"])
         self.devices: list[str] = record["devices"]
+        self.nondeterministic_devices: list[str] = record.get("nondeterministic_devices", [])
+        """The devices whose kernels add in the order in which threads arrive: the last bits differ from run to run."""
         self.gradient_of: str | None = record.get("gradient_of")
         self.gradient: Operator | None = None
         """The kernels of the operator's gradient, itself an operator, if there are any."""

@@ -110,8 +110,9 @@ class Input:
             own = {folder for folder in {file.parent for file in found} if _is_inside(folder, output)}
             found = [file for file in found if file.parent not in own]
         if not found:
-            magic = "quote patterns: -i 'photos/**/*.jpg'"
-            hint = magic if pattern else f"expected one of {' '.join(KINDS)}" if path.is_dir() else "does it exist?"
+            if not pattern and not path.exists():
+                raise InputFileError(f"-i {self.pattern}: '{path}' does not exist")
+            hint = "quote patterns: -i 'photos/**/*.jpg'" if pattern else f"expected one of {' '.join(KINDS)}"
             raise InputFileError(f"-i {self.pattern}: expected files, found none", hint)
         unknown = next((path for path in found if path.suffix.lower() not in KINDS), None)
         if unknown is not None:

@@ -19,6 +19,7 @@ _INTEGERS_BELOW = (4, 2, 1)
 # Factors of the dynamic sizes of the second and the third run: images keep their multiples of 16 and 32 if possible.
 _FACTORS = {1: (1.5, 2.0, 3.0), 2: (0.5, 0.75, 2.5)}
 _MAX_ELEMENTS = 1 << 30
+_MAX_LISTED = 8
 
 
 def model_inputs(graph: ir.Graph) -> list[ir.Value]:
@@ -67,14 +68,38 @@ def of_other_sizes(graph: ir.Graph, given: Mapping[str, np.ndarray], first: Feed
             yield {v.name: _values(v, repeated, new, seed, below) for v in model_inputs(graph)}
 
 
+def describe_inputs(graph: ir.Graph, given: Mapping[str, np.ndarray], runs: Sequence[Feeds]) -> list[str]:
+    """Returns lines that say which inputs were synthetic, the sizes that were chosen for dynamic dimensions, and how to
+    give others."""
+    roles_of = {v.name or "": roles.role_of(v) for v in model_inputs(graph) if v.name not in given}
+    kinds = [f"{name} ({f'random {role}'.rstrip()})" for name, role in roles_of.items()]
+    sizes = [_dynamic_sizes(graph, feeds)[0] for feeds in runs]
+    chosen = [f"{symbol} = {', '.join(str(size[symbol]) for size in sizes)}" for symbol in reversed(sizes[0])]
+    lines = [f"synthetic inputs: {_listed(kinds)}; -i NAME=FILE or --set gives others"] if kinds else []
+    if chosen:
+        hint = "; --shape gives the first" if kinds else ""
+        lines.append(f"dynamic sizes: {_listed(chosen, '; ')}{hint}")
+    return lines
+
+
+def _listed(parts: Sequence[str], separator: str = ", ") -> str:
+    """Returns the parts as a text: the first ones, and how many follow."""
+    more = [f"{len(parts) - _MAX_LISTED} more"] if len(parts) > _MAX_LISTED else []
+    return separator.join([*parts[:_MAX_LISTED], *more])
+
+
 def _symbols(value: ir.Value) -> Iterator[tuple[int, str, str]]:
-    """Yields the axis, the symbol and the kind of each dynamic dimension. A dimension without a name is unique."""
+    """Yields the axis, the symbol and the kind of each dynamic dimension. A dimension without a name is unique.
+
+    The first dimension is the batch, except that of a table of boxes, RoIs or points.
+    """
     if value.shape is None:
         return
     rank = len(value.shape)
+    has_batch = rank > 2 or (rank == 2 and not roles.role_of(value))
     for axis, dim in enumerate(value.shape):
         if not isinstance(dim, int):
-            kind = "batch" if axis == 0 and rank > 1 else "channels" if axis == 1 and rank > 2 else "size"
+            kind = "batch" if axis == 0 and has_batch else "channels" if axis == 1 and rank > 2 else "size"
             yield axis, dim.value or f"{value.name}:{axis}", kind
 
 

@@ -19,7 +19,7 @@ from polyop.optimizing.checking import Verdict, check, needed
 from polyop.optimizing.comparing import compare, with_rounding
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
-from polyop.optimizing.inputs import candidates, has_dynamic_sizes, model_inputs, of_other_sizes
+from polyop.optimizing.inputs import candidates, describe_inputs, has_dynamic_sizes, model_inputs, of_other_sizes
 from polyop.optimizing.matching import Match, described, failed_match
 from polyop.optimizing.patterns import Pattern, all_patterns
 from polyop.optimizing.replacing import clean, replace
@@ -126,6 +126,7 @@ class _Work:
             kinds = list(report.replaced)
             skipped |= dict.fromkeys([k for k in kinds if self._differs_alone(k, kinds, skipped)] or kinds, why)
             model, report = self._replace_all(skipped)
+        report.inputs = describe_inputs(self.original.graph, self.options.inputs, self.feeds)
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
             self.step("measuring", 0, 1)
@@ -153,7 +154,7 @@ class _Work:
         if isinstance(ran, Exception):
             raise OptimizeError(
                 f"{self.source.name} rejects all inputs that were tried: {runtime_error(ran)}",
-                "pass inputs: -i NAME=FILE.npy, --shape NAME=1x3x224x224",
+                "pass inputs: -i NAME=FILE.npy, --set NAME=1,1,2,2, --shape NAME=1x3x224x224",
             )
         feeds, expected = [ran[0]], [ran[1]]
         for seed in (1, 2):

@@ -28,6 +28,7 @@ class Finding:
 @dataclass
 class Report:
     findings: list[Finding] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)  # which inputs were synthetic, and the dynamic sizes
     notes: list[str] = field(default_factory=list)  # limitations, such as skipped parts of the model
     note_details: list[str] = field(default_factory=list)  # the rest of their reasons
     differences: dict[str, float] = field(default_factory=dict)  # between the model's outputs, by the way it was run
@@ -71,7 +72,7 @@ class Report:
         lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]
         if self.before and self.after:
             lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {_ratio(self.before, self.after)}")
-        return lines + self.notes
+        return lines + self.inputs + self.notes
 
     def __str__(self) -> str:
         header, rows = self.table()

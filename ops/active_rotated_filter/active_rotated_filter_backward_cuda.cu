@@ -1,0 +1,37 @@
+#include "kernels/cuda/cuda.h"
+#include "ops/active_rotated_filter/active_rotated_filter_backward.h"
+#include "ops/active_rotated_filter/rotated_sources_cuda.h"
+
+namespace polyop {
+namespace {
+
+// Each thread sums the gradients of an entry's copies, in the order of the rotations.
+template <class T, class I>
+Status ActiveRotatedFilterBackwardCuda(const ActiveRotatedFilterBackward&, const CudaContext& cuda,
+                                       Tensor<const T, 4> grad_output, Tensor<const T, 5> input,
+                                       Tensor<const I, 4> indices, Tensor<T, 5> grad_input) {
+  const int64_t entries = input.dim(2) * input.dim(3) * input.dim(4), rotations = indices.dim(3);
+  int64_t* sources = nullptr;
+  POLYOP_RETURN_IF_ERROR(FindRotatedSources(cuda, indices, entries, &sources));
+  const Divider by_entries(entries), by_planes(input.dim(1));
+  const T* const grad = grad_output.data();
+  const I* const targets = indices.data();
+  T* const to = grad_input.data();
+  return ForEach(cuda, grad_input.size(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t entry, plane;
+    const int64_t o = by_planes.Split(by_entries.Split(i, &entry), &plane);
+    float sum = 0;
+    for (int64_t r = 0; r < rotations; ++r) {
+      const int64_t position = int64_t{targets[entry * rotations + r]} - 1;
+      if (position < 0 || position >= entries || sources[r * entries + position] != entry) continue;
+      sum += ToFloat(grad[((o * rotations + r) * by_planes.divisor() + plane) * entries + position]);
+    }
+    to[i] = FromFloat<T>(sum);
+  });
+}
+
+POLYOP_CUDA_KERNELS(ActiveRotatedFilterBackward, ActiveRotatedFilterBackwardCuda, (float, int32_t), (float, int64_t),
+                    (Half, int32_t), (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,338 @@
+"""Complex numbers: the exporter writes them as pairs of real numbers, for few of PyTorch's operators.
+
+Imported after the modules of real numbers: a real call is left to the translation that the operator has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from polyop._aten.table import TRANSLATIONS, decomposes, overload
+
+_WHEN = "complex numbers"
+_REAL_TYPE = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def _is_complex(leaf: Any) -> bool:
+    dtype = leaf.dtype if isinstance(leaf, Tensor) else leaf
+    return isinstance(dtype, torch.dtype) and dtype.is_complex
+
+
+def _parts(z: Tensor) -> tuple[Tensor, Tensor]:
+    pairs = torch.view_as_real(z)
+    return pairs.select(-1, 0), pairs.select(-1, 1)
+
+
+def _both_parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the parts of a number that may be real."""
+    return _parts(x) if x.dtype.is_complex else (x, torch.zeros_like(x))
+
+
+def _joined(real: Tensor, imaginary: Tensor) -> Tensor:
+    return torch.view_as_complex(torch.stack([real, imaginary], -1))
+
+
+def _adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the decorated function for calls with complex tensors or types; other calls keep their translation."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for target in targets:
+            before = TRANSLATIONS.get(target)
+
+            def call(*args: Any, before: Any = before, **given: Any) -> Any:
+                if any(_is_complex(leaf) for leaf in pytree.tree_leaves((args, given))):
+                    return function(*args, **given)
+                return NotImplemented if before is None else before.function(*args, **given)
+
+            if before is None:
+                decomposes(target, when=_WHEN)(call)
+            else:
+                when = f"{before.when}; {_WHEN}" if before.when else ""
+                TRANSLATIONS[target] = replace(before, when=when, function=call)
+        return function
+
+    return add
+
+
+# ---- operators that treat both parts alike ---------------------------------------------------------
+
+
+def _part(value: Any, at: int) -> Any:
+    """Returns a part of an argument. Integers and booleans are indices, sizes and masks, the same for both parts."""
+    if isinstance(value, Tensor) and (value.dtype.is_complex or value.dtype.is_floating_point):
+        if value.dtype.is_complex:
+            return _parts(value)[at]
+        return value if at == 0 else torch.zeros_like(value)
+    if isinstance(value, (complex, float)):
+        return (value.real, value.imag)[at]
+    return _REAL_TYPE.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+_OF_PARTS = (
+    "unsqueeze", "squeeze", "squeeze.dims", "select.int", "split.Tensor", "split_with_sizes", "unbind.int",
+    "index.Tensor", "index_select", "gather", "scatter.src", "scatter_add", "index_put", "slice_scatter",
+    "select_scatter", "where.self", "expand", "repeat", "tril", "triu", "diagonal", "cumsum", "zeros_like", "tile", "unfold", "im2col",
+)  # fmt: skip
+
+
+def _by_parts(target: str) -> None:
+    op = overload(target)
+    if op is None:
+        return
+
+    def call(*args: Any, **given: Any) -> Any:
+        if isinstance(given.get("dtype"), torch.dtype) and not given["dtype"].is_complex:
+            return NotImplemented
+        real, imaginary = (op(*(_part(a, at) for a in args), **_mapped(given, at)) for at in (0, 1))
+        if isinstance(real, Tensor):
+            return _joined(real, imaginary)
+        return [_joined(a, b) for a, b in zip(real, imaginary, strict=True)]
+
+    _adds(target)(call)
+
+
+def _mapped(given: dict[str, Any], at: int) -> dict[str, Any]:
+    return {name: _part(value, at) for name, value in given.items()}
+
+
+for _name in _OF_PARTS:
+    _by_parts(f"aten::{_name}")
+
+
+@_adds("aten::_to_copy")
+def to_copy(self: Tensor, *, dtype: torch.dtype | None = None, **given: Any) -> Any:
+    if dtype is None or dtype == self.dtype:
+        return self.clone()
+    if not dtype.is_complex:
+        return NotImplemented
+    return _joined(*(part.to(_REAL_TYPE[dtype]) for part in _both_parts(self)))
+
+
+@_adds("aten::copy")
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
+    if not self.dtype.is_complex:
+        return NotImplemented
+    parts = (part.to(_REAL_TYPE[self.dtype]) for part in _both_parts(src))
+    return _joined(*(part.expand(self.shape).clone() for part in parts))
+
+
+@_adds("aten::zeros")
+def zeros(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
+    part = torch.zeros(size, dtype=_REAL_TYPE[dtype], device=device)
+    return _joined(part, part)
+
+
+@_adds("aten::ones")
+def ones(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
+    part = torch.ones(size, dtype=_REAL_TYPE[dtype], device=device)
+    return _joined(part, torch.zeros_like(part))
+
+
+@_adds("aten::pad")
+def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    value = complex(0 if value is None else value)
+    if mode != "constant":
+        return _joined(*(torch.nn.functional.pad(part, list(pad), mode) for part in _parts(self)))
+    real, imaginary = _parts(self)
+    fill = torch.nn.functional.pad
+    return _joined(fill(real, list(pad), value=value.real), fill(imaginary, list(pad), value=value.imag))
+
+
+@_adds("aten::masked_fill.Scalar")
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Any:
+    real, imaginary = _parts(self)
+    value = complex(value)
+    return _joined(real.masked_fill(mask, value.real), imaginary.masked_fill(mask, value.imag))
+
+
+# ---- products --------------------------------------------------------------------------------------
+
+
+@_adds("aten::einsum")
+def einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Any:
+    parts = [_parts(z) if z.dtype.is_complex else (z,) for z in tensors]
+    sums: list[Any] = [None, None]
+    for chosen in itertools.product(*(range(len(p)) for p in parts)):
+        power = sum(chosen)  # of the imaginary unit
+        term = torch.einsum(equation, *(p[at] for p, at in zip(parts, chosen, strict=True)))
+        before = sums[power % 2]
+        if power % 4 >= 2:
+            sums[power % 2] = -term if before is None else before - term
+        else:
+            sums[power % 2] = term if before is None else before + term
+    return _joined(sums[0], sums[1])
+
+
+@_adds("aten::prod.dim_int")
+def prod(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    size = self.shape[dim]
+    if not isinstance(size, int) or size == 0 or dtype not in (None, self.dtype):
+        return NotImplemented
+    factors = [self.select(dim, i) for i in range(size)]
+    result = factors[0]
+    for factor in factors[1:]:
+        result = result * factor
+    return result.unsqueeze(dim) if keepdim else result
+
+
+@_adds("aten::linear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    result = torch.matmul(input, weight.mT)
+    return result if bias is None else result + bias
+
+
+@_adds("aten::square")
+def square(self: Tensor) -> Any:
+    return self * self
+
+
+# ---- functions of one number -----------------------------------------------------------------------
+
+
+def _polar(magnitude: Tensor, angle: Tensor) -> Tensor:
+    return _joined(magnitude * torch.cos(angle), magnitude * torch.sin(angle))
+
+
+@_adds("aten::exp")
+def exp(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return _polar(torch.exp(real), imaginary)
+
+
+def _angle(z: Tensor) -> Tensor:
+    real, imaginary = _parts(z)
+    return torch.atan2(imaginary, real)
+
+
+@_adds("aten::log")
+def log(self: Tensor) -> Any:
+    return _joined(torch.log(torch.abs(self)), _angle(self))
+
+
+@_adds("aten::sqrt")
+def sqrt(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    magnitude = torch.abs(self)
+    # The larger part is exact; the other one follows from it, without cancellation.
+    larger = torch.sqrt((magnitude + real.abs()) / 2)
+    smaller = torch.where(larger > 0, imaginary.abs() / (2 * larger), torch.zeros_like(larger))
+    sign = torch.where(imaginary < 0, -torch.ones_like(imaginary), torch.ones_like(imaginary))
+    right = real >= 0
+    return _joined(torch.where(right, larger, smaller), sign * torch.where(right, smaller, larger))
+
+
+_MAX_PRODUCTS = 8
+
+
+@_adds("aten::pow.Tensor_Scalar")
+def power(self: Tensor, exponent: Any) -> Any:
+    if isinstance(exponent, (int, float)) and exponent == int(exponent) and abs(exponent) <= _MAX_PRODUCTS:
+        result = torch.ones_like(torch.view_as_real(self).select(-1, 0)) if exponent == 0 else self
+        if exponent == 0:
+            return _joined(result, torch.zeros_like(result))
+        for _ in range(abs(int(exponent)) - 1):
+            result = result * self
+        return torch.reciprocal(result) if exponent < 0 else result
+    if isinstance(exponent, complex):
+        return torch.exp(torch.log(self) * exponent)
+    return _polar(torch.pow(torch.abs(self), exponent), _angle(self) * exponent)
+
+
+@_adds("aten::pow.Tensor_Tensor")
+def power_of_tensor(self: Tensor, exponent: Tensor) -> Any:
+    base = self if self.dtype.is_complex else _joined(self, torch.zeros_like(self))
+    return torch.exp(torch.log(base) * exponent)
+
+
+@_adds("aten::sin")
+def sin(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return _joined(torch.sin(real) * torch.cosh(imaginary), torch.cos(real) * torch.sinh(imaginary))
+
+
+@_adds("aten::cos")
+def cos(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return _joined(torch.cos(real) * torch.cosh(imaginary), -torch.sin(real) * torch.sinh(imaginary))
+
+
+@_adds("aten::sinh")
+def sinh(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return _joined(torch.sinh(real) * torch.cos(imaginary), torch.cosh(real) * torch.sin(imaginary))
+
+
+@_adds("aten::cosh")
+def cosh(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return _joined(torch.cosh(real) * torch.cos(imaginary), torch.sinh(real) * torch.sin(imaginary))
+
+
+@_adds("aten::tanh")
+def tanh(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    t, s, c = torch.tanh(real), torch.sin(imaginary), torch.cos(imaginary)
+    # 1 / cosh(x)^2 is 1 - tanh(x)^2: no term overflows for a large x.
+    rest = 1 - t * t
+    scale = c * c + t * t * s * s
+    return _joined(t / scale, rest * s * c / scale)
+
+
+@_adds("aten::sigmoid")
+def sigmoid(self: Tensor) -> Any:
+    return torch.tanh(self * 0.5) * 0.5 + 0.5
+
+
+@_adds("aten::sgn")
+def sgn(self: Tensor) -> Any:
+    magnitude = torch.abs(self)
+    return _joined(*(torch.where(magnitude == 0, part, part / magnitude) for part in _parts(self)))
+
+
+@_adds("aten::silu")
+def silu(self: Tensor) -> Any:
+    return self * sigmoid(self)
+
+
+# ---- comparisons -----------------------------------------------------------------------------------
+
+
+def _both(left: Any, right: Any) -> tuple[Tensor, Tensor]:
+    tensors = [part for value in (left, right) for part in (_part(value, 0), _part(value, 1))]
+    return tensors[0] == tensors[2], tensors[1] == tensors[3]
+
+
+@_adds("aten::eq.Tensor", "aten::eq.Scalar")
+def equal(self: Tensor, other: Any) -> Any:
+    real, imaginary = _both(self, complex(other) if isinstance(other, (int, float)) else other)
+    return real & imaginary
+
+
+@_adds("aten::ne.Tensor", "aten::ne.Scalar")
+def not_equal(self: Tensor, other: Any) -> Any:
+    return ~equal(self, other)
+
+
+@_adds("aten::isnan")
+def isnan(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return torch.isnan(real) | torch.isnan(imaginary)
+
+
+@_adds("aten::isinf")
+def isinf(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return torch.isinf(real) | torch.isinf(imaginary)
+
+
+@_adds("aten::isfinite")
+def isfinite(self: Tensor) -> Any:
+    real, imaginary = _parts(self)
+    return torch.isfinite(real) & torch.isfinite(imaginary)
