@@ -8,7 +8,7 @@ namespace polyop {
 /// Calls add(pixel, weight) for each pixel of an axis that the samples of its first bin use. Weights of samples at
 /// ascending positions are accumulated, so that each pixel is visited once.
 template <class Add>
-POLYOP_HD void ForEachPixel(const RoiAxis& axis, int64_t extent, const Add& add) {
+[[gnu::always_inline]] POLYOP_HD inline void ForEachPixel(const RoiAxis& axis, int64_t extent, const Add& add) {
   int32_t at = 0;
   float low = 0, high = 0;  // weights of pixels `at` and `at` + 1
   const auto finish = [&](float weight, int32_t pixel) {

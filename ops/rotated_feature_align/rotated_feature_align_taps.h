@@ -16,7 +16,7 @@ struct ImageTaps {
 
   double TapsBound() const { return 1 + 4 * static_cast<double>(op.points); }
   template <class Add>
-  POLYOP_HD void ForEachTap(int64_t pixel, const Add& add) const {
+  [[gnu::always_inline]] POLYOP_HD void ForEachTap(int64_t pixel, const Add& add) const {
     add(Tap{static_cast<int32_t>(pixel), 1.0f});
     ForEachPoint(op, boxes + pixel * 5,
                  [&](double y, double x) { RoiSample{RoiTaps(y, height), RoiTaps(x, width)}.ForEachTap(width, add); });

@@ -424,22 +424,24 @@ def test_ops_explains_an_operator_by_any_of_its_names(polyop) -> None:
 def test_ops_shows_gradients(polyop) -> None:
     """By a kernel, by the formula alone, or none: in the table, on the operator's page and as JSON."""
     rows = {line.split()[0]: line.rstrip() for line in polyop("ops")[1].splitlines() if line.strip()}
-    assert rows["roi_align"].endswith("kernel (CPU)")
+    assert rows["roi_align"].endswith("kernel (CPU, CUDA)")
     assert rows["tensorrt_roi_align"].endswith("formula")
     assert rows["nms"].endswith("none")
     page = " ".join(polyop("ops", "roi_align")[1].split())
     assert page.endswith(
-        "Gradients In PyTorch, of input: by the kernel polyop::roi_align_backward on the CPU, else the formula."
+        "Gradients In PyTorch, of input: by the kernel polyop::roi_align_backward on the CPU and on CUDA, else the "
+        "formula."
     )
     assert " ".join(polyop("ops", "tensorrt_roi_align")[1].split()).endswith("In PyTorch, of input: by the formula.")
     assert polyop("ops", "nms")[1].endswith("Gradients\n  none\n")
     assert "## Gradients" not in polyop("ops", "nms", "--markdown")[1]
     listed = {o["name"]: o["gradient"] for o in json.loads(polyop("ops", "--json")[1])}
-    assert listed["roi_align"] == {"inputs": ["input"], "kernels": ["CPU"]}
+    assert listed["roi_align"] == {"inputs": ["input"], "kernels": ["CPU", "CUDA"]}
     assert listed["nms"] is None
     for name, gradient in listed.items():
-        kernel = (ROOT / "ops" / name / f"{name}_backward_cpu.cc").is_file()
-        assert kernel == ("CPU" in (gradient or {"kernels": []})["kernels"]), name
+        files = {"CPU": f"{name}_backward_cpu.cc", "CUDA": f"{name}_backward_cuda.cu"}
+        kernels = [device for device, file in files.items() if (ROOT / "ops" / name / file).is_file()]
+        assert kernels == (gradient or {"kernels": []})["kernels"], name
 
 
 def test_help(polyop) -> None:
