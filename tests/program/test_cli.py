@@ -432,7 +432,7 @@ def test_ops_shows_gradients(polyop) -> None:
         "Gradients In PyTorch, of input: by the kernel polyop::roi_align_backward on the CPU and on CUDA, else the "
         "formula."
     )
-    assert " ".join(polyop("ops", "tensorrt_roi_align")[1].split()).endswith("In PyTorch, of input: by the formula.")
+    assert " ".join(polyop("ops", "tensorrt_roi_align")[1].split()).endswith("In PyTorch, of X: by the formula.")
     assert polyop("ops", "nms")[1].endswith("Gradients\n  none\n")
     assert "## Gradients" not in polyop("ops", "nms", "--markdown")[1]
     listed = {o["name"]: o["gradient"] for o in json.loads(polyop("ops", "--json")[1])}
