@@ -11,8 +11,8 @@ namespace polyop {
 
 /// The items of target t are items[begins[t]] to items[begins[t + 1] - 1], in ascending order.
 struct ItemsByTargetCuda {
-  const int32_t* items;
-  const int64_t* begins;  // [targets + 1]
+  const int32_t* items = nullptr;
+  const int64_t* begins = nullptr;  // [targets + 1]
 
   /// Groups items [0, count). target(i) returns the target of item i; an item whose target is not in [0, targets)
   /// belongs to none.
