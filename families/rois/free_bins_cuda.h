@@ -1,11 +1,12 @@
 // The gradient of pooling of RoIs whose bins are at arbitrary positions (free_bins_pool.h), on the GPU.
 #pragma once
 
-#include "families/rois/axis_pixels.h"
 #include "families/rois/free_bins_pool.h"
 #include "families/rois/scatter_bins_cuda.h"
 
 namespace polyop {
+
+#include "families/rois/axis_pixels-inl.h"
 
 /// A RoI for ScatterBinsCuda. Bins is a type like that of FreeBinsTable::Make: with y, x and Start(bin).
 template <class Bins>

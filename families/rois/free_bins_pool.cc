@@ -6,7 +6,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "families/rois/free_bins_pool.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "families/rois/axis_pixels.h"
 #include "families/rois/pool_by_taps-inl.h"
 #include "families/rois/scatter_by_taps-inl.h"
 #include "kernels/cpu/simd.h"
@@ -15,6 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
+
+#include "families/rois/axis_pixels-inl.h"
 
 struct FreeBinsTaps {
   const FreeBinsRoi& roi;

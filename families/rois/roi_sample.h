@@ -20,7 +20,7 @@ struct RoiSample {
 
   /// Calls add(Tap) for the pixels of a plane whose weight is not 0.
   template <class Add>
-  [[gnu::always_inline]] POLYOP_HD void ForEachTap(int64_t width, const Add& add) const {
+  POLYOP_HD void ForEachTap(int64_t width, const Add& add) const {
     for (int k = 0; y.inside && x.inside && k < 4; ++k) {
       const float weight = (k / 2 ? y.high_weight : y.low_weight) * (k % 2 ? x.high_weight : x.low_weight);
       const int32_t row = k / 2 ? y.high : y.low, column = k % 2 ? x.high : x.low;

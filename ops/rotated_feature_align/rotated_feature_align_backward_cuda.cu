@@ -1,14 +1,29 @@
 #include "families/rois/scatter_bins_cuda.h"
 #include "ops/rotated_feature_align/rotated_feature_align_backward.h"
-#include "ops/rotated_feature_align/rotated_feature_align_taps.h"
+#include "ops/rotated_feature_align/rotated_feature_align_points.h"
 
 namespace polyop {
 namespace {
 
+// The pixels of an image: a pixel is the sum of itself and of its box's samples.
+template <class T>
+struct AlignedPixels {
+  RotatedFeatureAlign op;
+  const T* boxes;
+  int64_t height, width;
+
+  template <class Add>
+  POLYOP_HD void ForEachTap(int64_t pixel, const Add& add) const {
+    add(Tap{static_cast<int32_t>(pixel), 1.0f});
+    ForEachPoint(op, boxes + pixel * 5,
+                 [&](double y, double x) { RoiSample{RoiTaps(y, height), RoiTaps(x, width)}.ForEachTap(width, add); });
+  }
+};
+
 // Each image is a RoI whose bins are its pixels.
 template <class T>
 struct ImageBinGrads {
-  ImageTaps<T> first_image;
+  AlignedPixels<T> first_image;
   const T* grads;
   int64_t channels, pixels;
 
@@ -16,10 +31,10 @@ struct ImageBinGrads {
   POLYOP_HD float Grad(int64_t n, int64_t channel, int64_t pixel) const {
     return ToFloat(grads[(n * channels + channel) * pixels + pixel]);
   }
-  POLYOP_HD ImageTaps<T> Roi(int64_t n) const {
-    ImageTaps<T> taps = first_image;
-    taps.boxes += n * pixels * 5;
-    return taps;
+  POLYOP_HD AlignedPixels<T> Roi(int64_t n) const {
+    AlignedPixels<T> image = first_image;
+    image.boxes += n * pixels * 5;
+    return image;
   }
 };
 

@@ -144,13 +144,13 @@ def test_missing_packages(use, missing, said):
 @pytest.mark.slow
 def test_names_of_first_use_are_listed_and_suggested():
     """Interpreters complete them, and importing none of them is necessary for that."""
-    text = "import polyop, sys; print(*dir(polyop)); assert 'torch' not in sys.modules; polyop.sesion"
+    text = "import polyop, sys; print(*dir(polyop)); assert 'torch' not in sys.modules; polyop.sessions"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     names = set(done.stdout.split())
     assert {"session", "export", "optimize", "accelerate", "openvino", "nms", "RoIAlign", "get_library_path"} <= names
     assert all(hasattr(polyop, name) for name in names if not name.startswith("_")), names
     assert done.stderr.splitlines()[-1] == (
-        "AttributeError: module 'polyop' has no attribute 'sesion'. Did you mean: 'session'?"
+        "AttributeError: module 'polyop' has no attribute 'sessions'. Did you mean: 'session'?"
     )
 
 

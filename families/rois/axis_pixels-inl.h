@@ -1,14 +1,10 @@
-// The pixels of an axis that the samples of a bin use.
-#pragma once
-
-#include "families/rois/roi_axis.h"
-
-namespace polyop {
+// The pixels of an axis that the samples of a bin use. Has neither a guard nor a namespace: a file includes it inside
+// of its namespace, so that a CPU kernel compiles it once per instruction set. Requires: roi_axis.h is included before.
 
 /// Calls add(pixel, weight) for each pixel of an axis that the samples of its first bin use. Weights of samples at
 /// ascending positions are accumulated, so that each pixel is visited once.
 template <class Add>
-[[gnu::always_inline]] POLYOP_HD inline void ForEachPixel(const RoiAxis& axis, int64_t extent, const Add& add) {
+POLYOP_HD void ForEachPixel(const RoiAxis& axis, int64_t extent, const Add& add) {
   int32_t at = 0;
   float low = 0, high = 0;  // weights of pixels `at` and `at` + 1
   const auto finish = [&](float weight, int32_t pixel) {
@@ -36,5 +32,3 @@ template <class Add>
   finish(low, at);
   finish(high, at + 1);
 }
-
-}  // namespace polyop
