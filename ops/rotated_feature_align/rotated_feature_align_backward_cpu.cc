@@ -1,15 +1,40 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/rotated_feature_align/rotated_feature_align_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/rois/roi_axis.h"
 #include "families/rois/scatter_by_taps-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/rotated_feature_align/rotated_feature_align_backward.h"
-#include "ops/rotated_feature_align/rotated_feature_align_taps.h"
+#include "ops/rotated_feature_align/rotated_feature_align_points.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
+
+// An image, whose bins are its pixels: a pixel is the sum of itself and of its box's samples.
+template <class T>
+struct ImageTaps {
+  const RotatedFeatureAlign& op;
+  const T* boxes;
+  int64_t height, width;
+
+  double TapsBound() const { return 1 + 4 * static_cast<double>(op.points); }
+  template <class Add>
+  void ForEachTap(int64_t pixel, const Add& add) const {
+    add(Tap{static_cast<int32_t>(pixel), 1.0f});
+    ForEachPoint(op, boxes + pixel * 5, [&](double y, double x) HWY_ATTR {
+      const LinearTaps rows = RoiTaps(y, height), columns = RoiTaps(x, width);
+      if (!rows.inside || !columns.inside) return;
+      for (int k = 0; k < 4; ++k) {
+        const float weight =
+            (k / 2 ? rows.high_weight : rows.low_weight) * (k % 2 ? columns.high_weight : columns.low_weight);
+        const int32_t row = k / 2 ? rows.high : rows.low, column = k % 2 ? columns.high : columns.low;
+        if (weight != 0) add(Tap{row * static_cast<int32_t>(width) + column, weight});
+      }
+    });
+  }
+};
 
 template <class T>
 Status RotatedFeatureAlignBackwardCpu(const RotatedFeatureAlignBackward& op, const Context& context,

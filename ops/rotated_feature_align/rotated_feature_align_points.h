@@ -11,7 +11,7 @@ namespace polyop {
 
 /// Calls visit(y, x) for the points of a box (y, x, w, h, angle), in pixels. A box that is not finite has none.
 template <class T, class Visit>
-[[gnu::always_inline]] POLYOP_HD inline void ForEachPoint(const RotatedFeatureAlign& op, const T* box, const Visit& visit) {
+POLYOP_HD void ForEachPoint(const RotatedFeatureAlign& op, const T* box, const Visit& visit) {
   double v[5];
   for (int k = 0; k < 5; ++k) v[k] = ToFloat(box[k]);
   const double scale = op.spatial_scale, y = v[0] * scale, x = v[1] * scale;
