@@ -141,7 +141,6 @@ def test_missing_packages(use, missing, said):
     assert done.stderr.splitlines()[-1] == said
 
 
-@pytest.mark.slow
 def test_names_of_first_use_are_listed_and_suggested():
     """Interpreters complete them, and importing none of them is necessary for that."""
     text = "import polyop, sys; print(*dir(polyop)); assert 'torch' not in sys.modules; polyop.sessions"
@@ -154,6 +153,7 @@ def test_names_of_first_use_are_listed_and_suggested():
     )
 
 
+@pytest.mark.slow
 def test_wheel_serves_every_python_3(wheel):
     name, version, python, abi, platform = wheel.stem.split("-")
     assert (name, version) == ("polyop", polyop.__version__)

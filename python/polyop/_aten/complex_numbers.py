@@ -234,9 +234,10 @@ _MAX_PRODUCTS = 8
 @_adds("aten::pow.Tensor_Scalar")
 def power(self: Tensor, exponent: Any) -> Any:
     if isinstance(exponent, (int, float)) and exponent == int(exponent) and abs(exponent) <= _MAX_PRODUCTS:
-        result = torch.ones_like(torch.view_as_real(self).select(-1, 0)) if exponent == 0 else self
         if exponent == 0:
-            return _joined(result, torch.zeros_like(result))
+            one = torch.ones_like(_parts(self)[0])
+            return _joined(one, torch.zeros_like(one))
+        result = self
         for _ in range(abs(int(exponent)) - 1):
             result = result * self
         return torch.reciprocal(result) if exponent < 0 else result

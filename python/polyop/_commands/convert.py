@@ -193,9 +193,8 @@ def _build(
             )
         except EngineError as error:
             if not isinstance(error, NoTensorRTError):
-                check_provided(
-                    model, options.model, "--plugins"
-                )  # afterwards, because TensorRT has plugins for further nodes
+                # Not before, because TensorRT has plugins for further nodes.
+                check_provided(model, options.model, "--plugins")
             raise
     save_trt_engine(engine, options.output)
     used = any(layer["type"].startswith("PLUGIN") for layer in engine.layers)
