@@ -6,8 +6,16 @@
 
 namespace polyop {
 
-/// Finds the last interval of each cell, or -1. cell_of(interval) returns the cell, or a number outside of [0, cells)
-/// if there is none. An interval outside of the ranks belongs to no cell.
+/// Returns the cell of interval j, or -1 if the interval is empty or outside of the ranks. cell_of(interval) returns
+/// the cell, or a number outside of [0, cells) if there is none.
+template <class I, class CellOf>
+POLYOP_HD int64_t CellOfInterval(const BevIntervals<I>& intervals, int64_t j, int64_t cells, const CellOf& cell_of) {
+  if (!intervals.Inside(j) || intervals.lengths[j] == 0) return -1;
+  const int64_t cell = cell_of(j);
+  return cell >= 0 && cell < cells ? cell : -1;
+}
+
+/// Finds the last interval of each cell, or -1. cell_of is that of CellOfInterval.
 template <class I, class CellOf>
 Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of,
                       const int64_t** owners) {
@@ -15,9 +23,8 @@ Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals,
   *owners = owner;
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, cells, [=] POLYOP_DEVICE(int64_t cell) { owner[cell] = -1; }));
   return ForEach(cuda, intervals.count, [=] POLYOP_DEVICE(int64_t j) {
-    if (!intervals.Inside(j) || intervals.lengths[j] == 0) return;
-    const int64_t cell = cell_of(j);
-    if (cell >= 0 && cell < cells) AtomicMax(owner + cell, j);
+    const int64_t cell = CellOfInterval(intervals, j, cells, cell_of);
+    if (cell >= 0) AtomicMax(owner + cell, j);
   });
 }
 
@@ -25,12 +32,11 @@ Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals,
 template <class I, class CellOf>
 POLYOP_HD int64_t OwnedCell(const BevIntervals<I>& intervals, int64_t j, int64_t cells, const CellOf& cell_of,
                             const int64_t* owner) {
-  if (!intervals.Inside(j) || intervals.lengths[j] == 0) return -1;
-  const int64_t cell = cell_of(j);
-  return cell >= 0 && cell < cells && owner[cell] == j ? cell : -1;
+  const int64_t cell = CellOfInterval(intervals, j, cells, cell_of);
+  return cell >= 0 && owner[cell] == j ? cell : -1;
 }
 
-/// Finds the interval of each cell; then each thread sums one channel of one cell. cell_of is that of FindOwnersCuda.
+/// Finds the interval of each cell; then each thread sums one channel of one cell. cell_of is that of CellOfInterval.
 /// value(r, c) returns channel c of rank r, weighted. Cells without an interval are 0.
 template <class I, class CellOf, class Value, class T>
 Status SumIntervalsCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, int64_t channels,
