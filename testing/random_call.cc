@@ -505,4 +505,9 @@ double SecondsEach(double usual) {
   return text != nullptr ? std::atof(text) : usual;
 }
 
+uint32_t CallsEach(uint32_t usual) {
+  const char* text = std::getenv("POLYOP_CALLS_FACTOR");
+  return usual * (text != nullptr ? static_cast<uint32_t>(std::max(1, std::atoi(text))) : 1);
+}
+
 }  // namespace polyop::testing

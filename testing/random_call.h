@@ -58,6 +58,8 @@ RandomCall MakeValidCall(const Op& op, const Draw& draw, const CallKind& kind, i
 
 /// Returns the test time per operator in seconds: POLYOP_FUZZ_SECONDS, or `usual`.
 double SecondsEach(double usual);
+/// Returns the number of calls per operator: `usual` times POLYOP_CALLS_FACTOR.
+uint32_t CallsEach(uint32_t usual);
 
 /// Larger outputs fail to allocate, as in a runtime that is out of memory.
 inline constexpr int64_t kMaxOutputElements = int64_t{1} << 18;

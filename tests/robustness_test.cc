@@ -1,7 +1,8 @@
 // Calls every operator with random inputs that are generated from its definition. The results equal the reference's on
 // every instruction set and in the CUDA kernel's source, and do not depend on the number of threads. Nothing crashes or
 // hangs, and under the sanitizers nothing reads or writes out of bounds. The mix of calls and their number, kCalls per
-// operator, are deterministic. POLYOP_FUZZ_SECONDS continues with other calls for that time.
+// operator, are deterministic. POLYOP_CALLS_FACTOR multiplies their number. POLYOP_FUZZ_SECONDS continues with other
+// calls for that time.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@
 namespace polyop::testing {
 namespace {
 
-constexpr uint32_t kCalls = 256;
+const uint32_t kCalls = CallsEach(128);
+constexpr int kCallsForAllSpecials = 256;  // fewer may lack one of the special values
 constexpr unsigned kSecondsForOneCall = 120;
 using Clock = std::chrono::steady_clock;
 
@@ -162,7 +164,9 @@ TEST_P(Robustness, RandomCalls) {
               accepted, compared, excused);
   EXPECT_GE(accepted * 10, calls * 6) << "too few calls are valid; the last error: " << last_error;
   EXPECT_LE(tame_excused * 20, tame * 3) << "too many results of usual calls differ from the reference";
-  EXPECT_EQ(given.Missing(op), "");
+  if (calls >= kCallsForAllSpecials) {
+    EXPECT_EQ(given.Missing(op), "");
+  }
 }
 
 // Returns whether the elements from `at` on, a row or one element, suit the role of an input (core/input_role.h).

@@ -2,8 +2,9 @@
 # test.sh [rest|all] [pytest options…]   runs the tests
 #
 #   test.sh         the release build, all C++ tests, and each Python area once
-#   test.sh rest    what that leaves out: compiles the CUDA kernels, runs the C++ tests of some operators under
-#                   AddressSanitizer and UndefinedBehaviorSanitizer, and the Python tests with the marker `rest`
+#   test.sh rest    what that leaves out: compiles the CUDA kernels, makes more random calls, runs the C++ tests of some
+#                   operators under AddressSanitizer and UndefinedBehaviorSanitizer, and the Python tests with the
+#                   marker `rest`
 #   test.sh all     both, every operator under AddressSanitizer and ThreadSanitizer, and the Python tests with the
 #                   marker `slow`: whole models, wheels from source
 #
@@ -24,7 +25,7 @@ PATH="$VENV/bin:$PATH"
 RESULTS="$ROOT/build/test-results"
 rm -rf "$RESULTS"
 
-run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$1"; }
+run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$@"; }
 # Two processes: most tests wait for one thread of a program or a compiler. tests/conftest.py starts the slowest first.
 run_pytest() { python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml="$RESULTS/python/pytest.xml" "$@"; }
 
@@ -57,6 +58,8 @@ case "$part" in
     stage python "Python tests" run_pytest -m 'not slow and not rest' "$@"
     ;;
   rest)
+    export POLYOP_CALLS_FACTOR=2
+    stage release "Twice as many random calls" run_ctest release -R '^(robustness|random_models)_test$'
     tools/build.sh asan-some
     stage asan-some "C++ tests of some operators under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan-some
     stage python "Python tests of the rest" run_pytest -m 'rest and not slow' "$@"
