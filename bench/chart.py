@@ -15,7 +15,7 @@ COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
 
 # Names of operators as the recorded results have them.
 FAMILIES = {
-    "Standard ONNX nodes, accelerated": "accelerator onnx_nms onnx_roi_align openvino_roi_features openvino_deform_conv2d",
+    "Standard ONNX nodes, accelerated": "accelerator onnx_deform_conv onnx_nms onnx_roi_align openvino_roi_features openvino_deform_conv2d",
     "RoI pooling": (
         "roi_align roi_align_rotated multi_level_roi_align multi_level_rotated_roi_align tensorrt_roi_align riroi_align_rotated "
         "roi_pool prroi_pool deform_roi_pool bezier_align border_align"

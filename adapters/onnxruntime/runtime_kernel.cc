@@ -68,7 +68,8 @@ struct Attributes {
 };
 
 // Reads the node's attributes and adds the defaults of the others, which a kernel that is created without a schema does
-// not know. The spellings of choices differ between versions, so for missing choices the kernel's default is used.
+// not know. A list of zeros is the kernel's own default, or stands for extents that the kernel infers. The spellings of
+// choices differ between versions, so for missing choices the kernel's default is used.
 Status ReadAttributes(const CustomOp& custom_op, const OrtKernelInfo* info, const void* params, Attributes* read) {
   KernelAttributes given(info);
   for (const AttrInfo& attribute : custom_op.op().attributes) {
@@ -77,6 +78,8 @@ Status ReadAttributes(const CustomOp& custom_op, const OrtKernelInfo* info, cons
     if (!given.Get(name, &value)) {
       if (attribute.spec.int_coded) continue;
       value = attribute.get(attribute.spec, params);
+      const auto is_zero = [](int64_t v) { return v == 0; };
+      if (value.type == AttrType::kInts && std::all_of(value.ints.begin(), value.ints.end(), is_zero)) continue;
     }
     POLYOP_RETURN_IF_ERROR(read->Add(name, value));
   }

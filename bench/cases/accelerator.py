@@ -78,6 +78,19 @@ def accelerated_instance_norm(*shape: int) -> Case:
     return accelerated("x".join(map(str, shape)), "InstanceNormalization", feeds)
 
 
+def accelerated_deform_conv(channels: int, size: int, kernel: int, modulated: bool) -> Case:
+    """A convolution of as many channels, as in BiRefNet's decoder (kernels 1, 3, 7) and DCNv2 backbones."""
+    rng = np.random.default_rng(1)
+    points, half = kernel * kernel, kernel // 2
+    feeds = {
+        "x": normal(0, 1, channels, size, size), "w": normal(1, channels, channels, kernel, kernel) / (channels * points) ** 0.5,
+        "o": rng.normal(0, 1.5, (1, 2 * points, size, size)).astype(np.float32), "b": normal(2, channels),
+        **({"m": rng.random((1, points, size, size)).astype(np.float32)} if modulated else {}),
+    }  # fmt: skip
+    title = f"{channels}x{size}x{size}, {kernel}x{kernel}{', modulated' if modulated else ''}"
+    return accelerated(title, "DeformConv", feeds, 19, pads=[half] * 4, kernel_shape=[kernel] * 2)
+
+
 CASES = [
     accelerated_roi_align(256, 100, 300),
     accelerated_roi_align(3, 16, 2),
@@ -89,4 +102,6 @@ CASES = [
     accelerated_nms(1, 100, 10, 0.25),
     accelerated_instance_norm(1, 64, 256, 256),
     accelerated_instance_norm(4, 256, 16, 16),
+    *(accelerated_deform_conv(64, 64, kernel, True) for kernel in (1, 3, 7)),
+    accelerated_deform_conv(256, 32, 3, False),
 ]

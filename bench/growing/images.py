@@ -169,6 +169,8 @@ CASES = [
     pixels("deform_conv2d", lambda n: deformed("deform_conv2d", n, padding=[1, 1])),
     pixels("modulated_deform_conv2d", lambda n: deformed("modulated_deform_conv2d", n, padding=[1, 1])),
     pixels("openvino_deform_conv2d", lambda n: deformed("openvino_deform_conv2d", n, pads=[1, 1, 1, 1])),
+    pixels("onnx_deform_conv", lambda n: call(
+        "onnx_deform_conv", image(n, 8), normal(8, 8, 3, 3), offsets(n), None, None, pads=[1, 1, 1, 1])),
     pixels("masked_conv2d", few_pixels),
     pixels("correlation", lambda n: call("correlation", image(n, 8), image(n, 8), max_displacement=4)),
     pixels("contour_expand", expanded),

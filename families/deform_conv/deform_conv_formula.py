@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,3 +60,17 @@ def example_of(
         "weight": torch.rand(filters, channels // groups, *kernel),
         "bias": torch.rand(filters),
     }
+
+
+def example_with_sides(pads: Sequence[int], **rule: Any) -> dict[str, Tensor]:
+    """Return tensors as `example_of`, for a padding of each side: top, left, bottom, right, or one value for all."""
+    tensors = example_of(**rule)
+    sides = pads if len(pads) == 4 else [pads[0]] * 4
+    outputs = []
+    for axis in range(2):
+        stride, dilation = (_pair(rule[name])[axis] for name in ("stride", "dilation"))
+        reach = dilation * (tensors["weight"].shape[2 + axis] - 1) + 1
+        extent = tensors["input"].shape[2 + axis] + sides[axis] + sides[2 + axis]
+        outputs.append((extent - reach) // stride + 1)
+    resized = {name: torch.rand(2, tensors[name].shape[1], *outputs) for name in ("offset", "mask")}
+    return {**tensors, **resized}

@@ -18,13 +18,25 @@ struct DeformConvRule {
   int64_t groups = 1;
   int64_t deform_groups = 1;
 
+  /// What an operator calls its tensors and groups.
+  struct Names {
+    const char* input = "input";
+    const char* weight = "weight";
+    const char* groups = "groups";
+    const char* deform_groups = "deform_groups";
+  };
+
   /// Checks that groups divide channels and filters.
-  Status CheckGroups(const AnyTensor& input, const AnyTensor& weight) const {
+  Status CheckGroups(const AnyTensor& input, const AnyTensor& weight, const Names& names) const {
     const int64_t channels = input.shape[1], filters = weight.shape[0];
     if (channels % groups == 0 && channels % deform_groups == 0 && filters % groups == 0) return Status::Ok();
-    return InvalidArgument("'input': expected channels divisible by groups = ", groups,
-                           " and by deform_groups = ", deform_groups, ", and filters divisible by groups, got ",
-                           channels, " channels and ", filters, " filters of 'weight'");
+    return InvalidArgument("'", names.input, "': expected channels divisible by ", names.groups, " = ", groups,
+                           " and by ", names.deform_groups, " = ", deform_groups, ", and filters divisible by ",
+                           names.groups, ", got ", channels, " channels and ", filters, " filters of '", names.weight,
+                           "'");
+  }
+  Status CheckGroups(const AnyTensor& input, const AnyTensor& weight) const {
+    return CheckGroups(input, weight, Names());
   }
 };
 

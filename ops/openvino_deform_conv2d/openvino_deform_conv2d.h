@@ -50,7 +50,9 @@ struct OpenvinoDeformConv2d {
   /// The equivalent parameters of the deformable convolution.
   DeformConvRule Rule() const { return {strides, {pads[0], pads[1]}, dilations, group, deformable_groups}; }
 
-  Status CheckInputs(std::span<const AnyTensor> inputs) const { return Rule().CheckGroups(inputs[0], inputs[2]); }
+  Status CheckInputs(std::span<const AnyTensor> inputs) const {
+    return Rule().CheckGroups(inputs[0], inputs[2], {"input", "weight", "group", "deformable_groups"});
+  }
 };
 
 }  // namespace polyop

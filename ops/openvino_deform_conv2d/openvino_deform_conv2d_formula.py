@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from polyop.formulas import Call
-from polyop.formulas.deform_conv_formula import deform_conv, example_of
+from polyop.formulas.deform_conv_formula import deform_conv, example_with_sides
 
 DIFFERENTIABLE = (0, 1, 2)
 
@@ -28,14 +27,5 @@ def formula(input: Tensor, offset: Tensor, weight: Tensor, **attributes: Any) ->
 
 
 def example(call: Call, *, pads: Sequence[int], **attributes: Any) -> list[Tensor]:
-    rule = _rule(pads=pads, **attributes)
-    tensors = example_of(**rule)
-    sides = pads if len(pads) == 4 else [pads[0]] * 4
-    outputs = []
-    for axis in range(2):
-        stride, dilation = (rule[name][axis % len(rule[name])] for name in ("stride", "dilation"))
-        reach = dilation * (tensors["weight"].shape[2 + axis] - 1) + 1
-        extent = tensors["input"].shape[2 + axis] + sides[axis] + sides[2 + axis]
-        outputs.append((extent - reach) // stride + 1)
-    points = tensors["offset"].shape[1]
-    return [tensors["input"], torch.rand(2, points, *outputs), tensors["weight"]]
+    tensors = example_with_sides(pads, **_rule(pads=pads, **attributes))
+    return [tensors[name] for name in ("input", "offset", "weight")]

@@ -249,7 +249,7 @@ def _add_function(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> No
     operator, names = resolve_shared_node(nodes)
     arguments: list[Argument] = []
     input_ranks: tuple[int | None, ...] = ()
-    if names["standards"]:
+    if any(standard["since"] <= opset for standard in names["standards"]):
         inputs, outputs, body = _mirror_body(op_type, nodes, opset)
     else:
         arguments, _, _ = interface(operator, nodes)

@@ -93,6 +93,7 @@ OPERATORS = {
     "GridSample": (16, 20, 22),
     "NonMaxSuppression": (11,),
     "InstanceNormalization": (6, 22),
+    "DeformConv": (19, 22),
 }
 
 

@@ -13,6 +13,7 @@ from polyop.optimizing import optimize
 from polyop.optimizing.comparing import compare, with_rounding
 from polyop.optimizing.matching import Match, failed_match
 from polyop.optimizing.patterns import instance_norm
+from polyop.optimizing.target import Target
 
 F = np.float32
 
@@ -108,7 +109,7 @@ def test_a_replacement_that_changes_small_channels_is_rejected(monkeypatch: pyte
 
         return found
 
-    monkeypatch.setattr("polyop.optimizing.optimizer.all_patterns", lambda: [instance_norm])
+    monkeypatch.setattr("polyop.optimizing.optimizer.patterns_for", lambda target: [instance_norm])
     for factor, replaced in ((1.0, True), (1.01, False)):
         monkeypatch.setattr(instance_norm, "find", find(factor))
         (finding,) = optimize(model).findings
@@ -186,8 +187,8 @@ def test_a_pattern_that_fails_is_reported_and_the_others_apply(way: str, monkeyp
 
     from polyop.optimizing import optimizer
 
-    patterns = optimizer.all_patterns()
-    monkeypatch.setattr(optimizer, "all_patterns", lambda: [Failing, *patterns])
+    patterns = optimizer.patterns_for(Target.ONNXRUNTIME)
+    monkeypatch.setattr(optimizer, "patterns_for", lambda target: [Failing, *patterns])
     report = optimize(of_text("y = Neg (n)"), all=True)
     assert dict(report.replaced) == REPLACED
     (finding,) = (f for f in report.findings if f.pattern == "failing")

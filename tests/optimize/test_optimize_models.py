@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import polyop
 from polyop.optimizing import optimize
 from tests.support.older_onnxruntimes import OLD
 from tests.support.processes import ROOT, environment
+from tests.support.tensorrt_rtx import HAS_PLUGINS, NO_ENGINE, build_all
 
 ATTENTION = "deformable attention"
 # The number of layers of deformable attention in each model. All of them must be found.
@@ -113,6 +115,26 @@ def test_transformers(name: str, exporter: str, tmp_path: Path) -> None:
     assert set(report.differences) == {"with polyop", "without polyop"}
     assert max(report.differences.values()) < 1e-2
     assert_runs_in_oldest(before, after, tmp_path)
+
+
+NOT_BUILT = {"OneFormer"}  # TensorRT-RTX has no NonZero
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "D-FINE" else pytest.mark.slow) for n, k in TRANSFORMERS.items() if k]
+)
+def test_for_tensorrt(name: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    before, after = exported("transformers_models.py", name, tmp_path / "before.onnx"), tmp_path / "after.onnx"
+    report = optimize(before, after, target="tensorrt", threads=2)
+    assert report.replaced[ATTENTION] == TRANSFORMERS[name], str(report)
+    assert max(report.differences.values()) < 1e-4
+    model = onnx.load(after)
+    assert "GridSample" not in {node.op_type for node in model.graph.node}
+    if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
+        return
+    (answer,) = build_all([{"model": model.SerializeToString()}])
+    assert ("error" in answer) == (name in NOT_BUILT), answer
 
 
 @pytest.mark.slow

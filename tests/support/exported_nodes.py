@@ -175,6 +175,8 @@ NODES = [
     Node("mmdeploy::MMCVMultiLevelRoiAlign", [rois(5), x, f(2, 4, 6, 5)], pooled, levels),
     Node("org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor", [rois(5)[:, 1:] * 20, x[:1], f(1, 4, 6, 5)],
          [(F32, (5, 4, 3, 3))], {"output_size": 3, "pyramid_scales": [4, 8], "sampling_ratio": 2, "aligned": 1}),
+    *(Node("polyop::DeformConv", [x, weight, offset, *more], convolved, {"pads": [1, 1, 1, 1], "offset_group": 2})
+      for more in ([], [f(6)], [None, mask], [f(6), mask])),
     Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], convolved,
          {"strides": [1, 1], "pads": [1, 1, 1, 1], "dilations": [1, 1], "group": 1, "deformable_groups": 2}),
     Node("mmdeploy::MMCVMultiLevelRotatedRoiAlign", [rotated_rois(5), x, f(2, 4, 6, 5)], pooled,

@@ -47,6 +47,10 @@ CASES: dict[str, Case] = {
     "openvino_deform_conv2d": (
         {"strides": [2, 1], "pads": [1, 0, 0, 2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 7), plain(2, 4, 3, 2)]
     ),
+    "onnx_deform_conv": (
+        {"strides": [2, 1], "pads": [1, 0, 0, 2]},
+        [plain(2, 4, 5, 6), plain(2, 4, 3, 2), plain(2, 12, 2, 7), plain(2), plain(2, 6, 2, 7)],
+    ),
     "deform_conv2d": ({"stride": [2, 1]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 5), plain(2, 4, 3, 2)]),
     "deform_conv2d-one-value": ({"stride": [2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 3), plain(2, 4, 3, 2)]),
     "modulated_deform_conv2d": (

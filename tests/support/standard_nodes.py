@@ -125,6 +125,16 @@ def random_cases(seed: int) -> Iterator[Case]:
     ):
         inputs = [(f(*shape) * 3 + 1).astype(DTYPES[dtype]), *(f(shape[1]).astype(DTYPES[dtype]) for _ in range(2))]
         yield Case("InstanceNormalization", opset, inputs, {"epsilon": 1e-3} if opset % 4 else {})
+    for opset, dtype, given, group, strides in product((20, 22), DTYPES, range(4), (1, 2), ([1, 1], [2, 1])):
+        if opset > newest_opset():
+            continue
+        rows, columns = (8 + 1 + 2 - 2 - 1) // strides[0] + 1, (7 + 3 - 2 - 1) // strides[1] + 1
+        offset, mask = rng.uniform(-3, 3, (2, 24, rows, columns)), rng.random((2, 12, rows, columns))
+        optional = [f(6) if given % 2 else None, mask if given > 1 else None]
+        inputs = [f(2, 4, 8, 7), f(6, 4 // group, 3, 2), offset, *optional]
+        attributes = {"group": group, "offset_group": 2, "strides": strides, "pads": [1, 0, 2, 3], "dilations": [1, 2]}
+        typed = [a if a is None else a.astype(DTYPES[dtype]) for a in inputs]
+        yield Case("DeformConv", opset, typed, {**attributes, **({"kernel_shape": [3, 2]} if given else {})})
 
 
 def odd_cases() -> Iterator[Case]:
@@ -162,6 +172,11 @@ def odd_cases() -> Iterator[Case]:
         [f(5, 4), f(2, 5), i(3)], [boxes, scores],
     ):  # fmt: skip
         yield Case("NonMaxSuppression", 11, inputs)
+    for x, offset, attributes in (
+        (f(0, 2, 4, 4), f(0, 8, 3, 3), {}), (f(1, 2, 4, 4), f(1, 8, 4, 3), {}), (f(1, 2, 4, 4), f(1, 8, 3, 3), {"offset_group": 2}),
+        (f(1, 2, 4, 4), f(1, 8, 3, 3), {"group": 3}), (f(1, 2, 4, 4), f(1, 8, 3, 3), {"kernel_shape": [3, 3]}),
+    ):  # fmt: skip
+        yield Case("DeformConv", 19, [x, f(2, 2, 2, 2), offset], attributes)
     for shape, scale, bias in (
         ((1, 2), 2, 2), ((0, 2, 3), 2, 2), ((1, 2, 0), 2, 2), ((1, 2, 3), 3, 2), ((1, 0, 3), 0, 0), ((1, 2, 3, 1, 1, 1, 1, 2), 2, 2),
     ):  # fmt: skip

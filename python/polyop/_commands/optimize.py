@@ -13,10 +13,11 @@ from polyop._commands.arguments import (
     add_image_options,
     add_json_option,
     add_library_option,
+    choice,
     integer,
     real,
 )
-from polyop._commands.errors import ExitCode
+from polyop._commands.errors import ExitCode, usage
 from polyop._commands.models import (
     OLDEST_ONNXRUNTIME,
     check_nodes,
@@ -36,6 +37,7 @@ replaced is copied unchanged. The command needs onnx, onnx-ir and onnxruntime: p
 Examples:
   polyop optimize detr.onnx -o fast.onnx --measure
   polyop optimize net.onnx -o fast.onnx --shape x=1x3x640x640 --threads 2
+  polyop optimize detr.onnx -o trt.onnx --for tensorrt
   polyop bench net.onnx --against fast.onnx"""
 
 
@@ -54,6 +56,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NAME=V,V,…", help="an input from numbers")
     add("--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="the shape of a synthetic input")
     add_image_options(parser)
+    add(
+        "--for",
+        dest="runtime",
+        type=choice("onnxruntime", "tensorrt"),
+        default="onnxruntime",
+        metavar="RUNTIME",
+        help="onnxruntime (default), or tensorrt: deformable attention becomes NVIDIA's plugin, and what TensorRT "
+        "refuses is listed",
+    )
+    add(
+        "--plugins",
+        type=choice("nvidia", "polyop"),
+        metavar="WHOSE",
+        help="with --for tensorrt: nvidia (default), or polyop, whose library has more plugins",
+    )
     add("--measure", action="store_true", help="also time every replacement, and the model before and after")
     add("--verbose", action="store_true", help="also print the full reasons for what was not replaced")
     add("--all", action="store_true", help="also replace what is too small to gain")
@@ -76,6 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json_option(parser)
 
 
+def _target(options: argparse.Namespace) -> str:
+    """Returns a value of polyop.optimizing.target.Target."""
+    if options.plugins and options.runtime != "tensorrt":
+        raise usage("--plugins: expected --for tensorrt, got --for onnxruntime")
+    return "tensorrt-polyop" if options.plugins == "polyop" else str(options.runtime)
+
+
 def run(options: argparse.Namespace) -> int:
     shapes = {}
     for text in options.shape:
@@ -83,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
         shapes[name] = parse_shape(value, f"--shape {text}")
     for text in options.set:
         split_named("--set", text)
+    target = _target(options)
     check_nodes(options.model, options.ops)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     check_output(options.model, options.output)
@@ -103,6 +128,7 @@ def run(options: argparse.Namespace) -> int:
             measure=options.measure,
             tolerance=options.tolerance,
             threads=options.threads,
+            target=target,
             libraries=[str(Path(library).absolute()) for library in options.ops],
             **progress,
         )

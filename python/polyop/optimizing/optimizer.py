@@ -21,11 +21,12 @@ from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import candidates, describe_inputs, has_dynamic_sizes, model_inputs, of_other_sizes
 from polyop.optimizing.matching import Match, described, failed_match
-from polyop.optimizing.patterns import Pattern, all_patterns
+from polyop.optimizing.patterns import Pattern, patterns_for
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
 from polyop.optimizing.running import Feeds, Runner, runtime_error, time_interleaved, trim_memory
 from polyop.optimizing.scope import Scope
+from polyop.optimizing.target import Target
 from polyop.portable import add_functions
 
 Step = Callable[[str, int, int], None]
@@ -47,6 +48,7 @@ class Options:
     tolerance: float = 1e-3
     inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    target: Target = Target.ONNXRUNTIME
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def optimize(
     tolerance: float = 1e-3,
     threads: int = 0,
     libraries: Sequence[str] = (),
+    target: Target | str = Target.ONNXRUNTIME,
     progress: Step = lambda phase, done, steps: None,
 ) -> Report:
     """Replaces nodes that polyop computes faster by polyop's nodes. Verifies every replacement and the whole model.
@@ -84,12 +87,14 @@ def optimize(
             its column or its channel, whichever is smaller.
         threads: of ONNX Runtime; 0: all cores.
         libraries: of other custom operators that the model needs.
+        target: "tensorrt" writes nodes of NVIDIA's own plugins, "tensorrt-polyop" those of polyop's plugin library.
+            Sizes do not matter then: TensorRT's results of the original nodes may be wrong.
 
     Returns a report. Raises OptimizeError if the model cannot be read, run or written; then no file is written.
     """
     if output is not None:
         files.check_writable(Path(output))
-    options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {})
+    options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, Target(target))
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
         result, report = work.run()
@@ -196,12 +201,13 @@ class _Work:
         names = {v.name for v in model_inputs(model.graph)}
         feeds = [{k: v for k, v in f.items() if k in names} for f in self.feeds]
         try:
-            scopes = list(self._scopes("", Scope(model, model.graph, self.runner, feeds, fixed), report))
+            scope = Scope(model, model.graph, self.runner, feeds, fixed, self.options.target)
+            scopes = list(self._scopes("", scope, report))
         except Exception as error:  # ONNX Runtime's error types are not public
             report.note("patterns were not applied: the graph's tensors cannot be read", runtime_error(error))
             return model, report
         self.step("reading tensors", 1, 1)
-        for pattern in all_patterns():
+        for pattern in patterns_for(self.options.target):
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, skipped)
             clean(model)  # so that other patterns do not match unused nodes
@@ -209,6 +215,9 @@ class _Work:
 
     def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:
         """Returns the model with functions of standard operators for polyop's nodes, so that it runs without polyop."""
+        if self.options.target.is_tensorrt:  # its parser would prefer the functions to a plugin
+            report.needs_polyop = True
+            return model
         proto = ir.to_proto(model)
         try:
             records = add_functions(proto)
@@ -277,7 +286,7 @@ class _Work:
         """Returns why the options exclude the match, or ""."""
         if match.is_fix and not self.options.allow_fix:
             return "ONNX Runtime's result differs from the standard; --allow-fix replaces it"
-        if not self.options.all and not pays(match.what, match.work):
+        if not self.options.all and not self.options.target.is_tensorrt and not pays(match.what, match.work):
             return "too small to gain; --all replaces it"
         return ""
 

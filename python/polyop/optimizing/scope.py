@@ -12,6 +12,7 @@ from onnx import helper
 
 from polyop.optimizing.graph import constant, is_standard, outer_values, subgraphs_of
 from polyop.optimizing.running import Feeds, Runner
+from polyop.optimizing.target import Target
 
 # The maximum elements of tensors whose values are recorded: they may be shapes, sizes of levels, or axes.
 _SMALL = 64
@@ -33,9 +34,16 @@ class Scope:
     outside."""
 
     def __init__(
-        self, model: ir.Model, graph: ir.Graph, runner: Runner, feeds: list[Feeds], sizes_are_fixed: bool
+        self,
+        model: ir.Model,
+        graph: ir.Graph,
+        runner: Runner,
+        feeds: list[Feeds],
+        sizes_are_fixed: bool,
+        target: Target = Target.ONNXRUNTIME,
     ) -> None:
         self.model, self.graph, self.runner, self.sizes_are_fixed = model, graph, runner, sizes_are_fixed
+        self.target = target
         self.opset = model.opset_imports.get("", 0)
         self._seen = [_Seen(f) for f in feeds]
         self._look()
@@ -112,7 +120,7 @@ class Scope:
                 first = [np.array(0, np.int64), np.array(True), *(arrays[v.name] for v in carried)]
                 feed |= {i.name: array for i, array in zip(graph.inputs, first, strict=True)}
             feeds.append(feed)
-        return Scope(self.model, graph, self.runner, feeds, self.sizes_are_fixed)
+        return Scope(self.model, graph, self.runner, feeds, self.sizes_are_fixed, self.target)
 
     # ---- Running ----
 

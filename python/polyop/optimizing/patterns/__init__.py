@@ -8,6 +8,8 @@ A pattern is a module with
             graph with the values of its tensors: `scope.shape(value)` is the shape of the tensor in a run of the model,
             `scope.numbers(value)` the values of small integer tensors, and `scope.fixed(value)` those that do not
             depend on the model's inputs.
+  TARGETS   optional: the targets (polyop/optimizing/target.py) that it writes nodes for; by default those that run
+            polyop's nodes.
 
 A pattern may guess: every match is compared with the nodes that it replaces, on the model's own values and on others,
 before the graph changes. A pattern must report what it recognizes and cannot replace: such a match has `refused`. The
@@ -23,6 +25,7 @@ from typing import Protocol
 
 from polyop.optimizing.matching import Match
 from polyop.optimizing.scope import Scope
+from polyop.optimizing.target import Target
 
 
 class Pattern(Protocol):
@@ -32,6 +35,7 @@ class Pattern(Protocol):
     def find(self, scope: Scope) -> Iterator[Match]: ...
 
 
-def all_patterns() -> list[Pattern]:
+def patterns_for(target: Target) -> list[Pattern]:
     modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__) if not m.name.startswith("_")]
-    return sorted(modules, key=lambda pattern: (pattern.ORDER, pattern.NAME))
+    found = [m for m in modules if target in getattr(m, "TARGETS", (Target.ONNXRUNTIME, Target.TENSORRT_POLYOP))]
+    return sorted(found, key=lambda pattern: (pattern.ORDER, pattern.NAME))

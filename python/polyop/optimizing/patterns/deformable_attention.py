@@ -26,10 +26,13 @@ import onnx_ir as ir
 from polyop.optimizing.graph import constant, is_standard, moved_on, operands, producer, scalar, trail
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
+from polyop.optimizing.target import Target
 
 NAME = "deformable attention"
 ORDER = 10
+TARGETS = tuple(Target)
 NODE = "mmdeploy::MMCVMultiScaleDeformableAttention"
+NVIDIAS_NODE = "::MultiscaleDeformableAttnPlugin_TRT"  # of TensorRT's plugin library
 
 
 @dataclass
@@ -158,6 +161,8 @@ def _match(scope: Scope, found: _Attention) -> Match:
     )
     if output is None:
         return refused("expected a result of shape [batch, queries, heads * depth]")
+    if scope.target is Target.TENSORRT and value.dtype not in (None, ir.DataType.FLOAT, ir.DataType.FLOAT16):
+        return refused(f"expected values of float32 or float16 for NVIDIA's plugin, got {value.dtype.name.lower()}")
     targets = [_level_size(scope, v) for v in maps]
     if None in targets:
         return refused("expected recognizable sizes of its levels")
@@ -168,7 +173,11 @@ def _match(scope: Scope, found: _Attention) -> Match:
         locations, weights = _by_level(b, locations, weights, scope.shape(locations), scope.shape(weights), points)
         if is_discrete:
             locations = _pixel_centres(b, locations, spatial, len(points))
-        return [b(NODE, value, spatial, start, locations, weights)]
+        if scope.target is not Target.TENSORRT:
+            return [b(NODE, value, spatial, start, locations, weights)]
+        spatial, start = (b("Cast", v, to=ir.DataType.INT32.value) for v in (spatial, start))
+        by_head = b(NVIDIAS_NODE, value, spatial, start, locations, weights)
+        return [b("Reshape", by_head, b.constant([0, 0, -1]))]
 
     def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Returns locations inside, at and outside the border."""

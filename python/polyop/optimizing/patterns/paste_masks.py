@@ -21,9 +21,11 @@ from polyop.optimizing.graph import cone_of, constant, is_standard, outer_values
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._loops import body_of, states
 from polyop.optimizing.scope import Scope
+from polyop.optimizing.target import Target
 
 NAME = "mask pasting"
 ORDER = 30
+TARGETS = tuple(Target)
 _MODES = ("half_pixel", "pytorch_half_pixel")
 _DRAWN = 6
 

@@ -22,6 +22,8 @@ NAME = "standard nodes"
 ORDER = 90
 
 Shape = tuple[int, ...]
+# TensorRT has the others. Its RoiAlign is a plugin of NVIDIA's library, which TensorRT-RTX lacks.
+_FOR_TENSORRT = ("DeformConv", "RoiAlign")
 
 
 @cache
@@ -36,7 +38,8 @@ def find(scope: Scope) -> Iterator[Match]:
         since = onnx.defs.get_schema(node.op_type, max_inclusive_version=scope.opset).since_version
         return _match(scope, node, _mirrors()[node.op_type].get(since))
 
-    yield from matches_of((n for n in scope.graph if is_standard(n, *_mirrors())), match)
+    kinds = _FOR_TENSORRT if scope.target.is_tensorrt else tuple(_mirrors())
+    yield from matches_of((n for n in scope.graph if is_standard(n, *kinds)), match)
 
 
 def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match:

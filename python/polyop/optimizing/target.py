@@ -1,0 +1,20 @@
+"""The runtime that an optimized file is for."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Target(Enum):
+    """ONNXRUNTIME: ONNX Runtime and OpenVINO, with polyop's library or without, by functions.
+    TENSORRT: TensorRT with NVIDIA's plugins only.
+    TENSORRT_POLYOP: TensorRT with polyop's plugin library.
+    """
+
+    ONNXRUNTIME = "onnxruntime"
+    TENSORRT = "tensorrt"
+    TENSORRT_POLYOP = "tensorrt-polyop"
+
+    @property
+    def is_tensorrt(self) -> bool:
+        return self is not Target.ONNXRUNTIME
