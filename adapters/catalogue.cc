@@ -235,7 +235,7 @@ std::string CatalogueError(const char* message) {
 }  // namespace
 }  // namespace polyop
 
-extern "C" __attribute__((visibility("default"))) const char* polyop_catalogue() {
+extern "C" const char* polyop_catalogue() {
   using namespace polyop;
   static const std::string json = Guarded(
       [] {

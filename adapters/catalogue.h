@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "platform/exported.h"
+
 namespace polyop {
 
 /// Returns a JSON list with one object per operator, sorted by name.
@@ -13,4 +15,4 @@ std::string CatalogueJson();
 
 /// Returns CatalogueJson(), or {"error": message} if the operators cannot be used. The library owns the text, which
 /// lives as long as the process.
-extern "C" const char* polyop_catalogue();
+extern "C" POLYOP_EXPORTED const char* polyop_catalogue();

@@ -1,6 +1,10 @@
-# The parts of every library of operators other than the operators: core/, kernels/ and the adapters, as OBJECT
+# The parts of every library of operators other than the operators: platform/, core/, kernels/ and the adapters, as OBJECT
 # libraries.
-file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc")
+set(platform posix)
+if(WIN32)
+  set(platform windows)
+endif()
+file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc" "${POLYOP_ROOT}/platform/${platform}/*.cc")
 file(GLOB kernels_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/*/*.cc")
 list(FILTER core_sources EXCLUDE REGEX "_test\\.cc$")
 list(FILTER kernels_sources EXCLUDE REGEX "_test\\.cc$")

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "platform/exported.h"
+
 namespace polyop {
 
 /// The version of the interface between libraries of operators and their users, the CLI and the Python package:
@@ -28,12 +30,12 @@ const std::vector<Differentiable>& DifferentiableOperators();
 extern "C" {
 
 /// Returns kSdkVersion of the library. Its declaration is the same in every version.
-int polyop_sdk_version();
+POLYOP_EXPORTED int polyop_sdk_version();
 
 // Functions that only libraries for ONNX Runtime export, for the CLI.
 
 /// Sets whether nodes of new sessions run the reference kernels or the fast ones.
-void polyop_use_reference_kernels(int use);
+POLYOP_EXPORTED void polyop_use_reference_kernels(int use);
 /// Sets the instruction set of the kernels; "" selects the best of the machine. Returns 0 if the library lacks it.
-int polyop_force_isa(const char* name);
+POLYOP_EXPORTED int polyop_force_isa(const char* name);
 }

@@ -1,7 +1,6 @@
 #include "core/reference.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -11,6 +10,7 @@
 #include "core/call.h"
 #include "core/context.h"
 #include "core/elements.h"
+#include "platform/memory.h"
 
 namespace polyop {
 namespace {
@@ -93,8 +93,8 @@ ContextBackend SerialBackend() {
   backend.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
     for (int64_t i = 0; i < tasks; ++i) body(argument, i);
   };
-  backend.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
-  backend.release = [](void*, void* memory) { std::free(memory); };
+  backend.allocate = [](void*, size_t bytes) -> void* { return AllocateAligned(bytes); };
+  backend.release = [](void*, void* memory) { FreeAligned(memory); };
   return backend;
 }
 

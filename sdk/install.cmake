@@ -13,7 +13,7 @@ endif()
 install(FILES sdk/CMakeLists.txt DESTINATION "${sdk}")
 install(DIRECTORY cmake DESTINATION "${sdk}"
   PATTERN cli_dependencies.cmake EXCLUDE PATTERN packaging.cmake EXCLUDE PATTERN portable EXCLUDE PATTERN toolchains EXCLUDE)
-install(DIRECTORY core kernels families testing adapters DESTINATION "${sdk}" FILES_MATCHING
+install(DIRECTORY platform core kernels families testing adapters DESTINATION "${sdk}" FILES_MATCHING
   PATTERN "*.h" PATTERN "*.cc" PATTERN "*.cu" PATTERN "*.map" PATTERN CMakeLists.txt PATTERN "*_test.cc" EXCLUDE)
 install(FILES tests/robustness_test.cc DESTINATION "${sdk}/tests") # random calls
 

@@ -4,14 +4,14 @@
 #include <cstring>
 
 #include "onnxruntime_c_api.h"
+#include "platform/exported.h"
 
 extern "C" OrtStatus* polyop_register_accelerator(OrtSessionOptions* options, const OrtApiBase* base);
 /// Returns the version of the library that was found. It need not be the one in the same folder: the loader takes any
 /// libpolyop_onnxruntime.so that the process loaded before.
 extern "C" const char* polyop_accelerator_version();
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
-                                                                               const OrtApiBase* base) {
+extern "C" POLYOP_EXPORTED OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   if (std::strcmp(polyop_accelerator_version(), POLYOP_VERSION) == 0) return polyop_register_accelerator(options, base);
   char message[256];
   std::snprintf(message, sizeof message,

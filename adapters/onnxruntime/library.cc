@@ -5,6 +5,7 @@
 #include "adapters/onnxruntime/accelerator.h"
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/registration.h"
+#include "platform/exported.h"
 
 namespace polyop::onnxruntime {
 namespace {
@@ -18,19 +19,15 @@ std::vector<OpsOfDomain> AllOperators(const Host& host) {
 }  // namespace
 }  // namespace polyop::onnxruntime
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
-                                                                               const OrtApiBase* base) {
+extern "C" POLYOP_EXPORTED OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   using namespace polyop::onnxruntime;
   return Register(options, base, Registration::kOperators, 0, AllOperators);
 }
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* polyop_register_accelerator(OrtSessionOptions* options,
-                                                                                         const OrtApiBase* base) {
+extern "C" POLYOP_EXPORTED OrtStatus* polyop_register_accelerator(OrtSessionOptions* options, const OrtApiBase* base) {
   return polyop::onnxruntime::RegisterAccelerator(options, base);
 }
 
-extern "C" __attribute__((visibility("default"))) const char* polyop_accelerator_version() { return POLYOP_VERSION; }
+extern "C" POLYOP_EXPORTED const char* polyop_accelerator_version() { return POLYOP_VERSION; }
 
-extern "C" __attribute__((visibility("default"))) void polyop_use_reference_kernels(int use) {
-  polyop::onnxruntime::UseReferenceKernels(use != 0);
-}
+extern "C" void polyop_use_reference_kernels(int use) { polyop::onnxruntime::UseReferenceKernels(use != 0); }

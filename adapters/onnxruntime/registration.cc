@@ -1,7 +1,5 @@
 #include "adapters/onnxruntime/registration.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -12,17 +10,13 @@
 #include "core/guard.h"
 #include "core/library.h"
 #include "core/unload.h"
-
-// A function of libstdc++. Frees the 72 kB that it reserves for exceptions thrown when out of memory.
-namespace __gnu_cxx {
-__attribute__((weak)) void __freeres() noexcept;
-}
+#include "platform/process.h"
 
 namespace polyop::onnxruntime {
 namespace {
 
 struct CloseLibrary {
-  void operator()(void* library) const { dlclose(library); }
+  void operator()(void* library) const { ReleaseLibrary(library); }
 };
 
 struct ReleaseDomain {
@@ -60,17 +54,10 @@ constexpr const char* kRegisteredKey = "polyop.registered.";
 
 Tables* tables = nullptr;  // see core/unload.h for their lifetime
 
-// Returns true if libstdc++ is linked statically into this library, so that no other library uses this copy.
-bool HasOwnRuntime() {
-  Dl_info here, there;
-  return __gnu_cxx::__freeres != nullptr && dladdr(reinterpret_cast<const void*>(&tables), &here) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&__gnu_cxx::__freeres), &there) != 0 && here.dli_fbase == there.dli_fbase;
-}
-
 __attribute__((destructor)) void FreeTables() {
   if (ProcessEnds()) return;
   delete tables;
-  if (HasOwnRuntime()) __gnu_cxx::__freeres();
+  FreeCppRuntime();
 }
 
 // Returns N of ONNX Runtime 1.N; the newest known for other versions.
@@ -91,13 +78,6 @@ Status Negotiate(const OrtApiBase* base, Host* host) {
     }
   }
   return Unsupported("polyop: expected ONNX Runtime 1.", kOldestApi, " or newer, got ", base->GetVersionString());
-}
-
-// Returns a handle that keeps the shared library of `base` loaded.
-void* HoldLibraryOf(const OrtApiBase* base) {
-  Dl_info info;
-  if (dladdr(base, &info) == 0 || info.dli_fname == nullptr) return nullptr;
-  return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 }
 
 Status MakeDomain(const std::string& name, const CustomOps& ops, DomainHandle* domain) {

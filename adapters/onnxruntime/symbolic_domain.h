@@ -2,8 +2,6 @@
 // unknown.
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cctype>
 #include <charconv>
@@ -14,6 +12,7 @@
 #include <string>
 
 #include "core/int_domain.h"
+#include "platform/process.h"
 
 namespace polyop::onnxruntime {
 
@@ -40,7 +39,7 @@ class SymbolicDomain {
   static std::string FreshSymbol(std::string_view name) {
     static const uint64_t process =
         static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) * 0x9E3779B97F4A7C15 +
-        static_cast<uint64_t>(getpid());
+        ProcessId();
     static std::atomic<int64_t> number = 0;
     char text[17];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(process));

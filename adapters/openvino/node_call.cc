@@ -3,12 +3,12 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "adapters/openvino/element_types.h"
 #include "core/call.h"
 #include "core/context.h"
 #include "core/reference.h"
+#include "platform/memory.h"
 
 namespace polyop::openvino {
 namespace {
@@ -19,8 +19,8 @@ const ContextBackend& Backend() {
     b.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
       tbb::parallel_for(int64_t{0}, tasks, [=](int64_t i) { body(argument, i); }, tbb::simple_partitioner());
     };
-    b.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
-    b.release = [](void*, void* memory) { std::free(memory); };
+    b.allocate = [](void*, size_t bytes) -> void* { return AllocateAligned(bytes); };
+    b.release = [](void*, void* memory) { FreeAligned(memory); };
     return b;
   }();
   return backend;

@@ -3,16 +3,17 @@
 
 #include "adapters/tensorrt/plugin.h"
 #include "core/guard.h"
+#include "platform/exported.h"
 
 using Creators = std::vector<nvinfer1::IPluginCreatorInterface*>;
 
 extern "C" {
 
 /// Ignores TensorRT's logger, whose class differs between versions: messages are written to stderr.
-__attribute__((visibility("default"))) void setLoggerFinder(nvinfer1::ILoggerFinder*) {}
+POLYOP_EXPORTED void setLoggerFinder(nvinfer1::ILoggerFinder*) {}
 
 /// Returns all creators. They live as long as the process.
-__attribute__((visibility("default"))) nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& count) {
+POLYOP_EXPORTED nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& count) {
   static const auto* list = polyop::Guarded(
       []() -> const Creators* {
         auto* creators = new Creators();

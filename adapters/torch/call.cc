@@ -23,6 +23,7 @@
 #include "core/context.h"
 #include "core/device_run.h"
 #include "core/reference.h"
+#include "platform/memory.h"
 
 namespace polyop::torch_adapter {
 namespace {
@@ -75,8 +76,8 @@ const ContextBackend& Backend() {
         for (int64_t i = begin; i < end; ++i) body(argument, i);
       });
     };
-    b.allocate = [](void*, size_t bytes) -> void* { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
-    b.release = [](void*, void* memory) { std::free(memory); };
+    b.allocate = [](void*, size_t bytes) -> void* { return AllocateAligned(bytes); };
+    b.release = [](void*, void* memory) { FreeAligned(memory); };
     return b;
   }();
   return backend;

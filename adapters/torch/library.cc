@@ -8,6 +8,7 @@
 #include "adapters/torch/schema.h"
 #include "core/guard.h"
 #include "core/library.h"
+#include "platform/exported.h"
 
 namespace polyop::torch_adapter {
 namespace {
@@ -87,8 +88,8 @@ void Register() {
 }  // namespace polyop::torch_adapter
 
 /// Registers torch.ops.<library>.*. Returns null, or an error message that lives until the next call.
-extern "C" __attribute__((visibility("default"))) const char* polyop_torch_register() {
-  static std::string message;
+extern "C" POLYOP_EXPORTED const char* polyop_torch_register() {
+  static thread_local std::string message;
   return polyop::Guarded(
       []() -> const char* {
         polyop::torch_adapter::Register();

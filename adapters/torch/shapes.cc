@@ -149,7 +149,7 @@ std::string InferShapes(std::string_view text) {
 
 }  // namespace polyop::torch_adapter
 
-extern "C" __attribute__((visibility("default"))) const char* polyop_shapes(const char* request) {
+extern "C" const char* polyop_shapes(const char* request) {
   using polyop::torch_adapter::Json;
   static thread_local std::string response;
   response = polyop::Guarded([&] { return polyop::torch_adapter::InferShapes(request); },

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "platform/exported.h"
+
 namespace polyop::torch_adapter {
 
 /// Checks a call like a real one and returns its outputs. The JSON request
@@ -25,4 +27,4 @@ std::string InferShapes(std::string_view request);
 }  // namespace polyop::torch_adapter
 
 /// Returns InferShapes(request). The library owns the text, which lives until the thread's next call.
-extern "C" const char* polyop_shapes(const char* request);
+extern "C" POLYOP_EXPORTED const char* polyop_shapes(const char* request);

@@ -1,2 +1,4 @@
 set(POLYOP_TARGET x86_64)
+set(POLYOP_SYSTEM Linux)
+set(POLYOP_PROCESSOR x86_64)
 include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")

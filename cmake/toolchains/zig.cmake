@@ -1,17 +1,24 @@
-# The toolchain of wheels for every Linux since 2018: zig's clang with symbols of glibc 2.28 and a static C++ runtime.
-# Requires: POLYOP_TARGET is a processor. tools/setup_portable.sh installs zig and the libraries for the target.
-set(CMAKE_SYSTEM_NAME Linux)
-set(CMAKE_SYSTEM_PROCESSOR "${POLYOP_TARGET}")
+# The toolchain of wheels: zig's clang with a static C++ runtime. On Linux with symbols of glibc 2.28, for every
+# distribution since 2018; on Windows with MinGW's headers, where libraries need the system's own DLLs only.
+# Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and POLYOP_SYSTEM (Linux or Windows) what it
+# compiles for. tools/setup_portable.sh installs zig and the libraries for the target.
+set(CMAKE_SYSTEM_NAME "${POLYOP_SYSTEM}")
+set(CMAKE_SYSTEM_PROCESSOR "${POLYOP_PROCESSOR}")
+if(POLYOP_SYSTEM STREQUAL "Windows")
+  set(zig_target "${POLYOP_PROCESSOR}-windows-gnu")
+else()
+  set(zig_target "${POLYOP_PROCESSOR}-linux-gnu.2.28")
+endif()
 cmake_path(SET root NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 set(portable "${root}build/portable/${POLYOP_TARGET}")
 
 # CMake and ccache need separate programs. Without -fno-sanitize, zig adds checks to unoptimised code. zig compiles its
 # C++ runtime for each optimisation and debug level, so release options come first, also for CMake's checks. The linker
 # strips, because this machine's strip may support only this machine's processor.
-foreach(tool IN ITEMS cc c++ ar ranlib)
+foreach(tool IN ITEMS cc c++ ar ranlib rc dlltool)
   set(options "")
   if(tool MATCHES "^c")
-    set(options "-target ${POLYOP_TARGET}-linux-gnu.2.28 -O3 -g0 -s -fno-sanitize=undefined")
+    set(options "-target ${zig_target} -O3 -g0 -s -fno-sanitize=undefined")
   endif()
   file(CONFIGURE OUTPUT "${portable}/zig/zig-${tool}" CONTENT "#!/bin/sh
 export ZIG_LOCAL_CACHE_DIR='${root}build/portable/zig-cache' ZIG_GLOBAL_CACHE_DIR='${root}build/portable/zig-cache'
@@ -23,6 +30,10 @@ set(CMAKE_C_COMPILER "${portable}/zig/zig-cc")
 set(CMAKE_CXX_COMPILER "${portable}/zig/zig-c++")
 set(CMAKE_AR "${portable}/zig/zig-ar")
 set(CMAKE_RANLIB "${portable}/zig/zig-ranlib")
+if(POLYOP_SYSTEM STREQUAL "Windows")
+  set(CMAKE_RC_COMPILER "${portable}/zig/zig-rc")
+  set(CMAKE_DLLTOOL "${portable}/zig/zig-dlltool")
+endif()
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   foreach(language IN ITEMS C CXX)

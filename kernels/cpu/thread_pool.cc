@@ -1,6 +1,6 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <cstdlib>
+#include "platform/memory.h"
 
 namespace polyop {
 
@@ -9,8 +9,8 @@ ThreadPool::ThreadPool(int threads) {
   backend_.parallel = [](void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
     static_cast<ThreadPool*>(self)->Parallel(tasks, body, argument);
   };
-  backend_.allocate = [](void*, size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
-  backend_.release = [](void*, void* memory) { std::free(memory); };
+  backend_.allocate = [](void*, size_t bytes) { return AllocateAligned(bytes); };
+  backend_.release = [](void*, void* memory) { FreeAligned(memory); };
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
 }
 

@@ -1,0 +1,4 @@
+set(POLYOP_TARGET windows)
+set(POLYOP_SYSTEM Windows)
+set(POLYOP_PROCESSOR x86_64)
+include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")
