@@ -42,7 +42,7 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages.
 PYTHON_LAYERS = (
-    {"_extents", "_progress", "errors"},
+    {"_extents", "_progress", "_system", "errors"},
     {"_libraries"},
     {"__init__"},
     {"packages"},

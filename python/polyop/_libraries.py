@@ -5,10 +5,25 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+_PREFIX, _SUFFIX = {"win32": ("", ".dll"), "darwin": ("lib", ".dylib")}.get(sys.platform, ("lib", ".so"))
+
+
+def library_file(library: str, runtime: str) -> str:
+    """Returns the file name of a library of operators for a runtime: "libpolyop_torch.so", "polyop_torch.dll"."""
+    return f"{_PREFIX}{library}_{runtime}{_SUFFIX}"
+
+
+def library_of(file: str, runtimes: tuple[str, ...]) -> str | None:
+    """Returns the library's name of such a file, or None for other files."""
+    match = re.fullmatch(rf"{_PREFIX}(\w+)_(?:{'|'.join(runtimes)}){re.escape(_SUFFIX)}", file)
+    return match[1] if match else None
 
 
 def find_library(name: str) -> Path:
@@ -81,7 +96,7 @@ def get_onnxruntime_op_path() -> str:
     Raises FileNotFoundError if the library does not exist: the package was neither installed nor built, or the
     environment variable POLYOP_LIBRARY_DIR names a folder without it.
     """
-    return require_library("libpolyop_onnxruntime.so")
+    return require_library(library_file("polyop", "onnxruntime"))
 
 
 def get_accelerator_path() -> str:
@@ -93,7 +108,7 @@ def get_accelerator_path() -> str:
     these operators whose defaults differ from the newest version's. Raises FileNotFoundError as
     `get_onnxruntime_op_path` does.
     """
-    return require_library("libpolyop_accelerator.so")
+    return require_library(library_file("polyop", "accelerator"))
 
 
 def get_library_path() -> str:

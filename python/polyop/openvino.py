@@ -15,13 +15,13 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from polyop._libraries import find_library, require_library
+from polyop._libraries import find_library, library_file, require_library
 from polyop.packages import libraries
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 
 OLDEST = (2026, 0)
-_LIBRARY = "libpolyop_openvino.so"
+_LIBRARY = library_file("polyop", "openvino")
 
 
 def get_openvino_op_path() -> str:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyop._libraries import get_onnxruntime_op_path
+from polyop._libraries import get_onnxruntime_op_path, library_file, library_of
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -47,7 +46,7 @@ class Package:
 
     def library(self, runtime: str) -> Path | None:
         """Returns the library for "onnxruntime", "torch", "openvino" or "tensorrt", or None if there is none."""
-        path = self.folder / f"lib{self.name}_{runtime}.so"
+        path = self.folder / library_file(self.name, runtime)
         return path if path.is_file() else None
 
 
@@ -109,8 +108,8 @@ def _of_environment() -> list[Package]:
     result = []
     for text in filter(None, os.environ.get("POLYOP_OPERATORS", "").split(os.pathsep)):
         folder = Path(text).absolute()
-        files = (re.fullmatch(rf"lib(\w+)_(?:{'|'.join(_RUNTIMES)})\.so", path.name) for path in folder.glob("lib*.so"))
-        names = sorted({match[1] for match in files if match} - {"polyop"})
+        found = {library_of(path.name, _RUNTIMES) for path in folder.glob("*")}
+        names = sorted(name for name in found - {"polyop"} if name is not None)
         if not names:
             warnings.warn(f"POLYOP_OPERATORS: there is no library of operators in {folder}", stacklevel=4)
         result += [Package(name, folder) for name in names]

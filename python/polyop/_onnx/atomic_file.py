@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
+
+from polyop._system import is_running
 
 _MAX_NAME = 255  # bytes of a file's name, on every file system of Linux
 _PARTIAL = ".partial-"  # in the name of an incomplete file, before the machine, process and thread that write it
@@ -24,7 +27,7 @@ class AtomicFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        writer = f"{os.uname().nodename}-{os.getpid()}.{threading.get_native_id()}"
+        writer = f"{platform.node()}-{os.getpid()}.{threading.get_native_id()}"
         name = path.name
         if len(os.fsencode(f".{name}{_PARTIAL}{writer}")) > _MAX_NAME:
             name = hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()
@@ -93,4 +96,8 @@ def _is_stale(name: str, everywhere: bool) -> bool:
     if not partial or not name.startswith("."):
         return False
     machine, _, process = writer.rpartition("-")
-    return everywhere or (machine == os.uname().nodename and not Path("/proc", process.partition(".")[0]).exists())
+    return everywhere or (machine == platform.node() and not _is_running(process.partition(".")[0]))
+
+
+def _is_running(process: str) -> bool:
+    return process.isdigit() and is_running(int(process))

@@ -12,11 +12,11 @@ from warnings import warn
 
 import torch
 
-from polyop._libraries import find_library, read_catalogue
+from polyop._libraries import find_library, library_file, read_catalogue
 from polyop._torch.shapes import Library, Size
 from polyop.packages import check_version, libraries
 
-_LIBRARY = find_library("libpolyop_torch.so")
+_LIBRARY = find_library(library_file("polyop", "torch"))
 
 
 @cache

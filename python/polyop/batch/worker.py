@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from polyop._system import processors as available_processors
 from polyop.batch.errors import BatchError
 from polyop.batch.interface import open_model
 from polyop.batch.job import Job
@@ -27,7 +27,7 @@ class Worker:
             of them, 1 by default.
         """
         start = time.perf_counter()
-        processors = processors or len(os.sched_getaffinity(0))
+        processors = processors or available_processors()
         self.threads = min(job.session.threads or 1, processors)
         self._runs = max(1, processors // self.threads)
         model = open_model(job.model, replace(job.session, threads=self.threads))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+from polyop._system import trim_memory
 from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
 
@@ -73,13 +73,6 @@ class Runner:
         del session
         trim_memory()
         return results
-
-
-def trim_memory() -> None:
-    """Returns freed memory to the system. glibc keeps it, but later allocations do not fit well: after a run of a
-    detector it was two thirds of the process's memory."""
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
-        trim(0)
 
 
 def time_interleaved(

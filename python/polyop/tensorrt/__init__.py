@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from polyop._libraries import find_library
+from polyop._libraries import find_library, library_file
 from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.packages import libraries
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
@@ -64,7 +64,7 @@ class NoTensorRTError(EngineError, MissingRuntimeError):
 
 def get_tensorrt_op_path() -> str:
     """Returns the path of the TensorRT plugin library, or "" if polyop was built without CUDA."""
-    library = find_library("libpolyop_tensorrt.so")
+    library = find_library(library_file("polyop", "tensorrt"))
     return str(library) if library.is_file() else ""
 
 
