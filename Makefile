@@ -1,6 +1,6 @@
 # Every target installs what it needs and skips what is current. The scripts are in tools/; each answers --help.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 clean
+.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-windows clean
 
 help: ## list the targets
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -57,7 +57,7 @@ site: ## build the documentation as a site into build/site
 wheel: ## build a wheel for this machine into dist/
 	@tools/wheel.sh
 
-wheels: ## build portable wheels for x86-64 and aarch64 into dist/: glibc 2.28 and newer
+wheels: ## build portable wheels into dist/: Linux on x86-64 and aarch64, Windows on x86-64
 	@tools/wheels.sh
 
 cuda-wheel: ## build polyop-cuda13 or -cuda12, the libraries with CUDA kernels, into dist/; needs nvcc
@@ -68,6 +68,9 @@ deb: ## build a Debian package for systems like this one into dist/: program, li
 
 test-aarch64: ## run C++ tests, ONNX Runtime and the program for aarch64 under qemu
 	@tools/test_aarch64.sh
+
+test-windows: ## run the libraries for Windows in ONNX Runtime and PyTorch under wine
+	@tools/test_windows.sh
 
 clean: ## remove build, dist and the linked libraries; keep .venv and .deps
 	rm -rf build dist python/polyop/lib

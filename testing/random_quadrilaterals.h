@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <numbers>
 #include <random>
 
 #include "testing/testing.h"
@@ -17,7 +18,7 @@ inline HostTensor RandomQuadrilaterals(DType type, const Shape& shape, double ex
     const double x = part(rng) * extent, y = part(rng) * extent, reach = 1 + part(rng) * 5, start = part(rng) * 7;
     const bool convex = rng() % 8 != 0, backwards = rng() % 2 == 0;
     for (int64_t corner = 0; corner < 4; ++corner) {
-      const double angle = start + (static_cast<double>(corner) + 0.8 * part(rng)) * M_PI / 2;
+      const double angle = start + (static_cast<double>(corner) + 0.8 * part(rng)) * std::numbers::pi / 2;
       const int64_t at = row + 2 * (backwards ? 3 - corner : corner);
       rows.set(at, x + reach * (convex ? std::cos(angle) : part(rng)));  // on a circle, or anywhere
       rows.set(at + 1, y + reach * (convex ? std::sin(angle) : part(rng)));

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# setup_portable.sh [ARCHITECTURE…]   installs zig and auditwheel, and compiles the libraries that the program links for
-# each architecture (x86_64, aarch64) into build/portable/ARCHITECTURE/prefix, where cmake/toolchains/ARCHITECTURE.cmake
-# expects them.
+# setup_portable.sh [TARGET…]   installs zig and auditwheel, and compiles the libraries that the program links for each
+# target (x86_64, aarch64) into build/portable/TARGET/prefix, where cmake/toolchains/TARGET.cmake expects them. For the
+# target windows, which has no program, these are headers.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
-for arch in "$@"; do one_of "$arch" x86_64 aarch64; done
+for target in "$@"; do one_of "$target" x86_64 aarch64 windows; done
 unset CC CXX # the toolchain file sets them
 
 install_tools() {
@@ -34,8 +34,9 @@ build_libraries() {
   PORTABLE="$ROOT/build/portable/$ARCH"
   PREFIX="$PORTABLE/prefix"
   rm -rf "$PORTABLE" && mkdir -p "$PREFIX" # a configured tree would keep old flags
-  copy_headers &&
-    library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
+  copy_headers
+  [ "$ARCH" != windows ] || return 0
+  library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
     library turbojpeg "$DEPS/sources/libjpeg-turbo" -DENABLE_SHARED=OFF &&
     library protobuf "$DEPS/sources/protobuf" -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF &&
     library googletest /usr/src/googletest -DBUILD_GMOCK=OFF
@@ -48,6 +49,6 @@ for ARCH in "$@"; do
   stamp="build/portable/$ARCH/.stamp"
   inputs=(requirements/wheels.txt "$0" cmake/portable/CMakeLists.txt cmake/toolchains/*.cmake "$DEPS"/sources/*)
   stamp_is "$stamp" "${inputs[@]}" && continue
-  step "Compiling protobuf, zlib, minizip, libpng, libjpeg-turbo and GoogleTest for $ARCH" build_libraries
+  step "Preparing protobuf, zlib, minizip, libpng, libjpeg-turbo and GoogleTest for $ARCH" build_libraries
   stamp_write "$stamp" "${inputs[@]}"
 done

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# setup_system.sh   installs missing system packages, as root or with passwordless sudo. Otherwise prints the command to
-# run as root and exits with 1.
+# setup_system.sh [PACKAGE…]   installs missing system packages, and these, as root or with passwordless sudo. Otherwise
+# prints the command to run as root and exits with 1.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-accept 0 -- "$@"
+accept any -- "$@"
 
 PACKAGES=(
+  "$@"
   g++ libgtest-dev                                 # build, tests
   libcli11-dev nlohmann-json3-dev                  # the program: command line, JSON
   libprotobuf-dev protobuf-compiler                #   ONNX files

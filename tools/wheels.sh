@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# wheels.sh [ARCHITECTURE…]   builds portable wheels into dist/ for the architectures (default: x86_64 and aarch64).
-# They serve every Linux with glibc 2.28 or newer and every Python 3. POLYOP_OPS selects fewer operators, for a trial.
+# wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64 and windows (default: all).
+# They serve every Linux with glibc 2.28 or newer, or Windows on x86-64 without the program, and every Python 3.
+# POLYOP_OPS selects fewer operators, for a trial.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
-for arch in "$@"; do one_of "$arch" x86_64 aarch64; done
-[ $# -gt 0 ] || set -- x86_64 aarch64
+for target in "$@"; do one_of "$target" x86_64 aarch64 windows; done
+[ $# -gt 0 ] || set -- x86_64 aarch64 windows
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 tools/setup_portable.sh "$@"
@@ -12,32 +13,41 @@ unset CC CXX # the toolchain file sets them
 
 MAX_SIZE=25 # MB
 
+# build_wheel PLATFORM [OPTION…]
 build_wheel() {
-  _PYTHON_HOST_PLATFORM="linux-$arch" python -m pip wheel --no-deps --no-build-isolation -w "$tree/raw" . \
-    -Cbuild-dir="$tree/polyop" -Ccmake.define.CMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$arch.cmake" \
+  local platform="$1"
+  shift
+  _PYTHON_HOST_PLATFORM="$platform" python -m pip wheel --no-deps --no-build-isolation -w "$tree/raw" . \
+    -Cbuild-dir="$tree/polyop" -Ccmake.define.CMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$target.cmake" \
     -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}" -Ccmake.define.POLYOP_BUILD_OPENVINO=OFF \
-    -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.CMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+    -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.CMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
 }
 
 check_notices() { python tools/check_notices.py "$tree/polyop"; }
 
-# auditwheel has tagged the wheel for the oldest glibc that has all its symbols.
+# take_wheel FILE PATTERN   moves a wheel into dist/, in the place of others of its kind.
 take_wheel() {
-  local wheel
-  wheel="$(echo "$tree"/audited/polyop-*.whl)"
-  [[ "$wheel" =~ manylinux_2_([0-9]+)_$arch ]] && [ "${BASH_REMATCH[1]}" -le 28 ] || die "$wheel: expected a tag of at most manylinux_2_28"
+  local wheel="$1"
   [ "$(stat -c %s "$wheel")" -le $((MAX_SIZE * 1000000)) ] || die "$wheel: expected at most $MAX_SIZE MB, got $(stat -c %s "$wheel") bytes"
   mkdir -p dist
-  rm -f dist/polyop-*manylinux*_"$arch".whl
+  find dist -name "$2" -delete
   cp "$wheel" dist/
 }
 
-for arch in "$@"; do
-  tree="$ROOT/build/portable/$arch"
+for target in "$@"; do
+  tree="$ROOT/build/portable/$target"
   rm -rf "$tree/raw" "$tree/audited"
-  step "Building a wheel for $arch" build_wheel
+  if [ "$target" = windows ]; then # tests/windows/on_windows.py audits its DLLs
+    step "Building a wheel for Windows" build_wheel win-amd64 -Ccmake.define.POLYOP_BUILD_CLI=OFF
+    take_wheel "$(echo "$tree"/raw/polyop-*-win_amd64.whl)" 'polyop-*-win_amd64.whl'
+    continue
+  fi
+  step "Building a wheel for $target" build_wheel "linux-$target"
   step "Auditing the wheel" audit_wheel "$tree"
   step "Checking the notices" check_notices
-  take_wheel
+  # auditwheel has tagged the wheel for the oldest glibc that has all its symbols.
+  wheel="$(echo "$tree"/audited/polyop-*.whl)"
+  [[ "$wheel" =~ manylinux_2_([0-9]+)_$target ]] && [ "${BASH_REMATCH[1]}" -le 28 ] || die "$wheel: expected a tag of at most manylinux_2_28"
+  take_wheel "$wheel" "polyop-*manylinux*_$target.whl"
 done
-ls -l dist/*manylinux*.whl
+ls -l dist/*.whl

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace {
 // Returns the angle in [0, 2 pi).
 double AngleOf(const double* v) {
   const double angle = std::atan2(v[1] + 0.0, v[0]);  // -0 is on the axis, too
-  return angle < 0 ? angle + 2 * M_PI : angle;
+  return angle < 0 ? angle + 2 * std::numbers::pi : angle;
 }
 
 // Returns true if a precedes b: compares angles, and the cross product if the angles are equal up to rounding.

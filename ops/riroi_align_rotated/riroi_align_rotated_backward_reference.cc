@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "families/rois/roi_pool_reference.h"
@@ -19,7 +20,7 @@ Status RiRoiAlignRotatedBackwardReference(const RiRoiAlignRotatedBackward& op, c
   std::fill_n(grad_input.data(), grad_input.size(), 0.0);
   for (int64_t r = 0; r < rois.dim(0); ++r) {
     const double* const roi = rois.data() + 6 * r;
-    const double shift = static_cast<double>(static_cast<float>(roi[5] * count / (2 * M_PI)));
+    const double shift = static_cast<double>(static_cast<float>(roi[5] * count / (2 * std::numbers::pi)));
     if (!std::isfinite(shift)) continue;
     const double down = std::floor(shift), part = shift - down, back = std::fmod(down, count);
     std::vector<double> pooled(static_cast<size_t>(channels * bins));

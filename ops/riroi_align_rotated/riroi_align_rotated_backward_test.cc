@@ -1,6 +1,7 @@
 #include "ops/riroi_align_rotated/riroi_align_rotated_backward.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "testing/random_rois.h"
 #include "testing/testing.h"
@@ -72,7 +73,7 @@ TEST(RiRoiAlignRotatedBackward, KeepsNanWhereItBelongs) {
   std::mt19937 rng(4);
   const RiRoiAlignRotatedBackward op = Backward(1, 1, 1, 4);
   std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 8, 6, 6}, 2, rng), grad;
-  inputs[2] = HostTensor::Of(DType::kF32, {2, 6}, {0, 2, 2, 2, 2, 0.75 * M_PI, 0, 6, 6, 2, 2, 0});
+  inputs[2] = HostTensor::Of(DType::kF32, {2, 6}, {0, 2, 2, 2, 2, 0.75 * std::numbers::pi, 0, 6, 6, 2, 2, 0});
   inputs[0].set(2, NAN);      // orientation 2 of the first feature is half of 1 and half of 2
   inputs[0].set(8 + 5, NAN);  // orientation 1 of the second feature
   ExpectMatchesReference(op, inputs);

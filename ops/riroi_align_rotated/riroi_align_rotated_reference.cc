@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "families/rois/roi_pool_reference.h"
@@ -22,7 +23,7 @@ Status RiRoiAlignRotatedReference(const RiRoiAlignRotated& op, const Context&, T
     reference::PoolBox(box, {op.pooled_height, op.pooled_width, op.num_samples, true},
                        input.data() + static_cast<int64_t>(roi[0]) * channels * height * width, channels, height, width,
                        pooled.data());
-    const double shift = static_cast<double>(static_cast<float>(roi[5] * count / (2 * M_PI)));
+    const double shift = static_cast<double>(static_cast<float>(roi[5] * count / (2 * std::numbers::pi)));
     const double down = std::floor(shift), part = shift - down;
     for (int64_t i = 0; i < channels * bins; ++i) {
       const int64_t channel = i / bins, o = channel % op.num_orientations;

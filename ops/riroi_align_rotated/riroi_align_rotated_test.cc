@@ -1,6 +1,7 @@
 #include "ops/riroi_align_rotated/riroi_align_rotated.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "testing/random_rois.h"
 #include "testing/testing.h"
@@ -50,12 +51,12 @@ TEST(RiRoiAlignRotated, OrientationsRotateWithTheBox) {
   const Row none = {0, 1, 2, 3, 10, 11, 12, 13}, one = {3, 0, 1, 2, 13, 10, 11, 12},
             back = {1, 2, 3, 0, 11, 12, 13, 10};
   EXPECT_EQ(Shifted(0), none);
-  EXPECT_EQ(Shifted(M_PI / 2), one);
-  EXPECT_EQ(Shifted(M_PI / 2, true), one);  // affects only the box
-  EXPECT_EQ(Shifted(-M_PI / 2), back);
-  EXPECT_EQ(Shifted(2 * M_PI), none);
-  EXPECT_EQ(Shifted(-8.5 * M_PI), back);  // more than a full rotation backwards
-  const Row half = Shifted(M_PI / 4), mixed = {0.5, 1.5, 2.5, 1.5, 10.5, 11.5, 12.5, 11.5};
+  EXPECT_EQ(Shifted(std::numbers::pi / 2), one);
+  EXPECT_EQ(Shifted(std::numbers::pi / 2, true), one);  // affects only the box
+  EXPECT_EQ(Shifted(-std::numbers::pi / 2), back);
+  EXPECT_EQ(Shifted(2 * std::numbers::pi), none);
+  EXPECT_EQ(Shifted(-8.5 * std::numbers::pi), back);  // more than a full rotation backwards
+  const Row half = Shifted(std::numbers::pi / 4), mixed = {0.5, 1.5, 2.5, 1.5, 10.5, 11.5, 12.5, 11.5};
   for (size_t c = 0; c < 8; ++c) EXPECT_NEAR(half[c], mixed[c], 1e-6) << c;
 }
 

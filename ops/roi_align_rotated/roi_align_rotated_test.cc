@@ -1,6 +1,7 @@
 #include "ops/roi_align_rotated/roi_align_rotated.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "testing/random_rois.h"
 #include "testing/testing.h"
@@ -42,7 +43,8 @@ TEST(RoiAlignRotated, ARotationBy90DegreesRotatesTheBins) {
   std::vector<HostTensor> straight, rotated;
   ASSERT_TRUE(testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, 0})}, &straight).ok());
   ASSERT_TRUE(
-      testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, M_PI / 2})}, &rotated).ok());
+      testing::Run(op, {input, HostTensor::Of(DType::kF32, {1, 6}, {0, 9, 11, 8, 8, std::numbers::pi / 2})}, &rotated)
+          .ok());
   for (int64_t y = 0; y < 4; ++y) {
     for (int64_t x = 0; x < 4; ++x) EXPECT_NEAR(rotated[0].at(y * 4 + x), straight[0].at((3 - x) * 4 + y), 1e-5);
   }

@@ -22,7 +22,7 @@ EXPORTS = {
         "polyop_use_reference_kernels",
     ],
     "accelerator": ["RegisterCustomOps"],
-    "torch": ["polyop_catalogue", "polyop_sdk_version", "polyop_shapes", "polyop_torch_register"],
+    "torch": ["polyop_catalogue", "polyop_force_isa", "polyop_sdk_version", "polyop_shapes", "polyop_torch_register"],
 }
 
 

@@ -46,7 +46,11 @@ def here(node: Node) -> list[np.ndarray]:
 def check(folder: Path, number: int, want: Sequence[np.ndarray]) -> None:
     """Checks that the call ran there and gave these results, up to rounding."""
     assert refusal(folder, number) is None, refusal(folder, number)
-    got = list(np.load(folder / f"{number}.results.npz").values())
+    compare(list(np.load(folder / f"{number}.results.npz").values()), want)
+
+
+def compare(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> None:
+    """Checks that results are equal up to rounding."""
     for mine, theirs in zip(got, want, strict=True):
         assert mine.dtype == theirs.dtype
         if np.issubdtype(theirs.dtype, np.floating):
