@@ -52,6 +52,10 @@ def test_faq_quotes_the_actual_errors(tmp_path: Path, not_run: Callable[[str], N
     assert run_blocks(page, tmp_path, found, fails=True) == {"sh", "python", "text"}
 
 
+def test_what_is_wrong_elsewhere_still_is(tmp_path: Path) -> None:
+    assert run_blocks(ROOT / "docs" / "known-wrong.md", tmp_path, environment(PYTHON)) == {"python", "text"}
+
+
 def test_training_page_runs(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "training.md", tmp_path, environment(PYTHON)) == {"python", "text"}
 
