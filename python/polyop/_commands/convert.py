@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from polyop import __version__
 from polyop._commands import terminal
-from polyop._commands.arguments import add_json_option, choice, integer
+from polyop._commands.arguments import add_image_options, add_json_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._commands.models import check_attributes, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
 from polyop._progress import bars
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
     from onnx import ModelProto
 
 SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO"
@@ -33,13 +36,14 @@ file MODEL.engine.json describes what the engine needs. `polyop run` runs an eng
 
 Examples:
   polyop convert detector.onnx -o detector.engine --fp16
+  polyop convert detector.onnx -o detector.engine --fp16 --int8 --calibration photos --letterbox model
   polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes input=1x3x64x64:1x3x256x256:1x3x512x512
   polyop convert detector.onnx -o detector.xml --to openvino"""
 
 LINK = "libtensorrt_rtx.so"
 _MAX_WORKSPACE = 1 << 20
 _MAX_EXTENT = 2**31 - 1
-_FOR_TENSORRT = ("shapes", "set", "workspace", "timing_cache", "layers")
+_FOR_TENSORRT = ("shapes", "set", "int8", "workspace", "timing_cache", "layers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +77,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compute in half precision (OpenVINO: store weights in it); inputs and outputs keep their types",
     )
+    add("--int8", action="store_true", help="compute convolutions and matrix products in int8, also with --fp16")
+    add(
+        "--calibration",
+        metavar="FOLDER",
+        help="samples for --int8: images, .npy or .npz files, each the inputs of one run",
+    )
+    add_image_options(parser)
+    add(
+        "--builder-optimization-level",
+        type=integer(0, 5),
+        metavar="N",
+        help="0 to 5: how long TensorRT searches for fast kernels (default: TensorRT's)",
+    )
     add(
         "--workspace",
         type=integer(1, _MAX_WORKSPACE),
@@ -92,6 +109,10 @@ def run(options: argparse.Namespace) -> int:
     constants = _parse_constants(options.set)
     if options.to == "tensorrt" and options.output.lower().endswith(".xml"):
         raise usage(f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --to openvino")
+    if options.int8 != bool(options.calibration):
+        raise usage("--int8 and --calibration FOLDER: expected both, got one of them")
+    if options.calibration and not Path(options.calibration).is_dir():
+        raise usage(f"--calibration: expected a folder, got '{options.calibration}'")
     if options.to == "openvino":
         return _to_openvino(options)
     model = check_model(options.model)
@@ -188,6 +209,8 @@ def _build(
                 constants=constants,
                 plugins=plugins,
                 timing_cache=options.timing_cache,
+                calibration=_samples(options) if options.int8 else None,
+                builder_optimization_level=options.builder_optimization_level,
                 progress=bars(stack),
                 verbose=options.verbose,
             )
@@ -203,7 +226,7 @@ def _build(
         "model": Path(options.model).name,
         "runtime": engine.runtime,
         "plugin_libraries": [Path(p).name for p in [get_tensorrt_op_path(), *plugins] if p and used],
-        "precision": "fp16" if options.fp16 else "as in the model",
+        "precision": "+".join(p for p in ("fp16", "int8") if getattr(options, p)) or "as in the model",
         "inputs": {
             name: {
                 "type": engine.types[name],
@@ -216,6 +239,12 @@ def _build(
     }
     Path(f"{options.output}.json").write_text(json.dumps(needs, indent=2) + "\n")
     return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs}
+
+
+def _samples(options: argparse.Namespace) -> Iterator[dict[str, np.ndarray]]:
+    from polyop._commands.inputs import read_samples
+
+    return read_samples(options, Path(options.calibration))
 
 
 def _common(shapes: list[list[int]]) -> list[int]:
@@ -248,7 +277,7 @@ def _to_openvino(options: argparse.Namespace) -> int:
     if output.suffix.lower() != ".xml":
         raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
     if any(getattr(options, name) for name in _FOR_TENSORRT):
-        raise usage("--shapes, --set, --workspace, --timing-cache and --layers are options of TensorRT")
+        raise usage("--shapes, --set, --int8, --workspace, --timing-cache and --layers are options of TensorRT")
     model = check_model(options.model)
     check_attributes(model)
     check_output(options.model, options.output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,28 @@ def read_inputs(options: argparse.Namespace, shapes: Mapping[str, Sequence[int]]
     except BatchError as error:
         raise usage(str(error), error.hint) from None
     return reader.values
+
+
+def read_samples(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, np.ndarray]]:
+    """Yields the inputs of one run for each image, .npy and .npz file of a folder, with the values of --set.
+
+    Raises CommandError or FileError.
+    """
+    model = read(Path(options.model))
+    tensors = {value.name: _tensor(value) for value in model_inputs(model.graph) if value.name is not None}
+    files = sorted(p for p in folder.iterdir() if p.suffix.lower() in {*IMAGES, ".npy", ".npz"})
+    if not files:
+        raise usage(f"'{folder}': expected {' '.join(IMAGES)} .npy or .npz files, got none")
+    for file in files:
+        reader = _Reader(tensors, dict(model.metadata_props), options, {})
+        reader.add_file(str(file))
+        try:
+            reader.values |= reader.model.set_values(options.set)
+        except BatchError as error:
+            raise usage(str(error), error.hint) from None
+        if missing := sorted(tensors.keys() - reader.values):
+            raise usage(f"'{file}': expected values of all inputs, got none of '{missing[0]}'")
+        yield reader.values
 
 
 def _tensor(value: ir.Value) -> Tensor:

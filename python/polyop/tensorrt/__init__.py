@@ -13,7 +13,7 @@ import ctypes
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.packages import libraries
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
 from polyop.tensorrt.half import to_fp16
+from polyop.tensorrt.int8 import to_int8
 
 if TYPE_CHECKING:
     import torch
@@ -263,6 +264,8 @@ def onnx2trt(
     constants: Mapping[str, np.ndarray] | None = None,
     plugins: Sequence[str] = (),
     timing_cache: str | os.PathLike[str] | None = None,
+    calibration: Iterable[Mapping[str, np.ndarray]] | None = None,
+    builder_optimization_level: int | None = None,
     progress: Callable[[str, int, int], bool] | None = None,
     verbose: bool = False,
 ) -> SerializedEngine:
@@ -279,6 +282,9 @@ def onnx2trt(
         constants: values of inputs that become constants, such as scales.
         plugins: further plugin libraries.
         timing_cache: a file of measurements, which is read and written.
+        calibration: inputs of runs of the model; convolutions and matrix products compute in int8, with scales from
+            these runs.
+        builder_optimization_level: how long TensorRT searches for fast kernels, from 0 to 5; None: its default.
         progress: called as (phase, step, steps); returning False stops the build.
 
     Raises:
@@ -287,6 +293,8 @@ def onnx2trt(
     """
     del log_level
     model = onnx_model if isinstance(onnx_model, onnx.ModelProto) else onnx.load(os.fspath(onnx_model))
+    if calibration is not None:
+        model = to_int8(model, calibration)
     model = preprocess_onnx(model, constants)
     shapes = _check_shapes(model, opt_shape_dict)
     if fp16_mode:
@@ -309,6 +317,8 @@ def onnx2trt(
     config = builder.create_builder_config()
     if max_workspace_size > 0:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, max_workspace_size)
+    if builder_optimization_level is not None:
+        config.builder_optimization_level = builder_optimization_level
     profile = builder.create_optimization_profile()
     for name, three in shapes.items():
         profile.set_shape(name, *three)
