@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 
 from polyop.errors import MissingRuntimeError, PolyopError
-from polyop.portable import add_functions
 from polyop.tensorrt.graph import ModelError
 
 _QUANTIZED = ["Conv", "ConvTranspose", "Gemm", "MatMul"]
@@ -29,6 +28,8 @@ def to_int8(model: onnx.ModelProto, samples: Iterable[Mapping[str, np.ndarray]])
         from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
     except ImportError as error:
         raise MissingRuntimeError(f"int8 needs ONNX Runtime and its requirements: {error}") from error
+
+    from polyop.portable import add_functions
 
     class Reader(CalibrationDataReader):
         def __init__(self) -> None:
