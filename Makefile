@@ -57,7 +57,7 @@ site: ## build the documentation as a site into build/site
 wheel: ## build a wheel for this machine into dist/
 	@tools/wheel.sh
 
-wheels: ## build portable wheels into dist/: Linux on x86-64 and aarch64, Windows on x86-64
+wheels: ## build portable wheels into dist/: Linux on x86-64 and aarch64, Windows, macOS
 	@tools/wheels.sh
 
 cuda-wheel: ## build polyop-cuda13 or -cuda12, the libraries with CUDA kernels, into dist/; needs nvcc

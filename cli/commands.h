@@ -18,6 +18,7 @@ struct RunOptions {
   std::vector<std::string> outputs;
   std::string isa;
   std::string runtime = "onnxruntime";  // or "openvino"
+  std::string draw, csv, names;         // of detections, "": none
   SessionOptions session;
   int repeat = 1;
   bool json = false;
@@ -40,6 +41,9 @@ struct VerifyOptions {
   std::string reference = "kernels";
   SessionOptions session;
   Tolerance tolerance;
+  std::string task;  // "detection", or "": elements are compared
+  std::string draw;  // with task: the folder of drawings, "": none
+  double iou = 0.5, min_precision = 0.95;
   bool layers = false;
   bool json = false;
 };
@@ -67,7 +71,7 @@ int Ops(const OpsOptions& options);
 
 struct NewOptions {
   std::string name, node, into;
-  bool project = false;
+  bool project = false, gradient = false;
   std::string op = "times";  // a project's operator
 };
 int New(const NewOptions& options);

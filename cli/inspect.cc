@@ -55,6 +55,50 @@ std::map<std::string, Needed> FindNeeded(const onnx::ModelProto& model) {
   return found;
 }
 
+// The nodes that one operator of PyTorch was exported to.
+struct Origin {
+  bool by_polyop = false;  // polyop translated it
+  int count = 0;
+  std::map<std::string, int> types;
+};
+
+// Returns the operator of PyTorch that a node was exported from, such as "aten::add.Tensor", or "". PyTorch's exporter
+// writes the call into the node's metadata, for a translation of polyop that of an operator of the translation.
+std::string OriginOf(const onnx::NodeProto& node, bool* by_polyop) {
+  static const std::string kTarget = "target=torch.ops.";
+  std::string call;
+  for (const auto& entry : node.metadata_props()) {
+    if (entry.key() == "polyop.pytorch_operator") {
+      *by_polyop = true;
+      return entry.value();
+    }
+    if (entry.key() == "pkg.torch.onnx.fx_node") call = entry.value();
+  }
+  const size_t start = call.find(kTarget);
+  if (start == std::string::npos) return "";
+  std::string name = call.substr(start + kTarget.size());
+  name = name.substr(0, name.find_first_of("](, "));
+  const size_t dot = name.find('.');
+  if (dot != std::string::npos) name.replace(dot, 1, "::");
+  static const std::string kDefault = ".default";
+  if (name.ends_with(kDefault)) name.resize(name.size() - kDefault.size());
+  return name;
+}
+
+std::map<std::string, Origin> FindOrigins(const onnx::ModelProto& model) {
+  std::map<std::string, Origin> found;
+  ForEachNode(model, [&](const onnx::NodeProto& node) {
+    bool by_polyop = false;
+    const std::string name = OriginOf(node, &by_polyop);
+    if (name.empty()) return;
+    Origin& origin = found[name];
+    origin.by_polyop |= by_polyop;
+    ++origin.count;
+    ++origin.types[TypeOf(node)];
+  });
+  return found;
+}
+
 std::string AttributesText(const Needed& needed) {
   std::vector<std::string> parts;
   for (const auto& [name, values] : needed.attributes) {
@@ -203,6 +247,11 @@ Json AsJson(const onnx::ModelProto& model, const std::map<std::string, Needed>& 
     if (!n.provided()) entry["advice"] = Advice(n);
     report["operators"].push_back(entry);
   }
+  report["pytorch_operators"] = Json::array();
+  for (const auto& [name, origin] : FindOrigins(model)) {
+    report["pytorch_operators"].push_back(
+        {{"name", name}, {"translated_by_polyop", origin.by_polyop}, {"nodes", origin.types}});
+  }
   report["faults"] = Json::array();
   for (const Fault& fault : verdict.faults) {
     report["faults"].push_back({{"message", fault.message}, {"hint", fault.hint}, {"exit_code", fault.code}});
@@ -270,6 +319,18 @@ void PrintOperators(const onnx::ModelProto& model, const std::map<std::string, N
   });
 }
 
+// Prints the operators of PyTorch that polyop translated; all of them if verbose.
+void PrintOrigins(const onnx::ModelProto& model, bool verbose) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, origin] : FindOrigins(model)) {
+    if (!verbose && !origin.by_polyop) continue;
+    std::vector<std::string> types;
+    for (const auto& [type, count] : origin.types) types.push_back(Concat(type, " x", count));
+    rows.push_back({name, origin.by_polyop ? "polyop" : "PyTorch", std::to_string(origin.count), Join(types, ", ")});
+  }
+  if (!rows.empty()) std::cout << "\n" << Table({"PyTorch operator", "exported by", "nodes", "types"}, rows);
+}
+
 void PrintVerdict(const Verdict& verdict, bool only_standard) {
   if (only_standard && verdict.faults.empty()) std::cout << "Every operator is ONNX's own.\n";
   if (!verdict.unchecked.empty()) {
@@ -322,6 +383,7 @@ int Inspect(const InspectOptions& options) {
   }
   PrintHead(model, options, nodes);
   PrintOperators(model, needed, options.verbose);
+  PrintOrigins(model, options.verbose);
   PrintVerdict(verdict, needed.empty());
   return verdict.code();
 }

@@ -73,6 +73,12 @@ std::vector<uint8_t> GoodModel() {
   function->set_domain("own");
   function->set_name("Twice");
   function->add_node()->set_op_type("Add");
+  auto* call = graph->mutable_node(0)->add_metadata_props();
+  call->set_key("pkg.torch.onnx.fx_node");
+  call->set_value("%a : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y), kwargs = {})");
+  auto* translated = graph->mutable_node(1)->add_metadata_props();
+  translated->set_key("polyop.pytorch_operator");
+  translated->set_value("aten::cummax");
   auto* entry = model.add_metadata_props();
   entry->set_key("polyop.input");
   entry->set_value("rgb");
@@ -95,7 +101,8 @@ TEST(Inspect, DescribesAGoodModel) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(InspectBytes(GoodModel(), false), kNotProvided);
   const std::string text = ::testing::internal::GetCapturedStdout();
-  for (const char* part : {"custom::my_add", "nobody::Quux", "own::Twice", "SoftNonMaxSuppression", "sizes"}) {
+  for (const char* part : {"custom::my_add", "nobody::Quux", "own::Twice", "SoftNonMaxSuppression", "sizes",
+                           "aten::add.Tensor", "aten::cummax"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
 }

@@ -39,6 +39,7 @@ constexpr const char* kFooter =
     "  polyop bench model.onnx --layers               time a model and its nodes\n"
     "  polyop batch model.onnx -i 'photos/*.jpg' -o out    run a folder of files, on all cores or on a cluster\n"
     "  polyop triton model.onnx -o repository         a model repository for Triton Inference Server\n"
+    "  polyop attach yolo.onnx -o app.onnx --image    from a photo to boxes in one file\n"
     "  polyop optimize model.onnx -o fast.onnx        use polyop's nodes where they are faster\n"
     "  polyop convert model.onnx -o model.engine      a TensorRT engine\n"
     "  polyop portable old.onnx -o new.onnx           a file that also runs without polyop\n"
@@ -47,7 +48,7 @@ constexpr const char* kFooter =
     "  polyop test                                    build and test such a project's operators\n"
     "  polyop help run                                the options of a command\n"
     "\n"
-    "batch, convert, optimize, portable and triton run in Python, as `python -m polyop COMMAND`.\n"
+    "attach, batch, convert, optimize, portable and triton run in Python, as `python -m polyop COMMAND`.\n"
     "\n"
     "Exit codes:\n"
     "  0  done                                  3  a file is missing, damaged or of the wrong kind\n"
@@ -158,6 +159,10 @@ void AddRunCommand(CLI::App& app, Action& action) {
         std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
         return Join(names, ", ");
       }());
+  run->add_option("--draw", options->draw, "draw the detections of a file of `polyop attach` on its photo (.png .jpg)");
+  run->add_option("--csv", options->csv, "write a table of these detections");
+  run->add_option("--names", options->names,
+                  "the names of their classes: coco, or a text file with a name in each line");
   AddLibraryOptions(*run, options->session);
   run->add_flag("--json", options->json, "print a report in JSON");
   run->footer(
@@ -166,7 +171,8 @@ void AddRunCommand(CLI::App& app, Action& action) {
       "  polyop run srcnn3.onnx -i input=photo.png -o output=large.png --set factor=1,1,2.5,2.5\n"
       "  polyop run classifier.onnx -i x=photo.jpg --resize 224x224 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
       "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
-      "  polyop run net.onnx -i x=random --shape x=1x3x224x224");
+      "  polyop run net.onnx -i x=random --shape x=1x3x224x224\n"
+      "  polyop run app.onnx -i photo=photo.jpg --draw found.png --names coco");
   run->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
@@ -174,7 +180,8 @@ void AddInspectCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = app.add_subcommand("inspect", "Show the operators that a model needs and who provides them");
   inspect->add_option("model", options->model, "the ONNX file")->required();
-  inspect->add_flag("-v,--verbose", options->verbose, "also list every node of a non-standard operator");
+  inspect->add_flag("-v,--verbose", options->verbose,
+                    "also list every node of a non-standard operator and every operator of PyTorch");
   inspect->add_flag("--json", options->json, "print a report in JSON");
   inspect->add_option("--svg", options->svg, "draw the graph to this file; attributes are tooltips");
   inspect->add_option("--html", options->html, "draw the graph as a page with a search field");
@@ -201,6 +208,18 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
       "Runtime; engine=FILE: a TensorRT engine; openvino or openvino=FILE: the model, or a file of OpenVINO's, in "
       "OpenVINO; torch=FILE: a program saved by torch.export or torch.jit");
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
+  verify
+      ->add_option("--task", options->task,
+                   "detection: compare what two files of `polyop attach --image` find on the photos of -i, a folder or "
+                   "a pattern, with --reference onnx=FILE, openvino or openvino=FILE")
+      ->check(CLI::IsMember({"detection"}));
+  verify->add_option("--iou", options->iou, "with --task: the IoU of a match (default 0.5)")
+      ->check(RealNumber(0.01, 1));
+  verify
+      ->add_option("--min-map", options->min_precision,
+                   "with --task: the smallest mean average precision of success (default 0.95)")
+      ->check(RealNumber(0, 1));
+  verify->add_option("--draw", options->draw, "with --task: a folder for drawings of the photos that differ most");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
   AddLibraryOptions(*verify, options->session);
@@ -211,7 +230,8 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                  "  polyop verify head.onnx -i inputs.npz --layers\n"
                  "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
                  "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz\n"
-                 "  polyop verify new.onnx --reference onnx=old.onnx");
+                 "  polyop verify new.onnx --reference onnx=old.onnx\n"
+                 "  polyop verify int8.onnx --task detection --reference onnx=app.onnx -i photos --draw worst");
   verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
@@ -278,15 +298,19 @@ void AddNewCommand(CLI::App& app, Action& action) {
   command->add_flag("--project", options->project,
                     "a project of that name: a Python package of operators, with one of them");
   command->add_option("--operator", options->op, "the name of the project's operator")->capture_default_str();
+  command->add_flag("--gradient", options->gradient,
+                    "also its gradient: kernels, reference, test, and a formula for PyTorch");
   command->add_option("--node", options->node,
                       "the ONNX node, DOMAIN::TYPE (default: PROJECT::LowerCaseWords, or custom::LowerCaseWords)");
   command->add_option("--into", options->into,
                       "the parent folder: a folder called ops (default: ops); for a project, any (default: here)");
   command->footer(
       "Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test. A project also has a\n"
-      "pyproject.toml and a CMakeLists.txt: `pip install .` builds it with the SDK of polyop's wheel.\n\n"
+      "pyproject.toml and a CMakeLists.txt: `pip install .` builds it with the SDK of polyop's wheel.\n"
+      "With --gradient, the operator trains in PyTorch.\n\n"
       "Examples:\n"
       "  polyop new my_ops --project\n"
+      "  polyop new soft_clip --gradient\n"
       "  polyop new hard_swish --into more/ops --node mine::HardSwish");
   command->callback([options, &action] { action = [options] { return New(*options); }; });
 }

@@ -64,8 +64,8 @@ int NewProject(const NewOptions& options) {
   const fs::path folder = fs::path(options.into) / options.name;
   std::error_code error;
   if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
-  std::vector<std::string> files = WriteProject(folder, options.name, options.op);
-  const std::vector<std::string> of_operator = WriteOperator(folder / "ops", options.op, node);
+  std::vector<std::string> files = WriteProject(folder, options.name, options.op, options.gradient);
+  const std::vector<std::string> of_operator = WriteOperator(folder / "ops", options.op, node, options.gradient);
   files.insert(files.end(), of_operator.begin(), of_operator.end());
   std::cout << Join(files, "\n") << "\n\n"
             << "Its operator " << options.op << " multiplies by a number, as " << node << ". In " << folder.string()
@@ -97,8 +97,8 @@ int NewOperator(const NewOptions& options) {
   if (fs::exists(ops / options.name, error)) {
     throw Failure(kUsage, (ops / options.name).string() + " exists; nothing was written");
   }
-  std::cout << Join(WriteOperator(ops, options.name, node), "\n") << "\n\nIt multiplies by a number, as " << node
-            << "; change it to your operator. Then";
+  std::cout << Join(WriteOperator(ops, options.name, node, options.gradient), "\n")
+            << "\n\nIt multiplies by a number, as " << node << "; change it to your operator. Then";
   if (!library.empty()) {
     std::cout << ":\n  polyop test\n";
     return kOk;
@@ -108,7 +108,8 @@ int NewOperator(const NewOptions& options) {
             << (inside ? "  make build\n"
                        : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" + fs::absolute(ops).string() +
                              "\n  tools/build.sh\n")
-            << "  build/release/bin/" << options.name << "_test\n";
+            << "  build/release/bin/" << options.name << "_test\n"
+            << (options.gradient ? "  build/release/bin/" + options.name + "_backward_test\n" : "");
   return kOk;
 }
 

@@ -1,5 +1,8 @@
 #include "cli/new_project.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/new_operator.h"
 
 namespace polyop::cli {
@@ -129,10 +132,40 @@ def test_exports_and_runs_in_onnxruntime(tmp_path):
 )text"},
 };
 
+constexpr Template kGradientTemplates[] = {
+    {"tests/test_@project@_gradients.py",
+     R"text("""Tests the gradients in PyTorch. Calls in float64 run the references in double precision."""
+
+import torch
+
+import @project@  # noqa: F401, registers the operators
+
+
+def times_three(x):
+    return torch.ops.@project@.@op@(x, scale=3.0)
+
+
+def test_the_gradient_kernel_computes_the_gradient():
+    x = torch.linspace(-2, 2, 12).reshape(3, 4).requires_grad_()
+    times_three(x).square().sum().backward()
+    torch.testing.assert_close(x.grad, 18 * x.detach())
+
+
+def test_gradients_match_finite_differences():
+    x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(times_three, x)
+    assert torch.autograd.gradgradcheck(times_three, x)  # by the formula
+)text"},
+};
+
 }  // namespace
 
-std::vector<std::string> WriteProject(const std::string& folder, const std::string& name, const std::string& op) {
-  return WriteFiles(folder, kTemplates, {{"project", name}, {"op", op}, {"version", POLYOP_VERSION}});
+std::vector<std::string> WriteProject(const std::string& folder, const std::string& name, const std::string& op,
+                                      bool gradient) {
+  const Variables variables = {{"project", name}, {"op", op}, {"version", POLYOP_VERSION}};
+  std::vector<std::string> written = WriteFiles(folder, kTemplates, variables);
+  if (gradient) std::ranges::copy(WriteFiles(folder, kGradientTemplates, variables), std::back_inserter(written));
+  return written;
 }
 
 }  // namespace polyop::cli

@@ -6,7 +6,9 @@
 
 namespace polyop::cli {
 
-/// Writes all files except the operator's folder and returns their paths. Throws Failure if one cannot be written.
-std::vector<std::string> WriteProject(const std::string& folder, const std::string& name, const std::string& op);
+/// Writes all files except the operator's folder and returns their paths; if `gradient` is set, also a test that
+/// differentiates the operator in PyTorch. Throws Failure if a file cannot be written.
+std::vector<std::string> WriteProject(const std::string& folder, const std::string& name, const std::string& op,
+                                      bool gradient);
 
 }  // namespace polyop::cli

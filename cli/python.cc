@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr PythonCommand kCommands[] = {
     {"batch", "Run a model on many files, on all cores or on a Ray cluster"},
     {"triton", "Write a model repository for Triton Inference Server"},
+    {"attach", "Put what comes before and after a detector into its file"},
     {"optimize", "Replace what polyop computes faster in a model"},
     {"convert", "Build a TensorRT engine from a model, or write it for OpenVINO"},
     {"portable", "Give polyop's nodes functions of standard operators"},

@@ -12,6 +12,7 @@
 #include "cli/base/model_check.h"
 #include "cli/base/npy.h"
 #include "cli/base/packages.h"
+#include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -20,6 +21,7 @@
 #include "cli/json.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
+#include "cli/python.h"
 #include "cli/read_image.h"
 #include "kernels/cpu/simd.h"
 
@@ -35,6 +37,46 @@ void PrepareOutputs(const RunOptions& options) {
     }
     PrepareOutput(file);
   }
+  if (!options.draw.empty() && !IsWritableImage(options.draw)) {
+    throw Failure(kUsage, "--draw: '" + options.draw + "' is of an unknown kind", "drawings are .png or .jpg files");
+  }
+  for (const std::string& file : {options.draw, options.csv}) {
+    if (!file.empty()) PrepareOutput(file);
+  }
+}
+
+// Returns the detections of a file with an attached head, and draws and writes them as the options say.
+Json Detections(const RunOptions& options, const onnx::ModelProto& model, const std::vector<Array>& inputs,
+                const std::vector<TensorInfo>& output_infos, const std::vector<Array>& outputs) {
+  const auto is_photo = [](const Array& a) { return a.dtype == DType::kU8 && a.shape.size() == 4 && a.shape[3] == 3; };
+  const auto photo = std::find_if(inputs.begin(), inputs.end(), is_photo);
+  if (photo == inputs.end()) {
+    throw Failure(kUsage, "--draw, --csv, --names: expected an input of pixels u8[1, H, W, 3], got none",
+                  "`polyop attach --image` writes a file with such an input");
+  }
+  std::map<std::string, Array> arrays = {{"photo", *photo}};
+  for (size_t i = 0; i < outputs.size(); ++i) arrays[output_infos[i].name] = outputs[i];
+  const TemporaryFolder folder;
+  WriteNpz(folder.File("arrays.npz"), arrays);
+  return AskPython("draw_detections",
+                   {{"arrays", folder.File("arrays.npz")},
+                    {"noted", Metadata(model, "polyop.detections")},
+                    {"names", options.names},
+                    {"draw", options.draw},
+                    {"csv", options.csv}},
+                   "polyop and Pillow (pip install 'polyop[batch,optimize]') for detections")
+      .at("detections");
+}
+
+std::string DetectionTable(const Json& detections) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& detection : detections) {
+    std::vector<std::string> box;
+    for (const Json& coordinate : detection.at("box")) box.push_back(NumberText(coordinate.get<double>(), "%.1f"));
+    rows.push_back({detection.at("name").get<std::string>(), NumberText(detection.at("score").get<double>(), "%.3f"),
+                    Join(box, ", ")});
+  }
+  return rows.empty() ? "  no detections\n" : Table({"class", "score", "box"}, rows);
 }
 
 // Writes the outputs of --output. Returns the file of each output, or "".
@@ -153,6 +195,8 @@ int Run(const RunOptions& options) {
     }
   }
   const std::vector<std::string> files = WriteOutputs(output_infos, model, outputs, options);
+  const bool detects = !options.draw.empty() || !options.csv.empty() || !options.names.empty();
+  const Json detections = detects ? Detections(options, model, inputs, output_infos, outputs) : Json();
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
 
@@ -172,9 +216,11 @@ int Run(const RunOptions& options) {
                                    {"shape", outputs[i].shape},
                                    {"file", files[i]}});
     }
+    if (detects) report["detections"] = detections;
     std::cout << ToText(report) << "\n";
     return kOk;
   }
+  if (detects) std::cout << DetectionTable(detections) << "\n";
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < inputs.size(); ++i) {
     rows.push_back(

@@ -255,9 +255,56 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
   std::cout << ToText(report) << "\n";
 }
 
+// Compares what two files with attached heads find on photos.
+int VerifyDetections(const VerifyOptions& options) {
+  const Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
+  const bool same_file = kind.name == "openvino" && kind.value.empty();
+  if (!same_file && (kind.value.empty() || (kind.name != "onnx" && kind.name != "openvino"))) {
+    throw Failure(kUsage, "--task detection: expected another reference, got '" + options.reference + "'",
+                  "--reference onnx=FILE, openvino or openvino=FILE");
+  }
+  Json report;
+  {
+    const Progress progress("verifying " + options.model);
+    report = AskPython("verify_detections",
+                       {{"model", options.model},
+                        {"reference", kind.name},
+                        {"file", same_file ? options.model : kind.value},
+                        {"inputs", options.input.inputs},
+                        {"draw", options.draw},
+                        {"iou", options.iou},
+                        {"threads", options.session.threads},
+                        {"libraries", options.session.libraries}},
+                       "polyop, ONNX Runtime and Pillow (pip install 'polyop[batch,optimize]')");
+  }
+  const double precision = report.at("average_precision").get<double>();
+  const bool ok = precision >= options.min_precision;
+  report["reference"] = options.reference;
+  report["equal"] = ok;
+  if (options.json) {
+    std::cout << ToText(report) << "\n";
+    return ok ? kOk : kFailed;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& photo : report.at("worst")) {
+    rows.push_back({photo.at("photo").get<std::string>(), Concat(photo.at("missing").get<int64_t>()),
+                    Concat(photo.at("additional").get<int64_t>()), photo.at("drawing").get<std::string>()});
+  }
+  if (!rows.empty()) std::cout << Table({"photo", "missing", "additional", "drawing"}, rows) << "\n";
+  std::cout << "  " << report.at("photos") << " photo(s), " << report.at("expected") << " detections of the reference, "
+            << report.at("found") << " of the model, " << report.at("matched")
+            << " of both (class, and IoU of at least " << NumberText(options.iou, "%g")
+            << ")\n  mean average precision " << NumberText(precision, "%.4f") << ", over IoUs from 0.5 to 0.95 "
+            << NumberText(report.at("coco_precision").get<double>(), "%.4f") << "\n"
+            << (ok ? Green("agrees") : Red("differs")) << ": expected a mean average precision of at least "
+            << NumberText(options.min_precision, "%g") << "\n";
+  return ok ? kOk : kFailed;
+}
+
 }  // namespace
 
 int Verify(VerifyOptions options) {
+  if (!options.task.empty()) return VerifyDetections(options);
   onnx::ModelProto model = LoadModel(options.model);
   CheckModel(model, options.model, options.session.libraries);
   const std::vector<Checked> tensors = ChooseTensors(model, options.layers);

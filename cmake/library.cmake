@@ -11,7 +11,7 @@ function(polyop_build_library name)
   configure_file("${POLYOP_ROOT}/cmake/library.cc.in" "${PROJECT_BINARY_DIR}/libraries/${name}.cc" @ONLY)
   add_library(${name}_library OBJECT "${PROJECT_BINARY_DIR}/libraries/${name}.cc")
   target_link_libraries(${name}_library PUBLIC polyop_kernels)
-  if(POLYOP_BY_ZIG AND NOT WIN32) # see cmake/toolchains/zig.cmake
+  if(POLYOP_BY_ZIG AND NOT WIN32 AND NOT APPLE) # see cmake/toolchains/zig.cmake
     target_compile_definitions(${name}_library PRIVATE POLYOP_FINALIZES)
     set(memory "${POLYOP_ROOT}/cmake/portable/memory.c")
     set_source_files_properties("${memory}" PROPERTIES COMPILE_OPTIONS -fno-builtin)
@@ -34,6 +34,8 @@ function(polyop_build_library name)
       endif()
       if(WIN32) # a DLL exports what POLYOP_EXPORTED marks
         set_target_properties(${name}_${runtime} PROPERTIES PREFIX "")
+      elseif(APPLE) # the same; zig's linker ignores lists of exported symbols
+        target_link_options(${name}_${runtime} PRIVATE -Wl,-dead_strip)
       else()
         set(exports "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
         target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")

@@ -28,6 +28,7 @@ add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/ca
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 
 if(POLYOP_BUILD_ONNXRUNTIME)
+  add_subdirectory(adapters/c)
   add_subdirectory(adapters/onnxruntime)
 endif()
 if(POLYOP_BUILD_TENSORRT AND NOT POLYOP_FUZZ AND NOT POLYOP_SANITIZE STREQUAL "thread")

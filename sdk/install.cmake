@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(package "${POLYOP_INSTALL_ROOT}lib/cmake/polyop")
 set(sdk "${POLYOP_INSTALL_ROOT}share/polyop/sdk")
 
-install(FILES sdk/include/polyop/onnxruntime.h DESTINATION "${POLYOP_INSTALL_ROOT}include/polyop")
+install(FILES sdk/include/polyop/onnxruntime.h adapters/c/polyop.h DESTINATION "${POLYOP_INSTALL_ROOT}include/polyop")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/polyopConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES sdk/polyopConfig.cmake "${PROJECT_BINARY_DIR}/polyopConfigVersion.cmake" DESTINATION "${package}")
 if(NOT SKBUILD) # a wheel has them in its metadata

@@ -2,6 +2,7 @@
 #
 #   polyop_add_library(my_ops OPERATORS ops)   your own operators, each a folder of ops/
 #   polyop::onnxruntime                        polyop's operators, for a program that links ONNX Runtime
+#   polyop::c                                  polyop's operators, for a program without a runtime: polyop/polyop.h
 cmake_path(SET POLYOP_PREFIX NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
 set(POLYOP_SDK "${POLYOP_PREFIX}/share/polyop/sdk")
 
@@ -11,6 +12,7 @@ if(NOT TARGET polyop::onnxruntime AND EXISTS "${POLYOP_PREFIX}/lib/libpolyop_onn
     IMPORTED_LOCATION "${POLYOP_PREFIX}/lib/libpolyop_onnxruntime.so"
     IMPORTED_SONAME libpolyop_onnxruntime.so
     INTERFACE_INCLUDE_DIRECTORIES "${POLYOP_PREFIX}/include")
+  add_library(polyop::c ALIAS polyop::onnxruntime) # the same library; it does not need ONNX Runtime
 endif()
 
 # polyop_add_library(NAME OPERATORS DIRECTORY…): builds libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so

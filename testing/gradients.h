@@ -34,4 +34,14 @@ void ExpectOnlyRequestedGradients(G op, const std::vector<HostTensor>& inputs, s
   }
 }
 
+/// Compares a gradient of `count` outputs with the reference, for every `output_mask` that requests at least one.
+template <class G>
+void ExpectAllMasksMatchReference(G op, const std::vector<HostTensor>& inputs, size_t count,
+                                  const Tolerance& tolerance) {
+  for (op.output_mask = 1; op.output_mask < int64_t{1} << count; ++op.output_mask) {
+    SCOPED_TRACE(Concat("mask ", op.output_mask));
+    ExpectMatchesReference(op, inputs, tolerance);
+  }
+}
+
 }  // namespace polyop::testing

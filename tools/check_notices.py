@@ -56,6 +56,7 @@ COMPONENTS = [
         "GNU C Library", [ZIG / "lib/libc/glibc/stdlib/atexit.c"], "unlimited permission to link", compiler="zig"
     ),
     Component("ONNX Runtime", [ROOT / ".deps/onnxruntime/include/onnxruntime_c_api.h"], "MIT License"),
+    Component("pocketfft", [ROOT / ".deps/pocketfft/pocketfft_hdronly.h"], "Redistribution and use"),
     Component("JSON for Modern C++ (nlohmann-json)", packages("nlohmann-json3-dev"), "License: Expat"),
     Component("ONNX", onnx(), "Apache"),
     Component("Protocol Buffers", packages("libprotobuf-dev"), "License: BSD-3-Clause", "libprotobuf.a"),

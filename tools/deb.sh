@@ -20,7 +20,7 @@ check() {
   local contents path
   contents="$(dpkg-deb --contents "$deb" | awk '{ print $6 }')"
   for path in bin/polyop lib/libpolyop_onnxruntime.so lib/libpolyop_accelerator.so include/polyop/onnxruntime.h \
-    lib/cmake/polyop/polyopConfig.cmake share/polyop/sdk/core/operator.h share/polyop/THIRD_PARTY_LICENSES; do
+    include/polyop/polyop.h lib/cmake/polyop/polyopConfig.cmake share/polyop/sdk/core/operator.h share/polyop/THIRD_PARTY_LICENSES; do
     grep -qx "\./usr/$path" <<<"$contents" || die "$deb lacks /usr/$path"
   done
   ! grep -vE '^\./(usr/.*)?$' <<<"$contents" || die "$deb has files outside /usr"

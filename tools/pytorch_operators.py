@@ -26,6 +26,8 @@ THEMES = {
     "shapes": "Shapes, padding, random numbers",
     "pooling": "Pooling",
     "recurrent": "Recurrent layers",
+    "attention": "Attention",
+    "quantized": "Quantized numbers",
     "resampling": "Sampling and resizing",
     "statistics": "Order, search, histograms, distances",
     "linear": "Linear equations",
@@ -52,13 +54,18 @@ polyop's library is registered, or anywhere in a [portable file](portable-files.
 Checks of values that stop PyTorch's capture are left out of the program: those of `gaussian_nll_loss`, `torch.cov`,
 `torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors.
 
+A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM, GRU and RNN take. Between packing and
+padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
+An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
+`flex_attention` becomes products and a softmax. A FakeQuantize module is exported if its observer is disabled.
+
 Some limits: matrices are inverted in float32 with refinement, and a singular one gives NaN where PyTorch raises an
 error; `torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
 first arguments up to about 60. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
 
 A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
-transforms of `torch.fft` are ONNX's DFT. ONNX Runtime computes it inexactly for lengths that are no power of two: the
-error is about 4e-3 for 400 elements.
+transforms of `torch.fft` are polyop's `DFT`, which is exact for any length. ONNX Runtime computes ONNX's DFT inexactly
+for lengths that are no power of two: the error is about 4e-3 for 400 elements.
 """
 
 
@@ -67,19 +74,25 @@ def _measured() -> str:
     lines = [
         "## Measured",
         "",
-        "One call of each operator and module of PyTorch's own test databases, exported, run in ONNX Runtime, and",
-        "compared with PyTorch (`python -m tests.support.pytorch_export`):",
+        "One call of each operator and module of PyTorch's own test databases, and some 200 calls that models make,",
+        "exported, run in ONNX Runtime, and compared with PyTorch (`python -m tests.support.pytorch_export`):",
         "",
         "| Calls | Number | Right | Without ONNX form | Other errors | Wrong |",
         "|---|---|---|---|---|---|",
     ]
-    for kind, title in KINDS.items():
-        counted = Counter(status[kind] for status in found.values() if kind in status)
-        total = sum(counted.values()) - counted["not run"]
-        if total:
-            others = sum(counted[s] for s in ("data", "error", "refused", "hangs"))
-            share = f"{counted['right']} ({100 * counted['right'] / total:.0f} %)"
-            lines.append(f"| {title} | {total} | {share} | {counted['no form']} | {others} | {counted['wrong']} |")
+    for of_models in (False, True):
+        for kind, title in KINDS.items():
+            counted = Counter(
+                status[kind]
+                for name, status in found.items()
+                if kind in status and name.startswith("model: ") == of_models
+            )
+            total = sum(counted.values()) - counted["not run"]
+            if total:
+                others = sum(counted[s] for s in ("data", "error", "refused", "hangs"))
+                share = f"{counted['right']} ({100 * counted['right'] / total:.0f} %)"
+                title = f"models' calls, {title}" if of_models else title
+                lines.append(f"| {title} | {total} | {share} | {counted['no form']} | {others} | {counted['wrong']} |")
     static = sorted(
         name for name, status in found.items() if status.get("f32 static") not in ("right", "not run", None)
     )

@@ -101,6 +101,7 @@ if [ "${1:-}" = openmmlab ]; then
   exit 0
 fi
 unpack_all torchvision "torchvision's models"
+unpack_all faces "facenet-pytorch's weights"
 unpack_all openmmlab "MMCV's Python"
 unpack_all ray "Ray"
 unpack_all triton "Triton Inference Server"

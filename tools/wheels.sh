@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64 and windows (default: all).
-# They serve every Linux with glibc 2.28 or newer, or Windows on x86-64 without the program, and every Python 3.
-# POLYOP_OPS selects fewer operators, for a trial.
+# wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64, windows and macos (default:
+# all). They serve every Python 3, and every Linux with glibc 2.28 or newer; or Windows on x86-64, or macOS 12 on arm64,
+# both without the program. POLYOP_OPS selects fewer operators, for a trial.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
-for target in "$@"; do one_of "$target" x86_64 aarch64 windows; done
-[ $# -gt 0 ] || set -- x86_64 aarch64 windows
+for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos; done
+[ $# -gt 0 ] || set -- x86_64 aarch64 windows macos
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 tools/setup_portable.sh "$@"
@@ -37,9 +37,14 @@ take_wheel() {
 for target in "$@"; do
   tree="$ROOT/build/portable/$target"
   rm -rf "$tree/raw" "$tree/audited"
-  if [ "$target" = windows ]; then # tests/windows/on_windows.py audits its DLLs
-    step "Building a wheel for Windows" build_wheel win-amd64 -Ccmake.define.POLYOP_BUILD_CLI=OFF
-    take_wheel "$(echo "$tree"/raw/polyop-*-win_amd64.whl)" 'polyop-*-win_amd64.whl'
+  case "$target" in
+    windows) platform=win-amd64 tag=win_amd64 ;; # tests/windows/on_windows.py audits its DLLs
+    macos) platform=macosx-12.0-arm64 tag=macosx_12_0_arm64 ;;
+    *) platform='' ;;
+  esac
+  if [ -n "$platform" ]; then
+    step "Building a wheel for $target" build_wheel "$platform" -Ccmake.define.POLYOP_BUILD_CLI=OFF
+    take_wheel "$(echo "$tree"/raw/polyop-*-"$tag".whl)" "polyop-*-$tag.whl"
     continue
   fi
   step "Building a wheel for $target" build_wheel "linux-$target"

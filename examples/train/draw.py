@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.patheffects import withStroke
 
-from precision import Detections
+from polyop.attaching.precision import Detections
 from scenes import CLASSES
 
 COLOURS = ("#ffffff", "#ffd54a", "#5ef2ff", "#ff5ad0")

@@ -20,7 +20,7 @@ from torch import nn
 import polyop
 import polyop.portable
 from deformable_detr import DeformableDetr, sample_by_grid
-from precision import Detections, ious, mean_average_precision
+from polyop.attaching.precision import Detections, ious, mean_average_precision
 from scenes import batch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

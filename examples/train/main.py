@@ -25,7 +25,7 @@ from torch import nn
 from deformable_detr import DeformableDetr
 from draw import draw
 from evaluate import Scenes, evaluate, export, table
-from precision import Detections
+from polyop.attaching.precision import Detections
 from train import train
 from two_stage import TwoStageDetector
 

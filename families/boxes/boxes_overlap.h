@@ -1,8 +1,6 @@
 // The exact overlap test of two upright boxes, on CPU and GPU.
 #pragma once
 
-#include <cfloat>
-
 #include "core/host_device.h"
 
 namespace polyop {
@@ -37,7 +35,7 @@ struct BoxOverlap {
 
 /// Returns a number below the width in float of every intersection that has a positive width. With an offset, a small
 /// width is rounded to 0.
-POLYOP_HD inline float LeastExtent(float offset) { return offset != 0 ? -FLT_MIN : 0; }
+POLYOP_HD inline float LeastExtent(float offset) { return offset != 0 ? -0x1p-126f : 0; }
 
 /// Returns whether the IoU exceeds the threshold when every step is rounded to float, in ONNX Runtime's order: 7 of 10
 /// pixels do not exceed 0.7f. Boxes are (low, low, high, high); a box without area overlaps nothing.

@@ -12,7 +12,6 @@ def body(call: Call) -> str:
         query_ends = Identity ({"offset" if self_query else "new_offset"})
         zero = Constant <value = int64[1] {{0}}> ()
         one = Constant <value = int64[1] {{1}}> ()
-        two = Constant <value = int64[1] {{2}}> ()
         points_f64 = Cast <to = 11> (xyz)
         queries_f64 = Cast <to = 11> (queries)
         points = Unsqueeze (points_f64, zero)

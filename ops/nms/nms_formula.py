@@ -13,9 +13,7 @@ def body(
     threshold = "" if score_threshold is None else f"min_score = Constant <value_float: float = {score_threshold!r}> ()"
     return f"""
         first = Constant <value = int64[1] {{0}}> ()
-        pair = Constant <value = int64[2] {{0, 1}}> ()
-        many_boxes = {"Identity (boxes)" if many else "Unsqueeze (boxes, first)"}
-        many_scores = {"Identity (scores)" if many else "Unsqueeze (scores, pair)"}
+        {_MANY if many else _ONE}
         pixel = Constant <value = float[4] {{0, 0, {offset}, {offset}}}> ()
         areas = Add (many_boxes, pixel)
         extents = Shape (many_scores)
@@ -38,6 +36,17 @@ def _max_boxes(limit: int) -> str:
         max_boxes = Min (count, limit)
     """
 
+
+# One set of boxes and one of scores, or many.
+_ONE = """
+        pair = Constant <value = int64[2] {0, 1}> ()
+        many_boxes = Unsqueeze (boxes, first)
+        many_scores = Unsqueeze (scores, pair)
+"""
+_MANY = """
+        many_boxes = Identity (boxes)
+        many_scores = Identity (scores)
+"""
 
 _INDICES = """
         boxes_at = Constant <value = int64 {2}> ()

@@ -67,16 +67,21 @@ def body(call: Call, *, reduce: str) -> str | None:
         index = Expand (column, extents)
         buckets = Add (number_of_ends, one)
         shape = Concat <axis = 0> (buckets, channels)
-        null = Constant <value = float {{0}}> ()
-        unit = Constant <value = float {{1}}> ()
-        minus_infinity = Log (null)
-        infinity = Neg (minus_infinity)
+        {_REDUCED[reduce]}
+"""
+
+
+_NULL = "null = Constant <value = float {0}> ()"
+
+_UNIT = "unit = Constant <value = float {1}> ()"
+
+_SIZE = """
         last_end = Sub (number_of_ends, one)
         begins = Slice (ends, first, last_end, first)
         stops = Slice (ends, one, number_of_ends, first)
         flat_sizes = Sub (stops, begins)
         sizes = Unsqueeze (flat_sizes, one)
-        {_REDUCED[reduce]}
+        size = Cast <to = 1> (sizes)
 """
 
 
@@ -90,6 +95,10 @@ def _scattered(values: str, start: str, reduction: str, result: str) -> str:
 
 def _extreme(reduction: str, start: str) -> str:
     return f"""
+        {_NULL}
+        minus_infinity = Log (null)
+        infinity = Neg (minus_infinity)
+        {_SIZE}
         is_nan = IsNaN (src)
         finite_or_start = Where (is_nan, {start}, src)
         is_number = Not (is_nan)
@@ -99,22 +108,23 @@ def _extreme(reduction: str, start: str) -> str:
         only_nan = Equal (number_counts, null)
         nan = Sub (infinity, infinity)
         or_nan = Where (only_nan, nan, extreme)
-        size = Cast <to = 1> (sizes)
         is_empty = Equal (size, null)
         out = Where (is_empty, null, or_nan)
     """
 
 
 _REDUCED = {
-    "sum": _scattered("src", "null", "add", "out"),
-    "mean": _scattered("src", "null", "add", "sums")
+    "sum": _NULL + _scattered("src", "null", "add", "out"),
+    "mean": _NULL
+    + _scattered("src", "null", "add", "sums")
+    + _UNIT
+    + _SIZE
     + """
-        size = Cast <to = 1> (sizes)
         divisor = Max (size, unit)
         out = Div (sums, divisor)
     """,
-    "mul": _scattered("src", "unit", "mul", "out"),
-    "div": "inverse = Reciprocal (src)" + _scattered("inverse", "unit", "mul", "out"),
+    "mul": _UNIT + _scattered("src", "unit", "mul", "out"),
+    "div": f"{_UNIT}\n        inverse = Reciprocal (src)" + _scattered("inverse", "unit", "mul", "out"),
     "min": _extreme("min", "infinity"),
     "max": _extreme("max", "minus_infinity"),
 }

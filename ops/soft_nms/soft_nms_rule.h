@@ -1,7 +1,6 @@
 // The effect of an overlap on a score, identical on CPU and GPU.
 #pragma once
 
-#include <cfloat>
 #include <cmath>
 
 #include "families/boxes/boxes_overlap.h"
@@ -30,7 +29,7 @@ struct IouDoubt {
 };
 
 /// Weights below this are 0, because results of exp in this range depend on its implementation.
-inline constexpr float kMinWeight = FLT_MIN;
+inline constexpr float kMinWeight = 0x1p-126f;  // the smallest normal float
 
 /// Returns the lowered score. A weight of 0 gives 0, also for infinite scores.
 POLYOP_HD inline float LoweredScore(float score, float weight) { return weight >= kMinWeight ? score * weight : 0; }

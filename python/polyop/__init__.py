@@ -33,14 +33,15 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "get_accelerator_path", "get_library_path", "get_onnxruntime_op_path"]
 
 _MODULES = frozenset(
-    ("accelerating", "batch", "compat", "errors", "exporting", "formulas", "functional", "modules", "openvino",
-     "optimizing", "packages", "portable", "ray", "sparse", "tensorrt", "triton")
+    ("accelerating", "attaching", "batch", "compat", "errors", "exporting", "formulas", "functional", "modules",
+     "openvino", "optimizing", "packages", "portable", "ray", "sparse", "tensorrt", "triton")
 )  # fmt: skip
 
 
 _FROM_MODULES = {
-    "optimize": "optimizing", "OptimizeError": "optimizing", "session": "_session", "accelerate": "accelerating",
-    "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
+    "attach": "attaching", "AttachError": "attaching", "optimize": "optimizing", "OptimizeError": "optimizing",
+    "session": "_session", "accelerate": "accelerating",
+    "translations": "_aten", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
 }  # fmt: skip
 """The modules of names that are imported on first use."""
 
@@ -65,7 +66,8 @@ def __getattr__(name: str) -> Any:
 _EXTRAS = {
     "batch": "batch", "triton": "batch", "ray": "ray", "optimize": "optimize", "optimizing": "optimize",
     "session": "optimize", "OptimizeError": "optimize", "export": "export", "exporting": "export",
-    "Exported": "export", "ExportError": "export", "portable": "export",
+    "Exported": "export", "ExportError": "export", "portable": "export", "attach": "optimize", "attaching": "optimize",
+    "AttachError": "optimize",
 }  # fmt: skip
 """The extras of pyproject.toml that the parts of this package need; the others need `torch`."""
 
@@ -101,7 +103,7 @@ def _public_names(module: str) -> frozenset[str]:
     return frozenset(ast.literal_eval(next(values)))
 
 
-if _libraries.find_library("libpolyop_torch.so").is_file():
+if _libraries.find_library(_libraries.library_file("polyop", "torch")).is_file():
     if "torch" in sys.modules:
         with suppress(ImportError, OSError):  # PyTorch is too old: its part raises an error on first use
             import_module("polyop.functional")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -18,17 +19,19 @@ from tests.support.single_node import model
 SAMPLE = ROOT / "tests" / "data" / "one_folder_op" / "ops"
 
 
-def run(*command: str | Path) -> str:
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, env=env)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
 @pytest.fixture(scope="module")
-def build(building_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds the library and the test of an operator in a temporary folder."""
+def build(program: str, building_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Builds the libraries and the tests of two operators in a temporary folder: a sample, and one with a gradient that
+    `polyop new` writes."""
     folder, operators = building_folder, tmp_path_factory.mktemp("operator") / "ops"
     shutil.copytree(SAMPLE, operators)
+    run(program, "new", "scaled", "--gradient", "--into", operators)
     cmake = Path(sys.executable).parent / "cmake"
     run(
         cmake if cmake.exists() else "cmake",
@@ -42,15 +45,36 @@ def build(building_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "--build",
         folder / "build",
         "--target",
-        "polyop_onnxruntime",
-        "scaled_rows_test",
+        *("polyop_onnxruntime", "polyop_torch"),
+        *("scaled_rows_test", "scaled_backward_test"),
     )
     return folder / "build"
 
 
-def test_its_own_test_passes(build: Path) -> None:
-    (program,) = build.rglob("scaled_rows_test")
+@pytest.mark.parametrize("name", ["scaled_rows_test", "scaled_backward_test"])
+def test_its_own_test_passes(build: Path, name: str) -> None:
+    (program,) = build.rglob(name)
     assert "PASSED" in run(program)
+
+
+TRAINING = """
+import torch
+import polyop
+from polyop._torch.gradients import RULES
+
+assert RULES["polyop::scaled"].kernel.computes([0], [torch.zeros(1)])
+x = torch.linspace(-2, 2, 12).reshape(3, 4).requires_grad_()
+torch.ops.polyop.scaled(x, scale=3.0).square().sum().backward()
+torch.testing.assert_close(x.grad, 18 * x.detach())
+wide = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(torch.ops.polyop.scaled, wide)
+assert torch.autograd.gradgradcheck(torch.ops.polyop.scaled, wide)
+"""
+
+
+def test_the_gradient_of_polyop_new_trains_in_pytorch(build: Path) -> None:
+    environment = {**os.environ, "POLYOP_LIBRARY_DIR": str(build / "lib")}
+    run(sys.executable, "-c", TRAINING, env=environment)
 
 
 def test_it_runs_in_onnxruntime(build: Path) -> None:

@@ -46,6 +46,13 @@ def test_torch_cluster(tmp_path: Path) -> None:
     assert "custom::torch_cluster_grid(pos, size, start) equals PyTorch in ONNX Runtime and OpenVINO" in said
 
 
+def test_faces(tmp_path: Path) -> None:
+    said = run("faces", tmp_path)
+    assert "facenet-pytorch: 1 faces" in said
+    assert said.count("equals facenet-pytorch") == 2
+    assert (tmp_path / "faces.png").stat().st_size > 100_000
+
+
 @pytest.mark.slow
 def test_knn_query(tmp_path: Path) -> None:
     said = run("knn_query", tmp_path)

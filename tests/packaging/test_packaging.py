@@ -174,6 +174,7 @@ def test_wheel_contents(wheel):
         "polyop/lib/formulas/roi_align_formula.py",
         "polyop/lib/cmake/polyop/polyopConfig.cmake",
         "polyop/include/polyop/onnxruntime.h",
+        "polyop/include/polyop/polyop.h",
         "polyop/share/polyop/sdk/core/operator.h",
         f"{folder}.data/scripts/polyop",
         f"{folder}.dist-info/licenses/LICENSE",
@@ -181,7 +182,7 @@ def test_wheel_contents(wheel):
     } <= names
     allowed = re.compile(
         rf"polyop/[\w/]+\.(py|pyi|typed|so)|{folder}\.(data/scripts|dist-info)/.+"
-        r"|polyop/lib/cmake/polyop/polyopConfig(Version)?\.cmake|polyop/include/polyop/onnxruntime\.h"
+        r"|polyop/lib/cmake/polyop/polyopConfig(Version)?\.cmake|polyop/include/polyop/(onnxruntime|polyop)\.h"
         r"|polyop/share/polyop/sdk/.+\.(cc|cmake|cu|h|hpp|in|map|txt)"
     )
     assert [name for name in names if not allowed.fullmatch(name)] == []

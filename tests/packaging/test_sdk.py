@@ -238,6 +238,18 @@ def test_a_program_that_links_onnxruntime(sdk: Path, building_folder: Path, tmp_
     assert "run_model: " in run(build / "run_model", tmp_path / "net.onnx").stderr
 
 
+def test_a_c_program_without_a_runtime(sdk: Path, building_folder: Path) -> None:
+    """Builds examples/c."""
+    build = building_folder / "example_c"
+    succeed(TOOLS / "cmake", "-S", ROOT / "examples" / "c", "-B", build, "-G", "Ninja", f"-Dpolyop_DIR={sdk}")
+    succeed(TOOLS / "cmake", "--build", build)
+    assert succeed(build / "nms") == "keep box 1\nkeep box 2\n"
+    assert succeed(build / "nms", "0.9") == "keep box 1\nkeep box 0\nkeep box 2\n"
+    refused = run(build / "nms", "nan")
+    assert refused.returncode == 1
+    assert "polyop::nms: attribute 'iou_threshold': expected" in refused.stderr
+
+
 def test_does_not_overwrite_a_project(program: str, tmp_path: Path) -> None:
     (tmp_path / "my_ops").mkdir()
     for arguments, said in [
@@ -265,9 +277,9 @@ def test_a_second_operator_has_the_projects_domain(program: str, tmp_path: Path)
 
 @pytest.mark.slow
 def test_an_installed_package_in_every_runtime(author: dict[str, str], tmp_path: Path) -> None:
-    """Runs its own tests: PyTorch, both exporters to ONNX Runtime, and OpenVINO."""
+    """Runs its own tests: PyTorch, gradients, both exporters to ONNX Runtime, and OpenVINO."""
     run_here = {"cwd": tmp_path, "env": author}
-    succeed("polyop", "new", "my_ops", "--project", **run_here)
+    succeed("polyop", "new", "my_ops", "--project", "--gradient", **run_here)
     succeed("pip", "install", "--quiet", "./my_ops", **run_here)
     succeed("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "my_ops/tests", **run_here)
     said = succeed("python", "-c", OPENVINO, **run_here)

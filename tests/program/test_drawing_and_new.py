@@ -21,7 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
 
 
-def run(program: str, *arguments: object, **given: object) -> subprocess.CompletedProcess:
+def run(program: str | Path, *arguments: object, **given: object) -> subprocess.CompletedProcess:
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False, **given)
 
 
@@ -153,6 +153,12 @@ def test_new_writes_a_folder(program: str, tmp_path: Path) -> None:
     assert not any("@" in text for text in files.values())
     assert "struct HardSwish2 {" in files["hard_swish_2.h"]
     assert '"custom::HardSwish2"' in files["hard_swish_2.h"]
+    run(program, "new", "soft_clip", "--into", "ops", "--gradient", cwd=tmp_path)
+    files = {p.name: p.read_text() for p in (tmp_path / "ops" / "soft_clip").iterdir()}
+    kernels = [f"_backward{end}" for end in (".h", "_cpu.cc", "_cuda.cu", "_reference.cc", "_test.cc")]
+    assert {f"soft_clip{end}" for end in (*kernels, "_formula.py")} < set(files)
+    assert not any("@" in text for text in files.values())
+    assert "struct SoftClipBackward : GradientOf<SoftClip> {" in files["soft_clip_backward.h"]
     again = run(program, "new", "hard_swish_2", "--into", "ops", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists; nothing was written" in again.stderr
@@ -178,8 +184,15 @@ def test_new_refuses(program: str, tmp_path: Path, arguments: list[str], said: s
 
 def test_the_template_is_formatted(program: str, tmp_path: Path) -> None:
     """Formatted as `make lint` requires in ops/."""
-    run(program, "new", "some_op", "--into", "ops", cwd=tmp_path)
+    run(program, "new", "some_op", "--into", "ops", "--gradient", cwd=tmp_path)
     (tmp_path / ".clang-format").write_text((ROOT / ".clang-format").read_text())
-    formatter = ROOT / ".venv" / "bin" / "clang-format"
-    done = run(str(formatter), "--dry-run", "--Werror", *(tmp_path / "ops" / "some_op").iterdir())
-    assert done.returncode == 0, done.stderr
+    tools, files = ROOT / ".venv" / "bin", set((tmp_path / "ops" / "some_op").iterdir())
+    formulas = {file for file in files if file.suffix == ".py"}
+    assert [file.name for file in formulas] == ["some_op_formula.py"]
+    for command in (
+        [tools / "clang-format", "--dry-run", "--Werror", *files - formulas],
+        [tools / "ruff", "check", "--config", ROOT / "pyproject.toml", *formulas],
+        [tools / "ruff", "format", "--check", "--config", ROOT / "pyproject.toml", *formulas],
+    ):
+        done = run(*command)
+        assert done.returncode == 0, done.stdout + done.stderr

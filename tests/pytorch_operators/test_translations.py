@@ -127,6 +127,16 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "copy of another shape": (lambda x, y: x.clone().copy_(y), (_random(2, 3), t([1, 2, 3]))),
     "conv of float64": (
         lambda x, w: F.conv2d(x, w), (_random(1, 2, 5, 5).double(), _random(3, 2, 3, 3).double())),
+    "replicate padding that removes": (lambda x: F.pad(x, (-3, 5), mode="replicate"), (_random(1, 2, 3),)),
+    "tril_indices": (
+        lambda x: torch.cat([torch.tril_indices(4, 6, 1), torch.triu_indices(4, 6, -3)], 1) + x, (t([[1], [2]]),)),
+    "one_hot of the classes that occur": (lambda i: F.one_hot(i), (t([[0, 3], [2, 1]]),)),
+    "ctc_loss with repeated labels and an impossible one": (
+        lambda x, y, n, m: F.ctc_loss(x.log_softmax(-1), y, n, m, reduction="none"),
+        (_random(6, 3, 5), t([[1, 1, 2], [4, 0, 0], [3, 2, 1]]), t([6, 5, 2]), t([3, 0, 3]))),
+    "ctc_loss of targets in a row": (
+        lambda x, y: F.ctc_loss(x.log_softmax(-1), y, (6, 4), (3, 2), zero_infinity=True),
+        (_random(6, 2, 5), t([1, 1, 2, 4, 3]))),
     "gelu of float64": (F.gelu, (t([-10.0, -1, 0, 2], dtype=torch.float64),)),
 }  # fmt: skip
 
@@ -168,6 +178,22 @@ def _there_and_back(step: int) -> Callable[[torch.Tensor], torch.Tensor]:
         return torch.istft(frames * 2, 64, step, window=window, length=x.shape[-1])
 
     return call
+
+
+TRANSFORMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
+    "Whisper's length": (lambda x: torch.view_as_real(torch.fft.rfft(x)), (_random(3, 400),)),
+    "a prime length": (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="forward"), n=101), (_random(3, 101),)),
+    "first and last dimension": (lambda x: torch.view_as_real(torch.fft.fftn(x, dim=(0, 2))), (_random(6, 2, 7),)),
+    "four dimensions": (
+        lambda x: torch.fft.irfftn(torch.fft.rfftn(x, norm="ortho"), s=(2, 3, 4, 5)), (_random(2, 3, 4, 5),)),
+    "float64": (lambda x: torch.view_as_real(torch.fft.ifft2(x)), (_random(2, 6, 10).double(),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_fourier_transforms(name: str) -> None:
+    call, args = TRANSFORMS[name]
+    _check(call, *args, rtol=1e-5, atol=2e-5 if args[0].dtype == torch.float32 else 1e-12)
 
 
 COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
@@ -225,7 +251,9 @@ def test_inverse_transform_of_any_length(length: int) -> None:
         model, (_random(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
     )
     assert program is not None
-    session = ort.InferenceSession(program.model_proto.SerializeToString())
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    session = ort.InferenceSession(program.model_proto.SerializeToString(), options)
     x = _random(3, 8, length)
     result = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
     np.testing.assert_allclose(result, model(x).numpy(), rtol=1e-3, atol=1e-3)
@@ -294,12 +322,43 @@ def test_a_users_table_has_priority() -> None:
     assert "Identity" in {node.op_type for node in program.model_proto.graph.node}
 
 
-# ---- polyop.export ---------------------------------------------------------------------------------
-
-
 class Running(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.cummax(0).values + torch.special.erfcx(x)
+
+
+def test_nodes_name_the_operator_that_was_translated() -> None:
+    program = torch.onnx.export(Running(), (_random(5),), dynamo=True, verbose=False)
+    assert program is not None
+    operators = [
+        {entry.key: entry.value for entry in node.metadata_props}.get("polyop.pytorch_operator")
+        for node in program.model_proto.graph.node
+    ]
+    assert {"aten::cummax", "aten::special_erfcx"} == set(operators) - {None}
+    assert operators[-1] is None  # the sum, which PyTorch exports
+
+
+def test_translations_as_a_users_table_change_nothing() -> None:
+    nodes = []
+    for table in (None, polyop.translations()):
+        program = torch.onnx.export(
+            Running(), (_random(5),), dynamo=True, verbose=False, custom_translation_table=table
+        )  # fmt: skip
+        assert program is not None
+        nodes.append([node.op_type for node in program.model_proto.graph.node])
+    assert nodes[0] == nodes[1]
+
+
+def test_translations_decompose_an_exported_program() -> None:
+    x = _random(5)
+    program = torch.export.export(Running(), (x,))
+    program = program.run_decompositions({**torch.export.default_decompositions(), **polyop.translations()})
+    targets = {node.target for node in program.graph.nodes}
+    assert torch.ops.aten.special_erfcx.default not in targets
+    torch.testing.assert_close(program.module()(x), Running()(x))
+
+
+# ---- polyop.export ---------------------------------------------------------------------------------
 
 
 class Factors(torch.nn.Module):
@@ -338,6 +397,14 @@ def test_sample(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "dtype", "shapes"),
     [
+        ("chunk", "f32", "auto"), ("squeeze.multiple", "f32", "auto"), ("nn.functional.batch_norm", "f32", "auto"),
+        ("model: sdpa of three dimensions", "f32", "auto"), ("model: flex_attention with a mask", "f32", "static"),
+        ("model: flex_attention with a score", "f32", "auto"), ("model: packed LSTM", "f32", "auto"),
+        ("model: packed LSTM, not sorted", "f64", "static"), ("model: packed GRU, both ways", "f32", "static"),
+        ("model: packed RNN", "f32", "static"), ("model: LSTM with proj_size", "f32", "static"),
+        ("model: FakeQuantize", "f32", "static"), ("model: _int_mm", "f32", "auto"),
+        ("model: quantized per token", "f32", "static"), ("model: quantized dynamically", "f32", "auto"),
+        ("model: soft argmax", "f32", "auto"), ("model: window partition and shift", "f32", "static"),
         ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
     ],

@@ -1,7 +1,7 @@
 """Every runtime refuses the same wrong calls with the same messages, because all of them use core/call.h.
 
-For each call of one table: the operator in PyTorch, the node in ONNX Runtime and in the program, and, where CUDA's
-toolkit is installed, the plugin in TensorRT-RTX.
+For each call of one table: the operator in PyTorch and through the C interface, the node in ONNX Runtime and in the
+program, and, where CUDA's toolkit is installed, the plugin in TensorRT-RTX.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 import polyop.functional  # noqa: F401 (torch.ops.polyop)
+from tests.support.c_calls import call as call_from_c
 from tests.support.single_node import model, session
 from tests.support.tensorrt_rtx import HAS_PLUGINS, build_all
 from tests.support.wrong_calls import WRONG, Wrong
@@ -53,6 +54,15 @@ def test_pytorch(wrong: Wrong, not_run: Callable[[str], None]) -> None:
         getattr(torch.ops.polyop, wrong.operator)(*arguments, **wrong.attributes)
     assert wrong.message in str(error.value)
     assert f"polyop::{wrong.operator}" in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=IDS)
+def test_c(wrong: Wrong, not_run: Callable[[str], None]) -> None:
+    if cannot_run(wrong, "c", not_run):
+        return
+    with pytest.raises(ValueError, match=f"^polyop::{wrong.operator}: ") as error:
+        call_from_c(wrong.operator, *wrong.inputs, **wrong.attributes)
+    assert wrong.message in str(error.value)
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=IDS)

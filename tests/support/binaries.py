@@ -15,6 +15,7 @@ EXPORTS = {
     "onnxruntime": [
         "RegisterCustomOps",
         "polyop_accelerator_version",
+        "polyop_call",
         "polyop_catalogue",
         "polyop_force_isa",
         "polyop_register_accelerator",

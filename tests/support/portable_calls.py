@@ -43,6 +43,12 @@ EDGES = [
     Node("mmdeploy::TRTBatchedNMS", [boxes(2, 30, 3) / 20, np.round(f(2, 30, 3), 1)], [(F32, (2, 50, 5)), (np.int32, (2, 50)), (np.int32, (2, 50))],
          {"background_label_id": 1, "num_classes": 3, "topk": 12, "keep_topk": 50, "score_threshold": 0.3, "iou_threshold": 0.1,
           "clip_boxes": 1, "return_index": 1}),
+    *(Node("polyop::EfficientNMSX_TRT", [detected, np.round(f(2, 20, 3), 1), *anchors],
+           [(np.int32, (2, 1)), (F32, (2, 15, 4)), (F32, (2, 15)), (np.int32, (2, 15)), (np.int32, (2, 15))],
+           {"score_threshold": 0.3, "iou_threshold": 0.4, "background_class": 1, "max_output_boxes": 15,
+            "score_activation": coding, "box_coding": coding, "class_agnostic": agnostic})
+      for detected, anchors, coding, agnostic in ((boxes(2, 20), [], 0, 1), (boxes(2, 20, 3), [], 0, 1), (boxes(2, 20, 3), [boxes(1, 20)], 1, 0),
+                                                  (boxes(2, 20), [boxes(2, 20)], 0, 0))),
     Node("mmdeploy::MMCVMultiLevelRoiAlign", [np.concatenate([np.zeros((6, 1), F32), boxes(6) * 20], 1), f(1, 2, 30, 30), f(1, 2, 15, 15), f(1, 2, 8, 8)],
          [(F32, (6, 2, 3, 3))], {"output_height": 3, "output_width": 3, "sampling_ratio": 0, "pool_mode": 0, "aligned": 0,
                                  "featmap_strides": [4.0, 8.0, 16.0], "roi_scale_factor": 0.0, "finest_scale": 30}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from torch.testing._internal.common_modules import module_db
 from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils import _pytree as pytree
 
+from tests.support.model_calls import CALLS
+
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 MAX_ELEMENTS = 1 << 16
 """Of two samples the larger one shows more, but the larger ones of some operators take minutes to export."""
 # Their results are random, or not initialised: only types and shapes are compared.
 _UNSPECIFIED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
+_MODEL = "model: "
 
 
 class Call(torch.nn.Module):
@@ -49,6 +53,7 @@ class Case:
     model: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
     unspecified: bool
+    dynamic: bool = True
 
 
 def _call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], unspecified: bool) -> Case:
@@ -71,6 +76,22 @@ def operator_name(op: OpInfo) -> str:
 def names() -> list[str]:
     """Returns the names of all cases: those of operators, then those of modules, which begin with `nn.`."""
     return [*sorted({operator_name(op) for op in op_db}), *sorted({info.name.replace("_", ".") for info in module_db})]
+
+
+def model_names() -> list[str]:
+    """Returns the names of calls that models make, which begin with `model: `."""
+    return [f"{_MODEL}{name}" for name in CALLS]
+
+
+def _model_case(name: str, dtype: torch.dtype) -> Case:
+    chosen = CALLS[name]
+    call = chosen.call
+    if isinstance(call, torch.nn.Module):
+        call = copy.deepcopy(call).to(dtype)
+    inputs = [t.to(dtype) if t.is_floating_point() else t for t in chosen.inputs]
+    case = _call(call, inputs, {}, False)
+    case.dynamic = chosen.dynamic
+    return case
 
 
 def _operator_case(op: OpInfo, dtype: torch.dtype) -> Case | None:
@@ -110,6 +131,8 @@ def _module_case(info: Any, dtype: torch.dtype) -> Case | None:
 
 def case(name: str, dtype: str) -> Case | None:
     """Returns the call of a name: the largest sample of the first ones. None if the operator lacks the type."""
+    if name.startswith(_MODEL):
+        return _model_case(name.removeprefix(_MODEL), DTYPES[dtype])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for op in op_db:

@@ -1,7 +1,7 @@
 """Exports calls of PyTorch's operators, runs them in ONNX Runtime, compares with PyTorch, and writes a row for each.
 
     python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto] [--names REGEX]
-                                           [--shard 0/1] [--without-polyop]
+                                           [--shard 0/1] [--without-polyop] [--models]
 
 A row is a JSON object on a line: name, type, shapes, status, reason, seconds. Rows that the file has are kept and not
 computed again, so that an interrupted run continues. A child process computes them: one that hangs or crashes costs
@@ -111,6 +111,8 @@ def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tup
         return "not run", f"{type(error).__name__}: {error}"[:300]
     auto = torch.export.Dim.AUTO
     dynamic = None
+    if shapes == "auto" and not chosen.dynamic:
+        return "not run", "its sizes are fixed"
     if shapes == "auto" and inputs:
         dynamic = (tuple(dict.fromkeys(range(t.dim()), auto) for t in inputs),)
     try:
@@ -255,6 +257,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="the file of rows")
     parser.add_argument("--types", default="f32")
     parser.add_argument("--shapes", default="static")
+    parser.add_argument("--models", action="store_true", help="the calls that models make, not the test databases")
     parser.add_argument("--names", default="", help="a regular expression that selects names")
     parser.add_argument("--of", type=Path, help="a file of rows: computes again those that were not right there")
     parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
@@ -267,14 +270,15 @@ def main() -> int:
     if options.table:
         write_table(options.table)
         return 0
-    from tests.support.pytorch_cases import names
+    from tests.support.pytorch_cases import model_names, names
 
     if options.of:
         keys = [
             (r["name"], r["type"], r["shapes"]) for r in read(options.of) if r["status"] not in ("right", "not run")
         ]
     else:
-        keys = [(n, t, s) for t in options.types.split(",") for s in options.shapes.split(",") for n in names()]
+        chosen = model_names() if options.models else names()
+        keys = [(n, t, s) for t in options.types.split(",") for s in options.shapes.split(",") for n in chosen]
     index, count = map(int, options.shard.split("/"))
     keys = [k for k in keys if re.search(options.names, k[0])][index::count]
     done = {(r["name"], r["type"], r["shapes"]) for r in read(options.out)}

@@ -4,6 +4,7 @@ polyop/_torch/onnx_translations.py registers them with the exporter.
 """
 
 from polyop._aten import (  # noqa: F401 - each adds its operators to the table
+    attention,
     corrections,
     cumulative,
     elementary,
@@ -11,6 +12,7 @@ from polyop._aten import (  # noqa: F401 - each adds its operators to the table
     indexing,
     linear,
     pooling,
+    quantized,
     recurrent,
     resampling,
     shapes,
@@ -20,6 +22,6 @@ from polyop._aten import (  # noqa: F401 - each adds its operators to the table
 
 from polyop._aten import complex_numbers as complex_numbers  # isort: skip - after the others, as the next one
 from polyop._aten import types as types  # isort: skip - after the others: it leaves to them what they translate
-from polyop._aten.table import TRANSLATIONS, Translation, overload
+from polyop._aten.table import TRANSLATIONS, Translation, overload, translations
 
-__all__ = ["TRANSLATIONS", "Translation", "overload"]
+__all__ = ["TRANSLATIONS", "Translation", "overload", "translations"]

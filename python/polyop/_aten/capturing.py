@@ -15,6 +15,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from polyop._aten import packed
+from polyop._aten.ctc import ctc_loss
+
 
 def _gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
@@ -79,6 +82,14 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     return input.index_select(dim, start + torch.arange(length, device=input.device))
 
 
+def _one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
+    if num_classes != -1:
+        return NotImplemented
+    classes = (tensor.max() + 1).item()
+    torch._check(classes >= 0)
+    return (tensor.unsqueeze(-1) == torch.arange(classes, device=tensor.device)).to(torch.int64)
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.cov: _cov,
@@ -91,6 +102,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     Tensor.allclose: _allclose,
     torch.narrow: _narrow,
     Tensor.narrow: _narrow,
+    functional.one_hot: _one_hot,
+    functional.ctc_loss: ctc_loss,
+    **packed.REPLACED,
 }
 
 

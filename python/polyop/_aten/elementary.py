@@ -157,3 +157,18 @@ def logaddexp(self: Tensor, other: Tensor) -> Any:
 @decomposes("aten::log_sigmoid", without=WRONG, when="exponentials that underflow")
 def log_sigmoid(self: Tensor) -> Any:
     return self.clamp(max=0) - torch.log1p(torch.exp(-self.abs()))
+
+
+def _of_a_size(target: str) -> Callable[..., Any]:
+    op = getattr(aten, target)
+
+    def call(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, torch.SymInt):
+            return NotImplemented
+        return op.Tensor(self, aten.scalar_tensor(other, dtype=self.dtype, device=self.device))
+
+    return call
+
+
+for _target in ("remainder", "fmod"):
+    decomposes(f"aten::{_target}.Scalar", when="a size that is not constant")(_of_a_size(_target))

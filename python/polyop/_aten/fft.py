@@ -1,4 +1,4 @@
-"""Fourier transforms."""
+"""Fourier transforms, by polyop's transform of any length."""
 
 from __future__ import annotations
 
@@ -8,30 +8,69 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import REFUSED, decomposes
+from polyop._aten.table import SLOW, decomposes
 
 aten = torch.ops.aten
 
+_MAX_DIMENSIONS = 3  # of one node
+_NORMS = {False: ("backward", "ortho", "forward"), True: ("forward", "ortho", "backward")}
+"""For forward and inverse transforms, the names of PyTorch's normalizations: none, 1 / sqrt(n), 1 / n."""
 
-# ONNX Runtime assumes that a one-sided transform keeps the size, where it does not know it, and so reuses memory of
-# another size. Two-sided ones do keep it.
+
+def _transform(
+    pairs: Tensor,
+    dim: Sequence[int],
+    normalization: int,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+    odd: int = 0,
+) -> Tensor:
+    """Transforms numbers whose parts are the last dimension, which `dim` does not count."""
+    rank = pairs.dim() - 1
+    axes = [d % rank for d in dim]
+    order = [d for d in range(rank) if d not in axes] + axes
+    moved = order != list(range(rank))
+    result = torch.ops.polyop.dft.default(
+        pairs.permute(*order, rank) if moved else pairs,
+        dimensions=len(axes), inverse=int(inverse), onesided=int(onesided), odd=odd,
+        norm=_NORMS[inverse][normalization],
+    )  # fmt: skip
+    return result.permute(*(order.index(d) for d in range(rank)), rank) if moved else result
 
 
-@decomposes("aten::_fft_r2c", without=REFUSED, when="one-sided, of a length that is not constant")
+def _joined(pairs: Tensor) -> Tensor:
+    return torch.view_as_complex(pairs.contiguous())
+
+
+@decomposes("aten::_fft_c2c", without=SLOW, nodes=("dft",))
+def fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+    if not dim:
+        return self.clone()
+    pairs = torch.view_as_real(self)
+    for first in range(0, len(dim), _MAX_DIMENSIONS):
+        pairs = _transform(pairs, dim[first : first + _MAX_DIMENSIONS], normalization, inverse=not forward)
+    return _joined(pairs)
+
+
+@decomposes("aten::_fft_r2c", without=SLOW, nodes=("dft",))
 def fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    length = self.shape[dim[-1]]
-    if not onesided or isinstance(length, int):
-        return NotImplemented
-    spectrum = aten._fft_r2c(self, dim, normalization, False)
-    return spectrum.index_select(dim[-1], torch.arange(length // 2 + 1, device=self.device))
+    later, now = dim[:-_MAX_DIMENSIONS], dim[-_MAX_DIMENSIONS:]
+    spectrum = _joined(_transform(self.unsqueeze(-1), now, normalization, onesided=onesided))
+    return aten._fft_c2c(spectrum, later, normalization, True) if later else spectrum
 
 
-@decomposes("aten::_fft_c2r", without=REFUSED, when="a length that is not constant")
+@decomposes("aten::_fft_c2r", without=SLOW, nodes=("dft",))
 def fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: Any) -> Any:
+    before, now = dim[:-_MAX_DIMENSIONS], dim[-_MAX_DIMENSIONS:]
+    half = aten._fft_c2c(self, before, normalization, False) if before else self
     if isinstance(last_dim_size, int):
-        return NotImplemented
-    *others, last = dim
-    half = aten._fft_c2c(self, others, normalization, False) if others else self
+        pairs = torch.view_as_real(half)
+        odd = last_dim_size % 2
+        return _transform(pairs, now, normalization, inverse=True, onesided=True, odd=odd).squeeze(-1)
+    # Whether the length is odd is not known: this computes the whole spectrum.
+    *others, last = now
+    half = aten._fft_c2c(half, others, normalization, False) if others else half
     position = torch.arange(last_dim_size, device=self.device)
     given = position < half.shape[last]
     spectrum = half.index_select(last, torch.where(given, position, last_dim_size - position))

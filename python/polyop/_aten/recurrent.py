@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 
 from polyop._aten.table import decomposes
 
@@ -21,6 +22,8 @@ def _fixed(state: Tensor, size: int) -> Tensor:
 
 
 def _lstm(input: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], *how: Any) -> Any:
+    if hx[0].shape[-1] != hx[1].shape[-1]:  # with proj_size, which ONNX's LSTM lacks: a step after the other
+        return decomposition_table[aten.lstm.input](input, hx, params, *how)
     sizes = params[1].shape[1], params[1].shape[0] // 4
     fixed = [_fixed(state, size) for state, size in zip(hx, sizes, strict=True)]
     if all(a is b for a, b in zip(fixed, hx, strict=True)):
@@ -36,6 +39,6 @@ def _single_state(op: Any) -> Callable[..., Any]:
     return call
 
 
-decomposes("aten::lstm.input", when="dynamic sizes")(_lstm)
+decomposes("aten::lstm.input", when="dynamic sizes; proj_size")(_lstm)
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
     decomposes(f"aten::{_name}.input", when="dynamic sizes")(_single_state(getattr(aten, _name).input))

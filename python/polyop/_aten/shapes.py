@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyop._aten.indexing import repeat_interleave
 from polyop._aten.table import REFUSED, WRONG, decomposes
 
 aten = torch.ops.aten
@@ -31,32 +32,112 @@ def resize(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> A
     for extent in size:
         elements = elements * extent
     flat, given = self.reshape(-1), self.numel()
-    if not isinstance(elements, int) or not isinstance(given, int):
-        return NotImplemented
     if elements > given:  # PyTorch does not initialise the others
         flat = torch.cat([flat, torch.zeros([elements - given], dtype=self.dtype, device=self.device)])
     return flat[:elements].reshape(size)
 
 
-def _replication_pad(axes: int) -> Callable[..., Any]:
-    pad = {1: aten.replication_pad1d, 2: aten.replication_pad2d, 3: aten.replication_pad3d}[axes]
+def replication_pad(self: Tensor, padding: Sequence[int]) -> Any:
+    """Also an element that the padding removes is repeated at the other end, unlike with ONNX's Pad."""
+    if not all(isinstance(p, int) for p in padding) or min(padding) >= 0:
+        return NotImplemented
+    for axis, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True), 1):
+        size = self.shape[-axis]
+        at = (torch.arange(size + low + high, device=self.device) - low).clamp(0, size - 1)
+        self = self.index_select(-axis, at)
+    return self
 
-    def call(self: Tensor, padding: Sequence[int]) -> Any:
-        if not all(isinstance(p, int) for p in padding) or min(padding) >= 0:
-            return NotImplemented
-        cropped = self
-        for axis, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True), 1):
-            start = max(-low, 0)
-            size = cropped.shape[-axis]
-            cropped = cropped.narrow(-axis, start, size - start - max(-high, 0))
-        positive = [max(p, 0) for p in padding]
-        return pad(cropped, positive) if any(positive) else cropped
+
+for _axes in (1, 2, 3):
+    decomposes(f"aten::replication_pad{_axes}d", when="negative padding")(replication_pad)
+
+
+def _split(self: Tensor, split_size: Any, dim: int = 0) -> Any:
+    size = self.shape[dim]
+    if isinstance(split_size, int):
+        return NotImplemented
+    count = int((size + split_size - 1) // split_size)
+    parts = [self.narrow(dim, i * split_size, split_size) for i in range(count - 1)]
+    done = (count - 1) * split_size
+    return [*parts, self.narrow(dim, done, size - done)]
+
+
+for _name in ("split", "unsafe_split"):
+    decomposes(f"aten::{_name}.Tensor", when="parts whose size is not constant")(_split)
+
+
+@decomposes("aten::pad", when="replicate, negative padding")
+def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+    return replication_pad(self, pad) if mode == "replicate" else NotImplemented
+
+
+def _squeeze(self: Tensor, dim: Any) -> Any:
+    """Removes a dimension that has one element in the example. At run time Reshape refuses another size."""
+    dims = {axis % self.dim() for axis in ([dim] if isinstance(dim, int) else dim)} if self.dim() else set()
+    removed = {axis for axis in dims if _example(self.shape[axis]) == 1}
+    if all(isinstance(self.shape[axis], int) for axis in removed):
+        return NotImplemented
+    return self.reshape([size for axis, size in enumerate(self.shape) if axis not in removed])
+
+
+def _example(size: Any) -> int | None:
+    return size if isinstance(size, int) else size.node.hint
+
+
+for _name in ("dim", "dims"):
+    decomposes(f"aten::squeeze.{_name}", without=WRONG, when="a dynamic size that is 1 in the example")(_squeeze)
+
+
+@decomposes("prims::view_of")
+def view_of(a: Tensor) -> Any:
+    return a.clone()
+
+
+def _triangle(lower: bool) -> Callable[..., Any]:
+    def call(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **how: Any) -> Any:
+        def border(at: Any) -> Any:
+            return max(0, min(at, col))
+
+        total = sum(border(i + 1 + offset) if lower else col - border(i + offset) for i in range(row))
+        rows = torch.arange(row, device=device)
+        first = torch.zeros_like(rows) if lower else (rows + offset).clamp(0, col)
+        last = (rows + (offset + 1)).clamp(0, col) if lower else torch.full_like(rows, col)
+        counts = last - first
+        which = repeat_interleave(counts, output_size=total)
+        starts = counts.cumsum(0) - counts - first  # of the elements in the list, less the column of the first one
+        column = torch.arange(total, device=device) - starts.index_select(0, which)
+        return torch.stack([which, column]).to(dtype or torch.int64)
 
     return call
 
 
-for _axes in (1, 2, 3):
-    decomposes(f"aten::replication_pad{_axes}d", when="negative padding")(_replication_pad(_axes))
+for _name in ("tril", "triu"):
+    decomposes(f"aten::{_name}_indices")(_triangle(_name == "tril"))
+
+
+@decomposes("aten::im2col", when="an empty tensor")
+def im2col(
+    self: Tensor, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+) -> Any:  # fmt: skip
+    if not any(isinstance(size, int) and size == 0 for size in self.shape):
+        return NotImplemented
+    rows, elements = 1, self.shape[-3]
+    for axis, (kernel, step, pad, jump) in enumerate(zip(kernel_size, dilation, padding, stride, strict=True), -2):
+        rows = rows * ((self.shape[axis] + 2 * pad - step * (kernel - 1) - 1) // jump + 1)
+        elements = elements * kernel
+    return torch.zeros([*self.shape[:-3], elements, rows], dtype=self.dtype, device=self.device)
+
+
+@decomposes("aten::convolution", when="padding that is not constant")
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[Any],
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
+) -> Any:  # fmt: skip
+    if transposed or all(isinstance(pad, int) for pad in padding):
+        return NotImplemented
+    padded = aten.constant_pad_nd(input, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
+    none = [0] * len(padding)
+    return aten.convolution(padded, weight, bias, stride, none, dilation, False, output_padding, groups)
 
 
 @decomposes("aten::constant_pad_nd", when="complex numbers")

@@ -15,9 +15,10 @@ from polyop import __version__
 from polyop._commands import interrupts
 from polyop._commands.arguments import Parser, nearest
 from polyop._commands.errors import CommandError, ExitCode, report, usage
+from polyop._system import program_file
 from polyop.errors import INSTALL
 
-COMMANDS = ("batch", "triton", "optimize", "convert", "portable")
+COMMANDS = ("batch", "triton", "attach", "optimize", "convert", "portable")
 PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir", "completion", "man", "help")
 """Those of the program `polyop`, which is C++."""
 
@@ -79,8 +80,8 @@ Commands of {where}:
 def find_program() -> Path | None:
     """Returns the path of the program `polyop`: of this Python's environment, else on PATH."""
     for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
-        if os.access(folder / "polyop", os.X_OK):
-            return folder / "polyop"
+        if os.access(folder / program_file("polyop"), os.X_OK):
+            return folder / program_file("polyop")
     found = shutil.which("polyop")
     return Path(found) if found else None
 

@@ -7,18 +7,27 @@ checks of values stop the capture.
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import onnx_ir
 import torch
+from torch.fx.traceback import annotate
 from torch.nn.modules import transformer
-from torch.onnx._internal.exporter import _capture_strategies, _decomp, _fx_passes, _registration
+from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _fx_passes, _registration
 
 from polyop._aten import TRANSLATIONS, overload
+from polyop._aten.attention import flex_attention
 from polyop._aten.capturing import Capturing
+from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
+
+_flex = importlib.import_module("torch._higher_order_ops.flex_attention")  # its package has the operator of this name
+_OPERATOR = "polyop.pytorch_operator"
+"""The metadata property of ONNX nodes that names the operator that polyop translated. `polyop inspect` reads it."""
 
 
 def _counted(
@@ -27,7 +36,8 @@ def _counted(
     """Returns the translation; PyTorch's own decomposition, if there is one, has the calls that it leaves."""
 
     def call(*args: Any, **given: Any) -> Any:
-        result = function(*args, **given)
+        with annotate({_OPERATOR: target}):
+            result = function(*args, **given)
         if result is NotImplemented:
             return result if default is None else default(*args, **given)
         record = current_record()
@@ -42,17 +52,38 @@ def _decompose(
     program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
 ) -> torch.export.ExportedProgram:  # fmt: skip
     """Replaces the exporter's function of this name, `decompose_with_registry`."""
+    _remove_own(registry)
     table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
     for target, translation in TRANSLATIONS.items():
         op = overload(target)
         if op is None or any(meta.is_custom for meta in registry.get_decomps(op)):
             continue
         table[op] = _counted(target, translation.function, table.get(op))
-    program = program.run_decompositions(table)
+    with mock.patch.object(_flex, "trace_flex_attention", _attend):
+        program = program.run_decompositions(table)
     record = current_record()
     if record is not None:
         _note_unknown(program, registry, record)
     return program
+
+
+def _attend(mode: Any, *args: Any) -> Any:
+    """Replaces the node of flex_attention by the operators that it consists of."""
+    record = current_record()
+    if record is not None:
+        record.translated["higher_order::flex_attention"] += 1
+    with mode, annotate({_OPERATOR: "higher_order::flex_attention"}):
+        return flex_attention(*args)
+
+
+def _remove_own(registry: _registration.ONNXRegistry) -> None:
+    """Removes polyop's decompositions from a user's `custom_translation_table`: they are no functions of onnxscript."""
+    own = {id(translation.function) for translation in TRANSLATIONS.values()}
+    for target, functions in list(registry.functions.items()):
+        if kept := [meta for meta in functions if id(meta.onnx_function) not in own]:
+            registry.functions[target] = kept
+        else:
+            del registry.functions[target]
 
 
 def _note_unknown(
@@ -69,7 +100,14 @@ def _note_unknown(
 
 def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedProgram:
     """Replaces the method `_capture` of the exporter's first strategy."""
-    with Capturing(), mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal):
+    with (
+        Capturing(),
+        fixed_switches(args[0]),
+        mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal),
+        # They read the size of a batch from a packed sequence as a constant.
+        mock.patch.object(torch.nn.RNNBase, "check_forward_args", _no_check),
+        mock.patch.object(torch.nn.LSTM, "check_forward_args", _no_check),
+    ):
         return _captured(strategy, *args, **given)
 
 
@@ -78,6 +116,19 @@ def _is_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: i
     return is_causal is True
 
 
+def _no_check(*args: Any) -> None:
+    """Replaces a check of the sizes of recurrent layers' inputs."""
+
+
+def _describe(fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
+    """Replaces the exporter's function of this name, `_set_node_metadata`."""
+    _described(fx_node, ir_node)
+    if target := fx_node.meta.get("custom", {}).get(_OPERATOR):
+        ir_node.metadata_props[_OPERATOR] = target
+
+
+_described = _core._set_node_metadata
+_core._set_node_metadata = _describe
 _fx_passes.decompose_with_registry = _decompose
 _captured = _capture_strategies.TorchExportNonStrictStrategy._capture
 _capture_strategies.TorchExportNonStrictStrategy._capture = _capture  # type: ignore[method-assign]

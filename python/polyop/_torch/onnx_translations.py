@@ -47,6 +47,12 @@ def _translate(operator: Operator) -> None:
     onnx_impl(operator.overload, no_compile=True)(translation)
 
 
+def _number_of_elements(self: Any) -> Any:
+    size = onnx_ir.Node("", "Size", [self])
+    _core.current_tracer.nodes.append(size)
+    return size.outputs[0]
+
+
 # ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
 
 
@@ -101,6 +107,8 @@ try:
 except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
+if onnx_impl is not None:
+    onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True)(_number_of_elements)
 for _operator in ALL_OPERATORS:
     if onnx_impl is not None:
         _translate(_operator)

@@ -1,0 +1,161 @@
+"""Compares the detections of two files for the program's `verify --task detection`.
+
+The request has "model"; "reference", onnx or openvino, and its "file"; "inputs", the texts of -i; "draw", a folder or
+""; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py documents
+the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyop._commands.bridge import serve
+from polyop._commands.errors import CommandError, ExitCode, usage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from polyop.attaching.drawing import Detection
+
+MAX_WORST = 8
+"""The number of photos that are listed and drawn."""
+Detector = Callable[["np.ndarray"], "list[Detection]"]
+
+
+def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
+    from polyop.attaching.agreement import compare
+    from polyop.attaching.errors import AttachError
+    from polyop.batch.errors import BatchError, SampleError
+    from polyop.batch.images import read
+
+    model = _in_onnxruntime(request["model"], request)
+    other = {"onnx": _in_onnxruntime, "openvino": _in_openvino}[request["reference"]](request["file"], request)
+    names, expected, found = [], [], []
+    try:
+        for photo in _photos(request["inputs"]):
+            pixels = read(photo.read_bytes(), str(photo))
+            names.append(photo)
+            expected.append(other(pixels))
+            found.append(model(pixels))
+        agreement = compare(expected, found, request["iou"])
+    except (BatchError, SampleError) as error:
+        raise CommandError(ExitCode.BAD_FILE, str(error), error.hint) from None
+    except AttachError as error:
+        raise CommandError(ExitCode.FAILED, str(error), error.hint) from error
+    order = sorted(range(len(names)), key=lambda i: -agreement.photos[i].differing)
+    worst = [i for i in order[:MAX_WORST] if agreement.photos[i].differing]
+    listed = []
+    for rank, i in enumerate(worst):
+        of_photo = agreement.photos[i]
+        drawing = _draw(Path(request["draw"]), rank, names[i], expected[i], found[i]) if request["draw"] else ""
+        listed.append(
+            {
+                "photo": str(names[i]),
+                "missing": of_photo.expected - of_photo.matched,
+                "additional": of_photo.found - of_photo.matched,
+                "drawing": drawing,
+            }
+        )
+    return {
+        "photos": len(names),
+        "expected": sum(p.expected for p in agreement.photos),
+        "found": sum(p.found for p in agreement.photos),
+        "matched": sum(p.matched for p in agreement.photos),
+        "average_precision": agreement.average_precision,
+        "coco_precision": agreement.coco_precision,
+        "worst": listed,
+    }
+
+
+def _photos(inputs: list[str]) -> list[Path]:
+    """Returns the image files of -i, which may be a folder, a file or a pattern."""
+    from polyop.batch.sources import IMAGES, Input
+
+    if not inputs:
+        raise usage("--task detection: expected photos, got none", "-i FOLDER, or -i 'photos/*.jpg'")
+    files = [path for text in inputs for path in Input.parse(text).files(Path("."))]
+    photos = [path for path in files if path.suffix.lower() in IMAGES]
+    if not photos:
+        raise usage(f"-i {' '.join(inputs)}: expected images, got none", f"expected one of {' '.join(IMAGES)}")
+    return photos
+
+
+def _in_onnxruntime(path: str, request: dict[str, Any]) -> Detector:
+    import onnxruntime as ort
+
+    from polyop._session import session
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = request["threads"]
+    for library in request["libraries"]:
+        options.register_custom_ops_library(library)
+    created = session(path, options=options)
+    names = [output.name for output in created.get_outputs()]
+    inputs = [(given.name, given.type, given.shape) for given in created.get_inputs()]
+    photo = _photo_input(path, [name for name, kind, shape in inputs if kind == "tensor(uint8)" and len(shape) == 4])
+    classes = _names(created.get_modelmeta().custom_metadata_map)
+    return _detector(lambda pixels: dict(zip(names, created.run(names, {photo: pixels}), strict=True)), classes)
+
+
+def _in_openvino(path: str, request: dict[str, Any]) -> Detector:
+    import polyop.openvino
+
+    core = polyop.openvino.core()
+    for library in request["libraries"]:
+        core.add_extension(library)
+    try:
+        model = core.read_model(path)
+        config = {"INFERENCE_PRECISION_HINT": "f32"}
+        compiled = core.compile_model(model, "CPU", config)
+    except RuntimeError as error:  # OpenVINO raises it for any fault
+        raise CommandError(ExitCode.FAILED, f"{path}: {error}") from error
+    photo = _photo_input(path, [p.any_name for p in compiled.inputs if p.element_type.get_type_name() == "u8"])
+
+    def run(pixels: np.ndarray) -> dict[str, np.ndarray]:
+        result = compiled({photo: pixels})
+        return {port.any_name: result[port] for port in compiled.outputs}
+
+    return _detector(run, ())
+
+
+def _photo_input(path: str, names: list[str]) -> str:
+    if len(names) != 1:
+        raise CommandError(
+            ExitCode.FAILED,
+            f"{path}: expected an input of pixels u8[1, H, W, 3], got {', '.join(names) or 'none'}",
+            "`polyop attach --image` writes a file with such an input",
+        )
+    return names[0]
+
+
+def _names(metadata: dict[str, str]) -> tuple[str, ...]:
+    from polyop._commands.draw_detections import noted_names
+
+    return noted_names(metadata.get("polyop.detections", ""))
+
+
+def _detector(run: Callable[[np.ndarray], dict[str, np.ndarray]], names: tuple[str, ...]) -> Detector:
+    from polyop.attaching.drawing import detections
+
+    return lambda pixels: detections(run(pixels[None]), names)
+
+
+def _draw(folder: Path, rank: int, photo: Path, expected: list[Detection], found: list[Detection]) -> str:
+    """Writes the photo with the reference's detections, and next to it with the model's. Returns the file."""
+    import numpy as np
+
+    from polyop._onnx.atomic_file import prepare_folder, write_atomically
+    from polyop.attaching.drawing import draw
+    from polyop.batch.images import encode, read
+
+    pixels = read(photo.read_bytes(), str(photo))
+    file = folder / f"{rank + 1}_{photo.stem}.png"
+    prepare_folder(file)
+    write_atomically(file, encode(np.concatenate([draw(pixels, expected), draw(pixels, found)], 1), "png"))
+    return str(file)
+
+
+if __name__ == "__main__":
+    serve(verify_detections, "pip install 'polyop[batch,optimize]'")

@@ -1,0 +1,108 @@
+"""polyop run --draw, --csv and --names: detections of a file with an attached head."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from polyop.attaching import ImageSteps, attach
+from polyop.attaching.drawing import Detection, draw
+from tests.support.detectors import F32, cells, write
+
+SIZE = (64, 64)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """Writes a detector that finds two boxes, and a black photo of twice its size."""
+    rows = np.zeros((cells(SIZE), 6), F32)
+    rows[5], rows[9] = (20, 24, 16, 8, 0, 0.9), (40, 40, 8, 8, 0.6, 0)
+    metadata = {"names": "{0: 'cat', 1: 'dog'}", "task": "detect"}
+    write(tmp_path / "m.onnx", SIZE, {"output0": rows.T[None]}, metadata)
+    attach(tmp_path / "m.onnx", tmp_path / "app.onnx", image=ImageSteps())
+    Image.new("RGB", (128, 128)).save(tmp_path / "photo.png")
+    return tmp_path / "app.onnx"
+
+
+def run(program: str, app: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [program, "run", app.name, "-i", "photo=photo.png", *words]
+    return subprocess.run(command, cwd=app.parent, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_table_drawing_and_csv(program: str, app: Path, runtime: str) -> None:
+    done = run(program, app, "--draw", "out/found.png", "--csv", "found.csv", "--runtime", runtime)
+    assert done.returncode == 0, done.stderr
+    assert [
+        line.split() for line in done.stdout.splitlines() if line.startswith("  dog") or line.startswith("  cat")
+    ] == [
+        ["dog", "0.900", "24.0,", "40.0,", "56.0,", "56.0"],
+        ["cat", "0.600", "72.0,", "72.0,", "88.0,", "88.0"],
+    ]
+    with (app.parent / "found.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [(row["name"], float(row["x1"]), float(row["y2"])) for row in table] == [("dog", 24, 56), ("cat", 72, 88)]
+    pixels = np.asarray(Image.open(app.parent / "out" / "found.png"))
+    assert pixels.shape == (128, 128, 3)
+    assert pixels[56, 24:56].any(axis=1).all()  # the lower edge of the dog
+    assert not pixels[100:].any()
+
+
+@pytest.mark.parametrize(
+    ("mode", "extents"), [("L", (128, 128)), ("RGBA", (128, 128)), ("RGB", (1, 1)), ("RGB", (3, 700))]
+)
+def test_photos_of_other_kinds(program: str, app: Path, mode: str, extents: tuple[int, int]) -> None:
+    Image.new(mode, extents).save(app.parent / "photo.png")
+    done = run(program, app, "--draw", "found.png", "--json")
+    assert done.returncode == 0, done.stderr
+    assert Image.open(app.parent / "found.png").size == extents
+    for found in json.loads(done.stdout)["detections"]:
+        x1, y1, x2, y2 = found["box"]
+        assert 0 <= x1 <= x2 <= extents[0]
+        assert 0 <= y1 <= y2 <= extents[1]
+
+
+def test_json_and_names(program: str, app: Path) -> None:
+    (app.parent / "names.txt").write_text("chat\nchien\n")
+    done = run(program, app, "--names", "names.txt", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["detections"]
+    assert [(d["class"], d["name"], d["box"]) for d in found] == [
+        (1, "chien", [24, 40, 56, 56]),
+        (0, "chat", [72, 72, 88, 88]),
+    ]
+
+
+def test_errors(program: str, app: Path) -> None:
+    for words, code, said in (
+        (["--draw", "found.gif"], 2, "--draw: 'found.gif' is of an unknown kind"),
+        (["--names", "none.txt"], 3, "'none.txt': No such file"),
+    ):
+        done = run(program, app, *words)
+        assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    words = [program, "run", "m.onnx", "-i", "images=zeros", "--draw", "x.png"]
+    done = subprocess.run(words, cwd=app.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "expected an input of pixels u8[1, H, W, 3], got none" in done.stderr
+    assert not (app.parent / "x.png").exists()
+
+
+def test_masks_points_and_rotated_boxes() -> None:
+    """A mask and its box are coloured, and a point that is not visible is not drawn."""
+    mask = np.zeros((60, 80), np.uint8)
+    mask[20:30, 20:40] = 1
+    points = np.array([[60, 20, 1], [60, 40, 0]], F32)
+    found = Detection(0, "a", 0.5, np.array([20, 20, 40, 30], F32), points, mask)
+    pixels = draw(np.zeros((60, 80, 3), np.uint8), [found])
+    assert pixels[25, 30].any()
+    assert pixels[20, 60].any()
+    assert not pixels[40, 60].any()
+    rotated = Detection(0, "a", 0.5, np.array([40, 30, 20, 4, np.pi / 2], F32))
+    corners = {(round(x), round(y)) for x, y in rotated.outline()}
+    assert corners == {(38, 20), (38, 40), (42, 20), (42, 40)}

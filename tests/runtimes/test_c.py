@@ -1,0 +1,93 @@
+"""The C interface, adapters/c/polyop.h. test_one_door.py has the calls that every runtime refuses."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from tests.support.c_calls import FLOAT, INT, Attribute, Tensor, attribute_of, call, call_raw, tensor_of
+
+BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
+SCORES = np.array([0.8, 0.9, 0.7], np.float32)
+
+
+def test_outputs_have_the_size_that_is_found() -> None:
+    for threshold, expected in ((0.5, [1, 2]), (0.9, [1, 0, 2])):
+        (keep,) = call("nms", BOXES, SCORES, iou_threshold=threshold)
+        assert keep.dtype == np.int64
+        assert keep.tolist() == expected
+
+
+def test_empty_tensors() -> None:
+    (keep,) = call("nms", BOXES[:0], SCORES[:0])
+    assert keep.shape == (0,)
+
+
+def test_texts_and_several_outputs() -> None:
+    detections, keep = call("soft_nms", BOXES, SCORES, method="naive", iou_threshold=0.5, min_score=0.1)
+    assert keep.tolist() == [1, 2]
+    np.testing.assert_array_equal(detections, np.column_stack([BOXES, SCORES])[[1, 2]])
+
+
+def test_uses_the_callers_threads() -> None:
+    """The loop calls tasks in reverse order, which does not change the result."""
+    a, b = np.random.default_rng(0).random((2, 1 << 20), np.float32)
+    tasks = []
+
+    def run(_: object, count: int, body: object, argument: int) -> None:
+        tasks.append(count)
+        for task in reversed(range(count)):
+            body(argument, task)
+
+    (c,) = call("my_add", a, b, run=run)
+    assert max(tasks) > 1
+    np.testing.assert_array_equal(c, call("my_add", a, b)[0])
+
+
+def refusal(tensors: tuple[Tensor, ...] | None = None, attributes: tuple[Attribute, ...] = (), op: str = "nms") -> str:
+    error = call_raw(op, (tensor_of(BOXES), tensor_of(SCORES)) if tensors is None else tensors, attributes)
+    assert error is not None
+    return error
+
+
+def test_rejects_tensors_that_are_none() -> None:
+    scores, shape = tensor_of(SCORES), (ctypes.c_int64 * 2)(3, 4)
+    for tensor, message in [
+        (Tensor(None, 0, 2, shape), "'boxes': expected data, got a null pointer"),
+        (Tensor(BOXES.ctypes.data, 0, 2, None), "'boxes': expected a shape, got a null pointer"),
+        (Tensor(BOXES.ctypes.data, 99, 2, shape), "'boxes': unsupported element type"),
+        (Tensor(BOXES.ctypes.data, 0, -2, shape), "'boxes': expected a rank of at least -1, got -2"),
+        (
+            Tensor(BOXES.ctypes.data, 0, 2, (ctypes.c_int64 * 2)(-3, 4)),
+            "'boxes': expected dimension 0 to be at least 0, got -3",
+        ),
+    ]:
+        assert refusal((tensor, scores)) == f"polyop::nms: {message}"
+
+
+def test_rejects_attributes_that_the_operator_lacks() -> None:
+    for attribute, message in [
+        (attribute_of("threshold", 0.5, []), "expected attributes of the operator, got 'threshold'"),
+        (Attribute(None, INT, 1, 8), "expected an attribute with a name, got a null pointer"),
+        (Attribute(b"iou_threshold", FLOAT, 1, None), "attribute 'iou_threshold': expected values, got a null pointer"),
+        (Attribute(b"iou_threshold", 7, 1, 8), "attribute 'iou_threshold': expected a kind in [0, 4], got 7"),
+        (Attribute(b"iou_threshold", FLOAT, -1, 8), "attribute 'iou_threshold': expected at least 0 values, got -1"),
+    ]:
+        assert refusal(attributes=(attribute,)) == f"polyop::nms: {message}"
+
+
+def test_rejects_unknown_operators() -> None:
+    assert refusal(op="nmz") == "polyop::nmz: there is no such operator; polyop_catalogue() lists all"
+
+
+def test_reports_missing_memory() -> None:
+    assert refusal() == "polyop::nms: output 'keep': expected memory for i64[2], got a null pointer"
+
+
+def test_an_error_does_not_affect_the_next_call() -> None:
+    with pytest.raises(ValueError, match="expected dimension 0 to be N = 3 as in 'boxes', got 2"):
+        call("nms", BOXES, SCORES[:2])
+    (keep,) = call("nms", BOXES, SCORES)
+    assert keep.tolist() == [1, 2]

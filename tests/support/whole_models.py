@@ -1,0 +1,196 @@
+"""Exports whole models of Hugging Face's transformers and of timm by polyop.export, and writes a row for each.
+
+    python -m tests.support.whole_models --out rows.jsonl [--names REGEX] [--limit SECONDS]
+    python -m tests.support.whole_models --table rows.jsonl …
+
+A model has the configuration that its package gives without a download, with few layers and random weights. Rows that
+the file has are not computed again. A child process exports each model, within a time limit. timm's models are
+included where timm is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).parents[1] / "data" / "whole_models.json"
+"""The status and the reason of each model, as last measured."""
+MAPPINGS = (
+    "IMAGE_CLASSIFICATION", "OBJECT_DETECTION", "SEMANTIC_SEGMENTATION", "INSTANCE_SEGMENTATION",
+    "UNIVERSAL_SEGMENTATION", "DEPTH_ESTIMATION", "KEYPOINT_DETECTION", "KEYPOINT_MATCHING", "POSE_ESTIMATION",
+    "IMAGE_TO_IMAGE", "IMAGE_MATTING", "VIDEO_CLASSIFICATION", "TABLE_RECOGNITION", "TEXT_RECOGNITION", "BACKBONE",
+)  # fmt: skip
+_DEPTHS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_encoder_layers",
+           "num_decoder_layers", "decoder_num_layers", "num_attention_layers", "layers")  # fmt: skip
+_SMALL = re.compile(r"test|atto|femto|pico|nano|tiny|xxs|xs|small|_s\b|b0|18|_0")
+
+
+def names() -> list[str]:
+    """Returns the names of all models: package/task/architecture."""
+    from transformers.models.auto import modeling_auto
+
+    found = [
+        f"transformers/{task.lower()}/{kind}"
+        for task in MAPPINGS
+        for kind in getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING_NAMES")
+    ]
+    with contextlib.suppress(ImportError):
+        import timm
+
+        found += [f"timm/family/{module}" for module in timm.list_modules() if timm.list_models(module=module)]
+    return found
+
+
+def _shrink(config: Any) -> None:
+    """Reduces the number of layers, also in the configurations that this one has."""
+    for key, value in list(vars(config).items()):
+        if hasattr(value, "to_dict") and hasattr(value, "model_type"):
+            _shrink(value)
+        elif key in _DEPTHS and isinstance(value, int):
+            setattr(config, key, min(value, 2))
+        elif key == "depths" and isinstance(value, (list, tuple)):
+            config.depths = [min(depth, 2) for depth in value]
+
+
+def _image_size(config: Any) -> tuple[int, int]:
+    for holder in (config, getattr(config, "vision_config", None), getattr(config, "backbone_config", None)):
+        size = getattr(holder, "image_size", None)
+        if isinstance(size, int):
+            return size, size
+        if isinstance(size, (list, tuple)) and len(size) == 2:
+            return tuple(size)
+    return 224, 224
+
+
+def build(name: str) -> tuple[Any, Any]:
+    """Returns a model that returns a tuple of tensors, and its input."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    class Tensors(torch.nn.Module):
+        def __init__(self, model: torch.nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, pixels: torch.Tensor) -> Any:
+            result = self.model(pixels)
+            result = result.to_tuple() if hasattr(result, "to_tuple") else result
+            return tuple(leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
+
+    torch.manual_seed(0)
+    package, task, kind = name.split("/")
+    if package == "timm":
+        import timm
+
+        found = timm.list_models(module=kind)
+        chosen = next((model for model in found if _SMALL.search(model)), found[0])
+        model = timm.create_model(chosen, pretrained=False)
+        return Tensors(model).eval(), torch.rand(1, *model.default_cfg.get("input_size", (3, 224, 224)))
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    architecture = getattr(modeling_auto, f"MODEL_FOR_{task.upper()}_MAPPING_NAMES")[kind]
+    chosen = getattr(transformers, architecture if isinstance(architecture, str) else architecture[0])
+    config = chosen.config_class()
+    _shrink(config)
+    for holder in (config, getattr(config, "backbone_config", None)):  # weights are not downloaded
+        if getattr(holder, "use_pretrained_backbone", False):
+            holder.use_pretrained_backbone = False
+    channels = getattr(config, "num_channels", 3)
+    shape = [1, channels if isinstance(channels, int) else 3, *_image_size(config)]
+    if task == "video_classification":
+        shape.insert(1, getattr(config, "num_frames", 8))
+    if task == "keypoint_matching":
+        shape.insert(1, 2)
+    return Tensors(chosen(config)).eval(), torch.rand(shape)
+
+
+def outcome(name: str) -> tuple[str, str]:
+    """Exports a model. Returns the status and the reason."""
+    import torch
+
+    import polyop
+
+    try:
+        model, pixels = build(name)
+        with torch.no_grad():
+            model(pixels)
+    except Exception as error:  # some need packages, further inputs or weights
+        return "not built", f"{type(error).__name__}: {error}"[:200]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            report = polyop.export(model, pixels, Path(folder, "model.onnx"), exporter="dynamo", verbose=False)
+        except polyop.ExportError as error:
+            text = str(error)
+            status = "wrong" if "differ" in text else "refused" if "cannot run" in text else "not exported"
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            advice = [line.strip() for line in text.splitlines() if "has no ONNX form" in line]
+            return status, (advice[0] if advice else str(cause).strip().splitlines()[0])[:200]
+    return "right", ", ".join(f"{target} x{count}" for target, count in sorted(report.translated.items()))
+
+
+def _child(name: str) -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the exporter prints
+    start = time.monotonic()
+    status, reason = outcome(name)
+    row = {"name": name, "status": status, "reason": reason, "seconds": round(time.monotonic() - start, 1)}
+    print(json.dumps(row), file=answers, flush=True)
+
+
+def _row(name: str, limit: float) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.support.whole_models", "--child", name]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=limit, text=True)
+    except subprocess.TimeoutExpired:
+        return {"name": name, "status": "not exported", "reason": f"longer than {limit:.0f} s", "seconds": limit}
+    if done.stdout.strip():
+        return json.loads(done.stdout)
+    return {"name": name, "status": "not exported", "reason": f"exit status {done.returncode}", "seconds": 0}
+
+
+def _read(files: list[Path]) -> Iterator[dict[str, Any]]:
+    for file in files:
+        if file.exists():
+            yield from (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="the file of rows")
+    parser.add_argument("--names", default="", help="a regular expression that selects names")
+    parser.add_argument("--limit", type=float, default=180.0, help="the time limit of a model in seconds")
+    parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
+    options = parser.parse_args()
+    if options.child:
+        _child(options.child)
+        return 0
+    if options.table:
+        found = {row["name"]: [row["status"], row["reason"]] for row in _read(options.table)}
+        lines = (f"  {json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))
+        TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        return 0
+    done = {row["name"] for row in _read([options.out])}
+    with options.out.open("a", encoding="utf-8") as file:
+        for name in names():
+            if re.search(options.names, name) and name not in done:
+                file.write(json.dumps(_row(name, options.limit)) + "\n")
+                file.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
