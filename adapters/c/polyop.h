@@ -65,7 +65,7 @@ typedef struct polyop_threads {
   void (*run)(void* self, int64_t tasks, void (*body)(void* argument, int64_t task), void* argument);
 } polyop_threads;
 
-/** Calls an operator, by its name in the catalogue: "nms". The tensors of a variadic input follow one another in
+/** Calls an operator, by its name in the catalogue. The tensors of a variadic input follow one another in
  * `inputs`. `threads` may be null: the calling thread then does all work.
  *
  * Returns null, or an error message, which lives until the thread's next call. Outputs that were allocated before an

@@ -13,6 +13,7 @@ struct DcnWindowSamples {
     const T *offset, *mask;
     float y, x;
   };
+  AttnLevelsCuda<int64_t> levels;  // one level: the input
   DcnWindow window;
   DcnWindowData<T> data;
   Divider groups, out_pixels;
@@ -27,12 +28,13 @@ struct DcnWindowSamples {
     window.Centre(out, &common.y, &common.x);
     return common;
   }
-  POLYOP_HD ZeroPaddedSample At(int64_t, int64_t p, const Common& common) const {
+  POLYOP_HD AttnPosition At(int64_t, int64_t p, const Common& common) const {
     float y, x;
     window.Point(p, &y, &x);
-    return ZeroPaddedSample::At(common.y + (y + ToFloat(common.offset[2 * p + 1])) * window.scale,
-                                common.x + (x + ToFloat(common.offset[2 * p])) * window.scale, window.height,
-                                window.width, ToFloat(common.mask[p]));
+    return {{window.height, window.width, 0},
+            common.y + (y + ToFloat(common.offset[2 * p + 1])) * window.scale,
+            common.x + (x + ToFloat(common.offset[2 * p])) * window.scale,
+            ToFloat(common.mask[p])};
   }
 };
 
@@ -44,7 +46,8 @@ Status SumDcnWindowsCuda(const DcnWindowRule& op, const CudaContext& cuda, const
   const DcnWindow window(op, input.shape(), output.shape());
   const Tensor<const T, 4> value(input.data(),
                                  {input.dim(0), window.height * window.width, op.group, op.group_channels});
-  const DcnWindowSamples<T> samples{window, data, Divider(op.group), Divider(window.out_pixels), op.points()};
+  const DcnWindowSamples<T> samples{{nullptr, nullptr, value.dim(1)}, window,     data, Divider(op.group),
+                                    Divider(window.out_pixels),       op.points()};
   return DeformAttnCuda(cuda, value, window.out_pixels, samples, output.data());
 }
 

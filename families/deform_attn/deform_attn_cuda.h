@@ -8,6 +8,12 @@
 
 namespace polyop {
 
+/// A sample at (y, x) in pixels of a level.
+struct AttnPosition {
+  AttnLevel level;
+  float y, x, weight;
+};
+
 /// The levels in device memory; consecutive if `starts` is null. Pixels of a level that exceed 'value' count as
 /// outside.
 template <class I>
@@ -32,19 +38,20 @@ struct AttnLevelsCuda {
     return {height, width, start};
   }
   /// Returns the sample's pixels, numbered across all levels; their weights include `weight`.
-  POLYOP_HD ZeroPaddedSample Sample(const AttnLevel& level, float y, float x, float weight) const {
-    ZeroPaddedSample sample = ZeroPaddedSample::At(y, x, level.height, level.width, weight);
+  POLYOP_HD ZeroPaddedSample Sample(const AttnPosition& at) const {
+    const int64_t start = at.level.start;
+    ZeroPaddedSample sample = ZeroPaddedSample::At(at.y, at.x, at.level.height, at.level.width, at.weight);
     for (int32_t& pixel : sample.pixel) {
-      if (pixel >= 0) pixel = level.start + pixel < spatial ? static_cast<int32_t>(level.start + pixel) : -1;
+      if (pixel >= 0) pixel = start + pixel < spatial ? static_cast<int32_t>(start + pixel) : -1;
     }
     return sample;
   }
-  /// Returns the sample at a normalised location (x, y): 0 to 1 across the level.
+  /// Returns the position of a normalised location (x, y): 0 to 1 across the level.
   template <class T>
-  POLYOP_HD ZeroPaddedSample SampleAtLocation(int64_t level, const T* location, float weight) const {
+  POLYOP_HD AttnPosition AtLocation(int64_t level, const T* location, float weight) const {
     const AttnLevel at = At(level);
-    return Sample(at, ToFloat(location[1]) * static_cast<float>(at.height) - 0.5f,
-                  ToFloat(location[0]) * static_cast<float>(at.width) - 0.5f, weight);
+    return {at, ToFloat(location[1]) * static_cast<float>(at.height) - 0.5f,
+            ToFloat(location[0]) * static_cast<float>(at.width) - 0.5f, weight};
   }
 };
 
@@ -74,11 +81,63 @@ struct LocatedSamples {
   int64_t points, samples;
 
   POLYOP_HD Common CommonOf(int64_t) const { return {}; }
-  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common&) const {
+  POLYOP_HD AttnPosition At(int64_t pair, int64_t s, const Common&) const {
     const int64_t at = pair * samples + s;
-    return levels.SampleAtLocation(s / points, location + 2 * at, ToFloat(weight[at]));
+    return levels.AtLocation(s / points, location + 2 * at, ToFloat(weight[at]));
   }
 };
+
+/// Samples of rows that hold the locations of a head, followed by its logits.
+template <class T, class I>
+struct RowSamples {
+  using Common = SoftmaxOfLogits;
+  AttnLevelsCuda<I> levels;
+  const T* row;
+  int64_t points, samples;
+
+  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(row + (pair * 3 + 2) * samples, samples); }
+  POLYOP_HD AttnPosition At(int64_t pair, int64_t s, const Common& common) const {
+    const T* const mine = row + pair * 3 * samples;
+    return levels.AtLocation(s / points, mine + 2 * s, common.Weight(mine[2 * samples + s]));
+  }
+};
+
+/// Samples at offsets from reference points, weighted by the softmax of logits.
+template <class T, class I>
+struct OffsetSamples {
+  using Common = SoftmaxOfLogits;
+  AttnLevelsCuda<I> levels;
+  const T *reference, *offset, *logit;
+  int64_t heads, groups, points, samples;
+
+  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(logit + pair * samples, samples); }
+  /// Returns the reference point of a sample.
+  POLYOP_HD int64_t Point(int64_t pair, int64_t s) const { return pair / heads * groups + s % points % groups; }
+  POLYOP_HD AttnPosition At(int64_t pair, int64_t s, const Common& common) const {
+    const int64_t at = pair * samples + s;
+    const AttnLevel level = levels.At(s / points);
+    const T* const point = reference + 2 * Point(pair, s);
+    const float x = ToFloat(point[0]) * static_cast<float>(level.width) + ToFloat(offset[2 * at]) - 0.5f;
+    const float y = ToFloat(point[1]) * static_cast<float>(level.height) + ToFloat(offset[2 * at + 1]) - 0.5f;
+    return {level, y, x, common.Weight(logit[at])};
+  }
+};
+
+/// Returns the OffsetSamples of tensors: references[B, Q, 1, R], offsets[B, Q, M, F] and logits[B, Q, M, F / 2].
+template <class T, class I>
+OffsetSamples<T, I> OffsetSamplesOf(const Tensor<const T, 4>& value, const Tensor<const I, 2>& shapes,
+                                    const Tensor<const T, 4>& references, const T* offsets,
+                                    const Tensor<const T, 4>& logits) {
+  const int64_t samples = logits.dim(3), points = samples / std::max<int64_t>(shapes.dim(0), 1);
+  return {{shapes.data(), nullptr, value.dim(1)},
+          references.data(),
+          offsets,
+          logits.data(),
+          value.dim(2),
+          references.dim(3) / 2,
+          points,
+          samples};
+}
 
 namespace deform_attn_internal {
 
@@ -123,7 +182,7 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
           block.ForThreads([&](int t) {
             for (int64_t i = t; i < count * held; i += kThreads) {
               const int64_t pair = held == samples ? per_pair.Quotient(i) : 0;
-              table[i] = found.At(first + pair, begin + i - pair * held, common[pair]);
+              table[i] = found.levels.Sample(found.At(first + pair, begin + i - pair * held, common[pair]));
             }
           });
         }
@@ -157,7 +216,8 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
 }  // namespace deform_attn_internal
 
 /// Computes output[N, Q, M, D] from value[N, S, M, D]. `found` has `samples`, the number of samples per (query, head)
-/// pair, and returns sample s of pair (n * Q + q) * M + m, given the values that all samples of the pair share.
+/// pair, and returns the position of sample s of pair (n * Q + q) * M + m, given the values that all samples of the
+/// pair share.
 template <class T, class Samples>
 Status DeformAttnCuda(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t queries, const Samples& found,
                       T* output) {

@@ -53,6 +53,15 @@ Status TransformAxis(const CudaContext& cuda, ComplexNumber<R>** from, ComplexNu
   return Status::Ok();
 }
 
+template <class T, class R>
+POLYOP_HD T DftElement(R value) {
+  if constexpr (std::is_same_v<T, R>) {
+    return value;
+  } else {
+    return FromFloat<T>(value);
+  }
+}
+
 template <class T>
 Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank> signal, Tensor<T, kAnyRank> output) {
   using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -119,10 +128,7 @@ Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank>
     const int64_t element = i / written_parts;
     const ComplexNumber<R> x = result[element / kept * last + element % kept];
     const R value = (i % written_parts == 0 ? x.real : x.imaginary) * scale + finite[element / batch_outputs];
-    if constexpr (std::is_same_v<T, double>)
-      output[i] = value;
-    else
-      output[i] = FromFloat<T>(value);
+    output[i] = DftElement<T>(value);
   });
 }
 

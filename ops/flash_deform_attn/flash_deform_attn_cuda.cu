@@ -4,21 +4,6 @@
 namespace polyop {
 namespace {
 
-// Samples of rows that hold the locations of a head, followed by its logits.
-template <class T, class I>
-struct RowSamples {
-  using Common = SoftmaxOfLogits;
-  AttnLevelsCuda<I> levels;
-  const T* row;
-  int64_t points, samples;
-
-  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(row + (pair * 3 + 2) * samples, samples); }
-  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common& common) const {
-    const T* const mine = row + pair * 3 * samples;
-    return levels.SampleAtLocation(s / points, mine + 2 * s, common.Weight(mine[2 * samples + s]));
-  }
-};
-
 template <class T, class I>
 Status FlashDeformAttnCuda(const FlashDeformAttn& op, const CudaContext& cuda, Tensor<const T, 4> value,
                            Tensor<const I, 2> shapes, Tensor<const I, 1> starts, Tensor<const T, 4> loc_attn,

@@ -4,38 +4,11 @@
 namespace polyop {
 namespace {
 
-// Samples at offsets from reference points, weighted by the softmax of logits.
-template <class T, class I>
-struct OffsetSamples {
-  using Common = SoftmaxOfLogits;
-  AttnLevelsCuda<I> levels;
-  const T *reference, *offset, *logit;
-  int64_t heads, groups, points, samples;
-
-  POLYOP_HD Common CommonOf(int64_t pair) const { return Common::Of(logit + pair * samples, samples); }
-  POLYOP_HD ZeroPaddedSample At(int64_t pair, int64_t s, const Common& common) const {
-    const int64_t at = pair * samples + s;
-    const AttnLevel level = levels.At(s / points);
-    const T* const point = reference + (pair / heads * groups + s % points % groups) * 2;
-    const float x = ToFloat(point[0]) * static_cast<float>(level.width) + ToFloat(offset[2 * at]) - 0.5f;
-    const float y = ToFloat(point[1]) * static_cast<float>(level.height) + ToFloat(offset[2 * at + 1]) - 0.5f;
-    return levels.Sample(level, y, x, common.Weight(logit[at]));
-  }
-};
-
 template <class T, class I>
 Status MsDeformAttnOfOffsetsCuda(const MsDeformAttnOfOffsets&, const CudaContext& cuda, Tensor<const T, 4> value,
                                  Tensor<const I, 2> shapes, Tensor<const T, 4> references, Tensor<const T, 4> offsets,
                                  Tensor<const T, 4> logits, Tensor<T, 4> output) {
-  const int64_t samples = logits.dim(3), points = samples / std::max<int64_t>(shapes.dim(0), 1);
-  const OffsetSamples<T, I> found{{shapes.data(), nullptr, value.dim(1)},
-                                  references.data(),
-                                  offsets.data(),
-                                  logits.data(),
-                                  value.dim(2),
-                                  references.dim(3) / 2,
-                                  points,
-                                  samples};
+  const auto found = OffsetSamplesOf(value, shapes, references, offsets.data(), logits);
   return DeformAttnCuda(cuda, value, references.dim(1), found, output.data());
 }
 
