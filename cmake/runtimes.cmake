@@ -1,5 +1,5 @@
-# The parts of every library of operators other than the operators: platform/, core/, kernels/ and the adapters, as OBJECT
-# libraries.
+# The parts of every library of operators other than the operators: platform/, core/, kernels/ and the adapters, as
+# OBJECT libraries.
 set(platform posix)
 if(WIN32)
   set(platform windows)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that dependencies between the repository's folders go one way.
 
-C++: platform <- core <- kernels <- families <- ops, and core <- adapters. Python: the layers of python/polyop, listed below.
+C++: platform <- core <- kernels <- families <- ops, and core <- adapters. Python: the layers of python/polyop, listed
+below.
 Prints each #include and each import that goes against this, and every cycle; exits with 1 if there is any.
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints docs/pytorch-operators.md: PyTorch's operators that polyop writes into ONNX files.
 
-It is computed from the table of translations (python/polyop/_aten) and from the measured table of PyTorch's test
-databases (tests/data/pytorch_operators.json).
+It is computed from the table of translations (python/polyop/_aten) and from the measured tables of calls and of whole
+models (tests/data/pytorch_operators.json, tests/data/whole_models.json).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from polyop._aten import TRANSLATIONS, Translation
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "data" / "pytorch_operators.json"
+MODELS = ROOT / "tests" / "data" / "whole_models.json"
 THEMES = {
     "corrections": "Corrected numbers",
     "elementary": "Functions of elements",
@@ -100,6 +101,40 @@ def _measured() -> str:
     return "\n".join([*lines, "", *textwrap.wrap(names, 120, break_on_hyphens=False)])
 
 
+def _whole_models() -> str:
+    found: dict[str, list[str]] = json.loads(MODELS.read_text(encoding="utf-8"))
+    tasks: dict[str, Counter[str]] = {}
+    lines = []
+    for name, (status, reason) in found.items():
+        package, task, model = name.split("/")
+        tasks.setdefault(f"{package}, {task.replace('_', ' ')}", Counter())[status] += 1
+        if status not in ("right", "not built"):
+            text = reason.replace("|", "\\|").replace("<", "&lt;")
+            lines.append(f"| {package} | {model} | {status} | {text} |")
+    rows = [
+        f"| {task} | {sum(counted.values()) - counted['not built']} | {counted['right']} | {counted['not built']} |"
+        for task, counted in sorted(tasks.items())
+    ]
+    return "\n".join(
+        [
+            "",
+            "## Whole models",
+            "",
+            "Models of Hugging Face's transformers and of timm with few layers and random weights, exported by",
+            "`polyop.export` with the dynamo exporter, which compares the results",
+            "(`python -m tests.support.whole_models`). Those that are not built need further inputs, packages or weights.",
+            "",
+            "| Models | Tried | Right | Not built |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+            "| Package | Model | Result | Reason |",
+            "|---|---|---|---|",
+            *lines,
+        ]
+    )
+
+
 def _row(translation: Translation) -> str:
     nodes = ", ".join(f"[`{node}`](operators/{node}.md)" for node in translation.nodes)
     written = f"polyop's {nodes}" if nodes else "standard operators"
@@ -108,7 +143,7 @@ def _row(translation: Translation) -> str:
 
 
 def page() -> str:
-    parts = [HEAD, _measured()]
+    parts = [HEAD, _measured(), _whole_models()]
     for theme, title in THEMES.items():
         rows = [_row(x) for x in sorted(TRANSLATIONS.values(), key=lambda x: x.target) if x.theme == theme]
         parts.append(

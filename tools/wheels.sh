@@ -25,7 +25,7 @@ build_wheel() {
 
 check_notices() { python tools/check_notices.py "$tree/polyop"; }
 
-# take_wheel FILE PATTERN   moves a wheel into dist/, in the place of others of its kind.
+# take_wheel FILE PATTERN   copies a wheel into dist/ and removes others of its kind there.
 take_wheel() {
   local wheel="$1"
   [ "$(stat -c %s "$wheel")" -le $((MAX_SIZE * 1000000)) ] || die "$wheel: expected at most $MAX_SIZE MB, got $(stat -c %s "$wheel") bytes"

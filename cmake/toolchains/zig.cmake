@@ -1,7 +1,7 @@
 # The toolchain of wheels: zig's clang with a static C++ runtime. On Linux with symbols of glibc 2.28, for every
-# distribution since 2018; on Windows with MinGW's headers, where libraries need the system's own DLLs only.
-# Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and POLYOP_SYSTEM (Linux or Windows) what it
-# compiles for. tools/setup_portable.sh installs zig and the libraries for the target.
+# distribution since 2018; on Windows with MinGW's headers, where libraries need the system's own DLLs only; on macOS
+# for version 12. Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and POLYOP_SYSTEM (Linux,
+# Windows or Darwin) what it compiles for. tools/setup_portable.sh installs zig and the libraries for the target.
 set(CMAKE_SYSTEM_NAME "${POLYOP_SYSTEM}")
 set(CMAKE_SYSTEM_PROCESSOR "${POLYOP_PROCESSOR}")
 if(POLYOP_SYSTEM STREQUAL "Windows")

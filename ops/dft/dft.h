@@ -20,7 +20,7 @@ struct Dft {
   static constexpr const char* kName = "dft";
   static constexpr Signature kSignature =
       "signal: T[...B, N, P] -> output: T[...B, (1 - onesided) * N + onesided * ((1 - inverse) * (N / 2 + 1) + "
-      "inverse * (N + N + odd - 2)), 2 - onesided * inverse]";
+      "inverse * max(N + N + odd - 2, 0)), 2 - onesided * inverse]";
   static constexpr NodeName kNodes[] = {"polyop::DFT"};
   static constexpr std::tuple kAttributes = {
       Attr("dimensions", &Dft::dimensions, "number of transformed dimensions: the last ones before the parts")

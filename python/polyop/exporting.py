@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.table import Table
 from torch import Tensor
 
-from polyop._aten.advice import advise
+from polyop._aten.advice import advise, advise_on_capture
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
 from polyop._torch.export_record import recording
@@ -261,9 +261,8 @@ def _write(
         except Exception as error:  # exporters raise errors of any type
             failures.append((candidate, error))
             if candidate == "dynamo":
-                advice = "".join(
-                    f"\n  {line}" for name, stack in record.unknown.items() for line in advise(name, stack)
-                )
+                lines = [line for name, stack in record.unknown.items() for line in advise(name, stack)]
+                advice = "".join(f"\n  {line}" for line in lines or advise_on_capture(error))
     reasons = "\n".join(f"  {name}: {type(error).__name__}: {error}" for name, error in failures)
     raise ExportError(f"the model could not be exported:\n{reasons}{advice}") from failures[0][1]
 

@@ -78,6 +78,8 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (_random(1, 2, 9, 9),)),
     "norm keepdim": (lambda x: torch.linalg.norm(x, keepdim=True), (t([3.0, 4.0]),)),
     "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (_random(2, 3),)),
+    "maximum pool after a padding of zeros": (
+        lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2), (-_random(1, 2, 8, 8).abs() - 1,)),
     "log_ndtr": (torch.special.log_ndtr, (t([-1.0, -20, 5, 0, NAN]),)),
     "erfcx": (torch.special.erfcx, (t([-1.0, 20, 5, 0, INF]),)),
     "batch_norm in training": (
@@ -379,6 +381,19 @@ def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     assert f"aten::linalg_qr has no ONNX form, called at {__file__}:{line}" in str(error.value)
     assert "write instead: compute the decomposition outside of the model" in str(error.value)
     assert "`polyop new linalg_qr`" in str(error.value)
+
+
+class Branching(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+def test_export_says_which_line_depends_on_values(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError) as error:
+        polyop.export(Branching(), _random(4), tmp_path / "branching.onnx", exporter="dynamo", verbose=False)
+    line = Branching.forward.__code__.co_firstlineno + 1
+    assert f"a Python condition depends on values of a tensor, at {__file__}:{line}" in str(error.value)
+    assert "write instead: torch.where for `if`" in str(error.value)
 
 
 # ---- PyTorch's test databases ----------------------------------------------------------------------

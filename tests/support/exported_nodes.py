@@ -175,6 +175,10 @@ NODES = [
     Node("mmdeploy::MMCVMultiLevelRoiAlign", [rois(5), x, f(2, 4, 6, 5)], pooled, levels),
     Node("org.openvinotoolkit::ExperimentalDetectronROIFeatureExtractor", [rois(5)[:, 1:] * 20, x[:1], f(1, 4, 6, 5)],
          [(F32, (5, 4, 3, 3))], {"output_size": 3, "pyramid_scales": [4, 8], "sampling_ratio": 2, "aligned": 1}),
+    Node("polyop::DFT", [f(2, 7, 1)], [(F32, (2, 7, 2))]),
+    Node("polyop::DFT", [f(3, 2, 6, 5, 2)], [(F32, (3, 2, 6, 5, 2))], {"dimensions": 2, "inverse": 1, "norm": "ortho"}),
+    Node("polyop::DFT", [f(2, 4, 6, 1)], [(F32, (2, 4, 4, 2))], {"dimensions": 2, "onesided": 1}),
+    Node("polyop::DFT", [f(2, 4, 2)], [(F32, (2, 7, 1))], {"inverse": 1, "onesided": 1, "odd": 1, "norm": "forward"}),
     *(Node("polyop::DeformConv", [x, weight, offset, *more], convolved, {"pads": [1, 1, 1, 1], "offset_group": 2})
       for more in ([], [f(6)], [None, mask], [f(6), mask])),
     Node("org.openvinotoolkit::DeformableConv2D", [x, offset, weight], convolved,

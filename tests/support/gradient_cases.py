@@ -47,6 +47,9 @@ CASES: dict[str, Case] = {
     "openvino_deform_conv2d": (
         {"strides": [2, 1], "pads": [1, 0, 0, 2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 7), plain(2, 4, 3, 2)]
     ),
+    "dft": ({"dimensions": 2}, [plain(2, 3, 5, 2)]),
+    "dft-of-real-numbers": ({"onesided": 1}, [plain(2, 6, 1)]),
+    "dft-to-real-numbers": ({"onesided": 1, "inverse": 1, "odd": 1}, [plain(2, 4, 2)]),
     "onnx_deform_conv": (
         {"strides": [2, 1], "pads": [1, 0, 0, 2]},
         [plain(2, 4, 5, 6), plain(2, 4, 3, 2), plain(2, 12, 2, 7), plain(2), plain(2, 6, 2, 7)],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
@@ -14,12 +16,14 @@ _INSTEAD = {
     "linalg_cholesky_ex": "compute the factor outside of the model, and pass it as an input or a buffer",
     "linalg_lu_factor_ex": "torch.linalg.inv or torch.linalg.solve, which polyop exports",
     "linalg_pinv": "torch.linalg.inv(a.mT @ a) @ a.mT for a matrix of full column rank",
-    "_ctc_loss": "compute the loss outside of the exported model: it takes targets, which a deployed model lacks",
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
     "uniform": "torch.rand_like(x) * (high - low) + low",
 }
 # Composite operators of other values: a kernel of the user's own does not help.
 _NO_KERNEL = frozenset(("_local_scalar_dense", "equal", "is_nonzero", "item"))
+# Errors of the capture about values that are unknown before a program runs.
+_OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
+_PACKAGE = str(Path(__file__).parents[1])
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -27,6 +31,29 @@ def _line(stack_trace: str) -> str:
     """Returns the last line of a stack trace outside of PyTorch, as file:line; empty if there is none."""
     frames = [(file, line) for file, line in _FRAME.findall(stack_trace) if "/torch/" not in file]
     return f"{frames[-1][0]}:{frames[-1][1]}" if frames else ""
+
+
+def _called_at(error: BaseException) -> str:
+    """Returns the innermost line outside of PyTorch and polyop where an error was raised, as file:line."""
+    frames = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if "/torch/" not in file and not file.startswith(_PACKAGE):
+            frames.append(f"{file}:{line}")
+    return frames[-1] if frames else ""
+
+
+def advise_on_capture(error: BaseException) -> Iterator[str]:
+    """Yields what to tell a user about a program whose capture stopped, because it depends on values of tensors."""
+    cause: BaseException | None = error
+    while cause is not None and type(cause).__name__ not in _OF_VALUES:
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        return
+    line = _called_at(cause)
+    yield "a size or a Python condition depends on values of a tensor" + (f", at {line}" if line else "")
+    yield "write instead: torch.where for `if`; a fixed number for a size; or torch._check, which says what is known of it"
+    yield "a kernel of your own helps only if it has the whole computation, with outputs of sizes that are known"
 
 
 def advise(operator: str, stack_trace: str) -> Iterator[str]:

@@ -73,8 +73,8 @@ def _fixed(module: Any, quantizes: bool, input: Tensor) -> Tensor:
     return fake_quantize(input, module.scale, module.zero_point, *limits, axis)
 
 
-# The operators of torch.ao.quantization.fx, which PT2E's quantizers write. PyTorch's exporter has those whose scale is a
-# number.
+# The operators of torch.ao.quantization.fx, which PT2E's quantizers write. PyTorch's exporter has those whose scale is
+# a number.
 
 
 def _quantize(input: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, dtype: torch.dtype) -> Tensor:

@@ -61,6 +61,7 @@ def _decompose(
         table[op] = _counted(target, translation.function, table.get(op))
     with mock.patch.object(_flex, "trace_flex_attention", _attend):
         program = program.run_decompositions(table)
+    _separate_paddings(program.graph_module.graph)
     record = current_record()
     if record is not None:
         _note_unknown(program, registry, record)
@@ -84,6 +85,30 @@ def _remove_own(registry: _registration.ONNXRegistry) -> None:
             registry.functions[target] = kept
         else:
             del registry.functions[target]
+
+
+def _separate_paddings(graph: torch.fx.Graph) -> None:
+    """Puts a dimension before a constant padding and removes it before the maximum pool that follows.
+
+    ONNX Runtime (1.31) fuses a Pad of zeros with the MaxPool after it, as if it padded with the lowest number.
+    """
+    aten = torch.ops.aten
+    pools = {getattr(aten, f"max_pool{n}d{kind}").default for n in (2, 3) for kind in ("", "_with_indices")}
+    pools.add(aten.max_pool1d.default)
+    for pool in graph.nodes:
+        pad = pool.args[0] if pool.target in pools else None
+        if not isinstance(pad, torch.fx.Node) or pad.target not in (aten.constant_pad_nd.default, aten.pad.default):
+            continue
+        with graph.inserting_before(pool):
+            value: Any = pad.args[0]
+            steps = ((aten.unsqueeze.default, (0,)), (pad.target, pad.args[1:]), (aten.squeeze.dim, (0,)))
+            for target, arguments in steps:
+                node = graph.call_function(target, (value, *arguments))
+                node.meta = {**pool.meta, "val": target(value.meta["val"], *arguments)}
+                value = node
+        pool.replace_input_with(pad, value)
+        if not pad.users:
+            graph.erase_node(pad)
 
 
 def _note_unknown(
