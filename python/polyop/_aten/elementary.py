@@ -135,6 +135,16 @@ decomposes("aten::amax", when="without dim")(_over_all(torch.max))
 decomposes("aten::amin", when="without dim")(_over_all(torch.min))
 
 
+@decomposes("aten::_is_all_true")
+def is_all_true(self: Tensor) -> Tensor:
+    return self.all()
+
+
+@decomposes("aten::_is_any_true")
+def is_any_true(self: Tensor) -> Tensor:
+    return self.any()
+
+
 @decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN")
 def xlogy(self: Tensor, other: Tensor) -> Any:
     if not torch.result_type(self, other).is_floating_point:

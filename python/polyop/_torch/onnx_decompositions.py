@@ -119,7 +119,9 @@ def _note_unknown(
             target = node.target
             if node.op != "call_function" or target is operator.getitem or registry.is_registered(target):
                 continue
-            if isinstance(target, torch._ops.OpOverload) and target.namespace not in ("onnx", "onnx_symbolic"):
+            if not isinstance(target, torch._ops.OpOverload) or target.name().startswith("aten::_assert"):
+                continue  # the exporter removes assertions
+            if target.namespace not in ("onnx", "onnx_symbolic"):
                 record.unknown.setdefault(target.name(), node.meta.get("stack_trace") or "")
 
 
