@@ -126,7 +126,7 @@ def outcome(name: str) -> tuple[str, str]:
         with torch.no_grad():
             model(pixels)
     except Exception as error:  # some need packages, further inputs or weights
-        return "not built", f"{type(error).__name__}: {error}"[:200]
+        return "not built", (f"{type(error).__name__}: {error}".strip().splitlines()[0])[:200]
     with tempfile.TemporaryDirectory() as folder:
         try:
             report = polyop.export(model, pixels, Path(folder, "model.onnx"), exporter="dynamo", verbose=False)
@@ -137,7 +137,8 @@ def outcome(name: str) -> tuple[str, str]:
             while cause.__cause__ is not None:
                 cause = cause.__cause__
             advice = [line.strip() for line in text.splitlines() if "has no ONNX form" in line]
-            return status, (advice[0] if advice else str(cause).strip().splitlines()[0])[:200]
+            reason = advice[0] if advice else f"{type(cause).__name__}: {cause}".splitlines()[0]
+            return status, re.sub(r"/[^ ]*/(?=[^ /]+\.py)", "", reason)[:200]
     return "right", ", ".join(f"{target} x{count}" for target, count in sorted(report.translated.items()))
 
 

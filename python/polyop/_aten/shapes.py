@@ -258,3 +258,8 @@ def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size:
     assert total is not None  # a frame has at least one element
     line = total.flatten(-2)
     return aten.constant_pad_nd(line, [0, length - (count + parts - 1) * step], 0).movedim(-1, dim)
+
+
+@decomposes("aten::_assert_tensor_metadata")
+def assert_tensor_metadata(a: Tensor, *args: Any, **given: Any) -> None:
+    """A check of the capture, which has no result."""

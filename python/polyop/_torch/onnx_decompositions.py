@@ -41,7 +41,7 @@ def _counted(
         if result is NotImplemented:
             return result if default is None else default(*args, **given)
         record = current_record()
-        if record is not None:
+        if record is not None and result is not None:  # None: a check, which is left out
             record.translated[target] += 1
         return result
 
