@@ -17,7 +17,8 @@ OPTIONAL=(ccache)
 "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || PACKAGES+=(python3-venv)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-available() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+# Not a pipe: `grep -q` may end before apt-cache does, which then fails.
+available() { grep -q 'Candidate: [^(]' <<<"$(apt-cache policy "$1" 2>/dev/null)"; }
 run_as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
 }
