@@ -32,6 +32,7 @@ THEMES = {
     "resampling": "Sampling and resizing",
     "statistics": "Order, search, histograms, distances",
     "linear": "Linear equations",
+    "linalg": "Factorizations of matrices",
     "fft": "Fourier transforms",
     "complex_numbers": "Complex numbers",
     "types": "Types that ONNX Runtime lacks",
@@ -60,8 +61,12 @@ padding a model may apply functions of single elements and linear layers to its 
 An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
 `flex_attention` becomes products and a softmax. A FakeQuantize module is exported if its observer is disabled.
 
-Some limits: matrices are inverted in float32 with refinement, and a singular one gives NaN where PyTorch raises an
-error; `torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
+A matrix that has no inverse, solution or factors is an error of the file with PyTorch's words where PyTorch raises one;
+on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for a matrix that is singular by rounding
+errors only; the index of a median or mode is one of those of equal elements; eigenvectors and singular vectors have
+signs by a rule of [Eigh](operators/eigh.md) and [SVD](operators/svd.md), and PyTorch's have those that LAPACK happens
+to compute; the residuals of `torch.linalg.lstsq` are those of matrices of full rank;
+`torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
 first arguments up to about 60. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
 
 A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The

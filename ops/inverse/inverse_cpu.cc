@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
 #include "ops/inverse/inverse.h"
+#include "ops/inverse/inverse_errors.h"
 #include "ops/inverse/inverse_lanes-inl.h"
 #include "ops/inverse/inverse_rule.h"
 
@@ -107,7 +108,7 @@ Status InvertInLanes(const Context& context, const T* from, int64_t count, int64
 }
 
 template <class T>
-Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
+Status InvertAll(const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
   if (size <= kMaxRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
   const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
@@ -124,6 +125,13 @@ Status InverseCpu(const Inverse&, const Context& context, Tensor<const T, kAnyRa
     }
   });
   return Status::Ok();
+}
+
+template <class T>
+Status InverseCpu(const Inverse& op, const Context& context, Tensor<const T, kAnyRank> input,
+                  Tensor<T, kAnyRank> output) {
+  POLYOP_RETURN_IF_ERROR(InvertAll(context, input, output));
+  return CheckInverse(op, input, output);
 }
 
 }  // namespace

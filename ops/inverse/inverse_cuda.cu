@@ -18,7 +18,7 @@ struct Step {
 template <class T>
 Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAnyRank> input,
                    Tensor<T, kAnyRank> output) {
-  const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size),
+  const int64_t size = input.dim(input.rank() - 1), count = size == 0 ? 0 : input.size() / (size * size),
                 per_matrix = (size + 3) * size;
   double* const reals = cuda.Allocate<double>(count * per_matrix);
   int64_t* const rows = cuda.Allocate<int64_t>(count * size);

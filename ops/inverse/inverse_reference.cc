@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/inverse/inverse.h"
+#include "ops/inverse/inverse_errors.h"
 #include "ops/inverse/inverse_rule.h"
 
 namespace polyop {
@@ -40,7 +41,7 @@ bool Solve(Rows& rows, int64_t size) {
   return true;
 }
 
-Status InverseReference(const Inverse&, const Context&, Tensor<const double, kAnyRank> input,
+Status InverseReference(const Inverse& op, const Context&, Tensor<const double, kAnyRank> input,
                         Tensor<double, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1);
   const auto n = static_cast<size_t>(size);
@@ -68,7 +69,7 @@ Status InverseReference(const Inverse&, const Context&, Tensor<const double, kAn
       }
     }
   }
-  return Status::Ok();
+  return CheckInverse(op, input, output);
 }
 POLYOP_REFERENCE_KERNEL(Inverse, InverseReference);
 

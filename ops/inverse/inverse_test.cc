@@ -62,6 +62,14 @@ TEST(Inverse, ASingularMatrixDoesNotAffectOthers) {
   EXPECT_EQ(out[0].at(17), 0.125);
 }
 
+TEST(Inverse, RaisesTheErrorOfPyTorch) {
+  const HostTensor singular = F32({3, 2, 2}, {NAN, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 4});
+  ExpectError(Inverse{.check_errors = 1}, {singular},
+              {"linalg.inv: (Batch element 2): The diagonal element 2 is zero, the inversion could not be completed "
+               "because the input matrix is singular."});
+  ExpectMatchesReference(Inverse{.check_errors = 1}, {F32({2, 2, 2}, {NAN, 0, 0, 1, 1, 0, 0, 1})});
+}
+
 TEST(Inverse, AnyScale) {
   const HostTensor input = F32({2, 2, 2}, {1e30, 0, 0, 1e-30, 1e-30, 2e-30, 3e30, 4e30});
   ExpectMatchesReference(Inverse{}, {input});

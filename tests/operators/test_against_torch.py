@@ -16,7 +16,7 @@ from tests.support.references import built_in, deform_conv
 from tests.support.single_node import run
 
 settings.register_profile(
-    "polyop", deadline=None, max_examples=40, suppress_health_check=list(HealthCheck), derandomize=True
+    "polyop", deadline=None, max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True
 )
 settings.load_profile("polyop")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -110,6 +111,23 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "median with NaN": (lambda x: x.median(1), (t([[1.0, 3, 2], [NAN, 1, 2]]),)),
     "searchsorted": (
         lambda s, v: torch.searchsorted(s, v, right=True), (t([1.0, 2, 2, 5]), t([0.0, 2, 5, 9]))),
+    "searchsorted with NaN": (
+        lambda s, v: (torch.searchsorted(s, v), torch.searchsorted(s, v, right=True, out_int32=True)),
+        (t([[1.0, 2, NAN, NAN], [-INF, 0, 0, INF]]), t([[0.0, 1.5, NAN], [-INF, 0, INF]]))),
+    "bucketize of integers": (lambda v, s: torch.bucketize(v, s, right=True), (t([[0.0, 1], [5, NAN]]), t([0, 1, 5]))),
+    "isin with NaN": (
+        lambda a, b: (torch.isin(a, b), torch.isin(a, b * NAN, invert=True)), (t([1.0, NAN, INF]), t([NAN, 1, 3]))),
+    "order statistics of small types": (
+        lambda x: (x.median(0).values, x.to(torch.int8).kthvalue(2, 0, keepdim=True).values, (x > 0).mode(-1).values,
+                   (x / x).nanmedian(1).values), (t([[1.0, 0, -2], [0, 0, 5], [3, -1, 7], [0, 0, 0]]).half(),)),
+    "histc of the range of the values": (
+        lambda x: (torch.histc(x, 30), torch.histc(x * 0 + 2, 4), torch.histc(x, 7, -0.4, 0.6)), (_random(500),)),
+    "histogram with weights": (
+        lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (_random(200), _random(200).abs())),
+    "histogramdd of numbers of bins": (
+        lambda x: (lambda h, e: (h, *e))(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5])), (_random(50, 2),)),
+    "bincount with weights": (
+        lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), _random(4) * 9)),
     "histogramdd of edges that are not sorted": (
         lambda x, a, b: torch.histogramdd(x, [a, b]).hist,
         (_random(20, 2) * 3, t([3.0, -2, 0, 5]), t([-4.0, 1, 1, 4]))),
@@ -126,6 +144,34 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (t([0, 2, 1, 2, 3]), t([0, 2, 2]), _random(4, 3))),
     "gaussian_nll_loss": (F.gaussian_nll_loss, (_random(3, 2), _random(3, 2), _random(3, 2).abs())),
     "solve": (torch.linalg.solve, (_random(2, 4, 4), _random(2, 4, 3))),
+    "solve from the right": (lambda a, b: torch.linalg.solve(a, b, left=False), (_random(4, 4), _random(2, 3, 4))),
+    "inverse of float64": (torch.linalg.inv, (_random(2, 4, 4).double(),)),
+    "triangular solve from the right": (
+        lambda a, b: torch.linalg.solve_triangular(a, b, upper=True, left=False, unitriangular=True),
+        (_random(4, 4), _random(2, 3, 4))),
+    "cholesky of the upper triangle": (
+        lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(4), upper=True), (_random(2, 4, 4),)),
+    "cholesky_solve": (torch.cholesky_solve, (_random(2, 4, 3), _random(2, 4, 4) + 4 * torch.eye(4))),
+    "lu": (torch.linalg.lu, (_random(2, 5, 3),)),
+    "lu_solve from the right, adjoint": (
+        lambda x, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b, left=False, adjoint=True),
+        (_random(2, 4, 4), _random(2, 3, 4))),
+    "slogdet": (torch.linalg.slogdet, (torch.cat([_random(3, 4, 4), torch.zeros(1, 4, 4)]),)),
+    "complete qr": (lambda x: torch.linalg.qr(x, mode="complete"), (_random(2, 5, 3),)),
+    "qr of a wide matrix": (torch.linalg.qr, (_random(3, 5),)),
+    "ormqr from the right": (
+        lambda x, y: torch.ormqr(*torch.geqrf(x), y, left=False, transpose=True), (_random(5, 3), _random(2, 5))),
+    "eigh": (
+        lambda x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mT))(*torch.linalg.eigh(x, UPLO="U")), (_random(2, 5, 5),)),
+    "full svd": (
+        lambda x: (lambda u, s, v: (u @ u.mT, s, (u[..., :3] * s.unsqueeze(-2)) @ v))(*torch.linalg.svd(x)),
+        (_random(2, 5, 3),)),
+    "pinv with tolerances": (
+        lambda x: torch.linalg.pinv(x, atol=0.5, rtol=0.1), (_random(2, 4, 5),)),
+    "lstsq": (lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd"), (_random(5, 3), _random(5, 2))),
+    "nuclear norm and condition": (
+        lambda x: (torch.linalg.matrix_norm(x, "nuc"), torch.linalg.cond(x), torch.linalg.matrix_rank(x)),
+        (_random(2, 4, 4),)),
     "copy of another shape": (lambda x, y: x.clone().copy_(y), (_random(2, 3), t([1, 2, 3]))),
     "conv of float64": (
         lambda x, w: F.conv2d(x, w), (_random(1, 2, 5, 5).double(), _random(3, 2, 3, 3).double())),
@@ -360,12 +406,43 @@ def test_translations_decompose_an_exported_program() -> None:
     torch.testing.assert_close(program.module()(x), Running()(x))
 
 
+def _stopped(call: Callable[..., Any], x: torch.Tensor) -> str:
+    """Returns the error of the exported file."""
+    with pytest.raises(Exception, match=r"MatrixSolve|MatrixFactors|InverseTRT|Eigh|SVD") as error:
+        _exported(call, x)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "lu_factor", "svd", "eigh"])
+def test_matrices_without_a_result_raise_the_errors_of_pytorch(name: str, dtype: torch.dtype) -> None:
+    def call(x: torch.Tensor) -> Any:
+        return torch.linalg.solve(x, x) if name == "solve" else getattr(torch.linalg, name)(x)
+
+    one = torch.diag(t([1.0, 0, 2])).to(dtype) if name not in ("svd", "eigh") else t([[NAN] * 3] * 3, dtype=dtype)
+    for x in (one, torch.stack([torch.eye(len(one), dtype=dtype), one])):
+        with pytest.raises(RuntimeError) as error:
+            call(x)
+        expected = re.sub(r"error code: \d+", "error code: 1", str(error.value))
+        assert expected in _stopped(call, x)
+
+
+def test_variants_with_info_do_not_raise() -> None:
+    x = torch.stack([torch.eye(2), torch.zeros(2, 2)])
+    for call in (torch.linalg.inv_ex, torch.linalg.cholesky_ex, torch.linalg.lu_factor_ex):
+        got = _exported(call, x)
+        np.testing.assert_array_equal(got[0][0], np.eye(2))
+        np.testing.assert_array_equal(got[-1], call(x).info.numpy())
+    got = _exported(lambda x: torch.linalg.solve_ex(x, x), x)
+    np.testing.assert_array_equal(got[1], [0, 1])
+
+
 # ---- polyop.export ---------------------------------------------------------------------------------
 
 
 class Factors(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.linalg.qr(x).R
+        return torch.linalg.eig(x).eigenvalues.abs()
 
 
 def test_export_lists_what_it_translated(tmp_path: Path) -> None:
@@ -378,9 +455,9 @@ def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
         polyop.export(Factors(), _random(4, 4), tmp_path / "factors.onnx", exporter="dynamo", verbose=False)
     line = Factors.forward.__code__.co_firstlineno + 1
-    assert f"aten::linalg_qr has no ONNX form, called at {__file__}:{line}" in str(error.value)
+    assert f"aten::linalg_eig has no ONNX form, called at {__file__}:{line}" in str(error.value)
     assert "write instead: compute the decomposition outside of the model" in str(error.value)
-    assert "`polyop new linalg_qr`" in str(error.value)
+    assert "`polyop new linalg_eig`" in str(error.value)
 
 
 class Branching(torch.nn.Module):

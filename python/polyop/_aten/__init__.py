@@ -10,6 +10,7 @@ from polyop._aten import (  # noqa: F401 - each adds its operators to the table
     elementary,
     fft,
     indexing,
+    linalg,
     linear,
     pooling,
     quantized,

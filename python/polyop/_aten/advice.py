@@ -9,13 +9,8 @@ from pathlib import Path
 
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
-    "_linalg_svd": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
-    "_linalg_eigh": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
     "linalg_eig": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
-    "linalg_qr": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
-    "linalg_cholesky_ex": "compute the factor outside of the model, and pass it as an input or a buffer",
-    "linalg_lu_factor_ex": "torch.linalg.inv or torch.linalg.solve, which polyop exports",
-    "linalg_pinv": "torch.linalg.inv(a.mT @ a) @ a.mT for a matrix of full column rank",
+    "linalg_ldl_factor_ex": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
     "uniform": "torch.rand_like(x) * (high - low) + low",
 }
@@ -57,7 +52,7 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
 
 
 def advise(operator: str, stack_trace: str) -> Iterator[str]:
-    """Yields what to tell a user about an operator without an ONNX form, such as aten::linalg_qr."""
+    """Yields what to tell a user about an operator without an ONNX form, such as aten::linalg_eig."""
     line = _line(stack_trace)
     yield f"{operator} has no ONNX form" + (f", called at {line}" if line else "")
     name = operator.partition("::")[2].partition(".")[0]

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
+from polyop._aten.linalg import lstsq
 
 
 def _gaussian_nll_loss(
@@ -90,6 +91,17 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     return (tensor.unsqueeze(-1) == torch.arange(classes, device=tensor.device)).to(torch.int64)
 
 
+def _bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
+    if weights is None:
+        return NotImplemented
+    least = torch.full([1], minlength - 1, dtype=torch.int64, device=input.device)
+    bins: Any = (torch.cat([input.to(torch.int64), least]).max() + 1).item()
+    torch._check(bins >= 0)
+    dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
+    counts = torch.zeros([bins], dtype=dtype, device=input.device)
+    return counts.scatter_add(0, input.to(torch.int64), weights.to(dtype))
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.cov: _cov,
@@ -103,7 +115,10 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.narrow: _narrow,
     Tensor.narrow: _narrow,
     functional.one_hot: _one_hot,
+    torch.bincount: _bincount,
+    Tensor.bincount: _bincount,
     functional.ctc_loss: ctc_loss,
+    torch.linalg.lstsq: lstsq,
     **packed.REPLACED,
 }
 

@@ -1,4 +1,4 @@
-"""Linear equations and matrix functions, by polyop's matrix inverse."""
+"""Linear equations and matrix functions, by polyop's nodes for inverses and for equations."""
 
 from __future__ import annotations
 
@@ -12,110 +12,136 @@ from polyop._aten.table import decomposes
 _INVERTED = frozenset((torch.float32, torch.float16, torch.bfloat16))
 
 
-def _inverse(matrix: Tensor) -> Tensor:
-    """Returns the inverse; NaN for a singular matrix. Its elements are rounded to float32."""
-    dtype = matrix.dtype if matrix.dtype in _INVERTED else torch.float32
-    return torch.ops.polyop.inverse.default(matrix.to(dtype)).to(matrix.dtype)
+def _inverse(a: Tensor, *, raises: bool) -> Tensor:
+    """Returns the inverse. A singular matrix gives NaN, or an error of the file's node."""
+    if a.dtype in _INVERTED:
+        return torch.ops.polyop.inverse.default(a, check_errors=int(raises))
+    unit = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+    return solved(a, unit.expand(a.shape), raises="inv" if raises else "nothing")
 
 
-def _solved(matrix: Tensor, right: Tensor) -> Tensor:
-    """Returns the solution of matrix @ x = right, with a step of iterative refinement."""
-    inverse = _inverse(matrix)
-    x = torch.matmul(inverse, right)
-    for _ in range(1 if matrix.dtype == torch.float32 else 3):
-        x = x + torch.matmul(inverse, right - torch.matmul(matrix, x))
-    return x
+def in_node_type(x: Tensor) -> Tensor:
+    """Returns `x` in a type that polyop's nodes of matrices have."""
+    return x if x.dtype in (torch.float32, torch.float64) else x.to(torch.float32)
 
 
-def _no_error(matrix: Tensor) -> Tensor:
-    return torch.zeros(matrix.shape[:-2], dtype=torch.int32, device=matrix.device)
+def _with_batch(x: Tensor, batch: Any) -> Tensor:
+    return x if tuple(x.shape[:-2]) == tuple(batch) else x.expand(*batch, *x.shape[-2:])
 
 
-@decomposes("aten::linalg_inv_ex", nodes=("inverse",))
+def solved_with_info(
+    a: Tensor,
+    b: Tensor,
+    method: str = "general",
+    *,
+    transpose: bool = False,
+    unit: bool = False,
+    pivots: Tensor | None = None,
+    raises: str = "nothing",
+) -> tuple[Tensor, Tensor]:
+    """Returns the solution of a @ x = b by a method of polyop's matrix_solve, and which pivots are 0."""
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if pivots is not None:
+        pivots = pivots.expand(*batch, pivots.shape[-1])
+    x, info = torch.ops.polyop.matrix_solve.default(
+        in_node_type(_with_batch(a, batch)), in_node_type(_with_batch(b, batch)), pivots,
+        method=method, transpose=int(transpose), unit=int(unit), raises=raises,
+    )  # fmt: skip
+    return x.to(a.dtype), info
+
+
+def solved(a: Tensor, b: Tensor, method: str = "general", **options: Any) -> Tensor:
+    return solved_with_info(a, b, method, **options)[0]
+
+
+@decomposes("aten::linalg_inv_ex", nodes=("inverse", "matrix_factors", "matrix_solve"))
 def linalg_inv_ex(a: Tensor, *, check_errors: bool = False) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
-    if a.dtype in _INVERTED:
-        return _inverse(a), _no_error(a)
-    unit = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
-    return _solved(a, unit.expand(a.shape)), _no_error(a)
+    info = torch.ops.polyop.matrix_factors.default(in_node_type(a), method="lu")[3]
+    return _inverse(a, raises=check_errors), info
 
 
-@decomposes("aten::_linalg_solve_ex", nodes=("inverse",))
+def _solution(a: Tensor, b: Tensor, left: bool, raises: bool) -> tuple[Tensor, Tensor]:
+    """Returns the solution, and which pivots are 0."""
+    vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and tuple(b.shape) == tuple(a.shape[:-1]))
+    right = b.unsqueeze(-1) if vector else b
+    error = "solve" if raises else "nothing"
+    if left or vector:
+        result, info = solved_with_info(a, right, raises=error)
+    else:
+        result, info = solved_with_info(a, right.mT, transpose=True, raises=error)
+        result = result.mT
+    return result.squeeze(-1) if vector else result, info
+
+
+@decomposes("aten::_linalg_solve_ex", nodes=("matrix_solve",))
 def linalg_solve_ex(a: Tensor, b: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
-    vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and tuple(b.shape) == tuple(a.shape[:-1]))
-    right = b.unsqueeze(-1) if vector else b
-    result = _solved(a, right) if left or vector else _solved(a.mT, right.mT).mT
+    result, info = _solution(a, b, left, check_errors)
     pivots = torch.zeros(a.shape[:-1], dtype=torch.int32, device=a.device)
     # Only torch.linalg.solve and solve_ex call this operator; neither returns the factors.
-    return result.squeeze(-1) if vector else result, torch.zeros_like(a), pivots, _no_error(a)
+    return result, torch.zeros_like(a), pivots, info
 
 
 # Without these, PyTorch's own decomposition adds a check for errors, which has no ONNX form.
-@decomposes("aten::linalg_inv", "aten::inverse", nodes=("inverse",))
+@decomposes("aten::linalg_inv", "aten::inverse", nodes=("inverse", "matrix_solve"))
 def linalg_inv(a: Tensor) -> Any:
-    return torch.ops.aten.linalg_inv_ex(a)[0]
+    return NotImplemented if a.dtype.is_complex else _inverse(a, raises=True)
 
 
-@decomposes("aten::linalg_solve", nodes=("inverse",))
+@decomposes("aten::linalg_solve", nodes=("matrix_solve",))
 def linalg_solve(a: Tensor, b: Tensor, *, left: bool = True) -> Any:
-    return torch.ops.aten._linalg_solve_ex(a, b, left=left)[0]
+    return NotImplemented if a.dtype.is_complex else _solution(a, b, left, True)[0]
 
 
-@decomposes("aten::linalg_tensorinv", nodes=("inverse",))
+@decomposes("aten::linalg_tensorinv", nodes=("inverse", "matrix_solve"))
 def linalg_tensorinv(self: Tensor, ind: int = 2) -> Any:
+    if self.dtype.is_complex:
+        return NotImplemented
     rows = 1
     for size in self.shape[:ind]:
         rows = rows * size
-    inverse = torch.ops.aten.linalg_inv_ex(self.reshape(rows, -1))[0]
-    return inverse.reshape([*self.shape[ind:], *self.shape[:ind]])
+    return _inverse(self.reshape(rows, -1), raises=True).reshape([*self.shape[ind:], *self.shape[:ind]])
 
 
-def _triangle(matrix: Tensor, upper: bool, unit: bool) -> Tensor:
-    matrix = matrix.triu() if upper else matrix.tril()
-    if not unit:
-        return matrix
-    diagonal = torch.eye(matrix.shape[-1], dtype=torch.bool, device=matrix.device)
-    return torch.where(diagonal, torch.ones_like(matrix), matrix)
-
-
-@decomposes("aten::linalg_solve_triangular", nodes=("inverse",))
+@decomposes("aten::linalg_solve_triangular", nodes=("matrix_solve",))
 def linalg_solve_triangular(
     self: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Any:  # fmt: skip
     if self.dtype.is_complex:
         return NotImplemented
-    matrix = _triangle(self, upper, unitriangular)
-    return _solved(matrix, b) if left else _solved(matrix.mT, b.mT).mT
+    triangle = "upper" if upper else "lower"
+    if left:
+        return solved(self, b, triangle, unit=unitriangular)
+    return solved(self, b.mT, triangle, transpose=True, unit=unitriangular).mT
 
 
-@decomposes("aten::triangular_solve", nodes=("inverse",))
+@decomposes("aten::triangular_solve", nodes=("matrix_solve",))
 def triangular_solve(
     self: Tensor, a: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:  # fmt: skip
     if self.dtype.is_complex:
         return NotImplemented
-    matrix = _triangle(a, upper, unitriangular)
-    return _solved(matrix.mT if transpose else matrix, self), a.clone()
+    triangle = "upper" if upper else "lower"
+    return solved(a, self, triangle, transpose=transpose, unit=unitriangular), a.clone()
 
 
-@decomposes("aten::cholesky_solve", nodes=("inverse",))
+@decomposes("aten::cholesky_solve", nodes=("matrix_solve",))
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Any:
     if self.dtype.is_complex:
         return NotImplemented
-    factor = input2.triu().mT if upper else input2.tril()
-    return _solved(factor.mT, _solved(factor, self))
+    triangle = "upper" if upper else "lower"
+    return solved(input2, solved(input2, self, triangle, transpose=upper), triangle, transpose=not upper)
 
 
-@decomposes("aten::cholesky_inverse", nodes=("inverse",))
+@decomposes("aten::cholesky_inverse", nodes=("matrix_solve",))
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Any:
     if self.dtype.is_complex:
         return NotImplemented
-    factor = self.triu().mT if upper else self.tril()
-    inverse = _inverse(factor)
-    return torch.matmul(inverse.mT, inverse)
+    unit = torch.eye(self.shape[-1], dtype=self.dtype, device=self.device).expand(self.shape)
+    return torch.ops.aten.cholesky_solve(unit, self, upper)
 
 
 _HALVINGS = 12

@@ -7,176 +7,194 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import decomposes
+from polyop._aten.table import SLOW, decomposes
 
 aten = torch.ops.aten
 
 
-def _restored(values: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+# The types of polyop's nodes; others are computed in the one of these that has their values.
+_NODE_TYPES = frozenset((torch.float32, torch.float64, torch.int32, torch.int64))
 
 
-def _sorted_low(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Returns sorted values and indices, with NaN last."""
-    if self.dtype.is_floating_point:
-        return torch.sort(torch.where(self.isnan(), torch.full_like(self, torch.inf), self), dim)
-    return torch.sort(self, dim)
+def _in_node_type(x: Tensor) -> Tensor:
+    if x.dtype in _NODE_TYPES:
+        return x
+    return x.to(torch.float32 if x.dtype.is_floating_point else torch.int32)
 
 
-@decomposes("aten::median.dim")
+def _selected(self: Tensor, statistic: str, dim: int, keepdim: bool, k: int = 1) -> tuple[Tensor, Tensor]:
+    """Returns an element of each row by polyop's order_statistic, and its index."""
+    if self.dim() == 0:
+        return self.clone(), torch.zeros([], dtype=torch.int64, device=self.device)
+    last = dim % self.dim() == self.dim() - 1
+    rows = _in_node_type(self if last else self.transpose(dim, -1))
+    value, index = torch.ops.polyop.order_statistic.default(rows, statistic=statistic, k=k)
+    value = value.to(self.dtype)
+    if keepdim or not last:
+        value, index = value.unsqueeze(-1).transpose(dim, -1), index.unsqueeze(-1).transpose(dim, -1)
+    return (value, index) if keepdim or last else (value.squeeze(dim), index.squeeze(dim))
+
+
+@decomposes("aten::median.dim", nodes=("order_statistic",))
 def median_dim(self: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if self.dim() == 0:
-        return self.clone(), torch.zeros([], dtype=torch.int64, device=self.device)
-    values, indices = _sorted_low(self, dim)
-    middle = (self.shape[dim] - 1) // 2
-    value, index = values.narrow(dim, middle, 1), indices.narrow(dim, middle, 1)
-    if self.dtype.is_floating_point:
-        nan = self.isnan()
-        some = nan.any(dim, keepdim=True)
-        value = torch.where(some, torch.full_like(value, torch.nan), value)
-        index = torch.where(some, torch.argmax(nan.to(torch.int32), dim, keepdim=True), index)
-    return _restored(value, index, dim, keepdim)
+    return _selected(self, "median", dim, keepdim)
 
 
-@decomposes("aten::median")
+@decomposes("aten::median", nodes=("order_statistic",))
 def median(self: Tensor) -> Any:
-    return median_dim(self.reshape(-1), 0)[0]
+    return _selected(self.reshape(-1), "median", 0, False)[0]
 
 
-@decomposes("aten::nanmedian.dim")
+@decomposes("aten::nanmedian.dim", nodes=("order_statistic",))
 def nanmedian_dim(self: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if self.dim() == 0:
-        return self.clone(), torch.zeros([], dtype=torch.int64, device=self.device)
-    if not self.dtype.is_floating_point:
-        return median_dim(self, dim, keepdim)
-    values, indices = _sorted_low(self, dim)
-    count = (~self.isnan()).to(torch.int64).sum(dim, keepdim=True)
-    middle = torch.div((count - 1).clamp(min=0), 2, rounding_mode="floor")
-    value, index = values.gather(dim, middle), indices.gather(dim, middle)
-    value = torch.where(count == 0, torch.full_like(value, torch.nan), value)
-    return _restored(value, index, dim, keepdim)
+    return _selected(self, "nanmedian", dim, keepdim)
 
 
-@decomposes("aten::nanmedian")
+@decomposes("aten::nanmedian", nodes=("order_statistic",))
 def nanmedian(self: Tensor) -> Any:
-    return nanmedian_dim(self.reshape(-1), 0)[0]
+    return _selected(self.reshape(-1), "nanmedian", 0, False)[0]
 
 
-@decomposes("aten::kthvalue")
+@decomposes("aten::kthvalue", nodes=("order_statistic",))
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    if self.dim() == 0:
-        return self.clone(), torch.zeros([], dtype=torch.int64, device=self.device)
-    index = _sorted_low(self, dim)[1].narrow(dim, k - 1, 1)
-    return _restored(self.gather(dim, index), index, dim, keepdim)
+    return _selected(self, "kth", dim, keepdim, k) if isinstance(k, int) else NotImplemented
 
 
-@decomposes("aten::mode")
+@decomposes("aten::mode", nodes=("order_statistic",))
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    if self.dim() == 0:
-        return self.clone(), torch.zeros([], dtype=torch.int64, device=self.device)
-    moved = self.transpose(dim, -1)
-    count = (moved.unsqueeze(-1) == moved.unsqueeze(-2)).to(torch.int64).sum(-1)
-    often = count == count.amax([-1], keepdim=True)
-    if self.dtype.is_floating_point:
-        high: Any = torch.inf
-    else:
-        high = torch.iinfo(self.dtype).max if self.dtype != torch.bool else True
-    candidates = torch.where(often, moved, torch.full_like(moved, high))
-    value = candidates.amin([-1], keepdim=True) if self.dtype != torch.bool else candidates.all(-1, keepdim=True)
-    # Of several elements PyTorch returns the last one.
-    at = torch.arange(moved.shape[-1], device=self.device).expand(moved.shape)
-    index = torch.where(moved == value, at, torch.full_like(at, -1)).amax([-1], keepdim=True)
-    return _restored(value.transpose(dim, -1), index.transpose(dim, -1), dim, keepdim)
+    return _selected(self, "mode", dim, keepdim)
 
 
-def _before(a: Tensor, b: Tensor) -> Tensor:
-    """Returns True where a sorts before b: NaN is last."""
-    if not a.dtype.is_floating_point and not b.dtype.is_floating_point:
-        return a < b
-    return (a < b) | (b.isnan() & ~a.isnan())
+def _search(sorted_sequence: Tensor, values: Tensor, right: bool = False) -> Tensor:
+    """Returns indices by polyop's search_sorted, for values of any shape in one sequence, or of as many rows."""
+    sorted_sequence, values = _in_node_type(sorted_sequence), _in_node_type(values)
+    if sorted_sequence.dim() > 1 or values.dim() == 1:
+        return torch.ops.polyop.search_sorted.default(sorted_sequence, values, right=int(right))
+    found = torch.ops.polyop.search_sorted.default(sorted_sequence, values.reshape(-1), right=int(right))
+    return found.reshape(values.shape)
 
 
-@decomposes("aten::searchsorted.Tensor")
+@decomposes("aten::searchsorted.Tensor", nodes=("search_sorted",))
 def searchsorted(
     sorted_sequence: Tensor, self: Tensor, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    right = right or side == "right"
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    row = sorted_sequence.unsqueeze(-2) if sorted_sequence.dim() > 1 else sorted_sequence
-    value = self.unsqueeze(-1)
-    passed = ~_before(value, row) if right else _before(row, value)
-    return passed.to(torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+    index = _search(sorted_sequence, self, right or side == "right")
+    return index.to(torch.int32) if out_int32 else index
 
 
-@decomposes("aten::searchsorted.Scalar")
+@decomposes("aten::searchsorted.Scalar", nodes=("search_sorted",))
 def searchsorted_scalar(sorted_sequence: Tensor, self: Any, **how: Any) -> Any:
     value = torch.full([], self, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
     return searchsorted(sorted_sequence, value, **how)
 
 
-def _bins(x: Tensor, edges: Tensor) -> Tensor:
-    """Returns a matrix that has a row for each number and a column for each bin: 1 where the number is in it."""
-    at, bins = x.unsqueeze(1), torch.arange(edges.shape[0] - 1, device=x.device)
-    low, high = edges[:-1], edges[1:]
-    within = (at >= low) & (at < high)
-    if isinstance(edges.shape[0], int):
-        within = (at >= edges[0]) & (_upper_bound(x, edges).unsqueeze(1) - 1 == bins)
-    last = (at == edges[-1]) & (bins == bins.shape[0] - 1)
-    return ((within & (at < edges[-1])) | last).to(x.dtype)
+@decomposes("aten::bucketize.Tensor", without=SLOW, nodes=("search_sorted",))
+def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
+    common = torch.promote_types(self.dtype, boundaries.dtype)
+    return searchsorted(boundaries.to(common), self.to(common), out_int32=out_int32, right=right)
 
 
-def _upper_bound(x: Tensor, edges: Tensor) -> Tensor:
-    """Returns the index of the first edge above each number, by PyTorch's binary search: edges that are not sorted give
-    its results, too."""
-    first = torch.zeros_like(x, dtype=torch.int64)
-    length = torch.full_like(first, edges.shape[0])
-    for _ in range(edges.shape[0].bit_length()):
-        half = torch.div(length, 2, rounding_mode="floor")
-        middle = first + half
-        edge = edges.index_select(0, middle.clamp(max=edges.shape[0] - 1))
-        passed = (length > 0) & ~(x < edge)
-        length = torch.where(passed, length - half - 1, half)
-        first = torch.where(passed, middle + 1, first)
-    return first
+@decomposes("aten::isin.Tensor_Tensor", without=SLOW, nodes=("search_sorted",))
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    if isinstance(test_elements.numel(), int) and test_elements.numel() == 0:
+        return torch.full_like(elements, invert, dtype=torch.bool)
+    common = torch.promote_types(elements.dtype, test_elements.dtype)
+    elements, test_elements = _in_node_type(elements.to(common)), _in_node_type(test_elements.to(common).reshape(-1))
+    exists = None
+    if test_elements.dtype.is_floating_point:  # NaN equals no element, and has no position in a sort
+        nan = test_elements.isnan()
+        exists = ~nan.all()
+        least = torch.where(nan, torch.full_like(test_elements, torch.inf), test_elements).amin([0], keepdim=True)
+        test_elements = torch.where(nan, least, test_elements)
+    ordered = test_elements.sort().values
+    at = _search(ordered, elements).clamp(max=ordered.shape[0] - 1)
+    found = ordered.index_select(0, at.reshape(-1)).reshape(elements.shape) == elements
+    found = found if exists is None else found & exists
+    return ~found if invert else found
 
 
-def _counted(within: Tensor, weight: Tensor | None) -> Tensor:
-    return within.sum(0) if weight is None else (within * weight.reshape([-1] + [1] * (within.dim() - 1))).sum(0)
+def _histogram(bin: Tensor, bins: Any, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Returns how many elements, or how much weight, each bin has. Elements of bin `bins` are in none."""
+    if weight is None:
+        weight = torch.ones_like(bin, dtype=dtype)
+    counts = torch.zeros([bins + 1], dtype=dtype, device=bin.device)
+    return counts.scatter_add(0, bin, weight.reshape(-1).to(dtype)).narrow(0, 0, bins)
 
 
-@decomposes("aten::histogram.bins_tensor")
+def _bin_of(x: Tensor, edges: Tensor) -> Tensor:
+    """Returns the bin of each number, by PyTorch's binary search; the number of bins for those in none.
+
+    Edges that are not sorted give PyTorch's results, too.
+    """
+    bins = edges.shape[0] - 1
+    found = (_search(edges, x, right=True) - 1).clamp(max=bins - 1)
+    within = (x >= edges[0]) & (x <= edges[-1])
+    return torch.where(within, found, torch.full_like(found, 1) * bins)
+
+
+@decomposes("aten::histogram.bins_tensor", nodes=("search_sorted",))
 def histogram(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> Any:
-    result = _counted(_bins(self.reshape(-1), bins), weight)
+    result = _histogram(_bin_of(self.reshape(-1), bins), bins.shape[0] - 1, weight, self.dtype)
     if density:
         result = result / (result.sum() * (bins[1:] - bins[:-1]))
     return result, bins.clone()
 
 
-@decomposes("aten::histogram.bin_ct")
-def histogram_count(
-    self: Tensor, bins: int = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:  # fmt: skip
-    low, high = (self.min(), self.max()) if range is None else (
-        torch.full([], limit, dtype=self.dtype, device=self.device) for limit in range
+def _edges(x: Tensor, bins: int, limits: Any) -> Tensor:
+    """Returns the edges of bins of equal width, between two limits or the extrema of a vector."""
+    low, high = (x.min(), x.max()) if limits is None else (
+        torch.full([], limit, dtype=x.dtype, device=x.device) for limit in limits
     )  # fmt: skip
     same = low == high
     low, high = torch.where(same, low - 0.5, low), torch.where(same, high + 0.5, high)
-    steps = torch.arange(bins + 1, device=self.device).to(self.dtype) / bins
-    edges = torch.where(steps < 0.5, low + (high - low) * steps, high - (high - low) * (1 - steps))
-    return histogram(self, edges, weight=weight, density=density)
+    steps = torch.arange(bins + 1, device=x.device).to(x.dtype) / bins
+    return torch.where(steps < 0.5, low + (high - low) * steps, high - (high - low) * (1 - steps))
 
 
-@decomposes("aten::_histogramdd_from_bin_tensors")
+@decomposes("aten::histogram.bin_ct", nodes=("search_sorted",))
+def histogram_count(
+    self: Tensor, bins: int = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:  # fmt: skip
+    return histogram(self, _edges(self.reshape(-1), bins, range), weight=weight, density=density)
+
+
+@decomposes("aten::histc", without=SLOW)
+def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+    if not self.dtype.is_floating_point:
+        return NotImplemented
+    x = self.reshape(-1)
+    low, high = (torch.full([], limit, dtype=self.dtype, device=self.device) for limit in (min, max))
+    if min == max and isinstance(x.shape[0], int) and x.shape[0] > 0:
+        low, high = x.min(), x.max()
+    elif min == max and not isinstance(x.shape[0], int):
+        return NotImplemented
+    same = low == high
+    low, high = torch.where(same, low - 1, low), torch.where(same, high + 1, high)
+    within = (x >= low) & (x <= high)
+    position = (torch.where(within, x, low) - low) * bins / (high - low)
+    bin = position.to(torch.int64).clamp(max=bins - 1)
+    return _histogram(torch.where(within, bin, torch.full_like(bin, bins)), bins, None, self.dtype)
+
+
+@decomposes("aten::_histogramdd_from_bin_tensors", nodes=("search_sorted",))
 def histogramdd(self: Tensor, bins: Any, *, weight: Tensor | None = None, density: bool = False) -> Any:
     points = self.reshape(-1, self.shape[-1])
-    within = torch.ones([points.shape[0]], dtype=self.dtype, device=self.device)
+    sizes = [edges.shape[0] - 1 for edges in bins]
+    total: Any = 1
+    for size in sizes:
+        total = total * size
+    bin, within = torch.zeros_like(points[:, 0], dtype=torch.int64), None
     for axis, edges in enumerate(bins):
-        part = _bins(points[:, axis], edges)
-        shape = [part.shape[0]] + [1] * axis + [part.shape[1]]
-        within = within.unsqueeze(-1) * part.reshape(shape)
-    result = _counted(within, None if weight is None else weight)
+        part = _bin_of(points[:, axis], edges)
+        inside = part < sizes[axis]
+        within = inside if within is None else within & inside
+        bin = bin * sizes[axis] + part
+    assert within is not None
+    result = _histogram(torch.where(within, bin, torch.ones_like(bin) * total), total, weight, self.dtype)
+    result = result.reshape(sizes)
     if density:
         result = result / result.sum()
         for axis, edges in enumerate(bins):
@@ -184,6 +202,22 @@ def histogramdd(self: Tensor, bins: Any, *, weight: Tensor | None = None, densit
             shape[axis] = -1
             result = result / (edges[1:] - edges[:-1]).reshape(shape)
     return result
+
+
+@decomposes("aten::_histogramdd_bin_edges")
+def histogramdd_bin_edges(
+    self: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:  # fmt: skip
+    points = self.reshape(-1, self.shape[-1])
+    limits = [None if range is None else range[2 * axis : 2 * axis + 2] for axis, _ in enumerate(bins)]
+    return [_edges(points[:, axis], count, limits[axis]) for axis, count in enumerate(bins)]
+
+
+@decomposes("aten::_histogramdd_from_bin_cts", nodes=("search_sorted",))
+def histogramdd_counts(
+    self: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:  # fmt: skip
+    return histogramdd(self, histogramdd_bin_edges(self, bins, range=range), weight=weight, density=density)
 
 
 def _norm(difference: Tensor, p: float) -> Tensor:

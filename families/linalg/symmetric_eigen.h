@@ -1,0 +1,134 @@
+// Eigenvalues and eigenvectors of a symmetric matrix, in double precision. CPU and GPU share this code.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/host_device.h"
+#include "families/linalg/householder.h"
+#include "families/linalg/vectors.h"
+
+namespace polyop::linalg {
+
+/// Returns the power of two that scales the largest magnitude to [0.5, 1); 1 for zeros, and NaN if an element is not
+/// finite.
+POLYOP_HD inline double ScaleOf(const double* x, int64_t count) {
+  double largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double magnitude = std::fabs(x[i]);
+    if (!(magnitude <= largest)) largest = magnitude;
+    if (!std::isfinite(magnitude)) return NAN;
+  }
+  if (largest == 0) return 1;
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return std::ldexp(1.0, std::min(-exponent, 1000));
+}
+
+/// Returns the sign, 1 or -1, with which the first of the largest elements of a vector is positive. Elements that
+/// differ by rounding errors count as equal.
+POLYOP_HD inline double SignOf(const double* x, int64_t count) {
+  double largest = 0;
+  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::fabs(x[i]) >= largest * 0.999) return x[i] < 0 ? -1 : 1;
+  }
+  return 1;
+}
+
+/// Reduces a symmetric matrix to a tridiagonal one by Householder's reflections. `a` is overwritten by their vectors.
+/// Row i of `vectors`, if there are any, receives column i of the orthogonal factor. `off` and `taus` have space for
+/// `size` numbers each.
+POLYOP_HD inline void Tridiagonalize(double* a, int64_t size, double* diagonal, double* off, double* taus,
+                                     double* vectors) {
+  for (int64_t k = 0; k + 1 < size; ++k) {
+    const int64_t rest = size - k - 1;
+    double* const v = a + k * size + k + 1;
+    taus[k] = FindReflection(v, rest);
+    off[k] = v[0];
+    v[0] = 1;
+    if (taus[k] == 0) continue;
+    double* const w = off + k + 1;  // not yet used
+    for (int64_t i = 0; i < rest; ++i) w[i] = taus[k] * Dot(a + (k + 1 + i) * size + k + 1, v, rest);
+    const double half = taus[k] / 2 * Dot(w, v, rest);
+    for (int64_t i = 0; i < rest; ++i) w[i] -= half * v[i];
+    for (int64_t i = 0; i < rest; ++i) {
+      double* const row = a + (k + 1 + i) * size + k + 1;
+      for (int64_t j = 0; j < rest; ++j) row[j] -= v[i] * w[j] + w[i] * v[j];
+    }
+  }
+  for (int64_t i = 0; i < size; ++i) diagonal[i] = a[i * size + i];
+  for (int64_t i = 0; vectors != nullptr && i < size; ++i) {
+    double* const to = vectors + i * size;
+    for (int64_t j = 0; j < size; ++j) to[j] = i == j ? 1 : 0;
+    for (int64_t k = size - 1; k-- > 0;) Reflect(a + k * size + k + 1, taus[k], size - k - 1, to + k + 1);
+  }
+}
+
+/// Diagonalizes a symmetric tridiagonal matrix by the QL algorithm with implicit shifts, and applies the rotations to
+/// the rows of `vectors`. Returns false if it does not converge.
+POLYOP_HD inline bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, double* vectors) {
+  constexpr int kMaxSteps = 80;  // for each eigenvalue; usually two or three suffice
+  for (int64_t low = 0; low < size; ++low) {
+    for (int step = 0;; ++step) {
+      int64_t high = low;
+      while (high + 1 < size && std::fabs(off[high]) > std::numeric_limits<double>::epsilon() *
+                                                           (std::fabs(diagonal[high]) + std::fabs(diagonal[high + 1])))
+        ++high;
+      if (high == low) break;
+      if (step == kMaxSteps) return false;
+      // Wilkinson's shift: the eigenvalue of the first 2 x 2 block that is nearer to the first element.
+      const double g = (diagonal[low + 1] - diagonal[low]) / (2 * off[low]);
+      double bulge = diagonal[high] - diagonal[low] + off[low] / (g + std::copysign(std::hypot(g, 1.0), g));
+      double sine = 1, cosine = 1, removed = 0;
+      int64_t i = high;
+      for (; i-- > low;) {
+        const double f = sine * off[i], b = cosine * off[i], r = std::sqrt(f * f + bulge * bulge);
+        off[i + 1] = r;
+        if (r == 0) {
+          diagonal[i + 1] -= removed;
+          break;
+        }
+        sine = f / r;
+        cosine = bulge / r;
+        const double shifted = diagonal[i + 1] - removed, t = (diagonal[i] - shifted) * sine + 2 * cosine * b;
+        removed = sine * t;
+        diagonal[i + 1] = shifted + removed;
+        bulge = cosine * t - b;
+        if (vectors != nullptr) Rotate(vectors + i * size, vectors + (i + 1) * size, size, cosine, sine);
+      }
+      off[high] = 0;
+      if (i >= low) continue;
+      diagonal[low] -= removed;
+      off[low] = bulge;
+    }
+  }
+  return true;
+}
+
+/// Computes the eigenvalues of a finite symmetric matrix in ascending order, and unless `vectors` is null its
+/// eigenvectors, as rows. `a` is overwritten; `work` has space for 2 * size numbers. Returns false if the algorithm
+/// does not converge.
+POLYOP_HD inline bool SymmetricEigen(double* a, int64_t size, double* values, double* vectors, double* work) {
+  if (size == 0) return true;
+  const double scale = ScaleOf(a, size * size);
+  for (int64_t i = 0; i < size * size; ++i) a[i] *= scale;
+  double* const off = work;
+  Tridiagonalize(a, size, values, off, work + size, vectors);
+  off[size - 1] = 0;
+  if (!DiagonalizeTridiagonal(values, off, size, vectors)) return false;
+  for (int64_t i = 0; i < size; ++i) {
+    int64_t least = i;
+    for (int64_t j = i + 1; j < size; ++j) {
+      if (values[j] < values[least]) least = j;
+    }
+    if (least != i) SwapElements(values + i, values + least, 1);
+    if (least != i && vectors != nullptr) SwapElements(vectors + i * size, vectors + least * size, size);
+  }
+  for (int64_t i = 0; i < size; ++i) values[i] /= scale;
+  return true;
+}
+
+}  // namespace polyop::linalg

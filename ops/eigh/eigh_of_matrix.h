@@ -1,0 +1,62 @@
+// The computation for one matrix, which CPU and GPU share.
+#pragma once
+
+#include <algorithm>
+
+#include "core/host_device.h"
+#include "core/tensor.h"
+#include "families/linalg/matrices.h"
+#include "families/linalg/symmetric_eigen.h"
+#include "ops/eigh/eigh.h"
+
+namespace polyop {
+
+/// The matrices of a call.
+template <class T>
+struct SymmetricMatrices {
+  bool upper, with_vectors;
+  int64_t size, count;
+  const T* from;
+  T *values, *basis;
+
+  SymmetricMatrices(const Eigh& op, const Tensor<const T, kAnyRank>& a, const Tensor<T, kAnyRank>& to_values,
+                    const Tensor<T, kAnyRank>& to_basis)
+      : upper(op.upper != 0),
+        with_vectors(op.vectors != 0),
+        size(a.dim(a.rank() - 1)),
+        count(linalg::CountMatrices(a.shape())),
+        from(a.data()),
+        values(to_values.data()),
+        basis(to_basis.data()) {}
+
+  /// The number of doubles that Decompose's `work` must have space for.
+  int64_t WorkSize() const { return size * (2 * size + 3); }
+  double Operations() const {
+    return static_cast<double>(size) * static_cast<double>(size) *
+           static_cast<double>(with_vectors ? 8 * size : 3 * size);
+  }
+
+  POLYOP_HD void Decompose(int64_t n, double* work) const {
+    const int64_t area = size * size;
+    const T* const a = from + n * area;
+    double *const rows = work + area, *const found = rows + area;
+    for (int64_t i = 0; i < size; ++i) {
+      for (int64_t j = 0; j <= i; ++j) {
+        work[i * size + j] = work[j * size + i] = static_cast<double>(upper ? a[j * size + i] : a[i * size + j]);
+      }
+    }
+    const bool finite = linalg::ScaleOf(work, area) > 0;
+    const bool converged =
+        finite && linalg::SymmetricEigen(work, size, found, with_vectors ? rows : nullptr, found + size);
+    for (int64_t k = 0; k < size; ++k) {
+      values[n * size + k] = static_cast<T>(converged ? found[k] : NAN);
+      if (!with_vectors) continue;
+      const double sign = converged ? linalg::SignOf(rows + k * size, size) : NAN;
+      for (int64_t i = 0; i < size; ++i) {
+        basis[n * area + i * size + k] = static_cast<T>(converged ? sign * rows[k * size + i] : NAN);
+      }
+    }
+  }
+};
+
+}  // namespace polyop

@@ -1,0 +1,102 @@
+#include "ops/eigh/eigh.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+// Expects that A v = value v for each matrix, that the values are sorted, and that the vectors are orthonormal.
+void ExpectEigenvectors(const HostTensor& a, bool upper, double tolerance) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Eigh{.upper = upper}, {a}, &out).ok());
+  const int64_t size = a.shape()[a.shape().rank() - 1], area = size * size;
+  for (int64_t n = 0; n < a.size() / area; ++n) {
+    const auto value = [&](int64_t k) { return out[0].at(n * size + k); };
+    const auto vector = [&](int64_t i, int64_t k) { return out[1].at(n * area + i * size + k); };
+    for (int64_t k = 0; k < size; ++k) {
+      if (k > 0) {
+        EXPECT_LE(value(k - 1), value(k));
+      }
+      for (int64_t i = 0; i < size; ++i) {
+        double product = 0, dot = 0;
+        for (int64_t j = 0; j < size; ++j) {
+          const bool swap = upper ? j < i : j > i;
+          product += a.at(n * area + (swap ? j * size + i : i * size + j)) * vector(j, k);
+          dot += vector(j, i) * vector(j, k);
+        }
+        EXPECT_NEAR(product, value(k) * vector(i, k), tolerance) << n << " " << k;
+        EXPECT_NEAR(dot, i == k ? 1 : 0, tolerance);
+      }
+    }
+  }
+}
+
+class EighTest : public ::testing::TestWithParam<DType> {
+ public:
+  double tolerance() const { return GetParam() == DType::kF64 ? 1e-12 : 1e-5; }
+};
+
+TEST_P(EighTest, Eigenvectors) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{1, 1}, Shape{4, 2, 2}, Shape{2, 3, 3, 3}, Shape{2, 16, 16}, Shape{60, 60}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    ExpectEigenvectors(a, false, tolerance());
+    ExpectEigenvectors(a, true, tolerance());
+    const Tolerance near = {1e3 * tolerance(), tolerance()};
+    ExpectMatchesReference(Eigh{.vectors = 0}, {a}, near);
+    if (shape[shape.rank() - 1] < 10) ExpectMatchesReference(Eigh{.upper = 1}, {a}, near);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, EighTest, ::testing::Values(DType::kF32, DType::kF64),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(Eigh, EqualEigenvalues) {
+  ExpectEigenvectors(HostTensor::Full(DType::kF64, {7, 7}, 1), false, 1e-13);
+  ExpectEigenvectors(HostTensor::Full(DType::kF64, {7, 7}, 0), false, 0);
+  HostTensor unit = HostTensor::Full(DType::kF64, {2, 5, 5}, 0);
+  for (int64_t i = 0; i < 25; i += 6) unit.set(i, 3);
+  ExpectEigenvectors(unit, false, 0);
+}
+
+TEST(Eigh, AnyScale) {
+  std::mt19937 rng(2);
+  for (const double scale : {1e-300, 1e-160, 1e160, 1e300}) {
+    HostTensor a = HostTensor::Uniform(DType::kF64, {4, 4}, rng), scaled = a;
+    for (int64_t i = 0; i < a.size(); ++i) scaled.set(i, a.at(i) * scale);
+    std::vector<HostTensor> small, out;
+    ASSERT_TRUE(testing::Run(Eigh{}, {a}, &small).ok());
+    ASSERT_TRUE(testing::Run(Eigh{}, {scaled}, &out).ok());
+    for (int64_t k = 0; k < 4; ++k) EXPECT_NEAR(out[0].at(k) / scale, small[0].at(k), 1e-13);
+    for (int64_t k = 0; k < 16; ++k) EXPECT_NEAR(out[1].at(k), small[1].at(k), 1e-12);
+  }
+}
+
+TEST(Eigh, NanDoesNotAffectOthersAndTheOtherTriangleIsNotRead) {
+  const HostTensor a = HostTensor::Of(DType::kF32, {3, 2, 2}, {1, NAN, 0, 2, INFINITY, 0, 0, 1, 3, 0, 0, 2});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Eigh{}, {a}, &out).ok());
+  EXPECT_EQ(out[0].at(0), 1);
+  EXPECT_TRUE(std::isnan(out[0].at(2)) && std::isnan(out[0].at(3)) && std::isnan(out[1].at(7)));
+  EXPECT_EQ(out[0].at(4), 2);
+  EXPECT_EQ(out[0].at(5), 3);
+  ExpectMatchesReference(Eigh{}, {a});
+}
+
+TEST(Eigh, RaisesTheErrorOfPyTorch) {
+  const HostTensor a = HostTensor::Of(DType::kF32, {2, 2, 2}, {1, 0, 0, 1, 1, NAN, NAN, 1});
+  ExpectError(Eigh{.check_errors = 1}, {a}, {"linalg.eigh: (Batch element 1): The algorithm failed to converge"});
+  ExpectMatchesReference(Eigh{.check_errors = 1}, {HostTensor::Full(DType::kF32, {1, 1}, NAN)});
+}
+
+TEST(Eigh, EmptyAndInvalidInputs) {
+  const auto zeros = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  ExpectMatchesReference(Eigh{}, {zeros({0, 3, 3})});
+  ExpectMatchesReference(Eigh{}, {zeros({3, 0, 0})});
+  ExpectError(Eigh{}, {zeros({2, 3})}, {"'a'", "to be N = 2", "got 3"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

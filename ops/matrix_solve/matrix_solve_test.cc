@@ -1,0 +1,97 @@
+#include "ops/matrix_solve/matrix_solve.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+using Method = MatrixSolve::Method;
+
+HostTensor F64(const Shape& shape, const std::vector<double>& values) {
+  return HostTensor::Of(DType::kF64, shape, values);
+}
+
+class MatrixSolveTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(MatrixSolveTest, MatchesReference) {
+  std::mt19937 rng(1);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
+  for (const int64_t size : {1, 3, 8, 33}) {
+    HostTensor a = HostTensor::Uniform(GetParam(), {2, 3, size, size}, rng);
+    for (int64_t e = 0; e < a.size(); ++e) {
+      if (e / size % size == e % size) a.set(e, a.at(e) + 4);
+    }
+    const HostTensor b = HostTensor::Uniform(GetParam(), {2, 3, size, 5}, rng);
+    HostTensor pivots(DType::kI32, {2, 3, size});
+    for (int64_t i = 0; i < pivots.size(); ++i) {
+      const int64_t k = i % size;
+      pivots.set(i, static_cast<double>(k + 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(size - k))));
+    }
+    for (const int64_t transpose : {0, 1}) {
+      for (const int64_t unit : {0, 1}) {
+        for (const Method method : {Method::kGeneral, Method::kLower, Method::kUpper}) {
+          ExpectMatchesReference(MatrixSolve{.method = method, .transpose = transpose, .unit = unit},
+                                 {a, b, HostTensor::Absent()}, tolerance);
+        }
+      }
+      ExpectMatchesReference(MatrixSolve{.method = Method::kLu, .transpose = transpose}, {a, b, pivots}, tolerance);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MatrixSolveTest, ::testing::Values(DType::kF32, DType::kF64),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(MatrixSolve, KnownSolutions) {
+  std::vector<HostTensor> out;
+  const HostTensor a = F64({2, 2}, {0, 2, 4, 8}), b = F64({2, 1}, {4, 8});
+  ASSERT_TRUE(testing::Run(MatrixSolve{}, {a, b, HostTensor::Absent()}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{-2, 2}));
+  ASSERT_TRUE(testing::Run(MatrixSolve{.transpose = 1}, {a, b, HostTensor::Absent()}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 1}));
+}
+
+TEST(MatrixSolve, ASingularMatrixDoesNotAffectOthers) {
+  std::vector<HostTensor> out;
+  const HostTensor a = F64({2, 2, 2}, {1, 2, 2, 4, 1, 0, 0, 2}), b = F64({2, 2, 1}, {1, 1, 1, 1});
+  ExpectMatchesReference(MatrixSolve{}, {a, b, HostTensor::Absent()});
+  ASSERT_TRUE(testing::Run(MatrixSolve{}, {a, b, HostTensor::Absent()}, &out).ok());
+  EXPECT_TRUE(std::isnan(out[0].at(0)) && std::isnan(out[0].at(1)));
+  EXPECT_EQ(out[0].at(3), 0.5);
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{2, 0}));
+}
+
+TEST(MatrixSolve, RaisesTheErrorsOfPyTorch) {
+  const HostTensor one = F64({2, 2}, {1, 2, 2, 4}), two = F64({2, 2, 2}, {1, 0, 0, 1, 1, 2, 2, 4});
+  ExpectError(MatrixSolve{.raises = MatrixSolve::Raises::kSolve}, {two, two, HostTensor::Absent()},
+              {"torch.linalg.solve: (Batch element 1): The solver failed because the input matrix is singular."});
+  ExpectError(MatrixSolve{.raises = MatrixSolve::Raises::kInv}, {one, one, HostTensor::Absent()},
+              {"linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input "
+               "matrix is singular."});
+}
+
+TEST(MatrixSolve, PivotsOutsideOfTheMatrixAreIgnored) {
+  const HostTensor a = F64({2, 2}, {1, 0, 0, 1}), b = F64({2, 1}, {3, 4});
+  for (const double pivot : {0.0, -5.0, 3.0, 2147483647.0}) {
+    std::vector<HostTensor> out;
+    const HostTensor pivots = HostTensor::Full(DType::kI32, {2}, pivot);
+    ExpectMatchesReference(MatrixSolve{.method = Method::kLu}, {a, b, pivots});
+    ASSERT_TRUE(testing::Run(MatrixSolve{.method = Method::kLu}, {a, b, pivots}, &out).ok());
+    EXPECT_EQ(out[0].ToDoubles(), b.ToDoubles());
+  }
+}
+
+TEST(MatrixSolve, EmptyAndInvalidInputs) {
+  const HostTensor a = F64({2, 2}, {1, 0, 0, 1}), b = F64({2, 1}, {3, 4});
+  ExpectMatchesReference(MatrixSolve{}, {F64({3, 0, 0}, {}), F64({3, 0, 2}, {}), HostTensor::Absent()});
+  ExpectError(MatrixSolve{.method = Method::kLu}, {a, b, HostTensor::Absent()},
+              {"'pivots': expected them for the method lu"});
+  ExpectError(MatrixSolve{}, {a, b, HostTensor::Full(DType::kI32, {2}, 1)}, {"'pivots': expected none"});
+  ExpectError(MatrixSolve{.method = Method::kLu}, {a, b, HostTensor::Full(DType::kI32, {3}, 1)},
+              {"'pivots': expected the shape of 'a' without its last dimension, got [3] for [2, 2]"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

@@ -1,0 +1,160 @@
+// The computation for one matrix, which CPU and GPU share.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "core/host_device.h"
+#include "core/tensor.h"
+#include "families/linalg/matrices.h"
+#include "families/linalg/symmetric_eigen.h"
+#include "families/linalg/vectors.h"
+#include "ops/svd/svd.h"
+
+namespace polyop {
+
+/// Rotates `count` vectors of `length` elements until they are orthogonal, and the rows of `rotations` as they are
+/// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal.
+POLYOP_HD inline void Orthogonalize(double* vectors, int64_t count, int64_t length, double* rotations,
+                                    double tolerance) {
+  constexpr int kMaxSweeps = 40;
+  bool rotated = true;
+  for (int sweep = 0; rotated && sweep < kMaxSweeps; ++sweep) {
+    rotated = false;
+    for (int64_t p = 0; p < count; ++p) {
+      for (int64_t q = p + 1; q < count; ++q) {
+        double *const x = vectors + p * length, *const y = vectors + q * length;
+        const double product = linalg::Dot(x, y, length);
+        if (product == 0) continue;
+        const double xx = linalg::Dot(x, x, length), yy = linalg::Dot(y, y, length);
+        if (!(std::fabs(product) > tolerance * std::sqrt(xx) * std::sqrt(yy))) continue;
+        const double zeta = (yy - xx) / (2 * product);
+        const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
+        const double cosine = 1 / std::sqrt(1 + tangent * tangent);
+        linalg::Rotate(x, y, length, cosine, cosine * tangent);
+        linalg::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
+        rotated = true;
+      }
+    }
+  }
+}
+
+/// The matrices of a call.
+template <class T>
+struct MatricesToDecompose {
+  bool full, with_vectors, tall;
+  int64_t rows, columns, longer, shorter, count;
+  const T* from;
+  T *u, *s, *vh;
+
+  MatricesToDecompose(const Svd& op, const Tensor<const T, kAnyRank>& a, const Tensor<T, kAnyRank>& to_u,
+                      const Tensor<T, kAnyRank>& to_s, const Tensor<T, kAnyRank>& to_vh)
+      : full(op.full_matrices != 0),
+        with_vectors(op.vectors != 0),
+        tall(a.dim(a.rank() - 2) >= a.dim(a.rank() - 1)),
+        rows(a.dim(a.rank() - 2)),
+        columns(a.dim(a.rank() - 1)),
+        longer(std::max(rows, columns)),
+        shorter(std::min(rows, columns)),
+        count(linalg::CountMatrices(a.shape())),
+        from(a.data()),
+        u(to_u.data()),
+        s(to_s.data()),
+        vh(to_vh.data()) {}
+
+  /// The number of doubles that Decompose's `work` must have space for.
+  int64_t WorkSize() const { return 2 * shorter * (longer + shorter) + 5 * shorter + longer; }
+  double Operations() const {
+    return 30 * static_cast<double>(shorter) * static_cast<double>(shorter) * static_cast<double>(longer);
+  }
+
+  /// The matrix is the sum of outer products of `shorter` pairs of vectors: the longer ones are columns of `u` if it is
+  /// tall, otherwise rows of `vh`.
+  POLYOP_HD void Decompose(int64_t n, double* work) const {
+    double *const given = work, *const rotated = given + shorter * longer,
+                  *const rotations = rotated + shorter * longer, *const gram = rotations + shorter * shorter,
+                  *const lengths = gram + shorter * shorter, *const taus = lengths + shorter,
+                  *const order = taus + shorter, *const spare = order + shorter, *const column = spare + 2 * shorter;
+    for (int64_t k = 0; k < shorter; ++k) {
+      for (int64_t i = 0; i < longer; ++i) {
+        given[k * longer + i] =
+            static_cast<double>(from[n * rows * columns + (tall ? i * columns + k : k * columns + i)]);
+      }
+    }
+    const double scale = linalg::ScaleOf(given, shorter * longer);
+    if (!(scale > 0)) return Fail(n);
+    for (int64_t i = 0; i < shorter * longer; ++i) given[i] *= scale;
+    // The eigenvectors of the products of all vectors make them nearly orthogonal.
+    for (int64_t k = 0; k < shorter; ++k) {
+      for (int64_t j = 0; j <= k; ++j) {
+        gram[k * shorter + j] = gram[j * shorter + k] = linalg::Dot(given + k * longer, given + j * longer, longer);
+      }
+    }
+    if (!linalg::SymmetricEigen(gram, shorter, lengths, rotations, spare)) {
+      for (int64_t i = 0; i < shorter * shorter; ++i) rotations[i] = i % (shorter + 1) == 0 ? 1 : 0;
+    }
+    for (int64_t k = 0; k < shorter; ++k) {
+      double* const to = rotated + k * longer;
+      for (int64_t i = 0; i < longer; ++i) to[i] = 0;
+      for (int64_t j = 0; j < shorter; ++j) {
+        linalg::SubtractRow(given + j * longer, -rotations[k * shorter + j], longer, to);
+      }
+    }
+    const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
+    Orthogonalize(rotated, shorter, longer, rotations, epsilon * (4 + std::sqrt(static_cast<double>(longer))));
+    for (int64_t k = 0; k < shorter; ++k) {
+      lengths[k] = linalg::LengthOf(rotated + k * longer, longer);
+      order[k] = static_cast<double>(k);
+    }
+    for (int64_t k = 0; k < shorter; ++k) {
+      int64_t largest = k;
+      for (int64_t j = k + 1; j < shorter; ++j) {
+        if (lengths[j] > lengths[largest]) largest = j;
+      }
+      linalg::SwapElements(lengths + k, lengths + largest, 1);
+      linalg::SwapElements(order + k, order + largest, 1);
+      s[n * shorter + k] = static_cast<T>(lengths[k] / scale);
+    }
+    if (!with_vectors) return;
+    // The factor Q of orthogonal vectors has their directions, and orthonormal ones in place of zeros.
+    for (int64_t k = 0; k < shorter; ++k) {
+      const double* const vector = rotated + static_cast<int64_t>(order[k]) * longer;
+      for (int64_t i = 0; i < longer; ++i) given[k * longer + i] = vector[i];
+    }
+    linalg::FactorQr(given, shorter, longer, taus);
+    for (int64_t k = 0; k < (full ? longer : shorter); ++k) {
+      linalg::ColumnOfQ(given, shorter, longer, taus, k, column);
+      if (k >= shorter) {
+        StoreLonger(n, k, linalg::SignOf(column, longer), column);
+        continue;
+      }
+      const double* const other = rotations + static_cast<int64_t>(order[k]) * shorter;
+      const double direction = given[k * longer + k] < 0 ? -1 : 1;
+      const double sign = tall ? linalg::SignOf(column, longer) * direction : linalg::SignOf(other, shorter);
+      StoreLonger(n, k, sign * direction, column);
+      for (int64_t i = 0; i < shorter; ++i) {
+        (tall ? vh[(n * (full ? columns : shorter) + k) * columns + i]
+              : u[(n * rows + i) * (full ? rows : shorter) + k]) = static_cast<T>(sign * other[i]);
+      }
+    }
+  }
+
+ private:
+  POLYOP_HD void StoreLonger(int64_t n, int64_t k, double sign, const double* vector) const {
+    for (int64_t i = 0; i < longer; ++i) {
+      (tall ? u[(n * rows + i) * (full ? rows : shorter) + k]
+            : vh[(n * (full ? columns : shorter) + k) * columns + i]) = static_cast<T>(sign * vector[i]);
+    }
+  }
+
+  POLYOP_HD void Fail(int64_t n) const {
+    for (int64_t k = 0; k < shorter; ++k) s[n * shorter + k] = static_cast<T>(NAN);
+    if (!with_vectors) return;
+    const int64_t in_u = rows * (full ? rows : shorter), in_vh = columns * (full ? columns : shorter);
+    for (int64_t i = 0; i < in_u; ++i) u[n * in_u + i] = static_cast<T>(NAN);
+    for (int64_t i = 0; i < in_vh; ++i) vh[n * in_vh + i] = static_cast<T>(NAN);
+  }
+};
+
+}  // namespace polyop

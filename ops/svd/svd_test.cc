@@ -1,0 +1,116 @@
+#include "ops/svd/svd.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+// Expects that u diag(s) vh is the matrix, that the values are sorted, and that the vectors are orthonormal.
+void ExpectDecomposes(const HostTensor& a, bool full, double tolerance) {
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Svd{.full_matrices = full}, {a}, &out).ok());
+  const int64_t rows = a.shape()[a.shape().rank() - 2], columns = a.shape()[a.shape().rank() - 1],
+                least = std::min(rows, columns), left = full ? rows : least, right = full ? columns : least;
+  for (int64_t n = 0; n < a.size() / (rows * columns); ++n) {
+    const auto u = [&](int64_t i, int64_t k) { return out[0].at((n * rows + i) * left + k); };
+    const auto s = [&](int64_t k) { return out[1].at(n * least + k); };
+    const auto v = [&](int64_t k, int64_t j) { return out[2].at((n * right + k) * columns + j); };
+    for (int64_t k = 0; k < least; ++k) EXPECT_GE(s(k), k + 1 < least ? s(k + 1) : 0);
+    for (int64_t e = 0; e < rows * columns; ++e) {
+      double sum = 0;
+      for (int64_t k = 0; k < least; ++k) sum += u(e / columns, k) * s(k) * v(k, e % columns);
+      EXPECT_NEAR(sum, a.at(n * rows * columns + e), tolerance);
+    }
+    for (int64_t e = 0; e < left * left; ++e) {
+      double dot = 0;
+      for (int64_t i = 0; i < rows; ++i) dot += u(i, e / left) * u(i, e % left);
+      EXPECT_NEAR(dot, e / left == e % left ? 1 : 0, tolerance);
+    }
+    for (int64_t e = 0; e < right * right; ++e) {
+      double dot = 0;
+      for (int64_t j = 0; j < columns; ++j) dot += v(e / right, j) * v(e % right, j);
+      EXPECT_NEAR(dot, e / right == e % right ? 1 : 0, tolerance);
+    }
+  }
+}
+
+class SvdTest : public ::testing::TestWithParam<DType> {
+ public:
+  double tolerance() const { return GetParam() == DType::kF64 ? 1e-13 : 1e-5; }
+};
+
+TEST_P(SvdTest, Decomposes) {
+  std::mt19937 rng(1);
+  for (const Shape& shape :
+       {Shape{1, 1}, Shape{5, 3, 3}, Shape{2, 2, 4, 3}, Shape{3, 2, 7}, Shape{16, 16}, Shape{30, 21}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    for (const int64_t full : {0, 1}) {
+      ExpectDecomposes(a, full != 0, 4 * tolerance());
+      ExpectMatchesReference(Svd{.full_matrices = full}, {a}, {1e3 * tolerance(), tolerance()});
+    }
+    ExpectMatchesReference(Svd{.vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+  }
+}
+
+TEST_P(SvdTest, AnyRank) {
+  for (const Shape& shape : {Shape{5, 5}, Shape{6, 3}, Shape{3, 6}}) {
+    HostTensor counted = HostTensor::Full(GetParam(), shape, 0);
+    ExpectDecomposes(counted, true, tolerance());
+    ExpectDecomposes(HostTensor::Full(GetParam(), shape, 2), true, 20 * tolerance());
+    for (int64_t i = 0; i < counted.size(); ++i) counted.set(i, static_cast<double>(i));
+    ExpectDecomposes(counted, true, 100 * tolerance());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SvdTest, ::testing::Values(DType::kF32, DType::kF64),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(Svd, SmallValuesAreExact) {
+  const HostTensor a = HostTensor::Of(DType::kF64, {2, 2}, {1, 1, 0, 1e-20});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Svd{}, {a}, &out).ok());
+  EXPECT_NEAR(out[1].at(0), std::sqrt(2.0), 1e-15);
+  EXPECT_NEAR(out[1].at(1) * 1e20, std::sqrt(0.5), 1e-14);
+}
+
+TEST(Svd, AnyScale) {
+  for (const double scale : {1e-310, 1e-160, 1e160, 1e300}) {
+    const HostTensor a = HostTensor::Of(DType::kF64, {2, 2}, {3 * scale, 0, 0, -4 * scale});
+    std::vector<HostTensor> out;
+    ASSERT_TRUE(testing::Run(Svd{}, {a}, &out).ok());
+    EXPECT_NEAR(out[1].at(0) / scale, 4, 1e-9);
+    EXPECT_NEAR(out[1].at(1) / scale, 3, 1e-9);
+    EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 1, 1, 0}));
+    EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{0, -1, 1, 0}));
+  }
+}
+
+TEST(Svd, NanDoesNotAffectOthers) {
+  const HostTensor a = HostTensor::Of(DType::kF32, {3, 1, 2}, {1, NAN, INFINITY, 0, 3, 4});
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Svd{.full_matrices = 1}, {a}, &out).ok());
+  for (int64_t i = 0; i < 8; ++i) EXPECT_TRUE(std::isnan(out[2].at(i)));
+  EXPECT_TRUE(std::isnan(out[1].at(0)) && std::isnan(out[1].at(1)) && std::isnan(out[0].at(1)));
+  EXPECT_EQ(out[1].at(2), 5);
+  ExpectMatchesReference(Svd{.full_matrices = 1}, {a});
+}
+
+TEST(Svd, RaisesTheErrorOfPyTorch) {
+  const HostTensor a = HostTensor::Of(DType::kF32, {2, 2}, {1, NAN, 0, 1});
+  ExpectError(Svd{.check_errors = 1}, {a},
+              {"linalg.svd: The algorithm failed to converge because the input matrix "
+               "contained non-finite values."});
+}
+
+TEST(Svd, EmptyInputs) {
+  const auto zeros = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  ExpectMatchesReference(Svd{}, {zeros({0, 3, 2})});
+  ExpectMatchesReference(Svd{}, {zeros({3, 0, 2})});
+  ExpectMatchesReference(Svd{.full_matrices = 1}, {zeros({2, 3, 0})});  // the unit matrix
+}
+
+}  // namespace
+}  // namespace polyop::testing
