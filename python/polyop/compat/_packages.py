@@ -1,0 +1,128 @@
+"""The packages that polyop replaces, and how Python finds the replacement."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_FAILURES = (ImportError, OSError, RuntimeError, AttributeError)  # of extensions that were built for another PyTorch
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A module of polyop that answers to the name of another package's module."""
+
+    name: str
+    """The module that other code imports: "torch_scatter", or "groundingdino._C" for a package's compiled part."""
+    module: str
+    """The module of polyop.compat, with the same functions."""
+    parts: Sequence[str] = ()
+    """The modules inside, which code imports as well."""
+    install: Callable[[], object] | None = None
+    """Called instead of registering the module."""
+    check: Callable[[], str | None] | None = None
+    """Called instead of importing the module; `failure` returns its result."""
+
+    @property
+    def package(self) -> str | None:
+        """The package that must be installed because this is a part of it, or None."""
+        return self.name.rpartition(".")[0] or None
+
+    def failure(self) -> str | None:
+        """Returns why the module cannot be imported, or None if it can. Its package, if it is a part, is installed."""
+        if self.name in sys.modules:
+            return None
+        if self.check is not None:
+            return self.check()
+        before = set(sys.modules)
+        try:
+            importlib.import_module(self.name)
+        except _FAILURES as error:
+            for name in set(sys.modules) - before:
+                if name == self.name or name.startswith(f"{self.name}."):
+                    del sys.modules[name]
+            return str(error).splitlines()[0] if str(error) else type(error).__name__
+        return None
+
+    def is_applicable(self) -> bool:
+        """Returns False if this is a part of a package that is not installed."""
+        try:
+            return self.package is None or importlib.util.find_spec(self.package) is not None
+        except (ImportError, ValueError):
+            return False
+
+    def register(self) -> None:
+        """Makes `import NAME` find polyop's module."""
+        if self.install is not None:
+            self.install()
+            return
+        sys.modules[self.name] = importlib.import_module(self.module)
+        for part in self.parts:
+            sys.modules[f"{self.name}.{part}"] = importlib.import_module(f"{self.module}.{part}")
+        parent = sys.modules.get(self.package or "")
+        if parent is not None:
+            setattr(parent, self.name.rpartition(".")[2], sys.modules[self.name])
+
+
+def _torchvision_failure() -> str | None:
+    from polyop.compat import torchvision
+
+    return torchvision.failure()
+
+
+def _install_torchvision() -> None:
+    from polyop.compat import torchvision
+
+    torchvision.install()
+
+
+def _install_mmcv() -> None:
+    from polyop.compat import mmcv_ext
+
+    mmcv_ext.install(replace=True)
+
+
+_ATTENTION = "polyop.compat.ms_deform_attn"
+REPLACEMENTS = {
+    replacement.name: replacement
+    for replacement in (
+        Replacement(
+            "torch_scatter", "polyop.compat.torch_scatter",
+            ("composite", "scatter", "segment_coo", "segment_csr", "testing", "utils"),
+        ),
+        Replacement(
+            "torch_cluster", "polyop.compat.torch_cluster",
+            ("fps", "graclus", "grid", "knn", "nearest", "radius", "rw", "sampler", "testing"),
+        ),
+        Replacement(
+            "torchvision._C", "polyop.compat.torchvision", install=_install_torchvision, check=_torchvision_failure
+        ),
+        Replacement("MultiScaleDeformableAttention", _ATTENTION),
+        Replacement("groundingdino._C", _ATTENTION),
+        Replacement("pointnet2_ops._ext", "polyop.compat.pointnet2_ext"),
+        Replacement("detectron2._C", "polyop.compat.detectron2_ext"),
+        Replacement("spatial_correlation_sampler", "polyop.compat.spatial_correlation_sampler"),
+        Replacement("mmcv._ext", "polyop.compat.mmcv_ext", install=_install_mmcv),
+    )
+}  # fmt: skip
+
+
+def install(*names: str, replace: bool = False) -> list[str]:
+    """Installs polyop in place of these modules, or of all that it knows, and returns those that are installed now.
+
+    A module that is there and loads is kept, unless `replace` is True. A part of a package that is not installed, such
+    as `groundingdino._C`, is left out. Raises ValueError for a name that polyop does not know.
+    """
+    unknown = [name for name in names if name not in REPLACEMENTS]
+    if unknown:
+        raise ValueError(f"install: expected names out of {', '.join(REPLACEMENTS)}, got {', '.join(unknown)}")
+    installed = []
+    for name in names or REPLACEMENTS:
+        replacement = REPLACEMENTS[name]
+        if replacement.is_applicable() and (replace or replacement.failure() is not None):
+            replacement.register()
+            installed.append(name)
+    return installed
