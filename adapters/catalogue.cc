@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/guard.h"
 #include "core/input_role.h"
 #include "core/library.h"
+#include "core/node_resolution.h"
 #include "core/op.h"
 #include "core/thread_order.h"
 #include "nlohmann/json.hpp"
@@ -197,6 +199,10 @@ Json GradientJson(const Op& op) {
 
 std::string CatalogueJson() {
   Json all = Json::array();
+  std::set<const NodeName*> of_plugins;
+  for (const std::vector<NodeCandidate>& candidates : CandidatesByPluginName(AllOps())) {
+    for (const NodeCandidate& candidate : candidates) of_plugins.insert(candidate.node);
+  }
   for (const Op* op : AllOps()) {
     const Params params = op->DefaultParams();
     Json json = {
@@ -219,7 +225,10 @@ std::string CatalogueJson() {
                                [](const Kernel& kernel) { return kernel.inputs[0] == DType::kF16; });
     for (const OpSignature& s : op->signatures) json["signatures"].push_back(s.signature->text());
     for (const AttrInfo& info : op->attributes) json["attributes"].push_back(AttributeJson(info, params.get()));
-    for (const NodeName& node : op->nodes) json["nodes"].push_back(NodeJson(node));
+    for (const NodeName& node : op->nodes) {
+      json["nodes"].push_back(NodeJson(node));
+      json["nodes"].back()["plugin"] = of_plugins.count(&node) != 0;  // the name also exists in kPluginDomain
+    }
     all.push_back(json);
   }
   return all.dump();

@@ -2,7 +2,7 @@
 
 python bench/optimize.py [--only NAME] [--threads 2] [--seconds 10] [--keep FOLDER] [--out TABLE.md]
 
-The first run writes twelve models, which takes most of the time; with --keep, later runs reuse the files.
+The first run writes fourteen models, which takes most of the time; with --keep, later runs reuse the files.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ PROGRAMS = {
         "SegFormer", "Swin",
     ],
     "torchvision_models.py": ["Faster R-CNN", "Mask R-CNN"],
+    "deformed_models.py": ["BiRefNet's decoder", "BasicVSR++'s alignment"],
 }  # fmt: skip
 
 

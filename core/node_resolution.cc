@@ -117,6 +117,20 @@ std::vector<std::vector<NodeCandidate>> CandidatesByName(std::span<const Op* con
   return all;
 }
 
+std::vector<std::vector<NodeCandidate>> CandidatesByPluginName(std::span<const Op* const> ops) {
+  std::vector<std::vector<NodeCandidate>> all;
+  std::map<std::string_view, size_t> positions;
+  for (std::vector<NodeCandidate>& candidates : CandidatesByName(ops)) {
+    const auto [position, is_new] = positions.emplace(candidates[0].node->op_type(), all.size());
+    if (is_new) {
+      all.push_back(std::move(candidates));
+    } else if (candidates[0].node->domain() == "polyop") {
+      all[position->second] = std::move(candidates);
+    }
+  }
+  return all;
+}
+
 std::vector<NodeCandidate> CandidatesFor(std::string_view domain, std::string_view op_type) {
   std::vector<NodeCandidate> found;
   for (const Op* op : AllOps()) {

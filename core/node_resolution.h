@@ -26,6 +26,11 @@ struct NodeCandidate {
 
 /// Returns the candidates of each node name of `ops`; each name occurs once.
 std::vector<std::vector<NodeCandidate>> CandidatesByName(std::span<const Op* const> ops);
+/// The domain in which ONNX Runtime's provider for TensorRT has all plugins, by their names without a domain.
+inline constexpr std::string_view kPluginDomain = "trt.plugins";
+/// Returns the candidates of each node name in kPluginDomain. It has all names of `ops`, without their domains; where
+/// several domains have a name, it has the meaning of domain "polyop", else of the first.
+std::vector<std::vector<NodeCandidate>> CandidatesByPluginName(std::span<const Op* const> ops);
 /// Returns the candidates of a node name among all registered operators; empty if no operator has the name.
 std::vector<NodeCandidate> CandidatesFor(std::string_view domain, std::string_view op_type);
 

@@ -406,6 +406,21 @@ TEST(NodeResolution, RequiredAttributesSelectWithoutConditions) {
   EXPECT_EQ(resolved.op, &sample);
 }
 
+TEST(NodeResolution, PluginNamesHaveNoDomain) {
+  static constexpr NodeName kFirst[] = {"custom::shared", "custom::first"};
+  static constexpr NodeName kSecond[] = {"mmcv::second", "polyop::shared", "mmcv::first"};
+  Op first, second;
+  first.nodes = kFirst;
+  second.nodes = kSecond;
+  std::map<std::string, const Op*> found;
+  for (const auto& candidates : CandidatesByPluginName(std::vector<const Op*>{&first, &second})) {
+    ASSERT_EQ(candidates.size(), 1u);
+    found.emplace(candidates[0].node->op_type(), candidates[0].op);
+  }
+  const std::map<std::string, const Op*> expected = {{"shared", &second}, {"first", &first}, {"second", &second}};
+  EXPECT_EQ(found, expected) << "polyop's meaning, else the first";
+}
+
 TEST(NodeResolution, ChecksOutputCount) {
   const std::vector<NodeCandidate> candidates = CandidatesFor("custom", "finds_sample");
   ASSERT_EQ(candidates.size(), 3u);

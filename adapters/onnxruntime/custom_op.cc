@@ -7,6 +7,7 @@
 #include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/shape_inference.h"
 #include "core/guard.h"
+#include "core/library.h"
 
 namespace polyop::onnxruntime {
 namespace {
@@ -181,8 +182,10 @@ void AddCustomOps(const Op& op, const NodeName& node, std::span<const NodeCandid
 
 CustomOps MakeCustomOps(std::string_view domain, const Host& host) {
   CustomOps ops;
-  for (const std::vector<NodeCandidate>& candidates : CandidatesByName(AllOps())) {
-    if (candidates[0].node->domain() != domain) continue;
+  const bool is_of_plugins = domain == kPluginDomain;
+  for (const std::vector<NodeCandidate>& candidates :
+       is_of_plugins ? CandidatesByPluginName(AllOps()) : CandidatesByName(AllOps())) {
+    if (!is_of_plugins && candidates[0].node->domain() != domain) continue;
     const NodeCandidate& schema = SchemaCandidate(candidates);
     std::vector<NodeCandidate> others;
     std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(others),
@@ -200,6 +203,8 @@ std::vector<std::string> AllDomains() {
       if (std::find(domains.begin(), domains.end(), domain) == domains.end()) domains.push_back(domain);
     }
   }
+  // ONNX Runtime accepts a domain from one library only.
+  if (std::string_view(LibraryName()) == "polyop") domains.emplace_back(kPluginDomain);
   return domains;
 }
 

@@ -65,7 +65,7 @@ void AddCustomOps(const Op& op, const NodeName& node, std::span<const NodeCandid
 
 /// Returns all custom operators of a domain: for the CPU, and in a build with CUDA for the CUDA providers.
 CustomOps MakeCustomOps(std::string_view domain, const Host& host);
-/// Returns the domains of all node names, each once.
+/// Returns the domains of all node names, each once, and in polyop's own library kPluginDomain.
 std::vector<std::string> AllDomains();
 
 }  // namespace polyop::onnxruntime

@@ -7,6 +7,7 @@
 
 #include "adapters/openvino/attributes.h"
 #include "adapters/openvino/node.h"
+#include "core/library.h"
 #include "core/node_resolution.h"
 
 namespace polyop::openvino {
@@ -68,11 +69,14 @@ std::vector<ov::Extension::Ptr> Extensions() {
   if (!status.ok()) OPENVINO_THROW("polyop: ", status.message());
   std::vector<ov::Extension::Ptr> extensions;
   for (const auto& record : Records()) extensions.push_back(std::make_shared<Extension>(*record));
-  for (const std::vector<NodeCandidate>& candidates : CandidatesByName(AllOps())) {
-    const NodeName& name = *candidates[0].node;
+  const auto add = [&](const std::vector<NodeCandidate>& candidates, std::string_view domain) {
     extensions.push_back(std::make_shared<ov::frontend::onnx::ConversionExtension>(
-        std::string(name.op_type()), std::string(name.domain()),
+        std::string(candidates[0].node->op_type()), std::string(domain),
         [candidates](const ov::frontend::NodeContext& context) { return FromOnnx(candidates, context); }));
+  };
+  for (const auto& candidates : CandidatesByName(AllOps())) add(candidates, candidates[0].node->domain());
+  if (std::string_view(LibraryName()) == "polyop") {
+    for (const auto& candidates : CandidatesByPluginName(AllOps())) add(candidates, kPluginDomain);
   }
   return extensions;
 }

@@ -4,6 +4,7 @@ what TensorRT refuses. TensorRT-RTX parses and builds the files where it is inst
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +14,18 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+from polyop.attaching import ImageSteps, attach
 from polyop.optimizing import optimize
 from polyop.optimizing.patterns.refused_by_tensorrt import _MISSING
 from tests.optimize.test_optimize import Pyramid, Second, Swapped, assert_same, pyramid_inputs
 from tests.support.deformable_attention import ATTENTION, First, inputs, write
+from tests.support.detectors import cells
+from tests.support.detectors import write as write_detector
 from tests.support.exported import nodes
+from tests.support.processes import ROOT
+from tests.support.single_node import session
 from tests.support.tensorrt_rtx import HAS_PLUGINS, NO_ENGINE, build_all
+from tests.support.yolo_child import given
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -190,6 +197,134 @@ def test_deform_conv_becomes_polyops_plugin(tmp_path: Path, not_run: Callable[[s
     assert finding.why == "TensorRT has no DeformConv"
 
 
+def suppression(node: str, attributes: dict, outputs: int, columns: int = 0, images: int | str = 2) -> onnx.ModelProto:
+    """Returns a model of one node. columns: boxes are [images, 50, columns, 4] if it is not 0."""
+    domain, _, op_type = node.rpartition("::")
+    names = [f"out{i}" for i in range(outputs)]
+    boxes = [images, 50, columns, 4] if columns else [images, 50, 4]
+    real, integer = TensorProto.FLOAT, TensorProto.INT32
+    kinds = (real, integer) if outputs == 2 else (integer, real, real, integer, integer)
+    graph = helper.make_graph(
+        [helper.make_node(op_type, ["boxes", "scores"], names, "it", domain=domain, **attributes)], "one",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("boxes", boxes), ("scores", [images, 50, 3]))],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in zip(names, kinds, strict=False)],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+EFFICIENT = {
+    "score_threshold": 0.3, "iou_threshold": 0.4, "max_output_boxes": 20, "background_class": -1, "score_activation": 0,
+    "box_coding": 0,
+}  # fmt: skip
+BATCHED = {"num_classes": 3, "topk": 10, "keep_topk": 15, "score_threshold": 0.3, "iou_threshold": 0.4, "clip_boxes": 0}
+
+
+def test_suppression_of_other_plugins_becomes_nvidias(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    models = {
+        "efficient": suppression("polyop::EfficientNMS_TRT", EFFICIENT, 4),
+        "best of each class": suppression("mmdeploy::TRTBatchedNMS", BATCHED, 2, 1),
+        "a box for each class": suppression("mmdeploy::TRTBatchedNMS", {**BATCHED, "background_label_id": 1}, 2, 3),
+        "clipped": suppression("mmdeploy::TRTBatchedNMS", {**BATCHED, "topk": -1, "clip_boxes": 1}, 2, 1),
+    }
+    for name, model in models.items():
+        report = optimize(model, tmp_path / f"{name}.onnx", target="tensorrt")
+        assert dict(report.replaced) == {"batched suppression": 1}, f"{name}: {report}"
+        assert report.differences == {"with polyop": 0}
+        types = nodes(tmp_path / f"{name}.onnx")
+        assert types["EfficientNMS_TRT"] == 1
+        assert not any("::" in key for key in types)
+        assert types["TopK"] == (name in ("best of each class", "a box for each class"))
+    assert_builds([tmp_path / f"{name}.onnx" for name in models], not_run)
+
+
+def test_suppression_that_nvidias_plugin_lacks_stays(tmp_path: Path) -> None:
+    standard = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["kept"], "it")
+    graph = helper.make_graph(
+        [standard], "one",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("boxes", [1, 9, 4]), ("scores", [1, 2, 9]))],
+        [helper.make_tensor_value_info("kept", TensorProto.INT64, [None, 3])],
+        [numpy_helper.from_array(np.array([5]), "most"), numpy_helper.from_array(np.array([0.5], np.float32), "iou")],
+    )  # fmt: skip
+    cases = {
+        "no output of indices": suppression("polyop::EfficientNMS_TRT", EFFICIENT, 5),
+        "1 to 5000 rows, expected 6000": suppression("mmdeploy::TRTBatchedNMS", {**BATCHED, "keep_topk": 6000}, 2, 1),
+        "scores below 0, expected -0.1": suppression(
+            "mmdeploy::TRTBatchedNMS", {**BATCHED, "score_threshold": -0.1}, 2, 1
+        ),
+        "returns no indices; TensorRT has a layer for it": helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+        ),
+    }
+    for why, model in cases.items():
+        (finding,) = optimize(model, target="tensorrt").findings
+        assert not finding.replaced
+        assert why in finding.why
+
+
+def test_the_end_of_a_yolo_file(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """Boxes by score, suppressed and padded to a fixed number of rows, as Ultralytics' exporter writes them."""
+    subprocess.run([sys.executable, "-m", "tests.support.yolo_child", str(tmp_path)], cwd=ROOT, check=True)
+    rows, after = {"rows": given().numpy()}, [tmp_path / "a.onnx", tmp_path / "b.onnx"]
+    for name, file in zip(("plain", "agnostic"), after, strict=True):
+        report = optimize(tmp_path / f"{name}.onnx", file, target="tensorrt", inputs=rows)
+        assert dict(report.replaced) == {"batched suppression": 1}, str(report)
+        assert len(report.findings) == 1
+        types = nodes(file)
+        assert types["EfficientNMS_TRT"] == 1
+        assert types["NonMaxSuppression"] + types["NonZero"] + types["Pad"] == 0
+        (node,) = [n for n in onnx.load(file).graph.node if n.op_type == "EfficientNMS_TRT"]
+        values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        assert (values["max_output_boxes"], values["class_agnostic"]) == (20, name == "agnostic")
+        expected, got = (session(onnx.load(path)).run(None, rows)[0] for path in (tmp_path / f"{name}.onnx", file))
+        assert 5 < np.count_nonzero(expected[0, :, 4]) <= 20
+        np.testing.assert_array_equal(got, expected)
+    assert_builds(after, not_run)
+    for name, why in (("masks", "no output of indices"), ("two images", "expected boxes [1, B, 4]")):
+        report = optimize(tmp_path / f"{name}.onnx", target="tensorrt")
+        assert not report.replaced
+        assert any(why in finding.why for finding in report.findings), str(report)
+
+
+def test_a_file_with_an_attached_head(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """Its function of EfficientNMS is removed, because no node calls it."""
+    rows = np.zeros((cells((64, 64)), 6), np.float32)
+    rows[5], rows[9] = (20, 24, 16, 8, 0, 0.9), (40, 40, 8, 8, 0.6, 0)
+    detector = write_detector(tmp_path / "m.onnx", (64, 64), {"output0": rows.T[None]})
+    photos = {"photo": [[1, 32, 32, 3], [1, 96, 128, 3], [1, 256, 256, 3]]}
+    for image, shapes in ((None, None), (ImageSteps(), photos)):
+        attach(detector, tmp_path / "app.onnx", image=image)
+        assert onnx.load(tmp_path / "app.onnx").functions
+        after = tmp_path / "trt.onnx"
+        report = optimize(tmp_path / "app.onnx", after, target="tensorrt")
+        assert dict(report.replaced) == {"batched suppression": 1}, str(report)
+        assert not onnx.load(after).functions
+        assert nodes(after)["EfficientNMS_TRT"] == 1
+        assert_builds([after], not_run, shapes)
+
+
+def test_domain_of_onnxruntimes_provider(tmp_path: Path) -> None:
+    """A node whose name has another meaning there stays; a file in which nodes are only moved is written, too."""
+    before, after = write(First(), inputs(), tmp_path / "before.onnx", "dynamo"), tmp_path / "after.onnx"
+    for target, node in (("tensorrt", NVIDIAS), ("tensorrt-polyop", ATTENTION.partition("::")[2])):
+        report = optimize(before, after, target=target, plugin_domain=True)
+        assert (report.moved, dict(report.replaced)) == (1, {"deformable attention": 1}), str(report)
+        assert nodes(after)[f"trt.plugins::{node}"] == 1
+        assert_same(before, after, inputs())
+    attributes = {"iou_threshold": 0.5, "offset": 0, "score_threshold": 0.1, "max_output_boxes_per_class": 0}
+    ours = helper.make_node("NonMaxSuppression", ["b", "s"], ["kept"], "ours", domain="mmcv", **attributes)
+    model = suppression("TRT::EfficientNMS_TRT", EFFICIENT, 4, images=1)
+    model.graph.node.extend(
+        [helper.make_node("Squeeze", ["boxes"], ["b"]), helper.make_node("ReduceMax", ["scores"], ["s"], axes=[0, 2], keepdims=0), ours]
+    )  # fmt: skip
+    model.graph.output.append(onnx.ValueInfoProto(name="kept"))
+    model.opset_import.append(helper.make_opsetid("mmcv", 1))
+    model.opset_import[0].version = 17
+    report = optimize(model, after, target="tensorrt-polyop", plugin_domain=True)
+    assert (report.moved, dict(report.replaced)) == (1, {}), str(report)
+    assert nodes(after)["trt.plugins::EfficientNMS_TRT"] == nodes(after)["mmcv::NonMaxSuppression"] == 1
+
+
 def test_command(program: str, tmp_path: Path) -> None:
     before = write(First(), inputs(), tmp_path / "before.onnx", "dynamo")
 
@@ -204,4 +339,10 @@ def test_command(program: str, tmp_path: Path) -> None:
     done = polyop("-o", tmp_path / "other.onnx", "--plugins", "polyop")
     assert done.returncode == 2
     assert "--plugins: expected --for tensorrt" in done.stderr
+    done = polyop("-o", tmp_path / "other.onnx", "--domain", "trt.plugins")
+    assert done.returncode == 2
+    assert "--domain: expected --for tensorrt" in done.stderr
     assert not (tmp_path / "other.onnx").exists()
+    done = polyop("-o", tmp_path / "other.onnx", "--for", "tensorrt", "--domain", "trt.plugins")
+    assert done.returncode == 0, done.stderr
+    assert "moved 1 node into the domain trt.plugins" in done.stdout

@@ -18,7 +18,9 @@ import torch
 import polyop
 import polyop.openvino
 from polyop import portable
+from polyop._onnx.catalogue import PLUGIN_DOMAIN, find_node, operators
 from polyop.tensorrt import preprocess_onnx
+from tests.support.exported_nodes import NODES
 from tests.support.older_onnxruntimes import OLD, in_runtime
 from tests.support.single_node import model, run, session
 
@@ -105,6 +107,51 @@ def test_errors_name_both_operators(outputs: tuple[str, ...], attributes: dict, 
 def test_rejects_too_few_layers() -> None:
     with pytest.raises(Exception, match=r"attribute 'output_z': expected .*, got 0"):
         session(model("mmdeploy::bev_pool_v2", VIEW, ("y",), {**SIZE, "output_z": 0}))
+
+
+def test_every_name_is_a_plugins_name() -> None:
+    """In the domain of ONNX Runtime's TensorRT provider, each name gives the results that it has in its own domain.
+
+    mmcv::NonMaxSuppression does not: the name is that of ONNX's operator there.
+    """
+    compared = set()
+    for node in NODES:
+        domain, _, op_type = node.name.rpartition("::")
+        found = find_node(domain, op_type, node.attributes)
+        there = find_node(PLUGIN_DOMAIN, op_type, node.attributes)
+        assert found is not None
+        assert there is not None
+        if there[0] is not found[0]:
+            assert node.name == "mmcv::NonMaxSuppression"
+            continue
+        inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+        names = [f"out{o}" for o in range(len(node.outputs))]
+        expected = run(node.name, inputs, names, **node.attributes)
+        for want, got in zip(
+            expected, run(f"{PLUGIN_DOMAIN}::{op_type}", inputs, names, **node.attributes), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
+        compared.add(op_type)
+    own = [record for record in operators() if record["package"] == "polyop"]
+    assert compared == {n["name"].rpartition("::")[2] for record in own for n in record["nodes"]}
+
+
+def test_plugins_names_in_openvino_and_the_program(program: str, tmp_path: Path) -> None:
+    for outputs, attributes in ((("idx",), MMCV), (("n", "idx"), PLUGIN)):
+        proto = model(f"{PLUGIN_DOMAIN}::BallQuery", CLOUDS, outputs, attributes)
+        path = tmp_path / "model.onnx"
+        onnx.save(proto, path)
+        expected = run("polyop::BallQuery", CLOUDS, outputs, **attributes)
+        compiled = polyop.openvino.core().compile_model(str(path), "CPU")
+        for want, got in zip(expected, compiled(CLOUDS).values(), strict=True):
+            np.testing.assert_array_equal(got, want)
+        np.savez(tmp_path / "inputs.npz", **CLOUDS)
+        command = [program, "run", path, "-i", tmp_path / "inputs.npz", "-o", tmp_path / "out.npz"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        with np.load(tmp_path / "out.npz") as written:
+            for name, want in zip(outputs, expected, strict=True):
+                np.testing.assert_array_equal(written[name], want)
 
 
 OLDER = """

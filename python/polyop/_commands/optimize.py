@@ -71,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHOSE",
         help="with --for tensorrt: nvidia (default), or polyop, whose library has more plugins",
     )
+    add(
+        "--domain",
+        type=choice("trt.plugins"),
+        metavar="DOMAIN",
+        help="with --for tensorrt: trt.plugins, in which ONNX Runtime's provider for TensorRT expects plugins (default: "
+        "the nodes' own domains, which TensorRT ignores)",
+    )
     add("--measure", action="store_true", help="also time every replacement, and the model before and after")
     add("--verbose", action="store_true", help="also print the full reasons for what was not replaced")
     add("--all", action="store_true", help="also replace what is too small to gain")
@@ -97,6 +104,8 @@ def _target(options: argparse.Namespace) -> str:
     """Returns a value of polyop.optimizing.target.Target."""
     if options.plugins and options.runtime != "tensorrt":
         raise usage("--plugins: expected --for tensorrt, got --for onnxruntime")
+    if options.domain and options.runtime != "tensorrt":
+        raise usage("--domain: expected --for tensorrt, got --for onnxruntime")
     return "tensorrt-polyop" if options.plugins == "polyop" else str(options.runtime)
 
 
@@ -129,6 +138,7 @@ def run(options: argparse.Namespace) -> int:
             tolerance=options.tolerance,
             threads=options.threads,
             target=target,
+            plugin_domain=bool(options.domain),
             libraries=[str(Path(library).absolute()) for library in options.ops],
             **progress,
         )
@@ -142,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
     if details := report.details():
         print("\n".join(f"  {line}" for line in details) if options.verbose else "--verbose prints the full reasons")
     size = terminal.bytes_text(Path(options.output).stat().st_size)
-    unchanged = "" if report.replaced else ": the same file"
+    unchanged = "" if report.replaced or report.moved else ": the same file"
     print(f"{terminal.green('wrote')} {options.output} ({size}){unchanged}")
     if data := external_files(read_model(Path(options.output)), Path(options.output).parent):
         print(f"  its tensors are in {', '.join(data)}: keep the files together")

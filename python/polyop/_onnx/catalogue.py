@@ -10,6 +10,12 @@ from typing import Any
 from polyop._libraries import get_onnxruntime_op_path, read_catalogue
 from polyop.packages import libraries
 
+PLUGIN_DOMAIN = "trt.plugins"
+"""The domain of all plugins in ONNX Runtime's provider for TensorRT, as in core/node_resolution.h."""
+
+WITHOUT_EFFECT = {"plugin_version": "string", "plugin_namespace": "string", "im2col_step": "int", "bias": "int"}
+"""Attributes that are valid on every node, and their types, as in cli/base/model_check.cc."""
+
 
 @cache
 def operators() -> list[dict[str, Any]]:
@@ -22,7 +28,8 @@ def operators() -> list[dict[str, Any]]:
 
 
 def _of_library(path: str, package: str) -> list[dict[str, Any]]:
-    return [{**record, "package": package} for record in read_catalogue(ctypes.CDLL(path))]
+    records = read_catalogue(ctypes.CDLL(path))
+    return [{**record, "package": package} for record in records if not record.get("gradient_of")]
 
 
 def is_node(domain: str, op_type: str) -> bool:
@@ -50,6 +57,9 @@ def spellings(attribute: dict[str, Any], node: dict[str, Any]) -> list[str]:
 def _candidates(domain: str, op_type: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Returns the operators with nodes of this name, all of one package: the first that has any, polyop before
     others."""
+    if domain == PLUGIN_DOMAIN:
+        own = ((o, n) for o in operators() if o["package"] == "polyop" for n in o["nodes"] if n["plugin"])
+        return [(o, n) for o, n in own if n["name"].endswith(f"::{op_type}")]
     name = f"{domain}::{op_type}"
     found = [(o, n) for o in operators() for n in o["nodes"] if n["name"] == name]
     return [(o, n) for o, n in found if o["package"] == found[0][0]["package"]]

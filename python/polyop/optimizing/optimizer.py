@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 import onnxruntime as ort
 
+from polyop._onnx.catalogue import is_node
 from polyop.optimizing import files
 from polyop.optimizing.checking import Verdict, check, needed
 from polyop.optimizing.comparing import compare, with_rounding
@@ -22,6 +23,7 @@ from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import candidates, describe_inputs, has_dynamic_sizes, model_inputs, of_other_sizes
 from polyop.optimizing.matching import Match, described, failed_match
 from polyop.optimizing.patterns import Pattern, patterns_for
+from polyop.optimizing.plugin_domain import PLUGIN_DOMAIN, move
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
 from polyop.optimizing.running import Feeds, Runner, runtime_error, time_interleaved, trim_memory
@@ -40,6 +42,7 @@ class Options:
     """all: also replaces nodes that are too small to gain.
     allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
     tolerance: of the whole model's outputs; relative to the scale of each element, as in comparing.py.
+    plugin_domain: moves plugin nodes into the domain of ONNX Runtime's provider for TensorRT.
     """
 
     all: bool = False
@@ -49,6 +52,7 @@ class Options:
     inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target: Target = Target.ONNXRUNTIME
+    plugin_domain: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def optimize(
     threads: int = 0,
     libraries: Sequence[str] = (),
     target: Target | str = Target.ONNXRUNTIME,
+    plugin_domain: bool = False,
     progress: Step = lambda phase, done, steps: None,
 ) -> Report:
     """Replaces nodes that polyop computes faster by polyop's nodes. Verifies every replacement and the whole model.
@@ -89,12 +94,14 @@ def optimize(
         libraries: of other custom operators that the model needs.
         target: "tensorrt" writes nodes of NVIDIA's own plugins, "tensorrt-polyop" those of polyop's plugin library.
             Sizes do not matter then: TensorRT's results of the original nodes may be wrong.
+        plugin_domain: writes plugin nodes into the domain "trt.plugins", where ONNX Runtime's provider for TensorRT
+            expects them. polyop's libraries know them there, too.
 
     Returns a report. Raises OptimizeError if the model cannot be read, run or written; then no file is written.
     """
     if output is not None:
         files.check_writable(Path(output))
-    options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, Target(target))
+    options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, Target(target), plugin_domain)
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
         result, report = work.run()
@@ -103,7 +110,7 @@ def optimize(
             report.model = ir.to_proto(result)
             return report
         output = Path(output)
-        if report.replaced or work.source.path is None:
+        if report.replaced or report.moved or work.source.path is None:
             files.save(result, output, work.source, progress)
         else:
             files.copy(work.source, output)
@@ -131,6 +138,8 @@ class _Work:
             kinds = list(report.replaced)
             skipped |= dict.fromkeys([k for k in kinds if self._differs_alone(k, kinds, skipped)] or kinds, why)
             model, report = self._replace_all(skipped)
+        if report.moved and not report.replaced and (reason := self._compare(model, report)) is not None:
+            raise OptimizeError(f"{self.source.name}: {PLUGIN_DOMAIN}: {reason.why}", reason.details)
         report.inputs = describe_inputs(self.original.graph, self.options.inputs, self.feeds)
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
@@ -211,11 +220,14 @@ class _Work:
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, skipped)
             clean(model)  # so that other patterns do not match unused nodes
-        return (self._with_functions(model, report) if report.replaced else model), report
+        if self.options.plugin_domain:
+            report.moved = move(model)
+        return (self._with_functions(model, report) if report.replaced or report.moved else model), report
 
     def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:
         """Returns the model with functions of standard operators for polyop's nodes, so that it runs without polyop."""
         if self.options.target.is_tensorrt:  # its parser would prefer the functions to a plugin
+            _drop_functions(model, self.options.target)
             report.needs_polyop = True
             return model
         proto = ir.to_proto(model)
@@ -327,6 +339,17 @@ class _Work:
             except Exception:  # ONNX Runtime's error types are not public
                 self._noisy = [{} for _ in self.feeds]
         return self._noisy
+
+
+def _drop_functions(model: ir.Model, target: Target) -> None:
+    """Removes the functions of polyop's nodes that no node calls, or that polyop's plugins compute."""
+    called = {(node.domain, node.op_type) for node in ir.traversal.RecursiveGraphIterator(model.graph)}
+    for function in model.functions.values():
+        called |= {(node.domain, node.op_type) for node in function}
+    for key in list(model.functions):
+        name = key[:2]
+        if is_node(*name) and (target is Target.TENSORRT_POLYOP or name not in called):
+            del model.functions[key]
 
 
 def _portions(matches: list[Match], scope: Scope) -> Iterator[list[Match]]:

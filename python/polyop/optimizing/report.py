@@ -36,6 +36,7 @@ class Report:
     after: float | None = None
     bytes_before: int = 0
     bytes_after: int = 0
+    moved: int = 0  # nodes that are in the domain trt.plugins now
     needs_polyop: bool = False  # a replacement has no function of standard operators in the file
     model: onnx.ModelProto | None = None  # if it was not written to a file
 
@@ -69,6 +70,8 @@ class Report:
         """Returns the lines below the table."""
         done, found = sum(self.replaced.values()), len(self.findings)
         lines = [f"replaced {done} of {found} found" if found else "found nothing that polyop computes faster"]
+        if self.moved:
+            lines.append(f"moved {self.moved} node{'s' if self.moved > 1 else ''} into the domain trt.plugins")
         lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]
         if self.before and self.after:
             lines.append(f"the model: {_time(self.before)} -> {_time(self.after)}, {_ratio(self.before, self.after)}")
@@ -92,6 +95,7 @@ class Report:
             "after": self.after,
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
+            "moved": self.moved,
             "needs_polyop": self.needs_polyop,
             "notes": self.notes,
             "details": self.details(),
