@@ -41,9 +41,11 @@ struct VerifyOptions {
   std::string reference = "kernels";
   SessionOptions session;
   Tolerance tolerance;
-  std::string task;  // "detection", or "": elements are compared
-  std::string draw;  // with task: the folder of drawings, "": none
-  double iou = 0.5, min_precision = 0.95;
+  std::string task;   // "detection", or "": elements are compared
+  std::string draw;   // with task: the folder of drawings, "": none
+  std::string truth;  // with task: a file of annotations in COCO's form instead of a reference
+  double iou = 0.5;
+  std::optional<double> min_precision;  // 0.95 by default, and 0 with `truth`
   bool layers = false;
   bool json = false;
 };

@@ -37,6 +37,7 @@ Engine::Engine(const std::string& path) : path_(path) {
     runtime_ = json.at("runtime");
     inputs_ = ReadTensors(json.at("inputs"));
     outputs_ = ReadTensors(json.at("outputs"));
+    metadata_ = json.value("metadata", MetadataMap());  // older descriptions have none
   } catch (const Json::exception& e) {
     throw Failure(kBadFile, description + " does not describe the engine's inputs and outputs: " + e.what(),
                   "`polyop convert` writes it");

@@ -1,6 +1,7 @@
 // TensorRT engines of `polyop convert`: their inputs and outputs, and running them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace polyop::cli {
 /// Returns the tensors of a description by another program: {name: {"type": "f32", "shape": [1, -1]}}.
 std::vector<TensorInfo> ReadTensors(const Json& tensors);
 
+/// Metadata of an ONNX file, by name.
+using MetadataMap = std::map<std::string, std::string>;
+
 /// Returns true for .engine, .plan and .trt.
 bool IsEngine(const std::string& path);
 
@@ -24,6 +28,8 @@ class Engine {
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  /// The metadata of the ONNX file that the engine was built from.
+  const MetadataMap& metadata() const { return metadata_; }
   /// "tensorrt 10.14"
   const std::string& runtime() const { return runtime_; }
 
@@ -34,6 +40,7 @@ class Engine {
  private:
   std::string path_, runtime_;
   std::vector<TensorInfo> inputs_, outputs_;
+  MetadataMap metadata_;
 };
 
 }  // namespace polyop::cli

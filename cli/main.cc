@@ -213,11 +213,13 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                    "detection: compare what two files of `polyop attach --image` find on the photos of -i, a folder or "
                    "a pattern, with --reference onnx=FILE, openvino or openvino=FILE")
       ->check(CLI::IsMember({"detection"}));
+  verify->add_option("--truth", options->truth,
+                     "with --task: the photos' annotations in COCO's form, a .json file, instead of --reference");
   verify->add_option("--iou", options->iou, "with --task: the IoU of a match (default 0.5)")
       ->check(RealNumber(0.01, 1));
   verify
       ->add_option("--min-map", options->min_precision,
-                   "with --task: the smallest mean average precision of success (default 0.95)")
+                   "with --task: the smallest mean average precision of success (default 0.95; with --truth 0)")
       ->check(RealNumber(0, 1));
   verify->add_option("--draw", options->draw, "with --task: a folder for drawings of the photos that differ most");
   AddToleranceOptions(*verify, options->tolerance, "");
@@ -231,7 +233,8 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                  "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
                  "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz\n"
                  "  polyop verify new.onnx --reference onnx=old.onnx\n"
-                 "  polyop verify int8.onnx --task detection --reference onnx=app.onnx -i photos --draw worst");
+                 "  polyop verify int8.onnx --task detection --reference onnx=app.onnx -i photos --draw worst\n"
+                 "  polyop verify app.onnx --task detection --truth instances_val2017.json -i val2017");
   verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 

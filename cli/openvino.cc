@@ -4,7 +4,6 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/engine.h"
 #include "cli/python.h"
 
 namespace polyop::cli {
@@ -24,6 +23,7 @@ OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& opti
   runtime_ = reply.at("runtime");
   inputs_ = ReadTensors(reply.at("inputs"));
   outputs_ = ReadTensors(reply.at("outputs"));
+  metadata_ = reply.at("metadata").get<MetadataMap>();
 }
 
 Json OpenVinoModel::Request(Json request) const {

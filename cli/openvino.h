@@ -6,6 +6,7 @@
 
 #include "cli/base/array.h"
 #include "cli/base/runtime.h"
+#include "cli/engine.h"
 #include "cli/json.h"
 
 namespace polyop::cli {
@@ -22,6 +23,8 @@ class OpenVinoModel {
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  /// The metadata of the ONNX file that `polyop convert` wrote a file of OpenVINO's from; empty for ONNX files.
+  const MetadataMap& metadata() const { return metadata_; }
   /// "OpenVINO 2026.4.1"
   const std::string& runtime() const { return runtime_; }
 
@@ -45,6 +48,7 @@ class OpenVinoModel {
   std::vector<std::string> libraries_;
   int threads_ = 0;
   std::vector<TensorInfo> inputs_, outputs_;
+  MetadataMap metadata_;
 };
 
 }  // namespace polyop::cli

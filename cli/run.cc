@@ -144,7 +144,7 @@ int Run(const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   PrepareOutputs(options);
-  onnx::ModelProto model;  // empty for an engine, which has no metadata
+  onnx::ModelProto model;  // only metadata for an engine or a file of OpenVINO's
   std::optional<Engine> engine;
   std::optional<OpenVinoModel> openvino;
   std::optional<Session> session;
@@ -161,6 +161,12 @@ int Run(const RunOptions& options) {
     session.emplace(options.model, options.session);
   }
   double load_seconds = Seconds(start);
+  const MetadataMap noted = engine ? engine->metadata() : openvino ? openvino->metadata() : MetadataMap();
+  for (const auto& [key, value] : noted) {
+    onnx::StringStringEntryProto& entry = *model.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
   const std::vector<TensorInfo>& input_infos = engine     ? engine->inputs()
                                                : openvino ? openvino->inputs()
                                                           : session->inputs();

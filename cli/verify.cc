@@ -257,11 +257,16 @@ void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
 
 // Compares what two files with attached heads find on photos.
 int VerifyDetections(const VerifyOptions& options) {
-  const Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
+  const bool has_truth = !options.truth.empty();
+  if (has_truth && options.reference != VerifyOptions().reference) {
+    throw Failure(kUsage, "--truth: expected no --reference, got '" + options.reference + "'");
+  }
+  Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
+  if (has_truth) kind = {"truth", options.truth};
   const bool same_file = kind.name == "openvino" && kind.value.empty();
-  if (!same_file && (kind.value.empty() || (kind.name != "onnx" && kind.name != "openvino"))) {
+  if (!same_file && !has_truth && (kind.value.empty() || (kind.name != "onnx" && kind.name != "openvino"))) {
     throw Failure(kUsage, "--task detection: expected another reference, got '" + options.reference + "'",
-                  "--reference onnx=FILE, openvino or openvino=FILE");
+                  "--reference onnx=FILE, openvino or openvino=FILE, or --truth annotations.json");
   }
   Json report;
   {
@@ -278,8 +283,9 @@ int VerifyDetections(const VerifyOptions& options) {
                        "polyop, ONNX Runtime and Pillow (pip install 'polyop[batch,optimize]')");
   }
   const double precision = report.at("average_precision").get<double>();
-  const bool ok = precision >= options.min_precision;
-  report["reference"] = options.reference;
+  const double expected = options.min_precision.value_or(has_truth ? 0 : 0.95);
+  const bool ok = precision >= expected;
+  report["reference"] = has_truth ? options.truth : options.reference;
   report["equal"] = ok;
   if (options.json) {
     std::cout << ToText(report) << "\n";
@@ -291,19 +297,21 @@ int VerifyDetections(const VerifyOptions& options) {
                     Concat(photo.at("additional").get<int64_t>()), photo.at("drawing").get<std::string>()});
   }
   if (!rows.empty()) std::cout << Table({"photo", "missing", "additional", "drawing"}, rows) << "\n";
-  std::cout << "  " << report.at("photos") << " photo(s), " << report.at("expected") << " detections of the reference, "
-            << report.at("found") << " of the model, " << report.at("matched")
+  std::cout << "  " << report.at("photos") << " photo(s), " << report.at("expected")
+            << (has_truth ? " true objects, " : " detections of the reference, ") << report.at("found")
+            << (has_truth ? " detections of the model, " : " of the model, ") << report.at("matched")
             << " of both (class, and IoU of at least " << NumberText(options.iou, "%g")
             << ")\n  mean average precision " << NumberText(precision, "%.4f") << ", over IoUs from 0.5 to 0.95 "
             << NumberText(report.at("coco_precision").get<double>(), "%.4f") << "\n"
             << (ok ? Green("agrees") : Red("differs")) << ": expected a mean average precision of at least "
-            << NumberText(options.min_precision, "%g") << "\n";
+            << NumberText(expected, "%g") << "\n";
   return ok ? kOk : kFailed;
 }
 
 }  // namespace
 
 int Verify(VerifyOptions options) {
+  if (options.task.empty() && !options.truth.empty()) throw Failure(kUsage, "--truth: expected --task detection");
   if (!options.task.empty()) return VerifyDetections(options);
   onnx::ModelProto model = LoadModel(options.model);
   CheckModel(model, options.model, options.session.libraries);

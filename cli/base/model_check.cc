@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TensorRT's parser reads both from nodes, and tools that convert models for it add them.
-constexpr const char* kAddedByExporters[] = {"plugin_version", "plugin_namespace"};
+// Attributes that are valid on every node, without effect here: TensorRT's parser reads the first two, which tools that
+// convert models for it add; MMDeploy and InternImage write the others on deformable convolutions and attention.
+constexpr const char* kWithoutEffect[] = {"plugin_version", "plugin_namespace", "im2col_step", "bias"};
 
 std::string Subject(const onnx::NodeProto& node) {
   return TypeOf(node) + (node.name().empty() ? "" : " (node '" + node.name() + "')");
@@ -60,7 +61,7 @@ std::optional<Fault> UnknownAttribute(const onnx::NodeProto& node, const NodeCan
   const std::vector<std::string> known = candidate.op->AttributeNames(*candidate.node);
   const auto is_known = [&](const std::string& name) {
     return std::find(known.begin(), known.end(), name) != known.end() ||
-           std::find(std::begin(kAddedByExporters), std::end(kAddedByExporters), name) != std::end(kAddedByExporters);
+           std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), name) != std::end(kWithoutEffect);
   };
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (is_known(attribute.name())) continue;

@@ -8,6 +8,7 @@
 #include "cli/base/packages.h"
 #include "cli/base/text.h"
 #include "core/library.h"
+#include "core/node_resolution.h"
 #include "core/status.h"
 #include "nlohmann/json.hpp"
 
@@ -49,6 +50,7 @@ NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes
   node.domain = name.substr(0, colons);
   node.type = name.substr(colons + 2);
   node.label = node.domain.empty() ? node.type : name;
+  node.is_plugin = json.value("plugin", false);  // the catalogue of an older SDK lacks it
   node.when = ReadCondition(json, attributes);
   node.renames = json.at("renames").get<std::map<std::string, std::string>>();
   std::vector<std::string> parts;
@@ -178,7 +180,8 @@ std::vector<NodeCandidate> FindCandidates(std::string_view domain, std::string_v
   for (const OperatorInfo& op : Operators()) {
     if (!found.empty() && found[0].op->package != op.package) continue;
     for (const NodeInfo& node : op.nodes) {
-      if (node.domain == domain && node.type == type) found.push_back({&op, &node});
+      const bool is_of_domain = node.domain == domain || (domain == kPluginDomain && node.is_plugin && op.own());
+      if (is_of_domain && node.type == type) found.push_back({&op, &node});
     }
   }
   return found;

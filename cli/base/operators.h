@@ -20,8 +20,9 @@ struct AttributeInfo {
 /// A node name of an operator.
 struct NodeInfo {
   std::string domain, type;
-  std::string label;  // "mmcv::MMCVRoiAlign", or the type alone in ONNX's default domain
-  std::string note;   // preset and renamed attributes, and an equal operator of ONNX
+  std::string label;       // "mmcv::MMCVRoiAlign", or the type alone in ONNX's default domain
+  std::string note;        // preset and renamed attributes, and an equal operator of ONNX
+  bool is_plugin = false;  // the type also exists in kPluginDomain
   /// The condition under which a node of a shared name resolves to the operator. The operator without one gets the
   /// remaining nodes.
   struct Condition {

@@ -143,7 +143,7 @@ class RandomModels : public ::testing::TestWithParam<const Op*> {};
 
 TEST_P(RandomModels, MatchDirectCalls) {
   using Clock = std::chrono::steady_clock;
-  const uint32_t kCalls = testing::CallsEach(16);
+  const uint32_t kCalls = testing::CallsEach(10);
   const Op& op = *GetParam();
   const auto end = Clock::now() + std::chrono::duration<double>(testing::SecondsEach(0));
   int accepted = 0, rejected = 0, without_ranks = 0;

@@ -16,6 +16,7 @@ from PIL import Image
 from polyop.attaching import ImageSteps, agreement, attach, precision
 from polyop.attaching.drawing import Detection
 from polyop.attaching.errors import AttachError
+from polyop.attaching.truth import Truth
 from tests.support.detectors import F32, cells, write
 from tests.support.openmmlab import FOLDER as OPENMMLAB
 
@@ -55,15 +56,20 @@ def test_precision_is_that_of_coco(monkeypatch: pytest.MonkeyPatch) -> None:
         boxes = np.repeat(truth[-1].boxes, 3, 0) + rng.uniform(-7, 7, (18, 4))
         labels = np.where(rng.uniform(size=18) < 0.8, np.repeat(truth[-1].labels, 3), rng.integers(3, size=18))
         found.append(precision.Detections(boxes, labels, rng.uniform(size=18)))
+    for scene in truth[::2]:  # crowds, and more detections than COCO counts
+        scene.crowd = np.arange(6) < 2
+    found[3] = precision.Detections(np.tile(found[3].boxes, (9, 1)), np.tile(found[3].labels, 9), rng.uniform(size=162))
 
     def entries(scenes: list[Any]) -> list[dict[str, Any]]:
         return [
             {
-                "image_id": i + 1, "category_id": int(label), "score": score, "iscrowd": 0,
+                "image_id": i + 1, "category_id": int(label), "score": score, "iscrowd": int(crowd),
                 "bbox": [*box[:2], *(box[2:] - box[:2])], "area": float(np.prod(box[2:] - box[:2])),
             }
             for i, scene in enumerate(scenes)
-            for box, label, score in zip(scene.boxes, scene.labels, scene.scores, strict=True)
+            for box, label, score, crowd in zip(
+                scene.boxes, scene.labels, scene.scores, precision.crowds(scene), strict=True
+            )
         ]  # fmt: skip
 
     with redirect_stdout(StringIO()):
@@ -79,9 +85,20 @@ def test_precision_is_that_of_coco(monkeypatch: pytest.MonkeyPatch) -> None:
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
-    expected = evaluation.stats[1]
-    assert 0.2 < expected < 0.9
-    assert precision.mean_average_precision(truth, found) == pytest.approx(expected)
+    assert 0.2 < evaluation.stats[1] < 0.9
+    for iou, expected in ((0.5, evaluation.stats[1]), (0.75, evaluation.stats[2])):
+        assert precision.mean_average_precision(truth, found, iou) == pytest.approx(expected)
+
+
+def test_precision_of_rotated_boxes() -> None:
+    """The first box is rotated by 90 degrees about its centre: it shares 4 x 4 of 48."""
+    truth = precision.Detections(np.array([[10.0, 10, 4, 8, 0], [30, 30, 4, 8, 0.5]]), np.zeros(2, int), np.ones(2))
+    boxes = truth.boxes.copy()
+    boxes[0, 4] = np.pi / 2
+    found = precision.Detections(boxes, np.zeros(2, int), np.ones(2))
+    np.testing.assert_allclose(precision.ious(truth.boxes, found.boxes), [[1 / 3, 0], [0, 1]], atol=1e-5)
+    assert precision.mean_average_precision([truth], [found], 0.3) == 1
+    assert precision.mean_average_precision([truth], [found], 0.5) == pytest.approx(51 / 101 / 2)
 
 
 # ---- two models ----
@@ -102,8 +119,10 @@ def test_agreement_of_a_case_by_hand() -> None:
     assert agreement.compare(expected, expected, 0.5).coco_precision == 1
     assert agreement.compare([[]], [[]], 0.5).average_precision == 1
     assert agreement.compare([[]], [[of(0, 0)]], 0.5).average_precision == 0
-    with pytest.raises(AttachError, match="rotated boxes, which are not compared"):
-        agreement.compare([[Detection(0, "0", 1, np.zeros(5))]], [[]], 0.5)
+    rotated = [[Detection(0, "0", 1, np.array([10, 10, 4, 8, 0.3]))]]
+    assert agreement.compare(rotated, rotated, 0.5).coco_precision == 1
+    with pytest.raises(AttachError, match="expected boxes of one kind, got boxes of two corners and rotated boxes"):
+        agreement.compare(rotated, [[of(0, 0)]], 0.5)
 
 
 SIZE = (64, 64)
@@ -153,6 +172,76 @@ def test_files_that_differ(program: str, files: Path) -> None:
     assert verify(program, files, "without.onnx", "--reference", "onnx=a.onnx", "--min-map", "0.5").returncode == 0
 
 
+def annotate(folder: Path, **more: Any) -> Path:
+    """Writes the objects of the photos: those that a.onnx finds, one of them a crowd in x.png, and a missed one in
+    y.jpg."""
+    boxes = [[72, 56, 16, 16], [24, 24, 32, 16], [0, 0, 20, 20]]
+    annotations = [
+        {"image_id": image, "category_id": 10 * (i + 1), "bbox": box, "iscrowd": int((image, i) == (1, 0))}
+        for image in (1, 2)
+        for i, box in enumerate(boxes[: 2 + (image == 2)])
+    ]
+    content = {
+        "images": [{"id": 1, "file_name": "x.png"}, {"id": 2, "file_name": "photos/y.jpg"}],
+        "categories": [{"id": id_, "name": f"kind {id_}"} for id_ in (10, 20, 30)],
+        "annotations": annotations,
+        **more,
+    }
+    (folder / "truth.json").write_text(json.dumps(content))
+    return folder / "truth.json"
+
+
+def test_truth(program: str, files: Path) -> None:
+    annotate(files)
+    done = verify(program, files, "a.onnx", "--truth", "truth.json", "--json", "--draw", "worst")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["expected"], report["found"], report["matched"]) == (4, 3, 3)
+    assert report["average_precision"] == pytest.approx(2 / 3)
+    (worst,) = report["worst"]
+    assert (worst["photo"], worst["missing"], worst["additional"]) == ("photos/y.jpg", 1, 0)
+    assert (files / worst["drawing"]).is_file()
+    done = verify(program, files, "a.onnx", "--truth", "truth.json", "--min-map", "0.9")
+    assert done.returncode == 1, done.stderr
+    assert "2 photo(s), 4 true objects, 3 detections of the model, 3 of both" in done.stdout
+
+
+def test_classes_of_the_truth_are_found_by_name_or_by_rank(files: Path) -> None:
+    path = annotate(files)
+    assert [o.label for o in Truth(path, ("kind 30", "other", "kind 20", "kind 10")).of(Path("y.jpg"))] == [3, 2, 0]
+    assert [o.label for o in Truth(path, ("kind 30", "other")).of(Path("y.jpg"))] == [0, 1, 2]
+    rotated = {"image_id": 2, "category_id": 10, "bbox": [20, 20, 8, 4, 90]}
+    (found,) = Truth(annotate(files, annotations=[rotated]), ()).of(Path("elsewhere/y.jpg"))
+    np.testing.assert_allclose(found.box, [20, 20, 8, 4, -np.pi / 2])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"images": [{"id": 1, "file_name": "z.png"}]}, "expected an image with the file_name 'x.png', got none"),
+        (
+            {"annotations": [{"image_id": 1, "category_id": 7, "bbox": [0, 0, 1, 1]}]},
+            "category 7, which is none of categories",
+        ),
+        ({"annotations": [{"image_id": 1, "bbox": [0, 0, 1, 1]}]}, "expected annotations in COCO's form"),
+        (
+            {"annotations": [{"image_id": 1, "category_id": 10, "bbox": [0, 0, "a", 1]}]},
+            "could not convert string to float: 'a'",
+        ),
+        ({"annotations": [{"image_id": 1, "category_id": 10, "bbox": [0, 0, 1]}]}, "boxes of 4 or 5 finite numbers"),
+        ({"annotations": [{"image_id": [1], "category_id": 10, "bbox": [0, 0, 1, 1]}]}, "unhashable type"),
+        ({"images": [{"id": 1, "file_name": 3}]}, "expected annotations in COCO's form"),
+        ({"categories": 3}, "expected annotations in COCO's form"),
+    ],
+    ids=str,
+)
+def test_damaged_truth(program: str, files: Path, more: dict[str, Any], said: str) -> None:
+    annotate(files, **more)
+    done = verify(program, files, "a.onnx", "--truth", "truth.json")
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_openvino(program: str, files: Path) -> None:
     done = verify(program, files, "a.onnx", "--reference", "openvino")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -164,6 +253,8 @@ def test_openvino(program: str, files: Path) -> None:
     [
         (["a.onnx"], 2, "--task detection: expected another reference, got 'kernels'"),
         (["a.onnx", "--reference", "onnx=m.onnx"], 1, "m.onnx: expected an input of pixels u8[1, H, W, 3], got none"),
+        (["a.onnx", "--truth", "none.json"], 1, "none.json: No such file"),
+        (["a.onnx", "--truth", "x.json", "--reference", "onnx=a.onnx"], 2, "--truth: expected no --reference"),
         (["a.onnx", "--reference", "onnx=a.onnx", "-i", "none"], 3, "'none' does not exist"),
     ],
     ids=str,

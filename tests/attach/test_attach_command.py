@@ -78,10 +78,20 @@ def test_documentation_page(tmp_path: Path) -> None:
     size = (640, 640)
     rows = np.concatenate([random_boxes(rng, cells(size), size), rng.random((cells(size), 3)) ** 9], 1).astype(F32)
     write(tmp_path / "yolov8n.onnx", size, {"output0": rows.T[None]})
-    Image.fromarray(rng.integers(0, 256, (90, 120, 3), np.uint8)).save(tmp_path / "photo.jpg")
+    photo = Image.fromarray(rng.integers(0, 256, (90, 120, 3), np.uint8))
+    for folder in (".", "photos", "val2017"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        photo.save(tmp_path / folder / "photo.jpg")
+    truth = {
+        "images": [{"id": 1, "file_name": "photo.jpg"}],
+        "categories": [{"id": i, "name": f"kind {i}"} for i in (1, 2, 3)],
+        "annotations": [{"image_id": 1, "category_id": 2, "bbox": [10, 10, 20, 20], "iscrowd": 0}],
+    }
+    (tmp_path / "instances_val2017.json").write_text(json.dumps(truth))
     page = ROOT / "docs" / "attach.md"
     assert run_blocks(page, tmp_path, environment(ROOT / "python")) == {"sh", "python"}
     assert Image.open(tmp_path / "found.png").size == (120, 90)
+    assert Image.open(tmp_path / "drawn" / "photo.png").size == (120, 90)
     assert np.load(tmp_path / "detections.npz")["num_detections"].item() > 0
     lines = page.read_text()
     assert all(f"`{head}`" in lines for head in HEADS)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from PIL import Image
 
@@ -52,6 +54,51 @@ def test_table_drawing_and_csv(program: str, app: Path, runtime: str) -> None:
     assert pixels.shape == (128, 128, 3)
     assert pixels[56, 24:56].any(axis=1).all()  # the lower edge of the dog
     assert not pixels[100:].any()
+
+
+def names_found(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return [found["name"] for found in json.loads(done.stdout)["detections"]]
+
+
+def test_a_file_of_openvinos_keeps_the_names(program: str, app: Path) -> None:
+    command = [sys.executable, "-m", "polyop", "convert", "app.onnx", "-o", "app.xml", "--to", "openvino"]
+    subprocess.run(command, cwd=app.parent, check=True, capture_output=True)
+    assert names_found(run(program, app.with_suffix(".xml"), "--draw", "found.png", "--json")) == ["dog", "cat"]
+    assert np.asarray(Image.open(app.parent / "found.png"))[56, 24:56].any(axis=1).all()
+
+
+ENGINES_IN_ONNXRUNTIME = """
+import polyop, polyop.tensorrt, torch
+torch.cuda.is_available = lambda: True
+torch.Tensor.cuda = lambda self: self
+class TRTWrapper:
+    def __init__(self, engine):
+        self.session = polyop.session(engine.replace(".engine", ".onnx"))
+    def __call__(self, feeds):
+        names = [output.name for output in self.session.get_outputs()]
+        outputs = self.session.run(names, {name: tensor.numpy() for name, tensor in feeds.items()})
+        return dict(zip(names, map(torch.from_numpy, outputs)))
+polyop.tensorrt.TRTWrapper = TRTWrapper
+"""
+
+
+def test_an_engine_keeps_the_names(program: str, app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's description has the metadata; ONNX Runtime computes the engine's outputs here."""
+    model = onnx.load(app)
+    types = {"photo": "u8", "num_detections": "i32", "detection_classes": "i32"}
+    description = {
+        what: {v.name: {"type": types.get(v.name, "f32"), "shape": [-1] * len(v.type.tensor_type.shape.dim)} for v in given}
+        for what, given in (("inputs", model.graph.input), ("outputs", model.graph.output))
+    }  # fmt: skip
+    description |= {"runtime": "tensorrt", "metadata": {entry.key: entry.value for entry in model.metadata_props}}
+    app.with_suffix(".engine").write_bytes(b"an engine")
+    app.with_name("app.engine.json").write_text(json.dumps(description))
+    (app.parent / "site").mkdir()
+    (app.parent / "site" / "sitecustomize.py").write_text(ENGINES_IN_ONNXRUNTIME)
+    monkeypatch.setenv("PYTHONPATH", str(app.parent / "site"))
+    assert names_found(run(program, app.with_suffix(".engine"), "--draw", "found.png", "--json")) == ["dog", "cat"]
+    assert np.asarray(Image.open(app.parent / "found.png"))[56, 24:56].any(axis=1).all()
 
 
 @pytest.mark.parametrize(

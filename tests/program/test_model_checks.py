@@ -12,6 +12,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from polyop._commands.models import check_attributes
+from tests.support.exported_nodes import NODES
 from tests.support.single_node import model
 
 BAD_FILE, NOT_PROVIDED = 3, 4
@@ -219,3 +221,14 @@ def test_the_catalogue_states_roles() -> None:
     assert roles["nms_rotated"] == ["rotated_boxes", "probability"]
     assert roles["onnx_roi_align"] == ["", "boxes", "batch_index"]
     assert roles["points_in_boxes_part"] == ["points", "boxes3d"]
+
+
+def test_attributes_that_exporters_write_are_known(program: str, tmp_path: Path) -> None:
+    for node in NODES:
+        inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+        check_attributes(model(node.name, inputs, attributes=node.attributes))
+    node = next(node for node in NODES if "im2col_step" in node.attributes)
+    inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+    onnx.save(model(node.name, inputs, attributes=node.attributes), tmp_path / "model.onnx")
+    done = subprocess.run([program, "inspect", tmp_path / "model.onnx"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyop._commands import terminal
@@ -18,11 +19,12 @@ from polyop._commands.arguments import (
     real,
 )
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import OLDEST_ONNXRUNTIME, check_nodes, check_onnxruntime
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_model, check_nodes, check_onnxruntime
 from polyop._progress import bars
 
 if TYPE_CHECKING:
     from polyop.batch import Cluster, Report
+    from polyop.batch.drawings import Drawings
 
 SUMMARY = "Run a model on many files, on all cores or on a Ray cluster"
 NEEDS = "pip install 'polyop[batch]', and for --ray 'polyop[batch,ray]'"
@@ -34,11 +36,13 @@ and --ray those of 'polyop[batch,ray]'.
 Examples:
   polyop batch srcnn3.onnx -i 'input=photos/**/*.jpg' -o large --format png --set factor=1,1,2,2
   polyop batch detector.onnx -i sweeps -o found --threads 2
+  polyop batch app.onnx -i photos -o found --draw drawn --sheet sheet.jpg --csv found.csv
   polyop batch net.onnx -i 'shards/*.tar' -o out --ray 10.0.0.1:6379 --worker-cpus 4"""
 
 _MAX_BATCH = 65536
 _MAX_WORKERS = 65536
 _MAX_GPUS = 64
+_OF_DETECTIONS = ("draw", "sheet", "csv", "names")
 _CLUSTER_OPTIONS = ("workers", "worker_cpus", "worker_gpus")
 
 
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="NAME=PATTERN",
         help="files, a folder, or a quoted pattern such as 'photos/**/*.jpg': images, .npy, .npz, .bin (points), .tar "
-        "(WebDataset), .parquet; for a second input one file, which is the same for all",
+        "(WebDataset), .parquet, videos (with OpenCV); for a second input one file, which is the same for all",
     )
     add("-o", "--output", required=True, metavar="FOLDER", help="the folder of results, one file for each input file")
     add(
@@ -80,6 +84,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="threads of one run; the remaining cores run other samples (default: 1)",
     )
+    add(
+        "--draw",
+        metavar="FOLDER",
+        help="draw the detections of a file of `polyop attach --image` on each image or video",
+    )
+    add("--sheet", metavar="FILE", help="a contact sheet of the drawings, .png or .jpg")
+    add("--csv", metavar="FILE", help="a table of the detections")
+    add("--names", metavar="FILE", help="names of the classes: a text file, or coco")
     add("--strict", action="store_true", help="stop at the first file that fails, instead of skipping it")
     add_image_options(parser)
     add_library_option(parser)
@@ -119,6 +131,7 @@ def _run(options: argparse.Namespace) -> int:
             raise usage(f"--{name.replace('_', '-')} requires --ray")
     images = image_options(options)
     check_nodes(options.model, options.ops)
+    drawings = _drawings(options)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop import batch
 
@@ -126,12 +139,76 @@ def _run(options: argparse.Namespace) -> int:
     if options.ray is not None:
         cluster = batch.Cluster(options.ray, options.workers or 0, options.worker_cpus or 1, options.worker_gpus or 0)
     report = _report(options, images, cluster)
+    if drawings is not None:
+        _draw(options, drawings)
     if options.json:
         terminal.print_json({**report.as_json(), "lines": report.lines()})
     else:
         print("\n".join(report.lines()))
         print(f"{terminal.green('wrote')} {options.output}")
     return ExitCode.FAILED if report.failed else ExitCode.OK
+
+
+def _drawings(options: argparse.Namespace) -> Drawings | None:
+    """Returns what to draw with, or None. Raises CommandError before the batch runs if its results cannot be drawn."""
+    given = [f"--{name}" for name in _OF_DETECTIONS if getattr(options, name)]
+    if not given:
+        return None
+    if options.format != "npz" or options.keep:
+        raise usage(f"{', '.join(given)}: expected --format npz and all outputs")
+    for name in ("sheet", "csv"):
+        extensions = (".png", ".jpg", ".jpeg") if name == "sheet" else (".csv",)
+        file = getattr(options, name)
+        if file and Path(file).suffix.lower() not in extensions:
+            raise usage(f"--{name}: expected a file {' or '.join(extensions)}, got '{file}'")
+    _check_not_inputs(options)
+    model = check_model(options.model)
+    if "detection_boxes" not in [output.name for output in model.graph.output]:
+        raise CommandError(
+            ExitCode.FAILED,
+            f"{options.model}: {', '.join(given)}: expected an output detection_boxes, got none",
+            "`polyop attach --image` writes a file with this output",
+        )
+    from polyop._commands.draw_detections import noted_names
+    from polyop.attaching.names import read_names
+    from polyop.batch.drawings import Drawings
+
+    noted = {entry.key: entry.value for entry in model.metadata_props}.get("polyop.detections", "")
+    names = read_names(options.names) if options.names else noted_names(noted)
+    return Drawings(Path(options.output), names, Path(options.draw) if options.draw else None)
+
+
+def _check_not_inputs(options: argparse.Namespace) -> None:
+    """Raises CommandError if a drawing would be an input of the next run."""
+    from polyop.batch.sources import Input
+
+    for name, file in (("draw", options.draw and Path(options.draw, "drawing.png")), ("sheet", options.sheet)):
+        if file and any(given.finds(Path(file)) for given in map(Input.parse, options.input) if not given.is_one_file):
+            raise usage(
+                f"--{name}: '{getattr(options, name)}' would be an input of the next run", "choose another folder"
+            )
+
+
+def _draw(options: argparse.Namespace, drawings: Drawings) -> None:
+    """Draws the results of all files, also those of an earlier run, and writes the sheet and the table."""
+    from polyop._onnx.atomic_file import prepare_folder, write_atomically
+    from polyop.attaching.errors import AttachError
+    from polyop.batch import sources
+    from polyop.batch.images import encode
+
+    streams, _ = sources.split([sources.Input.parse(text) for text in options.input])
+    try:
+        for task in sources.tasks(streams, Path(options.output), options.format):
+            drawings.add(task)
+    except AttachError as error:
+        raise CommandError(ExitCode.FAILED, f"{options.model}: {error}", error.hint) from error
+    for file in filter(None, (options.sheet, options.csv)):
+        prepare_folder(Path(file))
+    if options.sheet:
+        kind = "png" if Path(options.sheet).suffix.lower() == ".png" else "jpg"
+        write_atomically(Path(options.sheet), encode(drawings.sheet(), kind))
+    if options.csv:
+        write_atomically(Path(options.csv), drawings.table().encode())
 
 
 def _report(options: argparse.Namespace, images: dict[str, Any], cluster: Cluster | None) -> Report:

@@ -236,6 +236,7 @@ def _build(
             for name, three in engine.shapes.items()
         },
         "outputs": {name: {"type": engine.types[name], "shape": shape} for name, shape in engine.outputs.items()},
+        "metadata": {entry.key: entry.value for entry in model.metadata_props},
     }
     Path(f"{options.output}.json").write_text(json.dumps(needs, indent=2) + "\n")
     return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs}
@@ -286,10 +287,14 @@ def _to_openvino(options: argparse.Namespace) -> int:
     core = polyop.openvino.core()
     import openvino
 
+    from polyop._commands.run_openvino import METADATA
+
     try:
         for library in options.plugins:
             core.add_extension(str(Path(library).absolute()))
-        openvino.save_model(core.read_model(options.model), output, compress_to_fp16=options.fp16)
+        read = core.read_model(options.model)
+        read.set_rt_info(json.dumps({entry.key: entry.value for entry in model.metadata_props}), METADATA)
+        openvino.save_model(read, output, compress_to_fp16=options.fp16)
     except RuntimeError as error:
         check_provided(model, options.model, "--plugins")  # afterwards, because plugins may provide any node
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error

@@ -7,8 +7,6 @@ has "detections". bridge.py documents the protocol.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ def draw_detections(request: dict[str, Any]) -> dict[str, Any]:
     from polyop._onnx.atomic_file import write_atomically
     from polyop.attaching.drawing import detections, draw
     from polyop.attaching.errors import AttachError
+    from polyop.attaching.listing import csv_text
     from polyop.attaching.names import read_names
     from polyop.batch.images import encode
 
@@ -39,7 +38,7 @@ def draw_detections(request: dict[str, Any]) -> dict[str, Any]:
         write_atomically(path, encode(draw(photo, found), "png" if path.suffix.lower() == ".png" else "jpg"))
     rows = [detection.as_json() for detection in found]
     if request["csv"]:
-        write_atomically(Path(request["csv"]), _table(rows).encode())
+        write_atomically(Path(request["csv"]), csv_text(rows).encode())
     return {"detections": rows}
 
 
@@ -50,17 +49,6 @@ def noted_names(text: str) -> tuple[str, ...]:
     except (ValueError, KeyError, TypeError):
         return ()
     return tuple(map(str, names)) if isinstance(names, list) else ()
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Returns CSV: a row per detection, a column per coordinate."""
-    rotated = any(len(row["box"]) == 5 for row in rows)
-    coordinates = ["cx", "cy", "width", "height", "angle"] if rotated else ["x1", "y1", "x2", "y2"]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["class", "name", "score", *coordinates])
-    writer.writerows([row["class"], row["name"], row["score"], *row["box"]] for row in rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

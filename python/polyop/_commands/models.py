@@ -18,8 +18,6 @@ OLDEST_ONNXRUNTIME = (1, 20)
 """As the extras `optimize` and `batch` require."""
 _RUNTIME_DOMAIN = "com.microsoft"
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
-_ADDED_BY_EXPORTERS = ("plugin_version", "plugin_namespace")
-"""Attributes that TensorRT's parser reads, which tools add to nodes."""
 
 
 def check_file(path: str) -> None:
@@ -104,7 +102,7 @@ def check_provided(model: ModelProto, path: str, option: str = "--ops") -> None:
 def check_attributes(model: ModelProto) -> None:
     """Raises CommandError if a node of polyop or of a package has an attribute that its operator lacks, as the program
     does (cli/base/model_check.cc)."""
-    from polyop._onnx.catalogue import spellings
+    from polyop._onnx.catalogue import WITHOUT_EFFECT, spellings
     from polyop._onnx.graph import nodes_of
     from polyop._onnx.node_groups import resolve_node
 
@@ -113,7 +111,7 @@ def check_attributes(model: ModelProto) -> None:
             continue
         operator, names = found
         known = [name for attribute in operator["attributes"] for name in spellings(attribute, names)]
-        unknown = (a.name for a in node.attribute if a.name not in (*known, *_ADDED_BY_EXPORTERS))
+        unknown = (a.name for a in node.attribute if a.name not in (*known, *WITHOUT_EFFECT))
         if (name := next(unknown, None)) is None:
             continue
         near = nearest(name, known)

@@ -1,7 +1,8 @@
 """Runs and times models in OpenVINO, for `polyop run`, `verify` and `bench`.
 
 The request has "model" (.onnx or .xml), "libraries", "threads" (0: all cores) and "task":
-  describe   the reply describes the inputs and outputs: {"inputs": {name: {"type", "shape"}}, "outputs": …}
+  describe   the reply describes the inputs and outputs, and has the metadata that `polyop convert` keeps:
+             {"inputs": {name: {"type", "shape"}}, "outputs": …, "metadata": {name: text}}
   run        has "inputs", "outputs" (.npz) and "times"; the reply has "load_seconds" and the "seconds" of every run
   time       has "inputs", "outputs", "seconds" and "layers". After a warm-up, runs the model for at least "seconds".
              The reply has the "seconds" of the runs in ascending order, or with "layers" the "nodes": names, operators
@@ -11,6 +12,7 @@ Every reply has "runtime". bridge.py documents the protocol.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,6 +25,8 @@ from polyop._commands.bridge import serve
 from polyop._commands.errors import CommandError, ExitCode
 
 LAYER_RUNS = 10
+METADATA = ["polyop", "metadata"]
+"""Where a file of OpenVINO's has the metadata of the ONNX file, as JSON."""
 TYPES = {"float": "f32", "half": "f16", "bfloat16": "bf16", "double": "f64", "boolean": "bool"}
 
 
@@ -34,7 +38,9 @@ def describe(model: Any, request: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"'{name_of(port)}': expected a known rank")
         return {"type": TYPES.get(kind, kind), "shape": [d.get_length() if d.is_static else -1 for d in shape]}
 
-    return {what: {name_of(port): tensor(port) for port in getattr(model, what)} for what in ("inputs", "outputs")}
+    ports = {what: {name_of(port): tensor(port) for port in getattr(model, what)} for what in ("inputs", "outputs")}
+    noted = json.loads(str(model.get_rt_info(METADATA).value)) if model.has_rt_info(METADATA) else {}
+    return {**ports, "metadata": noted}
 
 
 def run(model: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Compares the detections of two files for the program's `verify --task detection`.
 
-The request has "model"; "reference", onnx or openvino, and its "file"; "inputs", the texts of -i; "draw", a folder or
-""; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py documents
-the protocol.
+The request has "model"; "reference", onnx, openvino or truth, and its "file"; "inputs", the texts of -i; "draw", a
+folder or ""; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py
+documents the protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +30,16 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
     from polyop.batch.errors import BatchError, SampleError
     from polyop.batch.images import read
 
-    model = _in_onnxruntime(request["model"], request)
-    other = {"onnx": _in_onnxruntime, "openvino": _in_openvino}[request["reference"]](request["file"], request)
-    names, expected, found = [], [], []
+    model, classes = _in_onnxruntime(request["model"], request)
+    names: list[Path] = []
+    expected: list[Sequence[Detection]] = []
+    found: list[Sequence[Detection]] = []
     try:
+        reference = _reference(request, classes)
         for photo in _photos(request["inputs"]):
             pixels = read(photo.read_bytes(), str(photo))
             names.append(photo)
-            expected.append(other(pixels))
+            expected.append(reference(photo, pixels))
             found.append(model(pixels))
         agreement = compare(expected, found, request["iou"])
     except (BatchError, SampleError) as error:
@@ -69,6 +71,17 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _reference(request: dict[str, Any], classes: tuple[str, ...]) -> Callable[[Path, np.ndarray], Sequence[Detection]]:
+    """Returns a function of a photo and its pixels that gives what the reference has there."""
+    if request["reference"] == "truth":
+        from polyop.attaching.truth import Truth
+
+        truth = Truth(Path(request["file"]), classes)
+        return lambda photo, pixels: truth.of(photo)
+    other, _ = {"onnx": _in_onnxruntime, "openvino": _in_openvino}[request["reference"]](request["file"], request)
+    return lambda photo, pixels: other(pixels)
+
+
 def _photos(inputs: list[str]) -> list[Path]:
     """Returns the image files of -i, which may be a folder, a file or a pattern."""
     from polyop.batch.sources import IMAGES, Input
@@ -82,7 +95,8 @@ def _photos(inputs: list[str]) -> list[Path]:
     return photos
 
 
-def _in_onnxruntime(path: str, request: dict[str, Any]) -> Detector:
+def _in_onnxruntime(path: str, request: dict[str, Any]) -> tuple[Detector, tuple[str, ...]]:
+    """Returns the file as a function of pixels, and the names of its classes."""
     import onnxruntime as ort
 
     from polyop._session import session
@@ -96,10 +110,12 @@ def _in_onnxruntime(path: str, request: dict[str, Any]) -> Detector:
     inputs = [(given.name, given.type, given.shape) for given in created.get_inputs()]
     photo = _photo_input(path, [name for name, kind, shape in inputs if kind == "tensor(uint8)" and len(shape) == 4])
     classes = _names(created.get_modelmeta().custom_metadata_map)
-    return _detector(lambda pixels: dict(zip(names, created.run(names, {photo: pixels}), strict=True)), classes)
+    return _detector(
+        lambda pixels: dict(zip(names, created.run(names, {photo: pixels}), strict=True)), classes
+    ), classes
 
 
-def _in_openvino(path: str, request: dict[str, Any]) -> Detector:
+def _in_openvino(path: str, request: dict[str, Any]) -> tuple[Detector, tuple[str, ...]]:
     import polyop.openvino
 
     core = polyop.openvino.core()
@@ -117,7 +133,7 @@ def _in_openvino(path: str, request: dict[str, Any]) -> Detector:
         result = compiled({photo: pixels})
         return {port.any_name: result[port] for port in compiled.outputs}
 
-    return _detector(run, ())
+    return _detector(run, ()), ()
 
 
 def _photo_input(path: str, names: list[str]) -> str:
@@ -142,7 +158,7 @@ def _detector(run: Callable[[np.ndarray], dict[str, np.ndarray]], names: tuple[s
     return lambda pixels: detections(run(pixels[None]), names)
 
 
-def _draw(folder: Path, rank: int, photo: Path, expected: list[Detection], found: list[Detection]) -> str:
+def _draw(folder: Path, rank: int, photo: Path, expected: Sequence[Detection], found: Sequence[Detection]) -> str:
     """Writes the photo with the reference's detections, and next to it with the model's. Returns the file."""
     import numpy as np
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from polyop.attaching.drawing import Detection
 from polyop.attaching.errors import AttachError
-from polyop.attaching.precision import Detections, ious, mean_average_precision
+from polyop.attaching.precision import Detections, crowds, in_crowds, ious, mean_average_precision
+from polyop.attaching.truth import TrueObject
 
 _COCO_IOUS = np.arange(0.5, 1, 0.05)
 
@@ -38,20 +39,24 @@ class Agreement:
 
 
 def compare(expected: Sequence[Sequence[Detection]], found: Sequence[Sequence[Detection]], iou: float) -> Agreement:
-    """Compares the detections of photos. Raises AttachError for rotated boxes."""
-    truth, given = ([_arrays(of_photo) for of_photo in photos] for photos in (expected, found))
-    photos = tuple(
-        PhotoAgreement(len(t.scores), len(g.scores), _matched(t, g, iou)) for t, g in zip(truth, given, strict=True)
-    )
+    """Compares the detections of photos. Raises AttachError if some boxes are rotated and others are not.
+
+    expected: the detections of another model, or true objects; crowds among these only excuse detections.
+    """
+    widths = {len(d.box) for photos in (expected, found) for of_photo in photos for d in of_photo}
+    if len(widths) > 1:
+        raise AttachError("expected boxes of one kind, got boxes of two corners and rotated boxes")
+    width = widths.pop() if widths else 4
+    truth, given = ([_arrays(of_photo, width) for of_photo in photos] for photos in (expected, found))
+    photos = tuple(_of_photo(t, g, iou) for t, g in zip(truth, given, strict=True))
     coco = float(np.mean([_precision(truth, given, float(at)) for at in _COCO_IOUS]))
     return Agreement(photos, _precision(truth, given, iou), coco)
 
 
-def _arrays(found: Sequence[Detection]) -> Detections:
-    if any(len(d.box) != 4 for d in found):
-        raise AttachError("expected boxes of two corners, got rotated boxes, which are not compared")
-    boxes = np.array([d.box for d in found], np.float64).reshape(-1, 4)
-    return Detections(boxes, np.array([d.label for d in found], np.int64), np.array([d.score for d in found]))
+def _arrays(found: Sequence[Detection], width: int) -> Detections:
+    boxes = np.array([d.box for d in found], np.float64).reshape(-1, width)
+    crowd = np.array([isinstance(d, TrueObject) and d.crowd for d in found], bool)
+    return Detections(boxes, np.array([d.label for d in found], np.int64), np.array([d.score for d in found]), crowd)
 
 
 def _precision(truth: Sequence[Detections], found: Sequence[Detections], iou: float) -> float:
@@ -60,13 +65,14 @@ def _precision(truth: Sequence[Detections], found: Sequence[Detections], iou: fl
     return mean_average_precision(truth, found, iou)
 
 
-def _matched(truth: Detections, found: Detections, iou: float) -> int:
-    """Returns the number of pairs of a class whose IoU is at least `iou`: the pairs that overlap most come first."""
-    overlap = ious(truth.boxes, found.boxes)
+def _of_photo(truth: Detections, found: Detections, iou: float) -> PhotoAgreement:
+    """Pairs objects of a class whose IoU is at least `iou`: the pairs that overlap most come first."""
+    overlap, excused = ious(truth.boxes, found.boxes), in_crowds(found, truth, iou)
     overlap[truth.labels[:, None] != found.labels] = -1
+    overlap[crowds(truth)] = -1
     count = 0
     while overlap.size and overlap.max() >= iou:
         row, column = np.unravel_index(overlap.argmax(), overlap.shape)
-        overlap[row], overlap[:, column] = -1, -1
+        overlap[row], overlap[:, column], excused[column] = -1, -1, False
         count += 1
-    return count
+    return PhotoAgreement(int((~crowds(truth)).sum()), int((~excused).sum()), count)

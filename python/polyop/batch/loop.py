@@ -126,7 +126,7 @@ class _Run:
     def _open(self, task: Task) -> Shard:
         task.result.parent.mkdir(parents=True, exist_ok=True)
         file = AtomicFile(task.result)
-        if task.kind == ".tar":
+        if task.kind != ".parquet":
             return Shard(file, TarWriter(file.partial, self._loop._format))
         from polyop.batch import tables
 

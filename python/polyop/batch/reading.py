@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from polyop.batch import images
+from polyop.batch import images, video
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.images import Format, ImageOptions
 from polyop.batch.interface import Model, Tensor
 from polyop.batch.runner import Arrays
-from polyop.batch.sources import ARRAYS, IMAGES, Task
+from polyop.batch.sources import ARRAYS, IMAGES, VIDEOS, Task
 
 _FILES = (*IMAGES, *ARRAYS)  # of shards
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
@@ -52,12 +52,21 @@ class Reader:
             yield from _of_tar(task.source, self._of_members)
         elif task.kind == ".parquet":
             yield from self._of_parquet(task.source)
+        elif task.kind in VIDEOS:
+            for index, pixels in enumerate(video.frames(task.source)):
+                yield Sample(index, video.key(index), partial(self.of_frame, pixels, f"frame {index}"))
         else:
             yield Sample(0, task.source.stem, lambda: self.of_file(task.source.read_bytes(), task.source.name))
 
     def of_file(self, data: bytes, name: str) -> Arrays:
         """Returns a sample from a file's content. The extension of `name` determines the format. Raises SampleError."""
         return self._complete(self._arrays(data, name, self.stream), name)
+
+    def of_frame(self, pixels: np.ndarray, source: str) -> Arrays:
+        """Returns a sample from the pixels [H, W, 3] of a video's frame. Raises SampleError."""
+        if not self.stream:
+            raise SampleError(f"{source}: expected values for the inputs {', '.join(self.free)}, got one value")
+        return self._complete({self.stream: self._image(self.stream, pixels, source)}, source)
 
     def _arrays(self, data: bytes, name: str, stream: str) -> Arrays:
         """Returns the arrays of a .npz file that are inputs; for other files the value of the input `stream`."""

@@ -13,7 +13,8 @@ from polyop.batch.errors import BatchError, InputFileError
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz", ".bin")
-SHARDS = (".parquet", ".tar")
+VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm")
+SHARDS = (".parquet", ".tar", *VIDEOS)
 KINDS = (*IMAGES, *ARRAYS, *SHARDS)
 RECORD = "polyop-batch.json"
 """The file that marks a folder of results."""
@@ -160,8 +161,9 @@ def tasks(streams: Sequence[Input], output: Path, format: str) -> list[Task]:
             inside = source.relative_to(stream.base)
             if ".." in inside.parts:
                 raise BatchError(f"-i {stream.pattern}: expected a pattern without '..' after the first *")
-            shard = source.suffix.lower() in SHARDS
-            result = output / (inside if shard else inside.with_suffix(f".{format}"))
+            kind = source.suffix.lower()
+            extension = ".tar" if kind in VIDEOS else kind if kind in SHARDS else f".{format}"
+            result = output / (inside if extension == kind else inside.with_suffix(extension))
             if created.get(result, Task(source, result)).source != source:
                 raise BatchError(f"'{created[result].source}' and '{source}' have the same result, '{result}'",
                                  "run them into separate folders")  # fmt: skip
