@@ -29,7 +29,7 @@ function(polyop_build_library name)
       else()
         polyop_link_operators(${name}_${runtime} ${name})
       endif()
-      if(runtime STREQUAL "torch")
+      if(runtime MATCHES "^(onnxruntime|torch)$") # the C interface is part of the former
         polyop_link_gradients(${name}_${runtime} ${name})
       endif()
       if(WIN32) # a DLL exports what POLYOP_EXPORTED marks
@@ -51,6 +51,25 @@ function(polyop_build_library name)
     list(JOIN built ", " built)
     message(STATUS "Building libraries of ${name}: ${built}")
   endif()
+endfunction()
+
+# polyop_add_entry(TARGET SOURCE…): builds a small shared library that calls libpolyop_onnxruntime.so, which is in the
+# same folder.
+function(polyop_add_entry target)
+  add_library(${target} SHARED ${ARGN})
+  target_link_libraries(${target} PRIVATE polyop_onnxruntime)
+  target_include_directories(${target} PRIVATE "${POLYOP_ROOT}")
+  polyop_self_contained(${target})
+  set(own_folder "$ORIGIN")
+  if(APPLE)
+    set(own_folder "@loader_path")
+  endif()
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${own_folder}")
+  if(WIN32)
+    set_target_properties(${target} PROPERTIES PREFIX "")
+  endif()
+  install(TARGETS ${target} RUNTIME DESTINATION "${POLYOP_INSTALL_ROOT}lib" COMPONENT libraries
+    LIBRARY DESTINATION "${POLYOP_INSTALL_ROOT}lib" COMPONENT libraries)
 endfunction()
 
 # polyop_link_operators(TARGET NAME): links core, kernels and all operators of the library into a program or shared

@@ -32,7 +32,8 @@ endfunction()
 # <library>_op_<folder>. Operators register themselves by static initialisers, which a linker would drop from an
 # archive. In a build with CUDA, the .cu files are <library>_cuda_<folder>, which TensorRT's plugins use. The files of
 # its gradient, *_backward*.cc and *_backward*.cu, become <library>_op_<folder>_backward and
-# <library>_cuda_<folder>_backward: only the library for PyTorch and the tests contain gradients.
+# <library>_cuda_<folder>_backward: only the libraries for PyTorch and ONNX Runtime, whose C interface calls them, and
+# the tests contain gradients.
 
 function(polyop_add_operator library folder)
   cmake_path(GET folder FILENAME op)

@@ -9,4 +9,7 @@ option(POLYOP_CUDA_TOGETHER
 option(POLYOP_BUILD_ONNXRUNTIME "Build the ONNX Runtime custom-op library" ON)
 option(POLYOP_BUILD_TENSORRT "Build the TensorRT plugin library, if the headers of CUDA and TensorRT are found" ON)
 option(POLYOP_BUILD_TORCH "Build the PyTorch library, if PyTorch is found" ON)
+option(POLYOP_BUILD_JAX "Build the JAX library, if jaxlib is found" ON)
+option(POLYOP_BUILD_EXECUTORCH "Build the ExecuTorch library, if its Python package is found" ON)
+option(POLYOP_BUILD_TVM_FFI "Build the tvm-ffi library, if its Python package is found" ON)
 option(POLYOP_BUILD_OPENVINO "Build the OpenVINO library, if its Python package is found" ON)

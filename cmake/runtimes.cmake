@@ -23,12 +23,14 @@ if(POLYOP_CUDA)
   target_link_libraries(polyop_kernels PUBLIC $<LINK_ONLY:CUDA::cudart_static>) # only .cu files need its headers
 endif()
 
-# The operators' definitions as JSON, for several adapters and the CLI.
-add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc")
+# The operators' definitions, and their shape inference, as JSON, for several adapters and the CLI.
+add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc"
+  "${POLYOP_ROOT}/adapters/shapes.cc")
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
+target_compile_definitions(polyop_catalogue PRIVATE POLYOP_CUDA=$<BOOL:${POLYOP_CUDA}>)
 
+add_subdirectory(adapters/c)
 if(POLYOP_BUILD_ONNXRUNTIME)
-  add_subdirectory(adapters/c)
   add_subdirectory(adapters/onnxruntime)
 endif()
 if(POLYOP_BUILD_TENSORRT AND NOT POLYOP_FUZZ AND NOT POLYOP_SANITIZE STREQUAL "thread")

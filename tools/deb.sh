@@ -8,10 +8,10 @@ tools/setup.sh demo
 PATH="$VENV/bin:$PATH"
 TREE="$ROOT/build/deb" OUT="${1:-dist}"
 
-# The libraries for PyTorch and OpenVINO are left out: no system package provides these runtimes.
+# The libraries for PyTorch, JAX and OpenVINO are left out: no system package provides these runtimes.
 configure() {
   cmake --preset release -B "$TREE" --log-level=NOTICE -DPOLYOP_BUILD_TESTS=OFF -DPOLYOP_BUILD_TORCH=OFF \
-    -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}"
+    -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_BUILD_JAX=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}"
 }
 pack() { rm -f "$TREE"/*.deb && (cd "$TREE" && cpack -G DEB >/dev/null); }
 

@@ -58,6 +58,9 @@ install demo
 install dev
 install exporters --no-deps
 install models -c requirements/torch.txt
+install jax -c requirements/models.txt
+install tvm-ffi --no-deps
+install executorch --no-deps
 install openvino --no-deps
 install lint
 
@@ -102,6 +105,7 @@ if [ "${1:-}" = openmmlab ]; then
 fi
 unpack_all torchvision "torchvision's models"
 unpack_all faces "facenet-pytorch's weights"
+unpack_all text "rapidocr's ONNX files"
 unpack_all openmmlab "MMCV's Python"
 unpack_all ray "Ray"
 unpack_all triton "Triton Inference Server"

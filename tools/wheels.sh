@@ -20,7 +20,8 @@ build_wheel() {
   _PYTHON_HOST_PLATFORM="$platform" python -m pip wheel --no-deps --no-build-isolation -w "$tree/raw" . \
     -Cbuild-dir="$tree/polyop" -Ccmake.define.CMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$target.cmake" \
     -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}" -Ccmake.define.POLYOP_BUILD_OPENVINO=OFF \
-    -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.CMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
+    -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.POLYOP_BUILD_EXECUTORCH=OFF \
+    -Ccmake.define.POLYOP_BUILD_TVM_FFI=OFF -Ccmake.define.CMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
 }
 
 check_notices() { python tools/check_notices.py "$tree/polyop"; }

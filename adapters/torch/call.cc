@@ -16,12 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/shapes.h"
 #include "adapters/torch/arguments.h"
-#include "adapters/torch/checks.h"
 #include "adapters/torch/cuda_stream.h"
 #include "core/call.h"
 #include "core/context.h"
 #include "core/device_run.h"
+#include "core/library.h"
 #include "core/reference.h"
 #include "platform/memory.h"
 
@@ -32,7 +33,7 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 [[noreturn]] void Fail(const Op& op, const std::string& message) {
-  throw std::runtime_error(CallNameOf(op.name) + ": " + message);
+  throw std::runtime_error(Concat(LibraryName(), "::", op.name, ": ", message));
 }
 
 std::optional<DType> FromTorch(ScalarType type) {
@@ -195,7 +196,7 @@ class InputReader {
     }
     const Tensor& t = kept_.emplace_back(given.is_contiguous() ? given : torch::stable::contiguous(given));
     const std::optional<DType> dtype = FromTorch(t.scalar_type());
-    if (!dtype) Fail(op_, UnsupportedType(spec.name).message());
+    if (!dtype) Fail(op_, Concat("'", spec.name, "': unsupported element type"));
     const auto sizes = t.sizes();
     AnyTensor view{const_cast<void*>(t.const_data_ptr()), *dtype, true, {}};  // inputs are only read
     for (int64_t d : sizes) view.shape.push_back(d);

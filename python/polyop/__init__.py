@@ -33,8 +33,9 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "get_accelerator_path", "get_library_path", "get_onnxruntime_op_path"]
 
 _MODULES = frozenset(
-    ("accelerating", "attaching", "batch", "compat", "errors", "exporting", "formulas", "functional", "modules",
-     "openvino", "optimizing", "packages", "portable", "ray", "sparse", "tensorrt", "triton")
+    ("accelerating", "attaching", "batch", "compat", "errors", "exporting", "formulas", "functional", "jax", "modules",
+     "numpy", "onnx_schemas", "onnxscript", "openvino", "optimizing", "packages", "portable", "ray", "sparse",
+     "tensorrt", "triton")
 )  # fmt: skip
 
 
@@ -64,9 +65,10 @@ def __getattr__(name: str) -> Any:
 
 
 _EXTRAS = {
-    "batch": "batch", "triton": "batch", "ray": "ray", "optimize": "optimize", "optimizing": "optimize",
-    "session": "optimize", "OptimizeError": "optimize", "export": "export", "exporting": "export",
-    "Exported": "export", "ExportError": "export", "portable": "export", "attach": "optimize", "attaching": "optimize",
+    "numpy": "numpy", "jax": "jax", "batch": "batch", "triton": "batch", "ray": "ray", "optimize": "optimize",
+    "optimizing": "optimize", "session": "optimize", "OptimizeError": "optimize", "export": "export",
+    "exporting": "export", "Exported": "export", "ExportError": "export", "portable": "export",
+    "onnx_schemas": "export", "onnxscript": "export", "attach": "optimize", "attaching": "optimize",
     "AttachError": "optimize",
 }  # fmt: skip
 """The extras of pyproject.toml that the parts of this package need; the others need `torch`."""

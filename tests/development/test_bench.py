@@ -54,6 +54,17 @@ def test_names_rows_that_became_slower(recorded: Path, tmp_path: Path, times_bet
     assert len(named) == (rows if code else 0)
 
 
+def test_attached_files_and_the_usual_code() -> None:
+    """The program compares the detections of all contenders before it times them."""
+    command = [sys.executable, ROOT / "bench" / "attach.py", "--threads", "1", "--counts", "200", "--seconds", "0.01"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line[:6] in ("| 480 ", "| 1080", "| 200,")]
+    assert len(lines) == 3
+    for line in lines:
+        assert all(float(time) > 0 for time in line.split("|")[2:-1]), line
+
+
 def test_whole_models_with_and_without_polyop(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench" / "whole_models.py"), "--only", "SRCNN", "--threads", "1", "--seconds", "0.1",

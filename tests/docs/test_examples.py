@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+from skimage import data
 
 from tests.support.processes import ROOT
 
@@ -51,6 +54,25 @@ def test_faces(tmp_path: Path) -> None:
     assert "facenet-pytorch: 1 faces" in said
     assert said.count("equals facenet-pytorch") == 2
     assert (tmp_path / "faces.png").stat().st_size > 100_000
+
+
+def test_text(tmp_path: Path) -> None:
+    """The page of scikit-image, and the page rotated by 12 degrees on a larger background."""
+    expected = [
+        "Region-based segmentation",
+        "Let us first determine markers of the coins and the",
+        "background. These markers are pixels that we can label",
+        "unambiguously as either object or background. Here,",
+        "the markers are found at the two extreme parts of the",
+        "histogram of grey values:",
+    ]
+    page = Image.fromarray(np.pad(np.repeat(data.page()[..., None], 3, 2), ((80, 80), (40, 40), (0, 0)), "edge"))
+    page.rotate(12, Image.Resampling.BICUBIC, fillcolor=(200, 200, 200)).save(tmp_path / "rotated.png")
+    for photo in ([], [tmp_path / "rotated.png"]):
+        said = run("text", tmp_path, *photo)
+        assert [line[6:] for line in said.splitlines()[:6]] == expected, said
+        assert "markers = np.zeros_like(coins)" in said
+        assert Image.open(tmp_path / "text.png").size[1] in (191, 351)
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ class Net(torch.nn.Module):
         self.scale = 2
 
     def forward(self, x):
-        return self.scale * torch.linalg.qr(x).R
+        return self.scale * torch.linalg.ldl_factor(x).LD
 
 
 polyop.export(Net(), torch.rand(3, 3), "net.onnx", exporter="dynamo")
@@ -85,7 +85,7 @@ def test_export_page_quotes_the_actual_error(tmp_path: Path) -> None:
         [sys.executable, "model.py"], cwd=tmp_path, env=environment(PYTHON), capture_output=True, text=True, check=False
     )
     page = (ROOT / "docs" / "export.md").read_text()
-    quoted = re.search(r"^```\n(aten::linalg_qr has no ONNX form.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+    quoted = re.search(r"^```\n(aten::\w+ has no ONNX form.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
     said = done.stderr.replace(f"{tmp_path}/", "")
     for line in quoted.splitlines():
         assert line in said, said

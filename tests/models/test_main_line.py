@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -110,8 +111,12 @@ def test_deformable_net(program: str, tmp_path: Path, not_run: Callable[[str], N
     if not HAS_PLUGINS:
         not_run(NO_ENGINE)
         return
+    proto = onnx.load(model)
+    onnx.helper.set_model_props(proto, {"polyop.detections": "{}"})
+    onnx.save(proto, model)
     report = convert(program, model, "--shapes", "x=1x3x8x8:2x3x20x24:4x3x64x64", "--layers")
     assert plugins(report) == 1
+    assert report["needs"]["metadata"] == {"polyop.detections": "{}"}
     assert report["needs"]["plugin_libraries"] == ["libpolyop_tensorrt.so"]
     assert report["needs"]["outputs"]["y"] == {"type": "f32", "shape": [-1, 32]}
 

@@ -31,6 +31,17 @@ def test_accelerator_links_the_library(library):
     assert "[$ORIGIN]" in run("readelf", "--dynamic", "--wide", accelerator)
 
 
+@pytest.mark.parametrize(
+    ("runtime", "exported"),
+    [("jax", "polyop_jax"), ("executorch", "polyop_executorch_register"), ("tvm_ffi", "__tvm_ffi_call")],
+)
+def test_small_libraries_link_the_library(library, runtime, exported):
+    small = Path(library).with_name(f"libpolyop_{runtime}.so")
+    assert exports(small) == [exported]
+    assert Path(library).name in linked_libraries(small)
+    assert "[$ORIGIN]" in run("readelf", "--dynamic", "--wide", small)
+
+
 def test_torch_library_exports(library):
     torch_library = Path(library).with_name("libpolyop_torch.so")
     assert exports(torch_library) == EXPORTS["torch"]

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,25 @@ def test_a_c_program_without_a_runtime(sdk: Path, building_folder: Path) -> None
     refused = run(build / "nms", "nan")
     assert refused.returncode == 1
     assert "polyop::nms: attribute 'iou_threshold': expected" in refused.stderr
+
+
+def test_a_rust_program_without_a_runtime(library: str, building_folder: Path, not_run: Callable[[str], None]) -> None:
+    """Compiles examples/rust, by the command in its first lines."""
+    compiler = shutil.which("rustc")
+    if compiler is None:
+        not_run("rustc was not found")
+        return
+    source, folder, program = (
+        ROOT / "examples" / "rust" / "nms.rs",
+        Path(library).resolve().parent,
+        building_folder / "nms",
+    )
+    linked = ("-L", folder, "-l", "polyop_onnxruntime", "-C", f"link-arg=-Wl,-rpath,{folder}")
+    succeed(compiler, "--edition", "2021", "-O", source, "-o", program, *linked)
+    assert succeed(program) == "keep box 1\nkeep box 2\n"
+    refused = run(program, "7")
+    assert refused.returncode == 1
+    assert "polyop::nms: attribute 'iou_threshold': expected a number in [0, 1], got 7" in refused.stderr
 
 
 def test_does_not_overwrite_a_project(program: str, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from tests.support.c_calls import FLOAT, INT, Attribute, Tensor, attribute_of, call, call_raw, tensor_of
+from polyop._calls import FLOAT, INT, Attribute, Tensor, tensor_of
+from tests.support.c_calls import attribute_of, call, call_raw
 
 BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
 SCORES = np.array([0.8, 0.9, 0.7], np.float32)
@@ -69,7 +70,7 @@ def test_rejects_tensors_that_are_none() -> None:
 
 def test_rejects_attributes_that_the_operator_lacks() -> None:
     for attribute, message in [
-        (attribute_of("threshold", 0.5, []), "expected attributes of the operator, got 'threshold'"),
+        (attribute_of("threshold", 0.5), "expected attributes of the operator, got 'threshold'"),
         (Attribute(None, INT, 1, 8), "expected an attribute with a name, got a null pointer"),
         (Attribute(b"iou_threshold", FLOAT, 1, None), "attribute 'iou_threshold': expected values, got a null pointer"),
         (Attribute(b"iou_threshold", 7, 1, 8), "attribute 'iou_threshold': expected a kind in [0, 4], got 7"),

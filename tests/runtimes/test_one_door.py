@@ -1,7 +1,7 @@
 """Every runtime refuses the same wrong calls with the same messages, because all of them use core/call.h.
 
-For each call of one table: the operator in PyTorch and through the C interface, the node in ONNX Runtime and in the
-program, and, where CUDA's toolkit is installed, the plugin in TensorRT-RTX.
+For each call of one table: the operator in PyTorch, NumPy, JAX and through the C interface, the node in ONNX Runtime
+and in the program, and, where CUDA's toolkit is installed, the plugin in TensorRT-RTX.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
 import numpy as np
 import onnx
 import pytest
 import torch
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
-import polyop.functional  # noqa: F401 (torch.ops.polyop)
+import polyop.functional
+import polyop.jax
+import polyop.numpy
 from tests.support.c_calls import call as call_from_c
 from tests.support.single_node import model, session
 from tests.support.tensorrt_rtx import HAS_PLUGINS, build_all
@@ -62,6 +65,29 @@ def test_c(wrong: Wrong, not_run: Callable[[str], None]) -> None:
         return
     with pytest.raises(ValueError, match=f"^polyop::{wrong.operator}: ") as error:
         call_from_c(wrong.operator, *wrong.inputs, **wrong.attributes)
+    assert wrong.message in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=IDS)
+def test_numpy(wrong: Wrong, not_run: Callable[[str], None]) -> None:
+    if cannot_run(wrong, "c", not_run):
+        return
+    variadic = wrong.operator.startswith("multi_level")
+    arguments = [wrong.inputs[0], wrong.inputs[1:]] if variadic else wrong.inputs
+    with pytest.raises(ValueError, match=f"^polyop::{wrong.operator}: ") as error:
+        getattr(polyop.numpy, wrong.operator)(*arguments, **wrong.attributes)
+    assert wrong.message in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=IDS)
+def test_jax(wrong: Wrong, not_run: Callable[[str], None]) -> None:
+    if cannot_run(wrong, "c", not_run):
+        return
+    variadic = wrong.operator.startswith("multi_level")
+    arguments = [wrong.inputs[0], wrong.inputs[1:]] if variadic else wrong.inputs
+    with pytest.raises((ValueError, jax.errors.JaxRuntimeError)) as error:
+        getattr(polyop.jax, wrong.operator)(*arguments, **wrong.attributes)
+    assert f"polyop::{wrong.operator}: " in str(error.value)
     assert wrong.message in str(error.value)
 
 

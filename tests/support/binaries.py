@@ -20,6 +20,7 @@ EXPORTS = {
         "polyop_force_isa",
         "polyop_register_accelerator",
         "polyop_sdk_version",
+        "polyop_shapes",
         "polyop_use_reference_kernels",
     ],
     "accelerator": ["RegisterCustomOps"],

@@ -7,72 +7,39 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-import polyop
-
-TYPES = ["float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
-INT, FLOAT, INTS, FLOATS, TEXT = range(5)
-
-_ALLOCATE = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64)
+from polyop._calls import (
+    ALLOCATE,
+    FLOAT,
+    FLOATS,
+    INT,
+    INTS,
+    RUN,
+    TEXT,
+    TYPES,
+    Attribute,
+    Outputs,
+    Tensor,
+    Threads,
+    library,
+    tensor_of,
 )
-_BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
-_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, _BODY, ctypes.c_void_p)
+from polyop._calls import attribute_of as attribute_of_kind
 
 
-class Tensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("type", ctypes.c_int32),
-        ("rank", ctypes.c_int32),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-    )
-
-
-class Attribute(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("kind", ctypes.c_int32),
-        ("count", ctypes.c_int64),
-        ("values", ctypes.c_void_p),
-    )
-
-
-class Outputs(ctypes.Structure):
-    _fields_ = (("self", ctypes.c_void_p), ("allocate", _ALLOCATE))
-
-
-class Threads(ctypes.Structure):
-    _fields_ = (("self", ctypes.c_void_p), ("run", _RUN))
-
-
-def tensor_of(array: np.ndarray | None) -> Tensor:
-    """Returns a view of the array, which must outlive it; None is an input that is left out."""
-    if array is None:
-        return Tensor(rank=-1)
-    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-    return Tensor(array.ctypes.data, TYPES.index(str(array.dtype)), array.ndim, shape)
-
-
-def attribute_of(name: str, value: object, kept: list[object]) -> Attribute:
-    """Returns the attribute. `kept` owns its values."""
+def attribute_of(name: str, value: object) -> Attribute:
+    """Returns the attribute, of the kind of the value."""
     if isinstance(value, str):
-        kept.append(value.encode())
-        return Attribute(name.encode(), TEXT, 0, ctypes.cast(ctypes.c_char_p(kept[-1]), ctypes.c_void_p))
-    values = np.atleast_1d(np.array(value))
-    real = values.dtype.kind == "f"
-    kept.append(values.astype(np.float64 if real else np.int64))
+        return attribute_of_kind(name, TEXT, value)
+    real = np.array(value).dtype.kind == "f"
     listed = isinstance(value, Sequence)
-    kind = (FLOATS if listed else FLOAT) if real else (INTS if listed else INT)
-    return Attribute(name.encode(), kind, values.size, kept[-1].ctypes.data)
+    return attribute_of_kind(name, (FLOATS if listed else FLOAT) if real else (INTS if listed else INT), value)
 
 
 def call_raw(operator: str, tensors: Sequence[Tensor], attributes: Sequence[Attribute], **given: object) -> str | None:
     """Calls polyop_call and returns its error. `given` are `allocate` and `run`, Python functions."""
-    function = ctypes.CDLL(polyop.get_onnxruntime_op_path()).polyop_call
-    function.restype = ctypes.c_char_p
-    outputs = Outputs(None, _ALLOCATE(given.get("allocate", lambda *_: None)))
-    threads = Threads(None, _RUN(given["run"])) if "run" in given else None
-    error = function(
+    outputs = Outputs(None, ALLOCATE(given.get("allocate", lambda *_: None)))
+    threads = Threads(None, RUN(given["run"])) if "run" in given else None
+    error = library().polyop_call(
         operator.encode(),
         *(len(tensors), (Tensor * len(tensors))(*tensors)),
         *(len(attributes), (Attribute * len(attributes))(*attributes)),
@@ -91,9 +58,9 @@ def call(
         found[output] = np.empty([shape[d] for d in range(rank)], TYPES[dtype])
         return found[output].ctypes.data
 
-    kept: list[object] = [array if array is None else np.ascontiguousarray(array) for array in arrays]
-    tensors = [tensor_of(array) for array in list(kept)]
-    passed = [attribute_of(name, value, kept) for name, value in attributes.items()]
+    kept = [array if array is None else np.asarray(array, order="C") for array in arrays]
+    tensors = [tensor_of(array) for array in kept]
+    passed = [attribute_of(name, value) for name, value in attributes.items()]
     error = call_raw(operator, tensors, passed, allocate=allocate, **({"run": run} if run else {}))
     if error is not None:
         raise ValueError(error)

@@ -279,7 +279,7 @@ def _roi_pool_backward(
 
 
 @lru_cache(maxsize=256)
-def _threshold_for(iou_threshold: float) -> float:
+def nms_threshold(iou_threshold: float) -> float:
     """Returns the float32 threshold that decides an IoU of exactly `iou_threshold` like torchvision, which divides in
     float32."""
     rounded = _float32(iou_threshold)
@@ -298,7 +298,7 @@ def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Any:
         return FALLBACK
     if not (_all_within(scores, math.inf) and _all_within(dets, 2.0**60)):
         return FALLBACK
-    return _polyop.nms.default(dets, scores, iou_threshold=_threshold_for(iou_threshold))
+    return _polyop.nms.default(dets, scores, iou_threshold=nms_threshold(iou_threshold))
 
 
 def _is_deformed(operator: str, tensors: Sequence[Tensor], weight: Tensor, offset: Tensor) -> bool:

@@ -1,6 +1,6 @@
 """Computes output shapes from sizes that may be symbols. The library returns expressions and checks, evaluated here.
 
-adapters/torch/tree_domain.h defines the expressions.
+adapters/tree_domain.h defines the expressions.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _Sizes:
                 return floor_scale(left, right)
             case "broadcast":
                 return self._broadcast(left, right)
-        raise AssertionError(f"expected an expression of adapters/torch/tree_domain.h, got '{kind}'")
+        raise AssertionError(f"expected an expression of adapters/tree_domain.h, got '{kind}'")
 
     def _once(self, key: tuple, bound: Tree) -> Size:
         """Returns the size of a key, which is created once."""

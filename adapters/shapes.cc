@@ -1,15 +1,16 @@
-#include "adapters/torch/shapes.h"
+#include "adapters/shapes.h"
 
 #include <cstdlib>
+#include <map>
 #include <vector>
 
-#include "adapters/torch/checks.h"
-#include "adapters/torch/tree_domain.h"
+#include "adapters/tree_domain.h"
 #include "core/call.h"
 #include "core/guard.h"
+#include "core/library.h"
 #include "core/shape_eval.h"
 
-namespace polyop::torch_adapter {
+namespace polyop {
 namespace {
 
 std::optional<DType> ParseDType(std::string_view name) {
@@ -56,6 +57,7 @@ class JsonAttributes : public AttrSource {
 struct Inputs {
   std::vector<AnyTensor> tensors;
   std::vector<Dims<TreeDim>> dims;
+  std::map<int, std::vector<double>> values;
   bool known = true;  // all extents are known
 };
 
@@ -74,8 +76,9 @@ Status ReadInputs(const Json& request, Inputs* inputs) {
     const std::string name = input.at("name");
     const Json& shape = input.at("shape");
     const std::optional<DType> dtype = ParseDType(input.at("type").get<std::string>());
-    if (!dtype) return UnsupportedType(name);
+    if (!dtype) return InvalidArgument("'", name, "': unsupported element type");
     tensor.dtype = *dtype;
+    if (input.contains("values")) inputs->values[number] = input["values"].get<std::vector<double>>();
     for (const Json& extent : shape) {
       tensor.shape.push_back(extent.is_number_integer() ? extent.get<int64_t>() : 0);
       inputs->known = inputs->known && extent.is_number_integer();
@@ -114,7 +117,7 @@ Status Infer(const Op& op, const Json& request, Json* response) {
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs.tensors, &kernel));
 
   const OpSignature& resolved = op.signatures[kernel->signature];
-  TreeDomain domain;
+  TreeDomain domain(inputs.values);
   ShapeEvaluator<TreeDomain> evaluator(resolved, op, params.get(), domain);
   POLYOP_RETURN_IF_ERROR(evaluator.Bind(inputs.dims));
   if (inputs.known) POLYOP_RETURN_IF_ERROR(op.check_inputs(params.get(), inputs.tensors));
@@ -137,22 +140,29 @@ Status Infer(const Op& op, const Json& request, Json* response) {
 
 }  // namespace
 
+Device HostDeviceFor(const Op& op, std::span<const AnyTensor> inputs) {
+  const Kernel* kernel = nullptr;
+  const bool naive =
+      !op.FindKernel(Device::kCpu, inputs, &kernel).ok() && op.FindKernel(Device::kReference, inputs, &kernel).ok();
+  return naive ? Device::kReference : Device::kCpu;
+}
+
 std::string InferShapes(std::string_view text) {
   const Json request = Json::parse(text);
   const std::string name = request.at("operator");
   const Op* op = FindOp(name);
   Json response;
   const Status status = op != nullptr ? Infer(*op, request, &response) : InvalidArgument("unknown operator");
-  if (!status.ok()) response = {{"error", CallNameOf(name) + ": " + status.message()}};
+  if (!status.ok()) response = {{"error", Concat(LibraryName(), "::", name, ": ", status.message())}};
   return response.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace polyop::torch_adapter
+}  // namespace polyop
 
 extern "C" const char* polyop_shapes(const char* request) {
-  using polyop::torch_adapter::Json;
+  using polyop::Json;
   static thread_local std::string response;
-  response = polyop::Guarded([&] { return polyop::torch_adapter::InferShapes(request); },
+  response = polyop::Guarded([&] { return polyop::InferShapes(request); },
                              [](const char* message) {  // the request is malformed
                                const Json error = {{"error", std::string("polyop_shapes: ") + message}};
                                return error.dump(-1, ' ', false, Json::error_handler_t::replace);

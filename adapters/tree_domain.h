@@ -11,13 +11,15 @@
 //   null                     depends on values of inputs
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/int_domain.h"
 #include "nlohmann/json.hpp"
 
-namespace polyop::torch_adapter {
+namespace polyop {
 
 using Json = nlohmann::ordered_json;
 
@@ -33,6 +35,9 @@ struct TreeDim {
 class TreeDomain {
  public:
   using Dim = TreeDim;
+
+  /// `values` has the values of inputs that are known, by the inputs' numbers, as doubles.
+  explicit TreeDomain(const std::map<int, std::vector<double>>& values = {}) : values_(values) {}
 
   static Dim Extent(int input, int dimension, std::string symbol) {
     return {Json::array({"extent", input, dimension}), false, std::move(symbol)};
@@ -87,8 +92,17 @@ class TreeDomain {
     return {Json::array({"scale", d.tree, scale}), d.data_dependent, "?"};
   }
 
-  Dim Input(int input, int64_t index) { return {Json::array({"value", input, index}), true, "?"}; }
-  bool InputReal(int, int64_t, double*) const { return false; }
+  Dim Input(int input, int64_t index) {
+    double value = 0;
+    if (InputReal(input, index, &value)) return Const(static_cast<int64_t>(value));
+    return {Json::array({"value", input, index}), true, "?"};
+  }
+  bool InputReal(int input, int64_t index, double* value) const {
+    const auto found = values_.find(input);
+    if (found == values_.end() || index >= static_cast<int64_t>(found->second.size())) return false;
+    *value = found->second[static_cast<size_t>(index)];
+    return true;
+  }
 
  private:
   static Dim Node(const char* kind, const Dim& a, const Dim& b) {
@@ -103,8 +117,9 @@ class TreeDomain {
     return Const(value);
   }
 
+  std::map<int, std::vector<double>> values_;
   Json checks_ = Json::array();
   const char* problem_ = nullptr;
 };
 
-}  // namespace polyop::torch_adapter
+}  // namespace polyop

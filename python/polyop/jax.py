@@ -1,0 +1,324 @@
+"""The operators as functions of JAX arrays, on the CPU.
+
+    import polyop.jax
+    pooled = polyop.jax.roi_align(features, rois, output_height=7, output_width=7)
+
+The names and arguments are those of the operators' definitions: docs/operators, torch.ops.polyop. The functions can be
+transformed by jax.jit, jax.vmap and jax.eval_shape, and differentiated in reverse mode where the operator has gradient
+kernels.
+
+Where a kernel finds the number of its results, as nms does, outputs have the upper bound, and the number follows them,
+an i32 without dimensions. The elements behind those found are -1 in signed integers and 0 in other types. Without
+jax_enable_x64, integers have 32 bits, as everywhere in JAX.
+
+Wrong types, shapes and attributes are ValueErrors of the traced call with the message of every runtime. Wrong values in
+arrays are errors of the computation, jax.errors.JaxRuntimeError.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from polyop._calls import SHORT_TYPES, TYPES, array_of, library
+from polyop._functions import define
+from polyop._libraries import library_file, read_catalogue, require_library
+
+Arrays = Sequence[Any]  # of jax.Array, np.ndarray; None for an input that is left out
+_SHORT = dict(zip(TYPES, SHORT_TYPES, strict=True))
+_LONG = dict(zip(SHORT_TYPES, TYPES, strict=True))
+
+
+_ALL = {record["name"]: record for record in read_catalogue(library())}
+_GRADIENTS = {record["gradient_of"]: record for record in _ALL.values() if record.get("gradient_of")}
+_OPERATORS = {name: record for name, record in _ALL.items() if not record.get("gradient_of")}
+
+
+def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+    record = _OPERATORS[op]
+    try:
+        arrays: list[Any] = []
+        for given, value in zip(record["inputs"], inputs, strict=True):
+            if given["variadic"] and not isinstance(value, (list, tuple)):
+                raise ValueError(f"'{given['name']}': expected a list of arrays, got {type(value).__name__}")
+            if value is None and not given["optional"]:
+                raise ValueError(f"'{given['name']}': expected an array, got None")
+            arrays += [_array(item, given) for item in (value if given["variadic"] else (value,))]
+        attributes = {
+            attribute["name"]: _attribute(attribute, value)
+            for attribute, value in zip(record["attributes"], values, strict=True)
+            if value is not None
+        }
+    except ValueError as error:
+        raise ValueError(f"polyop::{op}: {error}") from None
+    results = _differentiable(record, arrays, attributes)
+    return results[0] if len(results) == 1 else results
+
+
+def _array(value: Any, given: dict[str, Any]) -> Any:
+    """Returns an array of JAX or NumPy: values that NumPy knows decide shapes also in a traced function."""
+    return value if value is None or isinstance(value, jax.Array) else array_of(value, given["name"], given["types"])
+
+
+def _attribute(attribute: dict[str, Any], value: Any) -> Any:
+    """Returns the value in 64 bits, as the library reads it."""
+    name, kind, choices = attribute["name"], attribute["type"], attribute["choices"]
+    if isinstance(value, str) and (choices or kind == "string"):
+        return value
+    if isinstance(value, jax.core.Tracer):
+        raise ValueError(
+            f"attribute '{name}': expected a number, got a traced array; name it in jax.jit's static_argnames"
+        )
+    try:
+        array = np.asarray(value)
+        if kind == "string" or (np.ndim(array) == 1) != kind.endswith("s") or array.dtype.kind not in "biuf":
+            raise TypeError
+        if kind.startswith("int") and array.size and array.dtype.kind == "f":
+            raise TypeError
+    except (TypeError, ValueError):
+        expected = {"int": "an integer", "ints": "integers", "float": "a number", "floats": "numbers"}
+        raise ValueError(f"attribute '{name}': expected {expected.get(kind, 'a text')}, got {value!r}") from None
+    if choices:  # by its number
+        if array not in range(len(choices)):
+            raise ValueError(f"attribute '{name}': expected one of {', '.join(choices)}, got {value}")
+        return choices[array]
+    array = array.astype(np.int64 if kind.startswith("int") else np.float64)
+    return array if array.ndim else array[()]
+
+
+# ---- types and shapes ------------------------------------------------------------------------------
+
+
+@lru_cache(4096)
+def _reply(request: str) -> dict[str, Any]:
+    return json.loads(library().polyop_shapes(request.encode()))
+
+
+class _Call(NamedTuple):
+    """What XLA knows before the call."""
+
+    outputs: list[jax.ShapeDtypeStruct]
+    letters: str
+    """The attribute polyop_inputs of adapters/jax/handler.cc."""
+    found: list[int]
+    """The attribute polyop_found."""
+    padded: list[int]
+    """The outputs whose number of rows is found."""
+
+
+def _infer(record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any]) -> _Call:
+    inputs: list[Any] = []
+    letters = ""
+    for number, array in enumerate(arrays):
+        given = record["inputs"][min(number, len(record["inputs"]) - 1)]  # those of a variadic input share its name
+        if array is None:
+            inputs.append(None)
+            letters += "0"
+            continue
+        name = str(jax.dtypes.canonicalize_dtype(array.dtype))
+        dtype = _SHORT.get(name, name)
+        wide = dtype == "i32" and "i64" in given["types"] and "i32" not in given["types"]
+        letters += "w" if wide else "1"
+        inputs.append({"name": given["name"], "type": "i64" if wide else dtype, "shape": list(array.shape)})
+        if given["value"] and not isinstance(array, jax.core.Tracer):
+            inputs[-1]["values"] = np.ravel(array).tolist()
+    plain = {name: value if isinstance(value, str) else _plain(value.tolist()) for name, value in attributes.items()}
+    request = {"operator": record["name"], "cuda": False, "attributes": plain, "inputs": inputs}
+    reply = _reply(json.dumps(request, sort_keys=True))
+    if "error" in reply:
+        raise ValueError(reply["error"])
+
+    call = _Call([], letters, [], [])
+    for o, output in enumerate(reply["outputs"]):
+        shape = []
+        for d, tree in enumerate(output["shape"]):
+            is_found = isinstance(tree, list) and tree[0] == "found"
+            if is_found and not call.found:
+                call.found.extend([o, d])
+            if is_found and d == 0:
+                call.padded.append(o)
+            shape.append(_extent(tree[2] if is_found else tree, record))
+        call.outputs.append(jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(_LONG[output["type"]])))
+    if call.found:
+        call.outputs.append(jax.ShapeDtypeStruct((), jnp.int32))
+    return call
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value for JSON, which has no infinities."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, int) or math.isfinite(value) else str(value)
+
+
+def _extent(tree: Any, record: dict[str, Any]) -> int:
+    """Returns an extent, which is a number unless unknown values of inputs determine it."""
+    if isinstance(tree, int):
+        return tree
+    names = ", ".join(given["name"] for given in record["inputs"] if given["value"])
+    raise ValueError(
+        f"polyop::{record['name']}: expected known values of {names}, which determine an output's shape, got a traced "
+        "array; pass a NumPy array or a list"
+    )
+
+
+# ---- calls and transformations ---------------------------------------------------------------------
+
+
+def _run(
+    record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any], count: Any = None, padded: Sequence[int] = ()
+) -> tuple[jax.Array, ...]:
+    """Calls the kernel. jax.vmap extends the operator's own batch dimension, or else calls the kernel repeatedly.
+
+    `count` is the number of rows of the inputs in `padded`.
+    """
+    outputs, letters, found, _ = _infer(record, arrays, attributes)
+    letters = "".join("c" if i in padded else letter for i, letter in enumerate(letters))
+    present = [i for i, array in enumerate(arrays) if array is not None]
+    with_batch = frozenset() if padded else _batches(record["name"])
+
+    @jax.custom_batching.custom_vmap
+    def call(*given: jax.Array) -> tuple[jax.Array, ...]:
+        function = jax.ffi.ffi_call("polyop", outputs)
+        names = {"polyop_operator": record["name"], "polyop_inputs": letters, "polyop_found": np.array(found, np.int64)}
+        return tuple(function(*given, **names, **attributes))
+
+    @call.def_vmap
+    def _(size: int, batched: Sequence[bool], *given: jax.Array) -> tuple[tuple[jax.Array, ...], tuple[bool, ...]]:
+        batches = [i in with_batch for i in present]
+        if any(batches) and all(batch or not mapped for batch, mapped in zip(batches, batched, strict=True)):
+            folded: list[Any] = list(arrays)
+            for i, array, batch, mapped in zip(present, given, batches, batched, strict=True):
+                whole = array if mapped or not batch else jnp.broadcast_to(array, (size, *array.shape))
+                if batch or isinstance(arrays[i], jax.Array):  # other values are known
+                    folded[i] = whole.reshape(-1, *whole.shape[2:]) if batch else array
+            results = _run(record, folded, attributes)
+            return tuple(r.reshape(size, -1, *r.shape[1:]) for r in results), (True,) * len(results)
+
+        def one(mapped: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
+            rest = iter(mapped)
+            return call(*(next(rest) if m else array for m, array in zip(batched, given, strict=True)))
+
+        results = jax.lax.map(one, [array for m, array in zip(batched, given, strict=True) if m])
+        return results, (True,) * len(results)
+
+    return call(*(jnp.asarray(arrays[i]) for i in present), *([count] if padded else []))
+
+
+@cache
+def _batches(op: str) -> frozenset[int]:
+    """Returns the inputs whose first dimension is a batch of images, of point clouds or of RoIs, which is that of all
+    outputs and no other dimension of a tensor."""
+    record = _ALL[op]
+    if len(record["signatures"]) > 1 or any(given["variadic"] for given in record["inputs"]):
+        return frozenset()
+    inputs, outputs = (_dimensions(side) for side in record["signatures"][0].split(" -> "))
+    symbol = outputs[0][0] if outputs[0] else ""
+    first = [i for i, shape in enumerate(inputs) if shape[:1] == [symbol]]
+    independent = symbol in ("B", "R") or (symbol == "N" and all(len(inputs[i]) > 2 for i in first))
+    others = " ".join(text for shape in inputs + outputs for text in shape[1:])
+    if not independent or re.search(rf"\b{symbol}\b", others) or any(shape[:1] != [symbol] for shape in outputs):
+        return frozenset()
+    for i, shape in enumerate(inputs):  # indices into whole tensors would need other values for each of them
+        given = record["inputs"][i]
+        indices = i not in first and not given["value"] and all(dtype[0] == "i" for dtype in given["types"])
+        if indices and not re.search(rf"\b({'|'.join(re.findall(r'[A-Za-z]+', ' '.join(shape))) or '-'})\b", others):
+            return frozenset()
+    return frozenset(first)
+
+
+def _dimensions(signature: str) -> list[list[str]]:
+    """Returns the dimensions of each tensor: "x: T[N, 2*k[0]], y: T[]" has [["N", "2*k[0]"], []]."""
+    tensors = []
+    for tensor in re.split(r", (?=\w+\??:)", signature):
+        text = tensor[tensor.index("[") + 1 : tensor.rindex("]")]
+        tensors.append([part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()])
+    return tensors
+
+
+def _differentiable(record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any]) -> tuple[jax.Array, ...]:
+    """Calls the kernel, with a rule for jax.vjp. Integer results have no gradients."""
+    if not any(jnp.issubdtype(output.dtype, jnp.floating) for output in _infer(record, arrays, attributes).outputs):
+        constants = [jax.lax.stop_gradient(a) if isinstance(a, jax.Array) else a for a in arrays]
+        return _run(record, constants, attributes)
+    present = [i for i, array in enumerate(arrays) if isinstance(array, jax.Array)]
+
+    def whole(given: Sequence[Any]) -> list[Any]:
+        filled = list(arrays)
+        for i, array in zip(present, given, strict=True):
+            filled[i] = array
+        return filled
+
+    @jax.custom_vjp
+    def function(*given: Any) -> tuple[jax.Array, ...]:
+        return _run(record, whole(given), attributes)
+
+    def forward(*primals: Any) -> tuple[tuple[jax.Array, ...], Any]:
+        given = [primal.value for primal in primals]
+        needed = tuple(() if primal.perturbed else None for primal in primals)  # a structure, which is not traced
+        outputs = _run(record, whole(given), attributes)
+        return outputs, (given, outputs, needed)
+
+    def backward(saved: Any, grads: Any) -> tuple[Any, ...]:
+        given, outputs, needed = saved
+        requested = [i for i, need in zip(present, needed, strict=True) if need is not None]
+        found = _gradients(record, whole(given), outputs, grads, requested, attributes)
+        return tuple(found.get(i) for i in present)
+
+    function.defvjp(forward, backward, symbolic_zeros=True)
+    return function(*(arrays[i] for i in present))
+
+
+def _gradients(
+    record: dict[str, Any], arrays: Arrays, outputs: Arrays, grads: Arrays, requested: Sequence[int],
+    attributes: dict[str, Any],
+) -> dict[int, jax.Array]:  # fmt: skip
+    """Returns the gradients of the requested inputs, by their indices."""
+    zero = jax.custom_derivatives.SymbolicZero
+    if all(isinstance(grad, zero) for grad in grads):
+        return {}
+    name = record["name"]
+    names = [given["name"] for given in record["inputs"]]
+    gradient = _GRADIENTS.get(name)
+    computed = (
+        [] if gradient is None else [names.index(out["name"].removeprefix("grad_")) for out in gradient["outputs"]]
+    )
+    floats = [i for i in requested if jnp.issubdtype(arrays[i].dtype, jnp.floating)]
+    if missing := [names[min(i, len(names) - 1)] for i in floats if i not in computed]:
+        raise NotImplementedError(
+            f"polyop::{name}: no gradient kernel for {', '.join(missing)}; apply jax.lax.stop_gradient to them"
+        )
+    if gradient is None or not floats:
+        return {}
+    values = dict(zip(names, arrays, strict=True))
+    padded = set()
+    for o, (output, result, grad) in enumerate(zip(record["outputs"], outputs, grads, strict=False)):
+        if o in _infer(record, arrays, attributes).padded:
+            padded |= {output["name"], f"grad_{output['name']}"}
+        values[output["name"]] = result
+        values[f"grad_{output['name']}"] = jnp.zeros(grad.shape, result.dtype) if isinstance(grad, zero) else grad
+    mask = np.int64(sum(1 << o for o, i in enumerate(computed) if i in floats))
+    known = {attribute["name"] for attribute in gradient["attributes"]}
+    passed = {key: value for key, value in attributes.items() if key in known}
+    if "output_mask" in known:
+        passed["output_mask"] = mask
+    given = [given["name"] for given in gradient["inputs"]]
+    rows = [i for i, name in enumerate(given) if name in padded]
+    results = _run(gradient, [values[name] for name in given], passed, outputs[-1], rows)
+    return {i: result.reshape(arrays[i].shape) for i, result in zip(computed, results, strict=True) if i in floats}
+
+
+_handler = ctypes.CDLL(require_library(library_file("polyop", "jax"), "JAX"))  # finds the library that is loaded
+jax.ffi.register_ffi_target("polyop", jax.ffi.pycapsule(_handler.polyop_jax), platform="cpu")
+
+__all__ = list(_OPERATORS)
+globals().update({name: define(record, _call, __name__) for name, record in _OPERATORS.items()})

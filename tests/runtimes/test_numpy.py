@@ -1,0 +1,123 @@
+"""polyop.numpy: every operator as a function of NumPy arrays. test_one_door.py has the calls that it refuses."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+import polyop.numpy as pn
+from tests.support.array_calls import plain_calls
+from tests.support.processes import ROOT, run
+from tests.support.single_node import run as run_node
+
+BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
+SCORES = np.array([0.8, 0.9, 0.7], np.float32)
+
+
+def test_equals_onnxruntime() -> None:
+    compared = set()
+    for operator, node in plain_calls():
+        inputs = {f"in{i}": array for i, array in enumerate(node.inputs)}
+        expected = run_node(node.name, inputs, [f"out{i}" for i in range(len(node.outputs))], **node.attributes)
+        results = getattr(pn, operator)(*node.inputs, **node.attributes)
+        results = results if isinstance(results, tuple) else (results,)
+        for result, array in zip(results, expected, strict=False):
+            np.testing.assert_array_equal(result, array, err_msg=node.name)
+            assert result.dtype == array.dtype
+        compared.add(operator)
+    assert len(compared) >= 30
+
+
+def test_needs_numpy_only() -> None:
+    code = (
+        "import sys; import numpy as np; import polyop.numpy as pn;"
+        f"print(pn.nms({BOXES.tolist()}, {SCORES.tolist()}), {{'torch', 'onnxruntime', 'onnx'}} & set(sys.modules))"
+    )
+    assert run(sys.executable, "-c", code).strip() == "[1 2] set()"
+
+
+def test_takes_any_array() -> None:
+    strided = np.repeat(BOXES, 2, axis=1)[:, ::2]
+    read_only = BOXES.copy()
+    read_only.flags.writeable = False
+    for boxes in (strided, read_only, BOXES.astype(">f4"), torch.from_numpy(BOXES), BOXES.tolist(), memoryview(BOXES)):
+        assert pn.nms(boxes, SCORES).tolist() == [1, 2]
+    assert pn.my_add(np.float32(2), np.float32(3)).shape == ()
+
+
+class OnAnotherDevice:
+    def __dlpack__(self) -> None:
+        raise AssertionError("the device is checked first")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 1
+
+
+@pytest.mark.parametrize(
+    ("boxes", "message"),
+    [
+        (BOXES.astype(object), "'boxes': unsupported element type: expected one of float32, .*, got object"),
+        (OnAnotherDevice(), "'boxes': expected memory of the CPU, got cuda:1"),
+        (None, "'boxes': expected an array, got None"),
+        ([[0, 0], [1]], "'boxes': expected numbers of one shape"),
+        (np.float32(1), r"'boxes': expected rank 2, got 0"),
+        (torch.ones(3, 4, requires_grad=True), "'boxes': expected a tensor that NumPy can read"),
+    ],
+    ids=["object", "device", "None", "ragged", "scalar", "gradient"],
+)
+def test_refuses_other_inputs(boxes: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^polyop::nms: .*{message}|^polyop::nms: no kernel takes|{message}"):
+        pn.nms(boxes, SCORES)
+
+
+def test_out() -> None:
+    keep = np.empty(2, np.int64)
+    assert pn.nms(BOXES, SCORES, out=keep) is keep
+    assert keep.tolist() == [1, 2]
+    a = np.ones((4, 4), np.float32)
+    for out, message in [
+        (np.empty(3, np.float32), r"out\[0\]: expected float32\[4, 4\], got float32\[3\]"),
+        (np.empty((4, 4)), r"out\[0\]: expected float32\[4, 4\], got float64"),
+        (np.empty((4, 8), np.float32)[:, ::2], r"out\[0\]: expected an array that is contiguous and writeable"),
+        (a, r"out\[0\]: expected memory that no input and no other output uses"),
+        ((a, a), "out: expected 1 arrays, got 2"),
+    ]:
+        with pytest.raises(ValueError, match="^polyop::my_add: " + message):
+            pn.my_add(a, np.ones((4, 4), np.float32), out=out)
+
+
+def test_attributes() -> None:
+    for value in ("x", [1.0], None.__class__):
+        with pytest.raises(ValueError, match=r"^polyop::nms: attribute 'iou_threshold': expected"):
+            pn.nms(BOXES, SCORES, iou_threshold=value)
+    with pytest.raises(ValueError, match=r"attribute 'offset': expected an integer of 64 bits, got 0\.5"):
+        pn.nms(BOXES, SCORES, offset=0.5)
+    with pytest.raises(TypeError, match="iou_treshold"):
+        pn.nms(BOXES, SCORES, iou_treshold=0.5)
+    assert pn.nms(BOXES, SCORES, iou_threshold=np.float32(0.9)).tolist() == [1, 0, 2]
+
+
+def test_threads() -> None:
+    """Also in a pool whose only thread waits for the call."""
+    a, b = np.random.default_rng(0).random((2, 1 << 20), np.float32)
+    expected = pn.my_add(a, b)
+    try:
+        pn.set_num_threads(2)
+        np.testing.assert_array_equal(pn.my_add(a, b), expected)
+        with ThreadPoolExecutor(1) as pool:
+            pn.set_num_threads(3, pool)
+            np.testing.assert_array_equal(pool.submit(pn.my_add, a, b).result(timeout=60), expected)
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            pn.my_add(a, b)
+    finally:
+        pn.set_num_threads(1)
+    with pytest.raises(ValueError, match="count: expected at least 1, got 0"):
+        pn.set_num_threads(0)
+
+
+def test_types_are_current() -> None:
+    assert (ROOT / "python/polyop/numpy.pyi").read_text() == run(sys.executable, ROOT / "tools/array_stubs.py", "numpy")
