@@ -138,7 +138,7 @@ PYTHON
     step "Unpacking TensorRT-RTX for tests into ${RUNTIME#"$ROOT"/}" \
       pip_install --no-deps --only-binary :all: --target "$RUNTIME" -r requirements/tensorrt.txt
     # TensorRT-RTX's ONNX parser opens the library under this name.
-    ln -s libtensorrt_rtx.so.1 "$RUNTIME/tensorrt_rtx_libs/libtensorrt_rtx.so"
+    ln -sf libtensorrt_rtx.so.1 "$RUNTIME/tensorrt_rtx_libs/libtensorrt_rtx.so"
     stamp_write "$RUNTIME/.stamp" requirements/tensorrt.txt
   fi
 fi
