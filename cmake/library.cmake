@@ -72,6 +72,21 @@ function(polyop_add_entry target)
     LIBRARY DESTINATION "${POLYOP_INSTALL_ROOT}lib" COMPONENT libraries)
 endfunction()
 
+# polyop_add_static(NAME): defines NAME::static, for programs that contain the operators: the C interface, the catalogue
+# and all kernels for the CPU. No archive: a linker would drop the operators, which register themselves.
+function(polyop_add_static name)
+  add_library(${name}_static INTERFACE)
+  add_library(${name}::static ALIAS ${name}_static)
+  get_property(objects GLOBAL PROPERTY ${name}_objects)
+  get_property(families GLOBAL PROPERTY polyop_families)
+  foreach(object IN LISTS objects ITEMS polyop_c_adapter polyop_catalogue polyop_kernels polyop_core)
+    target_sources(${name}_static INTERFACE $<TARGET_OBJECTS:${object}>)
+  endforeach()
+  target_link_libraries(${name}_static INTERFACE ${families} polyop_hwy Threads::Threads)
+  target_include_directories(${name}_static INTERFACE "${POLYOP_ROOT}")
+  target_compile_features(${name}_static INTERFACE cxx_std_20)
+endfunction()
+
 # polyop_link_operators(TARGET NAME): links core, kernels and all operators of the library into a program or shared
 # library.
 function(polyop_link_operators target name)

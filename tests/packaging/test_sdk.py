@@ -251,6 +251,41 @@ def test_a_c_program_without_a_runtime(sdk: Path, building_folder: Path) -> None
     assert "polyop::nms: attribute 'iou_threshold': expected" in refused.stderr
 
 
+@pytest.mark.slow
+def test_a_program_that_contains_the_kernels(building_folder: Path, tmp_path: Path) -> None:
+    """Builds examples/executorch and runs a file: the results are PyTorch's."""
+    import executorch
+    import torch
+
+    import polyop.executorch as pe
+
+    class Head(torch.nn.Module):
+        def forward(self, features: torch.Tensor, rois: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            keep = torch.ops.polyop.nms(rois[:, 1:], scores, iou_threshold=0.5)
+            rois = rois * torch.tensor([0.0, 1, 1, 1, 1])
+            return torch.ops.polyop.roi_align(features, rois[keep], output_height=2, output_width=2), keep
+
+    def numbers(*shape: int) -> torch.Tensor:
+        return torch.arange(torch.Size(shape).numel()).reshape(shape) * 0.25
+
+    inputs = numbers(1, 2, 8, 8), numbers(6, 5), numbers(6)
+    pe.export(Head(), inputs, tmp_path / "head.pte")
+    build, package = building_folder / "run_pte", Path(executorch.__path__[0])
+    succeed(
+        TOOLS / "cmake", "-S", ROOT / "examples" / "executorch", "-B", build, "-G", "Ninja",
+        f"-Dexecutorch_DIR={package / 'lib' / 'cmake' / 'executorch'}", "-DPOLYOP_HWY_TARGETS=none",
+    )  # fmt: skip
+    succeed(TOOLS / "cmake", "--build", build)
+    pooled, keep = Head()(*inputs)
+    first = " ".join(f"{value:g}" for value in pooled.flatten()[:6].tolist())
+    assert succeed(build / "run_pte", tmp_path / "head.pte") == (
+        f"[ 6 2 2 2 ]: {first}\n[ 6 ]: {' '.join(map(str, keep.tolist()))}\n"
+    )
+    refused = run(build / "run_pte", tmp_path / "missing.pte")
+    assert refused.returncode == 1
+    assert "missing.pte has no method 'forward'" in refused.stderr
+
+
 def test_a_rust_program_without_a_runtime(library: str, building_folder: Path, not_run: Callable[[str], None]) -> None:
     """Compiles examples/rust, by the command in its first lines."""
     compiler = shutil.which("rustc")

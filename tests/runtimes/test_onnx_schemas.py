@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnx
+import onnxslim
 import pytest
 from onnx import defs, helper
 from onnxscript import FLOAT, script
@@ -63,6 +64,22 @@ def test_symbolic_extents_keep_their_names() -> None:
     (output,) = onnx.shape_inference.infer_shapes(proto, strict_mode=True).graph.output
     dims = output.type.tensor_type.shape.dim
     assert [d.dim_param or d.dim_value for d in dims] == ["rois", 4, 3, 2]
+
+
+def test_onnxslim_folds_the_shape_of_a_result() -> None:
+    """It infers shapes in this process, and no longer refuses a model with polyop's nodes."""
+    node = next(node for node in NODES if node.name == "mmcv::MMCVRoiAlign")
+    proto = model_of(node)
+    proto.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    result = proto.graph.output[0].name
+    proto.graph.node.append(helper.make_node("Shape", [result], ["shape"]))
+    proto.graph.node.append(helper.make_node("Cast", ["shape"], ["extents"], to=onnx.TensorProto.FLOAT))
+    proto.graph.node.append(helper.make_node("Neg", ["extents"], ["negative"]))
+    proto.graph.output.append(helper.make_tensor_value_info("negative", onnx.TensorProto.FLOAT, [4]))
+    slim = onnxslim.slim(proto)
+    assert {n.op_type for n in slim.graph.node} & {"MMCVRoiAlign", "Shape", "Cast"} == {"MMCVRoiAlign"}
+    shape = [d.dim_value for d in slim.graph.output[0].type.tensor_type.shape.dim]
+    assert shape == list(node.outputs[0][1])
 
 
 def test_what_is_wrong_is_explained() -> None:

@@ -18,13 +18,18 @@ from torch import Tensor, nn
 
 from polyop import functional
 
-__all__ = ["use_polyop"]
+__all__ = ["MultiScaleDeformableAttention", "use_polyop"]
 
 # Names of the layer in Deformable DETR, RT-DETR, Grounding DINO, …; all have the arguments of forward() below.
 _LAYER = "MultiScaleDeformableAttention"
 
 
-class _Attention(nn.Module):
+class MultiScaleDeformableAttention(nn.Module):
+    """The layer of transformers' detectors, by polyop. It is stateless, as the package `kernels` requires."""
+
+    has_backward = True
+    can_torch_compile = True
+
     def forward(
         self,
         value: Tensor,
@@ -148,5 +153,5 @@ def use_polyop(model: nn.Module) -> int:
     if not count:
         raise ValueError(f"expected a model with transformers' deformable attention, got {type(model).__name__}")
     for parent, name in layers:
-        setattr(parent, name, _Attention())
+        setattr(parent, name, MultiScaleDeformableAttention())
     return count
