@@ -24,7 +24,7 @@ namespace polyop::testing {
 /// compared.
 ///
 /// A NaN or infinity with a weight of 0 may propagate or not: such an element is accepted if the reference gives the
-/// same finite element for any number instead of the NaN or infinity. If the inputs contain such values, infinity and
+/// same finite element for any number instead of the NaN or infinity, and the element is as near to it as above. If the inputs contain such values, infinity and
 /// NaN in real outputs are equal, because their sum depends on which of them has a weight of 0.
 ///
 /// In calls with extreme values, products overflow or underflow: real elements are not compared. If an attribute is
@@ -48,10 +48,11 @@ class AgainstReference {
  private:
   template <class Change>
   std::optional<std::vector<HostTensor>> OutputsWith(const Change& change) const;
-  std::vector<std::vector<HostTensor>> Perturbed(double min) const;
+  std::vector<std::vector<HostTensor>> Perturbed(double min, std::optional<double> non_finite = {}) const;
   void MakeVariations();
-  bool Excused(size_t output, int64_t element, double got, double want, DType dtype) const;
-  bool ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype) const;
+  bool Excused(size_t output, int64_t element, double got, double want, DType dtype);
+  bool ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype);
+  bool InRangeOfFinite(size_t output, int64_t element, double got, DType dtype);
   std::string DifferenceOf(size_t output, const HostTensor& got);
 
   const RandomCall& call_;
@@ -61,6 +62,7 @@ class AgainstReference {
   std::vector<std::vector<HostTensor>> variations_;    // results of perturbed inputs
   std::vector<std::vector<HostTensor>> shifts_;        // like variations_, with small inputs perturbed relative to 1
   std::vector<std::vector<HostTensor>> replacements_;  // results of inputs with numbers instead of NaN and infinity
+  std::vector<std::vector<HostTensor>> finite_variations_;  // results of perturbed inputs with 1 instead of these
   std::optional<std::vector<HostTensor>>
       huge_;  // results of inputs with kHuge instead of infinity and 0 instead of NaN
 };

@@ -32,16 +32,18 @@ POLYOP_HD inline double Dot(const double* a, const double* b, int64_t count) {
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
-/// Returns the Euclidean length of a vector without overflow or underflow of the squares.
+/// Returns the Euclidean length of a vector without overflow or underflow of the squares. Like std::hypot's, it is
+/// infinite if an element is, also next to NaN.
 POLYOP_HD inline double LengthOf(const double* x, int64_t count) {
   const double squares = Dot(x, x, count);
   if (squares > 0x1p-900 && squares < 0x1p900) return std::sqrt(squares);
   double largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double magnitude = std::fabs(x[i]);
-    if (!(magnitude <= largest)) largest = magnitude;
+    if (magnitude > largest) largest = magnitude;
   }
-  if (largest == 0 || !std::isfinite(largest)) return largest;
+  if (largest == 0) return squares;  // 0 or NaN
+  if (std::isinf(largest)) return largest;
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += (x[i] / largest) * (x[i] / largest);
   return largest * std::sqrt(sum);

@@ -8,12 +8,14 @@ namespace {
 
 using FactorRows = std::vector<std::vector<double>>;
 
-// Computes each element of L and U by its formula (Doolittle), column by column.
+// Computes each element of L and U by its formula (Doolittle), column by column. A pivot of 0 eliminates nothing.
 int32_t ReferenceLu(FactorRows& a, size_t columns, int32_t* pivots) {
   int32_t info = 0;
   for (size_t j = 0; j < columns; ++j) {
     for (size_t i = 0; i < a.size(); ++i) {
-      for (size_t k = 0; k < std::min(i, j); ++k) a[i][j] -= a[i][k] * a[k][j];
+      for (size_t k = 0; k < std::min(i, j); ++k) {
+        if (a[k][k] != 0) a[i][j] -= a[i][k] * a[k][j];
+      }
     }
     if (j >= a.size()) continue;
     size_t best = j;

@@ -50,10 +50,15 @@ struct EquationsToSolve {
     double* const b = work + size * size;
     const int32_t* exchanged = pivots + n * pivot_count;
     int64_t exchanges = pivot_count;
-    for (int64_t i = 0; i < size * size; ++i) work[i] = static_cast<double>(from[n * size * size + i]);
+    const bool general = method == MatrixSolve::Method::kGeneral, transpose_first = general && transpose;
+    for (int64_t i = 0; i < size; ++i) {
+      for (int64_t j = 0; j < size; ++j) {
+        work[transpose_first ? j * size + i : i * size + j] = static_cast<double>(from[(n * size + i) * size + j]);
+      }
+    }
     for (int64_t i = 0; i < size * columns; ++i) b[i] = static_cast<double>(right[n * size * columns + i]);
     info[n] = 0;
-    if (method == MatrixSolve::Method::kGeneral) {
+    if (general) {
       info[n] = linalg::FactorLu(work, size, size, rows);
       exchanged = rows;
       exchanges = size;
@@ -62,7 +67,7 @@ struct EquationsToSolve {
       linalg::TriangularSolve({method == MatrixSolve::Method::kUpper, unit, transpose}, work, size, b, columns);
     } else if (info[n] != 0) {
       for (int64_t i = 0; i < size * columns; ++i) b[i] = NAN;
-    } else if (transpose) {
+    } else if (transpose && !general) {
       linalg::TriangularSolve({true, false, true}, work, size, b, columns);
       linalg::TriangularSolve({false, true, true}, work, size, b, columns);
       linalg::ExchangeRows(exchanged, exchanges, true, b, size, columns);
