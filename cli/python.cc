@@ -24,6 +24,7 @@ constexpr PythonCommand kCommands[] = {
     {"optimize", "Replace what polyop computes faster in a model"},
     {"convert", "Build a TensorRT engine from a model, or write it for OpenVINO"},
     {"portable", "Give polyop's nodes functions of standard operators"},
+    {"doctor", "Show what is installed, what does not load and why, and what to do"},
 };
 
 // A Python that may have the package, or where one was expected.

@@ -18,7 +18,7 @@ from polyop._commands.errors import CommandError, ExitCode, report, usage
 from polyop._system import program_file
 from polyop.errors import INSTALL
 
-COMMANDS = ("batch", "triton", "attach", "optimize", "convert", "portable")
+COMMANDS = ("batch", "triton", "attach", "optimize", "convert", "portable", "doctor")
 PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir", "completion", "man", "help")
 """Those of the program `polyop`, which is C++."""
 
