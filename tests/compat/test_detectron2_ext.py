@@ -94,5 +94,12 @@ def test_errors() -> None:
         ours.nms_rotated(BOXES[0], torch.ones(1), 0.5)
     with pytest.raises(ValueError, match=r"roi_align_rotated_forward: rois: expected shape \[R, 6\], got \[4, 5\]"):
         ours.roi_align_rotated_forward(torch.ones(1, 1, 4, 4), BOXES, 1.0, 2, 2, 2)
-    with pytest.raises(AttributeError, match="COCOevalAccumulate: pass use_fast_impl=False to COCOEvaluator"):
-        ours.COCOevalAccumulate  # noqa: B018
+
+
+def test_evaluation_has_its_functions() -> None:
+    """test_cocoeval.py compares their results."""
+    annotation = ours.InstanceAnnotation(1, 0.5, 100.0, False, False)
+    (found,) = ours.COCOevalEvaluateImages([[0, 1e10]], 10, [0.5], [[[[0.6]]]], [[[annotation]]], [[[annotation]]])
+    assert isinstance(found, ours.ImageEvaluation)
+    assert found.detection_matches.tolist() == [[1]]
+    assert ours.has_cuda() == (torch.version.cuda is not None)

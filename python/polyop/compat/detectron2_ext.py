@@ -1,6 +1,6 @@
-"""`detectron2._C` and torch.ops.detectron2: rotated boxes and deformable convolution.
+"""`detectron2._C` and torch.ops.detectron2: rotated boxes, deformable convolution, and COCOeval's functions.
 
-Angles are in degrees, counter-clockwise. COCOeval's functions are missing: use COCOEvaluator(use_fast_impl=False).
+Angles are in degrees, counter-clockwise.
 """
 
 from __future__ import annotations
@@ -9,6 +9,12 @@ import torch
 from torch import Tensor
 
 from polyop import functional
+from polyop.compat._cocoeval import (
+    COCOevalAccumulate,
+    COCOevalEvaluateImages,
+    ImageEvaluation,
+    InstanceAnnotation,
+)
 from polyop.compat.mmcv_ext._registry import gradients_of
 from polyop.compat.mmcv_ext.deform import (
     deform_conv_backward_input,
@@ -19,10 +25,17 @@ from polyop.compat.mmcv_ext.deform import (
 )
 
 __all__ = [
+    "COCOevalAccumulate",
+    "COCOevalEvaluateImages",
+    "ImageEvaluation",
+    "InstanceAnnotation",
     "box_iou_rotated",
     "deform_conv_backward_filter",
     "deform_conv_backward_input",
     "deform_conv_forward",
+    "get_compiler_version",
+    "get_cuda_version",
+    "has_cuda",
     "modulated_deform_conv_backward",
     "modulated_deform_conv_forward",
     "nms_rotated",
@@ -35,11 +48,17 @@ deform_conv_backward_filter = deform_conv_backward_parameters
 _DEGREE = torch.pi / 180
 
 
-def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    hint = ": pass use_fast_impl=False to COCOEvaluator" if "COCOeval" in name or name == "InstanceAnnotation" else ""
-    raise AttributeError(f"polyop has no detectron2._C.{name}{hint}")
+def get_compiler_version() -> str:
+    """detectron2 prints it; polyop's own compiler is not known here."""
+    return "polyop"
+
+
+def get_cuda_version() -> str:
+    return torch.version.cuda or "not available"
+
+
+def has_cuda() -> bool:
+    return torch.version.cuda is not None
 
 
 def _clockwise(function: str, name: str, boxes: Tensor) -> Tensor:
