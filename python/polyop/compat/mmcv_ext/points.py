@@ -301,8 +301,21 @@ def roiaware_pool3d_forward(
     sizes, max_points = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1]
     mode = ("max", "avg")[pool_method]
     pooled_features.copy_(functional.roiaware_pool3d(rois, pts, pts_feature, sizes, max_points, mode))
-    if not pts_feature.requires_grad:
-        return
+    if pts_feature.requires_grad:
+        find_pooled_points(rois, pts, pts_feature, argmax, pts_idx_of_voxels, pooled_features, mode)
+
+
+def find_pooled_points(
+    rois: Tensor,
+    pts: Tensor,
+    pts_feature: Tensor,
+    argmax: Tensor,
+    pts_idx_of_voxels: Tensor,
+    pooled_features: Tensor,
+    mode: str,
+) -> None:
+    """Fills what the gradient needs: the points of each cell, and those with the maxima."""
+    sizes, max_points = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1]
     pts_idx_of_voxels.zero_()
     argmax.fill_(-1)
     roi, point = functional.points_in_boxes_all(pts[None], rois[None])[0].mT.nonzero().unbind(1)
