@@ -107,6 +107,7 @@ unpack_all torchvision "torchvision's models"
 unpack_all faces "facenet-pytorch's weights"
 unpack_all text "rapidocr's ONNX files"
 unpack_all openmmlab "MMCV's Python"
+unpack_all spconv "spconv's CPU build"
 unpack_all ray "Ray"
 unpack_all triton "Triton Inference Server"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -50,7 +50,7 @@ def _in_three(values: Sequence[int], filler: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Filter:
+class Filter:
     """The parameters that determine which voxels a layer joins, with the layer's number of dimensions."""
 
     kernel_size: tuple[int, ...]
@@ -74,7 +74,7 @@ class _Filter:
 class IndicePairs:
     """The pairs of input and output rows of a layer, which an indice_key identifies."""
 
-    filter: _Filter
+    filter: Filter
     in_indices: Tensor
     in_shape: list[int]
     out_indices: Tensor
@@ -84,11 +84,12 @@ class IndicePairs:
     mask_argsort: Tensor
 
     @staticmethod
-    def find(x: SparseConvTensor, filter: _Filter) -> IndicePairs:
+    def find(x: SparseConvTensor, filter: Filter) -> IndicePairs:
         dimensions = len(x.spatial_shape)
         indices = x.indices
-        if dimensions == 2:
-            indices = torch.cat([indices[:, :1], torch.zeros_like(indices[:, :1]), indices[:, 1:]], 1)
+        if dimensions < 3:
+            zeros = [torch.zeros_like(indices[:, :1])] * (3 - dimensions)
+            indices = torch.cat([indices[:, :1], *zeros, indices[:, 1:]], 1)
         cells, pairs, mask, order, _ = torch.ops.polyop.get_indice_pairs_implicit_gemm(
             indices.contiguous(), batch_size=x.batch_size, spatial_shape=_in_three(x.spatial_shape, 1),
             ksize=_in_three(filter.kernel_size, 1), stride=_in_three(filter.stride, 1),
@@ -100,7 +101,7 @@ class IndicePairs:
                 torch._check(pairs.shape[1] == x.indices.shape[0])
             out = x.indices
         else:
-            out = cells if dimensions == 3 else torch.cat([cells[:, :1], cells[:, 2:]], 1)
+            out = cells if dimensions == 3 else torch.cat([cells[:, :1], cells[:, 4 - dimensions :]], 1)
         shape = filter.output_shape(x.spatial_shape)
         return IndicePairs(filter, x.indices, x.spatial_shape, out, shape, pairs, mask, order)
 
@@ -127,6 +128,29 @@ class IndicePairs:
         return functional.implicit_gemm(
             features, filters, self.pair_fwd, self.pair_mask, self.mask_argsort, bias, is_subm=self.filter.subm
         )
+
+    def _sources(self, features: Tensor, filler: float) -> Iterator[Tensor]:
+        """Yields the rows that each position of the filter reads, [O, C]; rows of `filler` where there is no voxel."""
+        rows = torch.where(self.pair_fwd < 0, features.shape[0], self.pair_fwd).long()
+        padded = nn.functional.pad(features, (0, 0, 0, 1), value=filler)
+        for offset in range(rows.shape[0]):
+            yield padded[rows[offset]]
+
+    def maximum(self, features: Tensor) -> Tensor:
+        """Returns the maximum over existing voxels, [O, C]."""
+        sources = self._sources(features, -math.inf)
+        greatest = next(sources)
+        for source in sources:
+            greatest = torch.maximum(greatest, source)
+        return greatest
+
+    def mean(self, features: Tensor) -> Tensor:
+        """Returns the mean of existing voxels, [O, C]."""
+        sources = self._sources(features, 0)
+        total = next(sources)
+        for source in sources:
+            total = total + source
+        return total / (self.pair_fwd >= 0).sum(0)[:, None].to(features.dtype)
 
 
 @dataclass(frozen=True, init=False)
@@ -220,7 +244,7 @@ class SparseSequential(SparseModule):
 class _Paired(SparseModule):
     """A layer that joins voxels by a filter."""
 
-    def __init__(self, filter: _Filter, indice_key: str | None) -> None:
+    def __init__(self, filter: Filter, indice_key: str | None) -> None:
         super().__init__()
         self.filter, self.indice_key = filter, indice_key
         self.kernel_size, self.stride, self.padding = filter.kernel_size, filter.stride, filter.padding
@@ -244,9 +268,7 @@ class _Paired(SparseModule):
 
 
 class _SparseConv(_Paired):
-    def __init__(
-        self, in_channels: int, out_channels: int, filter: _Filter, bias: bool, indice_key: str | None
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, filter: Filter, bias: bool, indice_key: str | None) -> None:
         super().__init__(filter, indice_key)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.weight = nn.Parameter(torch.empty(self._weight_shape()))
@@ -307,7 +329,7 @@ class _Convolution(_SparseConv):
             sizes[1], sizes[4] = (1,) * self._dimensions, (0,) * self._dimensions
             sizes[2] = tuple(k // 2 * d for k, d in zip(sizes[0], sizes[3], strict=True))
         kernel, steps, pads, dilations, extra = sizes
-        filter = _Filter(kernel, steps, pads, dilations, extra, self._subm, self._transposed)
+        filter = Filter(kernel, steps, pads, dilations, extra, self._subm, self._transposed)
         super().__init__(in_channels, out_channels, filter, bias, indice_key)
 
 
@@ -347,7 +369,7 @@ class SparseInverseConv3d(_SparseConv):
     ) -> None:
         size = _each(kernel_size, 3)
         none, one = (0, 0, 0), (1, 1, 1)
-        super().__init__(in_channels, out_channels, _Filter(size, one, none, one, none, False, False), bias, indice_key)
+        super().__init__(in_channels, out_channels, Filter(size, one, none, one, none, False, False), bias, indice_key)
 
     def _pairs(self, x: SparseConvTensor) -> IndicePairs:
         known = x.find_indice_pair(self.indice_key)
@@ -375,16 +397,11 @@ class SparseMaxPool3d(_Paired):
     ) -> None:
         given = (kernel_size, kernel_size if stride is None else stride, padding, dilation, 0)
         kernel, steps, pads, dilations, extra = (_each(value, self._dimensions) for value in given)
-        super().__init__(_Filter(kernel, steps, pads, dilations, extra, False, False), indice_key)
+        super().__init__(Filter(kernel, steps, pads, dilations, extra, False, False), indice_key)
 
     def forward(self, x: SparseConvTensor) -> SparseConvTensor:
         pairs = self._pairs(x)
-        rows = torch.where(pairs.pair_fwd < 0, x.features.shape[0], pairs.pair_fwd).long()
-        padded = nn.functional.pad(x.features, (0, 0, 0, 1), value=-math.inf)
-        greatest = padded[rows[0]]
-        for offset in range(1, rows.shape[0]):
-            greatest = torch.maximum(greatest, padded[rows[offset]])
-        return self._output(x, pairs, greatest)
+        return self._output(x, pairs, pairs.maximum(x.features))
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}"

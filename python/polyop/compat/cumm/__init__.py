@@ -1,0 +1,7 @@
+"""The package cumm: its arrays, which spconv's voxel generators take."""
+
+from __future__ import annotations
+
+from polyop.compat.cumm import tensorview
+
+__all__ = ["tensorview"]
