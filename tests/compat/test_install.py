@@ -55,7 +55,10 @@ def test_what_loads_is_kept(tmp_path: Path) -> None:
         "print(c.install('torch_scatter', replace=True)); import torch_scatter as s; print(s.__version__)"
     )
     said = run(sys.executable, "-c", code, env=environment(packages(tmp_path))).splitlines()
-    names = ["torch_cluster", "MultiScaleDeformableAttention", "pointnet2_ops._ext", "spatial_correlation_sampler"]
+    names = [
+        "torch_cluster", "MultiScaleDeformableAttention", "pointnet2_ops._ext", "spatial_correlation_sampler",
+        "alt_cuda_corr", "corr_sampler", "correlation_cuda", "correlation_package", "spconv", "cumm",
+    ]  # fmt: skip
     assert said == [f"{names} True 1.6.3 True", "['torch_scatter']", "2.1.2"]
     status = run(sys.executable, "-m", "polyop.compat", env=environment(tmp_path))
     assert [line.split(maxsplit=1) for line in status.splitlines()][:5] == [

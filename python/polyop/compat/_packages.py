@@ -23,6 +23,8 @@ class Replacement:
     """The modules inside, which code imports as well."""
     install: Callable[[], object] | None = None
     """Called instead of registering the module."""
+    also: Callable[[], object] | None = None
+    """Called in addition to registering the module."""
     check: Callable[[], str | None] | None = None
     """Called instead of importing the module; `failure` returns its result."""
 
@@ -62,6 +64,8 @@ class Replacement:
         sys.modules[self.name] = importlib.import_module(self.module)
         for part in self.parts:
             sys.modules[f"{self.name}.{part}"] = importlib.import_module(f"{self.module}.{part}")
+        if self.also is not None:
+            self.also()
         parent = sys.modules.get(self.package or "")
         if parent is not None:
             setattr(parent, self.name.rpartition(".")[2], sys.modules[self.name])
@@ -85,6 +89,22 @@ def _install_mmcv() -> None:
     mmcv_ext.install(replace=True)
 
 
+def _watch_pcdet() -> None:
+    from polyop.compat import pcdet
+
+    pcdet.watch()
+
+
+_PCDET = {
+    "bev_pool.bev_pool_ext": "bev_pool",
+    "ingroup_inds.ingroup_inds_cuda": "ingroup_inds",
+    "iou3d_nms.iou3d_nms_cuda": "iou3d_nms",
+    "pointnet2.pointnet2_batch.pointnet2_batch_cuda": "pointnet2_batch",
+    "pointnet2.pointnet2_stack.pointnet2_stack_cuda": "pointnet2_stack",
+    "roiaware_pool3d.roiaware_pool3d_cuda": "roiaware_pool3d",
+    "roipoint_pool3d.roipoint_pool3d_cuda": "roipoint_pool3d",
+}
+_SPCONV = ("conv", "core", "functional", "identity", "modules", "ops", "pool", "spatial", "tables", "utils")
 _ATTENTION = "polyop.compat.ms_deform_attn"
 REPLACEMENTS = {
     replacement.name: replacement
@@ -106,6 +126,19 @@ REPLACEMENTS = {
         Replacement("detectron2._C", "polyop.compat.detectron2_ext"),
         Replacement("spatial_correlation_sampler", "polyop.compat.spatial_correlation_sampler"),
         Replacement("mmcv._ext", "polyop.compat.mmcv_ext", install=_install_mmcv),
+        Replacement("alt_cuda_corr", "polyop.compat.alt_cuda_corr"),
+        Replacement("corr_sampler", "polyop.compat.corr_sampler"),
+        Replacement("correlation_cuda", "polyop.compat.correlation_cuda"),
+        Replacement("correlation_package", "polyop.compat.correlation_package", ("correlation",)),
+        Replacement(
+            "spconv", "polyop.compat.spconv",
+            ("constants", "core", "utils", "pytorch", *(f"pytorch.{part}" for part in _SPCONV)),
+        ),
+        Replacement("cumm", "polyop.compat.cumm", ("tensorview",)),
+        *(
+            Replacement(f"pcdet.ops.{name}", f"polyop.compat.pcdet.{module}", also=_watch_pcdet)
+            for name, module in _PCDET.items()
+        ),
     )
 }  # fmt: skip
 
