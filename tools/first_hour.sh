@@ -88,6 +88,7 @@ try polyop inspect
 try polyop inspect head.onnx --htlm x.html
 try polyop inspect head.onnx --html head.html
 try python -m polyop batch photos.onnx
+try polyop doctor torch_scater
 try python -m polyop optimise head.onnx -o fast.onnx
 try POLYOP_KERNELS=foo polyop run head.onnx -i x=random -i rois=zeros --shape rois=1x5
 

@@ -48,6 +48,7 @@ def completed(program: str, tmp_path: Path, *words: str) -> list[str]:
     ("words", "offered"),
     [
         (("polyop", "ins"), {"inspect"}),
+        (("polyop", "doc"), {"doctor"}),
         (("polyop", "inspect", "--o"), {"--open", "--ops", "--onnxruntime"}),
         (("polyop", "help", "ver"), {"verify"}),
     ],

@@ -1,7 +1,7 @@
 """`python -m polyop.compat SCRIPT ARGUMENTS…` runs a script with polyop in place of packages that do not load.
 
 `-m MODULE ARGUMENTS…` runs a module. Without arguments it prints which modules polyop would replace, and why they do
-not load.
+not load; `polyop doctor` prints more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from polyop.compat import REPLACEMENTS, install
 
 
 def _print_status() -> None:
+    width = max(map(len, REPLACEMENTS))
     for replacement in REPLACEMENTS.values():
         if not replacement.is_applicable():
             state = f"{replacement.package} is not installed"
@@ -21,7 +22,7 @@ def _print_status() -> None:
             state = f"polyop replaces it: {why}"
         else:
             state = "is installed and loads: kept"
-        print(f"{replacement.name:32} {state}")
+        print(f"{replacement.name:{width}} {state}")
 
 
 def main(arguments: list[str]) -> None:

@@ -241,6 +241,11 @@ def failure() -> str | None:
     return why
 
 
+def _has_ops() -> bool:
+    """A function and not a lambda: torch.jit.script reads it, which torchvision uses while it exports."""
+    return True
+
+
 class _Watcher(MetaPathFinder):
     """Tells torchvision.extension, right after its execution, that there are operators."""
 
@@ -254,7 +259,7 @@ class _Watcher(MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            module._has_ops = lambda: True  # type: ignore[attr-defined]
+            module._has_ops = _has_ops  # type: ignore[attr-defined]
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
