@@ -20,6 +20,8 @@ namespace polyop {
 ///   batch_index    the index of an image, or one for each row of another input
 ///   probability    scores in [0, 1]
 ///   points         coordinates
+///   decay_rates    [..., states]  factors in the exponent of a recurrence, not positive: otherwise its state grows
+///   step_sizes     of a recurrence, not negative
 constexpr std::string_view RoleOf(const TensorSpec& input) {
   const auto is_called = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), input.name) != names.end();
@@ -27,6 +29,8 @@ constexpr std::string_view RoleOf(const TensorSpec& input) {
   const std::string_view columns = input.rank > 0 ? input.dims[static_cast<size_t>(input.rank - 1)].text : "";
   if (is_called({"batch_indices", "batch_index"})) return "batch_index";
   if (is_called({"scores", "score"})) return "probability";
+  if (is_called({"A"}) && columns == "states") return "decay_rates";
+  if (is_called({"delta"})) return "step_sizes";
   if (is_called({"points", "xyz", "xyz1", "xyz2", "center_xyz", "new_xyz", "pos"})) return "points";
   if (is_called({"rois"})) {
     if (columns == "5") return "rois";

@@ -29,10 +29,10 @@
 
 namespace polyop {
 
-inline constexpr int kMaxTensors = 8;  // inputs, and likewise outputs, of one signature
-inline constexpr int kMaxDims = 6;     // dimensions in one tensor's text
-inline constexpr int kMaxNames = 32;   // distinct names of one signature
-inline constexpr int kMaxNodes = 128;  // distinct expression nodes of one signature
+inline constexpr int kMaxTensors = 12;  // inputs, and likewise outputs, of one signature
+inline constexpr int kMaxDims = 6;      // dimensions in one tensor's text
+inline constexpr int kMaxNames = 32;    // distinct names of one signature
+inline constexpr int kMaxNodes = 128;   // distinct expression nodes of one signature
 
 enum class ExprKind : uint8_t {
   kConst,      // value

@@ -311,7 +311,13 @@ class CallMaker {
       } else if (alike_ && !IsReal(dtype)) {
         for (int64_t e = 0; e < t.size(); ++e) t.set(e, draw_(2));
       }
-      if (suits_ && !role.empty()) RoleFiller(t, draw_).Fill(role);
+      if (role == "decay_rates" || role == "step_sizes") {
+        // A growing state overflows in float, but not in the reference.
+        const double sign = role == "step_sizes" ? 1 : -1;
+        for (int64_t e = 0; e < t.size(); ++e) t.set(e, sign * std::fabs(t.at(e)));
+      } else if (suits_ && !role.empty()) {
+        RoleFiller(t, draw_).Fill(role);
+      }
       if (long_.input >= 0 && draw_(8) != 0) FillIndicesNear(t, value_[long_.name], draw_);
       // Values that determine a shape are mostly small; otherwise nearly all calls would be invalid.
       if (resolved_.needs_value(i) && draw_(6) != 0) {

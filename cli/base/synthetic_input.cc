@@ -119,9 +119,9 @@ int64_t ColumnsOf(std::string_view role) {
     std::string_view role;
     int64_t count;
   };
-  constexpr Columns kColumns[] = {{"boxes", 4},          {"rotated_boxes", 5}, {"boxes3d", 7},
-                                  {"quadrilaterals", 8}, {"rois", 5},          {"rotated_rois", 6},
-                                  {"bezier_rois", 17},   {"batch_index", 1},   {"points", 1}};
+  constexpr Columns kColumns[] = {{"boxes", 4},  {"rotated_boxes", 5}, {"boxes3d", 7},      {"quadrilaterals", 8},
+                                  {"rois", 5},   {"rotated_rois", 6},  {"bezier_rois", 17}, {"batch_index", 1},
+                                  {"points", 1}, {"decay_rates", 1},   {"step_sizes", 1}};
   for (const Columns& known : kColumns) {
     if (known.role == role) return known.count;
   }
@@ -140,6 +140,8 @@ class RowDrawer {
     if (role == "rotated_boxes" || role == "rotated_rois") AddRotatedBox();
     if (role == "bezier_rois") Add(16, 0, 64);
     if (role == "points") Add(1, 0, 8);
+    if (role == "decay_rates") Add(1, -4, 0);
+    if (role == "step_sizes") Add(1, 0, 0.5);
     if (role == "boxes3d") {
       Add(3, 0, 8);
       Add(3, 1, 4);

@@ -49,6 +49,10 @@ def draw(role: str, shape: Sequence[int], below: int, rng: np.random.Generator) 
         return rng.integers(0, below, shape)
     if role == "points":
         return rng.random(shape) * 8
+    if role == "decay_rates":
+        return rng.random(shape) * -4
+    if role == "step_sizes":
+        return rng.random(shape) / 2
     if role not in _COLUMNS or not shape:
         return None
     rows = int(np.prod(shape[:-1]))
