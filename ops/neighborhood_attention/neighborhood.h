@@ -1,0 +1,101 @@
+// The windows of neighborhood attention, shared by the kernels. The reference does not use it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/attributes.h"
+#include "core/host_device.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace polyop {
+
+/// The positions of a window along one axis.
+struct NeighborRange {
+  int64_t first = 0, step = 1, count = 1;
+};
+
+struct NeighborAxis {
+  int64_t extent = 1, kernel = 1, dilation = 1;
+  bool causal = false;
+
+  /// Requires: kernel * dilation <= extent.
+  POLYOP_HD NeighborRange At(int64_t position) const {
+    const int64_t group = position % dilation, i = position / dilation;
+    int64_t start = i - kernel + 1, count = kernel;
+    if (causal) {
+      start = start < 0 ? 0 : start;
+      count = i - start + 1;
+    } else {
+      const int64_t last = (extent - group + dilation - 1) / dilation - kernel;
+      start = i - kernel / 2;
+      start = start < 0 ? 0 : start > last ? last : start;
+    }
+    return {start * dilation + group, dilation, count};
+  }
+};
+
+/// Three axes; unused ones come first and have one position.
+struct Neighborhood {
+  NeighborAxis axes[3];
+
+  /// Sets `result` from an operator's attributes and the shape [batch, ...S, heads, depth].
+  template <class Op>
+  static Status Of(const Op& op, const Shape& shape, Neighborhood* result) {
+    const int axes = shape.rank() - 3;
+    if (axes < 1 || axes > 3) {
+      return InvalidArgument("'query': expected 1 to 3 axes between batch and heads, got shape ", ToString(shape));
+    }
+    const auto number = [&](const List<int64_t, 3>& list, const char* name, int i, int64_t* value) {
+      if (list.size() != 1 && list.size() != axes) {
+        return InvalidArgument("attribute '", name, "': expected 1 value or ", axes, ", got ", list.size());
+      }
+      *value = list[list.size() == 1 ? 0 : i];
+      return Status::Ok();
+    };
+    for (int i = 0; i < axes; ++i) {
+      NeighborAxis& axis = result->axes[3 - axes + i];
+      int64_t causal = 0;
+      POLYOP_RETURN_IF_ERROR(number(op.kernel_size, "kernel_size", i, &axis.kernel));
+      POLYOP_RETURN_IF_ERROR(number(op.dilation, "dilation", i, &axis.dilation));
+      POLYOP_RETURN_IF_ERROR(number(op.is_causal, "is_causal", i, &causal));
+      axis.causal = causal != 0;
+      axis.extent = shape[1 + i];
+      if (axis.kernel * axis.dilation > axis.extent) {
+        return InvalidArgument("'query': expected at least kernel_size * dilation = ", axis.kernel * axis.dilation,
+                               " positions in dimension ", 1 + i, ", got ", axis.extent);
+      }
+    }
+    return Status::Ok();
+  }
+
+  POLYOP_HD int64_t positions() const { return axes[0].extent * axes[1].extent * axes[2].extent; }
+  POLYOP_HD int64_t max_neighbors() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+
+  /// Calls visit(number, position) for the positions of a window, and returns their number.
+  template <class Visit>
+  POLYOP_HD int64_t ForNeighbors(int64_t position, const Visit& visit) const {
+    const int64_t rows = axes[1].extent, columns = axes[2].extent;
+    const NeighborRange plane = axes[0].At(position / columns / rows), row = axes[1].At(position / columns % rows),
+                        column = axes[2].At(position % columns);
+    int64_t number = 0;
+    for (int64_t i = 0; i < plane.count; ++i) {
+      for (int64_t j = 0; j < row.count; ++j) {
+        const int64_t before = ((plane.first + i * plane.step) * rows + row.first + j * row.step) * columns;
+        for (int64_t k = 0; k < column.count; ++k) visit(number++, before + column.first + k * column.step);
+      }
+    }
+    return number;
+  }
+};
+
+/// Returns the factor of the products.
+template <class Op>
+double ScaleOf(const Op& op, int64_t depth) {
+  return op.scale > 0 ? static_cast<double>(op.scale)
+         : depth == 0 ? 1.0
+                      : 1 / __builtin_sqrt(static_cast<double>(depth));
+}
+
+}  // namespace polyop
