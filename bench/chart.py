@@ -39,9 +39,11 @@ FAMILIES = {
     "Sparse convolution": "get_indice_pairs get_indice_pairs_implicit_gemm implicit_gemm indice_conv",
     "Attention": (
         "ms_deform_attn ms_deform_attn_by_head ms_deform_attn_of_offsets flash_deform_attn scaled_dot_product_attention "
-        "qkv_attention inverse"
+        "qkv_attention neighborhood_attention inverse"
     ),
-    "Scans, maxima and normalisation": "corner_pool cummax cummin instance_norm psa_mask",
+    "Scans, maxima and normalisation": (
+        "corner_pool cummax cummin instance_norm psa_mask selective_scan causal_conv1d"
+    ),
     "Gather and scatter": "scatter_nd gather_topk segment_csr custom_unique argsort",
     "Bird's-eye view": "bev_pool bev_pool_volume quick_cumsum pillar_scatter",
     "Points and their neighbours": (

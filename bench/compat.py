@@ -13,6 +13,7 @@ import scipy.spatial
 import torch
 
 from polyop.compat import torch_cluster, torch_scatter
+from polyop.compat.transformers import use_polyop
 
 
 def best(function: Callable[[], object]) -> float:
@@ -84,7 +85,27 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             lambda: torch_cluster.fps(few.double(), ratio=0.01, random_start=False),
         )
     )
-    return rows
+    return rows + mamba_rows()
+
+
+def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
+    """Mamba's scan and a layer of transformers' Mamba-130M, over 1,024 tokens, and the layer's own loop."""
+    from transformers import MambaConfig, MambaModel
+
+    config = MambaConfig(num_hidden_layers=1, vocab_size=100, use_cache=False)
+    slow, fast = MambaModel(config).eval(), MambaModel(config).eval()
+    fast.load_state_dict(slow.state_dict())
+    use_polyop(fast)
+    tokens = torch.randint(1, 100, (1, 1024))
+
+    def run(model: torch.nn.Module) -> Callable[[], object]:
+        def call() -> object:
+            with torch.no_grad():
+                return model(tokens)
+
+        return call
+
+    return [("Mamba, a layer of 1,536 channels, 1,024 tokens", "transformers' loop", run(fast), run(slow))]
 
 
 def main() -> None:

@@ -146,6 +146,83 @@ def qkv_attention() -> Case:
     return Case("qkv_attention", "8 x 900 queries, 900 keys, 32", make)
 
 
+def neighborhood() -> Case:
+    """A layer of NAT: 56 x 56 tokens, windows of 7 x 7; the rival attends to all tokens with a mask."""
+
+    def make(threads: int) -> Contest:
+        q, k, v = (normal(seed, 1, 56, 56, 4, 32) for seed in range(3))
+        ours = session(
+            "polyop::NeighborhoodAttention", {"q": q, "k": k, "v": v}, threads, attributes={"kernel_size": [7]}
+        )
+        tq, tk, tv = (torch.from_numpy(t).flatten(1, 2).transpose(1, 2) for t in (q, k, v))
+        first = (torch.arange(56) - 3).clamp(0, 49)
+        axis = (torch.arange(56) >= first[:, None]) & (torch.arange(56) < first[:, None] + 7)
+        mask = (axis[:, None, :, None] & axis[None, :, None]).reshape(3136, 3136)
+
+        def formulation() -> torch.Tensor:
+            result = F.scaled_dot_product_attention(tq, tk, tv, attn_mask=mask)
+            return result.transpose(1, 2).unflatten(1, (56, 56)).contiguous()
+
+        return Contest(
+            ours, {"torch scaled_dot_product_attention, masked": with_torch(formulation)}, bytes_of(q, k, v) + q.nbytes
+        )
+
+    return Case("neighborhood_attention", "56x56 tokens, 4 heads x 32, windows 7x7", make)
+
+
+def selective_scan() -> Case:
+    """A layer of Mamba-130M over 1,024 tokens; the rival is a loop over the tokens."""
+
+    def make(threads: int) -> Contest:
+        dim, length, states = 1536, 1024, 16
+        u, delta, z = (normal(seed, 1, dim, length) for seed in range(3))
+        a = -np.tile(np.arange(1, states + 1, dtype=np.float32), (dim, 1))
+        b, c = (normal(seed, 1, 1, states, length) for seed in (3, 4))
+        feeds = {"u": u, "delta": delta - 3, "A": a, "B": b, "C": c, "D": normal(5, dim), "z": z}
+        ours = session(
+            "polyop::SelectiveScan", feeds, threads, ["output", "last_state"], attributes={"delta_softplus": 1}
+        )
+        t = {name: torch.from_numpy(array) for name, array in feeds.items()}
+
+        def formulation() -> tuple[torch.Tensor, torch.Tensor]:
+            steps = F.softplus(t["delta"])
+            decay = torch.exp(steps[..., None] * t["A"][:, None])
+            added = (steps * t["u"])[..., None] * t["B"][0].transpose(1, 2)
+            h, outputs = torch.zeros(1, dim, states), []
+            for step in range(length):
+                h = decay[:, :, step] * h + added[:, :, step]
+                outputs.append(h @ t["C"][0, 0, :, step])
+            return (torch.stack(outputs, 2) + t["D"][:, None] * t["u"]) * F.silu(t["z"]), h
+
+        return Contest(
+            ours, {"torch, step by step": with_torch(formulation)}, bytes_of(u, delta, z) + u.nbytes, tolerance=1e-3
+        )
+
+    return Case("selective_scan", "1,024 tokens, 1,536 channels, 16 states", make)
+
+
+def causal_conv1d() -> Case:
+    def make(threads: int) -> Contest:
+        x, weight, bias = normal(0, 1, 1536, 1024), normal(1, 1536, 4), normal(2, 1536)
+        ours = session(
+            "polyop::CausalConv1d",
+            {"x": x, "w": weight, "b": bias},
+            threads,
+            ["output"],
+            attributes={"activation": "silu"},
+        )
+        tx, tw, tb = (torch.from_numpy(t) for t in (x, weight, bias))
+        theirs = with_torch(
+            lambda: (
+                F.silu(F.conv1d(tx, tw[:, None], tb, padding=3, groups=1536)[..., :1024]),
+                tx[..., -3:].contiguous(),
+            )
+        )
+        return Contest(ours, {"torch conv1d, silu": theirs}, 2 * bytes_of(x))
+
+    return Case("causal_conv1d", "1,024 tokens, 1,536 channels, 4 taps", make)
+
+
 def inverse() -> Case:
     def make(threads: int) -> Contest:
         x = normal(0, 10_000, 4, 4) + 4 * np.eye(4, dtype=np.float32)
@@ -168,5 +245,8 @@ CASES = [
     flash_deform_attn(),
     attention(),
     qkv_attention(),
+    neighborhood(),
+    selective_scan(),
+    causal_conv1d(),
     inverse(),
 ]

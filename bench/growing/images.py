@@ -182,6 +182,12 @@ CASES = [
       for operator in ("ms_deform_attn", "ms_deform_attn_by_head", "ms_deform_attn_of_offsets", "flash_deform_attn")),
     *(Growing(operator, "queries and keys", 100, 20_000, lambda n, operator=operator: tokens(operator, n))
       for operator in ("qkv_attention", "scaled_dot_product_attention")),
+    pixels("neighborhood_attention", lambda n: call(
+        "neighborhood_attention", *(normal(1, max(7, side_of(n)), max(7, side_of(n)), 2, 16) for _ in range(3)), kernel_size=[7])),
+    Growing("selective_scan", "steps of 32 channels", 1000, MILLION, lambda n: call(
+        "selective_scan", normal(1, 32, n), uniform(1, 32, n), -uniform(32, 16), normal(1, 1, 16, n), normal(1, 1, 16, n))),
+    Growing("causal_conv1d", "steps of 32 channels", 1000, MILLION, lambda n: call(
+        "causal_conv1d", normal(1, 32, n), normal(32, 4), activation="silu")),
     Growing("active_rotated_filter", "filters of 16 channels", 100, 100_000, rotated_filters),
     Growing("inverse", "matrices of 4x4", 1000, MILLION, lambda n: call("inverse", normal(n, 4, 4))),
     Growing("grid_priors", "cells", 1000, 10 * MILLION, priors),

@@ -30,6 +30,7 @@ __all__ = [
     "boxes_iou3d",
     "boxes_overlap_bev",
     "carafe",
+    "causal_conv1d",
     "chamfer_distance",
     "contour_expand",
     "convex_giou",
@@ -60,6 +61,7 @@ __all__ = [
     "modulated_deform_conv2d",
     "ms_deform_attn",
     "ms_deform_attn_of_offsets",
+    "neighborhood_attention",
     "nms",
     "nms3d",
     "nms3d_normal",
@@ -82,6 +84,7 @@ __all__ = [
     "roipoint_pool3d",
     "rotate",
     "segment_csr",
+    "selective_scan",
     "soft_nms",
     "three_interpolate",
     "three_nn",
@@ -170,6 +173,60 @@ def active_rotated_filter(input: Tensor, indices: Tensor) -> Tensor:
     """`mmcv.ops.active_rotated_filter`: filters [O, P, A, h, w], 1-based indices [A, h, w, R] -> [O * R, P * A, h,
     w]."""
     return _ops.active_rotated_filter(input, indices)
+
+
+def selective_scan(
+    u: Tensor,
+    delta: Tensor,
+    A: Tensor,  # noqa: N803
+    B: Tensor,  # noqa: N803
+    C: Tensor,  # noqa: N803
+    D: Tensor | None = None,  # noqa: N803
+    z: Tensor | None = None,
+    delta_bias: Tensor | None = None,
+    initial_state: Tensor | None = None,
+    delta_softplus: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Mamba's scan: u, delta and z [N, dim, L], A [dim, S], B and C [N, groups, S, L] -> the output [N, dim, L] and the
+    last state [N, dim, S]."""
+    return _ops.selective_scan(u, delta, A, B, C, D, z, delta_bias, initial_state, delta_softplus=int(delta_softplus))
+
+
+def causal_conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    initial_state: Tensor | None = None,
+    activation: str = "none",
+) -> tuple[Tensor, Tensor]:
+    """Depthwise convolution of x [N, dim, L] by weight [dim, W] -> the output and the final state [N, dim, W - 1].
+
+    `activation` is "none" or "silu".
+    """
+    return _ops.causal_conv1d(x, weight, bias, initial_state, activation=activation)
+
+
+def neighborhood_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    is_causal: bool | Sequence[bool] = False,
+    scale: float | None = None,
+) -> Tensor:
+    """`natten.functional.na1d`, `na2d`, `na3d`: tensors [N, …, heads, depth], one to three axes -> [N, …, heads, V].
+
+    A single kernel size, dilation or flag applies to all axes.
+    """
+    kernel_size, dilation, is_causal = (
+        [int(v) for v in (values if isinstance(values, Sequence) else (values,))]
+        for values in (kernel_size, dilation, is_causal)
+    )
+    return _ops.neighborhood_attention(
+        query, key, value, kernel_size=kernel_size, dilation=dilation, is_causal=is_causal,
+        scale=0.0 if scale is None else scale,
+    )  # fmt: skip
 
 
 def correlation(

@@ -120,5 +120,5 @@ def test_the_kernel_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     for entry, one in zip(LAYERS, ours, strict=True):
         run(one, torch.randn(1, 3, 32), torch.randn(1, 46, 32), torch.rand(1, 3, 3 if entry[2] == "explicit" else 1, 4))
     assert len(calls) == len(LAYERS)
-    with pytest.raises(ValueError, match="deformable attention, got Linear"):
+    with pytest.raises(ValueError, match="deformable attention or Mamba layers, got Linear"):
         compat.use_polyop(nn.Linear(1, 1))

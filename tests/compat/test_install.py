@@ -57,6 +57,7 @@ def test_what_loads_is_kept(tmp_path: Path) -> None:
     said = run(sys.executable, "-c", code, env=environment(packages(tmp_path))).splitlines()
     names = [
         "torch_cluster", "MultiScaleDeformableAttention", "pointnet2_ops._ext", "spatial_correlation_sampler",
+        "selective_scan_cuda", "causal_conv1d_cuda", "causal_conv1d", "mamba_ssm", "natten",
         "alt_cuda_corr", "corr_sampler", "correlation_cuda", "correlation_package", "spconv", "cumm",
     ]  # fmt: skip
     assert said == [f"{names} True 1.6.3 True", "['torch_scatter']", "2.1.2"]

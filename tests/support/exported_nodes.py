@@ -316,6 +316,14 @@ NODES = [
     Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
+    *(Node("polyop::SelectiveScan", [f(2, 6, n), f(2, 6, n), -f(6, 3), f(2, groups, 3, n), f(2, groups, 3, n), f(6), *rest],
+           [(F32, (2, 6, n)), (F32, (2, 6, 3))], {"delta_softplus": softplus})
+      for n, groups, softplus, rest in ((9, 2, 0, [f(2, 6, 9), f(6), f(2, 6, 3)]), (5, 1, 1, []), (1, 1, 1, [None, f(6), f(2, 6, 3)]))),
+    *(Node("polyop::CausalConv1d", [f(2, 6, 9), f(6, 4), *rest], [(F32, (2, 6, 9)), (F32, (2, 6, 3))], {"activation": activation})
+      for activation, rest in (("silu", [f(6), f(2, 6, 3)]), ("none", []))),
+    *(Node("polyop::NeighborhoodAttention", [f(2, *sizes, 2, 4), f(2, *sizes, 2, 4), f(2, *sizes, 2, 3)], [(F32, (2, *sizes, 2, 3))], window)
+      for sizes, window in (((9,), {"kernel_size": [4], "is_causal": [1]}), ((7, 6), {"kernel_size": [3], "dilation": [2, 1], "scale": 0.5}),
+                            ((3, 4, 5), {"kernel_size": [2, 3, 3]}))),
     *(Node("polyop::ChamferDistance", [f(2, 7, d), f(2, 20, d)], [(F32, (2, 7)), (F32, (2, 20)), (I32, (2, 7)), (I32, (2, 20))])
       for d in (2, 3)),
     Node("polyop::ConvexGIoU", [f(9, 18) * 4, f(9, 8) * 4], [(F32, (9, 19))]),

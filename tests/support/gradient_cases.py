@@ -149,6 +149,20 @@ CASES: dict[str, Case] = {
     "roiaware_pool3d": ({"out_size": [2, 1, 3]}, [plain(3, 7), plain(20, 3), plain(20, 2)]),
     "three_interpolate": ({}, [plain(2, 3, 5), torch.randint(0, 5, (2, 4, 3)), plain(2, 4, 3)]),
     "dynamic_scatter": ({"reduce_type": "max"}, [plain(6, 3), COORS]),
+    "selective_scan": (
+        {"delta_softplus": True},
+        [plain(2, 4, 5), plain(2, 4, 5), -plain(4, 3), plain(2, 2, 3, 5), plain(2, 2, 3, 5), plain(4), plain(2, 4, 5), plain(4),
+         plain(2, 4, 3)],
+    ),
+    "selective_scan-one-step": (
+        {}, [plain(2, 4, 1), plain(2, 4, 1), -plain(4, 3), plain(2, 1, 3, 1), plain(2, 1, 3, 1)]
+    ),
+    "causal_conv1d": ({"activation": "silu"}, [plain(2, 3, 5), plain(3, 4), plain(3), plain(2, 3, 3)]),
+    "causal_conv1d-without-state": ({}, [plain(2, 3, 5), plain(3, 2)]),
+    "neighborhood_attention": (
+        {"kernel_size": [3], "dilation": [2, 1], "is_causal": [0, 1]},
+        [plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 2)],
+    ),
     "segment_csr": ({"reduce": "mean"}, [plain(7, 3), torch.tensor([1, 3, 3, 6])]),
 }  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""Replaces the deformable attention of Hugging Face transformers' detectors by polyop's, for example before an export.
+"""Replaces the deformable attention of Hugging Face transformers' detectors, and the scans and causal convolutions of
+its state space models, by polyop's, for example before an export.
 
 from polyop.compat.transformers import use_polyop
 
@@ -17,6 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from polyop import functional
+from polyop.compat.causal_conv1d.causal_conv1d_interface import causal_conv1d_fn, causal_conv1d_update
+from polyop.compat.mamba_ssm.ops.selective_scan_interface import mamba_inner_fn, selective_scan_fn
+from polyop.compat.mamba_ssm.ops.triton.selective_state_update import selective_state_update
 
 __all__ = ["MultiScaleDeformableAttention", "use_polyop"]
 
@@ -99,7 +103,21 @@ def _attention_v2(
     )
 
 
-_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+def _without_options(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """Returns the function with these arguments, which select an implementation of transformers, ignored."""
+
+    def call(*args: Any, **given: Any) -> Any:
+        return function(*args, **{name: value for name, value in given.items() if name not in names})
+
+    return call
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "causal_conv1d_fn": causal_conv1d_fn,
+    "causal_conv1d_update": causal_conv1d_update,
+    "mamba_inner_fn": mamba_inner_fn,
+    "mamba_selective_scan": _without_options(selective_scan_fn, "use_mambapy", "use_associative_scan"),
+    "mamba_selective_state_update": selective_state_update,
     "multi_scale_deformable_attention": _attention,
     "multi_scale_deformable_attention_v2": _attention_v2,
 }
@@ -138,7 +156,8 @@ def _replace_functions(layer: nn.Module) -> int:
 
 
 def use_polyop(model: nn.Module) -> int:
-    """Replaces every deformable attention, which has no weights, in this model only. Returns their number.
+    """Replaces every deformable attention, and the functions of every Mamba layer, which have no weights, in this model
+    only. Returns the number of layers.
 
     Raises ValueError if there is none.
     """
@@ -151,7 +170,9 @@ def use_polyop(model: nn.Module) -> int:
     ]
     count = len(layers) + sum(_replace_functions(module) for module in modules)
     if not count:
-        raise ValueError(f"expected a model with transformers' deformable attention, got {type(model).__name__}")
+        raise ValueError(
+            f"expected a model with transformers' deformable attention or Mamba layers, got {type(model).__name__}"
+        )
     for parent, name in layers:
         setattr(parent, name, MultiScaleDeformableAttention())
     return count

@@ -1,0 +1,307 @@
+"""selective_scan_cuda, causal_conv1d and mamba_ssm, compared with loops over the steps and transformers' layers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import conv1d, pad, silu, softplus
+
+import polyop.compat
+from polyop import functional
+from polyop.compat import causal_conv1d, causal_conv1d_cuda, mamba_ssm, selective_scan_cuda
+from polyop.compat.causal_conv1d import cpp_functions
+from polyop.compat.mamba_ssm.ops.selective_scan_interface import selective_scan_fn, selective_scan_ref
+from polyop.compat.transformers import use_polyop
+from tests.support.single_node import session
+
+
+def formula(
+    u: Tensor, delta: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None, z: Tensor | None, bias: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The recurrence, one step after the other. B and C are [N, groups, S, L]."""
+    steps = softplus(delta if bias is None else delta + bias[:, None])
+    b, c = (t.repeat_interleave(u.shape[1] // t.shape[1], 1) for t in (b, c))
+    h = u.new_zeros(u.shape[0], *a.shape)
+    outputs = []
+    for step in range(u.shape[2]):
+        size = steps[:, :, step, None]
+        h = torch.exp(size * a) * h + size * u[:, :, step, None] * b[..., step]
+        outputs.append((h * c[..., step]).sum(2))
+    y = torch.stack(outputs, 2)
+    y = y if d is None else y + d[:, None] * u
+    return y if z is None else y * silu(z), h
+
+
+def inputs(batch: int = 2, dim: int = 12, length: int = 70, states: int = 5, groups: int = 2) -> list[Tensor]:
+    torch.manual_seed(0)
+    rows, coefficients = (batch, dim, length), (batch, groups, states, length)
+    return [
+        torch.randn(rows), torch.randn(rows) * 0.5, -torch.rand(dim, states) * 4, torch.randn(coefficients),
+        torch.randn(coefficients), torch.randn(dim), torch.randn(rows), torch.randn(dim) * 0.5,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("omitted", [(), (5, 6, 7), (6,)])
+def test_selective_scan_and_its_gradients(omitted: tuple[int, ...]) -> None:
+    given = [None if i in omitted else t for i, t in enumerate(inputs())]
+    wide = [None if t is None else t.double().requires_grad_() for t in given]
+    expected, last = formula(*wide)
+    leaves = [None if t is None else t.clone().requires_grad_() for t in given]
+    out, state = selective_scan_fn(*leaves, delta_softplus=True, return_last_state=True)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(state.double(), last, rtol=1e-4, atol=1e-4)
+    grad = torch.randn_like(out)
+    found = torch.autograd.grad(out, [t for t in leaves if t is not None], grad)
+    of_formula = torch.autograd.grad(expected, [t for t in wide if t is not None], grad.double())
+    for got, want in zip(found, of_formula, strict=True):
+        torch.testing.assert_close(got.double(), want, rtol=1e-3, atol=1e-3)
+    with torch.no_grad():
+        torch.testing.assert_close(selective_scan_ref(*given, delta_softplus=True), out, rtol=1e-4, atol=1e-4)
+
+
+def test_the_compiled_part() -> None:
+    """Its functions, as the autograd function of mamba_ssm calls them."""
+    given = inputs()
+    u, delta, a, b, c, d, z, bias = given
+    out, states, gated = selective_scan_cuda.fwd(*given, True)
+    expected, last = formula(*given)
+    torch.testing.assert_close(gated, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(states[:, :, -1, 1::2], last, rtol=1e-4, atol=1e-4)
+    leaves = [t.clone().requires_grad_() for t in given]
+    grad = torch.randn_like(gated)
+    of_formula = torch.autograd.grad(selective_scan_fn(*leaves, delta_softplus=True), leaves, grad)
+    into = torch.empty_like(z)
+    found = selective_scan_cuda.bwd(*given, grad, states, out, into, True, True)
+    assert found[7] is into
+    for i, want in zip((0, 1, 2, 3, 4, 5, 7, 6), of_formula, strict=True):
+        torch.testing.assert_close(found[i], want)
+    torch.testing.assert_close(found[8], gated)
+    assert len(selective_scan_cuda.fwd(u, delta, a, b, c, d, None, bias, True)) == 2
+
+
+def test_constant_and_complex_coefficients() -> None:
+    u, delta, a, b, c, *_ = inputs(groups=1)
+    constant = torch.randn(12, 5)
+    expected = formula(u, delta, a, constant[None, :, :, None].expand(2, 12, 5, 70), c, None, None, None)[0]
+    torch.testing.assert_close(
+        selective_scan_fn(u, delta, a, constant, c[:, 0], delta_softplus=True), expected, rtol=1e-4, atol=1e-4
+    )
+    turning = torch.complex(a, torch.randn(12, 5))
+    pairs = torch.view_as_real(torch.complex(b[:, 0], torch.randn(2, 5, 70))).flatten(2)
+    found = selective_scan_fn(u, delta, turning, pairs, pairs, delta_softplus=True)
+    h, steps, both = (
+        torch.zeros(2, 12, 5, dtype=torch.complex64),
+        softplus(delta),
+        torch.view_as_complex(pairs.unflatten(2, (-1, 2))),
+    )
+    for step in range(70):
+        size = steps[:, :, step, None]
+        h = torch.exp(size * turning) * h + size * u[:, :, step, None] * both[:, None, :, step]
+    torch.testing.assert_close(found[:, :, -1], 2 * (h * both[:, None, :, -1]).sum(2).real, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("heads", [None, 3])
+def test_selective_state_update(heads: int | None) -> None:
+    u, delta, a, b, c, d, z, bias = (t for t in inputs(length=4, groups=1 if heads is None else 3))
+    state = torch.zeros(2, 12, 5) if heads is None else torch.zeros(2, 3, 4, 5)
+    spread = (lambda t, at: t) if heads is None else (lambda t, at: t.unflatten(at, (3, 4)))
+    expected, last = formula(u, delta, a, b, c, d, z, bias)
+    for step in range(4):
+        out = mamba_ssm.selective_state_update(
+            state, spread(u[..., step], 1), spread(delta[..., step], 1), spread(a, 0),
+            b[:, 0, :, step] if heads is None else b[..., step], c[:, 0, :, step] if heads is None else c[..., step],
+            spread(d, 0), spread(z[..., step], 1), spread(bias, 0), dt_softplus=True,
+        )  # fmt: skip
+        torch.testing.assert_close(out.reshape(2, 12), expected[..., step], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(state.reshape(2, 12, 5), last, rtol=1e-4, atol=1e-5)
+    many = torch.zeros(5, *state.shape[1:])
+    mamba_ssm.selective_state_update(
+        many, spread(u[..., 0], 1), spread(delta[..., 0], 1), spread(a, 0), b[..., 0], c[..., 0],
+        state_batch_indices=torch.tensor([3, 1]),
+    )  # fmt: skip
+    assert many.flatten(1).any(1).tolist() == [False, True, False, True, False]
+
+
+def convolved(x: Tensor, weight: Tensor, bias: Tensor | None, before: Tensor | None) -> Tensor:
+    wide = pad(x, (weight.shape[1] - 1, 0)) if before is None else torch.cat([before, x], 2)
+    return silu(conv1d(wide, weight[:, None], bias, groups=weight.shape[0]))
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_causal_conv1d(width: int) -> None:
+    torch.manual_seed(0)
+    x, weight, bias, before = torch.randn(2, 6, 40), torch.randn(6, width), torch.randn(6), torch.randn(2, 6, width - 1)
+    expected = convolved(x, weight, bias, before)
+    out, final = causal_conv1d.causal_conv1d_fn(x, weight, bias, None, before, True, activation="swish")
+    torch.testing.assert_close(out, expected)
+    assert torch.equal(final, torch.cat([before, x], 2)[..., 40:])
+    state = torch.cat([torch.zeros(2, 6, 1), before], 2)
+    for step in range(40):
+        one = causal_conv1d.causal_conv1d_update(x[..., step], state, weight, bias, "silu")
+        torch.testing.assert_close(one, expected[..., step])
+    assert torch.equal(state, x[..., 40 - width :])
+
+
+def test_sequences_and_circular_states() -> None:
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(2, 6, 9), torch.randn(6, 4), torch.randn(6)
+    sequences = torch.tensor([[0, 0, 0, 1, 1, 2, 2, 2, 2], [0] * 9], dtype=torch.int32)
+    out = causal_conv1d.causal_conv1d_fn(x, weight, bias, sequences, activation="silu")
+    parts = [convolved(x[:1, :, i:j], weight, bias, None) for i, j in ((0, 3), (3, 5), (5, 9))]
+    torch.testing.assert_close(out[:1], torch.cat(parts, 2))
+    torch.testing.assert_close(out[1:], convolved(x[1:], weight, bias, None))
+    ring, expected = torch.zeros(2, 6, 5), convolved(x, weight, bias, None)
+    for step in range(0, 9, 3):
+        found = causal_conv1d.causal_conv1d_update(
+            x[..., step : step + 3], ring, weight, bias, "silu", cache_seqlens=torch.tensor([step, step])
+        )
+        torch.testing.assert_close(found, expected[..., step : step + 3])
+    rows = torch.zeros(4, 6, 3)
+    first = causal_conv1d.causal_conv1d_update(x[..., 0], rows, weight, bias, None, None, torch.tensor([2, 0]))
+    torch.testing.assert_close(silu(first), expected[..., 0])
+    assert torch.equal(rows[[2, 0], :, 2], x[..., 0])
+    with pytest.raises(ValueError, match=r"causal_conv1d_update: conv_state: expected at least 3 columns, got 2"):
+        causal_conv1d.causal_conv1d_update(x, torch.zeros(2, 6, 2), weight)
+    with pytest.raises(NotImplementedError, match=r"activation: expected None, 'silu' or 'swish', got 'relu'"):
+        causal_conv1d.causal_conv1d_fn(x, weight, activation="relu")
+
+
+def test_both_interfaces_of_the_compiled_convolution() -> None:
+    torch.manual_seed(0)
+    x, weight, bias, before = torch.randn(2, 6, 20), torch.randn(6, 4), torch.randn(6), torch.randn(2, 6, 3)
+    leaves = [t.clone().requires_grad_() for t in (x, weight, bias, before)]
+    expected = convolved(*leaves)
+    out = cpp_functions.causal_conv1d_fwd_function(x, weight, bias, None, before, None, True)
+    torch.testing.assert_close(out, expected.detach())
+    torch.testing.assert_close(causal_conv1d_cuda.causal_conv1d_fwd(x, weight, bias, None, before, None, True), out)
+    grad = torch.randn_like(out)
+    of_formula = torch.autograd.grad(expected, leaves, grad)
+    older = cpp_functions.causal_conv1d_bwd_function(x, weight, bias, grad, None, before, None, None, True, True)
+    newer = [torch.empty_like(t) for t in (x, weight, bias, before)]
+    causal_conv1d_cuda.causal_conv1d_bwd(x, weight, bias, grad, None, before, None, *newer, True)
+    for want, a, b in zip(of_formula, older, newer, strict=True):
+        torch.testing.assert_close(a, want, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(b, want, rtol=1e-4, atol=1e-4)
+    state, other = before.clone(), before.clone()
+    one = cpp_functions.causal_conv1d_update_function(x[..., :1], state, weight, bias, True, None, None)
+    torch.testing.assert_close(one, expected.detach()[..., :1])
+    torch.testing.assert_close(
+        causal_conv1d_cuda.causal_conv1d_update(x[..., :1], other, weight, bias, True, None, None), one
+    )
+    assert torch.equal(state, other)
+
+
+# ---- transformers ------------------------------------------------------------------------------------------------
+
+transformers = pytest.importorskip("transformers")
+
+
+def mamba(**changes: object) -> nn.Module:
+    torch.manual_seed(0)
+    config = transformers.MambaConfig(
+        vocab_size=50, hidden_size=32, state_size=16, num_hidden_layers=2, intermediate_size=64, time_step_rank=4, **changes
+    )  # fmt: skip
+    return transformers.MambaModel(config).eval()
+
+
+def jamba() -> nn.Module:
+    torch.manual_seed(0)
+    config = transformers.JambaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, mamba_d_state=8, mamba_dt_rank=4, num_experts=2, attn_layer_period=2, attn_layer_offset=1,
+        expert_layer_period=2, expert_layer_offset=1, pad_token_id=0, use_mamba_kernels=False,
+    )  # fmt: skip
+    return transformers.JambaModel(config).eval()
+
+
+TOKENS = torch.randint(1, 50, (2, 40), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("create", [mamba, jamba])
+def test_models_equal_their_slow_path(create: object) -> None:
+    model = create()
+    with torch.no_grad():
+        slow = model(TOKENS, use_cache=False).last_hidden_state
+        assert use_polyop(model) == (2 if create is mamba else 1)
+        torch.testing.assert_close(model(TOKENS, use_cache=False).last_hidden_state, slow, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_trains_and_generates() -> None:
+    torch.manual_seed(0)
+    model = transformers.MambaForCausalLM(mamba().config)
+    found = []
+    for replaced in (False, True):
+        if replaced:
+            assert use_polyop(model) == 2
+        model.zero_grad()
+        model.train()
+        model(TOKENS, labels=TOKENS).loss.backward()
+        gradients = [p.grad.clone() for p in model.parameters()]
+        model.eval()
+        with torch.no_grad():
+            found.append((gradients, model.generate(TOKENS[:, :5], max_new_tokens=6, do_sample=False)))
+    for a, b in zip(found[0][0], found[1][0], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    assert torch.equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+def test_export(dynamo: bool, tmp_path: Path) -> None:
+    model = mamba(use_cache=False)
+    use_polyop(model)
+
+    class Hidden(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            return self.model(tokens, use_cache=False).last_hidden_state
+
+    file = tmp_path / "mamba.onnx"
+    with torch.no_grad():
+        torch.onnx.export(Hidden().eval(), (TOKENS,), file, dynamo=dynamo, opset_version=18, input_names=["tokens"])
+        expected = model(TOKENS, use_cache=False).last_hidden_state
+    nodes = [node.op_type for node in onnx.load(file).graph.node]
+    assert nodes.count("SelectiveScan") == nodes.count("CausalConv1d") == 2
+    (found,) = session(onnx.load(file)).run(None, {"tokens": TOKENS.numpy()})
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def _installed() -> Iterator[None]:
+    """Modules as before the installation, afterwards: other tests import transformers without it."""
+    before = dict(sys.modules)
+    yield
+    for name in set(sys.modules) - set(before):
+        if name.split(".")[0] in ("mamba_ssm", "causal_conv1d", "selective_scan_cuda", "causal_conv1d_cuda"):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_installed")
+def test_names_of_the_packages() -> None:
+    polyop.compat.install("mamba_ssm", "causal_conv1d", "selective_scan_cuda", "causal_conv1d_cuda")
+    from causal_conv1d.causal_conv1d_interface import causal_conv1d_fn
+    from mamba_ssm.ops.selective_scan_interface import mamba_inner_fn
+    from mamba_ssm.ops.triton.selective_state_update import selective_state_update
+
+    assert causal_conv1d_fn is causal_conv1d.causal_conv1d_fn
+    assert mamba_inner_fn is mamba_ssm.mamba_inner_fn
+    assert selective_state_update is mamba_ssm.selective_state_update
+
+
+def test_errors() -> None:
+    u, delta, a, b, c, *_ = inputs()
+    with pytest.raises(
+        RuntimeError, match=r"'B': expected a number of groups that divides the 12 channels of 'u', got 5"
+    ):
+        functional.selective_scan(u, delta, a, b[:, :1].expand(2, 5, 5, 70), c[:, :1].expand(2, 5, 5, 70))
+    with pytest.raises(ValueError, match=r"selective_scan: B: expected 2 to 4 dimensions, got \[70\]"):
+        selective_scan_fn(u, delta, a, b[0, 0, 0], c)
