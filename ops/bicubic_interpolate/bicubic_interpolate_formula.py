@@ -9,6 +9,8 @@ from torch import Tensor
 
 from polyop.formulas import Call, floor_scale
 
+DIFFERENTIABLE = (0,)
+
 
 def _pair(values: Sequence[float]) -> tuple[float, float]:
     """Returns the vertical and horizontal scale; a single value applies to both."""

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from polyop.formulas import Call
 
+DIFFERENTIABLE = (0,)
+
 
 def formula(
     input: Tensor, sizes: Tensor, *, coordinate_transformation_mode: str, cubic_coeff_a: float, exclude_outside: int

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from polyop.formulas import Call, floor_scale
 
+DIFFERENTIABLE = (0,)
+
 
 def formula(input: Tensor, scales: Tensor) -> Tensor:
     down, across = scales[2:].tolist()

@@ -6,6 +6,8 @@ from torch import Tensor
 
 from polyop.formulas import Call
 
+DIFFERENTIABLE = (0, 1, 2)
+
 
 def formula(input: Tensor, scale: Tensor, B: Tensor, *, epsilon: float) -> Tensor:  # noqa: N803 - the definition's name
     rest = tuple(range(2, input.dim()))

@@ -11,6 +11,8 @@ from torch import Tensor
 from polyop.formulas import Call
 from polyop.formulas.roi_bins_formula import pool_from_levels, pool_rotated
 
+DIFFERENTIABLE = (1,)
+
 
 def formula(
     rois: Tensor, *feats: Tensor, output_height: int, output_width: int, sampling_ratio: int, aligned: int,

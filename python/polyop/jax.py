@@ -293,28 +293,39 @@ def _gradients(
         [] if gradient is None else [names.index(out["name"].removeprefix("grad_")) for out in gradient["outputs"]]
     )
     floats = [i for i in requested if jnp.issubdtype(arrays[i].dtype, jnp.floating)]
-    if missing := [names[min(i, len(names) - 1)] for i in floats if i not in computed]:
+    number = [min(i, len(names) - 1) for i in range(len(arrays))]  # the arrays of a variadic input share its name
+    if missing := [names[number[i]] for i in floats if number[i] not in computed]:
         raise NotImplementedError(
             f"polyop::{name}: no gradient kernel for {', '.join(missing)}; apply jax.lax.stop_gradient to them"
         )
     if gradient is None or not floats:
         return {}
-    values = dict(zip(names, arrays, strict=True))
+    variadic = len(names) - 1 if record["inputs"][-1]["variadic"] else len(names)
+    values: dict[str, Any] = dict(zip(names[:variadic], arrays, strict=False))
+    values.update(dict.fromkeys(names[variadic:], arrays[variadic:]))
     padded = set()
     for o, (output, result, grad) in enumerate(zip(record["outputs"], outputs, grads, strict=False)):
         if o in _infer(record, arrays, attributes).padded:
             padded |= {output["name"], f"grad_{output['name']}"}
         values[output["name"]] = result
         values[f"grad_{output['name']}"] = jnp.zeros(grad.shape, result.dtype) if isinstance(grad, zero) else grad
-    mask = np.int64(sum(1 << o for o, i in enumerate(computed) if i in floats))
+    mask = np.int64(sum(1 << o for o, i in enumerate(computed) if i in {number[f] for f in floats}))
     known = {attribute["name"] for attribute in gradient["attributes"]}
     passed = {key: value for key, value in attributes.items() if key in known}
     if "output_mask" in known:
         passed["output_mask"] = mask
     given = [given["name"] for given in gradient["inputs"]]
     rows = [i for i, name in enumerate(given) if name in padded]
-    results = _run(gradient, [values[name] for name in given], passed, outputs[-1], rows)
-    return {i: result.reshape(arrays[i].shape) for i, result in zip(computed, results, strict=True) if i in floats}
+    single = [[values[name]] if name not in names[variadic:] else values[name] for name in given]
+    results = _run(gradient, [array for group in single for array in group], passed, outputs[-1], rows)
+    found = {}
+    for i in floats:
+        result = results[computed.index(number[i])]
+        if number[i] == variadic:  # one gradient after the other
+            start = sum(array.size for array in arrays[variadic:i])
+            result = result[start : start + arrays[i].size]
+        found[i] = result.reshape(arrays[i].shape)
+    return found
 
 
 _handler = ctypes.CDLL(require_library(library_file("polyop", "jax"), "JAX"))  # finds the library that is loaded

@@ -14,7 +14,17 @@ import torch
 import polyop.functional
 from polyop import formulas
 from polyop._torch.operators import OPERATORS
-from tests.support.gradient_cases import CASES, COORS, DIFFERENTIABLE, SIZED_BY_VALUES, has_gradient, operator_of, rois
+from tests.support.gradient_cases import (
+    CASES,
+    COORS,
+    DIFFERENTIABLE,
+    SIZED_BY_VALUES,
+    call,
+    differentiable,
+    has_gradient,
+    operator_of,
+    rois,
+)
 
 torch.manual_seed(0)
 
@@ -291,7 +301,7 @@ def test_roiaware_pool3d(mode: str, max_points: int) -> None:
 
 def gradients(name: str, tensors: list[torch.Tensor], requested: Sequence[bool]) -> list[torch.Tensor | None]:
     leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, requested, strict=True)]
-    out = getattr(torch.ops.polyop, operator_of(name))(*leaves, **CASES[name][0])
+    out = call(name, leaves)
     out = out if isinstance(out, torch.Tensor) else out[0]
     assert out.requires_grad == any(requested)
     if out.requires_grad:
@@ -330,7 +340,7 @@ def formula_gradients(name: str, tensors: list[torch.Tensor], grads: Sequence[to
     """Returns the formula's gradients of the differentiable inputs, in double precision."""
     operator = operator_of(name)
     leaves = [t.double() if t.is_floating_point() else t for t in tensors]
-    chosen = [leaves[i].requires_grad_() for i in DIFFERENTIABLE[operator] if i < len(leaves)]
+    chosen = [leaves[i].requires_grad_() for i in differentiable(name)]
     leaves += [None] * (len(OPERATORS[operator].inputs) - len(leaves))
     outputs = formulas.find(operator).formula(*leaves, **OPERATORS[operator].values(CASES[name][0]))
     outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
@@ -345,14 +355,14 @@ def test_kernels_equal_the_formula(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     tensors = [t.to(dtype) if t.is_floating_point() else t for t in CASES[name][1]]
     leaves = [t.detach().requires_grad_(t.is_floating_point()) for t in tensors]
-    outputs = getattr(torch.ops.polyop, operator_of(name))(*leaves, **CASES[name][0])
+    outputs = call(name, leaves)
     outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
     grads = [torch.rand_like(o) if o.is_floating_point() else torch.zeros_like(o) for o in outputs]
     torch.autograd.backward(
         [o for o in outputs if o.requires_grad], [g for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
     )
     expected = formula_gradients(name, tensors, grads)
-    got = [leaves[i].grad for i in DIFFERENTIABLE[operator_of(name)] if i < len(leaves)]
+    got = [leaves[i].grad for i in differentiable(name)]
     for g, e in zip(got, expected, strict=True):
         assert g.dtype == dtype
         scale = max(float(e.abs().max()), 1.0) if e.numel() else 1.0
@@ -364,19 +374,19 @@ def test_second_derivatives(name: str) -> None:
     tensors = [t.double() if t.is_floating_point() else t for t in CASES[name][1]]
     # The first column of boxes is a batch index, which has no neighbours.
     names = [spec.name for spec in OPERATORS[operator_of(name)].inputs]
-    differentiable = [i for i in DIFFERENTIABLE[operator_of(name)] if i < len(tensors) and names[i] != "rois"]
+    indices = [i for i in differentiable(name) if names[min(i, len(names) - 1)] != "rois"]
 
-    def call(*given: torch.Tensor) -> torch.Tensor:
+    def squares(*given: torch.Tensor) -> torch.Tensor:
         leaves = list(tensors)
-        for i, leaf in zip(differentiable, given, strict=True):
+        for i, leaf in zip(indices, given, strict=True):
             leaves[i] = leaf
-        out = getattr(torch.ops.polyop, operator_of(name))(*leaves, **CASES[name][0])
+        out = call(name, leaves)
         return (out if isinstance(out, torch.Tensor) else out[0]).square()
 
-    leaves = [tensors[i].detach().requires_grad_() for i in differentiable]
-    if any(leaf.numel() == 0 for leaf in leaves) or call(*leaves).numel() == 0:
+    leaves = [tensors[i].detach().requires_grad_() for i in indices]
+    if any(leaf.numel() == 0 for leaf in leaves) or squares(*leaves).numel() == 0:
         return
-    assert torch.autograd.gradgradcheck(call, leaves, fast_mode=True, nondet_tol=1e-9)
+    assert torch.autograd.gradgradcheck(squares, leaves, fast_mode=True, nondet_tol=1e-9)
 
 
 def test_a_gradient_penalty_matches_torch() -> None:

@@ -14,16 +14,19 @@ from torch.utils.checkpoint import checkpoint
 import polyop.functional  # noqa: F401 - registers the operators
 from polyop._torch.gradients import RULES, GradientKernel, without_gradient_kernels
 from polyop._torch.operators import OPERATORS
-from tests.support.gradient_cases import CASES, DIFFERENTIABLE, SIZED_BY_VALUES, operator_of
+from tests.support.gradient_cases import CASES, SIZED_BY_VALUES, call, differentiable, operator_of
 
 KERNELS = [name for name in CASES if OPERATORS[operator_of(name)].gradient is not None]
 FORMULAS = ["active_rotated_filter", "assign_score_withk", "qkv_attention", "rotate"]
 # An operator of each kind: regions, convolution, attention, sampling, maxima with indices, gathers; and formulas.
 SOME = [
     "roi_align", "roi_pool", "prroi_pool", "modulated_deform_conv2d", "ms_deform_attn", "grid_sampler", "carafe",
-    "corner_pool", "cummax", "three_interpolate", *FORMULAS,
+    "corner_pool", "cummax", "three_interpolate", "bicubic_interpolate", "instance_norm", "multi_level_roi_align",
+    *FORMULAS,
 ]  # fmt: skip
-BATCHES = [name for name in SOME if name not in {"active_rotated_filter", "assign_score_withk", "cummax"}]
+# PyTorch has no vmap over operators with lists of tensors.
+NOT_MAPPED = {"active_rotated_filter", "assign_score_withk", "cummax", "multi_level_roi_align"}
+BATCHES = [name for name in SOME if name not in NOT_MAPPED]
 
 # PyTorch has no forward derivatives of its grid_sampler, which these formulas call.
 NO_FORWARD_DERIVATIVES = {"grid_sampler", "rotate"}
@@ -35,16 +38,16 @@ class Function:
     """The first output of a case as a function of its differentiable inputs."""
 
     def __init__(self, name: str) -> None:
-        self.operator = OPERATORS[operator_of(name)]
-        self.attributes, self.tensors = CASES[name]
-        self.indices = [i for i in DIFFERENTIABLE[self.operator.name] if i < len(self.tensors)]
+        self.name, self.operator = name, OPERATORS[operator_of(name)]
+        self.tensors = CASES[name][1]
+        self.indices = differentiable(name)
         self.inputs = tuple(self.tensors[i].detach().clone() for i in self.indices)
 
     def __call__(self, *given: torch.Tensor) -> torch.Tensor:
         tensors = list(self.tensors)
         for i, tensor in zip(self.indices, given, strict=True):
             tensors[i] = tensor
-        result = self.operator.overload(*tensors, **self.attributes)
+        result = call(self.name, tensors)
         return result if isinstance(result, torch.Tensor) else result[0]
 
     def loss(self, *given: torch.Tensor) -> torch.Tensor:
@@ -90,16 +93,16 @@ def test_jacobians_and_hessians(name: str) -> None:
     function = Function(name)
     first, rest = function.inputs[0], function.inputs[1:]
 
-    def call(tensor: torch.Tensor) -> torch.Tensor:
+    def output(tensor: torch.Tensor) -> torch.Tensor:
         return function(tensor, *rest)[..., :1]
 
     def loss(tensor: torch.Tensor) -> torch.Tensor:
-        return call(tensor).pow(3).sum()
+        return output(tensor).pow(3).sum()
 
-    expected = torch.autograd.functional.jacobian(call, first)
-    torch.testing.assert_close(torch.func.jacrev(call)(first), expected)
+    expected = torch.autograd.functional.jacobian(output, first)
+    torch.testing.assert_close(torch.func.jacrev(output)(first), expected)
     if name not in NO_FORWARD_DERIVATIVES:
-        torch.testing.assert_close(torch.func.jacfwd(call)(first), expected)
+        torch.testing.assert_close(torch.func.jacfwd(output)(first), expected)
     expected = torch.autograd.functional.hessian(loss, first)
     torch.testing.assert_close(torch.func.jacrev(torch.func.jacrev(loss))(first), expected)
     if name not in NO_FORWARD_DERIVATIVES:
@@ -182,7 +185,7 @@ def fresh_compiler() -> Iterator[None]:
 @pytest.mark.parametrize("name", STEPS)
 def test_a_compiled_step_with_dynamic_shapes(name: str) -> None:
     """One graph without breaks serves all sizes, forward and backward."""
-    call, inputs_of = STEPS[name]
+    function, inputs_of = STEPS[name]
     graphs: list[Any] = []
 
     def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
@@ -190,7 +193,7 @@ def test_a_compiled_step_with_dynamic_shapes(name: str) -> None:
         return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
     def loss(*given: torch.Tensor) -> torch.Tensor:
-        return (call(*given) * 2).square().mean()
+        return (function(*given) * 2).square().mean()
 
     step = torch.compile(loss, backend=backend, fullgraph=True, dynamic=True)
     for n in (1, 2, 5):
@@ -214,11 +217,12 @@ def test_a_compiled_gradient_of_torch_func() -> None:
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SIZED_BY_VALUES])
 def test_opcheck_with_gradients(name: str) -> None:
     attributes, tensors = CASES[name]
+    operator = OPERATORS[operator_of(name)]
     leaves = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in tensors]
     checks = ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
     if name in UNTRACEABLE and name not in KERNELS:
         checks.pop()
-    torch.library.opcheck(OPERATORS[operator_of(name)].overload, tuple(leaves), attributes, test_utils=checks)
+    torch.library.opcheck(operator.overload, tuple(operator.nest(leaves)), attributes, test_utils=checks)
 
 
 # ---- tensors of any strides ------------------------------------------------------------------------------
@@ -295,11 +299,11 @@ def test_deterministic_algorithms_exclude_unordered_sums(
     assert function.operator.gradient is not None
     monkeypatch.setattr(function.operator.gradient, "nondeterministic_devices", devices)
     called = []
-    call = GradientKernel.call
+    own = GradientKernel.call
 
     def record(self: GradientKernel, *args: Any) -> Any:
         called.append(self.gradient.name)
-        return call(self, *args)
+        return own(self, *args)
 
     monkeypatch.setattr(GradientKernel, "call", record)
     (got,) = function.gradients()

@@ -18,10 +18,11 @@ import polyop.functional  # noqa: F401 (torch.ops.polyop)
 import polyop.jax as pj
 import polyop.numpy as pn
 from polyop._calls import operators
+from polyop._torch.operators import OPERATORS
 from tests.support.array_calls import plain_calls
 from tests.support.documented import run_blocks
 from tests.support.exported_nodes import Node
-from tests.support.gradient_cases import CASES, DIFFERENTIABLE, operator_of
+from tests.support.gradient_cases import CASES, call, differentiable, operator_of
 from tests.support.processes import ROOT, environment, run
 
 BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
@@ -110,12 +111,10 @@ def test_gradients(case: str) -> None:
     """Equal to PyTorch's, of all inputs that have gradients."""
     attributes, tensors = CASES[case]
     op = operator_of(case)
-    variadic = any(given["variadic"] for given in operators()[op]["inputs"])
-    if variadic:
-        return  # their gradients have no kernels
-    requested = [i for i in DIFFERENTIABLE[op] if i < len(tensors) and tensors[i].numel()]
+    nested = OPERATORS[op].nest
+    requested = [i for i in differentiable(case) if tensors[i].numel()]
     leaves = [t.clone().requires_grad_(i in requested) for i, t in enumerate(tensors)]
-    outputs = getattr(torch.ops.polyop, op)(*leaves, **attributes)
+    outputs = call(case, leaves)
     outputs = [t for t in (outputs if isinstance(outputs, (tuple, list)) else (outputs,)) if t.requires_grad]
     if not requested or not outputs:
         return
@@ -125,7 +124,7 @@ def test_gradients(case: str) -> None:
         full = [t.numpy() for t in tensors]
         for i, array in zip(requested, given, strict=True):
             full[i] = array
-        results = as_tuple(getattr(pj, op)(*full, **attributes))
+        results = as_tuple(getattr(pj, op)(*nested(full), **attributes))
         # Rows behind those found are 0.
         return sum((result * result).sum() for result in results if jnp.issubdtype(result.dtype, jnp.floating))
 

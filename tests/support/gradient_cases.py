@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,8 +19,8 @@ DIFFERENTIABLE = {
 torch.manual_seed(0)
 
 
-def rois(columns: int) -> torch.Tensor:
-    rows = torch.rand(5, columns, dtype=torch.float64) * 6
+def rois(columns: int, extent: float = 6) -> torch.Tensor:
+    rows = torch.rand(5, columns, dtype=torch.float64) * extent
     rows[:, 0] = torch.tensor([0.0, 1, 1, 0, 1])
     if columns == 5:
         rows[:, 3:] += rows[:, 1:3]
@@ -36,14 +37,29 @@ def plain(*shape: int) -> torch.Tensor:
 
 Case = tuple[dict[str, Any], list[torch.Tensor]]
 pooled = {"output_height": 2, "output_width": 3, "spatial_scale": 0.7}
+pyramid = {"output_height": 2, "output_width": 3, "featmap_strides": [2.0, 4.0], "finest_scale": 4}
 # A call of each operator that has a gradient: attributes and tensors.
 CASES: dict[str, Case] = {
     "roi_align": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(5).float()]),
     "roi_align-by-extents": (pooled, [plain(2, 2, 6, 5), rois(5).float()]),
     "roi_align-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 5)]),
+    "multi_level_roi_align": (
+        {**pyramid, "sampling_ratio": 2}, [rois(5, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
+    ),
+    "multi_level_roi_align-max": (
+        {**pyramid, "pool_mode": "max"}, [rois(5, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
+    ),
+    "multi_level_rotated_roi_align": (
+        {**pyramid, "sampling_ratio": 2}, [rois(6, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
+    ),
     "roi_align_rotated": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(6).float()]),
     "roi_align_rotated-by-extents": (pooled, [plain(2, 2, 6, 5), rois(6).float()]),
     "grid_sampler": ({}, [plain(2, 2, 4, 5), plain(2, 3, 3, 2)]),
+    "instance_norm": ({}, [plain(2, 3, 4, 5), plain(3), plain(3)]),
+    "bicubic_interpolate": ({"scale_factor": [2.0, 0.625]}, [plain(2, 2, 4, 5)]),
+    "bicubic_interpolate-aligned": ({"scale_factor": [1.7], "align_corners": 1}, [plain(2, 2, 4, 5)]),
+    "cubic_resize": ({"exclude_outside": 1}, [plain(2, 2, 4, 5), torch.tensor([7, 3])]),
+    "dynamic_resize": ({}, [plain(2, 2, 4, 5), torch.tensor([1, 1, 1.5, 2])]),
     "openvino_deform_conv2d": (
         {"strides": [2, 1], "pads": [1, 0, 0, 2]}, [plain(2, 4, 5, 6), plain(2, 12, 2, 7), plain(2, 4, 3, 2)]
     ),
@@ -167,13 +183,31 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-SIZED_BY_VALUES = {"dynamic_scatter", "indice_conv", "indice_conv-subm"}  # the size of its outputs depends on data
+SIZED_BY_VALUES = {
+    "dynamic_scatter",
+    "indice_conv",
+    "indice_conv-subm",
+    "cubic_resize",
+    "dynamic_resize",
+}  # the size of its outputs depends on data
 
 
 def operator_of(name: str) -> str:
     return name.split("-")[0]
 
 
+def call(name: str, tensors: Sequence[torch.Tensor]) -> Any:
+    """Calls the operator of a case with these tensors. The last ones may be those of a variadic input."""
+    operator = OPERATORS[operator_of(name)]
+    return operator.overload(*operator.nest(tensors), **CASES[name][0])
+
+
 def has_gradient(name: str) -> list[bool]:
     """Returns for each tensor of a case whether it has a gradient."""
-    return [i in DIFFERENTIABLE[operator_of(name)] for i in range(len(CASES[name][1]))]
+    operator = OPERATORS[operator_of(name)]
+    return [operator.input_of(i) in DIFFERENTIABLE[operator.name] for i in range(len(CASES[name][1]))]
+
+
+def differentiable(name: str) -> list[int]:
+    """Returns the indices of a case's tensors that have gradients."""
+    return [i for i, has in enumerate(has_gradient(name)) if has]

@@ -96,7 +96,7 @@ class Rule:
     formula: Callable[..., Any]
     """Computes the outputs from all inputs and attributes."""
     differentiable: Sequence[int]
-    """The indices of the inputs that have gradients."""
+    """The indices of the inputs that have gradients. Elsewhere the tensors of a variadic input have one index each."""
     kernel: GradientKernel | None = None
 
     @property
@@ -117,7 +117,11 @@ class Rule:
     ) -> list[Tensor | None]:
         """Returns the gradient of each input; None for those that are not needed or have none, such as boxes."""
         result: list[Tensor | None] = [None] * len(inputs)
-        requested = [i for i in self.differentiable if inputs[i] is not None and needed[i]]
+        requested = [
+            i
+            for i, tensor in enumerate(inputs)
+            if tensor is not None and needed[i] and self.operator.input_of(i) in self.differentiable
+        ]
         if requested:
             found = self.gradients(inputs, outputs, grads, requested, attributes)
             for i, grad in zip(requested, found, strict=True):
@@ -131,7 +135,10 @@ def _of_rank(grad: Tensor, input: Tensor | None) -> Tensor:
 
 
 class GradientKernel:
-    """Calls the gradient of an operator: an operator whose inputs and outputs are known by their names."""
+    """Calls the gradient of an operator: an operator whose inputs and outputs are known by their names.
+
+    The gradients of a variadic input are one tensor of one dimension.
+    """
 
     def __init__(self, operator: Operator, gradient: Operator) -> None:
         self.operator, self.gradient = operator, gradient
@@ -155,7 +162,8 @@ class GradientKernel:
         device = next(t for t in inputs if t is not None).device.type
         deterministic = torch.are_deterministic_algorithms_enabled()
         allowed = _kernels_enabled and not (deterministic and device in self.gradient.nondeterministic_devices)
-        return allowed and set(requested) <= set(self._computed) and device in self.gradient.devices
+        computed = all(self.operator.input_of(i) in self._computed for i in requested)
+        return allowed and computed and device in self.gradient.devices
 
     def call(
         self, inputs: Tensors, saved_outputs: Tensors, grads: Tensors, requested: Sequence[int],
@@ -163,42 +171,58 @@ class GradientKernel:
     ) -> list[Tensor | None]:  # fmt: skip
         """Returns the gradients of the requested inputs."""
         outputs = iter(saved_outputs)
+        given = self.operator.nest(inputs)
         args = [
             grads[self._grad_of[spec.name]]
             if spec.name in self._grad_of
-            else inputs[self._input_of[spec.name]]
+            else given[self._input_of[spec.name]]
             if spec.name in self._input_of
             else next(outputs)
             for spec in self.gradient.inputs
         ]
-        mask = sum(1 << o for o, i in enumerate(self._computed) if i in requested)
+        numbers = {self.operator.input_of(i) for i in requested}
+        mask = sum(1 << o for o, i in enumerate(self._computed) if i in numbers)
         result = as_tuple(self.gradient.overload(*args, **attributes, output_mask=mask))
-        return [_of_rank(result[self._computed.index(i)], inputs[i]) for i in requested]
+        return [self._of_tensor(i, inputs, result[self._computed.index(self.operator.input_of(i))]) for i in requested]
+
+    def _of_tensor(self, index: int, inputs: Tensors, gradient: Tensor) -> Tensor:
+        """Returns the gradient of one tensor; `gradient` is that of its input."""
+        first = self.operator.input_of(index)
+        tensor = inputs[index]
+        if tensor is None or not self.operator.inputs[first].variadic:
+            return _of_rank(gradient, tensor)
+        start = sum(t.numel() for t in inputs[first:index] if t is not None)
+        return gradient.narrow(0, start, tensor.numel()).view(tensor.shape)
 
     def rule(self, forward: Rule) -> Rule:
         """Returns the rule of the gradient itself: its formula is the gradient of the operator's formula."""
         specs = self.gradient.inputs
 
         def formula(*args: Tensor | None, output_mask: int, **attributes: Any) -> tuple[Tensor, ...]:
-            named = {spec.name: arg for spec, arg in zip(specs, args, strict=True)}
-            inputs = [named.get(spec.name) for spec in self.operator.inputs]
+            nested = self.gradient.nest(args)
+            named: dict[str, Any] = {spec.name: arg for spec, arg in zip(specs, nested, strict=True)}
+            inputs = self.operator.flatten([named.get(spec.name) for spec in self.operator.inputs])
             grads = [named.get(f"grad_{name}") for name in self.operator.outputs_named]
-            requested = [i for o, i in enumerate(self._computed) if output_mask >> o & 1]
+            computed = [i for o, i in enumerate(self._computed) if output_mask >> o & 1]
+            requested = [i for i in range(len(inputs)) if self.operator.input_of(i) in computed]
             given = {**attributes, "output_mask": output_mask}
-            shapes = self.gradient.outputs(args, given, lambda _: 0)
+            shapes = self.gradient.outputs(nested, given, lambda _: 0)
             for i in requested:
                 if inputs[i] is None:  # a bias, say: its gradient does not depend on its value
                     dtype, shape = shapes[self._computed.index(i)]
-                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(args))
+                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
             found = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, requested)
             results = []
-            for i, (dtype, _) in zip(self._computed, shapes, strict=True):
-                gradient = found[requested.index(i)] if i in requested else None
-                if gradient is None:
-                    like = inputs[i] if i in requested else None
-                    empty = torch.empty(0, dtype=dtype, device=self.gradient.device(args))
-                    gradient = empty if like is None else torch.zeros_like(like)
-                results.append(gradient)
+            for number, (dtype, _) in zip(self._computed, shapes, strict=True):
+                gradients = [
+                    torch.zeros_like(inputs[i]) if gradient is None else gradient
+                    for i, gradient in zip(requested, found, strict=True)
+                    if self.operator.input_of(i) == number
+                ]
+                if self.operator.inputs[number].variadic and gradients:
+                    gradients = [torch.cat([gradient.flatten() for gradient in gradients])]
+                empty = torch.empty(0, dtype=dtype, device=self.gradient.device(nested))
+                results.append(gradients[0] if gradients else empty)
             return tuple(results)
 
         names = [self.operator.inputs[i].name for i in forward.differentiable]
@@ -225,15 +249,16 @@ def _register(rule: Rule) -> None:
 
     # PyTorch omits keyword_only_inputs if the operator has no attributes.
     def setup_context(ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict[str, Any] | None = None) -> None:
-        outputs = as_tuple(output)
-        ctx.num_inputs = len(inputs)
-        ctx.save_for_backward(*inputs, *(outputs[o] for o in rule.saved_outputs))
+        outputs, tensors = as_tuple(output), operator.flatten(inputs)
+        ctx.num_inputs = len(tensors)
+        ctx.save_for_backward(*tensors, *(outputs[o] for o in rule.saved_outputs))
         ctx.attributes = operator.values(keyword_only_inputs or {})
 
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors  # a checkpoint allows one access
         inputs, outputs = saved[: ctx.num_inputs], saved[ctx.num_inputs :]
-        return tuple(rule.backward(inputs, outputs, grads, ctx.needs_input_grad, ctx.attributes))
+        needed = operator.flatten(ctx.needs_input_grad)
+        return tuple(operator.nest(rule.backward(inputs, outputs, grads, needed, ctx.attributes)))
 
     torch.library.register_autograd(name, backward, setup_context=setup_context)
     register_transforms(operator, operator.through(rule.formula), setup_context, backward)

@@ -76,9 +76,20 @@ class Operator:
     def _coded(attribute: dict[str, Any]) -> bool:
         return bool(attribute["choices"]) and isinstance(attribute["default"], int)
 
-    def flatten(self, args: Sequence[Any]) -> list[torch.Tensor | None]:
+    def flatten(self, args: Sequence[Any]) -> list[Any]:
         """Returns the inputs one by one, also those of a variadic input. An omitted input is None."""
         return [tensor for _, tensor in self._named(args)]
+
+    def nest(self, tensors: Sequence[Any]) -> list[Any]:
+        """The inverse of `flatten`: returns one value for each input, a list for a variadic one."""
+        if not self.inputs[-1].variadic:
+            return list(tensors)
+        single = len(self.inputs) - 1
+        return [*tensors[:single], list(tensors[single:])]
+
+    def input_of(self, tensor: int) -> int:
+        """Returns the number of the input to which a tensor of `flatten` belongs."""
+        return min(tensor, len(self.inputs) - 1)
 
     def _named(self, args: Sequence[Any]) -> list[tuple[Input, torch.Tensor | None]]:
         """Like `flatten`, with the input that each tensor belongs to."""

@@ -7,7 +7,7 @@ the operator's gradient for reverse derivatives, and PyTorch's loop over the bat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,7 +45,7 @@ def register_transforms(
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[_KEY])
     own = torch.library.get_kernel(f"{operator.namespace}::{operator.name}", _KEY)
 
-    def loop(args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    def loop(args: Sequence[Any], given: dict[str, Any]) -> Any:
         return own.call_boxed(keys, *args, **given)
 
     class Transformed(torch.autograd.Function):
@@ -53,17 +53,18 @@ def register_transforms(
 
         @staticmethod
         def forward(attributes: _Attributes, *args: Any) -> Any:
+            nested = operator.nest(args)
             if are_active():  # within the generated rule
-                return loop(args, attributes.given)
-            return operator.overload(*args, **attributes.given)
+                return loop(nested, attributes.given)
+            return operator.overload(*nested, **attributes.given)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            setup_context(ctx, inputs[1:], output, inputs[0].given)
+            setup_context(ctx, operator.nest(inputs[1:]), output, inputs[0].given)
 
         @staticmethod
         def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-            return (None, *backward(_Context(ctx), *grads))
+            return (None, *operator.flatten(backward(_Context(ctx, operator), *grads)))
 
     def call(*args: Any, **given: Any) -> Any:
         kinds = [interpreter.key() for interpreter in get_interpreter_stack() or []]
@@ -71,18 +72,18 @@ def register_transforms(
             return formula(*args, **given)
         if kinds and kinds[-1] == TransformType.Grad:
             full = [*args, *[None] * (len(operator.inputs) - len(args))]
-            return Transformed.apply(_Attributes(given), *full)
+            return Transformed.apply(_Attributes(given), *operator.flatten(full))
         return loop(args, given)
 
     operator.register(call, _KEY)
 
 
 class _Context:
-    """The context of a function whose first argument is not the operator's."""
+    """The context of a function whose first argument is not the operator's, and whose others are single tensors."""
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Any, operator: Operator) -> None:
         # Outside the transformed function, where the function that torch.func.vjp returns is called, the tensors of the
         # transform have ended. Operators unwrap them, but differentiation in Python must do so itself.
         self.saved_tensors = unwrap_dead_wrappers(ctx.saved_tensors)
         self.num_inputs, self.attributes = ctx.num_inputs, ctx.attributes
-        self.needs_input_grad = ctx.needs_input_grad[1:]
+        self.needs_input_grad = operator.nest(ctx.needs_input_grad[1:])

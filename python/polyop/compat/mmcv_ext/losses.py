@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyop.compat.mmcv_ext._registry import gradients, provides
+from polyop.compat.mmcv_ext._registry import provides
 
 
 def _of_targets(weight: Tensor, target: Tensor) -> Tensor:
@@ -33,10 +33,13 @@ def sigmoid_focal_loss_forward(
 def sigmoid_focal_loss_backward(
     input: Tensor, target: Tensor, weight: Tensor, grad_input: Tensor, gamma: float, alpha: float
 ) -> None:
-    def forward(logits: Tensor) -> Tensor:
-        return _sigmoid_focal(logits, target, weight, gamma, alpha)
-
-    grad_input.copy_(gradients(forward, [input], torch.ones_like(input))[0])
+    log_p, log_not = torch.nn.functional.logsigmoid(input), torch.nn.functional.logsigmoid(-input)
+    own = target[:, None] == torch.arange(input.shape[1], device=input.device)
+    p, not_p = input.sigmoid(), (-input).sigmoid()
+    of_own = alpha * not_p**gamma * (gamma * p * log_p - not_p)
+    of_others = (1 - alpha) * p**gamma * (p - gamma * not_p * log_not)
+    slope = torch.where(own, of_own, of_others)
+    grad_input.copy_(slope * _of_targets(weight, target) if weight.numel() else slope)
 
 
 def _probabilities(softmax: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
