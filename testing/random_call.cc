@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "core/elements.h"
 #include "core/input_role.h"
@@ -323,6 +325,9 @@ class CallMaker {
       if (resolved_.needs_value(i) && draw_(6) != 0) {
         for (int64_t e = 0; e < t.size(); ++e)
           t.set(e, IsReal(dtype) ? (e < 2 ? 1 : 0.25 + draw_(12) / 4.0) : draw_(9));
+        for (const auto& [at, value] : values_) {
+          if (at.first == i && at.second < t.size()) t.set(at.second, value);
+        }
       }
       call.inputs.push_back(std::move(t));
     }
@@ -419,17 +424,35 @@ class CallMaker {
     switch (e.kind) {
       case ExprKind::kConst: return e.value;
       case ExprKind::kDim: return value_[e.name];
-      case ExprKind::kInput: return draw_(5);
+      case ExprKind::kInput: return static_cast<int64_t>(ValueOf(e, [&] { return static_cast<double>(draw_(5)); }));
       case ExprKind::kAttribute:
         op_.attributes[resolved_.attribute_of_name[e.name]].number(params_, e.value, &real, &integer);
         return integer;
-      case ExprKind::kFloorScale: return Eval(e.left);
+      case ExprKind::kFloorScale: {
+        const int64_t left = Eval(e.left);
+        const Expr& scale = s_.expr(e.right);
+        if (scale.kind == ExprKind::kInput) {
+          real = ValueOf(scale, [&] { return 0.25 + draw_(12) / 4.0; });
+        } else {
+          op_.attributes[resolved_.attribute_of_name[scale.name]].number(params_, scale.value, &real, &integer);
+        }
+        const int64_t result = domain.FloorScale(left, real);
+        return domain.problem() == nullptr && result < kMaxElements ? result : 0;
+      }
       default: {
         const int64_t left = Eval(e.left), right = Eval(e.right);
         const int64_t result = domain.Apply(e.kind, left, right);
         return domain.problem() == nullptr && result < kMaxElements ? result : 0;
       }
     }
+  }
+
+  // Returns the value of an input's element that determines an extent of another input, which is drawn once.
+  template <class DrawValue>
+  double ValueOf(const Expr& e, const DrawValue& draw_value) {
+    const auto [found, is_new] = values_.try_emplace({s_.name(e.name).input, e.value}, 0.0);
+    if (is_new) found->second = draw_value();
+    return found->second;
   }
 
   const Op& op_;
@@ -441,6 +464,7 @@ class CallMaker {
   const void* params_ = nullptr;
   std::array<int64_t, kMaxNames> value_{};
   std::array<Shape, kMaxNames> rest_{};
+  std::map<std::pair<int, int64_t>, double> values_;  // of elements (input, index) that determine extents of inputs
   Shape anonymous_{2, 3};
   bool extreme_ = false, extreme_attribute_ = false;
   LongExtent long_;      // of a call of kind long_extent
