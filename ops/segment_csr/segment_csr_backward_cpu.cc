@@ -14,38 +14,62 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Converts a vector of floats to two of doubles, and back.
+struct Doubles {
+  using D = hn::Repartition<double, hn::ScalableTag<float>>;
+  hn::Vec<D> low, high;
+
+  static HWY_INLINE Doubles Of(hn::Vec<hn::ScalableTag<float>> v) {
+    return {hn::PromoteLowerTo(D(), v), hn::PromoteUpperTo(D(), v)};
+  }
+  static HWY_INLINE Doubles All(double x) { return {hn::Set(D(), x), hn::Set(D(), x)}; }
+  HWY_INLINE Doubles operator*(const Doubles& b) const { return {hn::Mul(low, b.low), hn::Mul(high, b.high)}; }
+  HWY_INLINE Doubles operator/(const Doubles& b) const { return {hn::Div(low, b.low), hn::Div(high, b.high)}; }
+  HWY_INLINE hn::Vec<hn::ScalableTag<float>> Round() const {
+    const hn::ScalableTag<float> d;
+    const hn::Half<decltype(d)> half;
+    return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+  }
+};
+
 // The gradient of a product with respect to each factor is the product of the others: the product divided by the
 // factor. A factor of 0 gets the product without it. With kInverse, the result was divided by the factors. Computes in
-// double, whose range holds the products of many floats.
+// double, whose range holds the products of many floats; but reciprocals, except of extreme factors, in float.
 template <bool kInverse, class T>
 HWY_NOINLINE void ProductBackward(const T* rows, int64_t count, int64_t channels, const T* grad, T* to) {
-  constexpr int64_t kChannels = 64;
-  for (int64_t first = 0; first < channels; first += kChannels) {
-    const int64_t width = std::min(kChannels, channels - first);
-    double product[kChannels], without_zeros[kChannels], zeros[kChannels];
-    std::fill_n(product, width, 1.0);
-    std::fill_n(without_zeros, width, 1.0);
-    std::fill_n(zeros, width, 0.0);
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const auto smallest = hn::Set(d, 1e-37f), largest = hn::Set(d, 1e37f);
+  for (int64_t c = 0; c < channels; c += lanes) {
+    const auto width = static_cast<size_t>(std::min(lanes, channels - c));
+    const auto used = hn::FirstN(d, width);
+    const auto load = [&](const T* row) HWY_ATTR {
+      return c + lanes <= channels ? LoadFloat(d, row + c) : hn::IfThenElse(used, LoadFloatN(d, row + c, width), one);
+    };
+    Doubles others = Doubles::All(1);  // the product; without kInverse, that of the factors other than 0
+    auto zeros = zero;
     for (int64_t r = 0; r < count; ++r) {
-      const T* const row = rows + r * channels + first;
-      for (int64_t c = 0; c < width; ++c) {
-        const double x = ToFloat(row[c]);
-        product[c] *= x;
-        without_zeros[c] *= x == 0 ? 1.0 : x;
-        zeros[c] += x == 0 ? 1.0 : 0.0;
-      }
+      const auto x = load(rows + r * channels);
+      const auto is_zero = hn::Eq(x, zero);
+      others = others * Doubles::Of(kInverse ? x : hn::IfThenElse(is_zero, one, x));
+      if (!kInverse) zeros = hn::Add(zeros, hn::IfThenElseZero(is_zero, one));
     }
+    const Doubles product = others * Doubles::Of(hn::IfThenElse(hn::Gt(zeros, zero), zero, one));
+    const Doubles of_grad = Doubles::Of(load(grad));
+    const Doubles numerator = kInverse ? of_grad * (Doubles::All(-1) / product) : of_grad * product;
+    const Doubles of_zero = of_grad * others;
+    const auto single_zero = hn::IfThenElseZero(hn::Eq(zeros, one), of_zero.Round());
     for (int64_t r = 0; r < count; ++r) {
-      const int64_t at = r * channels + first;
-      for (int64_t c = 0; c < width; ++c) {
-        const double x = ToFloat(rows[at + c]), g = ToFloat(grad[first + c]);
-        double slope;
-        if constexpr (kInverse) {
-          slope = -1 / product[c] / x;
-        } else {
-          slope = x != 0 ? product[c] / x : zeros[c] == 1 ? without_zeros[c] : 0.0;
-        }
-        to[at + c] = FromFloat<T>(static_cast<float>(g * slope));
+      const auto x = load(rows + r * channels), size = hn::Abs(x);
+      const bool moderate = hn::AllTrue(d, hn::And(hn::Ge(size, smallest), hn::Le(size, largest)));
+      auto gradient = (moderate ? numerator * Doubles::Of(hn::Div(one, x)) : numerator / Doubles::Of(x)).Round();
+      if constexpr (!kInverse) gradient = hn::IfThenElse(hn::Eq(x, zero), single_zero, gradient);
+      T* const at = to + r * channels + c;
+      if (c + lanes <= channels) {
+        StoreFloat(gradient, d, at);
+      } else {
+        StoreFloatN(gradient, d, at, width);
       }
     }
   }
