@@ -226,6 +226,20 @@ def test_bicubic(size: dict[str, Any], dtype: torch.dtype, align: bool) -> None:
                 check(call, *["polyop::bicubic_interpolate"] * ran)
 
 
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("size", [{"size": (61, 83)}, {"size": (7, 200)}, {"scale_factor": 0.7}, {"scale_factor": 1.3}])
+def test_gradients_of_bicubic(size: dict[str, Any], align: bool) -> None:
+    torch.manual_seed(0)
+    for layout in ("contiguous", "channels last", "strided"):
+        x = changed(torch.randn(2, 3, 40, 50), layout).requires_grad_()
+        output = F.interpolate(x, mode="bicubic", align_corners=align, **size)
+        for grad in (torch.randn_like(output), torch.ones(()).expand_as(output)):
+            check(
+                lambda x=x, output=output, grad=grad: torch.autograd.grad(output, x, grad, retain_graph=True),
+                "polyop::bicubic_interpolate_backward",
+            )
+
+
 def test_bicubic_keeps_every_extent() -> None:
     """The float32 scale that polyop's kernel gets gives PyTorch's extents, or the call is left to PyTorch."""
     for inputs in (*range(1, 130), 1000, 1920, 4095):

@@ -47,7 +47,7 @@ CASES: dict[str, Case] = {
         {**pyramid, "sampling_ratio": 2}, [rois(5, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
     ),
     "multi_level_roi_align-max": (
-        {**pyramid, "pool_mode": "max"}, [rois(5, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
+        {**pyramid, "sampling_ratio": 2, "pool_mode": "max"}, [rois(5, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]
     ),
     "multi_level_rotated_roi_align": (
         {**pyramid, "sampling_ratio": 2}, [rois(6, 18).float(), plain(2, 2, 6, 5), plain(2, 2, 3, 2)]

@@ -35,6 +35,7 @@ MIN_ELEMENTS = {
     "grid_sampler_2d_backward bicubic": 1 << 12,
     "grid_sampler_3d_backward": 1 << 14,
     "upsample_bicubic2d": 1 << 10,
+    "upsample_bicubic2d_backward": 1 << 10,
     "cummax, cummin along the last dimension": 1 << 14,
     "cummax, cummin along another": 1 << 12,
     "instance_norm": 1 << 8,
@@ -152,6 +153,14 @@ def _scale_for(inputs: int, outputs: int, align_corners: bool, scale: float | No
     return given if floor_scale(inputs, given) == outputs else None
 
 
+def _scales_for(
+    inputs: Sequence[int], outputs: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
+) -> list[float] | None:
+    scales = [_scale_for(i, o, align_corners, s) for i, o, s in zip(inputs, outputs, (scales_h, scales_w), strict=True)]
+    found = [scale for scale in scales if scale is not None]
+    return found if len(found) == 2 else None
+
+
 def _upsample_bicubic2d(
     self: Tensor,
     output_size: Sequence[int],
@@ -170,14 +179,32 @@ def _upsample_bicubic2d(
     plain = self.is_contiguous() and self.stride(1) == height * width
     if not (plain or (channels > 1 and self.is_contiguous(memory_format=torch.channels_last))):
         return FALLBACK
-    scales = [
-        _scale_for(height, output_size[0], align_corners, scales_h),
-        _scale_for(width, output_size[1], align_corners, scales_w),
-    ]
-    if None in scales:
+    scales = _scales_for((height, width), output_size, align_corners, scales_h, scales_w)
+    if scales is None:
         return FALLBACK
     result = _polyop.bicubic_interpolate.default(self, scale_factor=scales, align_corners=int(align_corners))
     return result if plain else result.contiguous(memory_format=torch.channels_last)
+
+
+def _upsample_bicubic2d_backward(
+    grad_output: Tensor,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Any:
+    if grad_output.dtype not in _FLOATS or len(input_size) != 4 or len(output_size) != 2 or min(input_size) <= 0:
+        return FALLBACK
+    if grad_output.numel() < MIN_ELEMENTS["upsample_bicubic2d_backward"] or min(output_size) <= 0:
+        return FALLBACK
+    scales = _scales_for(input_size[2:], output_size, align_corners, scales_h, scales_w)
+    if scales is None:
+        return FALLBACK
+    input = grad_output.new_empty(input_size)  # gives the size only
+    return _polyop.bicubic_interpolate_backward.default(
+        grad_output, input, scale_factor=scales, align_corners=int(align_corners)
+    )
 
 
 # ---- scans -----------------------------------------------------------------------------------------
@@ -353,6 +380,7 @@ OVERRIDES = [
     Override("aten::grid_sampler_2d_backward", partial(_grid_sampler_backward, 2)),
     Override("aten::grid_sampler_3d_backward", partial(_grid_sampler_backward, 3)),
     Override("aten::upsample_bicubic2d", _upsample_bicubic2d),
+    Override("aten::upsample_bicubic2d_backward", _upsample_bicubic2d_backward),
     Override("aten::_cummax_helper", partial(_cumulative_helper, "max")),
     Override("aten::_cummin_helper", partial(_cumulative_helper, "min")),
     Override("aten::instance_norm", _instance_norm, "AutogradCPU"),
