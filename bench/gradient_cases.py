@@ -283,6 +283,25 @@ def _() -> Call:
     return of("flash_deform_attn", [torch.randn(1, SUM, 8, 32), SHAPES, STARTS, rows], (0, 3), points=4)
 
 
+@case("neighborhood_attention", "neighborhood_attention 1x56x56, 4 heads of 32, 7x7")
+def _() -> Call:
+    tensors: list[Tensor | None] = [torch.randn(1, 56, 56, 4, 32) for _ in range(3)]
+    return of("neighborhood_attention", tensors, (0, 1, 2), kernel_size=[7])
+
+
+@case("selective_scan", "selective_scan 2x512, 1,024 steps, 16 states")
+def _() -> Call:
+    u, delta = torch.randn(2, 512, 1024), torch.rand(2, 512, 1024)
+    tensors = [u, delta, -torch.rand(512, 16), torch.randn(2, 1, 16, 1024), torch.randn(2, 1, 16, 1024)]
+    return of("selective_scan", [*tensors], (0, 1, 2, 3, 4))
+
+
+@case("causal_conv1d", "causal_conv1d 2x512, 4,096 steps, width 4")
+def _() -> Call:
+    tensors: list[Tensor | None] = [torch.randn(2, 512, 4096), torch.randn(512, 4), torch.randn(512)]
+    return of("causal_conv1d", tensors, (0, 1, 2), activation="silu")
+
+
 def grid_case(mode: str, smooth: bool) -> Call:
     grid = torch.rand(1, 200, 200, 2) * 2 - 1
     if smooth:
