@@ -38,17 +38,26 @@ struct DcnWindowSamples {
   }
 };
 
+/// Views the input [N, H, W, G*D] as the values [N, H*W, G, D] of attention.
+template <class T>
+Tensor<const T, 4> DcnValueOf(const DcnWindowRule& op, const Tensor<const T, 4>& input) {
+  return {input.data(), {input.dim(0), input.dim(1) * input.dim(2), op.group, op.group_channels}};
+}
+
+template <class T>
+DcnWindowSamples<T> DcnSamplesOf(const DcnWindowRule& op, const Tensor<const T, 4>& value, const DcnWindow& window,
+                                 const DcnWindowData<T>& data) {
+  return {{nullptr, nullptr, value.dim(1)}, window, data, Divider(op.group), Divider(window.out_pixels), op.points()};
+}
+
 /// Computes output[N, OH, OW, G*D] from input[N, H, W, G*D].
 template <class T>
 Status SumDcnWindowsCuda(const DcnWindowRule& op, const CudaContext& cuda, const Tensor<const T, 4>& input,
                          const DcnWindowData<T>& data, const Tensor<T, 4>& output) {
   POLYOP_RETURN_IF_ERROR(CheckDcnPixels(input.shape()));
   const DcnWindow window(op, input.shape(), output.shape());
-  const Tensor<const T, 4> value(input.data(),
-                                 {input.dim(0), window.height * window.width, op.group, op.group_channels});
-  const DcnWindowSamples<T> samples{{nullptr, nullptr, value.dim(1)}, window,     data, Divider(op.group),
-                                    Divider(window.out_pixels),       op.points()};
-  return DeformAttnCuda(cuda, value, window.out_pixels, samples, output.data());
+  const Tensor<const T, 4> value = DcnValueOf(op, input);
+  return DeformAttnCuda(cuda, value, window.out_pixels, DcnSamplesOf(op, value, window, data), output.data());
 }
 
 }  // namespace polyop

@@ -5,44 +5,21 @@
 #include <optional>
 
 #include "families/deform_attn/deform_attn_cuda.h"
+#include "families/sampling/bilinear_taps.h"
 #include "kernels/cuda/atomic_add.h"
 
 namespace polyop {
 
-/// A sample's pixels across all levels, -1 outside, and the position between them.
-struct AttnTaps {
-  int32_t pixel[4];
-  float dy, dx, weight;
+/// A sample's taps, whose pixels are numbered across all levels.
+struct AttnTaps : BilinearTaps {
   float height, width;  // of the level
 
   POLYOP_HD static AttnTaps Of(const AttnPosition& at, const ZeroPaddedSample& sample) {
-    AttnTaps taps{{},
-                  at.y - std::floor(at.y),
-                  at.x - std::floor(at.x),
-                  at.weight,
-                  static_cast<float>(at.level.height),
-                  static_cast<float>(at.level.width)};
-    for (int k = 0; k < 4; ++k) taps.pixel[k] = sample.pixel[k];
+    AttnTaps taps;
+    static_cast<BilinearTaps&>(taps) = BilinearTaps::Of(sample, at.y, at.x, at.weight);
+    taps.height = static_cast<float>(at.level.height);
+    taps.width = static_cast<float>(at.level.width);
     return taps;
-  }
-  POLYOP_HD float Down(int k) const { return k / 2 ? dy : 1 - dy; }
-  POLYOP_HD float Across(int k) const { return k % 2 ? dx : 1 - dx; }
-};
-
-/// The gradient of a sample with respect to its position, in pixels, and its weight.
-struct AttnTapsGrad {
-  float x = 0, y = 0, weight = 0;
-
-  /// `dots` are the products of the output's gradient with the four pixels. Those outside are ignored.
-  POLYOP_HD static AttnTapsGrad Of(const AttnTaps& taps, const float* dots) {
-    AttnTapsGrad grad;
-    for (int k = 0; k < 4; ++k) {
-      if (taps.pixel[k] < 0) continue;
-      grad.weight += taps.Down(k) * taps.Across(k) * dots[k];
-      grad.x += taps.weight * taps.Down(k) * (k % 2 ? dots[k] : -dots[k]);
-      grad.y += taps.weight * taps.Across(k) * (k / 2 ? dots[k] : -dots[k]);
-    }
-    return grad;
   }
 };
 
@@ -125,7 +102,7 @@ Status DeformAttnValueBackwardCuda(const CudaContext& cuda, const T* grad_output
             const float grad = ToFloat(grad_output[pair * depth + d]);
             const int64_t image = pair / per_image * spatial;
             for (int k = 0; k < 4; ++k) {
-              const float weight = taps.Down(k) * taps.Across(k) * taps.weight;
+              const float weight = taps.Weight(k);
               if (taps.pixel[k] >= 0 && weight != 0) {
                 AtomicAdd(sums.Plane(image + taps.pixel[k], channel), weight * grad);
               }
@@ -188,7 +165,7 @@ Status DeformAttnSamplesBackwardCuda(const CudaContext& cuda, const T* grad_outp
         for (int64_t i = t; i < held; i += kThreads) {
           int64_t s;
           const int64_t pair = first + per_pair.Split(begin + i, &s);
-          sink.Write(pair, s, table[i], AttnTapsGrad::Of(table[i], dots + 4 * i));
+          sink.Write(pair, s, table[i], BilinearSlopes::Of(table[i], dots + 4 * i));
         }
       });
     });
@@ -218,9 +195,9 @@ struct LocatedGrads {
   T *location, *weight;
   int64_t samples;
 
-  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const AttnTapsGrad& grad) const {
+  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const BilinearSlopes& grad) const {
     const int64_t at = pair * samples + s;
-    if (weight != nullptr) weight[at] = FromFloat<T>(grad.weight);
+    if (weight != nullptr) weight[at] = FromFloat<T>(grad.factor);
     if (location == nullptr) return;
     location[2 * at] = FromFloat<T>(grad.x * taps.width);
     location[2 * at + 1] = FromFloat<T>(grad.y * taps.height);

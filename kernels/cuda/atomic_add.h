@@ -12,8 +12,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
+#include "core/tensor.h"
 #include "core/thread_order.h"
 #include "kernels/cuda/cuda.h"
 
@@ -88,6 +90,21 @@ Status SumAtomically(const CudaContext& cuda, int64_t outer, int64_t channels, i
     }
     return Status::Ok();
   }
+}
+
+/// Computes `to`, if it exists, as SumAtomically does, and other results that need all channels, if `others`: add(sums,
+/// with_others) computes these in one of its calls. In a call for others alone, sums.data is null.
+template <class T, int kRank, class Add>
+Status SumAtomicallyWithOthers(const CudaContext& cuda, int64_t outer, int64_t channels, int64_t inner,
+                               const std::optional<Tensor<T, kRank>>& to, bool others, const Add& add) {
+  if (to) {
+    POLYOP_RETURN_IF_ERROR(SumAtomically(cuda, outer, channels, inner, to->data(), [&](const ChannelSums& sums) {
+      const bool with_others = others && sums.count == channels;
+      if (with_others) others = false;
+      return add(sums, with_others);
+    }));
+  }
+  return others ? add(ChannelSums{nullptr, 0, channels, inner}, true) : cuda.Check();
 }
 
 }  // namespace polyop

@@ -30,6 +30,11 @@ class TileProduct {
   /// Must be constructed before the block takes other shared memory, because tensor cores need alignment to 32 bytes.
   POLYOP_DEVICE TileProduct(Block& block, int rows)
       : block_(block), rows_(rows), sums_(block), shared_(block.Shared<char>(static_cast<int>(SharedBytes(rows)))) {
+    Clear();
+  }
+
+  /// Sets all sums to 0.
+  POLYOP_DEVICE void Clear() {
     block_.ForWarps([&](int warp) { sums_[warp].Clear(); });
   }
 

@@ -11,11 +11,11 @@ struct RowGrads {
   float* weight;
   int64_t samples;
 
-  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const AttnTapsGrad& grad) const {
+  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const BilinearSlopes& grad) const {
     T* const location = row + pair * 3 * samples + 2 * s;
     location[0] = FromFloat<T>(grad.x * taps.width);
     location[1] = FromFloat<T>(grad.y * taps.height);
-    weight[pair * samples + s] = grad.weight;
+    weight[pair * samples + s] = grad.factor;
   }
 };
 

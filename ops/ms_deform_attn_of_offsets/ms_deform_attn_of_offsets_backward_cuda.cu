@@ -13,9 +13,9 @@ struct SharedOffsetGrads {
   T* offset;
   float* weight;
 
-  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const AttnTapsGrad& grad) const {
+  POLYOP_DEVICE void Write(int64_t pair, int64_t s, const AttnTaps& taps, const BilinearSlopes& grad) const {
     const int64_t at = pair * of.samples + s;
-    if (weight != nullptr) weight[at] = grad.weight;
+    if (weight != nullptr) weight[at] = grad.factor;
     if (offset != nullptr) {
       offset[2 * at] = FromFloat<T>(grad.x);
       offset[2 * at + 1] = FromFloat<T>(grad.y);
