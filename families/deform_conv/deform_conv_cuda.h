@@ -11,10 +11,28 @@ namespace polyop {
 
 namespace deform_conv_internal {
 
+inline constexpr int64_t kFew = 16;  // filters of a group from which on tiles are multiplied
+
 struct Sizes {
   int64_t channels, height, width, filters, kernel_height, kernel_width, out_width, out_pixels;
   int64_t groups, deform_groups;
   int64_t stride[2], padding[2], dilation[2];
+
+  static Sizes Of(const DeformConvRule& op, const Shape& input, const Shape& weight, const Shape& output) {
+    return {input[1],
+            input[2],
+            input[3],
+            weight[0],
+            weight[2],
+            weight[3],
+            output[3],
+            output[2] * output[3],
+            op.groups,
+            op.deform_groups,
+            {op.stride[0], op.stride[1]},
+            {op.padding[0], op.padding[1]},
+            {op.dilation[0], op.dilation[1]}};
+  }
 
   POLYOP_HD int64_t points() const { return kernel_height * kernel_width; }
   POLYOP_HD int64_t group_channels() const { return channels / groups; }
@@ -31,18 +49,29 @@ POLYOP_HD float ValueOf(const ZeroPaddedSample& sample, const T* plane) {
   return sum;
 }
 
-// Returns the sample of one point of the filter for one output pixel. `offset` and `mask` are those of an image; `mask`
-// may be null.
+// A sample's position and its factor.
+struct SamplePosition {
+  float y, x, factor;
+};
+
+// Returns the position of one point of the filter for one output pixel. `offset` and `mask` are those of an image;
+// `mask` may be null.
 template <class T>
-POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
+POLYOP_HD SamplePosition FindPosition(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
                                       int64_t point, int64_t out) {
   const int64_t at = deform_group * s.points() + point;
   const int64_t row = out / s.out_width * s.stride[0] - s.padding[0] + point / s.kernel_width * s.dilation[0];
   const int64_t column = out % s.out_width * s.stride[1] - s.padding[1] + point % s.kernel_width * s.dilation[1];
-  const float y = static_cast<float>(row) + ToFloat(offset[2 * at * s.out_pixels + out]);
-  const float x = static_cast<float>(column) + ToFloat(offset[(2 * at + 1) * s.out_pixels + out]);
-  const float factor = mask != nullptr ? ToFloat(mask[at * s.out_pixels + out]) : 1.0f;
-  return ZeroPaddedSample::At(y, x, s.height, s.width, factor);
+  return {static_cast<float>(row) + ToFloat(offset[2 * at * s.out_pixels + out]),
+          static_cast<float>(column) + ToFloat(offset[(2 * at + 1) * s.out_pixels + out]),
+          mask != nullptr ? ToFloat(mask[at * s.out_pixels + out]) : 1.0f};
+}
+
+template <class T>
+POLYOP_HD ZeroPaddedSample FindSample(const Sizes& s, const T* offset, const T* mask, int64_t deform_group,
+                                      int64_t point, int64_t out) {
+  const SamplePosition at = FindPosition(s, offset, mask, deform_group, point, out);
+  return ZeroPaddedSample::At(at.y, at.x, s.height, s.width, at.factor);
 }
 
 // For few filters per group, as in depthwise convolution: one thread per output.
@@ -122,31 +151,21 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
 
 }  // namespace deform_conv_internal
 
+/// Checks that 32 bits can index the pixels of a plane.
+inline Status CheckDeformConvPixels(const Shape& input) {
+  if (input[3] == 0 || input[2] <= INT32_MAX / input[3]) return Status::Ok();
+  return InvalidArgument("'input': expected at most 2147483647 pixels per plane, got shape ", ToString(input));
+}
+
 /// `mask` (version 2) and `bias` may be null.
 template <class T>
 Status DeformConvCuda(const DeformConvRule& op, const CudaContext& cuda, const Tensor<const T, 4>& input,
                       const T* offset, const T* mask, const Tensor<const T, 4>& weight, const T* bias,
                       const Tensor<T, 4>& output) {
-  if (input.dim(3) > 0 && input.dim(2) > INT32_MAX / input.dim(3)) {
-    return InvalidArgument("'input': expected at most 2147483647 pixels per plane, got shape ",
-                           ToString(input.shape()));
-  }
-  const deform_conv_internal::Sizes sizes{input.dim(1),
-                                          input.dim(2),
-                                          input.dim(3),
-                                          weight.dim(0),
-                                          weight.dim(2),
-                                          weight.dim(3),
-                                          output.dim(3),
-                                          output.dim(2) * output.dim(3),
-                                          op.groups,
-                                          op.deform_groups,
-                                          {op.stride[0], op.stride[1]},
-                                          {op.padding[0], op.padding[1]},
-                                          {op.dilation[0], op.dilation[1]}};
-  constexpr int64_t kFew = 16;
-  const auto convolve =
-      sizes.group_filters() < kFew ? deform_conv_internal::ConvolveFew<T> : deform_conv_internal::ConvolveTiles<T>;
+  POLYOP_RETURN_IF_ERROR(CheckDeformConvPixels(input.shape()));
+  const auto sizes = deform_conv_internal::Sizes::Of(op, input.shape(), weight.shape(), output.shape());
+  const auto convolve = sizes.group_filters() < deform_conv_internal::kFew ? deform_conv_internal::ConvolveFew<T>
+                                                                           : deform_conv_internal::ConvolveTiles<T>;
   return convolve(cuda, sizes, output.dim(0), input.data(), offset, mask, weight.data(), bias, output.data());
 }
 

@@ -1,0 +1,317 @@
+// The gradients of deformable convolution on the GPU. A block multiplies a tile of gradients of the output with the
+// weights, which gives gradients of samples, and spreads them over pixels, offsets and masks. For the gradients of the
+// weights it gathers samples into shared memory, as the forward pass does. There is no column buffer.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "families/deform_conv/deform_conv_cuda.h"
+#include "families/sampling/bilinear_taps.h"
+#include "kernels/cuda/atomic_add.h"
+#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/split_sums.h"
+
+namespace polyop {
+
+/// The gradients to compute.
+template <class T>
+struct DeformConvGradientsCuda {
+  std::optional<Tensor<T, 4>> input, offset, mask, weight;
+  std::optional<Tensor<T, 1>> bias;
+};
+
+namespace deform_conv_internal {
+
+// The channels of a deform group that belong to one group of filters.
+struct ChannelRun {
+  int64_t group, begin, end;
+
+  // Returns the maximum number of runs of a deform group.
+  static int64_t MaxRuns(const Sizes& s) {
+    if (s.channels == 0) return 0;
+    const int64_t deform = s.deform_channels(), group = s.group_channels();
+    if (deform % group == 0) return deform / group;
+    return group % deform == 0 ? 1 : (deform - 1) / group + 2;
+  }
+  // Returns a run, which may be empty.
+  POLYOP_HD static ChannelRun Of(const Sizes& s, int64_t deform_group, int64_t index) {
+    const int64_t first = deform_group * s.deform_channels(), last = first + s.deform_channels();
+    const int64_t group = first / s.group_channels() + index;
+    const int64_t begin = group * s.group_channels(), end = begin + s.group_channels();
+    return {group, begin > first ? begin : first, end < last ? end : last};
+  }
+};
+
+// The tensors of a call. Gradients that are not requested are null.
+template <class T>
+struct BackwardTensors {
+  const T *grad_output, *input, *offset, *mask, *weight;
+  T *grad_offset, *grad_mask;
+
+  POLYOP_HD SamplePosition Position(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
+    const int64_t first = n * s.deform_groups * s.points() * s.out_pixels;
+    return FindPosition(s, offset + 2 * first, mask != nullptr ? mask + first : nullptr, deform_group, point, out);
+  }
+  POLYOP_HD BilinearTaps Taps(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
+    const SamplePosition at = Position(s, n, deform_group, point, out);
+    return BilinearTaps::At(at.y, at.x, s.height, s.width, at.factor);
+  }
+  POLYOP_HD ZeroPaddedSample Sample(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
+    const SamplePosition at = Position(s, n, deform_group, point, out);
+    return ZeroPaddedSample::At(at.y, at.x, s.height, s.width, at.factor);
+  }
+  POLYOP_HD float GradOutput(const Sizes& s, int64_t n, int64_t filter, int64_t out) const {
+    return ToFloat(grad_output[(n * s.filters + filter) * s.out_pixels + out]);
+  }
+  // Returns the weight of a filter for a channel of its group.
+  POLYOP_HD float Weight(const Sizes& s, int64_t filter, int64_t channel, int64_t point) const {
+    return ToFloat(weight[(filter * s.group_channels() + channel) * s.points() + point]);
+  }
+  POLYOP_HD const T* Plane(const Sizes& s, int64_t n, int64_t channel) const {
+    return input + (n * s.channels + channel) * s.height * s.width;
+  }
+  POLYOP_DEVICE void WriteSlopes(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out,
+                                 const BilinearSlopes& slopes) const {
+    const int64_t at = (n * s.deform_groups + deform_group) * s.points() + point;
+    if (grad_mask != nullptr) grad_mask[at * s.out_pixels + out] = FromFloat<T>(slopes.factor);
+    if (grad_offset == nullptr) return;
+    grad_offset[2 * at * s.out_pixels + out] = FromFloat<T>(slopes.y);
+    grad_offset[(2 * at + 1) * s.out_pixels + out] = FromFloat<T>(slopes.x);
+  }
+};
+
+// The sums over channels of a sample's gradient times its four pixels.
+struct PixelDots {
+  float of[4] = {0, 0, 0, 0};
+
+  // Adds a channel, and its gradients to the sums of its plane, which may be null. A pixel whose weight is 0 gets none.
+  template <class T>
+  POLYOP_DEVICE void Add(const BilinearTaps& taps, const T* plane, float grad, float* sums) {
+    for (int k = 0; k < 4; ++k) {
+      if (taps.pixel[k] < 0) continue;
+      of[k] = std::fma(grad, ToFloat(plane[taps.pixel[k]]), of[k]);
+      const float weight = taps.Weight(k);
+      if (sums != nullptr && weight != 0) AtomicAdd(sums + taps.pixel[k], weight * grad);
+    }
+  }
+};
+
+// Adds the gradients of samples to the sums of the input's, and writes those of offsets and masks if `slopes`. One
+// thread per sample, for few filters or channels per group.
+template <class T>
+Status SampleGradsByThreads(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
+                            const ChannelSums& sums, bool slopes) {
+  const int64_t max_runs = ChannelRun::MaxRuns(s);
+  const Divider pixels(s.out_pixels), by_points(s.points()), by_groups(s.deform_groups);
+  return ForEach(cuda, batch * s.deform_groups * s.points() * s.out_pixels, [=] POLYOP_DEVICE(int64_t i) {
+    int64_t out, point, deform_group;
+    const int64_t n = by_groups.Split(by_points.Split(pixels.Split(i, &out), &point), &deform_group);
+    const BilinearTaps taps = tensors.Taps(s, n, deform_group, point, out);
+    PixelDots dots;
+    for (int64_t r = 0; r < max_runs; ++r) {
+      const ChannelRun run = ChannelRun::Of(s, deform_group, r);
+      for (int64_t channel = run.begin; channel < run.end; ++channel) {
+        if (!slopes && !sums.Has(channel)) continue;
+        float grad = 0;
+        for (int64_t f = run.group * s.group_filters(); f < (run.group + 1) * s.group_filters(); ++f) {
+          const float weight = tensors.Weight(s, f, channel - run.group * s.group_channels(), point);
+          grad = std::fma(tensors.GradOutput(s, n, f, out), weight, grad);
+        }
+        dots.Add(taps, tensors.Plane(s, n, channel), grad, sums.data != nullptr ? sums.Plane(n, channel) : nullptr);
+      }
+    }
+    if (slopes) tensors.WriteSlopes(s, n, deform_group, point, out, BilinearSlopes::Of(taps, dots.of));
+  });
+}
+
+// Like SampleGradsByThreads. A block computes the samples of one point for a tile of output pixels, some channels at a
+// time.
+template <class T>
+Status SampleGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
+                          const ChannelSums& sums, bool slopes) {
+  using Product = TileProduct<T>;
+  using Order = typename Product::Order;
+  constexpr int kColumns = Product::kColumns, kMaxChannels = 64;
+  const int rows = std::min(kMaxChannels, Product::RowsFor(std::min(s.group_channels(), s.deform_channels())));
+  const int64_t shared = Product::SharedBytes(rows) + rows * kColumns * static_cast<int64_t>(sizeof(float)) +
+                         kColumns * static_cast<int64_t>(sizeof(BilinearTaps)) + 32;
+  const int64_t max_runs = ChannelRun::MaxRuns(s);
+  const Divider tiles(BlocksFor(s.out_pixels, kColumns)), by_points(s.points()), by_groups(s.deform_groups);
+  const int64_t blocks = batch * s.deform_groups * s.points() * BlocksFor(s.out_pixels, kColumns);
+  return ForBlocks(cuda, blocks, Product::ThreadsFor(rows), shared, [=] POLYOP_DEVICE(Block& block) {
+    Product product(block, rows);
+    float* const grads = block.Shared<float>(rows * kColumns);  // of samples
+    BilinearTaps* const taps = block.Shared<BilinearTaps>(kColumns);
+    Block::Local<PixelDots> dots(block);
+    int64_t tile, point, deform_group;
+    const int64_t n = by_groups.Split(by_points.Split(tiles.Split(block.index, &tile), &point), &deform_group);
+    const int64_t first = tile * kColumns, rest = s.out_pixels - first, columns = rest < kColumns ? rest : kColumns;
+    block.ForThreads([&](int t) {
+      if (t < columns) taps[t] = tensors.Taps(s, n, deform_group, point, first + t);
+      dots[t] = PixelDots();
+    });
+    for (int64_t r = 0; r < max_runs; ++r) {
+      const ChannelRun run = ChannelRun::Of(s, deform_group, r);
+      const int64_t last_sum = sums.first + sums.count, first_filter = run.group * s.group_filters();
+      const int64_t begin = slopes || run.begin > sums.first ? run.begin : sums.first;
+      const int64_t end = slopes || run.end < last_sum ? run.end : last_sum;
+      for (int64_t channel = begin; channel < end; channel += rows) {
+        const int64_t held = end - channel < rows ? end - channel : rows;
+        product.Clear();
+        for (int64_t f = 0; f < s.group_filters(); f += Product::kDepth) {
+          product.template Add<Order::kAlong, Order::kAlong>(
+              [&](int k, int row) {
+                if (f + k >= s.group_filters() || row >= held) return 0.0f;
+                return tensors.Weight(s, first_filter + f + k, channel + row - run.group * s.group_channels(), point);
+              },
+              [&](int k, int column) {
+                if (f + k >= s.group_filters() || column >= columns) return 0.0f;
+                return tensors.GradOutput(s, n, first_filter + f + k, first + column);
+              });
+        }
+        product.Store([&](int row, int column, float sum) { grads[row * kColumns + column] = sum; });
+        block.ForThreads([&](int t) {
+          const int column = t % kColumns;
+          if (column >= columns) return;
+          for (int row = t / kColumns; row < held; row += block.threads() / kColumns) {
+            dots[t].Add(taps[column], tensors.Plane(s, n, channel + row), grads[row * kColumns + column],
+                        sums.data != nullptr ? sums.Plane(n, channel + row) : nullptr);
+          }
+        });
+      }
+    }
+    if (!slopes) return;
+    block.ForThreads([&](int t) {
+      for (int k = 0; k < 4; ++k) grads[(t / kColumns * 4 + k) * kColumns + t % kColumns] = dots[t].of[k];
+    });
+    block.ForThreads([&](int t) {
+      if (t >= columns) return;
+      PixelDots total;
+      for (int part = 0; part < block.threads() / kColumns; ++part) {
+        for (int k = 0; k < 4; ++k) total.of[k] += grads[(part * 4 + k) * kColumns + t];
+      }
+      tensors.WriteSlopes(s, n, deform_group, point, first + t, BilinearSlopes::Of(taps[t], total.of));
+    });
+  });
+}
+
+// One block per weight, for few filters per group.
+template <class T>
+Status WeightGradsByBlocks(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
+                           T* grad_weight) {
+  const Divider pixels(s.out_pixels), by_points(s.points()), by_channels(s.group_channels());
+  return SumByBlocks(
+      cuda, s.filters * s.group_channels() * s.points(), batch * s.out_pixels,
+      [=] POLYOP_HD(int64_t i, int64_t j) {
+        int64_t point, channel, out;
+        const int64_t filter = by_channels.Split(by_points.Split(i, &point), &channel), n = pixels.Split(j, &out);
+        channel += filter / s.group_filters() * s.group_channels();
+        const ZeroPaddedSample sample = tensors.Sample(s, n, channel / s.deform_channels(), point, out);
+        return ValueOf(sample, tensors.Plane(s, n, channel)) * tensors.GradOutput(s, n, filter, out);
+      },
+      [=] POLYOP_HD(int64_t i, float sum) { grad_weight[i] = FromFloat<T>(sum); });
+}
+
+// A block computes a tile of filters x channels of one point, for a part of the output pixels of all images.
+template <class T>
+Status WeightGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
+                          T* grad_weight) {
+  using Product = TileProduct<T>;
+  using Order = typename Product::Order;
+  constexpr int kPixels = 64;  // whose samples are found at a time
+  const int64_t weights = s.filters * s.group_channels() * s.points(), max_runs = ChannelRun::MaxRuns(s);
+  const int64_t row_tiles = BlocksFor(s.group_filters(), Product::RowsFor(s.group_filters()));
+  const int64_t channels = std::min(s.group_channels(), s.deform_channels());
+  const int64_t products = s.deform_groups * max_runs * s.points();
+  const Divider chunks(BlocksFor(s.out_pixels, kPixels));
+  const int64_t all_chunks = batch * BlocksFor(s.out_pixels, kPixels);
+  const SplitSums sums =
+      SplitSums::Allocate(cuda, weights, products * row_tiles * BlocksFor(channels, Product::kColumns), all_chunks / 2);
+  const Divider by_points(s.points()), by_runs(max_runs), by_groups(s.deform_groups);
+  const auto multiply = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
+    ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(kPixels);
+    int64_t point, r, deform_group;
+    const int64_t part = by_groups.Split(by_runs.Split(by_points.Split(tile.matrix, &point), &r), &deform_group);
+    const ChannelRun run = ChannelRun::Of(s, deform_group, r);
+    const int64_t first_filter = run.group * s.group_filters() + tile.row, first_channel = run.begin + tile.column;
+    const int64_t rest = run.end - first_channel, columns = rest < tile.columns ? rest : tile.columns;
+    if (columns <= 0) return;
+    for (int64_t chunk = sums.Begin(part, all_chunks); chunk < sums.Begin(part + 1, all_chunks); ++chunk) {
+      int64_t first;
+      const int64_t n = chunks.Split(chunk, &first);
+      first *= kPixels;
+      const int64_t left = s.out_pixels - first, pixels = left < kPixels ? left : kPixels;
+      block.ForThreads([&](int t) {
+        for (int64_t p = t; p < pixels; p += block.threads()) {
+          samples[p] = tensors.Sample(s, n, deform_group, point, first + p);
+        }
+      });
+      for (int64_t p = 0; p < pixels; p += Product::kDepth) {
+        product.template Add<Order::kDeep, Order::kDeep>(
+            [&](int k, int row) {
+              if (p + k >= pixels || row >= tile.rows) return 0.0f;
+              return tensors.GradOutput(s, n, first_filter + row, first + p + k);
+            },
+            [&](int k, int column) {
+              if (p + k >= pixels || column >= columns) return 0.0f;
+              return ValueOf(samples[p + k], tensors.Plane(s, n, first_channel + column));
+            });
+      }
+    }
+    product.Store([&](int row, int column, float sum) {
+      if (row >= tile.rows || column >= columns) return;
+      const int64_t channel = first_channel + column - run.group * s.group_channels();
+      sums.Part(part)[((first_filter + row) * s.group_channels() + channel) * s.points() + point] = sum;
+    });
+  };
+  POLYOP_RETURN_IF_ERROR(ForTiles<T>(cuda, sums.parts * products, s.group_filters(), channels,
+                                     kPixels * static_cast<int64_t>(sizeof(ZeroPaddedSample)), multiply));
+  return sums.Round(cuda, grad_weight);
+}
+
+}  // namespace deform_conv_internal
+
+/// Computes the gradients that exist. `mask` is null for version 1. Those of the input are sums by atomic
+/// additions; the others have a fixed order of additions.
+template <class T>
+Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cuda,
+                              const Tensor<const T, 4>& grad_output, const Tensor<const T, 4>& input, const T* offset,
+                              const T* mask, const Tensor<const T, 4>& weight,
+                              const DeformConvGradientsCuda<T>& gradients) {
+  namespace internal = deform_conv_internal;
+  POLYOP_RETURN_IF_ERROR(CheckDeformConvPixels(input.shape()));
+  const auto s = internal::Sizes::Of(rule, input.shape(), weight.shape(), grad_output.shape());
+  const int64_t batch = input.dim(0);
+  const internal::BackwardTensors<T> tensors{grad_output.data(),
+                                             input.data(),
+                                             offset,
+                                             mask,
+                                             weight.data(),
+                                             gradients.offset ? gradients.offset->data() : nullptr,
+                                             gradients.mask ? gradients.mask->data() : nullptr};
+  if (gradients.bias) {
+    T* const grad_bias = gradients.bias->data();
+    const Divider pixels(s.out_pixels);
+    POLYOP_RETURN_IF_ERROR(SumByBlocks(
+        cuda, s.filters, batch * s.out_pixels,
+        [=] POLYOP_HD(int64_t filter, int64_t i) {
+          int64_t out;
+          const int64_t n = pixels.Split(i, &out);
+          return tensors.GradOutput(s, n, filter, out);
+        },
+        [=] POLYOP_HD(int64_t filter, float sum) { grad_bias[filter] = FromFloat<T>(sum); }));
+  }
+  if (gradients.weight) {
+    const auto compute =
+        s.group_filters() < internal::kFew ? internal::WeightGradsByBlocks<T> : internal::WeightGradsByTiles<T>;
+    POLYOP_RETURN_IF_ERROR(compute(cuda, s, batch, tensors, gradients.weight->data()));
+  }
+  const bool few = std::min({s.group_filters(), s.group_channels(), s.deform_channels()}) < internal::kFew;
+  const auto compute = few ? internal::SampleGradsByThreads<T> : internal::SampleGradsByTiles<T>;
+  return SumAtomicallyWithOthers(
+      cuda, batch, s.channels, s.height * s.width, gradients.input, gradients.offset || gradients.mask,
+      [&](const ChannelSums& sums, bool slopes) { return compute(cuda, s, batch, tensors, sums, slopes); });
+}
+
+}  // namespace polyop
