@@ -48,6 +48,20 @@ struct Axis {
   POLYOP_HD int32_t Pixel(float x) const { return x >= 0 && x <= Last() ? static_cast<int32_t>(x) : -1; }
 };
 
+// The axes x, y and z of an input [N, C, ...]; an image has one layer.
+struct Axes {
+  Axis of[3];
+
+  Axes(const GridRule& rule, const Shape& input, bool in_pixels) {
+    for (int a = 0; a < 3; ++a) {
+      const int64_t extent = a < input.rank() - 2 ? input[input.rank() - 1 - a] : 1;
+      of[a] = {rule.padding_mode, rule.align_corners, extent, in_pixels};
+    }
+  }
+  POLYOP_HD const Axis& operator[](int a) const { return of[a]; }
+  int64_t Pixels() const { return of[0].extent * of[1].extent * of[2].extent; }
+};
+
 // The pixels of a sample along one axis: 1 (nearest), 2 (linear) or 4 (cubic).
 template <int kTaps>
 struct AxisTaps {
@@ -86,12 +100,8 @@ struct AxisTaps {
 template <class T, int kAxes, int kTaps, class Points>
 Status Sample(const GridRule& rule, const CudaContext& cuda, const Tensor<const T, kAxes + 2>& input,
               const Points& where, const Tensor<T, kAxes + 2>& output) {
-  Axis axes[3] = {};  // x, y, z
-  for (int a = 0; a < kAxes; ++a) {
-    axes[a] = {rule.padding_mode, rule.align_corners, input.dim(kAxes + 1 - a), Points::kInPixels};
-  }
-  if (kAxes == 2) axes[2].extent = 1;
-  const int64_t channels = input.dim(1), plane_size = axes[0].extent * axes[1].extent * axes[2].extent;
+  const Axes axes(rule, input.shape(), Points::kInPixels);
+  const int64_t channels = input.dim(1), plane_size = axes.Pixels();
   const T* const from = input.data();
   T* const to = output.data();
   constexpr int kTapsZ = kAxes == 3 ? kTaps : 1;

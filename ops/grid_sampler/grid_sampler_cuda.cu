@@ -1,21 +1,9 @@
 #include "families/sampling/grid_samples_cuda.h"
+#include "ops/grid_sampler/grid_points_cuda.h"
 #include "ops/grid_sampler/grid_sampler.h"
 
 namespace polyop {
 namespace {
-
-// The points of a grid in normalised coordinates.
-template <class T, int kAxes>
-struct GridPoints {
-  static constexpr bool kInPixels = false;
-  const T* grid;
-  int64_t points;  // per image
-
-  POLYOP_HD void At(int64_t image, int64_t point, float at[kAxes]) const {
-    const T* const from = grid + (image * points + point) * kAxes;
-    for (int a = 0; a < kAxes; ++a) at[a] = ToFloat(from[a]);
-  }
-};
 
 template <class T, int kAxes>
 Status GridSamplerCuda(const GridSampler& op, const CudaContext& cuda, Tensor<const T, kAxes + 2> input,

@@ -1,22 +1,9 @@
 #include "families/sampling/grid_samples_cuda.h"
 #include "ops/planar_grid_sampler/planar_grid_sampler.h"
+#include "ops/planar_grid_sampler/planar_points_cuda.h"
 
 namespace polyop {
 namespace {
-
-// A grid with one plane per coordinate.
-template <class T, int kAxes>
-struct PlanarPoints {
-  static constexpr bool kInPixels = false;
-  const T* grid;
-  int64_t points;  // per image
-
-  POLYOP_HD void At(int64_t image, int64_t point, float at[kAxes]) const {
-    for (int a = 0; a < kAxes; ++a) {
-      at[a] = ToFloat(grid[(image * kAxes + a) * points + point]) / PlanarGridSampler::kScale;
-    }
-  }
-};
 
 template <class T, int kAxes>
 Status PlanarGridSamplerCuda(const PlanarGridSampler& op, const CudaContext& cuda, Tensor<const T, kAxes + 2> input,

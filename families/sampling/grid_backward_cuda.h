@@ -1,0 +1,202 @@
+// The gradients of sampling images and volumes at points on the GPU.
+#pragma once
+
+#include "families/sampling/grid_samples_cuda.h"
+#include "kernels/cuda/atomic_add.h"
+
+namespace polyop {
+namespace grid_internal {
+
+// Returns the derivative of Pad: 0 where the coordinate is clamped, -1 where it is reflected an odd number of times.
+POLYOP_HD inline float PadSlope(const Axis& axis, float x) {
+  if (axis.padding == GridRule::Padding::kZeros) return 1;
+  float slope = 1;
+  if (axis.padding == GridRule::Padding::kReflection) {
+    const float low = axis.align_corners ? 0.0f : -0.5f;
+    const float span = static_cast<float>(axis.align_corners ? axis.extent - 1 : axis.extent);
+    if (span == 0) return 0;
+    const float half = std::floor(std::fabs(x - low) / span) * 0.5f;
+    const bool odd = half != std::floor(half);
+    slope = odd != (x < low) ? -1.0f : 1.0f;
+    x = axis.Reflect(x);
+  }
+  return x > 0 && x < axis.Last() ? slope : 0;
+}
+
+// The taps of a sample along one axis, and the derivatives of their weights with respect to the coordinate. Those of a
+// coordinate that is not finite are 0.
+template <int kTaps>
+struct AxisSlopes : AxisTaps<kTaps> {
+  float slope[kTaps];
+
+  POLYOP_HD static AxisSlopes Of(const Axis& axis, float normalized) {
+    AxisSlopes taps;
+    static_cast<AxisTaps<kTaps>&>(taps) = AxisTaps<kTaps>::Of(axis, normalized);
+    const float pixels = axis.in_pixels       ? 1.0f
+                         : axis.align_corners ? 0.5f * axis.Last()
+                                              : 0.5f * static_cast<float>(axis.extent);
+    const float step = std::isfinite(normalized) ? pixels : 0.0f, x = axis.Unnormalize(normalized);
+    if constexpr (kTaps == 4) {
+      constexpr float a = static_cast<float>(kCubicA);
+      const auto near = [](float u) { return (3 * (a + 2) * u - 2 * (a + 3)) * u; };
+      const auto far = [](float u) { return (3 * a * u - 10 * a) * u + 8 * a; };
+      const float t = x - std::floor(x);
+      taps.slope[0] = far(t + 1) * step;
+      taps.slope[1] = near(t) * step;
+      taps.slope[2] = -near(1 - t) * step;
+      taps.slope[3] = -far(2 - t) * step;
+    } else if constexpr (kTaps == 1) {
+      taps.slope[0] = 0;
+    } else {
+      taps.slope[1] = PadSlope(axis, x) * step;
+      taps.slope[0] = -taps.slope[1];
+    }
+    return taps;
+  }
+};
+
+// The axes of a sample. An image has one layer.
+template <int kAxes, int kTaps>
+struct SampleTaps {
+  static constexpr int kLayers = kAxes == 3 ? kTaps : 1;
+
+  AxisSlopes<kTaps> axis[kAxes];
+
+  POLYOP_HD int32_t Layer(int z) const {
+    if constexpr (kAxes == 3) return axis[2].index[z];
+    return 0;
+  }
+  POLYOP_HD float LayerWeight(int z) const {
+    if constexpr (kAxes == 3) return axis[2].weight[z];
+    return 1;
+  }
+  POLYOP_HD float LayerSlope(int z) const {
+    if constexpr (kAxes == 3) return axis[2].slope[z];
+    return 0;
+  }
+};
+
+template <int kAxes>
+struct PointGrad {
+  float of[kAxes] = {};  // x, y (and z)
+};
+
+// Adds the gradient of one sample to the sums of its channel, which may be null, and its product with the derivatives
+// of the sample to the point's if `slopes`. A pixel whose weight is 0 gets nothing.
+template <int kAxes, int kTaps, class T>
+POLYOP_DEVICE void AddSample(const Axes& axes, const SampleTaps<kAxes, kTaps>& taps, const T* plane, float grad,
+                             float* sums, bool slopes, PointGrad<kAxes>* to) {
+  const AxisSlopes<kTaps>& xs = taps.axis[0];
+  const AxisSlopes<kTaps>& ys = taps.axis[1];
+  float point[3] = {};
+  for (int z = 0; z < taps.kLayers; ++z) {
+    for (int y = 0; y < kTaps; ++y) {
+      if (taps.Layer(z) < 0 || ys.index[y] < 0) continue;
+      const int64_t row = (taps.Layer(z) * axes[1].extent + ys.index[y]) * axes[0].extent;
+      const float weight = ys.weight[y] * taps.LayerWeight(z);
+      float across = 0, slope = 0;
+      for (int x = 0; x < kTaps; ++x) {
+        if (xs.index[x] < 0) continue;
+        const float of_pixel = xs.weight[x] * weight;
+        if (sums != nullptr && of_pixel != 0) AtomicAdd(sums + row + xs.index[x], of_pixel * grad);
+        if (!slopes || kTaps == 1) continue;
+        const float value = ToFloat(plane[row + xs.index[x]]);
+        across = std::fma(value, xs.weight[x], across);
+        slope = std::fma(value, xs.slope[x], slope);
+      }
+      if (!slopes || kTaps == 1) continue;
+      point[0] = std::fma(slope, weight, point[0]);
+      point[1] = std::fma(across, ys.slope[y] * taps.LayerWeight(z), point[1]);
+      point[2] = std::fma(across, ys.weight[y] * taps.LayerSlope(z), point[2]);
+    }
+  }
+  if (!slopes || kTaps == 1) return;
+  for (int a = 0; a < kAxes; ++a) to->of[a] = std::fma(point[a], grad, to->of[a]);
+}
+
+// A block finds the taps of some points; then some threads share a point's channels. Neighbouring threads have
+// neighbouring points.
+template <class T, int kAxes, int kTaps, class Points, class Sink>
+Status SampleBackward(const GridRule& rule, const CudaContext& cuda, const Tensor<const T, kAxes + 2>& grad_output,
+                      const Tensor<const T, kAxes + 2>& input, const Points& where,
+                      const std::optional<Tensor<T, kAxes + 2>>& grad_input, bool of_points, const Sink& sink) {
+  using Taps = SampleTaps<kAxes, kTaps>;
+  using Grad = PointGrad<kAxes>;
+  const Axes axes(rule, input.shape(), Points::kInPixels);
+  const int64_t images = input.dim(0), channels = input.dim(1), pixels = axes.Pixels();
+  const int64_t points = PlanePixels(grad_output.shape());
+  const T *const from = input.data(), *const grads = grad_output.data();
+  constexpr int kMaxLanes = 8;
+  int lanes = 1;
+  while (lanes < kMaxLanes && lanes < channels) lanes *= 2;
+  const int held = kThreadsPerBlock / lanes;  // points of a block
+  const int64_t shared =
+      held * static_cast<int64_t>(sizeof(Taps)) + kThreadsPerBlock * static_cast<int64_t>(sizeof(Grad)) + 32;
+  const int64_t tiles = BlocksFor(points, held);
+  const auto add = [&](const ChannelSums& sums, bool slopes) {
+    const int64_t first_channel = slopes ? 0 : sums.first, last_channel = slopes ? channels : sums.first + sums.count;
+    return ForBlocks(cuda, images * tiles, kThreadsPerBlock, shared, [=] POLYOP_DEVICE(Block& block) {
+      Taps* const taps = block.Shared<Taps>(held);
+      Grad* const parts = block.Shared<Grad>(kThreadsPerBlock);
+      const int64_t n = block.index / tiles, first = block.index % tiles * held;
+      const int64_t rest = points - first, count = rest < held ? rest : held;
+      block.ForThreads([&](int t) {
+        for (int64_t i = t; i < count * kAxes; i += kThreadsPerBlock) {
+          const int64_t axis = i / count, p = i % count;
+          float at[kAxes];
+          where.At(n, first + p, at);
+          taps[p].axis[axis] = AxisSlopes<kTaps>::Of(axes[static_cast<int>(axis)], at[axis]);
+        }
+      });
+      block.ForThreads([&](int t) {
+        const int p = t % held;
+        Grad grad;
+        if (p < count) {
+          for (int64_t c = first_channel + t / held; c < last_channel; c += lanes) {
+            AddSample<kAxes, kTaps>(axes, taps[p], from + (n * channels + c) * pixels,
+                                    ToFloat(grads[(n * channels + c) * points + first + p]),
+                                    sums.data != nullptr ? sums.Plane(n, c) : nullptr, slopes, &grad);
+          }
+        }
+        parts[t] = grad;
+      });
+      if (!slopes) return;
+      block.ForThreads([&](int t) {
+        if (t >= count) return;
+        Grad total;
+        for (int lane = 0; lane < lanes; ++lane) {
+          for (int a = 0; a < kAxes; ++a) total.of[a] += parts[lane * held + t].of[a];
+        }
+        sink.Write(n, first + t, total.of);
+      });
+    });
+  };
+  return SumAtomicallyWithOthers(cuda, images, channels, pixels, grad_input, of_points, add);
+}
+
+}  // namespace grid_internal
+
+/// Computes the gradients of SampleCuda with respect to the input, if it exists, and to the points if `of_points`.
+/// `Sink` has
+///   POLYOP_DEVICE void Write(int64_t image, int64_t point, const float grad[kAxes]) const;   // of x, y (and z)
+template <int kAxes, class T, class Points, class Sink>
+Status SampleBackwardCuda(const CudaContext& cuda, const GridRule& rule, const Tensor<const T, kAxes + 2>& grad_output,
+                          const Tensor<const T, kAxes + 2>& input, const Points& points,
+                          const std::optional<Tensor<T, kAxes + 2>>& grad_input, bool of_points, const Sink& sink) {
+  switch (rule.interpolation_mode) {
+    case GridRule::Interpolation::kNearest:
+      return grid_internal::SampleBackward<T, kAxes, 1>(rule, cuda, grad_output, input, points, grad_input, of_points,
+                                                        sink);
+    case GridRule::Interpolation::kBilinear:
+      return grid_internal::SampleBackward<T, kAxes, 2>(rule, cuda, grad_output, input, points, grad_input, of_points,
+                                                        sink);
+    case GridRule::Interpolation::kBicubic:
+      if constexpr (kAxes == 2) {
+        return grid_internal::SampleBackward<T, kAxes, 4>(rule, cuda, grad_output, input, points, grad_input, of_points,
+                                                          sink);
+      }
+  }
+  return Internal("unknown interpolation mode");
+}
+
+}  // namespace polyop
