@@ -12,6 +12,16 @@ struct EntryRange {
   int64_t begin, end;
 };
 
+/// Where the weights of a filter, an offset and a channel are.
+struct FilterStrides {
+  int64_t filter, offset, channel;
+
+  /// filters[filters][offsets][channels].
+  static FilterStrides Of(int64_t offsets, int64_t channels) { return {offsets * channels, channels, 1}; }
+  /// The same filters, but with filters and channels exchanged.
+  static FilterStrides OfTransposed(int64_t offsets, int64_t channels) { return {1, channels, offsets * channels}; }
+};
+
 /// Factors and output: out[max_rows][outputs], of which the first `*count` rows are computed, or all if it is null.
 /// `bias` may be null.
 template <class T>
@@ -19,6 +29,7 @@ struct GatheredFactors {
   const T* features;
   int64_t channels;
   const T* filters;
+  FilterStrides strides;
   int64_t offsets, outputs;
   const T* bias;
   ActivationRule activation;
@@ -28,7 +39,7 @@ struct GatheredFactors {
 
   POLYOP_HD int64_t rows() const { return count != nullptr ? *count : max_rows; }
   POLYOP_HD float Weight(int64_t k, int64_t f, int64_t channel) const {
-    return ToFloat(filters[(k * offsets + f) * channels + channel]);
+    return ToFloat(filters[k * strides.filter + f * strides.offset + channel * strides.channel]);
   }
   POLYOP_HD void Store(int64_t o, int64_t k, float sum) const {
     if (bias != nullptr) sum += ToFloat(bias[k]);

@@ -25,9 +25,18 @@ Status ImplicitGemmCuda(const ImplicitGemm& op, const CudaContext& cuda, Tensor<
                         Tensor<const T, 5> filters, Tensor<const I, 2> pair_fwd, Tensor<const I, 2>, Tensor<const I, 1>,
                         std::optional<Tensor<const T, 1>> bias, Tensor<T, 2> out) {
   const TablePairs<I> pairs{pair_fwd.data(), out.dim(0), features.dim(0)};
-  const GatheredFactors<T> factors{
-      features.data(), features.dim(1), filters.data(), pair_fwd.dim(0), out.dim(1), bias ? bias->data() : nullptr,
-      op.activation(), out.dim(0),      nullptr,        out.data()};
+  const int64_t channels = features.dim(1), offsets = pair_fwd.dim(0);
+  const GatheredFactors<T> factors{features.data(),
+                                   channels,
+                                   filters.data(),
+                                   FilterStrides::Of(offsets, channels),
+                                   offsets,
+                                   out.dim(1),
+                                   bias ? bias->data() : nullptr,
+                                   op.activation(),
+                                   out.dim(0),
+                                   nullptr,
+                                   out.data()};
   return GatheredProductCuda(cuda, factors, pairs);
 }
 

@@ -1,41 +1,10 @@
-#include <bit>
-
 #include "families/sparse/gathered_product_cuda.h"
-#include "families/sparse/sparse_values.h"
-#include "kernels/cuda/device_sort.h"
+#include "families/sparse/sorted_pairs_cuda.h"
 #include "ops/indice_conv/indice_conv.h"
+#include "ops/indice_conv/listed_pairs_cuda.h"
 
 namespace polyop {
 namespace {
-
-// Pairs sorted by output, then by offset, so that the pairs of an output are consecutive.
-struct SortedPairs {
-  using State = int64_t;  // the first pair of the remaining offsets
-  const uint64_t* keys;
-  const int32_t* rows;
-  int64_t count, offsets;
-
-  POLYOP_HD int64_t Start(int64_t o) const {
-    const auto key = static_cast<uint64_t>(o * offsets);
-    int64_t low = 0, high = count;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (keys[middle] < key) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-  POLYOP_HD EntryRange Find(int64_t& at, int64_t o, int64_t f) const {
-    const auto key = static_cast<uint64_t>(o * offsets + f);
-    const int64_t begin = at;
-    while (at < count && keys[at] == key) ++at;
-    return {begin, at};
-  }
-  POLYOP_HD int64_t RowOf(int64_t entry) const { return rows[entry]; }
-};
 
 // Ignores the pairs of a count out of range and pairs with a row out of range, and clamps num_act_out to its range. All
 // of these are errors on the CPU.
@@ -53,28 +22,21 @@ Status IndiceConvCuda(const IndiceConv& op, const CudaContext& cuda, Tensor<cons
     const int64_t outputs = *requested;
     *count = outputs < 0 ? 0 : outputs > max_outputs ? max_outputs : outputs;
   }));
-  const int64_t listed = offsets * columns, centre_pairs = op.is_subm && offsets > 0 ? rows : 0;
-  const auto none = static_cast<uint64_t>(max_outputs * offsets);
-  SortPairs sorted = SortPairs::Allocate(cuda, listed + centre_pairs);
-  const Divider by_columns(columns);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, listed + centre_pairs, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t in = i - listed, o = in, f = offsets / 2;
-    bool valid = true;
-    if (i < listed) {
-      int64_t j;
-      f = by_columns.Split(i, &j);
-      in = lists.Input(f, j);
-      o = lists.Output(f, j);
-      valid = !lists.IsCentre(f) && lists.Count(f) <= columns && j < lists.Count(f);
-    }
-    valid = valid && in >= 0 && in < rows && o >= 0 && o < *count;
-    sorted.keys[i] = valid ? static_cast<uint64_t>(o * offsets + f) : none;
-    sorted.values[i] = valid ? static_cast<int32_t>(in) : -1;
-  }));
-  POLYOP_RETURN_IF_ERROR(sorted.Sort(cuda, std::bit_width(none)));
-  const SortedPairs pairs{sorted.keys, sorted.values, sorted.count, offsets};
-  const GatheredFactors<T> factors{features.data(), features.dim(1),  filters.data(), offsets, out.dim(1),
-                                   nullptr,         ActivationRule{}, max_outputs,    count,   out.data()};
+  const ListedPairs<I> listed{lists, op.is_subm && offsets > 0 ? rows : 0, Divider(columns)};
+  SortedPairs pairs;
+  POLYOP_RETURN_IF_ERROR(SortedPairs::Sort(
+      cuda, listed.count(), max_outputs, offsets,
+      [=] POLYOP_DEVICE(int64_t i) {
+        const SparsePairAt pair = listed.At(i);
+        const bool valid = pair.input >= 0 && pair.input < rows && pair.output >= 0 && pair.output < *count;
+        return valid ? SortedPairs::Entry{pair.output, pair.offset, static_cast<int32_t>(pair.input)}
+                     : SortedPairs::None();
+      },
+      &pairs));
+  const int64_t channels = features.dim(1);
+  const GatheredFactors<T> factors{features.data(), channels,   filters.data(), FilterStrides::Of(offsets, channels),
+                                   offsets,         out.dim(1), nullptr,        ActivationRule{},
+                                   max_outputs,     count,      out.data()};
   return GatheredProductCuda(cuda, factors, pairs);
 }
 
