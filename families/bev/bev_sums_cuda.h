@@ -3,6 +3,7 @@
 
 #include "families/bev/bev_intervals.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/last_items.h"
 
 namespace polyop {
 
@@ -19,13 +20,9 @@ POLYOP_HD int64_t CellOfInterval(const BevIntervals<I>& intervals, int64_t j, in
 template <class I, class CellOf>
 Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of,
                       const int64_t** owners) {
-  int64_t* const owner = cuda.Allocate<int64_t>(cells);
-  *owners = owner;
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, cells, [=] POLYOP_DEVICE(int64_t cell) { owner[cell] = -1; }));
-  return ForEach(cuda, intervals.count, [=] POLYOP_DEVICE(int64_t j) {
-    const int64_t cell = CellOfInterval(intervals, j, cells, cell_of);
-    if (cell >= 0) AtomicMax(owner + cell, j);
-  });
+  return FindLastItems(
+      cuda, intervals.count, cells, [=] POLYOP_HD(int64_t j) { return CellOfInterval(intervals, j, cells, cell_of); },
+      owners);
 }
 
 /// Returns the cell that interval j is summed into, or -1.

@@ -11,8 +11,8 @@ Status ActiveRotatedFilterBackwardCuda(const ActiveRotatedFilterBackward&, const
                                        Tensor<const T, 4> grad_output, Tensor<const T, 5> input,
                                        Tensor<const I, 4> indices, Tensor<T, 5> grad_input) {
   const int64_t entries = input.dim(2) * input.dim(3) * input.dim(4), rotations = indices.dim(3);
-  int64_t* sources = nullptr;
-  POLYOP_RETURN_IF_ERROR(FindRotatedSources(cuda, indices, entries, &sources));
+  RotatedSources sources;
+  POLYOP_RETURN_IF_ERROR(RotatedSources::Find(cuda, indices, entries, &sources));
   const Divider by_entries(entries), by_planes(input.dim(1));
   const T* const grad = grad_output.data();
   const I* const targets = indices.data();
@@ -23,7 +23,7 @@ Status ActiveRotatedFilterBackwardCuda(const ActiveRotatedFilterBackward&, const
     float sum = 0;
     for (int64_t r = 0; r < rotations; ++r) {
       const int64_t position = int64_t{targets[entry * rotations + r]} - 1;
-      if (position < 0 || position >= entries || sources[r * entries + position] != entry) continue;
+      if (position < 0 || position >= entries || sources.Of(r, position) != entry) continue;
       sum += ToFloat(grad[((o * rotations + r) * by_planes.divisor() + plane) * entries + position]);
     }
     to[i] = FromFloat<T>(sum);

@@ -10,13 +10,13 @@ template <class Word, class I>
 Status CopyRotated(const CudaContext& cuda, const Word* input, int64_t planes, const Tensor<const I, 4>& indices,
                    Word* output, int64_t filters) {
   const int64_t rotations = indices.dim(3), entries = indices.size() / rotations;
-  int64_t* sources = nullptr;
-  POLYOP_RETURN_IF_ERROR(FindRotatedSources(cuda, indices, entries, &sources));
+  RotatedSources sources;
+  POLYOP_RETURN_IF_ERROR(RotatedSources::Find(cuda, indices, entries, &sources));
   const Divider by_entries(entries), by_planes(planes), by_rotations(rotations);
   return ForEach(cuda, filters * entries, [=] POLYOP_DEVICE(int64_t i) {
     int64_t position, plane, rotation;
     const int64_t o = by_rotations.Split(by_planes.Split(by_entries.Split(i, &position), &plane), &rotation);
-    const int64_t source = sources[rotation * entries + position];
+    const int64_t source = sources.Of(rotation, position);
     output[i] = source < 0 ? Word{0} : input[(o * planes + plane) * entries + source];
   });
 }

@@ -2,25 +2,39 @@
 #pragma once
 
 #include "core/tensor.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/last_items.h"
 
 namespace polyop {
 
-/// Sets *sources, scratch memory, to the entry that is copied to each position of each rotation, the last one if there
-/// are several, or -1: sources[rotation * entries + position]. An index that is out of range is skipped.
-template <class I>
-Status FindRotatedSources(const CudaContext& cuda, const Tensor<const I, 4>& indices, int64_t entries,
-                          int64_t** sources) {
-  const int64_t rotations = indices.dim(3);
-  const I* const targets = indices.data();
-  int64_t* const found = *sources = cuda.Allocate<int64_t>(rotations * entries);
-  const Divider by_rotations(rotations);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) { found[i] = -1; }));
-  return ForEach(cuda, rotations * entries, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t rotation;
-    const int64_t entry = by_rotations.Split(i, &rotation), position = targets[i];
-    if (position >= 1 && position <= entries) AtomicMax(found + rotation * entries + position - 1, entry);
-  });
-}
+/// The entry that is copied to each position of each rotation: the last one if there are several.
+struct RotatedSources {
+  const int64_t* copies;  // the copy of each position, or -1; copy c is of entry c / rotations
+  int64_t entries;
+  Divider by_rotations;
+
+  /// Finds the sources. An index that is out of range is skipped.
+  template <class I>
+  static Status Find(const CudaContext& cuda, const Tensor<const I, 4>& indices, int64_t entries,
+                     RotatedSources* sources) {
+    const I* const targets = indices.data();
+    const Divider by_rotations(indices.dim(3));
+    *sources = {nullptr, entries, by_rotations};
+    const int64_t count = indices.dim(3) * entries;
+    return FindLastItems(
+        cuda, count, count,
+        [=] POLYOP_HD(int64_t copy) {
+          int64_t rotation;
+          by_rotations.Split(copy, &rotation);
+          const int64_t position = int64_t{targets[copy]} - 1;
+          return position >= 0 && position < entries ? rotation * entries + position : -1;
+        },
+        &sources->copies);
+  }
+  /// Returns the entry, or -1 if there is none.
+  POLYOP_HD int64_t Of(int64_t rotation, int64_t position) const {
+    const int64_t copy = copies[rotation * entries + position];
+    return copy >= 0 ? by_rotations.Quotient(copy) : -1;
+  }
+};
 
 }  // namespace polyop

@@ -3,6 +3,7 @@
 
 #include "core/tensor.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/last_items.h"
 
 namespace polyop {
 
@@ -35,14 +36,9 @@ struct PillarsCuda {
 /// Finds the last pillar of each cell, or -1.
 template <class I>
 Status FindPillarOwners(const CudaContext& cuda, const PillarsCuda<I>& all, const int64_t** owners) {
-  const int64_t cells = all.images * all.height * all.width;
-  int64_t* const owner = cuda.Allocate<int64_t>(cells);
-  *owners = owner;
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, cells, [=] POLYOP_DEVICE(int64_t i) { owner[i] = -1; }));
-  return ForEach(cuda, all.pillars, [=] POLYOP_DEVICE(int64_t p) {
-    const int64_t cell = all.CellOf(p);
-    if (cell >= 0) AtomicMax(owner + cell, p);
-  });
+  return FindLastItems(
+      cuda, all.pillars, all.images * all.height * all.width, [=] POLYOP_HD(int64_t p) { return all.CellOf(p); },
+      owners);
 }
 
 }  // namespace polyop

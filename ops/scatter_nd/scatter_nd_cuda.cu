@@ -1,5 +1,6 @@
 #include "core/words.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/last_items.h"
 #include "ops/scatter_nd/scatter_nd.h"
 
 namespace polyop {
@@ -25,17 +26,6 @@ struct SliceIndex {
   }
 };
 
-// Sets last[slice] to the highest number of a tuple that selects the slice, or to -1.
-template <class I>
-Status FindLast(const CudaContext& cuda, const SliceIndex<I>& slice_index, int64_t tuples, int64_t slices,
-                int64_t* last) {
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, slices, [=] POLYOP_DEVICE(int64_t i) { last[i] = -1; }));
-  return ForEach(cuda, tuples, [=] POLYOP_DEVICE(int64_t tuple) {
-    const int64_t slice = slice_index.Of(tuple);
-    if (slice >= 0) AtomicMax(last + slice, tuple);
-  });
-}
-
 template <class Word, class I>
 Status WriteSlices(const CudaContext& cuda, const SliceIndex<I>& slice_index, const int64_t* last, const Word* updates,
                    int64_t size, const Divider& slice_size, Word* output) {
@@ -60,8 +50,9 @@ Status ScatterNDCuda(const ScatterND&, const CudaContext& cuda, Tensor<const T, 
   for (int d = 0; d + 1 < indices.rank(); ++d) tuples *= indices.dim(d);
   POLYOP_RETURN_IF_ERROR(CopyOnDevice(cuda, output.data(), data.data(), static_cast<size_t>(data.size()) * sizeof(T)));
   if (updates.size() == 0 || slices == 0) return cuda.Check();
-  int64_t* const last = cuda.Allocate<int64_t>(slices);
-  POLYOP_RETURN_IF_ERROR(FindLast(cuda, slice_index, tuples, slices, last));
+  const int64_t* last = nullptr;
+  POLYOP_RETURN_IF_ERROR(
+      FindLastItems(cuda, tuples, slices, [=] POLYOP_HD(int64_t tuple) { return slice_index.Of(tuple); }, &last));
   return WriteSlices(cuda, slice_index, last, reinterpret_cast<const WordOf<T>*>(updates.data()), updates.size(),
                      Divider(slice_size), reinterpret_cast<WordOf<T>*>(output.data()));
 }
