@@ -104,6 +104,7 @@ if [ "${1:-}" = openmmlab ]; then
   exit 0
 fi
 unpack_all torchvision "torchvision's models"
+unpack_all timm "timm's models"
 unpack_all faces "facenet-pytorch's weights"
 unpack_all text "rapidocr's ONNX files"
 unpack_all openmmlab "MMCV's Python"

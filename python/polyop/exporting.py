@@ -174,7 +174,8 @@ def export(
 def _evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Puts the model into evaluation mode, and each of its modules back into its own mode: some may be frozen."""
     modes = {module: module.training for module in model.modules()}
-    model.eval()
+    with suppress(NotImplementedError):  # a program that torch.export captured, such as PT2E's, has one mode
+        model.eval()
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -19,6 +20,7 @@ from torch.nn import functional as F
 
 import polyop
 from polyop._aten import TRANSLATIONS, overload
+from tests.support.faster_export import keep_registries
 from tests.support.processes import ROOT, environment
 from tests.support.pytorch_cases import Call
 from tests.support.pytorch_export import TABLE, outcome, rows
@@ -26,6 +28,11 @@ from tests.support.pytorch_export import TABLE, outcome, rows
 INF, NAN = float("inf"), float("nan")
 t = torch.tensor
 SHARDS = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _share_registries() -> None:
+    keep_registries()
 
 
 def _random(*shape: int) -> torch.Tensor:
@@ -185,6 +192,13 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "ctc_loss of targets in a row": (
         lambda x, y: F.ctc_loss(x.log_softmax(-1), y, (6, 4), (3, 2), zero_infinity=True),
         (_random(6, 2, 5), t([1, 1, 2, 4, 3]))),
+    "bits of floats": (
+        lambda x, y: (x.view(torch.int32), y.view(torch.int16)),
+        (t([0.0, -0.0, 1, -3.7, INF, -INF, NAN, 3e38, 1e-38, 1e-45, -5e-42]), t([0.0, -0.0, 65504, 6e-8, -INF, 1.5]).half())),
+    "floats of bits": (
+        lambda x, y: (x.view(torch.float32), y.view(torch.float64)),
+        (t([0, -(2**31), 0x7F800000, 0x7FC00000, 1, 0x00800000, -0x40800001], dtype=torch.int32),
+         t([0, 1, 0x3FF8000000000000, -(2**63) + 5, 0x7FF0000000000000]))),
     "gelu of float64": (F.gelu, (t([-10.0, -1, 0, 2], dtype=torch.float64),)),
 }  # fmt: skip
 
@@ -440,6 +454,28 @@ def test_variants_with_info_do_not_raise() -> None:
 # ---- polyop.export ---------------------------------------------------------------------------------
 
 
+class Convolution(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 8, 3)
+        self.linear = torch.nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(self.convolution(x).relu().mean((2, 3)))
+
+
+def test_export_of_a_program_that_pt2e_quantized(tmp_path: Path) -> None:
+    pt2e = pytest.importorskip("torchao.quantization.pt2e.quantize_pt2e")
+    quantizers = importlib.import_module("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
+    quantizer = quantizers.X86InductorQuantizer().set_global(quantizers.get_default_x86_inductor_quantization_config())
+    x = _random(2, 3, 8, 8)
+    prepared = pt2e.prepare_pt2e(torch.export.export(Convolution().eval(), (x,)).module(), quantizer)
+    prepared(x)
+    report = polyop.export(pt2e.convert_pt2e(prepared), x, tmp_path / "q.onnx", exporter="dynamo", verbose=False)
+    assert report.nodes["QuantizeLinear"] == 2  # before the convolution and before the linear layer
+    assert report.nodes["DequantizeLinear"] == 4  # with those of the weights
+
+
 class Factors(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.eig(x).eigenvalues.abs()
@@ -495,7 +531,9 @@ def test_sample(name: str) -> None:
         ("model: packed LSTM, not sorted", "f64", "static"), ("model: packed GRU, both ways", "f32", "static"),
         ("model: packed RNN", "f32", "static"), ("model: LSTM with proj_size", "f32", "static"),
         ("model: FakeQuantize", "f32", "static"), ("model: _int_mm", "f32", "auto"),
-        ("model: quantized per token", "f32", "static"), ("model: quantized dynamically", "f32", "auto"),
+        ("model: view of integers as floats", "f32", "auto"), ("model: grouped products of experts", "f32", "static"),
+        ("model: _weight_int8pack_mm", "f32", "auto"), ("model: product of float8", "f32", "static"),
+        ("model: fake_quantize", "f32", "auto"), ("model: quantized per token", "f32", "static"), ("model: quantized dynamically", "f32", "auto"),
         ("model: soft argmax", "f32", "auto"), ("model: window partition and shift", "f32", "static"),
         ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),

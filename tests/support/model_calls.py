@@ -762,6 +762,30 @@ def _bits_of_floats(x: Tensor) -> Tensor:
     return x.view(torch.int32) >> 23
 
 
+def _bits_to_floats(x: Tensor) -> Tensor:
+    """Computes 1 / sqrt(x) from the bits, and one step of Newton's method, as old games do."""
+    y = (0x5F3759DF - torch.div(x.abs().float().view(torch.int32), 2, rounding_mode="floor")).view(torch.float32)
+    return (y * (1.5 - 0.5 * x.abs() * y * y)).to(x.dtype)
+
+
+def _experts(x: Tensor) -> Tensor:
+    weights = torch.linspace(-1, 1, 4 * 8 * 16).view(4, 8, 16).to(x.dtype)
+    ends = torch.tensor([4, 4, 12, 16], dtype=torch.int32)
+    halves = torch._grouped_mm(x.bfloat16(), weights.bfloat16(), offs=ends)
+    return torch.cat([torch._grouped_mm(x.float(), weights.float(), offs=ends), halves.float()])
+
+
+def _int8_packed(x: Tensor) -> Tensor:
+    weights = (torch.arange(4 * 16).view(4, 16) % 7 - 3).to(torch.int8)
+    return torch.ops.aten._weight_int8pack_mm(x.float(), weights, torch.tensor([0.1, 0.2, 0.3, 0.4]))
+
+
+def _float8_product(x: Tensor) -> Tensor:
+    weights = torch.linspace(-2, 2, 32 * 16).view(32, 16).to(torch.float8_e4m3fn).t()
+    scale = torch.tensor(0.5)
+    return torch._scaled_mm(x.to(torch.float8_e4m3fn), weights, scale, scale, out_dtype=torch.float32)
+
+
 _q = torch.ops.quantized_decomposed
 
 
@@ -801,6 +825,10 @@ _add("int8 weights", _int8_weights, _x(3, 8))
 _add("packed int4 weights", _packed_int4, _x(3, 8))
 _add("float8 weights", _float8_weights, _x(3, 8))
 _add("view of another type", _bits_of_floats, _x(3, 4))
+_add("view of integers as floats", _bits_to_floats, _x(3, 4) + 2)
+_add("grouped products of experts", _experts, _x(16, 8), dynamic=False)
+_add("_weight_int8pack_mm", _int8_packed, _x(3, 16))
+_add("product of float8", _float8_product, _x(16, 16), dynamic=False)
 _add("quantized per tensor", _quantized, _x(3, 4))
 _add("quantized per channel", _quantized_channels, _x(2, 3, 4), dynamic=False)
 _add("quantized by tensors", _quantized_tensors, _x(3, 4))

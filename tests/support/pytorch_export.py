@@ -164,6 +164,9 @@ def _child(with_polyop: bool) -> None:
     torch.set_num_threads(1)
     if with_polyop:
         import polyop  # noqa: F401 - registers the translations
+    from tests.support.faster_export import keep_registries
+
+    keep_registries()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     for line in sys.stdin:

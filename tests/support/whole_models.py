@@ -3,15 +3,17 @@
     python -m tests.support.whole_models --out rows.jsonl [--names REGEX] [--limit SECONDS]
     python -m tests.support.whole_models --table rows.jsonl …
 
-A model has the configuration that its package gives without a download, with few layers and random weights. Rows that
-the file has are not computed again. A child process exports each model, within a time limit. timm's models are
-included where timm is installed.
+A model has the configuration that its package gives without a download, with few layers and queries where the package
+allows it, and random weights, which are scaled so that each layer's results have a standard deviation of 1. Without
+that, deep networks compute the same for all pixels up to rounding errors, and detectors choose among equal scores.
+Rows that the file has are not computed again. A child process exports each model, within a time limit.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -23,6 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch.utils import _pytree as pytree
+
 TABLE = Path(__file__).parents[1] / "data" / "whole_models.json"
 """The status and the reason of each model, as last measured."""
 MAPPINGS = (
@@ -32,11 +37,14 @@ MAPPINGS = (
 )  # fmt: skip
 _DEPTHS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_encoder_layers",
            "num_decoder_layers", "decoder_num_layers", "num_attention_layers", "layers")  # fmt: skip
+_QUERIES = ("num_queries", "two_stage_num_proposals")
+_DEPS = Path(__file__).parents[2] / ".deps"
 _SMALL = re.compile(r"test|atto|femto|pico|nano|tiny|xxs|xs|small|_s\b|b0|18|_0")
 
 
 def names() -> list[str]:
-    """Returns the names of all models: package/task/architecture."""
+    """Returns the names of all models: package/task/architecture. Those of timm only if it is there."""
+    _use_folders()
     from transformers.models.auto import modeling_auto
 
     found = [
@@ -51,15 +59,35 @@ def names() -> list[str]:
     return found
 
 
-def _shrink(config: Any) -> None:
-    """Reduces the number of layers, also in the configurations that this one has."""
-    for key, value in list(vars(config).items()):
+def _use_folders() -> None:
+    """Makes timm and torchvision importable from .deps/ if they are not installed. polyop has torchvision's kernels."""
+    for package in ("timm", "torchvision"):
+        if importlib.util.find_spec(package) is None and (_DEPS / package / package).is_dir():
+            sys.path.append(str(_DEPS / package))
+    import polyop.compat
+
+    with contextlib.suppress(RuntimeError):  # torchvision has its own kernels
+        polyop.compat.install("torchvision._C")
+
+
+def _configurations(config: Any) -> Iterator[Any]:
+    """Yields a configuration, and those that it has."""
+    yield config
+    for value in vars(config).values():
         if hasattr(value, "to_dict") and hasattr(value, "model_type"):
-            _shrink(value)
-        elif key in _DEPTHS and isinstance(value, int):
-            setattr(config, key, min(value, 2))
-        elif key == "depths" and isinstance(value, (list, tuple)):
-            config.depths = [min(depth, 2) for depth in value]
+            yield from _configurations(value)
+
+
+def _shrink(config: Any) -> None:
+    """Reduces the number of layers and of queries."""
+    for part in _configurations(config):
+        for key, value in list(vars(part).items()):
+            if key in _DEPTHS and isinstance(value, int):
+                setattr(part, key, min(value, 2))
+            elif key in _QUERIES and isinstance(value, int):
+                setattr(part, key, min(value, 20))
+            elif key == "depths" and isinstance(value, (list, tuple)):
+                part.depths = [min(depth, 2) for depth in value]
 
 
 def _image_size(config: Any) -> tuple[int, int]:
@@ -72,53 +100,93 @@ def _image_size(config: Any) -> tuple[int, int]:
     return 224, 224
 
 
-def build(name: str) -> tuple[Any, Any]:
+def _scale_weights(model: torch.nn.Module, pixels: torch.Tensor) -> None:
+    """Scales the weights of each layer so that its results, without the bias, have a standard deviation of 1."""
+    kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+
+    def scale(module: Any, inputs: Any, result: torch.Tensor) -> Any:
+        bias: Any = 0 if module.bias is None else module.bias
+        if isinstance(bias, torch.Tensor) and not isinstance(module, torch.nn.Linear):
+            bias = bias.reshape(-1, *[1] * (result.dim() - 2))
+        products = result - bias
+        deviation = float(products.std()) if products.numel() > 1 else 0.0
+        if not 1e-30 < deviation < 1e30:
+            return result
+        module.weight.data /= deviation
+        return products / deviation + bias
+
+    hooks = [m.register_forward_hook(scale) for m in model.modules() if isinstance(m, kinds)]
+    try:
+        with torch.no_grad():
+            model(pixels)
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class _Tensors(torch.nn.Module):
+    """Returns the tensors that are anywhere in a model's result."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixels: torch.Tensor) -> Any:
+        result = self.model(pixels)
+        result = result.to_tuple() if hasattr(result, "to_tuple") else result
+        return tuple(leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
+
+
+def build(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     """Returns a model that returns a tuple of tensors, and its input."""
-    import torch
-    from torch.utils import _pytree as pytree
-
-    class Tensors(torch.nn.Module):
-        def __init__(self, model: torch.nn.Module) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, pixels: torch.Tensor) -> Any:
-            result = self.model(pixels)
-            result = result.to_tuple() if hasattr(result, "to_tuple") else result
-            return tuple(leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
-
-    torch.manual_seed(0)
+    _use_folders()
     package, task, kind = name.split("/")
-    if package == "timm":
-        import timm
+    first: Exception | None = None
+    for small in (True, False):
+        torch.manual_seed(0)
+        try:
+            model, pixels = _timm_model(kind) if package == "timm" else _transformers_model(task, kind, small)
+            _scale_weights(model, pixels)
+            return model, pixels
+        except Exception as error:  # fewer layers than others of the configuration's values expect
+            first = first or error
+    assert first is not None
+    raise first
 
-        found = timm.list_models(module=kind)
-        chosen = next((model for model in found if _SMALL.search(model)), found[0])
-        model = timm.create_model(chosen, pretrained=False)
-        return Tensors(model).eval(), torch.rand(1, *model.default_cfg.get("input_size", (3, 224, 224)))
+
+def _timm_model(kind: str) -> tuple[torch.nn.Module, torch.Tensor]:
+    import timm
+
+    found = timm.list_models(module=kind)
+    chosen = next((model for model in found if _SMALL.search(model)), found[0])
+    model = timm.create_model(chosen, pretrained=False)
+    return _Tensors(model).eval(), torch.rand(1, *model.default_cfg.get("input_size", (3, 224, 224)))
+
+
+def _transformers_model(task: str, kind: str, small: bool) -> tuple[torch.nn.Module, torch.Tensor]:
     import transformers
     from transformers.models.auto import modeling_auto
 
     architecture = getattr(modeling_auto, f"MODEL_FOR_{task.upper()}_MAPPING_NAMES")[kind]
     chosen = getattr(transformers, architecture if isinstance(architecture, str) else architecture[0])
     config = chosen.config_class()
-    _shrink(config)
-    for holder in (config, getattr(config, "backbone_config", None)):  # weights are not downloaded
-        if getattr(holder, "use_pretrained_backbone", False):
-            holder.use_pretrained_backbone = False
+    if small:
+        _shrink(config)
+    for holder in _configurations(config):  # weights are not downloaded
+        for key in ("use_pretrained_backbone", "pretrained"):
+            if getattr(holder, key, False):
+                setattr(holder, key, False)
     channels = getattr(config, "num_channels", 3)
     shape = [1, channels if isinstance(channels, int) else 3, *_image_size(config)]
     if task == "video_classification":
         shape.insert(1, getattr(config, "num_frames", 8))
     if task == "keypoint_matching":
         shape.insert(1, 2)
-    return Tensors(chosen(config)).eval(), torch.rand(shape)
+    return _Tensors(chosen(config)).eval(), torch.rand(shape)
 
 
 def outcome(name: str) -> tuple[str, str]:
     """Exports a model. Returns the status and the reason."""
-    import torch
-
     import polyop
 
     try:

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.linalg import lstsq
+from polyop._aten.quantized import fake_quantize, grouped_mm
 
 
 def _gaussian_nll_loss(
@@ -102,6 +103,12 @@ def _bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) 
     return counts.scatter_add(0, input.to(torch.int64), weights.to(dtype))
 
 
+def _fake_quantize(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+    if all(isinstance(size, int) for size in input.shape) and not isinstance(scale, Tensor):
+        return NotImplemented  # PyTorch's operator has no fake kernel for sizes that are not constant
+    return fake_quantize(input, scale, zero_point, quant_min, quant_max)
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.cov: _cov,
@@ -118,9 +125,13 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.bincount: _bincount,
     Tensor.bincount: _bincount,
     functional.ctc_loss: ctc_loss,
+    torch.fake_quantize_per_tensor_affine: _fake_quantize,
+    torch._grouped_mm: grouped_mm,  # its fake kernel refuses float32
     torch.linalg.lstsq: lstsq,
     **packed.REPLACED,
 }
+if hasattr(functional, "grouped_mm"):
+    _REPLACED[functional.grouped_mm] = grouped_mm
 
 
 class Capturing(TorchFunctionMode):

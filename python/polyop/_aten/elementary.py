@@ -33,7 +33,7 @@ decomposes("aten::fmax")(_ignoring_nan(torch.maximum))
 decomposes("aten::fmin")(_ignoring_nan(torch.minimum))
 
 
-def _is_negative(x: Tensor) -> Tensor:
+def is_negative(x: Tensor) -> Tensor:
     """Returns True for negative numbers and for -0."""
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.dtype.is_floating_point else x < 0
 
@@ -43,7 +43,7 @@ def copysign(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
     dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
     size = self.to(dtype).abs()
-    return torch.where(_is_negative(other), -size, size)
+    return torch.where(is_negative(other), -size, size)
 
 
 @decomposes("aten::copysign.Scalar")
@@ -55,7 +55,7 @@ def copysign_scalar(self: Tensor, other: Any) -> Any:
 
 @decomposes("aten::signbit", without=WRONG, when="-0")
 def signbit(self: Tensor) -> Any:
-    return _is_negative(self) if self.dtype.is_floating_point else NotImplemented
+    return is_negative(self) if self.dtype.is_floating_point else NotImplemented
 
 
 @decomposes("aten::hypot")
@@ -69,21 +69,21 @@ def hypot(self: Tensor, other: Tensor) -> Any:
     return torch.where((a == torch.inf) | (b == torch.inf), infinite, finite)
 
 
-def _power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Returns two numbers whose product is 2 ** exponent: one alone may overflow or underflow."""
     half = torch.floor(exponent / 2)
     return torch.exp2(half).to(dtype), torch.exp2(exponent - half).to(dtype)
 
 
-def _split(x: Tensor) -> tuple[Tensor, Tensor]:
+def split(x: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the mantissa, from 1/2 to 1, and the exponent of finite numbers."""
     size = torch.where(x == 0, torch.ones_like(x), x.abs())
     exponent = torch.floor(torch.log2(size)) + 1
     for _ in range(2):  # log2 is rounded
-        a, b = _power_of_two(-exponent, x.dtype)
+        a, b = power_of_two(-exponent, x.dtype)
         mantissa = size * a * b
         exponent = exponent + (mantissa >= 1).to(x.dtype) - (mantissa < 0.5).to(x.dtype)
-    a, b = _power_of_two(-exponent, x.dtype)
+    a, b = power_of_two(-exponent, x.dtype)
     mantissa = torch.where(x < 0, -size, size) * a * b
     none = x == 0
     return torch.where(none, x, mantissa), torch.where(none, torch.zeros_like(x), exponent)
@@ -92,7 +92,7 @@ def _split(x: Tensor) -> tuple[Tensor, Tensor]:
 @decomposes("aten::frexp.Tensor")
 def frexp(self: Tensor) -> Any:
     odd = self.isnan() | self.isinf()
-    mantissa, exponent = _split(torch.where(odd, torch.ones_like(self), self))
+    mantissa, exponent = split(torch.where(odd, torch.ones_like(self), self))
     exponent = torch.where(odd, torch.zeros_like(exponent), exponent)
     return torch.where(odd, self, mantissa), exponent.to(torch.int32)
 
@@ -107,12 +107,12 @@ def nextafter(self: Tensor, other: Tensor) -> Any:
     smallest = info.tiny * info.eps
     top = torch.full_like(self, info.max)
     finite = torch.where(self.isnan() | self.isinf(), torch.ones_like(self), self)
-    mantissa, exponent = _split(finite)
+    mantissa, exponent = split(finite)
     up = other > self
     # At a power of two the numbers below it are twice as dense.
     inwards = (finite > 0) != up
     dense = inwards & (mantissa.abs() == 0.5)
-    a, b = _power_of_two(exponent - bits - dense.to(self.dtype), self.dtype)
+    a, b = power_of_two(exponent - bits - dense.to(self.dtype), self.dtype)
     spacing = (a * b).clamp(min=smallest)
     spacing = torch.where(finite == 0, torch.full_like(self, smallest), spacing)
     moved = torch.where(up, finite + spacing, finite - spacing)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyop._aten.elementary import is_negative, power_of_two, split
 from polyop._aten.table import decomposes
 
 
@@ -21,7 +22,89 @@ def int_mm(self: Tensor, mat2: Tensor) -> Any:
     )
 
 
-@decomposes("aten::view.dtype", when="Boolean and 8-bit integers")
+@decomposes("aten::_weight_int8pack_mm")
+def weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Any:
+    return torch.matmul(self, mat2.to(self.dtype).mT) * scales.to(self.dtype)
+
+
+@decomposes("aten::_scaled_mm")
+def scaled_mm(
+    self: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
+    scale_result: Tensor | None = None, out_dtype: torch.dtype | None = None, use_fast_accum: bool = False,
+) -> Any:  # fmt: skip
+    result = torch.matmul(self.to(torch.float32) * scale_a, mat2.to(torch.float32) * scale_b)
+    if bias is not None:
+        result = result + bias.to(torch.float32)
+    return (result if scale_result is None else result * scale_result).to(out_dtype or self.dtype)
+
+
+@decomposes("aten::_grouped_mm")
+def grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Any:  # fmt: skip
+    """A group has all matrices of its index, or the rows, columns or products up to its end in `offs`."""
+    if bias is not None or (offs is None and self.dim() + mat2.dim() != 6):
+        return NotImplemented
+    dtype = out_dtype or self.dtype
+    if self.dtype == torch.bfloat16:  # ONNX Runtime's CPU provider has no products of it
+        self, mat2 = self.to(torch.float32), mat2.to(torch.float32)
+    if offs is None:
+        return torch.matmul(self, mat2).to(dtype)
+    split = (
+        self.shape[0] if self.dim() == 2 and mat2.dim() == 3 else mat2.shape[-1] if self.dim() == 3 else self.shape[1]
+    )
+    at = torch.arange(split, device=self.device)
+    if self.dim() == mat2.dim() == 2:
+        starts = torch.cat([torch.zeros_like(offs[:1]), offs[:-1]])
+        inside = (at >= starts.unsqueeze(1)) & (at < offs.unsqueeze(1))
+        return torch.matmul(self * inside.unsqueeze(1).to(self.dtype), mat2).to(dtype)
+    group = (at.unsqueeze(1) >= offs).to(torch.int64).sum(1).clamp(max=offs.shape[0] - 1)
+    products = torch.matmul(self, mat2)  # of all groups with all rows, or all columns
+    index = group.unsqueeze(1) if self.dim() == 2 else group.unsqueeze(0)
+    return products.gather(0, index.expand(products.shape[1:]).unsqueeze(0)).squeeze(0).to(dtype)
+
+
+_LAYOUTS = {
+    torch.float16: (torch.int16, 10, 15), torch.bfloat16: (torch.int16, 7, 127),
+    torch.float32: (torch.int32, 23, 127), torch.float64: (torch.int64, 52, 1023),
+}  # fmt: skip
+"""The integer of the same size, the bits of the mantissa, and the bias of the exponent."""
+
+
+def _bits(x: Tensor) -> Tensor:
+    """Returns the bits of floating-point numbers. Those of NaN are the ones that PyTorch writes."""
+    kind, mantissa_bits, bias = _LAYOUTS[x.dtype]
+    wide = x.to(torch.float32) if x.dtype.itemsize == 2 else x
+    special = wide.isnan() | wide.isinf()
+    mantissa, exponent = split(torch.where(special, torch.ones_like(wide), wide.abs()))
+    exponent = exponent - 1 + bias
+    normal = exponent.to(torch.int64) * 2**mantissa_bits + ((mantissa * 2 - 1) * 2.0**mantissa_bits).to(torch.int64)
+    a, b = power_of_two(exponent + mantissa_bits, wide.dtype)
+    bits = torch.where((exponent > 0) & (wide != 0), normal, (mantissa * a * b).to(torch.int64))
+    largest = (2 * bias + 1) * 2**mantissa_bits  # infinity
+    bits = torch.where(special, largest + wide.isnan().to(torch.int64) * 2 ** (mantissa_bits - 1), bits)
+    lowest = -(2 ** (8 * x.dtype.itemsize - 1))
+    return torch.where(is_negative(wide), bits + lowest, bits).to(kind)
+
+
+def _floats(bits: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns the floating-point numbers with these bits."""
+    _, mantissa_bits, bias = _LAYOUTS[dtype]
+    kind = torch.float32 if dtype.itemsize == 2 else dtype
+    wide = bits.to(torch.int64)
+    size = torch.where(wide < 0, wide - torch.iinfo(bits.dtype).min, wide)
+    exponent = torch.div(size, 2**mantissa_bits, rounding_mode="floor")
+    fraction = (size - exponent * 2**mantissa_bits).to(kind) * 2.0**-mantissa_bits
+    subnormal = exponent == 0
+    a, b = power_of_two((exponent - bias + subnormal.to(torch.int64)).to(kind), kind)
+    result = (fraction + (~subnormal).to(kind)) * a * b
+    special = torch.where(fraction == 0, torch.full_like(result, torch.inf), torch.full_like(result, torch.nan))
+    result = torch.where(exponent == 2 * bias + 1, special, result)
+    return torch.where(wide < 0, -result, result).to(dtype)
+
+
+@decomposes("aten::view.dtype", when="types of the same size; other bits of NaN are lost")
 def view_dtype(self: Tensor, dtype: torch.dtype) -> Any:
     if self.dtype == dtype:
         return self.clone()
@@ -30,6 +113,10 @@ def view_dtype(self: Tensor, dtype: torch.dtype) -> Any:
     if (self.dtype, dtype) == (torch.uint8, torch.int8):
         wide = self.to(torch.int32)
         return torch.where(wide > 127, wide - 256, wide).to(torch.int8)
+    if dtype == _LAYOUTS.get(self.dtype, (None,))[0]:
+        return _bits(self)
+    if self.dtype == _LAYOUTS.get(dtype, (None,))[0]:
+        return _floats(self, dtype)
     return NotImplemented
 
 
