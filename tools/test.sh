@@ -6,7 +6,7 @@
 #                   operators under AddressSanitizer and UndefinedBehaviorSanitizer, and the Python tests with the
 #                   marker `rest`
 #   test.sh all     both, every operator under AddressSanitizer and ThreadSanitizer, and the Python tests with the
-#                   marker `slow`: whole models, wheels from source
+#                   marker `slow`: whole models, wheels from source; PyTorch's databases of operators
 #
 # A test that did not run fails, here and in cmake/testing.cmake and tests/conftest.py.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -23,6 +23,7 @@ accept_pytest_options "$@"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 RESULTS="$ROOT/build/test-results"
+DATABASES=tests/pytorch_operators/test_databases.py
 rm -rf "$RESULTS"
 
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$@"; }
@@ -69,7 +70,9 @@ case "$part" in
     stage asan "C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan
     tools/build.sh tsan
     stage tsan "C++ tests under ThreadSanitizer" run_ctest tsan
-    stage python "Python tests" run_pytest "$@"
+    stage python "Python tests" run_pytest --ignore="$DATABASES" "$@"
+    stage databases "PyTorch's test databases in ONNX Runtime" python -m pytest -n 2 --dist worksteal \
+      --junitxml="$RESULTS/databases/pytest.xml" "$DATABASES" "$@"
     ;;
 esac
 

@@ -21,13 +21,12 @@ from torch.nn import functional as F
 import polyop
 from polyop._aten import TRANSLATIONS, overload
 from tests.support.faster_export import keep_registries
-from tests.support.processes import ROOT, environment
+from tests.support.processes import environment
 from tests.support.pytorch_cases import Call
-from tests.support.pytorch_export import TABLE, outcome, rows
+from tests.support.pytorch_export import outcome
 
 INF, NAN = float("inf"), float("nan")
 t = torch.tensor
-SHARDS = 8
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -139,6 +138,14 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, a, b: torch.histogramdd(x, [a, b]).hist,
         (_random(20, 2) * 3, t([3.0, -2, 0, 5]), t([-4.0, 1, 1, 4]))),
     "repeat_interleave": (lambda x, r: torch.repeat_interleave(x, r, 0), (_random(3, 2), t([2, 0, 3]))),
+    "repeat_interleave of 32-bit integers, empty": (
+        lambda a, b: (torch.repeat_interleave(a), torch.repeat_interleave(b)), (t([0, 2, 1]).int(), t([0, 0]))),
+    "embedding_bag, largest, padding from the end": (
+        lambda i, o, w: F.embedding_bag(i, w, o, mode="max", padding_idx=-1, include_last_offset=True),
+        (t([0, 3, 2, 3, 3]), t([0, 2, 2, 5]), _random(4, 3))),
+    "embedding_bag with weights": (
+        lambda i, o, w, p: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=p),
+        (t([0, 3, 2, 3, 3, 1]), t([0, 2, 2]), _random(4, 3), _random(6))),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
     "adaptive_max_pool2d": (
@@ -400,6 +407,24 @@ def test_nodes_name_the_operator_that_was_translated() -> None:
     assert operators[-1] is None  # the sum, which PyTorch exports
 
 
+SLOW = {
+    "repeat_interleave": (lambda x, n: torch.repeat_interleave(x, n, 0), (_random(3, 2), t([2, 0, 3]))),
+    "embedding_bag": (lambda i, o, w: F.embedding_bag(i, w, o, mode="sum"), (t([0, 2, 1]), t([0, 2]), _random(4, 3))),
+    "affine_grid": (lambda a: F.affine_grid(a, [2, 1, 3, 4], align_corners=False), (_random(2, 2, 3),)),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_slow_forms_are_replaced(name: str) -> None:
+    """PyTorch's own forms loop over bags, or compare all indices with all ends. bench/translations.py has times."""
+    call, args = SLOW[name]
+    program = torch.onnx.export(Call(call, (args, {})), args, dynamo=True, verbose=False)
+    assert program is not None
+    nodes = program.model_proto.graph.node
+    assert not {"Loop", "Scan", "Less", "GatherND"} & {node.op_type for node in nodes}
+    assert any(e.key == "polyop.pytorch_operator" and name in e.value for n in nodes for e in n.metadata_props)
+
+
 def test_translations_as_a_users_table_change_nothing() -> None:
     nodes = []
     for table in (None, polyop.translations()):
@@ -511,8 +536,6 @@ def test_export_says_which_line_depends_on_values(tmp_path: Path) -> None:
 
 # ---- PyTorch's test databases ----------------------------------------------------------------------
 
-_STATUS: dict[str, dict[str, str]] = json.loads(TABLE.read_text(encoding="utf-8"))
-
 
 @pytest.mark.parametrize(
     "name", ["index_reduce.mean", "masked_select", "grid_sampler_3d", "nn.Transformer", "matrix_exp"]
@@ -542,15 +565,3 @@ def test_sample(name: str) -> None:
 def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:
     status, reason = outcome(name, dtype, shapes)
     assert status == "right", reason
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted({kind for found in _STATUS.values() for kind in found}))
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_what_was_right_is_right(kind: str, shard: int) -> None:
-    dtype, shapes = kind.split()
-    names = [name for name, found in sorted(_STATUS.items()) if found.get(kind) == "right"][shard::SHARDS]
-    assert names
-    found = rows([(name, dtype, shapes) for name in names])
-    wrong = [f"{row['name']}: {row['status']}: {row['reason']}" for row in found if row["status"] != "right"]
-    assert not wrong, "\n".join([str(ROOT), *wrong])

@@ -26,7 +26,7 @@ from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
 
 _flex = importlib.import_module("torch._higher_order_ops.flex_attention")  # its package has the operator of this name
-_OPERATOR = "polyop.pytorch_operator"
+OPERATOR_KEY = "polyop.pytorch_operator"
 """The metadata property of ONNX nodes that names the operator that polyop translated. `polyop inspect` reads it."""
 
 
@@ -36,7 +36,7 @@ def _counted(
     """Returns the translation; PyTorch's own decomposition, if there is one, has the calls that it leaves."""
 
     def call(*args: Any, **given: Any) -> Any:
-        with annotate({_OPERATOR: target}):
+        with annotate({OPERATOR_KEY: target}):
             result = function(*args, **given)
         if result is NotImplemented:
             return result if default is None else default(*args, **given)
@@ -73,7 +73,7 @@ def _attend(mode: Any, *args: Any) -> Any:
     record = current_record()
     if record is not None:
         record.translated["higher_order::flex_attention"] += 1
-    with mode, annotate({_OPERATOR: "higher_order::flex_attention"}):
+    with mode, annotate({OPERATOR_KEY: "higher_order::flex_attention"}):
         return flex_attention(*args)
 
 
@@ -150,8 +150,8 @@ def _no_check(*args: Any) -> None:
 def _describe(fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
     """Replaces the exporter's function of this name, `_set_node_metadata`."""
     _described(fx_node, ir_node)
-    if target := fx_node.meta.get("custom", {}).get(_OPERATOR):
-        ir_node.metadata_props[_OPERATOR] = target
+    if target := fx_node.meta.get("custom", {}).get(OPERATOR_KEY):
+        ir_node.metadata_props[OPERATOR_KEY] = target
 
 
 _described = _core._set_node_metadata

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch.onnx import symbolic_helper
 
+from polyop._torch.export_record import current_record
 from polyop._torch.node_domain import chosen_domain
 from polyop._torch.operators import ALL_OPERATORS, Operator
 
+_REPEAT = "aten::repeat_interleave.Tensor"
 _JIT_SUFFIX = {int: "i", float: "f", str: "s"}
 
 
@@ -51,6 +53,38 @@ def _number_of_elements(self: Any) -> Any:
     size = onnx_ir.Node("", "Size", [self])
     _core.current_tracer.nodes.append(size)
     return size.outputs[0]
+
+
+def _added(op_type: str, inputs: list[Any], attributes: dict[str, Any] | None = None) -> Any:
+    """Adds a node of a translation of repeat_interleave. Returns its output."""
+    node = onnx_ir.Node("", op_type, inputs, onnx_ir.convenience.convert_attributes(attributes or {}))
+    node.metadata_props[OPERATOR_KEY] = _REPEAT
+    _core.current_tracer.nodes.append(node)
+    return node.outputs[0]
+
+
+def _constant(value: int, dimensions: int) -> Any:
+    return _added("Constant", [], {"value": onnx_ir.tensor([value] if dimensions else value, onnx_ir.DataType.INT64)})
+
+
+def _repeated_indices(repeats: Any, output_size: Any = None) -> Any:
+    """Writes each index as often as `repeats` says. PyTorch's exporter compares all indices with all ends.
+
+    An element of `marks` is the number of indices that end at its position: their running sum is the index.
+    """
+    counts = _added("Cast", [repeats], {"to": onnx_ir.DataType.INT64.value})
+    ends = _added("CumSum", [counts, _constant(0, 0)])
+    ones = _added("Add", [_added("Mul", [counts, _constant(0, 1)]), _constant(1, 1)])
+    total = _added("ReduceSum", [counts], {"keepdims": 1})
+    length = _added("Add", [total, _constant(1, 1)])
+    marks = _added("ConstantOfShape", [length], {"value": onnx_ir.tensor([0], onnx_ir.DataType.INT64)})
+    marks = _added("ScatterElements", [marks, ends, ones], {"axis": 0, "reduction": "add"})
+    marks = _added("Slice", [marks, _constant(0, 1), total, _constant(0, 1)])
+    record = current_record()
+    if record is not None:
+        record.translated[_REPEAT] += 1
+    indices = _added("CumSum", [marks, _constant(0, 0)])
+    return indices if repeats.dtype in (None, onnx_ir.DataType.INT64) else _added("CastLike", [indices, repeats])
 
 
 # ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
@@ -103,12 +137,14 @@ try:
     from torch.onnx._internal.exporter import _core
     from torch.onnx._internal.exporter._torchlib._torchlib_registry import onnx_impl
 
-    import polyop._torch.onnx_decompositions  # noqa: F401 - passes the exporter translations of PyTorch's operators
+    # This module also passes the exporter translations of PyTorch's operators.
+    from polyop._torch.onnx_decompositions import OPERATOR_KEY
 except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
 if onnx_impl is not None:
     onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True)(_number_of_elements)
+    onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
 for _operator in ALL_OPERATORS:
     if onnx_impl is not None:
         _translate(_operator)
