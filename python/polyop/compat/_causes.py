@@ -10,6 +10,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
+from typing import Any
 
 __all__ = ["cause", "version_of"]
 
@@ -44,9 +46,15 @@ def _distribution(module: str) -> str | None:
 
 
 def _torch_version() -> str:
-    import torch
+    return str(_torch().get("__version__", "not installed"))
 
-    return torch.__version__
+
+def _torch() -> dict[str, Any]:
+    """Returns the contents of torch/version.py. Importing torch takes seconds."""
+    spec = find_spec("torch")
+    folder = next(iter(spec.submodule_search_locations or ()), None) if spec is not None else None
+    file = Path(folder) / "version.py" if folder else None
+    return run_path(str(file)) if file is not None and file.is_file() else {}
 
 
 def _built_for_torch(module: str) -> str:
@@ -71,11 +79,10 @@ def _cxx(_: str, match: re.Match[str]) -> str:
 
 
 def _cuda(module: str, match: re.Match[str]) -> str:
-    import torch
-
-    here = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
+    cuda = _torch().get("cuda")
+    here = f"CUDA {cuda}" if cuda else "no CUDA"
     number = f" {match[2]}" if match[2] else ""
-    return f"was built for CUDA{number}, and PyTorch {torch.__version__} here has {here}"
+    return f"was built for CUDA{number}, and PyTorch {_torch_version()} here has {here}"
 
 
 def _symbol(module: str, match: re.Match[str]) -> str:
