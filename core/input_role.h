@@ -30,7 +30,7 @@ constexpr std::string_view RoleOf(const TensorSpec& input) {
   if (is_called({"batch_indices", "batch_index"})) return "batch_index";
   if (is_called({"scores", "score"})) return "probability";
   if (is_called({"A"}) && columns == "states") return "decay_rates";
-  if (is_called({"delta"})) return "step_sizes";
+  if (is_called({"delta", "delta_bias"})) return "step_sizes";
   if (is_called({"points", "xyz", "xyz1", "xyz2", "center_xyz", "new_xyz", "pos"})) return "points";
   if (is_called({"rois"})) {
     if (columns == "5") return "rois";
