@@ -76,6 +76,19 @@ def deformable_detr(full: bool) -> Example:
     return _detector(transformers.DeformableDetrForObjectDetection(config), _image(full, 96))
 
 
+def rf_detr(full: bool) -> Example:
+    """The attention of its decoder is deformable, with one level of features."""
+    sizes = {} if full else {
+        "backbone_config": transformers.RfDetrDinov2Config(
+            hidden_size=16, num_hidden_layers=4, num_attention_heads=2, image_size=64, patch_size=8, num_windows=2,
+            out_indices=[2, 4],
+        ),
+        "d_model": 32, "decoder_layers": 2, "decoder_ffn_dim": 32, "decoder_self_attention_heads": 4,
+        "decoder_cross_attention_heads": 4, "decoder_n_points": 2, "num_queries": 20, "group_detr": 1,
+    }  # fmt: skip
+    return _detector(transformers.RfDetrForObjectDetection(transformers.RfDetrConfig(**sizes)), _image(full, 64, 512))
+
+
 def _rt_detr(full: bool, family: str, **more: object) -> Example:
     widths = _resnet(full).hidden_sizes[1:]
     sizes = {} if full else {
@@ -169,6 +182,7 @@ def swin(full: bool) -> Example:
 
 MODELS: dict[str, Callable[[bool], Example]] = {
     "Deformable DETR": deformable_detr,
+    "RF-DETR": rf_detr,
     "RT-DETR": rt_detr,
     "RT-DETRv2": rt_detr_v2,
     "D-FINE": d_fine,

@@ -162,6 +162,14 @@ TAKEN = {
     "Resize": single("Resize", [IMAGE, np.empty(0, np.float32), SCALES], mode="cubic", cubic_coeff_a=-0.75),
     "ScatterND": single("ScatterND", [np.ones((4, 3), np.float32), ROWS, np.ones((2, 3), np.float32)]),
     "GridSample": single("GridSample", [IMAGE, np.zeros((1, 4, 5, 2), np.float32)]),
+    "volumes": single("GridSample", [IMAGE[:, :, None], np.zeros((1, 2, 4, 5, 3), np.float32)]),
+    "cubic": single(
+        "Resize",
+        [IMAGE, np.empty(0, np.float32), SCALES],
+        mode="cubic",
+        exclude_outside=1,
+        coordinate_transformation_mode="pytorch_half_pixel",
+    ),
 }
 
 
@@ -181,6 +189,18 @@ def test_the_report_names_what_tensorrt_refuses(tmp_path: Path, not_run: Callabl
     answers = build_all([{"model": model.SerializeToString()} for model in models.values()])
     for name, answer in zip(models, answers, strict=True):
         assert ("error" in answer) == (name in REFUSED), (name, answer)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_the_report_names_roi_align(mode: str) -> None:
+    rois = [np.array([[0, 0, 4, 4]], np.float32), np.array([0])]
+    model = single("RoiAlign", [IMAGE, *rois], opset=16, output_height=2, output_width=2, mode=mode)
+    (finding,) = optimize(model, target="tensorrt").findings
+    assert not finding.replaced
+    assert (finding.pattern, finding.where) == ("RoiAlign", "it")
+    assert "TensorRT-RTX has no RoiAlign" in finding.why
+    if mode == "avg":
+        assert optimize(model, target="tensorrt-polyop").replaced["RoiAlign"] == 1
 
 
 def test_deform_conv_becomes_polyops_plugin(tmp_path: Path, not_run: Callable[[str], None]) -> None:

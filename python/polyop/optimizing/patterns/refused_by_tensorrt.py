@@ -23,6 +23,7 @@ _MISSING = (
     "Unique",
 )  # fmt: skip
 _CONDITIONAL = ("Resize", "ScatterElements", "ScatterND")
+_PLUGINS = ("RoiAlign",)  # which polyop's plugin library has, too: then the node has been replaced
 
 
 def find(scope: Scope) -> Iterator[Match]:
@@ -30,7 +31,8 @@ def find(scope: Scope) -> Iterator[Match]:
         why = _reason(node, scope)
         return Match(name_of(node), [], [], lambda b, i: [], 0, why, what=node.op_type) if why else None
 
-    yield from matches_of((n for n in scope.graph if is_standard(n, *_MISSING, *_CONDITIONAL)), match)
+    kinds = [*_MISSING, *_CONDITIONAL, *(_PLUGINS if scope.target is Target.TENSORRT else ())]
+    yield from matches_of((n for n in scope.graph if is_standard(n, *kinds)), match)
 
 
 def _reason(node: ir.Node, scope: Scope) -> str:
@@ -38,6 +40,8 @@ def _reason(node: ir.Node, scope: Scope) -> str:
     given = {name: attribute.value for name, attribute in node.attributes.items()}
     if node.op_type in _MISSING:
         return f"TensorRT has no {node.op_type}"
+    if node.op_type in _PLUGINS:
+        return f"TensorRT-RTX has no {node.op_type}, and TensorRT's is a plugin; --plugins polyop writes polyop's"
     if node.op_type != "Resize":
         reduction = given.get("reduction", "none")
         return "" if reduction == "none" else f"TensorRT has no {node.op_type} with reduction {reduction}"
