@@ -18,7 +18,8 @@ namespace polyop::testing {
 /// an overlap exceeds the threshold) may therefore differ, and cancellation in a sum amplifies rounding errors. A
 /// differing element is accepted if the reference's result is as sensitive: real inputs are perturbed several times by
 /// up to 2^-20 of their value (half a unit in the last digit for f16 and bf16, to which kernels may round factors), and
-/// the element must be within four times the range of these results, or equal one of them if it is an integer. For real
+/// the element must be within four times the range of these results, or equal one of them if it is an integer. So is an
+/// attribute `output_scale`, with which an operator rounds its results to integers. For real
 /// elements, inputs below 1 are also perturbed by 2^-20, because a small number that is added to a pixel position has
 /// the position's rounding error. If an output's size equals that of a perturbed result only, its elements are not
 /// compared.
@@ -29,7 +30,8 @@ namespace polyop::testing {
 ///
 /// In calls with extreme values, products overflow or underflow: real elements are not compared. If an attribute is
 /// extreme (such as a threshold of 1e-40, or of 0, which rounding errors exceed), integers and found sizes are not
-/// compared either.
+/// compared either. Nor are integers to which an operator with an `output_scale` rounds, if the inputs contain extreme
+/// values, infinity or NaN.
 class AgainstReference {
  public:
   /// Requires: the operator accepts the call.
@@ -49,6 +51,7 @@ class AgainstReference {
   template <class Change>
   std::optional<std::vector<HostTensor>> OutputsWith(const Change& change) const;
   std::vector<std::vector<HostTensor>> Perturbed(double min, std::optional<double> non_finite = {}) const;
+  std::vector<std::vector<HostTensor>> WithOtherScales() const;
   void MakeVariations();
   bool Excused(size_t output, int64_t element, double got, double want, DType dtype);
   bool ZeroWeight(size_t output, int64_t element, double got, double want, DType dtype);

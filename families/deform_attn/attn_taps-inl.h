@@ -11,6 +11,7 @@
 
 #include "families/deform_attn/sample_levels.h"
 #include "hwy/cache_control.h"
+#include "kernels/cpu/quantized-inl.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -123,19 +124,20 @@ class AttnTaps {
     }
   }
 
-  // Sets to[0, depth) to the weighted sum of the pixels found.
-  void Sum(int64_t depth, T* to) const {
+  // Sets to[0, depth) to the weighted sum of the pixels found, rounded to To.
+  template <class To>
+  void Sum(int64_t depth, To* to, const Requantize<To>& codes = {}) const {
     const hn::ScalableTag<float> d;
-    int64_t at = SumVectors<4>(depth, 0, to);
-    at = SumVectors<2>(depth, at, to);
-    at = SumVectors<1>(depth, at, to);
+    int64_t at = SumVectors<4>(depth, 0, to, codes);
+    at = SumVectors<2>(depth, at, to, codes);
+    at = SumVectors<1>(depth, at, to, codes);
     if (at == depth) return;
     const size_t rest = static_cast<size_t>(depth - at);
     auto sum = hn::Zero(d);
     for (int64_t t = 0; t < count_; ++t) {
       sum = hn::MulAdd(LoadFloatN(d, Pixel(t) + at, rest), hn::Set(d, weights_[t]), sum);
     }
-    StoreFloatN(sum, d, to + at, rest);
+    StoreFloatN(sum, d, to + at, rest, codes);
   }
 
  private:
@@ -150,8 +152,8 @@ class AttnTaps {
   HWY_INLINE const T* Pixel(int64_t tap) const { return value_ + pixels_[tap] * stride_; }
 
   // Keeps kVectors vectors of sums in registers, which are independent of each other.
-  template <int kVectors>
-  HWY_INLINE int64_t SumVectors(int64_t depth, int64_t at, T* to) const {
+  template <int kVectors, class To>
+  HWY_INLINE int64_t SumVectors(int64_t depth, int64_t at, To* to, const Requantize<To>& codes) const {
     constexpr int kTaps = kVectors == 4 ? 2 : 4;
     const hn::ScalableTag<float> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -173,7 +175,7 @@ class AttnTaps {
       for (int v = 0; v < kVectors; ++v) {
         auto total = hn::Add(sum[0][v], sum[1][v]);
         if constexpr (kTaps == 4) total = hn::Add(total, hn::Add(sum[2][v], sum[3][v]));
-        StoreFloat(total, d, to + at + v * lanes);
+        StoreFloat(total, d, to + at + v * lanes, codes);
       }
     }
     return at;

@@ -21,19 +21,21 @@ namespace {
 
 // Computes the (query, head) pairs of a task. While the pixels of one pair are prefetched, those of the previous pair
 // are summed.
-template <class T, class Locate>
+template <class T, class Locate, class To>
 class AttnSums {
  public:
   // Scratch elements per task.
   static int64_t PixelsFor(int64_t samples) { return 2 * Taps(samples); }
   static int64_t FloatsFor(int64_t samples) { return 2 * Taps(samples) + 3 * WithVector(samples); }
 
-  AttnSums(const SampleLevels& levels, const Locate& locate, int32_t* pixels, float* floats, int64_t depth, T* output)
+  AttnSums(const SampleLevels& levels, const Locate& locate, int32_t* pixels, float* floats, int64_t depth, To* output,
+           const Requantize<To>& codes)
       : levels_(levels),
         locate_(locate),
         found_{{pixels, floats}, {pixels + Taps(levels.samples()), floats + Taps(levels.samples())}},
         depth_(depth),
-        output_(output) {
+        output_(output),
+        codes_(codes) {
     float* const positions = floats + 2 * Taps(levels.samples());
     const int64_t room = WithVector(levels.samples());
     positions_ = {positions, positions + room, positions + 2 * room};
@@ -49,7 +51,7 @@ class AttnSums {
   }
   // Sums the last pair.
   HWY_INLINE void Finish() {
-    if (last_ >= 0) found_[(pair_count_ + 1) % 2].Sum(depth_, output_ + last_ * depth_);
+    if (last_ >= 0) found_[(pair_count_ + 1) % 2].Sum(depth_, output_ + last_ * depth_, codes_);
     last_ = -1;
   }
 
@@ -64,7 +66,8 @@ class AttnSums {
   AttnTaps<T> found_[2];
   AttnPositions positions_;
   const int64_t depth_;
-  T* const output_;
+  To* const output_;
+  const Requantize<To>& codes_;
   int64_t pair_count_ = 0, last_ = -1;
 };
 
@@ -79,11 +82,11 @@ bool CopiesHeads(const Tensor<const T, 4>& value, int64_t reads) {
 }
 
 /// Computes output[N, Q, M, D] from value[N, S, M, D]. locate(pair, positions) sets the positions and weights of the
-/// samples of pair (n * Q + q) * M + m.
-template <class T, class Locate>
+/// samples of pair (n * Q + q) * M + m. The sums are rounded to To.
+template <class T, class Locate, class To>
 Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const SampleLevels& levels, int64_t queries,
-                  const Locate& locate, T* output) {
-  using Sums = AttnSums<T, Locate>;
+                  const Locate& locate, To* output, const Requantize<To>& codes = {}) {
+  using Sums = AttnSums<T, Locate, To>;
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), images = value.dim(0);
   const int64_t samples = levels.samples(), image = spatial * heads * depth;
   const bool copies = CopiesHeads(value, 4 * samples * queries);
@@ -97,7 +100,7 @@ Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const
   if (!pixels || !floats || !head) return Internal("out of memory: scratch for ", samples, " samples");
   const auto sums_of = [&](int64_t task) HWY_ATTR {
     return Sums(levels, locate, pixels.data() + task * Sums::PixelsFor(samples),
-                floats.data() + task * Sums::FloatsFor(samples), depth, output);
+                floats.data() + task * Sums::FloatsFor(samples), depth, output, codes);
   };
   if (!copies) {
     context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {

@@ -50,9 +50,9 @@ inline SampleTaps FindSample(float y, float x, float mask, int64_t height, int64
 }
 
 // Computes one sample for all channels of a deform group. Requires: `channels` is a multiple of the block.
-template <int kCount>
-HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* image, int64_t channels, float* to) {
-  const float* pixels[kCount];
+template <int kCount, class Element>
+HWY_INLINE void SampleBlocks(const SampleTaps& taps, const Element* image, int64_t channels, float* to) {
+  const Element* pixels[kCount];
   for (int k = 0; k < kCount; ++k) pixels[k] = image + taps.pixel[k] * channels;
   for (int64_t c = 0; c < channels; c += kBlockChannels) {
     BlockSum sum;
@@ -61,7 +61,8 @@ HWY_INLINE void SampleBlocks(const SampleTaps& taps, const float* image, int64_t
     sum.Store(1.0f, to + c);
   }
 }
-inline void SampleBlocks(const SampleTaps& taps, const float* image, int64_t channels, float* to) {
+template <class Element>
+void SampleBlocks(const SampleTaps& taps, const Element* image, int64_t channels, float* to) {
   switch (taps.count) {
     case 0: std::fill_n(to, channels, 0.0f); break;
     case 1: SampleBlocks<1>(taps, image, channels, to); break;
@@ -72,13 +73,13 @@ inline void SampleBlocks(const SampleTaps& taps, const float* image, int64_t cha
 }
 
 // Fills the columns of the kernel's points [begin, end) for output pixels [first, first + count).
-template <class T>
-void SampleColumns(const DeformConvSizes& s, const float* images, const T* offset, const T* mask, int64_t n,
+template <class Element, class T>
+void SampleColumns(const DeformConvSizes& s, const Element* images, const T* offset, const T* mask, int64_t n,
                    int64_t first, int64_t count, int64_t begin, int64_t end, float* columns) {
   for (int64_t p = 0; p < count; ++p) {
     const int64_t at = first + p, oy = at / s.out_width, ox = at % s.out_width;
     for (int64_t g = 0; g < s.deform_groups; ++g) {
-      const float* image = images + (n * s.deform_groups + g) * s.pixels() * s.deform_blocks() * kBlockChannels;
+      const Element* image = images + (n * s.deform_groups + g) * s.pixels() * s.deform_blocks() * kBlockChannels;
       float* to = columns + p * s.column() + g * s.deform_blocks() * kBlockChannels;
       for (int64_t k = begin; k < end; ++k, to += s.padded_channels()) {
         const int64_t sample = (n * s.deform_groups + g) * s.points() + k;
@@ -105,10 +106,27 @@ void InitWithBias(const DeformConvSizes& s, const T* bias, int64_t rows, int64_t
   }
 }
 
+// Weights of 8 bits, of which filter o is a multiple of scales[o].
+struct ScaledWeights {
+  const int8_t* data;
+  const float* scales;
+
+  float At(int64_t filter, int64_t index) const { return static_cast<float>(data[index]) * scales[filter]; }
+};
 template <class T>
-Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
-                const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
-  const DeformConvSizes s{DeformConvShape::Of(rule, input.shape(), weight.shape(), output.shape())};
+struct PlainWeights {
+  const T* data;
+
+  float At(int64_t, int64_t index) const { return ToFloat(data[index]); }
+};
+
+// T is the type of images and results, R that of the other tensors.
+template <class T, class Weights, class R>
+Status ConvolveBy(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const R* offset,
+                  const R* mask, const Shape& weight_shape, const Weights& weight, const R* bias,
+                  const Tensor<T, 4>& output, const Requantize<T>& codes) {
+  using Element = std::conditional_t<std::is_same_v<T, Q8>, BFloat16, float>;  // of the copied image
+  const DeformConvSizes s{DeformConvShape::Of(rule, input.shape(), weight_shape, output.shape())};
   if (s.column() > INT32_MAX)
     return InvalidArgument("'weight': expected a column of at most 2147483647 values, got ", s.column());
 
@@ -129,15 +147,15 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
   const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMaxTasks - 1) / kMaxTasks);
   const int64_t tasks = Context::NumTasks(items, grain);
   const int64_t scratch = tile * (column + group_sums);
-  const int64_t copy_floats = ChannelBlocks::ElementsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
-  const Scratch<float> copy = context.Allocate<float>(copy_floats);
+  const int64_t copied = ChannelBlocks::ElementsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
+  const Scratch<Element> copy = context.Allocate<Element>(copied);
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
   const Scratch<int32_t> k_offsets = context.Allocate<int32_t>(s.groups * s.depth());
   const Scratch<float> memory = context.Allocate<float>(tasks * scratch);
   if (!copy || !packed || !k_offsets || !memory)
     return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
-  ToChannelsLast(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data());
+  ToChannelsLast(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data(), codes);
   for (int64_t g = 0; g < s.groups; ++g) {  // point by point, so that neighbours in a column are neighbours in k
     int32_t* k_offset = k_offsets.data() + g * s.depth();
     for (int64_t point = 0; point < s.points(); ++point) {
@@ -152,10 +170,11 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
     for (int64_t item = begin; item < end; ++item) {
       const int64_t g = item / panels;
       const auto fill = [&](int64_t o, float* to, int64_t stride) {
-        const T* from = weight.data() + (g * s.group_outputs() + o) * s.depth();
+        const int64_t filter = g * s.group_outputs() + o;
+        int64_t from = filter * s.depth();
         for (int64_t c = 0; c < s.group_channels(); ++c) {
           for (int64_t point = 0; point < s.points(); ++point) {
-            to[(point * s.group_channels() + c) * stride] = ToFloat(*from++);
+            to[(point * s.group_channels() + c) * stride] = weight.At(filter, from++);
           }
         }
       };
@@ -183,11 +202,27 @@ Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor
       }
       for (int64_t g = 0; g < s.groups; ++g) {
         WriteChannels(sums + g * tile * sum_stride, count, s.group_outputs(), s.out_pixels(),
-                      output.data() + (n * s.outputs + g * s.group_outputs()) * s.out_pixels() + first, sum_stride);
+                      output.data() + (n * s.outputs + g * s.group_outputs()) * s.out_pixels() + first, sum_stride,
+                      codes);
       }
     }
   });
   return Status::Ok();
+}
+
+template <class T>
+Status Convolve(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
+                const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output) {
+  const PlainWeights<T> plain{weight.data()};
+  return ConvolveBy(context, rule, input, offset, mask, weight.shape(), plain, bias, output, {});
+}
+
+Status ConvolveCodes(const Context& context, const DeformConvRule& rule, const Tensor<const Q8, 4>& input,
+                     const float* offset, const float* mask, const Tensor<const int8_t, 4>& weight,
+                     const float* weight_scale, const float* bias, const Requantize<Q8>& codes,
+                     const Tensor<Q8, 4>& output) {
+  const ScaledWeights scaled{weight.data(), weight_scale};
+  return ConvolveBy(context, rule, input, offset, mask, weight.shape(), scaled, bias, output, codes);
 }
 
 }  // namespace
@@ -205,5 +240,14 @@ Status DeformConv(const Context& context, const DeformConvRule& rule, const Tens
   return POLYOP_SIMD(Convolution, T)(context, rule, input, offset, mask, weight, bias, output);
 }
 POLYOP_FOR_FLOATS(DeformConv);
+
+HWY_EXPORT(ConvolveCodes);
+Status DeformConvOfCodes(const Context& context, const DeformConvRule& rule, const Tensor<const Q8, 4>& input,
+                         const float* offset, const float* mask, const Tensor<const int8_t, 4>& weight,
+                         const float* weight_scale, const float* bias, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 4>& output) {
+  return HWY_DYNAMIC_DISPATCH(ConvolveCodes)(context, rule, input, offset, mask, weight, weight_scale, bias, codes,
+                                             output);
+}
 }  // namespace polyop
 #endif

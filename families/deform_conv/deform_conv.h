@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "families/deform_conv/deform_conv_rule.h"
+#include "kernels/cpu/quantized.h"
 
 namespace polyop {
 
@@ -15,5 +16,12 @@ namespace polyop {
 template <class T>
 Status DeformConv(const Context& context, const DeformConvRule& rule, const Tensor<const T, 4>& input, const T* offset,
                   const T* mask, const Tensor<const T, 4>& weight, const T* bias, const Tensor<T, 4>& output);
+
+/// Like above for quantized images and results, and weights of which filter o is a multiple of weight_scale[o]. `bias`
+/// is in units of the input's scale.
+Status DeformConvOfCodes(const Context& context, const DeformConvRule& rule, const Tensor<const Q8, 4>& input,
+                         const float* offset, const float* mask, const Tensor<const int8_t, 4>& weight,
+                         const float* weight_scale, const float* bias, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 4>& output);
 
 }  // namespace polyop

@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "families/resize/bicubic_resize.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/quantized-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
 
@@ -47,7 +48,8 @@ HWY_INLINE void ResizeRow(const float* row, const CubicTable& table, int64_t out
 }
 
 template <class T>
-HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], int64_t count, T* to) {
+HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], int64_t count, T* to,
+                          const Requantize<T>& codes) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto w0 = hn::Set(d, weights[0]), w1 = hn::Set(d, weights[1]);
@@ -59,14 +61,14 @@ HWY_INLINE void BlendRows(const float* const rows[4], const float weights[4], in
     return hn::MulAdd(hn::LoadU(d, rows[3] + x), w3, sum);
   };
   int64_t x = 0;
-  for (; x + lanes <= count; x += lanes) StoreFloat(blend(x), d, to + x);
-  if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x));
+  for (; x + lanes <= count; x += lanes) StoreFloat(blend(x), d, to + x, codes);
+  if (x < count) StoreFloatN(blend(x), d, to + x, static_cast<size_t>(count - x), codes);
 }
 
 // Each task keeps the last four rows that it resized horizontally, so that an input row is resized once per task.
 template <class T>
-Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
-                    Tensor<T, 4> output) {
+Status ResizeAll(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
+                 Tensor<T, 4> output, const Requantize<T>& codes) {
   if (rows.inputs > INT32_MAX || columns.inputs > INT32_MAX) {
     return InvalidArgument("'input': expected at most 2147483647 rows and columns, got shape ",
                            ToString(input.shape()));
@@ -108,16 +110,27 @@ Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const Resi
         float* slot = ring + (source % 4) * row_size;
         if (held[source % 4] != id) {
           held[source % 4] = id;
-          const float* row = AsFloats(input.data() + id * columns.inputs, columns.inputs, widened);
+          const float* row = AsFloats(input.data() + id * columns.inputs, columns.inputs, widened, codes);
           ResizeRow(row, column_table, columns.outputs, slot);
         }
         sources[k] = slot;
         row_weights[k] = row_table.weight[k][y];
       }
-      BlendRows(sources, row_weights, columns.outputs, output.data() + item * columns.outputs);
+      BlendRows(sources, row_weights, columns.outputs, output.data() + item * columns.outputs, codes);
     }
   });
   return Status::Ok();
+}
+
+template <class T>
+Status ResizePlanes(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
+                    Tensor<T, 4> output) {
+  return ResizeAll<T>(context, input, rows, columns, output, {});
+}
+
+Status ResizeCodes(const Context& context, Tensor<const Q8, 4> input, const ResizeAxis& rows, const ResizeAxis& columns,
+                   const Requantize<Q8>& codes, Tensor<Q8, 4> output) {
+  return ResizeAll<Q8>(context, input, rows, columns, output, codes);
 }
 
 }  // namespace
@@ -135,5 +148,11 @@ Status BicubicResize(const Context& context, Tensor<const T, 4> input, const Res
   return POLYOP_SIMD(Resize, T)(context, input, rows, columns, output);
 }
 POLYOP_FOR_FLOATS(BicubicResize);
+
+HWY_EXPORT(ResizeCodes);
+Status QuantizedBicubicResize(const Context& context, Tensor<const Q8, 4> input, const ResizeAxis& rows,
+                              const ResizeAxis& columns, const Requantize<Q8>& codes, Tensor<Q8, 4> output) {
+  return HWY_DYNAMIC_DISPATCH(ResizeCodes)(context, input, rows, columns, codes, output);
+}
 }  // namespace polyop
 #endif

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "families/resize/cubic.h"
+#include "kernels/cpu/quantized.h"
 
 namespace polyop {
 
@@ -12,5 +13,8 @@ namespace polyop {
 template <class T>
 Status BicubicResize(const Context& context, Tensor<const T, 4> input, const ResizeAxis& rows,
                      const ResizeAxis& columns, Tensor<T, 4> output);
+/// Like BicubicResize for quantized images and results.
+Status QuantizedBicubicResize(const Context& context, Tensor<const Q8, 4> input, const ResizeAxis& rows,
+                              const ResizeAxis& columns, const Requantize<Q8>& codes, Tensor<Q8, 4> output);
 
 }  // namespace polyop

@@ -66,10 +66,11 @@ inline int64_t BlocksAtOnce(int64_t blocks, int64_t block_bytes) {
 ///  - prepare(first, last) prepares RoIs order[first], … and returns the end of the range that is ready;
 ///  - pool(i, blocks, block_stride, blocks_together, tile) pools RoI order[i] from 1 or kPooledBlocks blocks of
 ///    BlockElement<T> to tile [blocks][bins][16].
+/// `codes` states the elements of quantized images and results.
 template <class T, class Prepare, class Pool>
 Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels,
                     std::span<const RoiSortKey> order, int64_t bins, const Prepare& prepare, const Pool& pool,
-                    T* output) {
+                    T* output, const Requantize<T>& codes = {}) {
   const int64_t count = static_cast<int64_t>(order.size()), blocks = ChannelBlocks::BlocksFor(channels);
   const int64_t grain = GrainFor(static_cast<double>(bins) * 30);           // RoIs of one block
   const int64_t tasks = std::min(Context::kMaxTasks, count * blocks);       // maximum
@@ -96,7 +97,7 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
     for (int64_t start = 0; start < blocks; start += at_once) {
       const int64_t some = std::min(at_once, blocks - start), units = (some + unit - 1) / unit;
       ToChannelBlocks(context, level.data + order[run].image * channels * pixels, 1, channels, pixels, copy.data(),
-                      start, some);
+                      start, some, 0, codes);
       for (int64_t first = run, last = run; first < run_end; first = last) {
         last = prepare(first, run_end);
         const int64_t rois = last - first;
@@ -112,7 +113,7 @@ Status PoolByBlocks(const Context& context, std::span<const RoiLevel<T>> levels,
                     const int64_t channel = (start + block + b + k) * kBlockChannels;
                     WriteChannelRun(tile + k * bins * kBlockChannels, tile + kPooledBlocks * bins * kBlockChannels,
                                     bins, std::min(kBlockChannels, channels - channel), stream,
-                                    output + (order[i].roi * channels + channel) * bins);
+                                    output + (order[i].roi * channels + channel) * bins, codes);
                   }
                 }
               }

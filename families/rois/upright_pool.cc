@@ -84,9 +84,9 @@ auto PoolerOf(const UprightRoi& roi, const RoiPooling& how) {
   return roi.differ ? PoolCorners<true, 0, kBlocks, Element> : PoolCorners<false, 0, kBlocks, Element>;
 }
 
-template <class T>
-Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
-                       const UprightRois<T>& rois, const RoiPooling& how, T* output) {
+template <class T, class R>
+Status PoolBoxes(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                 const UprightRois<R>& rois, const RoiPooling& how, T* output, const Requantize<T>& codes) {
   const int64_t rows = how.rows, columns = how.columns, bins = rows * columns;
   if (count * channels * bins == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(CheckLevels(levels));
@@ -108,7 +108,19 @@ Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> leve
     (together == 1 ? PoolerOf<1, Element>(roi, how) : PoolerOf<kPooledBlocks, Element>(roi, how))(
         roi, pixels, stride, width, rows, columns, tile);
   };
-  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, all, pool, output);
+  return PoolByBlocks(context, levels, channels, {order.data(), static_cast<size_t>(count)}, bins, all, pool, output,
+                      codes);
+}
+
+template <class T>
+Status PoolUprightRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
+                       const UprightRois<T>& rois, const RoiPooling& how, T* output) {
+  return PoolBoxes(context, levels, channels, count, rois, how, output, {});
+}
+
+Status PoolQuantized(const Context& context, const RoiLevel<Q8>& level, int64_t channels, int64_t count,
+                     const UprightRois<float>& rois, const RoiPooling& how, const Requantize<Q8>& codes, Q8* output) {
+  return PoolBoxes<Q8>(context, {&level, 1}, channels, count, rois, how, output, codes);
 }
 
 }  // namespace
@@ -126,5 +138,12 @@ Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int
   return POLYOP_SIMD(PoolUpright, T)(context, levels, channels, count, rois, how, output);
 }
 POLYOP_FOR_FLOATS(PoolRois);
+
+HWY_EXPORT(PoolQuantized);
+Status PoolQuantizedRois(const Context& context, const RoiLevel<Q8>& level, int64_t channels, int64_t count,
+                         const UprightRois<float>& rois, const RoiPooling& how, const Requantize<Q8>& codes,
+                         Q8* output) {
+  return HWY_DYNAMIC_DISPATCH(PoolQuantized)(context, level, channels, count, rois, how, codes, output);
+}
 }  // namespace polyop
 #endif

@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "families/rois/roi_grid.h"
+#include "kernels/cpu/quantized.h"
 
 namespace polyop {
 
@@ -14,5 +15,9 @@ namespace polyop {
 template <class T>
 Status PoolRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t channels, int64_t count,
                 const UprightRois<T>& rois, const RoiPooling& how, T* output);
+/// Like PoolRois for quantized feature maps and results, with boxes in f32.
+Status PoolQuantizedRois(const Context& context, const RoiLevel<Q8>& level, int64_t channels, int64_t count,
+                         const UprightRois<float>& rois, const RoiPooling& how, const Requantize<Q8>& codes,
+                         Q8* output);
 
 }  // namespace polyop

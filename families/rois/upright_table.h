@@ -13,10 +13,10 @@ namespace polyop {
 /// The taps of boxes for an average, a maximum of samples or a maximum of their weighted pixels, as UprightRoi states.
 class UprightTable {
  public:
-  /// Finds the taps of `count` boxes. With `pad`, boxes that allow it have kFour pixels per bin and axis. T: f32, f16,
-  /// bf16.
-  template <class T>
-  Status Fill(const Context& context, std::span<const RoiLevel<T>> levels, int64_t count, const UprightRois<T>& rois,
+  /// Finds the taps of `count` boxes. With `pad`, boxes that allow it have kFour pixels per bin and axis. R, the type
+  /// of the boxes: f32, f16, bf16.
+  template <class T, class R>
+  Status Fill(const Context& context, std::span<const RoiLevel<T>> levels, int64_t count, const UprightRois<R>& rois,
               const RoiPooling& how, bool pad) {
     const int64_t rows = how.rows, columns = how.columns, each = how.corners ? 2 : 1;  // taps per pixel
     const auto level_at = [&](int64_t r) -> const RoiLevel<T>& { return levels[static_cast<size_t>(rois.Level(r))]; };

@@ -25,11 +25,13 @@ struct Outputs {
   T* to;
   int64_t points;
   bool stream;  // writes past the caches if T is float
+  Requantize<T> codes;
 };
 
 // Samples a row of a tile from one plane. Taps at -1 are outside. `entry` is the row's first entry in the table.
 template <class Table, class T>
-void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t count, T* to) {
+void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t count, T* to,
+               const Requantize<T>& codes) {
   const F d;
   const I di;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -43,9 +45,9 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
       sum = hn::MulAdd(pixel, hn::LoadU(d, table.weight + k * Table::kOutputs + entry + i), sum);
     }
     if (i + lanes <= count) {
-      StoreFloat(sum, d, to + i);
+      StoreFloat(sum, d, to + i, codes);
     } else {
-      StoreFloatN(sum, d, to + i, static_cast<size_t>(count - i));
+      StoreFloatN(sum, d, to + i, static_cast<size_t>(count - i), codes);
     }
   }
 }
@@ -55,7 +57,7 @@ void GatherRow(const float* plane, const Table& table, int64_t entry, int64_t co
 // indices of every channel.
 template <bool kStream, class Table, class Element, class T>
 void SampleRow(const Element* block, const Table& table, int64_t entry, int64_t count, int64_t channels, int64_t stride,
-               T* to) {
+               T* to, const Requantize<T>& codes) {
   constexpr int64_t kPiece = 64;
   HWY_ALIGN float piece[kPiece * kBlockChannels];
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
@@ -79,7 +81,8 @@ void SampleRow(const Element* block, const Table& table, int64_t entry, int64_t 
     const int64_t whole = !kStream || first < before ? 0 : size / kLine * kLine;
     if constexpr (kStream) WriteChannels<true>(piece, whole, channels, stride, to + first);
     if (whole == size) continue;
-    WriteChannels(piece + whole * kBlockChannels, size - whole, channels, stride, to + first + whole);
+    WriteChannels(piece + whole * kBlockChannels, size - whole, channels, stride, to + first + whole, kBlockChannels,
+                  codes);
   }
 }
 
@@ -107,11 +110,12 @@ constexpr int64_t kMaxBox = 2048;  // pixels: 128 KiB of a block, on a task's st
 
 // Copies a box of up to 16 channels of an image of size `whole`, followed by a pixel of zeros.
 template <class T, class Element>
-void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, Element* to) {
+void CopyBox(const T* plane, int64_t channels, const Box& whole, const Box& box, Element* to,
+             const Requantize<T>& codes) {
   for (int64_t z = 0; z < box.size[2]; ++z) {
     for (int64_t y = 0; y < box.size[1]; ++y) {
       const int64_t row = ((box.low[2] + z) * whole.size[1] + box.low[1] + y) * whole.size[0] + box.low[0];
-      InterleaveChannels(plane + row, channels, whole.pixels(), box.size[0], to);
+      InterleaveChannels(plane + row, channels, whole.pixels(), box.size[0], to, kBlockChannels, codes);
       to += box.size[0] * kBlockChannels;
     }
   }
@@ -135,7 +139,8 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
   const auto sample = [&]<bool kStream>(const Element* data, const Table& table, const Tile& tile, int64_t some,
                                         T* to) {
     for (int64_t r = 0; r < tile.height; ++r) {
-      SampleRow<kStream>(data, table, r * tile.pitch, tile.width, some, outputs.points, to + r * tiling.width);
+      SampleRow<kStream>(data, table, r * tile.pitch, tile.width, some, outputs.points, to + r * tiling.width,
+                         outputs.codes);
     }
   };
   context.ParallelFor(tiles * parts, GrainFor(outputs_per_item * per_output), [&](int64_t begin, int64_t end) {
@@ -157,14 +162,14 @@ void Sample(const Context& context, const Axis* axes, const Tiling& tiling, cons
         if (channels.as == As::kPlanes) {
           const float* const plane = channels.planes + unit * channels.unit_size;
           for (int64_t r = 0; r < tile.height; ++r) {
-            GatherRow(plane, table, r * tile.pitch, tile.width, to + r * tiling.width);
+            GatherRow(plane, table, r * tile.pitch, tile.width, to + r * tiling.width, outputs.codes);
           }
           continue;
         }
         const int64_t some = std::min(kBlockChannels, channels.count - channel);
         const Element* data = channels.blocks + unit * channels.unit_size;
         if (channels.as == As::kBoxes) {
-          CopyBox(channels.image + channel * whole.pixels(), some, whole, box, copy);
+          CopyBox(channels.image + channel * whole.pixels(), some, whole, box, copy, outputs.codes);
           data = copy;
         }
         if constexpr (std::is_same_v<T, float>) {
@@ -207,7 +212,7 @@ bool FindBoxes(const Context& context, const Axis* axes, const Tiling& tiling, c
 
 template <int kAxes, int kPerAxis, class T>
 Status SampleImages(const Context& context, const Axis* axes, const Tensor<const T, kAxes + 2>& input,
-                    const float* grid, const Tensor<T, kAxes + 2>& output) {
+                    const float* grid, const Tensor<T, kAxes + 2>& output, const Requantize<T>& codes) {
   using Table = TapTable<kAxes, kPerAxis>;
   using As = typename Channels<T>::As;
   constexpr bool kF32 = std::is_same_v<T, float>;
@@ -243,7 +248,7 @@ Status SampleImages(const Context& context, const Axis* axes, const Tensor<const
 
   for (int64_t n = 0; n < input.dim(0); ++n) {
     const T* image = input.data() + n * channels * pixels;
-    const Outputs<T> outputs{grid + n * points * kAxes, output.data() + n * channels * points, points, stream};
+    const Outputs<T> outputs{grid + n * points * kAxes, output.data() + n * channels * points, points, stream, codes};
     const auto planes = [&](const Tiling& tiling, int64_t first_channel) {
       for (int64_t first = first_channel; first < channels; first += plane_step) {
         Channels<T> part{
@@ -252,7 +257,7 @@ Status SampleImages(const Context& context, const Axis* axes, const Tensor<const
           part.planes = image + first * pixels;
         } else {
           context.ParallelFor(part.count * pixels, 1 << 14, [&](int64_t begin, int64_t end) HWY_ATTR {
-            WidenRow(image + first * pixels + begin, end - begin, widened.data() + begin);
+            WidenRow(image + first * pixels + begin, end - begin, widened.data() + begin, codes);
           });
           part.planes = widened.data();
         }
@@ -275,7 +280,8 @@ Status SampleImages(const Context& context, const Axis* axes, const Tensor<const
                              .first = first,
                              .count = std::min(block_step, anywhere - first),
                              .unit_size = block_size};
-      ToChannelBlocks(context, image, 1, anywhere, pixels, blocks.data(), first / kBlockChannels, part.units(), 1);
+      ToChannelBlocks(context, image, 1, anywhere, pixels, blocks.data(), first / kBlockChannels, part.units(), 1,
+                      codes);
       Sample<kAxes, kPerAxis>(context, axes, runs, part, outputs);
     }
     planes(runs, anywhere);
@@ -285,13 +291,14 @@ Status SampleImages(const Context& context, const Axis* axes, const Tensor<const
 
 template <int kAxes, class T>
 Status SampleBy(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
-                const Tensor<const T, kAxes + 2>& input, const float* points, const Tensor<T, kAxes + 2>& output) {
+                const Tensor<const T, kAxes + 2>& input, const float* points, const Tensor<T, kAxes + 2>& output,
+                const Requantize<T>& codes = {}) {
   switch (interpolation) {
-    case GridRule::Interpolation::kNearest: return SampleImages<kAxes, 1>(context, axes, input, points, output);
-    case GridRule::Interpolation::kBilinear: return SampleImages<kAxes, 2>(context, axes, input, points, output);
+    case GridRule::Interpolation::kNearest: return SampleImages<kAxes, 1>(context, axes, input, points, output, codes);
+    case GridRule::Interpolation::kBilinear: return SampleImages<kAxes, 2>(context, axes, input, points, output, codes);
     case GridRule::Interpolation::kBicubic: break;
   }
-  return SampleImages<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output);
+  return SampleImages<kAxes, kAxes == 2 ? 4 : 2>(context, axes, input, points, output, codes);
 }
 
 // Dispatch tables take templates with one argument.
@@ -304,6 +311,17 @@ template <class T>
 Status SampleSpaces(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
                     const Tensor<const T, 5>& input, const float* points, const Tensor<T, 5>& output) {
   return SampleBy<3>(context, interpolation, axes, input, points, output);
+}
+
+Status SampleCodePlanes(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+                        const Tensor<const Q8, 4>& input, const float* points, const Requantize<Q8>& codes,
+                        const Tensor<Q8, 4>& output) {
+  return SampleBy<2>(context, interpolation, axes, input, points, output, codes);
+}
+Status SampleCodeSpaces(const Context& context, GridRule::Interpolation interpolation, const Axis* axes,
+                        const Tensor<const Q8, 5>& input, const float* points, const Requantize<Q8>& codes,
+                        const Tensor<Q8, 5>& output) {
+  return SampleBy<3>(context, interpolation, axes, input, points, output, codes);
 }
 
 template <class T>
@@ -343,6 +361,19 @@ Status Sample3d(const Context& context, GridRule::Interpolation interpolation, c
   return POLYOP_SIMD(Spaces, T)(context, interpolation, axes, input, points, output);
 }
 POLYOP_FOR_FLOATS(Sample3d);
+
+HWY_EXPORT(SampleCodePlanes);
+Status SampleQuantized2d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                         const Tensor<const Q8, 4>& input, const float* points, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 4>& output) {
+  return HWY_DYNAMIC_DISPATCH(SampleCodePlanes)(context, interpolation, axes, input, points, codes, output);
+}
+HWY_EXPORT(SampleCodeSpaces);
+Status SampleQuantized3d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                         const Tensor<const Q8, 5>& input, const float* points, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 5>& output) {
+  return HWY_DYNAMIC_DISPATCH(SampleCodeSpaces)(context, interpolation, axes, input, points, codes, output);
+}
 
 template <class T>
 void WidenPoints(const Context& context, const T* from, int64_t count, float* to) {

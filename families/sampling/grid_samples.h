@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "families/sampling/grid_rule.h"
+#include "kernels/cpu/quantized.h"
 
 namespace polyop {
 
@@ -18,12 +19,26 @@ template <class T>
 Status Sample3d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
                 const Tensor<const T, 5>& input, const float* points, const Tensor<T, 5>& output);
 
-/// Samples images or volumes at normalised points: -1 to 1 across an image.
+/// Like above for quantized images and results.
+Status SampleQuantized2d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                         const Tensor<const Q8, 4>& input, const float* points, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 4>& output);
+Status SampleQuantized3d(const Context& context, GridRule::Interpolation interpolation, const GridAxis* axes,
+                         const Tensor<const Q8, 5>& input, const float* points, const Requantize<Q8>& codes,
+                         const Tensor<Q8, 5>& output);
+
+/// Fills the axes x, y (and z) of normalised points: -1 to 1 across an image.
+template <int kAxes>
+void FillGridAxes(const GridRule& rule, const Shape& input, GridAxis* axes) {
+  for (int a = 0; a < kAxes; ++a) axes[a] = {rule.padding_mode, rule.align_corners, input[kAxes + 1 - a]};
+}
+
+/// Samples images or volumes at normalised points.
 template <int kAxes, class T>
 Status SampleGrid(const Context& context, const GridRule& rule, const Tensor<const T, kAxes + 2>& input,
                   const float* points, const Tensor<T, kAxes + 2>& output) {
-  GridAxis axes[kAxes];  // x, y, z
-  for (int a = 0; a < kAxes; ++a) axes[a] = {rule.padding_mode, rule.align_corners, input.dim(kAxes + 1 - a)};
+  GridAxis axes[kAxes];
+  FillGridAxes<kAxes>(rule, input.shape(), axes);
   constexpr auto sample = [] {
     if constexpr (kAxes == 2)
       return Sample2d<T>;

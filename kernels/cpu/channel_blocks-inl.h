@@ -9,6 +9,7 @@
 #endif
 
 #include "hwy/cache_control.h"
+#include "kernels/cpu/quantized-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/stream-inl.h"
 #include "kernels/cpu/transpose-inl.h"
@@ -26,9 +27,10 @@ constexpr int64_t kBlockLanes = static_cast<int64_t>(hn::MaxLanes(BlockTag()));
 constexpr int64_t kBlockVectors = kBlockChannels / kBlockLanes;
 
 /// The element type of blocks of an image of T: T itself, which moves less memory, if an instruction widens it; else
-/// float.
+/// float. Blocks of quantized numbers hold their differences from the zero point, which are exact in bfloat16.
 template <class T>
-using BlockElement = std::conditional_t<POLYOP_NO_F16C && std::is_same_v<T, Half>, float, T>;
+using BlockElement = std::conditional_t<POLYOP_NO_F16C && std::is_same_v<T, Half>, float,
+                                        std::conditional_t<std::is_same_v<T, Q8>, BFloat16, T>>;
 
 /// Channel 16 b + c of image n at pixel p is at index ((n * blocks + b) * pixels + p) * 16 + c. Channels after the last
 /// are 0. Element is float or the image's own type.
@@ -102,13 +104,24 @@ void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, i
   }
 }
 
+/// Like above, for an image whose elements `codes` states.
+template <class T, class Element>
+void InterleaveChannels(const T* from, int64_t channels, int64_t plane_stride, int64_t count, Element* to,
+                        int64_t pitch, const Requantize<T>& codes) {
+  if constexpr (std::is_same_v<T, Q8>) {
+    InterleaveDifferences(from, channels, plane_stride, count, to, pitch, codes);
+  } else {
+    InterleaveChannels(from, channels, plane_stride, count, to, pitch);
+  }
+}
+
 /// Copies blocks [first_block, first_block + blocks) of input [N, C, pixels…] to `memory`, which has N * blocks *
 /// (pixels + zero_pixels) * 16 elements. Each block is followed by `zero_pixels` pixels of 0, which count as pixels of
 /// the result. Block indices of the result start at 0.
 template <class T, class Element>
 BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_t images, int64_t channels,
                                   int64_t pixels, Element* memory, int64_t first_block, int64_t blocks,
-                                  int64_t zero_pixels = 0) {
+                                  int64_t zero_pixels = 0, const Requantize<T>& codes = {}) {
   const BlocksOf<Element> result{memory, blocks, pixels + zero_pixels};
   constexpr int64_t kRun = 4096;  // pixels per work item
   const int64_t runs = (pixels + kRun - 1) / kRun;
@@ -121,7 +134,7 @@ BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_
       if (run == 0) std::fill_n(block + pixels * kBlockChannels, zero_pixels * kBlockChannels, Element{});
       InterleaveChannels(input + (image * channels + first) * pixels + begin_pixel,
                          std::min(kBlockChannels, channels - first), pixels, end_pixel - begin_pixel,
-                         block + begin_pixel * kBlockChannels);
+                         block + begin_pixel * kBlockChannels, kBlockChannels, codes);
     }
   });
   return result;
@@ -136,9 +149,9 @@ BlocksOf<Element> ToChannelBlocks(const Context& context, const T* input, int64_
 
 /// Copies input [N, C, pixels…] to [N][pixels][C padded with 0 to whole blocks], for samples of all channels at one
 /// position, whose blocks would otherwise be an image apart.
-template <class T>
+template <class T, class Element>
 void ToChannelsLast(const Context& context, const T* input, int64_t images, int64_t channels, int64_t pixels,
-                    float* memory) {
+                    Element* memory, const Requantize<T>& codes = {}) {
   const int64_t pitch = ChannelBlocks::BlocksFor(channels) * kBlockChannels;
   constexpr int64_t kRun = 128;  // pixels per work item
   const int64_t runs = (pixels + kRun - 1) / kRun;
@@ -147,7 +160,7 @@ void ToChannelsLast(const Context& context, const T* input, int64_t images, int6
       const int64_t image = item / runs, pixel = item % runs * kRun, count = std::min(kRun, pixels - pixel);
       for (int64_t c = 0; c < channels; c += kBlockChannels) {
         InterleaveChannels(input + (image * channels + c) * pixels + pixel, std::min(kBlockChannels, channels - c),
-                           pixels, count, memory + (image * pixels + pixel) * pitch + c, pitch);
+                           pixels, count, memory + (image * pixels + pixel) * pitch + c, pitch, codes);
       }
     }
   });
@@ -281,13 +294,29 @@ void WriteChannels(const From* tile, int64_t count, int64_t channels, int64_t st
   }
 }
 
+/// Like above, for results whose elements `codes` states.
+template <bool kStream = false, class T>
+void WriteChannels(const float* tile, int64_t count, int64_t channels, int64_t stride, T* to, int64_t pitch,
+                   const Requantize<T>& codes) {
+  if constexpr (std::is_same_v<T, Q8>) {
+    WriteRounded(tile, count, channels, stride, to, pitch, codes);
+  } else {
+    WriteChannels<kStream>(tile, count, channels, stride, to, pitch);
+  }
+}
+
 /// Writes up to 16 channels of `count` values each to contiguous memory. With `stream`, bypasses the caches: the result
 /// is assembled in `spare`, which must have room for it, and the task must end with hwy::FlushStream().
 template <class From, class T>
-void WriteChannelRun(const From* tile, From* spare, int64_t count, int64_t channels, bool stream, T* to) {
+void WriteChannelRun(const From* tile, From* spare, int64_t count, int64_t channels, bool stream, T* to,
+                     const Requantize<T>& codes = {}) {
   static_assert(sizeof(T) <= sizeof(From));
   T* const assembled = stream ? reinterpret_cast<T*>(spare) : to;
-  WriteChannels(tile, count, channels, count, assembled);
+  if constexpr (std::is_same_v<T, Q8>) {
+    WriteRounded(tile, count, channels, count, assembled, kBlockChannels, codes);
+  } else {
+    WriteChannels(tile, count, channels, count, assembled);
+  }
   if (stream) StreamRun(assembled, channels * count, to);
 }
 

@@ -20,12 +20,12 @@ TEST(OnnxDeformConv, MatchesReference) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (int64_t group : {1, 6}) {
       for (int left_out : {0, 1, 2, 3}) {
-        const OnnxDeformConv op{.dilations = {1, 2},
-                                .group = group,
-                                .kernel_shape = {3, 2},
-                                .offset_group = 3,
-                                .pads = {1, 0, 2, 3},
-                                .strides = {2, 1}};
+        const OnnxDeformConv op{{.dilations = {1, 2},
+                                 .group = group,
+                                 .kernel_shape = {3, 2},
+                                 .offset_group = 3,
+                                 .pads = {1, 0, 2, 3},
+                                 .strides = {2, 1}}};
         std::vector<HostTensor> inputs = Inputs(op, dtype, rng);
         if ((left_out & 1) != 0) inputs[3] = HostTensor::Absent();
         if ((left_out & 2) != 0) inputs[4] = HostTensor::Absent();
@@ -40,7 +40,7 @@ TEST(OnnxDeformConv, MatchesReference) {
 TEST(OnnxDeformConv, RejectsInvalidInputs) {
   std::mt19937 rng(3);
   std::vector<HostTensor> inputs = Inputs(OnnxDeformConv{}, DType::kF32, rng);
-  ExpectError(OnnxDeformConv{.kernel_shape = {3, 3}}, inputs,
+  ExpectError(OnnxDeformConv{{.kernel_shape = {3, 3}}}, inputs,
               {"'kernel_shape'[1]: expected the extent 2 of 'W', got 3"});
   inputs[4] = HostTensor::Full(DType::kF32, {2, 7, 7, 6}, 0);
   ExpectError(OnnxDeformConv{}, inputs, {"'mask'", "to be offset_group*KH*KW = 6"});

@@ -12,10 +12,8 @@ Status OnnxRoiAlignCpu(const OnnxRoiAlign& op, const Context& context, Tensor<co
                        Tensor<const int64_t, 1> batch_indices, Tensor<T, 4> y) {
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(batch_indices, x.dim(0)));
   const RoiLevel<T> level{x.data(), x.dim(2), x.dim(3), op.spatial_scale};
-  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned(),
-                       op.mode == OnnxRoiAlign::Mode::kAvg};
   const UprightRois<T> boxes{.rows = rois.data(), .images = batch_indices.data()};
-  return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, how, y.data());
+  return PoolRois<T>(context, {&level, 1}, x.dim(1), rois.dim(0), boxes, op.Pooling(), y.data());
 }
 
 POLYOP_PLAIN_CPU_KERNELS(OnnxRoiAlign, OnnxRoiAlignCpu, float, Half, BFloat16);

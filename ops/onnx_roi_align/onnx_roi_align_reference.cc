@@ -1,5 +1,4 @@
-#include "families/rois/roi_pool_reference.h"
-#include "families/rois/rois.h"
+#include "families/rois/onnx_roi_reference.h"
 #include "ops/onnx_roi_align/onnx_roi_align.h"
 
 namespace polyop {
@@ -8,16 +7,7 @@ namespace {
 Status OnnxRoiAlignReference(const OnnxRoiAlign& op, const Context&, Tensor<const double, 4> x,
                              Tensor<const double, 2> rois, Tensor<const int64_t, 1> batch_indices,
                              Tensor<double, 4> y) {
-  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
-  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(batch_indices, x.dim(0)));
-  for (int64_t r = 0; r < rois.dim(0); ++r) {
-    const double* roi = rois.data() + 4 * r;
-    const auto box = reference::PooledBox::Upright(roi[0], roi[1], roi[2], roi[3], op.spatial_scale, op.aligned());
-    reference::PoolBox(box, {op.output_height, op.output_width, op.sampling_ratio, op.mode == OnnxRoiAlign::Mode::kAvg},
-                       x.data() + batch_indices[r] * channels * height * width, channels, height, width,
-                       y.data() + r * channels * op.output_height * op.output_width);
-  }
-  return Status::Ok();
+  return reference::OnnxRoiAlign(op, x, rois, batch_indices, y);
 }
 POLYOP_REFERENCE_KERNEL(OnnxRoiAlign, OnnxRoiAlignReference);
 

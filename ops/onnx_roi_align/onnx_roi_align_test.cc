@@ -27,12 +27,12 @@ TEST_P(OnnxRoiAlignTest, MatchesReference) {
       for (int64_t ratio : {-1, 0, 1, 2, 3}) {
         for (const Shape& shape : {Shape{2, 3, 9, 13}, Shape{1, 17, 33, 7}, Shape{3, 1, 20, 20}}) {
           SCOPED_TRACE(ToString(shape) + " ratio " + std::to_string(ratio));
-          const OnnxRoiAlign op{.coordinate_transformation_mode = transformation,
-                                .mode = mode,
-                                .output_height = 3,
-                                .output_width = 4,
-                                .sampling_ratio = ratio,
-                                .spatial_scale = 0.5f};
+          const OnnxRoiAlign op{{.coordinate_transformation_mode = transformation,
+                                 .mode = mode,
+                                 .output_height = 3,
+                                 .output_width = 4,
+                                 .sampling_ratio = ratio,
+                                 .spatial_scale = 0.5f}};
           ExpectMatchesReference(op, RandomInputs(GetParam(), shape, 11, rng), ToleranceFor(GetParam()));
         }
       }
@@ -82,7 +82,7 @@ TEST(OnnxRoiAlign, ImagesAboveTheIntegersOfFloat) {
 
 TEST(OnnxRoiAlign, SameAtAnyAlignment) {
   std::mt19937 rng(5);
-  const OnnxRoiAlign op{.output_height = 7, .output_width = 5, .sampling_ratio = 1};
+  const OnnxRoiAlign op{{.output_height = 7, .output_width = 5, .sampling_ratio = 1}};
   ExpectSameAtAnyAlignment(op, RandomInputs(DType::kF32, {1, 40, 20, 20}, 900, rng));
 }
 
