@@ -41,10 +41,14 @@ polyop_add_library(@project@ OPERATORS ops)
 Operators for PyTorch, ONNX Runtime and OpenVINO, built with polyop. Each has a folder in `ops/`.
 
 ```sh
+export PIP_FIND_LINKS=/folder/of/the/wheel/of/polyop
 pip install -v . # builds the libraries, shows the progress, and installs the Python package
 polyop test      # tests the operators: kernels against references, random calls, CUDA's source on the CPU
 polyop new NAME  # adds an operator
 ```
+
+pip builds in a new environment, into which it installs polyop again. polyop is not on a package index yet: if
+`PIP_FIND_LINKS` does not name the folder of its wheel, pip ends with `No matching distribution found for polyop`.
 
 The libraries for PyTorch and OpenVINO are built if these are installed.
 
@@ -82,6 +86,8 @@ jobs:
         with:
           python-version: "3.12"
       - run: pip install torch --index-url https://download.pytorch.org/whl/cpu
+      # polyop is not on a package index yet: the repository's folder wheels/ contains its wheel for Linux.
+      - run: echo "PIP_FIND_LINKS=$PWD/wheels" >> "$GITHUB_ENV"
       - run: pip install "polyop[export]" cmake ninja pytest
       - run: pip install . && polyop test
       - run: pytest tests

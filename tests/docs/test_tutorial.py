@@ -4,6 +4,7 @@ applied.
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import subprocess
@@ -17,9 +18,28 @@ from tests.support.processes import ROOT
 TUTORIAL = ROOT / "docs" / "tutorials" / "your-own-operator.md"
 
 
+def without_the_wheel(author: dict[str, str]) -> dict[str, str]:
+    """Returns the environment without the variable that names the wheel's folder."""
+    return {**author, "PIP_FIND_LINKS": os.environ.get("PIP_FIND_LINKS", "")}
+
+
 @pytest.mark.slow
-def test_every_step_works(author: dict[str, str], tmp_path: Path) -> None:
-    assert run_blocks(TUTORIAL, tmp_path, author) == {"sh", "diff", "python", "text"}
+def test_every_step_works(author: dict[str, str], wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "dist").symlink_to(wheel.parent)
+    assert run_blocks(TUTORIAL, tmp_path, without_the_wheel(author)) == {"sh", "diff", "python", "text"}
+
+
+@pytest.mark.slow
+def test_the_page_quotes_pips_error_without_the_wheels_folder(author: dict[str, str], tmp_path: Path) -> None:
+    said = [line for line in TUTORIAL.read_text().splitlines() if line.startswith("ERROR: ")]
+    script = "polyop new my_ops --project && pip install ./my_ops"
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=without_the_wheel(author), capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert [line.split("…")[0] in done.stdout + done.stderr for line in said] == [True]
+    readme = (tmp_path / "my_ops" / "README.md").read_text()
+    assert "`No matching distribution found for polyop`" in readme
 
 
 QUICK_START = """
