@@ -1,4 +1,8 @@
 # The compiler flags of all targets.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "MSVC")
+  message(FATAL_ERROR "The compiler: expected GCC 12, Clang 16 or newer, got Microsoft's, which lacks builtin functions "
+                      "of both. Install clang for Windows, and set CC=clang and CXX=clang++.")
+endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -52,7 +56,7 @@ function(polyop_self_contained target)
     endif()
     if(APPLE)
       target_link_options(${target} ${scope} -Wl,-dead_strip)
-    else()
+    elseif(NOT WIN32 OR MINGW) # Microsoft's linker allows no undefined symbols
       target_link_options(${target} ${scope} -static-libstdc++ -static-libgcc -Wl,--no-undefined -Wl,--gc-sections)
     endif()
   endif()

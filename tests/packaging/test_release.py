@@ -126,7 +126,7 @@ def test_workflows_call_existing_commands() -> None:
     """
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {path.stem for path in workflows} == {"nightly", "release", "site", "test", "weekly", "wheels"}
+    assert {path.stem for path in workflows} == {"desktop", "nightly", "release", "site", "test", "weekly", "wheels"}
     for path in workflows:
         commands = re.findall(r"^ *- run: (.*)$", path.read_text(), re.MULTILINE)
         assert commands or "run:" not in path.read_text()
