@@ -67,7 +67,7 @@ open_archive() {
 fetch_source() {
   local downloads="$APT_DIR/download/$1"
   mkdir -p "$downloads"
-  (cd "$downloads" && private_apt apt-get source --download-only "$1" >/dev/null)
+  (cd "$downloads" && private_apt apt-get source --download-only "$1" >/dev/null) || return
   rm -rf "$2" && mkdir -p "$2"
   tar -xf "$downloads"/*.orig.tar.* -C "$2" --strip-components=1
 }

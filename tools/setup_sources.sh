@@ -9,8 +9,7 @@ source tools/apt.sh
 SOURCES="$DEPS/sources"
 NAMES=(zlib minizip libpng1.6 libjpeg-turbo protobuf)
 get_source() {
-  fetch_source "$1" "$SOURCES/$1"
-  patch_source "$1" "$SOURCES/$1"
+  fetch_source "$1" "$SOURCES/$1.part" && patch_source "$1" "$SOURCES/$1.part" && mv "$SOURCES/$1.part" "$SOURCES/$1"
 }
 
 missing=()
