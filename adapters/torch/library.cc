@@ -69,19 +69,23 @@ class Operators {
 
 // Registers torch.ops.<library>.<name>, and torch.ops.<library>_into.<name>, which writes to outputs of the caller and
 // has neither fake kernels nor gradients.
-void Register() {
-  static std::unique_ptr<Operators> operators, into;  // live until the process ends
-  if (operators) return;
+std::array<std::unique_ptr<Operators>, 2> MakeOperators() {
   if (const Status names = CheckRegistry(); !names.ok()) throw std::runtime_error("polyop: " + names.message());
   const auto ops = AllOps();
   if (ops.size() > kMaxOperators) throw std::runtime_error("polyop: too many operators for PyTorch's adapter");
-  operators = std::make_unique<Operators>(LibraryName());
-  into = std::make_unique<Operators>((std::string(LibraryName()) + "_into").c_str());
+  auto operators = std::make_unique<Operators>(LibraryName());
+  auto into = std::make_unique<Operators>((std::string(LibraryName()) + "_into").c_str());
   for (size_t i = 0; i < ops.size(); ++i) {
     const std::string name(ops[i]->name);
     operators->Add(name.c_str(), SchemaOf(*ops[i]), kKernels[i].call);
     if (OutputsCanBeGiven(*ops[i])) into->Add(name.c_str(), SchemaInto(*ops[i]), kKernels[i].call_into);
   }
+  return {std::move(operators), std::move(into)};
+}
+
+// Threads of a Python without a global lock may call this at the same time.
+void Register() {
+  static const auto operators = MakeOperators();  // lives until the process ends
 }
 
 }  // namespace
