@@ -95,4 +95,123 @@ POLYOP_HD inline void ExchangeRows(const int32_t* pivots, int64_t count, bool re
   }
 }
 
+/// Exchanges rows and columns `k` and `other` > k of a symmetric matrix, of which `a` has the lower triangle, from
+/// column `k` on.
+POLYOP_HD inline void ExchangeSymmetric(double* a, int64_t size, int64_t k, int64_t other) {
+  const auto swap = [](double& x, double& y) {
+    const double value = x;
+    x = y;
+    y = value;
+  };
+  for (int64_t i = other + 1; i < size; ++i) swap(a[i * size + k], a[i * size + other]);
+  for (int64_t i = k + 1; i < other; ++i) swap(a[i * size + k], a[other * size + i]);
+  swap(a[k * size + k], a[other * size + other]);
+}
+
+/// Chooses Bunch's and Kaufman's pivot of column k: one row, which may be another one (*row), or rows k and k + 1 if
+/// the function returns 2.
+POLYOP_HD inline int FindSymmetricPivot(const double* a, int64_t size, int64_t k, int64_t* row) {
+  const double kAlpha = 0.6403882032022076;  // (1 + sqrt(17)) / 8
+  const double diagonal = std::fabs(a[k * size + k]);
+  int64_t largest = k;
+  double in_column = 0;
+  for (int64_t i = k + 1; i < size; ++i) {
+    if (!(std::fabs(a[i * size + k]) > in_column)) continue;  // NaN is not chosen
+    in_column = std::fabs(a[i * size + k]);
+    largest = i;
+  }
+  *row = k;
+  if (!(diagonal < kAlpha * in_column)) return 1;
+  double in_row = 0;
+  for (int64_t j = k; j < largest; ++j) in_row = std::fmax(in_row, std::fabs(a[largest * size + j]));
+  for (int64_t i = largest + 1; i < size; ++i) in_row = std::fmax(in_row, std::fabs(a[i * size + largest]));
+  if (diagonal >= kAlpha * in_column * (in_column / in_row)) return 1;
+  *row = largest;
+  return std::fabs(a[largest * size + largest]) >= kAlpha * in_row ? 1 : 2;
+}
+
+/// Computes A = L D L^T for the symmetric matrix whose lower triangle `a` has, with Bunch's and Kaufman's pivoting. D
+/// has blocks of one or two rows. The elements above the diagonal become 0. pivots[k] is the row, counted from 1, that
+/// was exchanged with row k; for a block of two rows both are the negative number of the row that was exchanged with
+/// its second row. The rows of L are not exchanged. Returns the number, from 1, of the first block that is 0, or 0.
+POLYOP_HD inline int32_t FactorLdl(double* a, int64_t size, int32_t* pivots) {
+  int32_t info = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = i + 1; j < size; ++j) a[i * size + j] = 0;
+  }
+  for (int64_t k = 0; k < size;) {
+    int64_t row = k;
+    const int rows = FindSymmetricPivot(a, size, k, &row);
+    const int64_t last = k + rows - 1;
+    if (row != last) {
+      ExchangeSymmetric(a, size, last, row);
+      if (rows == 2) SwapElements(a + last * size + k, a + row * size + k, 1);
+    }
+    pivots[k] = pivots[last] = static_cast<int32_t>(rows == 2 ? -row - 1 : row + 1);
+    double *const first = a + k * size + k, *const second = rows == 2 ? a + last * size + last : first;
+    if (rows == 1) {
+      bool empty = *first == 0;
+      for (int64_t i = k + 1; empty && i < size; ++i) empty = a[i * size + k] == 0;
+      if (empty && info == 0) info = static_cast<int32_t>(k + 1);
+      for (int64_t j = k + 1; !empty && j < size; ++j) {
+        const double factor = a[j * size + k] / *first;
+        for (int64_t i = j; i < size; ++i) a[i * size + j] -= factor * a[i * size + k];
+      }
+      for (int64_t i = k + 1; !empty && i < size; ++i) a[i * size + k] /= *first;
+    } else {
+      const double off = a[last * size + k], d11 = *second / off, d22 = *first / off;
+      const double factor = 1 / (d11 * d22 - 1) / off;
+      for (int64_t j = k + 2; j < size; ++j) {
+        double* const line = a + j * size;
+        const double x = factor * (d11 * line[k] - line[last]), y = factor * (d22 * line[last] - line[k]);
+        for (int64_t i = j; i < size; ++i) a[i * size + j] -= a[i * size + k] * x + a[i * size + last] * y;
+        line[k] = x;
+        line[last] = y;
+      }
+    }
+    k += rows;
+  }
+  return info;
+}
+
+/// Solves A x = b with the factors of FactorLdl, for `columns` right sides, and overwrites them. A block that is 0
+/// gives infinities and NaN. Pivots that are no rows of the matrix exchange nothing.
+POLYOP_HD inline void SolveLdl(const double* a, int64_t size, const int32_t* pivots, double* b, int64_t columns) {
+  const auto is_pair = [&](int64_t k) { return pivots[k] < 0; };
+  const auto exchange = [&](int64_t k, int32_t pivot) {
+    const int64_t other = (pivot < 0 ? -int64_t{pivot} : int64_t{pivot}) - 1;
+    if (other >= 0 && other < size && other != k) SwapElements(b + k * columns, b + other * columns, columns);
+  };
+  for (int64_t k = 0; k < size;) {
+    double* const x = b + k * columns;
+    const bool pair = is_pair(k) && k + 1 < size;
+    exchange(pair ? k + 1 : k, pivots[k]);
+    for (int64_t i = k + (pair ? 2 : 1); i < size; ++i) {
+      SubtractRow(x, a[i * size + k], columns, b + i * columns);
+      if (pair) SubtractRow(x + columns, a[i * size + k + 1], columns, b + i * columns);
+    }
+    const double first = a[k * size + k];
+    for (int64_t c = 0; !pair && c < columns; ++c) x[c] /= first;
+    if (pair) {
+      const double off = a[(k + 1) * size + k], d22 = first / off, d11 = a[(k + 1) * size + k + 1] / off;
+      const double determinant = d22 * d11 - 1;
+      for (int64_t c = 0; c < columns; ++c) {
+        const double y = x[c] / off, z = x[columns + c] / off;
+        x[c] = (d11 * y - z) / determinant;
+        x[columns + c] = (d22 * z - y) / determinant;
+      }
+    }
+    k += pair ? 2 : 1;
+  }
+  for (int64_t k = size - 1; k >= 0;) {
+    const bool pair = is_pair(k) && k > 0;
+    for (int64_t i = k + 1; i < size; ++i) {
+      SubtractRow(b + i * columns, a[i * size + k], columns, b + k * columns);
+      if (pair) SubtractRow(b + i * columns, a[i * size + k - 1], columns, b + (k - 1) * columns);
+    }
+    exchange(k, pivots[k]);
+    k -= pair ? 2 : 1;
+  }
+}
+
 }  // namespace polyop::linalg

@@ -50,6 +50,15 @@ TEST_P(EighTest, Eigenvectors) {
   }
 }
 
+TEST_P(EighTest, ManySmallMatrices) {
+  std::mt19937 rng(3);
+  for (const int64_t size : {1, 2, 3, 5, 16, 17}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), {11, size, size}, rng);
+    ExpectEigenvectors(a, false, tolerance());
+    ExpectMatchesReference(Eigh{.vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, EighTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -59,6 +68,7 @@ TEST(Eigh, EqualEigenvalues) {
   HostTensor unit = HostTensor::Full(DType::kF64, {2, 5, 5}, 0);
   for (int64_t i = 0; i < 25; i += 6) unit.set(i, 3);
   ExpectEigenvectors(unit, false, 0);
+  ExpectEigenvectors(HostTensor::Full(DType::kF64, {9, 6, 6}, 1), false, 1e-13);
 }
 
 TEST(Eigh, AnyScale) {

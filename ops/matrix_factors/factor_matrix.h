@@ -66,6 +66,8 @@ struct MatricesToFactor {
       info[n] = linalg::FactorCholesky(work, rows, taus);
       for (int64_t e = 0; e < rows * rows && check_errors && info[n] != 0; ++e) work[e] = NAN;
       for (int64_t k = 0; k < least; ++k) taus[k] = 0;
+    } else if (method == MatrixFactors::Method::kLdl) {
+      info[n] = linalg::FactorLdl(work, rows, to_pivots);
     } else {
       info[n] = linalg::FactorLu(work, rows, columns, to_pivots);
     }

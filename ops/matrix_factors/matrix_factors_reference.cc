@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "ops/matrix_factors/matrix_factors.h"
@@ -74,6 +76,68 @@ void ReferenceQr(FactorRows& a, size_t columns, std::vector<double>& taus) {
   }
 }
 
+// Subtracts the outer product of a block's columns with its inverse from the whole rest, of a matrix that has both
+// triangles (Bunch and Kaufman, algorithm A).
+int32_t ReferenceLdl(FactorRows& a, int32_t* pivots) {
+  const size_t size = a.size();
+  const double alpha = (1 + std::sqrt(17.0)) / 8;
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t j = 0; j < i; ++j) a[j][i] = a[i][j];
+  }
+  const auto exchange = [&](size_t from, size_t p, size_t q) {
+    for (size_t i = from; i < size; ++i) std::swap(a[i][p], a[i][q]);
+    for (size_t i = from; i < size; ++i) std::swap(a[p][i], a[q][i]);
+  };
+  const auto largest_of = [&](size_t column, size_t from) {
+    size_t best = size;
+    for (size_t i = from; i < size; ++i) {
+      const double size_of_best = best == size ? 0 : std::fabs(a[best][column]);
+      if (i != column && std::fabs(a[i][column]) > size_of_best) best = i;
+    }
+    return best;
+  };
+  int32_t info = 0;
+  for (size_t k = 0; k < size;) {
+    const size_t r = largest_of(k, k);
+    const double lambda = r < size ? std::fabs(a[r][k]) : 0, diagonal = std::fabs(a[k][k]);
+    size_t row = k, width = 1;
+    if (diagonal < alpha * lambda) {
+      const size_t other = largest_of(r, k);
+      const double sigma = other < size ? std::fabs(a[other][r]) : 0;
+      if (!(diagonal >= alpha * lambda * (lambda / sigma))) {
+        row = r;
+        width = std::fabs(a[r][r]) >= alpha * sigma ? 1 : 2;
+      }
+    }
+    exchange(k, k + width - 1, row);
+    for (size_t w = 0; w < width; ++w) pivots[k + w] = static_cast<int32_t>(row + 1) * (width == 2 ? -1 : 1);
+    const FactorRows before = a;
+    const double p = a[k][k], q = width == 2 ? a[k + 1][k] : 0, s = width == 2 ? a[k + 1][k + 1] : 1;
+    const bool empty = width == 1 && p == 0 && lambda == 0;
+    if (empty && info == 0) info = static_cast<int32_t>(k + 1);
+    // Returns element w of the row of L: (x, y) times the inverse of the block.
+    const auto of_l = [&](size_t i, size_t w) {
+      if (width == 1) return before[i][k] / p;
+      const double factor = 1 / ((p / q) * (s / q) - 1) / q, x = before[i][k], y = before[i][k + 1];
+      return w == 0 ? factor * ((s / q) * x - y) : factor * ((p / q) * y - x);
+    };
+    for (size_t i = k + width; i < size && !empty; ++i) {
+      for (size_t j = k + width; j < size; ++j) {
+        const size_t low = std::min(i, j), high = std::max(i, j);
+        double product = 0;
+        for (size_t w = 0; w < width; ++w) product += before[high][k + w] * of_l(low, w);
+        a[i][j] -= product;
+      }
+      for (size_t w = 0; w < width; ++w) a[i][k + w] = of_l(i, w);
+    }
+    k += width;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t j = i + 1; j < size; ++j) a[i][j] = 0;
+  }
+  return info;
+}
+
 Status MatrixFactorsReference(const MatrixFactors& op, const Context&, Tensor<const double, kAnyRank> a,
                               Tensor<double, kAnyRank> factors, Tensor<double, kAnyRank> scales,
                               Tensor<int32_t, kAnyRank> pivots, Tensor<int32_t, kAnyRank> info) {
@@ -94,6 +158,8 @@ Status MatrixFactorsReference(const MatrixFactors& op, const Context&, Tensor<co
       ReferenceQr(matrix, columns, taus);
     } else if (op.method == MatrixFactors::Method::kCholesky) {
       info[n] = ReferenceCholesky(matrix);
+    } else if (op.method == MatrixFactors::Method::kLdl) {
+      info[n] = ReferenceLdl(matrix, exchanged.data());
     } else {
       info[n] = ReferenceLu(matrix, columns, exchanged.data());
     }

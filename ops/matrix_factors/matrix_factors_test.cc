@@ -45,6 +45,26 @@ TEST_P(MatrixFactorsTest, MatchesReference) {
   }
 }
 
+TEST_P(MatrixFactorsTest, ManySmallMatricesMatchReference) {
+  std::mt19937 rng(2);
+  for (const Shape& shape : {Shape{13, 1, 1}, Shape{6, 3, 5}, Shape{21, 8, 8}, Shape{9, 16, 12}, Shape{3, 17, 17}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    ExpectMatchesReference(MatrixFactors{.method = Method::kLu}, {a}, tolerance());
+    ExpectMatchesReference(MatrixFactors{.method = Method::kQr}, {a}, tolerance());
+    const int64_t size = shape[1];
+    ExpectMatchesReference(MatrixFactors{.method = Method::kCholesky}, {PositiveDefinite(GetParam(), 11, size, rng)},
+                           tolerance());
+  }
+}
+
+TEST_P(MatrixFactorsTest, LdlMatchesReference) {
+  std::mt19937 rng(3);
+  const Tolerance near = GetParam() == DType::kF64 ? Tolerance{1e-9, 1e-9} : Tolerance{1e-4, 1e-4};
+  for (const Shape& shape : {Shape{1, 1}, Shape{40, 2, 2}, Shape{2, 6, 5, 5}, Shape{70, 70}}) {
+    ExpectMatchesReference(MatrixFactors{.method = Method::kLdl}, {HostTensor::Uniform(GetParam(), shape, rng)}, near);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, MatrixFactorsTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -58,6 +78,18 @@ TEST(MatrixFactors, KnownFactors) {
   ASSERT_TRUE(testing::Run(MatrixFactors{.method = Method::kQr}, {F64({2, 1}, {3, 4})}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{-5, 0.5}));
   EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{1.6}));
+}
+
+// The values are LAPACK's, by torch.linalg.ldl_factor.
+TEST(MatrixFactors, PivotsOfLdl) {
+  std::vector<HostTensor> out;
+  const HostTensor a = F64({3, 3}, {0, 99, 99, 2, 0, 99, 0, 1, 3});
+  ASSERT_TRUE(testing::Run(MatrixFactors{.method = Method::kLdl}, {a}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 0, 0, 2, 0, 0, 0.5, 0, 3}));
+  EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{-2, -2, 3}));
+  ASSERT_TRUE(testing::Run(MatrixFactors{.method = Method::kLdl}, {F64({2, 2}, {0, 0, 0, 0})}, &out).ok());
+  EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{1, 2}));
+  EXPECT_EQ(out[3].ToDoubles(), (std::vector<double>{1}));
 }
 
 TEST(MatrixFactors, InfoNamesTheFirstFailure) {

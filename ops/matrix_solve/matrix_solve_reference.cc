@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,47 @@ int32_t EliminateEquations(EquationRows a, EquationRows& b) {
   return 0;
 }
 
+// Solves A x = b for A = M D M^T, M = P1 L1 P2 L2 …, where each factor has the column or the two columns of one block.
+void SubstituteLdl(const EquationRows& a, const std::vector<int32_t>& pivots, EquationRows& b) {
+  const size_t size = a.size();
+  std::vector<std::pair<size_t, size_t>> forward, backward;  // first row and number of rows of each block
+  for (size_t k = 0; k < size; k += forward.back().second) {
+    forward.emplace_back(k, pivots[k] < 0 && k + 1 < size ? 2 : 1);
+  }
+  for (size_t end = size; end > 0; end -= backward.back().second) {
+    const size_t width = pivots[end - 1] < 0 && end > 1 ? 2 : 1;
+    backward.emplace_back(end - width, width);
+  }
+  const auto exchange = [&](size_t k, int32_t pivot) {
+    const auto other = static_cast<size_t>(std::abs(int64_t{pivot}) - 1);
+    if (other < size) std::swap(b[k], b[other]);
+  };
+  for (const auto& [k, width] : forward) {
+    exchange(k + width - 1, pivots[k]);
+    for (size_t c = 0; c < b[k].size(); ++c) {
+      for (size_t i = k + width; i < size; ++i) {
+        for (size_t w = 0; w < width; ++w) b[i][c] -= a[i][k + w] * b[k + w][c];
+      }
+      if (width == 1) {
+        b[k][c] /= a[k][k];
+        continue;
+      }
+      // Cramer's rule, divided by the square of the element outside of the diagonal
+      const double q = a[k + 1][k], p = a[k][k] / q, s = a[k + 1][k + 1] / q, x = b[k][c] / q, y = b[k + 1][c] / q;
+      b[k][c] = (s * x - y) / (p * s - 1);
+      b[k + 1][c] = (p * y - x) / (p * s - 1);
+    }
+  }
+  for (const auto& [k, width] : backward) {
+    for (size_t w = 0; w < width; ++w) {
+      for (size_t c = 0; c < b[k].size(); ++c) {
+        for (size_t i = k + width; i < size; ++i) b[k + w][c] -= a[i][k + w] * b[i][c];
+      }
+    }
+    exchange(k + width - 1, pivots[k + width - 1]);
+  }
+}
+
 Status MatrixSolveReference(const MatrixSolve& op, const Context&, Tensor<const double, kAnyRank> a,
                             Tensor<const double, kAnyRank> b, std::optional<Tensor<const int32_t, kAnyRank>> pivots,
                             Tensor<double, kAnyRank> x, Tensor<int32_t, kAnyRank> info) {
@@ -93,6 +135,11 @@ Status MatrixSolveReference(const MatrixSolve& op, const Context&, Tensor<const 
         break;
       case MatrixSolve::Method::kLower:
       case MatrixSolve::Method::kUpper: substitute(op.method == MatrixSolve::Method::kUpper, op.unit != 0); break;
+      case MatrixSolve::Method::kLdl: {
+        const int32_t* const given = pivots->data() + n * exchanges;
+        SubstituteLdl(matrix, {given, given + size}, right);
+        break;
+      }
       case MatrixSolve::Method::kLu:
         for (int64_t k = 0; k < exchanges && !transpose; ++k) exchange(k);
         substitute(transpose, !transpose);

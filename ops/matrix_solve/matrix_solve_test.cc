@@ -41,6 +41,43 @@ TEST_P(MatrixSolveTest, MatchesReference) {
   }
 }
 
+TEST_P(MatrixSolveTest, ManySmallSystemsMatchReference) {
+  std::mt19937 rng(2);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
+  for (const int64_t size : {1, 2, 4, 16, 17}) {
+    HostTensor a = HostTensor::Uniform(GetParam(), {19, size, size}, rng);
+    for (int64_t e = 0; e < a.size(); ++e) {
+      if (e / size % size == e % size) a.set(e, a.at(e) + 4);
+    }
+    const HostTensor b = HostTensor::Uniform(GetParam(), {19, size, 3}, rng), absent = HostTensor::Absent();
+    HostTensor pivots(DType::kI32, {19, size});
+    for (int64_t i = 0; i < pivots.size(); ++i) {
+      pivots.set(
+          i, static_cast<double>(i % size + 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(size - i % size))));
+    }
+    for (const int64_t transpose : {0, 1}) {
+      ExpectMatchesReference(MatrixSolve{.transpose = transpose}, {a, b, absent}, tolerance);
+      ExpectMatchesReference(MatrixSolve{.method = Method::kUpper, .transpose = transpose}, {a, b, absent}, tolerance);
+      ExpectMatchesReference(MatrixSolve{.method = Method::kLu, .transpose = transpose}, {a, b, pivots}, tolerance);
+    }
+  }
+}
+
+TEST_P(MatrixSolveTest, LdlMatchesReference) {
+  std::mt19937 rng(3);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
+  HostTensor a = HostTensor::Uniform(GetParam(), {4, 5, 5}, rng);
+  for (int64_t e = 0; e < a.size(); e += 6) a.set(e, a.at(e) + 4);
+  const HostTensor b = HostTensor::Uniform(GetParam(), {4, 5, 3}, rng);
+  const HostTensor pivots =
+      HostTensor::Of(DType::kI32, {4, 5}, {1, 2, 3, 4, 5, 3, -4, -4, 5, 5, -2, -2, -5, -5, 5, -3, -3, 4, -5, -5});
+  ExpectMatchesReference(MatrixSolve{.method = Method::kLdl}, {a, b, pivots}, tolerance);
+  // Pivots that FactorLdl never returns.
+  const HostTensor odd = HostTensor::Of(
+      DType::kI32, {4, 5}, {-1, 2, -3, 4, -5, 9, -9, 0, 0, -1, 1, 1, 1, 1, -1, -2147483648.0, 2147483647, -1, -1, -1});
+  ExpectMatchesReference(MatrixSolve{.method = Method::kLdl}, {a, b, odd}, Tolerance{1e-3, 1e-3});
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, MatrixSolveTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -51,6 +88,11 @@ TEST(MatrixSolve, KnownSolutions) {
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{-2, 2}));
   ASSERT_TRUE(testing::Run(MatrixSolve{.transpose = 1}, {a, b, HostTensor::Absent()}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{0, 1}));
+  // The matrix [[0, 2, 0], [2, 0, 1], [0, 1, 3]], whose factors torch.linalg.ldl_factor computes.
+  const HostTensor factors = F64({3, 3}, {0, 0, 0, 2, 0, 0, 0.5, 0, 3}), right = F64({3, 1}, {4, 5, 11});
+  const HostTensor pivots = HostTensor::Of(DType::kI32, {3}, {-2, -2, 3});
+  ASSERT_TRUE(testing::Run(MatrixSolve{.method = Method::kLdl}, {factors, right, pivots}, &out).ok());
+  EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{1, 2, 3}));
 }
 
 TEST(MatrixSolve, ASingularMatrixDoesNotAffectOthers) {
@@ -88,6 +130,8 @@ TEST(MatrixSolve, EmptyAndInvalidInputs) {
   ExpectMatchesReference(MatrixSolve{}, {F64({3, 0, 0}, {}), F64({3, 0, 2}, {}), HostTensor::Absent()});
   ExpectError(MatrixSolve{.method = Method::kLu}, {a, b, HostTensor::Absent()},
               {"'pivots': expected them for the method lu"});
+  ExpectError(MatrixSolve{.method = Method::kLdl}, {a, b, HostTensor::Full(DType::kI32, {1}, 1)},
+              {"'pivots': expected the shape of 'a' without its last dimension, got [1] for [2, 2]"});
   ExpectError(MatrixSolve{}, {a, b, HostTensor::Full(DType::kI32, {2}, 1)}, {"'pivots': expected none"});
   ExpectError(MatrixSolve{.method = Method::kLu}, {a, b, HostTensor::Full(DType::kI32, {3}, 1)},
               {"'pivots': expected the shape of 'a' without its last dimension, got [3] for [2, 2]"});

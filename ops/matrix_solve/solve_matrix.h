@@ -63,7 +63,9 @@ struct EquationsToSolve {
       exchanged = rows;
       exchanges = size;
     }
-    if (method == MatrixSolve::Method::kLower || method == MatrixSolve::Method::kUpper) {
+    if (method == MatrixSolve::Method::kLdl) {
+      linalg::SolveLdl(work, size, exchanged, b, columns);
+    } else if (method == MatrixSolve::Method::kLower || method == MatrixSolve::Method::kUpper) {
       linalg::TriangularSolve({method == MatrixSolve::Method::kUpper, unit, transpose}, work, size, b, columns);
     } else if (info[n] != 0) {
       for (int64_t i = 0; i < size * columns; ++i) b[i] = NAN;

@@ -132,11 +132,17 @@ struct MatricesToDecompose {
       const double* const other = rotations + static_cast<int64_t>(order[k]) * shorter;
       const double direction = given[k * longer + k] < 0 ? -1 : 1;
       const double sign = tall ? linalg::SignOf(column, longer) * direction : linalg::SignOf(other, shorter);
-      StoreLonger(n, k, sign * direction, column);
-      for (int64_t i = 0; i < shorter; ++i) {
-        (tall ? vh[(n * (full ? columns : shorter) + k) * columns + i]
-              : u[(n * rows + i) * (full ? rows : shorter) + k]) = static_cast<T>(sign * other[i]);
-      }
+      StorePair(n, k, sign * direction, column, sign, other);
+    }
+  }
+
+  /// Stores the vectors of singular value `k`, times these signs: of `longer` and of `shorter` elements.
+  POLYOP_HD void StorePair(int64_t n, int64_t k, double sign, const double* vector, double other_sign,
+                           const double* other) const {
+    StoreLonger(n, k, sign, vector);
+    for (int64_t i = 0; i < shorter; ++i) {
+      (tall ? vh[(n * (full ? columns : shorter) + k) * columns + i]
+            : u[(n * rows + i) * (full ? rows : shorter) + k]) = static_cast<T>(other_sign * other[i]);
     }
   }
 

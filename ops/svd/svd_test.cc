@@ -55,6 +55,21 @@ TEST_P(SvdTest, Decomposes) {
   }
 }
 
+TEST_P(SvdTest, ManySmallMatrices) {
+  std::mt19937 rng(2);
+  for (const Shape& shape : {Shape{11, 1, 1}, Shape{7, 3, 3}, Shape{5, 16, 16}, Shape{9, 4, 7}, Shape{9, 7, 4}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    for (const int64_t full : {0, 1}) {
+      ExpectDecomposes(a, full != 0, 4 * tolerance());
+      ExpectMatchesReference(Svd{.full_matrices = full, .vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+    }
+  }
+  HostTensor mixed = HostTensor::Uniform(GetParam(), {9, 3, 3}, rng);  // with matrices of rank 0 and 1
+  for (int64_t i = 0; i < 9; ++i) mixed.set(9 + i, 0);
+  for (int64_t i = 0; i < 9; ++i) mixed.set(36 + i, static_cast<double>(1 + i % 3));
+  ExpectDecomposes(mixed, true, 20 * tolerance());
+}
+
 TEST_P(SvdTest, AnyRank) {
   for (const Shape& shape : {Shape{5, 5}, Shape{6, 3}, Shape{3, 6}}) {
     HostTensor counted = HostTensor::Full(GetParam(), shape, 0);

@@ -106,6 +106,27 @@ def linalg_slogdet(a: Tensor) -> Any:
     return sign, torch.log(diagonal.abs()).sum(-1), factors, pivots
 
 
+# ---- LDL -------------------------------------------------------------------------------------------
+
+
+@decomposes("aten::linalg_ldl_factor_ex", nodes=("matrix_factors",))
+def linalg_ldl_factor_ex(self: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+    if self.dtype.is_complex:
+        return NotImplemented
+    factors, _, pivots, info = _factors(self, "ldl", check_errors)
+    return factors, pivots, info
+
+
+@decomposes("aten::linalg_ldl_factor", nodes=("matrix_factors",))
+def linalg_ldl_factor(self: Tensor, *, hermitian: bool = False) -> Any:
+    return NotImplemented if self.dtype.is_complex else aten.linalg_ldl_factor_ex(self, check_errors=True)[:2]
+
+
+@decomposes("aten::linalg_ldl_solve", nodes=("matrix_solve",))
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Any:  # noqa: N803
+    return NotImplemented if LD.dtype.is_complex else solved(LD, B, method="ldl", pivots=pivots)
+
+
 # ---- Cholesky --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,72 @@
+// Jacobi's rotations of matrices in lanes. Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
+#undef POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
+#else
+#define POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
+#endif
+
+#include "families/linalg/lanes-inl.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// A rotation in each lane.
+struct LaneRotation {
+  Reals cosine, sine, tangent;
+
+  /// (x, y) becomes (cosine x - sine y, sine x + cosine y).
+  HWY_INLINE void Apply(Reals& x, Reals& y) const {
+    const auto before = x;
+    x = hn::MulSub(cosine, x, hn::Mul(sine, y));
+    y = hn::MulAdd(sine, before, hn::Mul(cosine, y));
+  }
+};
+
+/// Returns the rotation that makes the symmetric matrix [[xx, xy], [xy, yy]] diagonal; none in the other lanes.
+HWY_INLINE LaneRotation FindRotation(Reals xx, Reals yy, Reals xy, RealMask where) {
+  const auto one = RealsOf(1);
+  const auto zeta = hn::Div(hn::Sub(yy, xx), hn::Add(xy, xy));
+  const auto root = hn::Sqrt(hn::MulAdd(zeta, zeta, one));
+  const auto size = hn::IfThenElseZero(where, hn::Div(one, hn::Add(hn::Abs(zeta), root)));
+  const auto tangent = hn::CopySign(size, zeta);
+  const auto cosine = hn::Div(one, hn::Sqrt(hn::MulAdd(tangent, tangent, one)));
+  return {cosine, hn::Mul(cosine, tangent), tangent};
+}
+
+HWY_INLINE void RotateRows(const LaneMatrices& a, int64_t p, int64_t q, const LaneRotation& rotation) {
+  for (int64_t k = 0; k < a.columns; ++k) {
+    auto x = a.Get(p, k), y = a.Get(q, k);
+    rotation.Apply(x, y);
+    a.Set(p, k, x);
+    a.Set(q, k, y);
+  }
+}
+
+/// Returns the lanes in which all elements are finite, and the squares of the largest neither overflow nor underflow.
+/// The elements of the others become 0.
+inline RealMask MakeUsual(const LaneMatrices& a) {
+  const RealTag d;
+  auto largest = hn::Zero(d);
+  auto usual = AllLanes();
+  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
+    const auto magnitude = hn::Abs(LoadReals(a.elements + e * RealLanes()));
+    usual = hn::And(usual, hn::Lt(magnitude, RealsOf(0x1p300)));
+    largest = hn::Max(largest, magnitude);
+  }
+  usual = hn::And(usual, hn::Or(hn::Gt(largest, RealsOf(0x1p-300)), hn::Eq(largest, hn::Zero(d))));
+  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
+    double* const at = a.elements + e * RealLanes();
+    StoreReals(hn::IfThenElseZero(usual, LoadReals(at)), at);
+  }
+  return usual;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,163 @@
+// Small matrices in parallel, one in each lane of a vector of doubles. Compiled once per instruction set; include it
+// from a kernel file.
+#if defined(POLYOP_FAMILIES_LINALG_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_LINALG_LANES_INL_H_
+#undef POLYOP_FAMILIES_LINALG_LANES_INL_H_
+#else
+#define POLYOP_FAMILIES_LINALG_LANES_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "families/linalg/elimination.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+using RealTag = hn::ScalableTag<double>;
+using Reals = hn::Vec<RealTag>;
+using RealMask = hn::Mask<RealTag>;
+
+/// The rows of larger matrices fill vectors, so that these are computed one at a time.
+constexpr int64_t kMaxSizeInLanes = 16;
+
+HWY_INLINE int64_t RealLanes() { return static_cast<int64_t>(hn::Lanes(RealTag())); }
+HWY_INLINE Reals LoadReals(const double* from) { return hn::LoadU(RealTag(), from); }
+HWY_INLINE void StoreReals(Reals v, double* to) { hn::StoreU(v, RealTag(), to); }
+HWY_INLINE Reals RealsOf(double x) { return hn::Set(RealTag(), x); }
+HWY_INLINE RealMask AllLanes() { return hn::Eq(hn::Zero(RealTag()), hn::Zero(RealTag())); }
+
+/// As many matrices as a vector has lanes. Does not own the memory of Doubles() numbers.
+struct LaneMatrices {
+  double* elements;
+  int64_t rows, columns;
+
+  static int64_t Doubles(int64_t rows, int64_t columns) { return rows * columns * RealLanes(); }
+  double* At(int64_t i, int64_t j) const { return elements + (i * columns + j) * RealLanes(); }
+  HWY_INLINE Reals Get(int64_t i, int64_t j) const { return LoadReals(At(i, j)); }
+  HWY_INLINE void Set(int64_t i, int64_t j, Reals v) const { StoreReals(v, At(i, j)); }
+
+  /// Reads `count` matrices that are stored one after the other. The last one also fills the lanes without a matrix.
+  template <class T>
+  void Read(const T* from, int64_t count) const {
+    const int64_t area = rows * columns, lanes = RealLanes();
+    for (int64_t m = 0; m < lanes; ++m) {
+      const T* const matrix = from + std::min(m, count - 1) * area;
+      for (int64_t e = 0; e < area; ++e) elements[e * lanes + m] = static_cast<double>(matrix[e]);
+    }
+  }
+
+  /// Returns the lanes whose elements are finite and so small that products do not overflow.
+  RealMask Moderate() const {
+    auto moderate = AllLanes();
+    for (int64_t e = 0; e < rows * columns; ++e) {
+      moderate = hn::And(moderate, hn::Lt(hn::Abs(LoadReals(elements + e * RealLanes())), RealsOf(0x1p300)));
+    }
+    return moderate;
+  }
+
+  /// Writes the matrix of a lane by rows.
+  template <class T>
+  void Write(int64_t lane, T* to) const {
+    for (int64_t e = 0; e < rows * columns; ++e) to[e] = static_cast<T>(elements[e * RealLanes() + lane]);
+  }
+
+  /// Exchanges two rows in some lanes.
+  HWY_INLINE void SwapRows(RealMask where, int64_t a, int64_t b) const {
+    if (hn::AllFalse(RealTag(), where)) return;
+    for (int64_t j = 0; j < columns; ++j) {
+      const auto x = Get(a, j), y = Get(b, j);
+      Set(a, j, hn::IfThenElse(where, y, x));
+      Set(b, j, hn::IfThenElse(where, x, y));
+    }
+  }
+};
+
+/// FactorLu in lanes, with the same operations. The numbers of the rows, from 0, are in `pivots`. Returns the lanes
+/// without a pivot that is 0; the results of the others are undefined.
+inline RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots) {
+  auto regular = AllLanes();
+  for (int64_t k = 0; k < std::min(a.rows, a.columns); ++k) {
+    auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k));
+    for (int64_t i = k + 1; i < a.rows; ++i) {
+      const auto magnitude = hn::Abs(a.Get(i, k));
+      const auto larger = hn::Gt(magnitude, largest);
+      largest = hn::IfThenElse(larger, magnitude, largest);
+      best = hn::IfThenElse(larger, RealsOf(static_cast<double>(i)), best);
+    }
+    StoreReals(best, pivots + k * RealLanes());
+    for (int64_t i = k + 1; i < a.rows; ++i) a.SwapRows(hn::Eq(best, RealsOf(static_cast<double>(i))), k, i);
+    regular = hn::And(regular, hn::Gt(largest, hn::Zero(RealTag())));
+    const auto pivot = a.Get(k, k);
+    for (int64_t i = k + 1; i < a.rows; ++i) {
+      const auto factor = hn::Div(a.Get(i, k), pivot);
+      a.Set(i, k, factor);
+      for (int64_t j = k + 1; j < a.columns; ++j) a.Set(i, j, hn::Sub(a.Get(i, j), hn::Mul(factor, a.Get(k, j))));
+    }
+  }
+  return regular;
+}
+
+/// Exchanges rows of `b` as FactorLuInLanes did, or in reverse.
+inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool reverse, const LaneMatrices& b) {
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t k = reverse ? count - 1 - n : n;
+    const auto other = LoadReals(pivots + k * RealLanes());
+    for (int64_t i = 0; i < b.rows; ++i) {
+      if (i != k) b.SwapRows(hn::Eq(other, RealsOf(static_cast<double>(i))), k, i);
+    }
+  }
+}
+
+/// linalg::TriangularSolve in lanes, with the same operations.
+inline void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b) {
+  const bool forward = t.upper == t.transpose;
+  for (int64_t n = 0; n < a.rows; ++n) {
+    const int64_t k = forward ? n : a.rows - 1 - n;
+    if (!t.unit) {
+      const auto diagonal = a.Get(k, k);
+      for (int64_t c = 0; c < b.columns; ++c) b.Set(k, c, hn::Div(b.Get(k, c), diagonal));
+    }
+    for (int64_t m = n + 1; m < a.rows; ++m) {
+      const int64_t i = forward ? m : a.rows - 1 - m;
+      const auto factor = t.transpose ? a.Get(k, i) : a.Get(i, k);
+      for (int64_t c = 0; c < b.columns; ++c) b.Set(i, c, hn::Sub(b.Get(i, c), hn::Mul(factor, b.Get(k, c))));
+    }
+  }
+}
+
+/// Calls group(first, count, memory, done) for each group of at most RealLanes() matrices. It sets done[lane] to 1 for
+/// the matrices that it computed, and to 0 for those that single(n, memory) computes. `memory` has `doubles` numbers.
+/// Returns false if there is no memory.
+template <class Group, class Single>
+bool ForLaneGroups(const Context& context, int64_t count, double nanoseconds, int64_t doubles, const Group& group,
+                   const Single& single) {
+  const int64_t lanes = RealLanes(), groups = (count + lanes - 1) / lanes;
+  const int64_t grain = GrainFor(nanoseconds * static_cast<double>(lanes));
+  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
+  if (!work) return false;
+  context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    HWY_ALIGN double done[hn::MaxLanes(RealTag())];
+    double* const memory = work.data() + task * doubles;
+    for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
+      const int64_t here = std::min(lanes, count - first);
+      group(first, here, memory, done);
+      for (int64_t m = 0; m < here; ++m) {
+        if (done[m] == 0) single(first + m, memory);
+      }
+    }
+  });
+  return true;
+}
+
+/// Writes 1 for the lanes of the mask, and 0 for the others.
+HWY_INLINE void StoreLanes(RealMask mask, double* to) { StoreReals(hn::IfThenElseZero(mask, RealsOf(1)), to); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
