@@ -67,9 +67,12 @@ A matrix that has no inverse, solution or factors is an error of the file with P
 on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for a matrix that is singular by rounding
 errors only; the index of a median or mode is one of those of equal elements; eigenvectors and singular vectors have
 signs by a rule of [Eigh](operators/eigh.md) and [SVD](operators/svd.md), and PyTorch's have those that LAPACK happens
-to compute; the residuals of `torch.linalg.lstsq` are those of matrices of full rank;
-`torch.special.zeta` and `polygamma` are exact for second arguments above -30; the incomplete gamma functions for
-first arguments up to about 60. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
+to compute; the residuals of `torch.linalg.lstsq` are those of matrices of full rank. In float64, nodes that ONNX
+Runtime has only in float32 are computed in float32.
+
+Special functions are computed in double precision by [SpecialUnary](operators/special_unary.md) and
+[SpecialBinary](operators/special_binary.md). Orthogonal polynomials of degrees above 1,024, and Hermite's above 512,
+give NaN; Chebyshev's have no limit.
 
 A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
 transforms of `torch.fft` are polyop's `DFT`, which is exact for any length. ONNX Runtime computes ONNX's DFT inexactly

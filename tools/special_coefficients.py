@@ -2,6 +2,7 @@
 """Computes python/polyop/_aten/special_coefficients.py: Chebyshev series of special functions.
 
     python tools/special_coefficients.py > python/polyop/_aten/special_coefficients.py
+    python tools/special_coefficients.py --header > families/special/coefficients.h     the same numbers for C++
 
 Needs mpmath. A series approximates a smooth function on an interval that is mapped to [-1, 1].
 """
@@ -9,13 +10,16 @@ Needs mpmath. A series approximates a smooth function on an interval that is map
 from __future__ import annotations
 
 import argparse
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mpmath as mp
 
 mp.mp.dps = 40
 TOLERANCE = mp.mpf(10) ** -16
+TABLES = Path(__file__).parents[1] / "python" / "polyop" / "_aten" / "special_coefficients.py"
 
 
 def series(function: Callable[[Any], Any], low: float, high: float, terms: int = 96) -> list[float]:
@@ -84,12 +88,55 @@ def bessel_phase(kind: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]
     )
 
 
+def airy_above(u: Any) -> Any:
+    """Returns Ai(x) x^(1/4) exp(2/3 x^(3/2)) as a function of u = (2 / x)^(3/2)."""
+    if u < mp.mpf(10) ** -5:
+        zeta = mp.mpf(2) ** 2.5 / 3 / u if u > 0 else mp.inf
+        total = term = mp.mpf(1)
+        for k in range(1, 8):
+            term *= -mp.mpf((6 * k - 5) * (6 * k - 3) * (6 * k - 1)) / (216 * k * (2 * k - 1) * zeta) if u > 0 else 0
+            total += term
+        return total / (2 * mp.sqrt(mp.pi))
+    x = 2 / u ** (mp.mpf(2) / 3)
+    return mp.airyai(x) * mp.root(x, 4) * mp.exp(mp.mpf(2) / 3 * x ** mp.mpf("1.5"))
+
+
+def airy_phase(v: Any) -> tuple[Any, Any]:
+    """Returns P and Q / u as functions of v = u^2 = (4 / x)^3, with
+    Ai(-x) = (P sin(c) - Q cos(c)) / (sqrt(pi) x^(1/4)), c = 2/3 x^(3/2) + pi/4."""
+    if v < mp.mpf(10) ** -12:
+        return mp.mpf(1), mp.mpf(5) / 72 * mp.mpf(3) / 16
+    x = 4 / mp.cbrt(v)
+    c = mp.mpf(2) / 3 * x ** mp.mpf("1.5") + mp.pi / 4
+    scale = mp.sqrt(mp.pi) * mp.root(x, 4)
+    a, b = mp.airyai(-x) * scale, mp.airybi(-x) * scale
+    return a * mp.sin(c) + b * mp.cos(c), (b * mp.sin(c) - a * mp.cos(c)) / mp.sqrt(v)
+
+
 def even(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda u: function(mp.sqrt(u)) if u > mp.mpf(10) ** -30 else function(mp.mpf(10) ** -15)
 
 
+def write_header() -> None:
+    print(
+        "// Chebyshev series of special functions, of an argument in [-1, 1]. Written by tools/special_coefficients.py."
+    )
+    print("// Included once for each instruction set, in a namespace, after the function Clenshaw.\n")
+    for name, values in runpy.run_path(str(TABLES)).items():
+        if not name.isupper():
+            continue
+        camel = "".join(part.capitalize() for part in name.split("_"))
+        print(f"template <class R>\nPOLYOP_HD R {camel}Series(R t) {{\n  static constexpr double c[] = {{")
+        print(",\n".join(f"      {value!r}" for value in values) + "};")
+        print("  return Clenshaw(c, t);\n}")
+
+
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--header", action="store_true", help="write the header of the tables that exist")
+    if parser.parse_args().header:
+        write_header()
+        return
     p0, q0 = bessel_phase(0)
     p1, q1 = bessel_phase(1)
     tables = {
@@ -120,6 +167,9 @@ def main() -> None:
         "Q0": series(q0, 0, 1),
         "P1": series(p1, 0, 1),
         "Q1": series(q1, 0, 1),
+        "AIRY_ABOVE": series(airy_above, 0, 1),
+        "AIRY_P": series(lambda v: airy_phase(v)[0], 0, 1),
+        "AIRY_Q": series(lambda v: airy_phase(v)[1], 0, 1),
     }  # fmt: skip
     print('"""Chebyshev coefficients. Written by tools/special_coefficients.py."""\n')
     for name, values in tables.items():

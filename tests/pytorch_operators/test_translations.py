@@ -20,8 +20,9 @@ from torch.nn import functional as F
 
 import polyop
 from polyop._aten import TRANSLATIONS, overload
+from polyop._aten.special import STANDARD
 from tests.support.faster_export import keep_registries
-from tests.support.processes import environment
+from tests.support.processes import ROOT, environment
 from tests.support.pytorch_cases import Call
 from tests.support.pytorch_export import outcome
 
@@ -170,6 +171,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "lu_solve from the right, adjoint": (
         lambda x, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b, left=False, adjoint=True),
         (_random(2, 4, 4), _random(2, 3, 4))),
+    "ldl_factor": (
+        torch.linalg.ldl_factor, (t([[0.0, 2, 0], [2, 0, 1], [0, 1, 3]]) + 0 * _random(4, 3, 3),)),
+    "ldl_solve": (
+        lambda x, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b), (_random(4, 6, 6), _random(4, 6, 2))),
+    "airy_ai": (torch.special.airy_ai, (t([-30.0, -4, -1, 0, 2, 5, 90]),)),
     "slogdet": (torch.linalg.slogdet, (torch.cat([_random(3, 4, 4), torch.zeros(1, 4, 4)]),)),
     "complete qr": (lambda x: torch.linalg.qr(x, mode="complete"), (_random(2, 5, 3),)),
     "qr of a wide matrix": (torch.linalg.qr, (_random(3, 5),)),
@@ -332,7 +338,8 @@ ACCURATE = {
     "lgamma": (special.gammaln, -9.7, 40), "digamma": (special.psi, -9.7, 40), "erfinv": (special.erfinv, -1, 1),
     "special_ndtri": (special.ndtri, 0, 1), "special_erfcx": (special.erfcx, -5, 40), "i0": (special.i0, -20, 20),
     "special_bessel_j1": (special.j1, -9.7, 40), "special_bessel_y0": (special.y0, 0, 40),
-    "special_modified_bessel_k1": (special.k1, 0, 40),
+    "special_modified_bessel_k1": (special.k1, 0, 40), "special_airy_ai": (lambda x: special.airy(x)[0], -30, 9),
+    "special_log_ndtr": (special.log_ndtr, -40, 9), "special_i1e": (special.i1e, -40, 40),
 }  # fmt: skip
 
 
@@ -342,6 +349,60 @@ def test_special_functions_are_accurate(name: str) -> None:
     x = torch.linspace(low, high, 777, dtype=torch.float64)
     result = TRANSLATIONS[f"aten::{name}"].function(x)
     np.testing.assert_allclose(result.numpy(), reference(x.numpy()), rtol=1e-11, atol=1e-12)
+
+
+STANDARD_FORMS = {
+    ("erf", 0): special.erf, ("erf", 1): special.erfc, ("erf", 2): special.erfcx, ("erf", 3): special.log_ndtr,
+    ("erf_inverse", 0): special.erfinv, ("erf_inverse", 1): special.ndtri, ("gamma", 0): special.gammaln,
+    ("gamma", 1): special.psi, ("bessel_i", 0): special.i0, ("bessel_i", 1): special.i1, ("bessel_i", 2): special.i0e,
+    ("bessel_i", 3): special.i1e, ("bessel_k", 0): special.k0, ("bessel_k", 1): special.k1,
+    ("bessel_k", 2): special.k0e, ("bessel_k", 3): special.k1e, ("bessel_j", 0): special.j0,
+    ("bessel_j", 1): special.j1, ("bessel_y", 0): special.y0, ("bessel_y", 1): special.y1,
+    ("airy", 0): lambda x: special.airy(x)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STANDARD, ids=lambda name: f"{name[0]} {name[1]}")
+def test_special_functions_by_standard_operators_equal_the_node(name: tuple[str, int]) -> None:
+    """The function of a portable file computes the same as the node."""
+    x = torch.cat([torch.linspace(-9.7, 30, 777, dtype=torch.float64), torch.linspace(0.001, 0.999, 99).double()])
+    node = torch.ops.polyop.special_unary(x, function=name[0], variant=name[1])
+    with np.errstate(all="ignore"):
+        expected = STANDARD_FORMS[name](x.numpy())
+    np.testing.assert_allclose(node.numpy(), expected, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(STANDARD[name](x).numpy(), expected, rtol=1e-11, atol=1e-12)
+
+
+PAIRS = {
+    "igamma": (special.gammainc, [0.5, 3, 70, 900, 5e4], [0.2, 4, 66, 930, 5.01e4]),
+    "igammac": (special.gammaincc, [0.5, 3, 70, 900, 5e4], [0.2, 4, 66, 930, 5.01e4]),
+    "special_zeta": (special.zeta, [1.5, 2, 9, 30], [0.3, 40, 7, 2]),
+    "special_hermite_polynomial_he": (lambda x, n: special.eval_hermitenorm(n.astype(int), x), [0.5, -2, 3], [0, 7, 40]),
+    "special_legendre_polynomial_p": (lambda x, n: special.eval_legendre(n.astype(int), x), [0.5, -0.2, 1], [0, 7, 300]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_functions_of_two_arguments_are_accurate(name: str) -> None:
+    reference, a, b = PAIRS[name]
+    a, b = torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64)
+    result = TRANSLATIONS[f"aten::{name}"].function(a, b)
+    np.testing.assert_allclose(result.numpy(), reference(a.numpy(), b.numpy()), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [
+        (1, [19.736713482200887, 9.838356943352306, 8.934802200544679, 0.15354517795933756]),
+        (2, [124.02510049458073, -0.0009763242170921921, -0.82879664423432, -0.023530472985855238]),
+        (5, [492231.2671105559, 15382.227096490487, 15371.113548602436, 0.0020094931750490293]),
+    ],
+)  # fmt: skip
+def test_polygamma_far_below_zero(n: int, expected: list[float]) -> None:
+    """The values are those of mpmath."""
+    x = torch.tensor([-400.25, -31.5, -0.5, 7.0], dtype=torch.float64)
+    result = TRANSLATIONS["aten::polygamma"].function(n, x)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-11, atol=1e-9)
 
 
 def test_every_translation_belongs_to_an_operator() -> None:

@@ -1,4 +1,7 @@
-"""Special functions, by standard operators. Most are computed in double precision and rounded to the type."""
+"""Special functions, by polyop's node or by standard operators, which are also the functions of polyop's nodes.
+
+Most are computed in double precision and rounded to the type.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ _LOG_PI = math.log(math.pi)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 _SHIFT = 10
 """Arguments of asymptotic series are moved up by this."""
-_ZETA_TERMS = 32
 
 
 def _in_double(function: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -56,6 +58,31 @@ def _polynomial(coefficients: Sequence[float], x: Tensor) -> Tensor:
 
 def _filled(x: Tensor, value: float) -> Tensor:
     return torch.full_like(x, value)
+
+
+STANDARD: dict[tuple[str, int], Callable[[Tensor], Tensor]] = {}
+"""Functions by standard operators: by the function and variant of polyop's special_unary."""
+
+
+def _by_node(
+    name: str,
+    variant: int,
+    standard: Callable[[Tensor], Tensor],
+    *targets: str,
+    only: torch.dtype | None = None,
+    **given: str,
+) -> None:
+    """Adds a function that polyop's special_unary computes, and its form in standard operators."""
+
+    def call(self: Tensor) -> Any:
+        if only is not None and self.dtype != only:
+            return NotImplemented
+        dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
+        x = self if self.dtype in (torch.float32, torch.float64) else self.to(torch.float32)
+        return torch.ops.polyop.special_unary.default(x, function=name, variant=variant).to(dtype)
+
+    STANDARD[name, variant] = standard
+    decomposes(*targets, nodes=("special_unary",), **given)(call)
 
 
 # ---- the error function ----------------------------------------------------------------------------
@@ -106,7 +133,8 @@ def _ndtri(p: Tensor) -> Tensor:
     y = 2 * p - 1
     # For a tiny p this rounds to -1.
     y = torch.where((p > 0) & (y == -1), _filled(y, -1 + 2**-53), y)
-    return _inverse(y, -torch.log(4 * p * (1 - p))) * math.sqrt(2)
+    result = _inverse(y, -torch.log(4 * p * (1 - p))) * math.sqrt(2)
+    return torch.where(p < 0, _filled(p, torch.nan), result)
 
 
 @_in_double
@@ -118,23 +146,13 @@ def _log_ndtr(x: Tensor) -> Tensor:
     return torch.where(x < 0, low, torch.where(x >= 0, high, x))
 
 
-decomposes("aten::special_erfcx", without=WRONG, when="arguments from 9 on")(_erfcx)
-decomposes("aten::erfinv")(_erfinv)
-decomposes("aten::special_ndtri")(_ndtri)
-decomposes("aten::special_log_ndtr", without=WRONG, when="arguments from -5 down")(_log_ndtr)
-
-
-def _where_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Leaves calls of other types than float64 to ONNX Runtime, whose kernels lack that type."""
-
-    def call(self: Tensor) -> Any:
-        return function(self) if self.dtype == torch.float64 else NotImplemented
-
-    return call
-
-
-decomposes("aten::erf", "aten::special_erf", when="float64: ONNX Runtime lacks Erf")(_where_double(_erf))
-decomposes("aten::erfc", "aten::special_erfc", when="float64: ONNX Runtime lacks Erf")(_where_double(erfc))
+_by_node("erf", 2, _erfcx, "aten::special_erfcx", without=WRONG, when="arguments from 9 on")
+_by_node("erf", 3, _log_ndtr, "aten::special_log_ndtr", without=WRONG, when="arguments from -5 down")
+_by_node("erf_inverse", 0, _erfinv, "aten::erfinv")
+_by_node("erf_inverse", 1, _ndtri, "aten::special_ndtri")
+for _variant, _name, _standard in ((0, "erf", _erf), (1, "erfc", erfc)):
+    _when = "float64: ONNX Runtime lacks Erf"
+    _by_node("erf", _variant, _standard, f"aten::{_name}", f"aten::special_{_name}", only=torch.float64, when=_when)
 
 
 # ---- gamma and zeta --------------------------------------------------------------------------------
@@ -188,95 +206,47 @@ def _digamma(x: Tensor) -> Tensor:
     return torch.where(x == 0, -torch.inf * torch.sign(1 / x), result)
 
 
-def _zeta_sum(s: Tensor, q: Tensor) -> Tensor:
-    """Returns Hurwitz' zeta function, by Euler's and Maclaurin's formula after the first terms."""
-    s, q = torch.broadcast_tensors(s, q)
-    total = torch.zeros_like(q)
-    for k in range(_ZETA_TERMS):
-        total = total + (q + k) ** -s
-    a = q + _ZETA_TERMS
-    power = a**-s
-    total = total + power * a / (s - 1) + power / 2
-    factor, inverse = s * power / a, 1 / (a * a)
-    for k, b in enumerate(_BERNOULLI, 1):
-        total = total + factor * (b / math.factorial(2 * k))
-        factor = factor * (s + 2 * k - 1) * (s + 2 * k) * inverse
-    return total
+def _pair(name: str) -> Callable[..., Any]:
+    """Returns the function of two tensors that polyop's special_binary computes."""
+
+    def call(a: Tensor, b: Tensor) -> Any:
+        dtype = torch.promote_types(a.dtype, b.dtype)
+        dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
+        wide = dtype if dtype in (torch.float32, torch.float64) else torch.float32
+        a, b = torch.broadcast_tensors(a.to(wide), b.to(wide))
+        return torch.ops.polyop.special_binary.default(a, b, function=name).to(dtype)
+
+    return call
 
 
-@_in_double
-def _zeta(s: Tensor, q: Tensor) -> Tensor:
-    s, q = torch.broadcast_tensors(s, q)
-    result = _zeta_sum(s, q)
-    pole = torch.where(q == torch.floor(q), _filled(q, torch.inf), _filled(q, torch.nan))
-    bad = (q <= 0) & ((q == torch.floor(q)) | (s != torch.floor(s)))
-    result = torch.where(bad, pole, result)
-    result = torch.where(s < 1, _filled(s, torch.nan), result)
-    return torch.where(s == 1, _filled(s, torch.inf), result)
+_zeta = _pair("zeta")
+decomposes("aten::special_zeta", nodes=("special_binary",))(_zeta)
 
 
-@decomposes("aten::polygamma")
+@decomposes("aten::polygamma", nodes=("special_unary", "special_binary"))
 def polygamma(n: int, self: Tensor) -> Any:
     if n == 0:
-        return _digamma(self)
+        return torch.ops.aten.digamma(self)
 
-    def wide(x: Tensor) -> Tensor:
-        sign = 1.0 if n % 2 else -1.0
-        return _zeta(_filled(x, n + 1.0), x) * (sign * math.factorial(n))
-
-    return _in_double(wide)(self)
+    dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
+    x = self.to(dtype)
+    return _zeta(_filled(x, n + 1.0), x) * ((1.0 if n % 2 else -1.0) * math.factorial(n))
 
 
-decomposes("aten::lgamma")(_lgamma)
-decomposes("aten::digamma", "aten::special_digamma")(_digamma)
-decomposes("aten::special_zeta")(_zeta)
+_by_node("gamma", 0, _lgamma, "aten::lgamma")
+_by_node("gamma", 1, _digamma, "aten::digamma", "aten::special_digamma")
 
 
 @decomposes("aten::mvlgamma")
 def mvlgamma(self: Tensor, p: int) -> Any:
-    result = _lgamma(self)
+    result = torch.ops.aten.lgamma(self)
     for j in range(1, p):
-        result = result + _lgamma(self - j / 2)
+        result = result + torch.ops.aten.lgamma(self - j / 2)
     return result + _LOG_PI * p * (p - 1) / 4
 
 
-_FRACTION_TERMS = 80
-_SERIES_TERMS = 100
-
-
-def _gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the regularised lower and upper incomplete gamma functions."""
-    a, x = torch.broadcast_tensors(a, x)
-    positive = x.clamp(min=1e-300)
-    front = torch.exp(a * torch.log(positive) - x - _log_gamma_above(a.clamp(min=1e-300)))
-    term = total = 1 / a
-    for k in range(1, _SERIES_TERMS):
-        term = term * x / (a + k)
-        total = total + term
-    fraction = torch.zeros_like(x)
-    for k in range(_FRACTION_TERMS, 0, -1):
-        fraction = k * (a - k) / (x + 2 * k + 1 - a + fraction)
-    upper = front / (x + 1 - a + fraction)
-    by_series = (x <= 1) | (x < a + 1)
-    lower = torch.where(by_series, front * total, 1 - upper)
-    return lower, torch.where(by_series, 1 - front * total, upper)
-
-
-def _incomplete(part: int) -> Callable[..., Any]:
-    def wide(a: Tensor, x: Tensor) -> Tensor:
-        a, x = torch.broadcast_tensors(a, x)
-        result = _gamma_parts(a, x)[part]
-        at_zero, at_infinity = (0.0, 1.0) if part == 0 else (1.0, 0.0)
-        result = torch.where((x == 0) | a.isinf(), _filled(x, at_zero), result)
-        result = torch.where((a == 0) | x.isinf(), _filled(x, at_infinity), result)
-        none = (a < 0) | (x < 0) | ((a == 0) & (x == 0)) | (a.isinf() & x.isinf())
-        return torch.where(none, _filled(x, torch.nan), result)
-
-    return _in_double(wide)
-
-
-decomposes("aten::igamma", "aten::special_gammainc")(_incomplete(0))
-decomposes("aten::igammac", "aten::special_gammaincc")(_incomplete(1))
+decomposes("aten::igamma", "aten::special_gammainc", nodes=("special_binary",))(_pair("igamma"))
+decomposes("aten::igammac", "aten::special_gammaincc", nodes=("special_binary",))(_pair("igammac"))
 
 
 # ---- Bessel functions ------------------------------------------------------------------------------
@@ -336,8 +306,8 @@ def _bessel_y(kind: int, x: Tensor) -> Tensor:
     return torch.where(x >= 0, result, _filled(x, torch.nan))
 
 
-def _bessel(function: Callable[[int, Tensor], Tensor], kind: int, *targets: str, grows: int = 0) -> None:
-    """Adds a function, times exp(grows |x|)."""
+def _wide(function: Callable[[int, Tensor], Tensor], kind: int, grows: int = 0) -> Callable[[Tensor], Tensor]:
+    """Returns a function, times exp(grows |x|), in double precision."""
 
     def wide(x: Tensor) -> Tensor:
         result = function(kind, x)
@@ -345,21 +315,46 @@ def _bessel(function: Callable[[int, Tensor], Tensor], kind: int, *targets: str,
             result = result * torch.sign(x)
         return result * torch.exp(grows * x.abs()) if grows else result
 
-    decomposes(*targets)(_in_double(wide))
+    return _in_double(wide)
 
 
-_bessel(_scaled_i, 0, "aten::special_i0e")
-_bessel(_scaled_i, 1, "aten::special_i1e")
-_bessel(_scaled_i, 0, "aten::i0", "aten::special_i0", "aten::special_modified_bessel_i0", grows=1)
-_bessel(_scaled_i, 1, "aten::special_i1", "aten::special_modified_bessel_i1", grows=1)
-_bessel(_scaled_k, 0, "aten::special_scaled_modified_bessel_k0")
-_bessel(_scaled_k, 1, "aten::special_scaled_modified_bessel_k1")
-_bessel(_scaled_k, 0, "aten::special_modified_bessel_k0", grows=-1)
-_bessel(_scaled_k, 1, "aten::special_modified_bessel_k1", grows=-1)
-_bessel(_bessel_j, 0, "aten::special_bessel_j0")
-_bessel(_bessel_j, 1, "aten::special_bessel_j1")
-_bessel(_bessel_y, 0, "aten::special_bessel_y0")
-_bessel(_bessel_y, 1, "aten::special_bessel_y1")
+for _kind in (0, 1):
+    _targets = (f"aten::special_i{_kind}", f"aten::special_modified_bessel_i{_kind}")
+    _by_node("bessel_i", _kind, _wide(_scaled_i, _kind, 1), *_targets, *(("aten::i0",) if _kind == 0 else ()))
+    _by_node("bessel_i", 2 + _kind, _wide(_scaled_i, _kind), f"aten::special_i{_kind}e")
+    _by_node("bessel_k", _kind, _wide(_scaled_k, _kind, -1), f"aten::special_modified_bessel_k{_kind}")
+    _by_node("bessel_k", 2 + _kind, _wide(_scaled_k, _kind), f"aten::special_scaled_modified_bessel_k{_kind}")
+    _by_node("bessel_j", _kind, _wide(_bessel_j, _kind), f"aten::special_bessel_j{_kind}")
+    _by_node("bessel_y", _kind, _wide(_bessel_y, _kind), f"aten::special_bessel_y{_kind}")
+
+
+_AIRY_TERMS = 24
+
+
+@_in_double
+def _airy_ai(x: Tensor) -> Tensor:
+    size = x.abs()
+    # The power series.
+    small = torch.where(x > 2, _filled(x, 2), torch.where(x < -4, _filled(x, -4), x))
+    cube = small * small * small
+    f, g = torch.ones_like(x), torch.ones_like(x)
+    for k in range(_AIRY_TERMS, 0, -1):
+        f = 1 + f * cube / ((3 * k - 1) * (3 * k))
+        g = 1 + g * cube / ((3 * k) * (3 * k + 1))
+    near = 0.35502805388781723926 * f - 0.25881940379280679841 * small * g
+    # The asymptotic forms.
+    large = torch.where(size < 2, _filled(x, 2), size)
+    power, root = large * torch.sqrt(large), torch.sqrt(torch.sqrt(large))
+    above = _series(c.AIRY_ABOVE, 2**1.5 / power, 0, 1) * torch.exp(-2 / 3 * power) / root
+    u = 8 / power
+    p, q = _series(c.AIRY_P, u * u, 0, 1), _series(c.AIRY_Q, u * u, 0, 1)
+    angle = 2 / 3 * power + math.pi / 4
+    below = (p * torch.sin(angle) - u * q * torch.cos(angle)) / (math.sqrt(math.pi) * root)
+    result = torch.where(x >= 2, above, torch.where(x <= -4, below, near))
+    return torch.where(x.isinf(), torch.zeros_like(x), result)
+
+
+_by_node("airy", 0, _airy_ai, "aten::special_airy_ai")
 
 
 @decomposes("aten::special_spherical_bessel_j0")
@@ -422,32 +417,7 @@ def _by_growth(kind: str, n: Tensor, t: Tensor) -> Tensor:
     return _limit(torch.sinh((n + 0.5) * t) / torch.sinh(t / 2), t, 2 * n + 1)
 
 
-# ---- orthogonal polynomials by recurrence ----------------------------------------------------------
-
-_MAX_DEGREE = 32
-
-
-def _orthogonal(first: Callable[[Tensor], Tensor], step: Callable[..., Tensor]) -> Callable[..., Any]:
-    """Returns the polynomial whose degree 0 is 1 and degree 1 is `first`. NaN for a degree above the greatest one."""
-
-    def wide(x: Tensor, n: Tensor) -> Tensor:
-        x, n = torch.broadcast_tensors(x, torch.trunc(n))
-        before, here = torch.ones_like(x), first(x)
-        result = torch.where(n == 0, before, torch.where(n < 0, torch.zeros_like(x), _filled(x, torch.nan)))
-        for k in range(1, _MAX_DEGREE + 1):
-            result = torch.where(n == k, here, result)
-            before, here = here, step(k, x, here, before)
-        return result
-
-    return _in_double(wide)
-
-
-_RECURRENCES = {
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda k, x, p, q: 2 * (x * p - k * q)),
-    "hermite_polynomial_he": (lambda x: x, lambda k, x, p, q: x * p - k * q),
-    "laguerre_polynomial_l": (lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1)),
-    "legendre_polynomial_p": (lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1)),
-}
+# ---- overloads with numbers, and the other polynomials ---------------------------------------------
 
 
 def _numbers(function: Callable[..., Any], first: bool) -> Callable[..., Any]:
@@ -468,10 +438,14 @@ for _kind in "tuvw":
         decomposes(_target)(_function)
         decomposes(f"{_target}.x_scalar")(_numbers(_function, True))
         decomposes(f"{_target}.n_scalar")(_numbers(_function, False))
-for _name, _recurrence in _RECURRENCES.items():
-    _function = _orthogonal(*_recurrence)
-    decomposes(f"aten::special_{_name}", when=f"degrees up to {_MAX_DEGREE}")(_function)
-    decomposes(f"aten::special_{_name}.x_scalar", when=f"degrees up to {_MAX_DEGREE}")(_numbers(_function, True))
-    decomposes(f"aten::special_{_name}.n_scalar", when=f"degrees up to {_MAX_DEGREE}")(_numbers(_function, False))
-decomposes("aten::special_zeta.self_scalar")(_numbers(_zeta, True))
-decomposes("aten::special_zeta.other_scalar")(_numbers(_zeta, False))
+_BY_RECURRENCE = {
+    "hermite_polynomial_h": "hermite_h", "hermite_polynomial_he": "hermite_he", "laguerre_polynomial_l": "laguerre",
+    "legendre_polynomial_p": "legendre",
+}  # fmt: skip
+for _name, _node in _BY_RECURRENCE.items():
+    _function = _pair(_node)
+    decomposes(f"aten::special_{_name}", nodes=("special_binary",))(_function)
+    decomposes(f"aten::special_{_name}.x_scalar", nodes=("special_binary",))(_numbers(_function, True))
+    decomposes(f"aten::special_{_name}.n_scalar", nodes=("special_binary",))(_numbers(_function, False))
+decomposes("aten::special_zeta.self_scalar", nodes=("special_binary",))(_numbers(_zeta, True))
+decomposes("aten::special_zeta.other_scalar", nodes=("special_binary",))(_numbers(_zeta, False))

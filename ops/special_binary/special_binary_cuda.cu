@@ -1,0 +1,22 @@
+#include "kernels/cuda/cuda.h"
+#include "ops/special_binary/binary_functions.h"
+#include "ops/special_binary/special_binary.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status SpecialBinaryCuda(const SpecialBinary& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a,
+                         Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
+  const T *const first = a.data(), *const second = b.data();
+  T* const to = y.data();
+  const SpecialBinary::Function function = op.function;
+  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) {
+    to[i] = static_cast<T>(special::Binary(function, static_cast<double>(first[i]), static_cast<double>(second[i])));
+  });
+}
+
+POLYOP_CUDA_KERNELS(SpecialBinary, SpecialBinaryCuda, float, double);
+
+}  // namespace
+}  // namespace polyop

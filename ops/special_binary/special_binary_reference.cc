@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ops/special_binary/special_binary.h"
+
+namespace polyop {
+namespace {
+
+constexpr double kBinaryInfinity = std::numeric_limits<double>::infinity();
+
+// The integral of the density of the gamma distribution, of log(t / a), by Simpson's rule.
+double IntegralOfGamma(double a, double x) {
+  const auto wide = static_cast<long double>(a);
+  const long double spread = 12 / std::sqrt(wide), low = -spread,
+                    high = std::min(std::log(static_cast<long double>(x / a)), spread);
+  if (high <= low) return 0;
+  constexpr int kIntervals = 4000;
+  const long double step = (high - low) / kIntervals;
+  long double sum = 0;
+  for (int i = 0; i <= kIntervals; ++i) {
+    const long double v = low + i * step, square = v * v;
+    // expm1(v) - v, without cancellation
+    const long double excess = std::fabs(v) < 1e-3L
+                                   ? square / 2 + square * v / 6 + square * square / 24 + square * square * v / 120
+                                   : std::expm1(v) - v;
+    sum += std::exp(-wide * excess) * (i == 0 || i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2);
+  }
+  const long double stirling = 1 / (12 * wide) - 1 / (360 * wide * wide * wide);
+  constexpr long double kTwoPi = 6.283185307179586476925286766559L;
+  return static_cast<double>(sum * step / 3 * std::sqrt(wide / kTwoPi) * std::exp(-stirling));
+}
+
+// The power series, whose terms are all positive.
+double LowerGamma(double a, double x) {
+  if (a > 20000) return IntegralOfGamma(a, x);
+  if (x > a + 60 * std::sqrt(a) + 1000) return 1;
+  const long double wide = a;
+  long double term = 1, sum = 1;
+  for (int k = 1; k < 200000 && term > sum * 1e-22L; ++k) sum += term *= x / (wide + k);
+  return std::min(1.0, static_cast<double>(
+                           sum * std::exp(wide * std::log(static_cast<long double>(x)) - x - std::lgamma(wide + 1))));
+}
+
+double RefIgamma(double a, double x, bool upper) {
+  if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return NAN;
+  const double lower = x == 0 || std::isinf(a) ? 0 : a == 0 || std::isinf(x) ? 1 : LowerGamma(a, x);
+  return upper ? 1 - lower : lower;
+}
+
+// Sums the terms, and integrates the rest with two corrections.
+double SumOfPowers(double s, double q) {
+  if (std::isinf(q)) return 0;
+  long double sum = 0, at = q;
+  for (int k = 0; k < 4000; ++k) {
+    const long double term = std::pow(at, static_cast<long double>(-s));
+    if (std::isinf(static_cast<double>(term))) return kBinaryInfinity;
+    sum += term;
+    at += 1;
+    if (k > 100 && term < sum * 1e-24L) return static_cast<double>(sum);
+  }
+  const long double power = std::pow(at, static_cast<long double>(-s));
+  const long double step = s / at;
+  return static_cast<double>(sum + power * at / (s - 1) + power / 2 +
+                             power * step * (1.0L / 12 - (s + 1) / at * ((s + 2) / at) / 720));
+}
+
+double RefZeta(double s, double q) {
+  if (s == 1) return kBinaryInfinity;
+  if (!(s > 1) || std::isnan(q)) return NAN;
+  if (q > 0) return std::isinf(s) ? std::pow(q, -s) : SumOfPowers(s, q);
+  if (q == std::floor(q)) return kBinaryInfinity;
+  if (s != std::floor(s) || std::isinf(s)) return NAN;
+  // Terms at the poles' distance from both sides, then those that are left.
+  const double first = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
+  double negative = 0, size = 1 - first;
+  const double last = -q;
+  for (int k = 0; k < 200000 && size <= last; ++k, size += 1) negative += std::pow(size, -s);
+  if (size <= last) negative += SumOfPowers(s, size) - SumOfPowers(s, last + 1);
+  return SumOfPowers(s, first) + sign * negative;
+}
+
+// Sums the polynomial's values of all degrees in a table.
+double RefPolynomial(SpecialBinary::Function function, double x, int degree) {
+  using enum SpecialBinary::Function;
+  std::vector<double> p = {1, function == kHermiteH ? 2 * x : function == kLaguerre ? 1 - x : x};
+  for (int n = 1; n < degree; ++n) {
+    const auto at = static_cast<size_t>(n);
+    const double here = p[at], before = p[at - 1];
+    switch (function) {
+      case kHermiteH: p.push_back(2 * (x * here - n * before)); break;
+      case kHermiteHe: p.push_back(x * here - n * before); break;
+      case kLaguerre: p.push_back(((2 * n + 1 - x) * here - n * before) / (n + 1)); break;
+      default: p.push_back(((2 * n + 1) * x * here - n * before) / (n + 1));
+    }
+  }
+  return p[static_cast<size_t>(degree)];
+}
+
+Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<const double, kAnyRank> a,
+                              Tensor<const double, kAnyRank> b, Tensor<double, kAnyRank> y) {
+  using enum SpecialBinary::Function;
+  for (int64_t i = 0; i < y.size(); ++i) {
+    const double first = a[i], second = std::trunc(b[i]);
+    const bool hermite = op.function == kHermiteH || op.function == kHermiteHe;
+    if (op.function == kIgamma || op.function == kIgammac) {
+      y[i] = RefIgamma(first, b[i], op.function == kIgammac);
+    } else if (op.function == kZeta) {
+      y[i] = RefZeta(first, b[i]);
+    } else if (!(second <= (hermite ? 512 : 1024)) || std::isnan(first)) {
+      y[i] = NAN;
+    } else {
+      y[i] = second < 0 ? 0 : RefPolynomial(op.function, first, static_cast<int>(second));
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(SpecialBinary, SpecialBinaryReference);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,97 @@
+#include "ops/special_binary/special_binary.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+using Function = SpecialBinary::Function;
+
+HostTensor F64(const std::vector<double>& values) {
+  return HostTensor::Of(DType::kF64, {static_cast<int64_t>(values.size())}, values);
+}
+
+class SpecialBinaryTest : public ::testing::TestWithParam<DType> {
+ public:
+  Tolerance tolerance() const { return GetParam() == DType::kF64 ? Tolerance{1e-11, 1e-11} : Tolerance{2e-6, 2e-6}; }
+};
+
+TEST_P(SpecialBinaryTest, IncompleteGamma) {
+  std::mt19937 rng(1);
+  for (const double size : {1.0, 30.0, 300.0, 15000.0, 1e6}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), {60}, rng, size / 10, size);
+    HostTensor x = a;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      x.set(i, std::fabs(a.at(i) + (static_cast<double>(rng() % 2000) / 250 - 4) * std::sqrt(a.at(i))));
+    }
+    for (const Function function : {Function::kIgamma, Function::kIgammac}) {
+      ExpectMatchesReference(SpecialBinary{.function = function}, {a, x}, tolerance());
+    }
+  }
+}
+
+TEST_P(SpecialBinaryTest, Zeta) {
+  std::mt19937 rng(2);
+  const HostTensor s = HostTensor::Uniform(GetParam(), {90}, rng, 1.1, 40);
+  HostTensor whole = s;
+  for (int64_t i = 0; i < whole.size(); ++i) whole.set(i, static_cast<double>(2 + i % 9));
+  const SpecialBinary zeta{.function = Function::kZeta};
+  ExpectMatchesReference(zeta, {s, HostTensor::Uniform(GetParam(), {90}, rng, 0.1, 90)}, tolerance());
+  ExpectMatchesReference(zeta, {whole, HostTensor::Uniform(GetParam(), {90}, rng, -90, 9)}, tolerance());
+}
+
+TEST_P(SpecialBinaryTest, Polynomials) {
+  std::mt19937 rng(3);
+  const HostTensor x = HostTensor::Uniform(GetParam(), {80}, rng, -1.5, 1.5);
+  HostTensor n = x;
+  for (int64_t i = 0; i < n.size(); ++i) n.set(i, static_cast<double>(i % 20) - 2 + (i % 3) * 0.3);
+  for (const Function function :
+       {Function::kHermiteH, Function::kHermiteHe, Function::kLaguerre, Function::kLegendre}) {
+    ExpectMatchesReference(SpecialBinary{.function = function}, {x, n}, tolerance());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SpecialBinaryTest, ::testing::Values(DType::kF32, DType::kF64),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+std::vector<double> At(Function function, const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<HostTensor> out;
+  EXPECT_TRUE(testing::Run(SpecialBinary{.function = function}, {F64(a), F64(b)}, &out).ok());
+  return out[0].ToDoubles();
+}
+
+// Values of mpmath.
+TEST(SpecialBinary, KnownValues) {
+  EXPECT_NEAR(At(Function::kIgamma, {2.5}, {3})[0], 0.69378108158672160, 1e-14);
+  EXPECT_NEAR(At(Function::kIgammac, {500}, {480})[0], 0.81371802680967540, 1e-12);
+  EXPECT_NEAR(At(Function::kZeta, {2}, {1})[0], 1.64493406684822644, 1e-15);
+  EXPECT_NEAR(At(Function::kZeta, {3}, {-100.5})[0], 4.9013601313598786e-5, 1e-14);
+  EXPECT_NEAR(At(Function::kLegendre, {0.3}, {4})[0], 0.0729375, 1e-15);
+}
+
+TEST(SpecialBinary, LimitsAndPoles) {
+  const std::vector<double> numbers = {NAN, INFINITY, -INFINITY, 0, -0.0, 1, 2, 2.5, -0.5, -3, 1e30, 3};
+  std::vector<double> a, b;
+  for (const double x : numbers) {
+    for (const double y : numbers) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  for (const Function function : {Function::kIgamma, Function::kIgammac, Function::kZeta}) {
+    ExpectMatchesReference(SpecialBinary{.function = function}, {F64(a), F64(b)}, Tolerance{1e-9, 1e-9});
+  }
+  const std::vector<double> limited = At(Function::kHermiteH, {0, 0, 0, 0}, {513, NAN, -INFINITY, INFINITY});
+  EXPECT_TRUE(std::isnan(limited[0]) && std::isnan(limited[1]) && limited[2] == 0 && std::isnan(limited[3]));
+}
+
+TEST(SpecialBinary, EmptyAndInvalidInputs) {
+  const auto zeros = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
+  ExpectMatchesReference(SpecialBinary{}, {zeros({0, 3}), zeros({0, 3})});
+  ExpectError(SpecialBinary{}, {zeros({2}), zeros({3})}, {"'b'"});
+}
+
+}  // namespace
+}  // namespace polyop::testing

@@ -1,0 +1,84 @@
+#include "ops/special_unary/special_unary.h"
+
+#include <cmath>
+
+#include "testing/testing.h"
+
+namespace polyop::testing {
+namespace {
+
+using Function = SpecialUnary::Function;
+
+struct Variant {
+  Function function;
+  int64_t variant;
+  double low, high;  // where the double's relative error is tested
+};
+
+// The ranges exclude neighbourhoods of zeros of a function.
+const std::vector<Variant>& Variants() {
+  static const std::vector<Variant> variants = {
+      {Function::kErf, 0, -4, 4},       {Function::kErf, 1, -4, 20},       {Function::kErf, 2, -4, 60},
+      {Function::kErf, 3, -60, 4},      {Function::kErfInverse, 0, -1, 1}, {Function::kErfInverse, 1, 0, 1},
+      {Function::kGamma, 0, -20, 60},   {Function::kGamma, 1, -20, 60},    {Function::kBesselI, 0, -30, 30},
+      {Function::kBesselI, 1, -30, 30}, {Function::kBesselI, 2, -90, 90},  {Function::kBesselI, 3, -90, 90},
+      {Function::kBesselK, 0, 0, 30},   {Function::kBesselK, 1, 0, 30},    {Function::kBesselK, 2, 0, 90},
+      {Function::kBesselK, 3, 0, 90},   {Function::kBesselJ, 0, -90, 90},  {Function::kBesselJ, 1, -90, 90},
+      {Function::kBesselY, 0, 0, 90},   {Function::kBesselY, 1, 0, 90},    {Function::kAiry, 0, -40, 12},
+  };
+  return variants;
+}
+
+class SpecialUnaryTest : public ::testing::TestWithParam<DType> {};
+
+TEST_P(SpecialUnaryTest, MatchesReference) {
+  std::mt19937 rng(1);
+  for (const Variant& v : Variants()) {
+    SCOPED_TRACE(::testing::Message() << static_cast<int>(v.function) << " " << v.variant);
+    const SpecialUnary op{.function = v.function, .variant = v.variant};
+    const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{2e-12, 2e-12} : Tolerance{2e-6, 2e-6};
+    ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), {3, 67}, rng, v.low, v.high)}, tolerance);
+    ExpectMatchesReference(op, {HostTensor::Uniform(GetParam(), {50}, rng, -2, 2)}, tolerance);
+  }
+}
+
+TEST_P(SpecialUnaryTest, LimitsAndPoles) {
+  const HostTensor x =
+      HostTensor::Of(GetParam(), {14}, {NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1, 2, -2, 8, -8, 1e-30, -1e-30, 80});
+  for (const Variant& v : Variants()) {
+    SCOPED_TRACE(::testing::Message() << static_cast<int>(v.function) << " " << v.variant);
+    ExpectMatchesReference(SpecialUnary{.function = v.function, .variant = v.variant}, {x}, Tolerance{1e-5, 1e-5});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SpecialUnaryTest, ::testing::Values(DType::kF32, DType::kF64),
+                         [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(SpecialUnary, KnownValues) {
+  const auto at = [](Function function, int64_t variant, double x) {
+    std::vector<HostTensor> out;
+    const SpecialUnary op{.function = function, .variant = variant};
+    EXPECT_TRUE(testing::Run(op, {HostTensor::Of(DType::kF64, {1}, {x})}, &out).ok());
+    return out[0].at(0);
+  };
+  EXPECT_NEAR(at(Function::kErfInverse, 0, 0.5), 0.476936276204469873, 1e-15);
+  EXPECT_NEAR(at(Function::kErfInverse, 1, 1e-100), -21.273453560965322, 1e-12);
+  EXPECT_NEAR(at(Function::kGamma, 0, 0.5), 0.572364942924700087, 1e-14);
+  EXPECT_NEAR(at(Function::kGamma, 1, 1), -0.577215664901532861, 1e-15);
+  EXPECT_NEAR(at(Function::kBesselI, 0, 1), 1.26606587775200834, 1e-14);
+  EXPECT_NEAR(at(Function::kBesselK, 1, 1), 0.601907230197234575, 1e-14);
+  EXPECT_NEAR(at(Function::kBesselJ, 0, 10), -0.245935764451348335, 1e-14);
+  EXPECT_NEAR(at(Function::kBesselY, 1, 10), 0.249015424206953884, 1e-14);
+  EXPECT_NEAR(at(Function::kAiry, 0, 1), 0.135292416312881416, 1e-15);
+  EXPECT_NEAR(at(Function::kAiry, 0, -10), 0.0402412384864431930, 1e-14);
+}
+
+TEST(SpecialUnary, EmptyAndInvalidInputs) {
+  ExpectMatchesReference(SpecialUnary{}, {HostTensor::Full(DType::kF32, {0, 3}, 0)});
+  ExpectMatchesReference(SpecialUnary{}, {HostTensor::Full(DType::kF32, {}, 1)});
+  ExpectError(SpecialUnary{.function = Function::kAiry, .variant = 1}, {HostTensor::Full(DType::kF32, {2}, 0)},
+              {"attribute 'variant': expected less than 1 for this function, got 1"});
+}
+
+}  // namespace
+}  // namespace polyop::testing
