@@ -22,7 +22,7 @@ import polyop
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.special import STANDARD
 from tests.support.faster_export import keep_registries
-from tests.support.processes import ROOT, environment
+from tests.support.processes import environment
 from tests.support.pytorch_cases import Call
 from tests.support.pytorch_export import outcome
 
