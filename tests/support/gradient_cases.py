@@ -171,10 +171,12 @@ CASES: dict[str, Case] = {
          plain(2, 4, 3)],
     ),
     "selective_scan-one-step": (
-        {}, [plain(2, 4, 1), plain(2, 4, 1), -plain(4, 3), plain(2, 1, 3, 1), plain(2, 1, 3, 1)]
+        {},
+        [plain(2, 4, 1), plain(2, 4, 1), -plain(4, 3), plain(2, 1, 3, 1), plain(2, 1, 3, 1), plain(4), plain(2, 4, 1),
+         plain(4), plain(2, 4, 3)],
     ),
     "causal_conv1d": ({"activation": "silu"}, [plain(2, 3, 5), plain(3, 4), plain(3), plain(2, 3, 3)]),
-    "causal_conv1d-without-state": ({}, [plain(2, 3, 5), plain(3, 2)]),
+    "causal_conv1d-two-taps": ({}, [plain(2, 3, 5), plain(3, 2), plain(3), plain(2, 3, 1)]),
     "neighborhood_attention": (
         {"kernel_size": [3], "dilation": [2, 1], "is_causal": [0, 1]},
         [plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 2)],
