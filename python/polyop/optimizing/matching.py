@@ -65,6 +65,7 @@ class Match:
     details: str = ""
     what: str = ""
     is_fix: bool = False  # ONNX Runtime's result differs from the standard, polyop's does not
+    is_rounded: bool = False  # its results are rounded to 8 bits: some may differ by one step
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
 
 

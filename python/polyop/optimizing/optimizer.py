@@ -33,6 +33,10 @@ from polyop.portable import add_functions
 
 Step = Callable[[str, int, int], None]
 
+# The tolerance of a model's outputs after nodes that round to 8 bits: a step is at least 1/255 of the largest value,
+# and the nodes that follow add up some of them.
+_TOLERANCE_OF_STEPS = 0.02
+
 # The maximum number of elements of the tensors that are in memory for comparing matches; one match may need more.
 _MAX_ELEMENTS = 32 << 20
 
@@ -307,6 +311,8 @@ class _Work:
     def _compare(self, model: ir.Model, report: Report) -> _Reason | None:
         """Returns how the model's results differ from the original's, or None."""
         proto = ir.to_proto(model)
+        is_rounded = "quantized nodes" in report.replaced
+        tolerance = max(self.options.tolerance, _TOLERANCE_OF_STEPS) if is_rounded else self.options.tolerance
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
@@ -315,10 +321,10 @@ class _Work:
                 results = self.runner.run(proto, self.feeds, polyop=polyop)
                 for i_run, (of_run, expected) in enumerate(zip(results, self.expected, strict=True)):
                     for name, reference in expected.items():
-                        difference = compare(reference, of_run[name], self.options.tolerance)
+                        difference = compare(reference, of_run[name], tolerance, is_rounded=is_rounded)
                         if difference.why:
                             noisy = self._rounded_runs()[i_run].get(name)
-                            difference = compare(reference, of_run[name], self.options.tolerance, noisy)
+                            difference = compare(reference, of_run[name], tolerance, noisy, is_rounded)
                         largest = max(largest, difference.largest)
                         if difference.why:
                             why = f"then the model's results differ by {difference.excess:.3g}"

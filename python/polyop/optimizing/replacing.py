@@ -36,5 +36,6 @@ def replace(match: Match, scope: Scope, now: dict[ir.Value, ir.Value]) -> bool:
 
 
 def clean(model: ir.Model) -> None:
-    """Removes unused nodes and initializers."""
-    RemoveUnusedNodesPass()(model)
+    """Removes unused nodes and initializers: a pass may leave a node whose reader it has removed."""
+    while RemoveUnusedNodesPass()(model).modified:
+        pass
