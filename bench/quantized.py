@@ -87,10 +87,6 @@ def cases() -> list[Case]:
             ("QuantizedCubicResize", ["sizes"]), {"x": image(1, 64, 96, 96), "sizes": np.array([192, 192])}, {},
         ),
         Case(
-            "corner pooling, 128 x 128 x 128", node("mmcv::MMCVCornerPool", ["x"], mode=0),
-            ("QuantizedCornerPool", []), {"x": image(1, 128, 128, 128)}, {"mode": 0},
-        ),
-        Case(
             "deformable convolution, 3 x 3, 256 to 256 x 64 x 64",
             node("polyop::DeformConv", ["x", "weight", "offset", "bias", "mask"], **convolved),
             ("QuantizedDeformConv", ["codes", "steps", "offset", "bias", "mask"]), {"x": image(1, 256, 64, 64), **offsets},

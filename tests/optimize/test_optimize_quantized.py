@@ -79,9 +79,6 @@ CASES = {
         "result = Resize <mode = \"cubic\"> (real, , scales)", "polyop::QuantizedCubicResize",
         IMAGE, {"scales": np.array([1, 1, 2, 3], np.float32)},
     ),
-    "MMCVCornerPool": Case(
-        "result = mmcv.MMCVCornerPool <mode = 2> (real)", "polyop::QuantizedCornerPool", IMAGE,
-    ),
     "DeformConv": Case(
         CONVOLUTION, "polyop::QuantizedDeformConv", {**IMAGE, **OFFSETS},
         {**FILTERS, "bias_codes": np.arange(-3, 3, dtype=np.int32) * 900, "bias_steps": FILTERS["steps"] * np.float32(0.02)},
@@ -188,7 +185,7 @@ def test_what_stays(tmp_path: Path) -> None:
 
 
 def test_other_readers_of_the_real_image_keep_it(tmp_path: Path) -> None:
-    case = CASES["MMCVCornerPool"]
+    case = CASES["Resize, by scales"]
     model = onnx.load(write(case, tmp_path / "before.onnx"))
     model.graph.node.append(helper.make_node("Add", ["y", "real"], ["both"]))
     model.graph.output[0].name = "both"

@@ -2,7 +2,7 @@
 
     y = QuantizeLinear(node(DequantizeLinear(x), …))
 
-become one node that reads and writes 8 bits: RoIAlign, grid sampling, cubic resizing, corner pooling, deformable
+become one node that reads and writes 8 bits: RoIAlign, grid sampling, cubic resizing, deformable
 convolution with weights of 8 bits, and deformable attention. Scales and zero points are constants of one element,
 except those of the weights, which may differ by filter; the zero points of the weights are 0.
 
@@ -192,7 +192,7 @@ def _mmcv_roi_align(scope: Scope, node: ir.Node) -> _Quantized | None:
     return _Quantized("polyop::QuantizedRoiAlign", attributes, [node.inputs[1]], build, _vary_rois)
 
 
-# ---- Cubic resizing, corner pooling ----
+# ---- Cubic resizing ----
 
 
 def _cubic_resize(scope: Scope, node: ir.Node) -> _Quantized | None:
@@ -212,10 +212,6 @@ def _scaled_resize(scope: Scope, node: ir.Node) -> _Quantized | None:
         return [x, b("Mul", old, b.constant(scales[2:].astype(np.int64)))]
 
     return _Quantized("polyop::QuantizedCubicResize", {}, [], build, lambda rng, arrays: arrays)
-
-
-def _corner_pool(scope: Scope, node: ir.Node) -> _Quantized | None:
-    return _Quantized("polyop::QuantizedCornerPool", _given(node), [], _as_they_are, lambda rng, arrays: arrays)
 
 
 # ---- Deformable convolution ----
@@ -327,7 +323,6 @@ _KINDS: dict[tuple[str, str], Callable[[Scope, ir.Node], _Quantized | None]] = {
     ("mmdeploy", "MMCVRoiAlign"): _mmcv_roi_align,
     ("polyop", "CubicResize"): _cubic_resize,
     ("custom", "DynamicTRTResize"): _scaled_resize,
-    ("mmcv", "MMCVCornerPool"): _corner_pool,
     ("", "DeformConv"): _deform_conv,
     ("polyop", "DeformConv"): _deform_conv,
     ("mmcv", "MMCVModulatedDeformConv2d"): _mmcv_deform_conv,
