@@ -128,6 +128,14 @@ def carafe(
     group_size: int = ...,
     scale_factor: float,
 ) -> jax.Array: ...
+def causal_conv1d(
+    x: Array,
+    weight: Array,
+    bias: Array = None,
+    initial_state: Array = None,
+    *,
+    activation: str = ...,
+) -> tuple[jax.Array, jax.Array]: ...
 def chamfer_distance(
     xyz1: Array,
     xyz2: Array,
@@ -537,6 +545,16 @@ def my_add(
     a: Array,
     b: Array,
 ) -> jax.Array: ...
+def neighborhood_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int] = ...,
+    is_causal: Sequence[int] = ...,
+    scale: float = ...,
+) -> jax.Array: ...
 def nms(
     boxes: Array,
     scores: Array,
@@ -693,6 +711,77 @@ def qkv_attention(
     key: Array,
     value: Array,
 ) -> jax.Array: ...
+def quantized_cubic_resize(
+    input: Array,
+    sizes: Array,
+    *,
+    coordinate_transformation_mode: str = ...,
+    cubic_coeff_a: float = ...,
+    exclude_outside: int = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+) -> jax.Array: ...
+def quantized_deform_conv(
+    X: Array,
+    W: Array,
+    W_scale: Array,
+    offset: Array,
+    B: Array = None,
+    mask: Array = None,
+    *,
+    dilations: Sequence[int] = ...,
+    group: int = ...,
+    kernel_shape: Sequence[int] = ...,
+    offset_group: int = ...,
+    pads: Sequence[int] = ...,
+    strides: Sequence[int] = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+) -> jax.Array: ...
+def quantized_grid_sampler(
+    input: Array,
+    grid: Array,
+    *,
+    interpolation_mode: int | str = ...,
+    padding_mode: int | str = ...,
+    align_corners: int = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+) -> jax.Array: ...
+def quantized_ms_deform_attn(
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_locations: Array,
+    attention_weights: Array,
+    *,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+) -> jax.Array: ...
+def quantized_roi_align(
+    X: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    coordinate_transformation_mode: str = ...,
+    mode: str = ...,
+    output_height: int = ...,
+    output_width: int = ...,
+    sampling_ratio: int = ...,
+    spatial_scale: float = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+) -> jax.Array: ...
 def quick_cumsum(
     x: Array,
     geom_feats: Array,
@@ -806,6 +895,19 @@ def select_and_pad(
     *,
     P: int,
 ) -> jax.Array: ...
+def selective_scan(
+    u: Array,
+    delta: Array,
+    A: Array,
+    B: Array,
+    C: Array,
+    D: Array = None,
+    z: Array = None,
+    delta_bias: Array = None,
+    initial_state: Array = None,
+    *,
+    delta_softplus: int = ...,
+) -> tuple[jax.Array, jax.Array]: ...
 def soft_nms(
     boxes: Array,
     scores: Array,
@@ -816,6 +918,18 @@ def soft_nms(
     method: int | str = ...,
     offset: int = ...,
 ) -> tuple[jax.Array, jax.Array, jax.Array]: ...
+def special_binary(
+    a: Array,
+    b: Array,
+    *,
+    function: str = ...,
+) -> jax.Array: ...
+def special_unary(
+    x: Array,
+    *,
+    function: str = ...,
+    variant: int = ...,
+) -> jax.Array: ...
 def stacked_ball_query(
     xyz: Array,
     xyz_batch_cnt: Array,

@@ -149,6 +149,15 @@ def carafe(
     scale_factor: float,
     out: Out = None,
 ) -> np.ndarray: ...
+def causal_conv1d(
+    x: Array,
+    weight: Array,
+    bias: Array = None,
+    initial_state: Array = None,
+    *,
+    activation: str = ...,
+    out: Out = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
 def chamfer_distance(
     xyz1: Array,
     xyz2: Array,
@@ -623,6 +632,17 @@ def my_add(
     *,
     out: Out = None,
 ) -> np.ndarray: ...
+def neighborhood_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int] = ...,
+    is_causal: Sequence[int] = ...,
+    scale: float = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def nms(
     boxes: Array,
     scores: Array,
@@ -804,6 +824,82 @@ def qkv_attention(
     *,
     out: Out = None,
 ) -> np.ndarray: ...
+def quantized_cubic_resize(
+    input: Array,
+    sizes: Array,
+    *,
+    coordinate_transformation_mode: str = ...,
+    cubic_coeff_a: float = ...,
+    exclude_outside: int = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def quantized_deform_conv(
+    X: Array,
+    W: Array,
+    W_scale: Array,
+    offset: Array,
+    B: Array = None,
+    mask: Array = None,
+    *,
+    dilations: Sequence[int] = ...,
+    group: int = ...,
+    kernel_shape: Sequence[int] = ...,
+    offset_group: int = ...,
+    pads: Sequence[int] = ...,
+    strides: Sequence[int] = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def quantized_grid_sampler(
+    input: Array,
+    grid: Array,
+    *,
+    interpolation_mode: int | str = ...,
+    padding_mode: int | str = ...,
+    align_corners: int = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def quantized_ms_deform_attn(
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_locations: Array,
+    attention_weights: Array,
+    *,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def quantized_roi_align(
+    X: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    coordinate_transformation_mode: str = ...,
+    mode: str = ...,
+    output_height: int = ...,
+    output_width: int = ...,
+    sampling_ratio: int = ...,
+    spatial_scale: float = ...,
+    input_scale: float = ...,
+    input_zero_point: int = ...,
+    output_scale: float = ...,
+    output_zero_point: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def quick_cumsum(
     x: Array,
     geom_feats: Array,
@@ -933,6 +1029,20 @@ def select_and_pad(
     P: int,
     out: Out = None,
 ) -> np.ndarray: ...
+def selective_scan(
+    u: Array,
+    delta: Array,
+    A: Array,
+    B: Array,
+    C: Array,
+    D: Array = None,
+    z: Array = None,
+    delta_bias: Array = None,
+    initial_state: Array = None,
+    *,
+    delta_softplus: int = ...,
+    out: Out = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
 def soft_nms(
     boxes: Array,
     scores: Array,
@@ -944,6 +1054,20 @@ def soft_nms(
     offset: int = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def special_binary(
+    a: Array,
+    b: Array,
+    *,
+    function: str = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def special_unary(
+    x: Array,
+    *,
+    function: str = ...,
+    variant: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def stacked_ball_query(
     xyz: Array,
     xyz_batch_cnt: Array,
