@@ -173,7 +173,8 @@ bool AgainstReference::ZeroWeight(size_t output, int64_t element, double got, do
   const HostTensor& replaced = OutputOf(replacements_[0], output);
   if (IsReal(dtype) && replaced.present() && element < replaced.size() &&
       std::fabs(finite - replaced.at(element)) < 0.01 * (1 + std::fabs(finite)) &&  // otherwise saves time
-      std::ranges::all_of(replacements_, [&](const auto& outputs) { return gives(replaced.at(element), outputs); }) &&
+      std::ranges::all_of(
+          replacements_, [&](const auto& outputs) { return gives(replaced.at(element), outputs); }) &&
       InRangeOfFinite(output, element, finite, dtype)) {
     return true;
   }

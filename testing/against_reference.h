@@ -18,15 +18,16 @@ namespace polyop::testing {
 /// an overlap exceeds the threshold) may therefore differ, and cancellation in a sum amplifies rounding errors. A
 /// differing element is accepted if the reference's result is as sensitive: real inputs are perturbed several times by
 /// up to 2^-20 of their value (half a unit in the last digit for f16 and bf16, to which kernels may round factors), and
-/// the element must be within four times the range of these results, or equal one of them if it is an integer. So is an
-/// attribute `output_scale`, with which an operator rounds its results to integers. For real
+/// the element must be within four times the range of these results, or equal one of them if it is an integer. An
+/// attribute `output_scale`, with which an operator rounds its results to integers, is perturbed, too. For real
 /// elements, inputs below 1 are also perturbed by 2^-20, because a small number that is added to a pixel position has
 /// the position's rounding error. If an output's size equals that of a perturbed result only, its elements are not
 /// compared.
 ///
 /// A NaN or infinity with a weight of 0 may propagate or not: such an element is accepted if the reference gives the
-/// same finite element for any number instead of the NaN or infinity, and the element is as near to it as above. If the inputs contain such values, infinity and
-/// NaN in real outputs are equal, because their sum depends on which of them has a weight of 0.
+/// same finite element for any number instead of the NaN or infinity, and the element is as near to it as above. If the
+/// inputs contain such values, infinity and NaN in real outputs are equal, because their sum depends on which of them
+/// has a weight of 0.
 ///
 /// In calls with extreme values, products overflow or underflow: real elements are not compared. If an attribute is
 /// extreme (such as a threshold of 1e-40, or of 0, which rounding errors exceed), integers and found sizes are not

@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "adapters/openvino/element_types.h"
 #include "core/call.h"
@@ -110,13 +111,15 @@ class Outputs : public OutputSource {
 const Kernel* FindKernel(const Op& op, std::vector<KnownInput> inputs) {
   const Kernel* kernel = op.FindKernel(Device::kCpu, inputs);
   std::vector<KnownInput> any = inputs;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    std::optional<DType>& dtype = inputs[i].dtype;
-    if (dtype != DType::kI32 && dtype != DType::kU8) continue;
-    dtype = dtype == DType::kI32 ? DType::kI64 : DType::kBool;
-    any[i].dtype.reset();
+  // The plugin converts i64 to i32 and bool to u8. Operators may also have kernels for u8.
+  for (const auto& [narrow, wide] : {std::pair(DType::kI32, DType::kI64), std::pair(DType::kU8, DType::kBool)}) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].dtype != narrow) continue;
+      inputs[i].dtype = wide;
+      any[i].dtype.reset();
+    }
+    if (kernel == nullptr) kernel = op.FindKernel(Device::kCpu, inputs);
   }
-  if (kernel == nullptr) kernel = op.FindKernel(Device::kCpu, inputs);
   return kernel != nullptr ? kernel : op.FindKernel(Device::kCpu, any);
 }
 

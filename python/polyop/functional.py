@@ -219,12 +219,12 @@ def neighborhood_attention(
 
     A single kernel size, dilation or flag applies to all axes.
     """
-    kernel_size, dilation, is_causal = (
+    kernels, dilations, causal = (
         [int(v) for v in (values if isinstance(values, Sequence) else (values,))]
         for values in (kernel_size, dilation, is_causal)
     )
     return _ops.neighborhood_attention(
-        query, key, value, kernel_size=kernel_size, dilation=dilation, is_causal=is_causal,
+        query, key, value, kernel_size=kernels, dilation=dilations, is_causal=causal,
         scale=0.0 if scale is None else scale,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The wheels for Windows and macOS in dist/: what their libraries need, import and export. Nothing of them runs here."""
+"""The wheels for Windows and macOS in dist/: what their libraries need, import and export. Nothing of them is run."""
 
 from __future__ import annotations
 

@@ -431,10 +431,10 @@ def _numbers(function: Callable[..., Any], first: bool) -> Callable[..., Any]:
     return call
 
 
-for _kind in "tuvw":
+for _letter in "tuvw":
     for _prefix in ("", "shifted_"):
-        _function = _chebyshev(_kind, bool(_prefix))
-        _target = f"aten::special_{_prefix}chebyshev_polynomial_{_kind}"
+        _function = _chebyshev(_letter, bool(_prefix))
+        _target = f"aten::special_{_prefix}chebyshev_polynomial_{_letter}"
         decomposes(_target)(_function)
         decomposes(f"{_target}.x_scalar")(_numbers(_function, True))
         decomposes(f"{_target}.n_scalar")(_numbers(_function, False))
