@@ -73,8 +73,8 @@ bool Fits(const HostTensor& t) {
 // Returns true if the plugin passes the tensor unchanged, or as i64 or bool with unchanged values.
 bool IsKept(const HostTensor& t) {
   const DType dtype = t.present() ? t.dtype() : DType::kF32;
-  return (dtype == DType::kI64 && Fits(t)) || dtype == DType::kF32 || dtype == DType::kI32 || dtype == DType::kU8 ||
-         dtype == DType::kBool;
+  return (dtype == DType::kI64 && Fits(t)) || dtype == DType::kF32 || dtype == DType::kI32 || dtype == DType::kI8 ||
+         dtype == DType::kU8 || dtype == DType::kBool;
 }
 
 ov::Shape AsShape(const Shape& shape) { return ov::Shape(shape.begin(), shape.end()); }

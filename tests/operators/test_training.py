@@ -185,7 +185,7 @@ def fresh_compiler() -> Iterator[None]:
 @pytest.mark.parametrize("name", STEPS)
 def test_a_compiled_step_with_dynamic_shapes(name: str) -> None:
     """One graph without breaks serves all sizes, forward and backward."""
-    function, inputs_of = STEPS[name]
+    operation, inputs_of = STEPS[name]
     graphs: list[Any] = []
 
     def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
@@ -193,7 +193,7 @@ def test_a_compiled_step_with_dynamic_shapes(name: str) -> None:
         return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
     def loss(*given: torch.Tensor) -> torch.Tensor:
-        return (function(*given) * 2).square().mean()
+        return (operation(*given) * 2).square().mean()
 
     step = torch.compile(loss, backend=backend, fullgraph=True, dynamic=True)
     for n in (1, 2, 5):

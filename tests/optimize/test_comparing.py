@@ -230,7 +230,7 @@ def test_infinity_in_the_report_is_null_in_json(
     from polyop.optimizing.comparing import Difference
 
     onnx.save(of_text("y = Neg (n)"), tmp_path / "m.onnx")
-    monkeypatch.setattr(optimizer, "compare", lambda *_: Difference(np.inf, "differs by inf", np.inf))
+    monkeypatch.setattr(optimizer, "compare", lambda *_, **__: Difference(np.inf, "differs by inf", np.inf))
     assert commands.main(["optimize", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "x.onnx"), "--all", "--json"]) == 0
 
     def reject(text: str) -> None:

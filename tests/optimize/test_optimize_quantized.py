@@ -187,7 +187,8 @@ def test_what_stays(tmp_path: Path) -> None:
 def test_other_readers_of_the_real_image_keep_it(tmp_path: Path) -> None:
     case = CASES["Resize, by scales"]
     model = onnx.load(write(case, tmp_path / "before.onnx"))
-    model.graph.node.append(helper.make_node("Add", ["y", "real"], ["both"]))
+    model.graph.node.append(helper.make_node("ReduceMax", ["real"], ["largest"], keepdims=0))
+    model.graph.node.append(helper.make_node("Add", ["y", "largest"], ["both"]))
     model.graph.output[0].name = "both"
     onnx.save(model, tmp_path / "both.onnx")
     report = optimize(tmp_path / "both.onnx", tmp_path / "after.onnx", inputs=case.inputs, all=True)

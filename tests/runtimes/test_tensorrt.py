@@ -28,6 +28,9 @@ if HAS_PLUGINS:
     @pytest.mark.parametrize("index", range(len(NODES)), ids=lambda i: f"{NODES[i].name}-{len(NODES[i].inputs)}-{i}")
     def test_every_exported_node_parses_and_builds(index: int, dynamic: bool, answers: list[dict]) -> None:
         answer = answers[2 * index + dynamic]
+        if NODES[index].name.startswith("polyop::Quantized"):
+            assert "error" in answer  # these operators have no kernels for GPUs, thus no plugin
+            return
         if any(array is not None and array.dtype == np.uint8 for array in NODES[index].inputs):
             assert "UInt8 datatype formats are not supported" in answer["error"]  # true for every plugin
             return

@@ -42,6 +42,17 @@ class Node:
     attributes: dict[str, object] = field(default_factory=dict)
 
 
+def codes(dtype: type, *shape: int) -> np.ndarray:
+    """Returns an image of 8-bit integers."""
+    return RNG.integers(0, 256, shape, np.uint8).astype(dtype)
+
+
+def steps(dtype: type) -> dict[str, object]:
+    """Returns the quantization of an image and a result of such integers."""
+    zero = 128 if dtype == np.uint8 else 0
+    return {"input_scale": 0.02, "input_zero_point": zero + 3, "output_scale": 0.03, "output_zero_point": zero - 5}
+
+
 x = f(2, 4, 12, 10)
 pool = {"output_height": 3, "output_width": 2, "spatial_scale": 0.5, "sampling_ratio": 2, "aligned": 1}
 levels = {
@@ -338,4 +349,17 @@ NODES = [
     *(Node("polyop::PixelGroup", [f(9, 8), (f(9, 8) > 0.3).astype(t), f(9, 8, 4), (f(9, 8) * 3.5).astype(I32), np.ones((9, 8), t)],
            [(I32, (9, 8)), (F32, (4,)), (I32, (4,))], {"kernel_region_num": 4, "distance_threshold": 0.5})
       for t in (np.uint8, np.bool_)),
+    *(Node("polyop::QuantizedCubicResize", [codes(t, *x.shape), np.array([7, 15])], [(t, (2, 4, 7, 15))], steps(t)) for t in (np.uint8, np.int8)),
+    *(Node("polyop::QuantizedDeformConv",
+           [codes(t, 2, 4, 9, 8), codes(np.int8, 6, 2, 3, 3), f(6) * 0.01, f(2, 18, 7, 6) * 3, *rest], [(t, (2, 6, 7, 6))],
+           {"group": 2, **steps(t)})
+      for t, rest in ((np.uint8, [f(6), f(2, 9, 7, 6)]), (np.int8, []))),
+    *(Node("polyop::QuantizedGridSample", [codes(t, 2, 4, *sizes), f(2, *[5] * len(sizes), len(sizes)) * 2 - 1],
+           [(t, (2, 4, *[5] * len(sizes)))], {"mode": mode, **steps(t)})
+      for t, sizes, mode in ((np.uint8, (9, 8), "cubic"), (np.int8, (4, 6, 5), "linear"))),
+    *(Node("polyop::QuantizedMultiScaleDeformableAttention",
+           [codes(t, 2, 26, 2, 4), np.array([[4, 5], [2, 3]]), np.array([0, 20]), f(2, 3, 2, 2, 2, 2), f(2, 3, 2, 2, 2)],
+           [(t, (2, 3, 8))], steps(t)) for t in (np.uint8, np.int8)),
+    *(Node("polyop::QuantizedRoiAlign", [codes(t, *x.shape), boxes(5), RNG.integers(0, 2, 5)], [(t, (5, 4, 3, 2))],
+           {"output_height": 3, "output_width": 2, "sampling_ratio": 2, **steps(t)}) for t in (np.uint8, np.int8)),
 ]  # fmt: skip

@@ -130,7 +130,12 @@ def dynamic_model(node: Node, half: bool = False) -> tuple[onnx.ModelProto, dict
     feeds = {name: array for name, array in inputs.items() if array is not None}
     shapes = {name: [f"{name}_{d}" for d in range(a.ndim)] for name, a in feeds.items()}
     proto = model(node.name, inputs, [f"out{o}" for o in range(len(node.outputs))], node.attributes, shapes)
-    outputs = [(np.float16 if half and t == F32 else t, s) for t, s in node.outputs]
+    half_types = {kind["type"] for kind in kinds if "f16" in kind["types"]}
+    specs = operator_of(node)["outputs"]
+    outputs = [
+        (np.float16 if half and t == F32 and specs[min(o, len(specs) - 1)]["type"] in half_types else t, s)
+        for o, (t, s) in enumerate(node.outputs)
+    ]
     return typed(proto, outputs, opset_of(node)), feeds
 
 
