@@ -23,6 +23,8 @@ struct QuantizedMsDeformAttn : QuantizedRule {
       .source = "Zhu et al., Deformable DETR, 2021; ONNX's operators DequantizeLinear and QuantizeLinear",
       .differences = R"(The three separate nodes round in between, so that results that are within rounding of a tie may
           differ by one step.)",
+      .not_portable = R"(The node of deformable attention in float, which it replaces, has a function of standard
+          operators.)",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {

@@ -100,8 +100,12 @@ def name_of(node: Node) -> str:
 
 
 def opset_of(node: Node) -> int:
-    """Returns the opset of the model. ONNX samples volumes, and names its modes linear and cubic, since opset 20."""
-    return 20 if node.inputs[0].ndim == 5 or node.name == "polyop::GridSample" else OPSET
+    """Returns the opset of the model.
+
+    ONNX samples volumes, and names its modes linear and cubic, since opset 20. DeformConv exists since opset 19.
+    """
+    newer = ("polyop::GridSample", "polyop::QuantizedGridSample", "polyop::QuantizedDeformConv")
+    return 20 if node.inputs[0].ndim == 5 or node.name in newer else OPSET
 
 
 def typed(
