@@ -377,9 +377,15 @@ def test_kernels_equal_the_formula(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives(name: str) -> None:
-    tensors = [t.double() if t.is_floating_point() else t for t in CASES[name][1]]
+    specs = OPERATORS[operator_of(name)].inputs
+    # An input that gives sizes, such as scales, has one type.
+    sizes = [specs[min(i, len(specs) - 1)].value for i in range(len(CASES[name][1]))]
+    tensors = [
+        t.double() if t.is_floating_point() and not is_size else t
+        for t, is_size in zip(CASES[name][1], sizes, strict=True)
+    ]
     # The first column of boxes is a batch index, which has no neighbours.
-    names = [spec.name for spec in OPERATORS[operator_of(name)].inputs]
+    names = [spec.name for spec in specs]
     indices = [i for i in differentiable(name) if names[min(i, len(names) - 1)] != "rois"]
 
     def squares(*given: torch.Tensor) -> torch.Tensor:

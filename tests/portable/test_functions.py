@@ -64,7 +64,7 @@ def test_function_equals_the_kernel(i: int, files: Path) -> None:
 @pytest.mark.parametrize("folder", OLD, ids=lambda folder: folder.name)
 def test_functions_in_older_onnxruntimes(folder: Path, files: Path) -> None:
     supported = [node for node in WITH_BODIES if node.name.split("::")[1] not in NEWER]
-    assert int(in_runtime(folder, f"FOLDER = {str(files)!r}\n" + OLDER)) == len(supported) >= len(WITH_BODIES) - 4
+    assert int(in_runtime(folder, f"FOLDER = {str(files)!r}\n" + OLDER)) == len(supported) >= 0.95 * len(WITH_BODIES)
 
 
 HALF = [

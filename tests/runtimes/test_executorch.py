@@ -21,7 +21,14 @@ from tests.support.processes import ROOT, environment
 
 # ExecuTorch's compiler does not parse the first one's list of defaults. Inputs of the others determine shapes, which
 # have no upper bound.
-NOT_WRITTEN = {"bicubic_interpolate", "cubic_resize", "dynamic_resize", "get_indice_pairs_implicit_gemm", "knn_query"}
+NOT_WRITTEN = {
+    "bicubic_interpolate",
+    "cubic_resize",
+    "dynamic_resize",
+    "get_indice_pairs_implicit_gemm",
+    "knn_query",
+    "quantized_cubic_resize",
+}
 
 
 class Head(torch.nn.Module):

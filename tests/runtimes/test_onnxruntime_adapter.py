@@ -173,9 +173,10 @@ for node in nodes.NODES:
         nodes.test_node_runs(node)
     except Exception as error:
         assert Version(ort.__version__) < Version("1.19"), (node.name, error)
-        if node.name == "polyop::DeformConv":
-            # The bias is left out and the mask is not: this runtime stops at the gap and does not find T.
-            assert node.inputs[3] is None and "type inference failed" in str(error), error
+        if any(a is None for a in node.inputs):
+            # An input is left out and a later one is not: this runtime stops at the gap and does not find the type.
+            assert node.name in ("polyop::DeformConv", "polyop::SelectiveScan"), (node.name, error)
+            assert "type inference failed" in str(error), error
         else:
             # An output whose type depends on the rank of inputs has the type of the other rank there, and says so.
             assert node.name == "mmcv::NonMaxSuppression" and node.inputs[0].ndim == 3, (node.name, error)
@@ -189,7 +190,7 @@ print(len(nodes.NODES), too_old)
 def test_every_node_runs_on_the_older_onnxruntimes(folder: Path) -> None:
     count, too_old = in_runtime(folder, "from packaging.version import Version\n" + EVERY_NODE).split()
     assert int(count) >= 48
-    assert int(too_old) == (2 if Version(folder.name.removeprefix("onnxruntime-")) < Version("1.19") else 0)
+    assert int(too_old) == (3 if Version(folder.name.removeprefix("onnxruntime-")) < Version("1.19") else 0)
 
 
 @pytest.mark.parametrize("folder", OLD, ids=lambda folder: folder.name)

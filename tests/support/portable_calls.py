@@ -182,9 +182,8 @@ def several(
 
 
 # Code for in_runtime: runs the files of FOLDER and compares the results with the arrays next to them.
-NEWER = [
-    "RoIAwarePool3d"
-]  # nodes whose functions need operators that older ONNX Runtimes lack: here the cosine of doubles
+# Nodes whose functions need operators that older ONNX Runtimes lack: the cosine of doubles, and DeformConv.
+NEWER = ["RoIAwarePool3d", "QuantizedDeformConv"]
 OLDER = (
     f"NEWER = {NEWER}"
     + """

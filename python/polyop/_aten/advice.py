@@ -10,7 +10,6 @@ from pathlib import Path
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
     "linalg_eig": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
-    "linalg_ldl_factor_ex": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
     "uniform": "torch.rand_like(x) * (high - low) + low",
 }
