@@ -31,7 +31,11 @@ DOOR = re.compile(
     r"|dimensions, got"
 )
 
-YES_OR_NO = {"onnx_nms", "indice_conv", "selective_scan"}  # operators whose only attributes are flags that accept any number
+YES_OR_NO = {
+    "onnx_nms",
+    "indice_conv",
+    "selective_scan",
+}  # operators whose only attributes are flags that accept any number
 
 Args = list[Any]
 
