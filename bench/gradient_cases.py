@@ -185,6 +185,18 @@ def _() -> Call:
     )  # fmt: skip
 
 
+@case("onnx_deform_conv", "onnx_deform_conv 2x128x64x64, 3x3")
+def _() -> Call:
+    other = torchvision_ops()
+    rivals: Rivals = {}
+    if other is not None:
+        rivals["torchvision"] = lambda x, w, o, b, m: other.deform_conv2d(x, o, w, b, padding=1, mask=m)
+    inputs = [torch.randn(2, 128, 64, 64), torch.randn(128, 128, 3, 3), torch.randn(2, 18, 64, 64), torch.randn(128)]
+    return Call(
+        lambda *t: torch.ops.polyop.onnx_deform_conv(*t, pads=[1, 1, 1, 1]), [*inputs, torch.rand(2, 9, 64, 64)], rivals
+    )
+
+
 @case("deform_conv2d", "deform_conv2d 2x128x64x64, 3x3")
 def _() -> Call:
     other = torchvision_ops()

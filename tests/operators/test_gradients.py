@@ -13,6 +13,7 @@ import torch
 
 import polyop.functional
 from polyop import formulas
+from polyop._torch.gradients import RULES
 from polyop._torch.operators import OPERATORS
 from tests.support.gradient_cases import (
     CASES,
@@ -89,6 +90,33 @@ def test_modulated_deform_conv2d(with_bias: bool) -> None:
 
     inputs = (x, offset, mask, weight) + ((bias,) if with_bias else ())
     assert torch.autograd.gradcheck(convolution, inputs)
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("with_mask", [True, False])
+def test_onnx_deform_conv(with_bias: bool, with_mask: bool) -> None:
+    inputs = [rand(1, 4, 3, 3), rand(4, 2, 2, 2), rand(1, 16, 4, 4, low=-1.4, high=1.4)]
+    optional = [rand(4) if with_bias else None, rand(1, 8, 4, 4) if with_mask else None]
+
+    def convolution(*given: torch.Tensor) -> torch.Tensor:
+        rest = iter(given[3:])
+        full = [*given[:3], *(t if t is None else next(rest) for t in optional)]
+        attributes = {"pads": [1, 2, 2, 0], "dilations": [2, 1], "group": 2, "offset_group": 2}
+        return torch.ops.polyop.onnx_deform_conv(*full, **attributes)
+
+    assert torch.autograd.gradcheck(convolution, [*inputs, *(t for t in optional if t is not None)])
+
+
+@pytest.mark.parametrize("mask", range(32))
+def test_gradients_of_a_missing_mask(mask: int) -> None:
+    """The formula's gradients of any selection are the kernel's, also those of an input that is missing."""
+    gradient = OPERATORS["onnx_deform_conv"].gradient
+    inputs = [rand(1, 4, 3, 3), rand(1, 4, 3, 3), rand(4, 2, 2, 2), rand(1, 16, 3, 3, low=-1.4, high=1.4), None]
+    attributes = {"pads": [1, 0, 1, 1], "dilations": [2, 1], "group": 2, "offset_group": 2, "output_mask": mask}
+    attributes = gradient.values(attributes)
+    found = gradient.overload(*inputs, **attributes)
+    expected = RULES["polyop::onnx_deform_conv_backward"].formula(*inputs, **attributes)
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("mode", ["top", "bottom", "left", "right"])

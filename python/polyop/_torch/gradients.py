@@ -207,16 +207,22 @@ class GradientKernel:
             requested = [i for i in range(len(inputs)) if self.operator.input_of(i) in computed]
             given = {**attributes, "output_mask": output_mask}
             shapes = self.gradient.outputs(nested, given, lambda _: 0)
-            for i in requested:
-                if inputs[i] is None:  # a bias, say: its gradient does not depend on its value
-                    dtype, shape = shapes[self._computed.index(i)]
-                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
-            found = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, requested)
+            found: dict[int, Tensor | None] = {}
+            missing = [i for i in requested if inputs[i] is None]
+            for some in ([i for i in requested if inputs[i] is not None], missing):
+                if not some:
+                    continue
+                for i in some:
+                    if inputs[i] is None:  # its gradient does not depend on its value, but those of others may
+                        dtype, shape = shapes[self._computed.index(i)]
+                        inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
+                of_some = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, some)
+                found.update(zip(some, of_some, strict=True))
             results = []
             for number, (dtype, _) in zip(self._computed, shapes, strict=True):
                 gradients = [
                     torch.zeros_like(inputs[i]) if gradient is None else gradient
-                    for i, gradient in zip(requested, found, strict=True)
+                    for i, gradient in found.items()
                     if self.operator.input_of(i) == number
                 ]
                 if self.operator.inputs[number].variadic and gradients:
