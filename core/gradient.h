@@ -10,7 +10,9 @@
 // The signature states what the gradient reads and writes. Inputs are gradients of outputs (`grad_` and the output's
 // name), inputs of the operator and outputs of the operator, under their own names and in this order. Outputs are
 // gradients of inputs (`grad_` and the input's name). If there are several outputs, each is optional (`grad_input?:`),
-// and the attribute `output_mask` selects those to compute. All other attributes are the operator's.
+// and the attribute `output_mask` selects those to compute. All other attributes are the operator's. The gradient of a
+// variadic input is one tensor of one dimension, `grad_feats: T[size(feats)]`, with the elements of one gradient after
+// the other.
 //
 // A gradient has no node names. The library for PyTorch registers it as torch.ops.<library>.<name>, and the operator's
 // autograd formula calls it. Everything else that holds for operators holds for gradients: the checks of core/call.h,

@@ -85,6 +85,9 @@ class ShapeEvaluator {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].present) POLYOP_RETURN_IF_ERROR(CheckExtents(SpecOf(signature_, i), inputs[i]));
     }
+    for (int e = 0; e < signature_.num_exprs(); ++e) {
+      if (signature_.expr(e).kind == ExprKind::kSize) CountElements(signature_.expr(e).value, inputs);
+    }
     return Status::Ok();
   }
 
@@ -139,6 +142,7 @@ class ShapeEvaluator {
         *out = value_[e.name];
         return Status::Ok();
       case ExprKind::kInput: *out = domain_.Input(signature_.name(e.name).input, e.value); return Status::Ok();
+      case ExprKind::kSize: *out = elements_[static_cast<size_t>(e.value)]; return Status::Ok();
       case ExprKind::kAttribute: {
         double real = 0;
         int64_t integer = 0;
@@ -168,6 +172,20 @@ class ShapeEvaluator {
   }
 
  private:
+  // Counts the elements of an input, of all its tensors if it is variadic.
+  void CountElements(int64_t spec, std::span<const Dims<Dim>> inputs) {
+    Dim all = domain_.Const(0);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].present || SpecIndex(signature_, i) != spec) continue;
+      Dim elements = domain_.Const(1);
+      for (int d = 0; d < inputs[i].rank; ++d) {
+        elements = domain_.Apply(ExprKind::kMul, elements, inputs[i].dim[static_cast<size_t>(d)]);
+      }
+      all = domain_.Apply(ExprKind::kAdd, all, elements);
+    }
+    elements_[static_cast<size_t>(spec)] = all;
+  }
+
   // Returns true if `got` is known to differ from `expected`.
   bool Differs(const Dim& expected, const Dim& got) {
     if (domain_.SurelyDiffer(expected, got)) return true;
@@ -236,6 +254,13 @@ class ShapeEvaluator {
       case ExprKind::kAttribute: {
         const AttrInfo& attribute = op_.attributes[resolved_.attribute_of_name[e.name]];
         AddOperand(Concat("attribute '", name, "' = ", ToString(attribute.get(attribute.spec, params_))), operands);
+        return;
+      }
+      case ExprKind::kSize: {
+        const size_t input = static_cast<size_t>(e.value);
+        AddOperand(
+            Concat("size of '", signature_.input(static_cast<int>(input)).name, "' = ", domain_.Text(elements_[input])),
+            operands);
         return;
       }
       default: CollectOperands(e.left, operands); CollectOperands(e.right, operands);
@@ -414,6 +439,7 @@ class ShapeEvaluator {
   std::array<Dim, kMaxNames> value_{};
   std::array<Dims<Dim>, kMaxNames> rest_{};
   std::array<std::string_view, kMaxNames> from_{};
+  std::array<Dim, kMaxTensors> elements_{};  // of the inputs whose size() the signature uses
 };
 
 }  // namespace polyop

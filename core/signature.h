@@ -16,7 +16,8 @@
 //              | '...' NAME                  outputs: those extents
 //              | '...' broadcast(NAME, NAME) outputs: both broadcast by NumPy's rules
 //   expression: + - * / (floor division), parentheses, integers, names, name[index],
-//               min(a, b), max(a, b), ceil_div(a, b), floor(a * v) where v is a real number
+//               min(a, b), max(a, b), ceil_div(a, b), floor(a * v) where v is a real number,
+//               size(NAME): outputs: the number of elements of an input, of all its tensors if it is variadic
 //   A name is an extent bound by an input, else an input tensor (its first value, or value [index]), else
 //   an attribute. "[]" is a scalar; a tensor of shape [1] is accepted as one.
 #pragma once
@@ -47,6 +48,7 @@ enum class ExprKind : uint8_t {
   kMin,
   kMax,
   kFloorScale,  // floor(left * right), right a real-valued kInput or kAttribute
+  kSize,        // value: the index of an input
 };
 
 struct Expr {
@@ -118,6 +120,7 @@ class Signature {
   constexpr const TensorSpec& output(int i) const { return outputs_[i]; }
   constexpr int num_names() const { return num_names_; }
   constexpr const NameSpec& name(int i) const { return names_[i]; }
+  constexpr int num_exprs() const { return num_nodes_; }
   constexpr const Expr& expr(int i) const { return nodes_[i]; }
   constexpr bool variadic() const { return num_inputs_ > 0 && inputs_[num_inputs_ - 1].variadic; }
 
@@ -183,6 +186,14 @@ class Signature {
     return Node({.kind = kind, .left = left, .right = right});
   }
 
+  // The inputs are known while the outputs are parsed.
+  constexpr int InputIndex(std::string_view name) const {
+    for (int i = 0; i < num_inputs_; ++i) {
+      if (inputs_[i].name == name) return i;
+    }
+    throw "signature: size() of an output needs the name of an input";
+  }
+
   constexpr int16_t Expression() {
     int16_t left = Term();
     for (;;) {
@@ -218,6 +229,11 @@ class Signature {
       return inner;
     }
     const std::string_view name = Name();
+    if (name == "size" && Accept("(")) {
+      const int16_t size = Node({.kind = ExprKind::kSize, .value = InputIndex(Name())});
+      Expect(")", "signature: ')' is missing");
+      return size;
+    }
     if (Accept("(")) {
       const int16_t left = name == "floor" ? Factor() : Expression();
       Expect(name == "floor" ? "*" : ",", "signature: expected two arguments");

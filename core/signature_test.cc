@@ -50,6 +50,14 @@ TEST(Signature, KeepsTheTextOfEachDimension) {
   EXPECT_EQ(s.input(0).dims[2].kind, DimSpec::Kind::kDefine);
 }
 
+TEST(Signature, SizesOfInputs) {
+  constexpr Signature s = "size: i64[size[0]], feats: T[N, *]... -> y: T[size(feats) + N]";
+  EXPECT_EQ(s.input(0).dims[0].text, "size[0]");  // a name as any other without parentheses
+  const Expr& sum = s.expr(s.output(0).dims[0].expr);
+  EXPECT_EQ(s.expr(sum.left).kind, ExprKind::kSize);
+  EXPECT_EQ(s.expr(sum.left).value, 1);
+}
+
 // tests/development/test_definition_errors.py tests signatures that must not compile.
 
 }  // namespace

@@ -92,17 +92,12 @@ POLYOP_DEVICE void AddMaximum(const Axis& y, const Axis& x, int64_t row, int64_t
   AddSample(first, grad, width, sums);
 }
 
-}  // namespace roi_pool_internal
-
-/// Computes the gradient of PoolRoisCuda with respect to `grad_input`, whose shape is that of level 0 of the pyramid,
-/// the only one. A RoI with an invalid batch index adds nothing. Each block adds some channels of one RoI. For averages
-/// a thread gathers the gradient of a pixel from the bins and adds it once. For a box with very many samples, it adds
-/// every sample.
+// Computes the gradient with respect to one level, of the boxes that are pooled from it.
 template <class T>
-Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const UprightRois<T>& rois,
-                            int64_t count, const RoiPooling& how, const T* grad_output, T* grad_input) {
-  using roi_pool_internal::TouchedPixels;
-  const RoiLevel<T> level = pyramid.level[0];
+Status PoolLevelBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, int32_t number,
+                             const UprightRois<T>& rois, int64_t count, const RoiPooling& how, const T* grad_output,
+                             T* grad_input) {
+  const RoiLevel<T> level = pyramid.level[number];
   const int64_t bins = how.rows * how.columns, channels = pyramid.channels, images = pyramid.images;
   const int64_t pixels = level.height * level.width;
   if (images * channels * pixels == 0) return cuda.Check();
@@ -115,6 +110,7 @@ Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyrami
     return ForBlocks(cuda, count * parts, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
       int64_t part;
       const int64_t r = by_parts.Split(block.index, &part), image = rois.Image(r);
+      if (rois.Level(r) != number) return;
       const bool valid = pyramid.Has(image);
       float box[4];
       rois.Box(r, box);
@@ -163,8 +159,7 @@ Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyrami
           const float grad = ToFloat(grad_output[(r * channels + c) * bins + bin]) * scale;
           float* const to = sums.Plane(image, c);
           if (!how.average) {
-            roi_pool_internal::AddMaximum(y.taps, x.taps, row, column, pyramid.Plane(level, image, c), grad,
-                                          level.width, to);
+            AddMaximum(y.taps, x.taps, row, column, pyramid.Plane(level, image, c), grad, level.width, to);
             continue;
           }
           y.taps.Range(row, &y_begin, &y_end);
@@ -172,13 +167,31 @@ Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyrami
           for (int64_t iy = y_begin; iy < y_end; ++iy) {
             const LinearTaps down = y.taps.At(row, iy);
             for (int64_t ix = x_begin; ix < x_end; ++ix) {
-              roi_pool_internal::AddSample({down, x.taps.At(column, ix)}, grad, level.width, to);
+              AddSample({down, x.taps.At(column, ix)}, grad, level.width, to);
             }
           }
         }
       });
     });
   });
+}
+
+}  // namespace roi_pool_internal
+
+/// Computes the gradient of PoolRoisCuda with respect to the levels of the pyramid, one after the other in
+/// `grad_input`. A RoI with an invalid batch index adds nothing. Each block adds some channels of one RoI. For averages
+/// a thread gathers the gradient of a pixel from the bins and adds it once. For a box with very many samples, it adds
+/// every sample.
+template <class T>
+Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const UprightRois<T>& rois,
+                            int64_t count, const RoiPooling& how, const T* grad_output, T* grad_input) {
+  for (int32_t l = 0; l < rois.levels; ++l) {
+    const RoiLevel<T>& level = pyramid.level[l];
+    POLYOP_RETURN_IF_ERROR(
+        roi_pool_internal::PoolLevelBackwardCuda(cuda, pyramid, l, rois, count, how, grad_output, grad_input));
+    grad_input += pyramid.images * pyramid.channels * level.height * level.width;
+  }
+  return Status::Ok();
 }
 
 }  // namespace polyop

@@ -190,21 +190,44 @@ inline void AddPoolBoxBackward(const PooledBox& box, const PooledBins& bins, con
   }
 }
 
-/// Pools from the level of a pyramid that fits a box of `width` x `height` image pixels: the largest level with
-/// finest_scale * 2^level <= size. `box_at(scale)` returns the box on a map of this scale.
-template <class BoxAt>
-void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, const BoxAt& box_at, bool average,
-                   const TensorList<const double, 4>& feats, int64_t image, double* to) {
+/// Returns the level of a pyramid that fits a box of `width` x `height` image pixels: the largest level with
+/// finest_scale * 2^level <= size.
+inline int LevelOfPyramid(const RoiPyramidRule& rule, double width, double height, int levels) {
   int level = 0;
-  while (level + 1 < feats.size() &&
+  while (level + 1 < levels &&
          std::sqrt(width * height) / static_cast<double>(rule.finest_scale) + 1e-6 >= std::exp2(level + 1)) {
     ++level;
   }
+  return level;
+}
+
+/// Pools from the level of a pyramid that fits a box of `width` x `height` image pixels. `box_at(scale)` returns the
+/// box on a map of this scale.
+template <class BoxAt>
+void PoolFromLevel(const RoiPyramidRule& rule, double width, double height, const BoxAt& box_at, bool average,
+                   const TensorList<const double, 4>& feats, int64_t image, double* to) {
+  const int level = LevelOfPyramid(rule, width, height, feats.size());
   const Tensor<const double, 4>& feat = feats[level];
   const int64_t channels = feat.dim(1), rows = feat.dim(2), columns = feat.dim(3);
   PoolBox(box_at(1.0 / rule.featmap_strides[level]),
           {rule.output_height, rule.output_width, rule.sampling_ratio, average},
           feat.data() + image * channels * rows * columns, channels, rows, columns, to);
+}
+
+/// The gradient of PoolFromLevel: adds `grad`, of its output, to `to`, which holds the gradients of one level after the
+/// other.
+template <class BoxAt>
+void AddPoolFromLevelBackward(const RoiPyramidRule& rule, double width, double height, const BoxAt& box_at,
+                              bool average, const TensorList<const double, 4>& feats, int64_t image, const double* grad,
+                              double* to) {
+  const int level = LevelOfPyramid(rule, width, height, feats.size());
+  for (int l = 0; l < level; ++l) to += feats[l].size();
+  const Tensor<const double, 4>& feat = feats[level];
+  const int64_t channels = feat.dim(1), rows = feat.dim(2), columns = feat.dim(3);
+  const int64_t first = image * channels * rows * columns;
+  AddPoolBoxBackward(box_at(1.0 / rule.featmap_strides[level]),
+                     {rule.output_height, rule.output_width, rule.sampling_ratio, average}, feat.data() + first,
+                     channels, rows, columns, grad, to + first);
 }
 
 }  // namespace polyop::reference

@@ -71,4 +71,64 @@ void ExpectPyramidRefusesBadInput(const Rois& rois) {
                        {"'featmap_strides': expected", "got 0"});
 }
 
+/// The inputs of the gradient: those of the operator after a random gradient.
+template <class G, class Rois>
+std::vector<HostTensor> PyramidGradientInputs(const G& op, const Rois& rois, DType dtype, int64_t count,
+                                              int64_t channels, std::mt19937& rng) {
+  std::vector<HostTensor> inputs = PyramidInputs(rois, dtype, count, channels, rng);
+  inputs.insert(inputs.begin(), HostTensor::Uniform(dtype, {count, channels, op.output_height, op.output_width}, rng));
+  return inputs;
+}
+
+/// Tests of the gradient G of the operator P. `vary(i, op)` sets the attributes that only this operator has.
+template <class G, class Rois, class Vary>
+void ExpectPyramidGradientMatchesReference(const Rois& rois, DType dtype, const Vary& vary) {
+  std::mt19937 rng(4);
+  for (int i = 0; i < 24; ++i) {
+    G op = SmallPyramid<G>();
+    op.sampling_ratio = i % 3;
+    op.aligned = i % 4 < 2;
+    op.roi_scale_factor = i % 5 == 0 ? 1.5f : 0.0f;
+    vary(i, op);
+    ExpectMatchesReference(op, PyramidGradientInputs(op, rois, dtype, i == 7 ? 0 : 12, i % 2 ? 17 : 3, rng),
+                           ToleranceFor(dtype));
+  }
+}
+
+/// Averages are linear in the maps, so <grad, pool(x)> = <backward(grad), x>.
+template <class G, class P, class Rois>
+void ExpectPyramidGradientIsTheAdjoint(const Rois& rois) {
+  std::mt19937 rng(5);
+  const G op = SmallPyramid<G>();
+  const std::vector<HostTensor> inputs = PyramidGradientInputs(op, rois, DType::kF32, 40, 20, rng);
+  std::vector<HostTensor> grad, pooled;
+  ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
+  ASSERT_TRUE(
+      testing::Run(static_cast<const P&>(op), std::vector<HostTensor>(inputs.begin() + 1, inputs.end()), &pooled).ok());
+  double expected = 0, got = 0;
+  for (int64_t i = 0; i < pooled[0].size(); ++i) expected += pooled[0].at(i) * inputs[0].at(i);
+  int64_t at = 0;
+  for (size_t level = 2; level < inputs.size(); ++level) {
+    for (int64_t i = 0; i < inputs[level].size(); ++i) got += inputs[level].at(i) * grad[0].at(at++);
+  }
+  EXPECT_EQ(at, grad[0].size());
+  EXPECT_NEAR(got, expected, 1e-3);
+}
+
+template <class G, class Rois>
+void ExpectPyramidGradientRefusesBadInput(const Rois& rois) {
+  std::mt19937 rng(6);
+  const G op = SmallPyramid<G>();
+  const std::vector<HostTensor> good = PyramidGradientInputs(op, rois, DType::kF32, 2, 3, rng);
+  std::vector<HostTensor> inputs = good;
+  inputs[0] = HostTensor::Full(DType::kF32, {2, 3, 3, 3}, 0);
+  ExpectError(op, inputs, {"'grad_output'", "(output_width) = 2"});
+  inputs = good;
+  inputs.pop_back();
+  ExpectError(op, inputs, {"'featmap_strides': expected 2 values, one for each of 'feats', got 3"});
+  inputs = good;
+  inputs[1].set(0, 2);
+  ExpectError(op, inputs, {"'rois'[0, 0]: expected a batch index in [0, 2), got 2"});
+}
+
 }  // namespace polyop::testing

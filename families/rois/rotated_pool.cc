@@ -73,23 +73,38 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
   return PoolByTaps(context, levels, channels, count, how.rows * how.columns, key_of, roi_of, output);
 }
 
-template <class T, class Grad = T>
-Status ScatterRotatedRois(const Context& context, const RoiLevel<T>& level, int64_t images, int64_t channels,
-                          int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const Grad* grad_output,
-                          T* grad_input) {
-  const std::span<const RoiLevel<T>> levels(&level, 1);
-  const auto key_of = [&](int64_t r) { return KeyOf(levels, rois, r); };
+template <class T, class Grad>
+Status ScatterLevels(const Context& context, std::span<const RoiLevel<T>> levels, int64_t images, int64_t channels,
+                     int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const Grad* grad_output,
+                     T* grad_input) {
+  const Scratch<int64_t> of_level = context.Allocate<int64_t>(count);
+  if (!of_level) return Internal("out of memory: ", count, " rois");
+  const auto key_of = [&](int64_t i) { return KeyOf(levels, rois, of_level[i]); };
   const auto roi_of = [&](int64_t r) { return RoiOf(levels, rois, how, r); };
-  return ScatterByTaps(context, level, images, channels, count, how.rows * how.columns, key_of, roi_of, grad_output,
-                       grad_input);
+  for (size_t l = 0; l < levels.size(); ++l) {
+    int64_t found = 0;
+    for (int64_t r = 0; r < count; ++r) {
+      if (rois.Level(r) == static_cast<int32_t>(l)) of_level[found++] = r;
+    }
+    POLYOP_RETURN_IF_ERROR(ScatterByTaps(context, levels[l], images, channels, found, how.rows * how.columns, key_of,
+                                         roi_of, grad_output, grad_input));
+    grad_input += images * channels * levels[l].height * levels[l].width;
+  }
+  return Status::Ok();
 }
 
 // Dispatch tables take templates with one argument.
 template <class T>
+Status ScatterRotatedRois(const Context& context, std::span<const RoiLevel<T>> levels, int64_t images, int64_t channels,
+                          int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const T* grad_output,
+                          T* grad_input) {
+  return ScatterLevels<T, T>(context, levels, images, channels, count, rois, how, grad_output, grad_input);
+}
+template <class T>
 Status ScatterRotatedRoisOfF32(const Context& context, const RoiLevel<T>& level, int64_t images, int64_t channels,
                                int64_t count, const RotatedRois<T>& rois, const RoiPooling& how,
                                const float* grad_output, T* grad_input) {
-  return ScatterRotatedRois<T, float>(context, level, images, channels, count, rois, how, grad_output, grad_input);
+  return ScatterLevels<T, float>(context, {&level, 1}, images, channels, count, rois, how, grad_output, grad_input);
 }
 
 }  // namespace
@@ -111,10 +126,10 @@ Status PoolRotatedRois(const Context& context, std::span<const RoiLevel<T>> leve
 POLYOP_FOR_FLOATS(PoolRotatedRois);
 
 template <class T>
-Status PoolRotatedRoisBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
-                               int64_t count, const RotatedRois<T>& rois, const RoiPooling& how, const T* grad_output,
-                               T* grad_input) {
-  return POLYOP_SIMD(ScatterRotated, T)(context, input, images, channels, count, rois, how, grad_output, grad_input);
+Status PoolRotatedRoisBackward(const Context& context, std::span<const RoiLevel<T>> levels, int64_t images,
+                               int64_t channels, int64_t count, const RotatedRois<T>& rois, const RoiPooling& how,
+                               const T* grad_output, T* grad_input) {
+  return POLYOP_SIMD(ScatterRotated, T)(context, levels, images, channels, count, rois, how, grad_output, grad_input);
 }
 POLYOP_FOR_FLOATS(PoolRotatedRoisBackward);
 

@@ -88,7 +88,10 @@ struct RotatedBinGrads : BinGrads<T> {
   int64_t height, width;
   double scale;
   RoiPooling how;
+  int32_t level = 0;
 
+  /// Returns -1 for a RoI of another level, which is skipped.
+  POLYOP_HD int64_t Image(int64_t r) const { return rois.Level(r) == level ? BinGrads<T>::Image(r) : -1; }
   POLYOP_HD RotatedBins Roi(int64_t r) const {
     return {RotatedGrid::Make(rois.Box(r), scale, how), height, width, how.columns};
   }

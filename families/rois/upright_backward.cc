@@ -99,40 +99,42 @@ void AddMaximum(const UprightRoi& roi, const RoiPooling& how, const float* tile,
   }
 }
 
-// Fills `order` with the boxes of one image after the other. Those of image n are at [begins[n], begins[n + 1]).
+// Fills `order` with the boxes of a level, of one image after the other. Those of image n are at [begins[n],
+// begins[n + 1]).
 template <class T>
-void OrderByImage(const UprightRois<T>& rois, int64_t count, int64_t images, int64_t* order, int64_t* begins) {
+void OrderByImage(const UprightRois<T>& rois, int64_t count, int32_t level, int64_t images, int64_t* order,
+                  int64_t* begins) {
+  const auto for_each = [&](const auto& visit) {
+    for (int64_t r = 0; r < count; ++r) {
+      if (rois.Level(r) == level) visit(r, begins[rois.Image(r)], begins[rois.Image(r) + 1]);
+    }
+  };
   std::fill_n(begins, images + 1, int64_t{0});
-  for (int64_t r = 0; r < count; ++r) ++begins[rois.Image(r) + 1];
+  for_each([](int64_t, int64_t&, int64_t& end) { ++end; });
   for (int64_t n = 0; n < images; ++n) begins[n + 1] += begins[n];
-  for (int64_t r = 0; r < count; ++r) order[begins[rois.Image(r)]++] = r;
+  for_each([&](int64_t r, int64_t& begin, int64_t&) { order[begin++] = r; });
   for (int64_t n = images; n > 0; --n) begins[n] = begins[n - 1];
   begins[0] = 0;
 }
 
+// The boxes of a call, which all levels share.
+struct UprightBoxes {
+  const UprightTable& table;
+  const RowRange* ranges;
+  const int64_t *order, *image_begin;  // of the level's boxes
+};
+
 template <class T>
-Status PoolUprightBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
-                           int64_t count, const UprightRois<T>& rois, const RoiPooling& how, const T* grad_output,
-                           T* grad_input) {
+Status PoolLevelBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
+                         const UprightBoxes& boxes, const RoiPooling& how, const T* grad_output, T* grad_input) {
   const int64_t bins = how.rows * how.columns, pixels = input.height * input.width;
-  if (images * channels * pixels == 0) return Status::Ok();
-  POLYOP_RETURN_IF_ERROR(CheckLevels<T>({&input, 1}));
-
-  UprightTable table;
-  POLYOP_RETURN_IF_ERROR(table.Fill<T>(context, {&input, 1}, count, rois, how, /*pad=*/false));
-  const Scratch<RowRange> ranges = context.Allocate<RowRange>(count);
-  const Scratch<int64_t> order = context.Allocate<int64_t>(count), image_begin = context.Allocate<int64_t>(images + 1);
-  if (!ranges || !order || !image_begin) return Internal("out of memory: ", count, " rois");
-  for (int64_t r = 0; r < count; ++r) ranges[r] = RowRange::Of(table[r].rows, how.rows);
-  OrderByImage(rois, count, images, order.data(), image_begin.data());
-
   // In mode max a task copies its block of the image, so an image is one band.
   const BandSplit split = how.average ? BandSplit::Of(images, channels, input.height, input.width)
                                       : BandSplit::OfImages(images, channels, input.height, input.width);
   const int64_t tasks = split.NumTasks();
   const Scratch<float> tiles = context.Allocate<float>(tasks * bins * kBlockChannels);
   const Scratch<float> copies = context.Allocate<float>(how.average ? 0 : tasks * pixels * kBlockChannels);
-  if (!tiles || !copies) return Internal("out of memory: scratch for ", count, " rois");
+  if (!tiles || !copies) return Internal("out of memory: scratch for ", tasks, " tasks");
   return ScatterByBands(context, split, grad_input, [&](int64_t task, const BlockBand& band) {
     float* const tile = tiles.data() + task * bins * kBlockChannels;
     float* const copy = copies.data() + task * (how.average ? 0 : pixels * kBlockChannels);
@@ -140,10 +142,10 @@ Status PoolUprightBackward(const Context& context, const RoiLevel<T>& input, int
     if (!how.average) {
       InterleaveChannels(input.data + (band.image * channels + first) * pixels, held, pixels, pixels, copy);
     }
-    for (int64_t i = image_begin[band.image]; i < image_begin[band.image + 1]; ++i) {
-      const int64_t r = order[i];
-      const UprightRoi& roi = table[r];
-      if (!band.Meets(ranges[r].first, ranges[r].last)) continue;
+    for (int64_t i = boxes.image_begin[band.image]; i < boxes.image_begin[band.image + 1]; ++i) {
+      const int64_t r = boxes.order[i];
+      const UprightRoi& roi = boxes.table[r];
+      if (!band.Meets(boxes.ranges[r].first, boxes.ranges[r].last)) continue;
       InterleaveChannels(grad_output + (r * channels + first) * bins, held, bins, bins, tile);
       if (how.average) {
         AddAverage(roi, how, tile, band);
@@ -152,6 +154,30 @@ Status PoolUprightBackward(const Context& context, const RoiLevel<T>& input, int
       }
     }
   });
+}
+
+template <class T>
+Status PoolUprightBackward(const Context& context, std::span<const RoiLevel<T>> levels, int64_t images,
+                           int64_t channels, int64_t count, const UprightRois<T>& rois, const RoiPooling& how,
+                           const T* grad_output, T* grad_input) {
+  POLYOP_RETURN_IF_ERROR(CheckLevels<T>(levels));
+  if (images * channels == 0) return Status::Ok();
+  UprightTable table;
+  POLYOP_RETURN_IF_ERROR(table.Fill<T>(context, levels, count, rois, how, /*pad=*/false));
+  const Scratch<RowRange> ranges = context.Allocate<RowRange>(count);
+  const Scratch<int64_t> order = context.Allocate<int64_t>(count), image_begin = context.Allocate<int64_t>(images + 1);
+  if (!ranges || !order || !image_begin) return Internal("out of memory: ", count, " rois");
+  for (int64_t r = 0; r < count; ++r) ranges[r] = RowRange::Of(table[r].rows, how.rows);
+  const UprightBoxes boxes{table, ranges.data(), order.data(), image_begin.data()};
+  for (size_t l = 0; l < levels.size(); ++l) {
+    const int64_t size = images * channels * levels[l].height * levels[l].width;
+    if (size == 0) continue;
+    OrderByImage(rois, count, static_cast<int32_t>(l), images, order.data(), image_begin.data());
+    POLYOP_RETURN_IF_ERROR(
+        PoolLevelBackward(context, levels[l], images, channels, boxes, how, grad_output, grad_input));
+    grad_input += size;
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -164,10 +190,10 @@ namespace polyop {
 POLYOP_SIMD_TABLES(PoolUprightBackward, PoolUprightBackward);
 
 template <class T>
-Status PoolRoisBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
+Status PoolRoisBackward(const Context& context, std::span<const RoiLevel<T>> levels, int64_t images, int64_t channels,
                         int64_t count, const UprightRois<T>& rois, const RoiPooling& how, const T* grad_output,
                         T* grad_input) {
-  return POLYOP_SIMD(PoolUprightBackward, T)(context, input, images, channels, count, rois, how, grad_output,
+  return POLYOP_SIMD(PoolUprightBackward, T)(context, levels, images, channels, count, rois, how, grad_output,
                                              grad_input);
 }
 POLYOP_FOR_FLOATS(PoolRoisBackward);

@@ -11,8 +11,9 @@ Status RoiAlignBackwardCpu(const RoiAlignBackward& op, const Context& context, T
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned,
                        op.mode == RoiAlign::Mode::kAvg};
-  return PoolRoisBackward<T>(context, {input.data(), input.dim(2), input.dim(3), op.spatial_scale}, input.dim(0),
-                             input.dim(1), rois.dim(0), {rois.data()}, how, grad_output.data(), grad_input.data());
+  const RoiLevel<T> level{input.data(), input.dim(2), input.dim(3), op.spatial_scale};
+  return PoolRoisBackward<T>(context, {&level, 1}, input.dim(0), input.dim(1), rois.dim(0), {rois.data()}, how,
+                             grad_output.data(), grad_input.data());
 }
 
 POLYOP_PLAIN_CPU_KERNELS(RoiAlignBackward, RoiAlignBackwardCpu, float, Half, BFloat16);

@@ -12,7 +12,7 @@ Status RoiAlignRotatedBackwardCpu(const RoiAlignRotatedBackward& op, const Conte
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const RoiLevel<T> level{input.data(), input.dim(2), input.dim(3), op.spatial_scale};
   const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
-  return PoolRotatedRoisBackward<T>(context, level, input.dim(0), input.dim(1), rois.dim(0),
+  return PoolRotatedRoisBackward<T>(context, {&level, 1}, input.dim(0), input.dim(1), rois.dim(0),
                                     {rois.data(), op.clockwise}, how, grad_output.data(), grad_input.data());
 }
 
