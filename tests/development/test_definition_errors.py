@@ -64,6 +64,8 @@ def test_a_correct_definition_compiles() -> None:
         ("a: T[N, K]... , c: T[N] -> b: T[N]", "a variadic input comes last"),
         ("a: Type[N, K] -> b: T[N]", "a type variable is one letter"),
         ("a: T[N, K] -> b: T[sqrt(N, K)]", "unknown function"),
+        ("a: T[N, K] -> b: T[size(c)]", "size() of an output needs the name of an input"),
+        ("a: T[N, size(a)] -> b: T[N]", "size() of an output needs the name of an input"),
         ("a: T[N, K] -> b: T[N] and more", "text after the end"),
         ("a: T[N, K] -> b: T[nothing_by_this_name]", "neither an extent, an input nor an attribute"),
     ],

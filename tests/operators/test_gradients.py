@@ -53,6 +53,27 @@ def test_roi_align_rotated(ratio: int, clockwise: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("ratio", [2, 0])
+@pytest.mark.parametrize("mode", ["avg", "max", "rotated"])
+def test_multi_level_roi_align(mode: str, ratio: int) -> None:
+    """The boxes are 4, 10, 22 and 20 pixels wide and high, so each level has some."""
+    corners = torch.tensor([[0, 1, 2, 5, 6], [1, 3, 1, 13, 11.5], [1, -4, 3, 18, 25], [0, 0.5, 0, 20, 21]])
+    sizes = corners[:, 3:] - corners[:, 1:3]
+    rotated = torch.cat([corners[:, :1], corners[:, 1:3] + sizes / 2, sizes, torch.tensor([[0.3, -2, 1, 3]]).T], 1)
+    boxes = (rotated if mode == "rotated" else corners).double()
+    name = "multi_level_rotated_roi_align" if mode == "rotated" else "multi_level_roi_align"
+    attributes = {"output_height": 2, "output_width": 3, "sampling_ratio": ratio, "featmap_strides": [2.0, 4.0, 8.0]}
+    attributes |= {} if mode == "rotated" else {"pool_mode": mode}
+    levels = rand(2, 2, 9, 8), rand(2, 2, 5, 4), rand(2, 2, 3, 2)
+
+    def pool(*feats: torch.Tensor) -> torch.Tensor:
+        return getattr(torch.ops.polyop, name)(boxes, feats, **attributes, finest_scale=4)
+
+    pool(*levels).sum().backward()
+    assert all(level.grad.any() for level in levels)  # each has boxes
+    assert torch.autograd.gradcheck(pool, levels)
+
+
 @pytest.mark.parametrize("points", [1, 5])
 def test_rotated_feature_align(points: int) -> None:
     boxes = rand(2, 4, 5, 5, low=-4, high=9).detach()
