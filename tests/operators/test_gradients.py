@@ -128,6 +128,12 @@ def test_onnx_deform_conv(with_bias: bool, with_mask: bool) -> None:
     assert torch.autograd.gradcheck(convolution, [*inputs, *(t for t in optional if t is not None)])
 
 
+def test_openvino_deform_conv2d() -> None:
+    inputs = rand(1, 4, 4, 3), rand(1, 16, 5, 2, low=-1.4, high=1.4), rand(4, 2, 2, 2)
+    attributes = {"pads": [1, 2, 2, 0], "dilations": [2, 1], "strides": [1, 2], "group": 2, "deformable_groups": 2}
+    assert torch.autograd.gradcheck(lambda *t: torch.ops.polyop.openvino_deform_conv2d(*t, **attributes), inputs)
+
+
 @pytest.mark.parametrize("mask", range(32))
 def test_gradients_of_a_missing_mask(mask: int) -> None:
     """The formula's gradients of any selection are the kernel's, also those of an input that is missing."""
