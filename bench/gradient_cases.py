@@ -197,6 +197,12 @@ def _() -> Call:
     )
 
 
+@case("openvino_deform_conv2d", "openvino_deform_conv2d 2x128x64x64, 3x3")
+def _() -> Call:
+    x, offset = torch.randn(2, 128, 64, 64), torch.randn(2, 18, 64, 64)
+    return of("openvino_deform_conv2d", [x, offset, torch.randn(128, 128, 3, 3)], (0, 1, 2), pads=[1, 1, 1, 1])
+
+
 @case("deform_conv2d", "deform_conv2d 2x128x64x64, 3x3")
 def _() -> Call:
     other = torchvision_ops()
