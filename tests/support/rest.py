@@ -26,6 +26,7 @@ REST = [
     "runtimes/test_tensorrt.py::test_every_exported_node_parses_and_builds",
     "runtimes/test_tensorrt.py::test_half_precision_keeps_inputs_and_outputs",
     "runtimes/test_tensorrt.py::test_what_is_wrong_is_explained",
+    "runtimes/test_timing_cache.py::test_tensorrt_rtx",
     # Whole models.
     "compat/test_torchvision.py::test_a_detector_trains_and_detects",
     "optimize/test_optimize_deform_conv.py::test_every_form_becomes_deform_conv",

@@ -118,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
     model = check_model(options.model)
     check_attributes(model)
     check_output(options.model, options.output)
+    _check_timing_cache(options)
     restart_with_parser_path()
     report = _build(options, model, shapes, constants)
     if options.json:
@@ -148,6 +149,15 @@ def _parse_constants(texts: list[str]) -> dict[str, Any]:
         name, value = split_named("--set", text)
         constants[name] = [parse_number(part, f"--set {text}") for part in (value.split(",") if value else [])]
     return constants
+
+
+def _check_timing_cache(options: argparse.Namespace) -> None:
+    """Raises CommandError if the file of measurements is the model or the engine, which it would overwrite."""
+    if options.timing_cache is None:
+        return
+    cache = Path(options.timing_cache)
+    if any(cache.resolve() == Path(other).resolve() for other in (options.model, options.output)):
+        raise usage(f"--timing-cache {cache}: expected another file than the model and the engine")
 
 
 # ---- TensorRT --------------------------------------------------------------------------------------------------------
@@ -277,8 +287,11 @@ def _to_openvino(options: argparse.Namespace) -> int:
     output = Path(options.output)
     if output.suffix.lower() != ".xml":
         raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
-    if any(getattr(options, name) for name in _FOR_TENSORRT):
-        raise usage("--shapes, --set, --int8, --workspace, --timing-cache and --layers are options of TensorRT")
+    if any(getattr(options, name) for name in _FOR_TENSORRT) or options.builder_optimization_level is not None:
+        raise usage(
+            "--shapes, --set, --int8, --builder-optimization-level, --workspace, --timing-cache and --layers are options "
+            "of TensorRT"
+        )
     model = check_model(options.model)
     check_attributes(model)
     check_output(options.model, options.output)

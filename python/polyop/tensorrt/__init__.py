@@ -22,6 +22,7 @@ import numpy as np
 import onnx
 
 from polyop._libraries import find_library, library_file
+from polyop._onnx.atomic_file import prepare_folder, write_atomically
 from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.packages import libraries
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
@@ -281,7 +282,7 @@ def onnx2trt(
         device_id: the GPU to build for, if there is one.
         constants: values of inputs that become constants, such as scales.
         plugins: further plugin libraries.
-        timing_cache: a file of measurements, which is read and written.
+        timing_cache: a file of measurements, which is read if it exists, and written after the build.
         calibration: inputs of runs of the model; convolutions and matrix products compute in int8, with scales from
             these runs.
         builder_optimization_level: how long TensorRT searches for fast kernels, from 0 to 5; None: its default.
@@ -290,8 +291,11 @@ def onnx2trt(
     Raises:
         ModelError: the shapes do not fit the model.
         EngineError: TensorRT rejects the model; the message names the node and says what to do.
+        OSError: the timing cache cannot be read or written. This is known before the engine is built.
     """
     del log_level
+    if timing_cache is not None:
+        prepare_folder(Path(timing_cache))
     model = onnx_model if isinstance(onnx_model, onnx.ModelProto) else onnx.load(os.fspath(onnx_model))
     if calibration is not None:
         model = to_int8(model, calibration)
@@ -336,7 +340,7 @@ def onnx2trt(
     if data is None:
         raise EngineError("building the engine failed: " + ("; ".join(messages.errors[-3:]) or "stopped by the caller"))
     if cache is not None and timing_cache is not None:
-        Path(timing_cache).write_bytes(bytes(cache.serialize()))
+        write_atomically(Path(timing_cache), bytes(cache.serialize()))
     runtime = f"{trt.__name__.removesuffix('_bindings')} {trt.__version__}"
     inputs = [network.get_input(i) for i in range(network.num_inputs)]
     outputs = [network.get_output(i) for i in range(network.num_outputs)]
