@@ -37,9 +37,8 @@ function(polyop_build_library name)
       elseif(APPLE) # the same; zig's linker ignores lists of exported symbols
         target_link_options(${name}_${runtime} PRIVATE -Wl,-dead_strip)
       else()
-        set(exports "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
-        target_link_options(${name}_${runtime} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${exports}")
-        set_target_properties(${name}_${runtime} PROPERTIES SKIP_BUILD_RPATH ON LINK_DEPENDS "${exports}")
+        polyop_export_only(${name}_${runtime} "${POLYOP_ROOT}/adapters/${runtime}/exports.map")
+        set_target_properties(${name}_${runtime} PROPERTIES SKIP_BUILD_RPATH ON)
       endif()
       set_target_properties(${name}_${runtime} PROPERTIES LINKER_LANGUAGE CXX)
       install(TARGETS ${name}_${runtime} RUNTIME DESTINATION "${POLYOP_INSTALL_ROOT}lib" COMPONENT libraries
@@ -50,6 +49,15 @@ function(polyop_build_library name)
   if(built)
     list(JOIN built ", " built)
     message(STATUS "Building libraries of ${name}: ${built}")
+  endif()
+endfunction()
+
+# polyop_export_only(TARGET MAP): the library exports the symbols of a version script and not those of the C++ runtime.
+# Windows and macOS have no such scripts.
+function(polyop_export_only target map)
+  if(NOT WIN32 AND NOT APPLE)
+    target_link_options(${target} PRIVATE -Wl,--gc-sections "-Wl,--version-script=${map}")
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
   endif()
 endfunction()
 

@@ -17,3 +17,12 @@ print(*found[:1], end='')"
     OUTPUT_VARIABLE folder ERROR_QUIET)
   set(${variable} "${folder}" PARENT_SCOPE)
 endfunction()
+
+# polyop_python_root(VARIABLE NAME): sets VARIABLE in the cache to the folder of a package, unless it has a value. An
+# empty value is found anew, because the package may have been installed after the first configuration.
+function(polyop_python_root variable name)
+  polyop_python_package(found "${name}")
+  if(NOT ${variable})
+    set(${variable} "${found}" CACHE PATH "Folder of the Python package ${name}" FORCE)
+  endif()
+endfunction()

@@ -79,12 +79,19 @@ function(polyop_add_test_files label sources)
     target_link_libraries(${name} PRIVATE ${ARGN} polyop_kernels polyop_core polyop_testing GTest::gtest_main)
     target_compile_options(${name} PRIVATE ${polyop_test_options})
     polyop_reuse_precompiled(${name} polyop_test_headers)
-    add_test(NAME ${name} COMMAND ${name})
-    # A skipped or empty test fails.
-    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600
-      FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];Running 0 tests")
-    if(label STREQUAL "tests") # random calls of every operator take longest, so they start first
-      set_tests_properties(${name} PROPERTIES COST 100)
+    if(name STREQUAL "robustness_test") # the longest: two processes, which start first
+      foreach(half IN ITEMS 0 1)
+        add_test(NAME ${name}.${half} COMMAND ${name})
+        set_tests_properties(${name}.${half} PROPERTIES COST 100
+          ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
+      endforeach()
+      set(tests ${name}.0 ${name}.1)
+    else()
+      add_test(NAME ${name} COMMAND ${name})
+      set(tests ${name})
     endif()
+    # A skipped or empty test fails.
+    set_tests_properties(${tests} PROPERTIES LABELS "${label}" TIMEOUT 600
+      FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];Running 0 tests")
   endforeach()
 endfunction()

@@ -18,7 +18,7 @@ fi
 tools/build.sh release "${tests[@]}" "${targets[@]}"
 # Anchored names: nms_test must not select nms_rotated_test.
 if [ ${#tests[@]} -gt 0 ]; then
-  step "C++ tests: ${tests[*]}" ctest --preset release -R "^($(IFS='|' && echo "${tests[*]}"))\$"
+  step "C++ tests: ${tests[*]}" ctest --preset release -R "^($(IFS='|' && echo "${tests[*]}"))(\.[01])?\$"
 fi
 if [ -n "$names" ]; then
   step "Python tests: $names" run_pytest

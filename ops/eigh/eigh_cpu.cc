@@ -14,30 +14,14 @@ namespace {
 constexpr int64_t kMaxRowsByJacobi = 10;
 
 template <class T>
-bool DecomposeAll(const Context& context, const SymmetricMatrices<T>& matrices) {
-  const double nanoseconds = matrices.Operations() + 50;
-  const int64_t size = matrices.WorkSize();
-  if (matrices.count > 1 && matrices.size > 0 && matrices.size <= kMaxRowsByJacobi) {
-    return ForLaneGroups(
-        context, matrices.count, nanoseconds / 2, std::max(EighGroupDoubles(matrices), size),
-        [&](int64_t first, int64_t count, double* memory, double* done)
-            HWY_ATTR { EighGroup(matrices, first, count, memory, done); },
-        [&](int64_t n, double* memory) { matrices.Decompose(n, memory); });
-  }
-  const int64_t grain = GrainFor(nanoseconds);
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);
-  if (!work) return false;
-  context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) matrices.Decompose(n, work.data() + task * size);
-  });
-  return true;
-}
-
-template <class T>
 Status EighCpu(const Eigh& op, const Context& context, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> values,
                Tensor<T, kAnyRank> basis) {
   const SymmetricMatrices<T> matrices(op, a, values, basis);
-  if (!DecomposeAll(context, matrices)) return Internal("out of memory: matrices of ", matrices.size, " rows");
+  const bool in_groups = matrices.count > 1 && matrices.size > 0 && matrices.size <= kMaxRowsByJacobi;
+  const bool done = DecomposeAll(context, matrices, in_groups, EighGroupDoubles(matrices),
+                                 [&](int64_t first, int64_t count, double* memory, double* computed)
+                                     HWY_ATTR { EighGroup(matrices, first, count, memory, computed); });
+  if (!done) return Internal("out of memory: matrices of ", matrices.size, " rows");
   return op.CheckConverged(a.shape(), values.data(), values.dim(values.rank() - 1));
 }
 

@@ -220,11 +220,6 @@ void SumParts(const float* parts, int64_t count, int64_t step, int64_t length, f
   NarrowRow(sums, length, to);
 }
 
-template <class T, int R>
-T* DataOf(const std::optional<Tensor<T, R>>& tensor) {
-  return tensor ? tensor->data() : nullptr;
-}
-
 // Each task computes some blocks of a group, and its own sums for B and C.
 template <class T>
 Status SelectiveScanBackwardCpu(const SelectiveScanBackward& op, const Context& context, Tensor<const T, 3> grad_output,
@@ -238,10 +233,7 @@ Status SelectiveScanBackwardCpu(const SelectiveScanBackward& op, const Context& 
                                 std::optional<Tensor<float, 1>> grad_D, std::optional<Tensor<T, 3>> grad_z,
                                 std::optional<Tensor<float, 1>> grad_delta_bias,
                                 std::optional<Tensor<float, 3>> grad_initial_state) {
-  const ScanInputs<T> in = {
-      u.data(),           delta.data(),          B.data(), C.data(), DataOf(z), A.data(), DataOf(D),
-      DataOf(delta_bias), DataOf(initial_state), u.dim(0), u.dim(1), u.dim(2),  B.dim(1), A.dim(1),
-      op.delta_softplus};
+  const ScanInputs<T> in(op.delta_softplus, u, delta, A, B, C, D, z, delta_bias, initial_state);
   const int64_t rows = in.batch * in.dim, groups = in.batch * in.groups, coefficients = in.states * in.length;
   if (grad_z && !z) std::fill_n(grad_z->data(), grad_z->size(), FromFloat<T>(0));
   constexpr int64_t kParts = 16;  // tasks for one group

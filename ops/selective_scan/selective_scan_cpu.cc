@@ -44,21 +44,7 @@ Status SelectiveScanCpu(const SelectiveScan& op, const Context& context, Tensor<
                         std::optional<Tensor<const float, 1>> delta_bias,
                         std::optional<Tensor<const float, 3>> initial_state, Tensor<T, 3> output,
                         Tensor<float, 3> last_state) {
-  const ScanInputs<T> in = {u.data(),
-                            delta.data(),
-                            B.data(),
-                            C.data(),
-                            z ? z->data() : nullptr,
-                            A.data(),
-                            D ? D->data() : nullptr,
-                            delta_bias ? delta_bias->data() : nullptr,
-                            initial_state ? initial_state->data() : nullptr,
-                            u.dim(0),
-                            u.dim(1),
-                            u.dim(2),
-                            B.dim(1),
-                            A.dim(1),
-                            op.delta_softplus};
+  const ScanInputs<T> in(op.delta_softplus, u, delta, A, B, C, D, z, delta_bias, initial_state);
   const int64_t blocks = in.batch * in.groups * in.blocks_of_group();
   const int64_t grain = GrainFor(static_cast<double>(in.length * (in.states + 2) * kChannels) * 0.5 + 100);
   const int64_t floats = ScanTiles<T>::Floats(in.states);

@@ -1,16 +1,17 @@
 #include "kernels/cuda/cuda.h"
 #include "ops/selective_scan/selective_scan.h"
+#include "ops/selective_scan/selective_scan_tensors.h"
 
 namespace polyop {
 namespace {
 
-// The inputs of a scan. Absent ones are null. Row (n, c) of u, delta, z and the output is row n * dim + c.
+// Row (n, c) of u, delta, z and the output is row n * dim + c.
 template <class T>
-struct ScanArrays {
-  const T *u, *delta, *b, *c, *z;
-  const float *a, *d, *bias, *initial;
-  int64_t dim, length, groups, states;
-  bool softplus;
+struct ScanArrays : ScanTensors<T> {
+  using ScanTensors<T>::ScanTensors;
+  using ScanTensors<T>::u, ScanTensors<T>::delta, ScanTensors<T>::z, ScanTensors<T>::d, ScanTensors<T>::bias;
+  using ScanTensors<T>::initial, ScanTensors<T>::dim, ScanTensors<T>::length, ScanTensors<T>::groups;
+  using ScanTensors<T>::states, ScanTensors<T>::softplus;
 
   POLYOP_HD float StepSize(int64_t row, int64_t l) const {
     const float size = ToFloat(delta[row * length + l]) + (bias == nullptr ? 0.0f : bias[row % dim]);
@@ -138,20 +139,7 @@ Status SelectiveScanCuda(const SelectiveScan& op, const CudaContext& cuda, Tenso
                          std::optional<Tensor<const float, 1>> delta_bias,
                          std::optional<Tensor<const float, 3>> initial_state, Tensor<T, 3> output,
                          Tensor<float, 3> last_state) {
-  const ScanArrays<T> in = {u.data(),
-                            delta.data(),
-                            B.data(),
-                            C.data(),
-                            z ? z->data() : nullptr,
-                            A.data(),
-                            D ? D->data() : nullptr,
-                            delta_bias ? delta_bias->data() : nullptr,
-                            initial_state ? initial_state->data() : nullptr,
-                            u.dim(1),
-                            u.dim(2),
-                            B.dim(1),
-                            A.dim(1),
-                            op.delta_softplus};
+  const ScanArrays<T> in(op.delta_softplus, u, delta, A, B, C, D, z, delta_bias, initial_state);
   constexpr int64_t kShort = 16;
   const int64_t rows = u.dim(0) * u.dim(1);
   if (in.length <= kShort) return ScanShort(cuda, in, rows, output.data(), last_state.data());

@@ -13,6 +13,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/widen-inl.h"
+#include "ops/selective_scan/selective_scan_tensors.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -66,13 +67,10 @@ HWY_INLINE void ForRow(int64_t count, const F& f) {
   for (int64_t i = 0; i < count; i += kChannels) f(d, i);
 }
 
-// The inputs of a scan. Absent ones are null.
 template <class T>
-struct ScanInputs {
-  const T *u, *delta, *b, *c, *z;
-  const float *a, *d, *bias, *initial;
-  int64_t batch, dim, length, groups, states;
-  bool softplus;
+struct ScanInputs : ScanTensors<T> {
+  using ScanTensors<T>::ScanTensors;
+  using ScanTensors<T>::dim, ScanTensors<T>::groups;
 
   int64_t channels_of_group() const { return dim / groups; }
   int64_t blocks_of_group() const { return (channels_of_group() + kChannels - 1) / kChannels; }

@@ -11,31 +11,13 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-bool DecomposeAll(const Context& context, const MatricesToDecompose<T>& matrices) {
-  const double nanoseconds = matrices.Operations() + 50;
-  const int64_t size = matrices.WorkSize();
-  if (HasSvdGroups(matrices)) {
-    return ForLaneGroups(
-        context, matrices.count, nanoseconds / 2, std::max(SvdGroupDoubles(matrices), size),
-        [&](int64_t first, int64_t count, double* memory, double* done)
-            HWY_ATTR { SvdGroup(matrices, first, count, memory, done); },
-        [&](int64_t n, double* memory) { matrices.Decompose(n, memory); });
-  }
-  const int64_t grain = GrainFor(nanoseconds);
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);
-  if (!work) return false;
-  context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) matrices.Decompose(n, work.data() + task * size);
-  });
-  return true;
-}
-
-template <class T>
 Status SvdCpu(const Svd& op, const Context& context, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> u,
               Tensor<T, kAnyRank> s, Tensor<T, kAnyRank> vh) {
   const MatricesToDecompose<T> matrices(op, a, u, s, vh);
-  if (!DecomposeAll(context, matrices))
-    return Internal("out of memory: matrices of ", matrices.WorkSize(), " elements");
+  const bool done = DecomposeAll(context, matrices, HasSvdGroups(matrices), SvdGroupDoubles(matrices),
+                                 [&](int64_t first, int64_t count, double* memory, double* computed)
+                                     HWY_ATTR { SvdGroup(matrices, first, count, memory, computed); });
+  if (!done) return Internal("out of memory: matrices of ", matrices.WorkSize(), " elements");
   return op.CheckConverged(a.shape(), s.data(), s.dim(s.rank() - 1));
 }
 
