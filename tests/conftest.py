@@ -93,17 +93,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Adds the marker `rest`. Moves files with slow tests to the front, so that the longest one does not run last."""
+    """Adds markers by tests/support/rest.py. Moves files with slow tests to the front, so that the longest one does not
+    run last.
+    """
     seen: Counter[str] = Counter()
+    slow = set()
     for item in items:
         if item.get_closest_marker("slow"):
+            slow.add(item.path)
             continue
         file = item.path.relative_to(ROOT / "tests").as_posix() if item.path.is_relative_to(ROOT / "tests") else ""
         name = f"{file}::{getattr(item, 'originalname', item.name)}"
-        if file in REST or name in REST or seen[name] % SAMPLED.get(name, 1):
+        number = SAMPLED.get(name, 1)
+        of_test, of_rest = number if isinstance(number, tuple) else (number, 1)
+        turn, left_out = divmod(seen[name], of_test)
+        if file in REST or name in REST:
             item.add_marker("rest")
+        elif left_out:
+            # The count of those that `make test` leaves out.
+            item.add_marker("slow" if (turn * (of_test - 1) + left_out - 1) % of_rest else "rest")
         seen[name] += 1
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 

@@ -33,7 +33,7 @@ def run(folder: Path, *arguments: object) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads((folder / "results.json").read_text())
 
 
-@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize("detector", ["two-stage", pytest.param("deformable-detr", marks=pytest.mark.slow)])
 def test_a_short_training(detector: str, tmp_path: Path) -> None:
     said, results = run(tmp_path, "--detector", detector, "--steps", 30, "--scenes", 10, "--threads", 1)
     for node in DETECTORS[detector]:

@@ -1,8 +1,8 @@
-"""The tests that `make test` leaves to `make test-rest`, to stay short.
+"""The tests that `make test` leaves to `make test-rest`, and both to `make test-all`, to stay short.
 
 `make test` covers every Python area once, and every operator in ONNX Runtime and in PyTorch. Entries are paths below
-tests/, followed by `::` and the name of a test unless they mean the whole file. The marker `slow` is independent of
-this list.
+tests/, followed by `::` and the name of a test unless they mean the whole file. tests/conftest.py adds the markers
+`rest` and `slow` by these lists, and tests have the marker `slow` themselves.
 """
 
 from __future__ import annotations
@@ -85,20 +85,20 @@ REST = [
     "packaging/test_sdk.py",
 ]
 
-# Parametrised tests of which `make test` runs every n-th parameter; the others have the marker `rest`.
-SAMPLED = {
+# Parametrised tests of which `make test` runs every n-th parameter; the others have the marker `rest`. For (n, m), every
+# m-th of these has it, and the others have the marker `slow`.
+SAMPLED: dict[str, int | tuple[int, int]] = {
     "attach/test_agreement.py::test_damaged_truth": 4,
     "accelerate/test_accelerate.py::test_compile": 2,
     "accelerate/test_accelerate.py::test_grid_sample": 4,
     "accelerate/test_accelerate.py::test_gradients_of_grid_sample": 4,
-    "accelerate/test_accelerate.py::test_samples_of_pytorch": 4,
+    "accelerate/test_accelerate.py::test_samples_of_pytorch": (4, 2),
     "accelerate/test_accelerate_torchvision.py::test_deform_conv2d": 4,
     "development/test_definition_errors.py::test_a_condition_that_every_node_of_the_operator_fulfils_compiles": 3,
     "development/test_definition_errors.py::test_a_condition_that_some_node_of_the_operator_fails_does_not_compile": 3,
     "development/test_definition_errors.py::test_a_kernel_that_does_not_match_its_signature_does_not_compile": 4,
     "development/test_definition_errors.py::test_a_malformed_signature_does_not_compile": 5,
     "development/test_definition_errors.py::test_a_node_name_without_domain_or_type_does_not_compile": 4,
-    "docs/test_train_example.py::test_a_short_training": 2,
     "models/test_main_line.py::test_convert_reports_errors": 3,
     "operators/test_gradients.py::test_every_combination_of_requested_gradients": 3,
     "operators/test_gradients.py::test_second_derivatives": 3,
@@ -106,7 +106,7 @@ SAMPLED = {
     "operators/test_training.py::test_expanded_inputs_and_gradients": 3,
     "operators/test_training.py::test_grad_equals_backward": 6,
     "operators/test_training.py::test_gradients_of_each_sample": 3,
-    "operators/test_training.py::test_opcheck_with_gradients": 9,
+    "operators/test_training.py::test_opcheck_with_gradients": (9, 3),
     "operators/test_training.py::test_strided_inputs_and_gradients": 3,
     "operators/test_training.py::test_vjp_and_jvp_agree": 3,
     "optimize/test_optimize.py::test_deformable_attention": 3,
@@ -123,27 +123,27 @@ SAMPLED = {
     "optimize/test_optimize_multi_level_roi_align.py::test_multi_level_roi_align": 3,
     "optimize/test_optimize_opsets.py::test_new_opsets": 7,
     "optimize/test_optimize_opsets.py::test_old_opsets": 7,
-    "optimize/test_random_models.py::test_rewritten_models_are_equal": 3,
+    "optimize/test_random_models.py::test_rewritten_models_are_equal": (3, 2),
     "portable/test_formulas.py::test_formula_equals_the_kernel": 4,
-    "portable/test_functions.py::test_function_equals_the_kernel": 4,
+    "portable/test_functions.py::test_function_equals_the_kernel": (4, 2),
     "program/test_cli.py::test_any_text_for_a_number_gives_a_result_or_a_clear_error": 4,
-    "program/test_damaged_models.py::test_a_full_disk": 4,
-    "program/test_damaged_models.py::test_killed_before_a_file_is_renamed": 4,
+    "program/test_damaged_models.py::test_a_full_disk": (4, 2),
+    "program/test_damaged_models.py::test_killed_before_a_file_is_renamed": (4, 2),
     "pytorch_operators/test_translations.py::test_complex_numbers": 3,
     "pytorch_operators/test_translations.py::test_corrected": 4,
     "pytorch_operators/test_translations.py::test_edges": 5,
     "pytorch_operators/test_translations.py::test_sample": 3,
-    "pytorch_operators/test_translations.py::test_sample_of_types_and_shapes": 4,
-    "runtimes/test_fake_kernels.py::test_changed_extents": 14,
+    "pytorch_operators/test_translations.py::test_sample_of_types_and_shapes": (4, 2),
+    "runtimes/test_fake_kernels.py::test_changed_extents": (14, 4),
     "runtimes/test_fake_kernels.py::test_wrong_attributes": 6,
-    "runtimes/test_fake_kernels.py::test_wrong_types_and_ranks": 14,
+    "runtimes/test_fake_kernels.py::test_wrong_types_and_ranks": (14, 4),
     "runtimes/test_lifetime.py::test_order_of_destruction": 2,
-    "runtimes/test_openvino.py::test_every_node": 12,
-    "runtimes/test_openvino.py::test_openvino_files": 12,
+    "runtimes/test_openvino.py::test_every_node": (12, 3),
+    "runtimes/test_openvino.py::test_openvino_files": (12, 3),
     "runtimes/test_random_graphs.py::test_random_graph": 4,
-    "runtimes/test_torch.py::test_opcheck": 6,
+    "runtimes/test_torch.py::test_opcheck": (6, 3),
     "runtimes/test_torch.py::test_round_trip_through_onnx": 8,
-    "runtimes/test_torch.py::test_round_trip_with_dynamo": 6,
-    "runtimes/test_torch_memory.py::test_failing_calls_leak_nothing": 10,
+    "runtimes/test_torch.py::test_round_trip_with_dynamo": (6, 2),
+    "runtimes/test_torch_memory.py::test_failing_calls_leak_nothing": (10, 3),
     "runtimes/test_torch_memory.py::test_successful_calls_leak_nothing": 3,
 }
