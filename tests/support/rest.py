@@ -29,6 +29,7 @@ REST = [
     "runtimes/test_timing_cache.py::test_tensorrt_rtx",
     # Whole models.
     "compat/test_torchvision.py::test_a_detector_trains_and_detects",
+    "compat/test_torchvision_export.py",
     "optimize/test_optimize_deform_conv.py::test_every_form_becomes_deform_conv",
     "optimize/test_optimize_for_tensorrt.py::test_the_end_of_a_yolo_file",
     "mmcv/test_deploy_openmmlab.py",

@@ -22,6 +22,7 @@ from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.attention import flex_attention
 from polyop._aten.capturing import Capturing
+from polyop._aten.detection import detectors_without_counts
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
 
@@ -130,6 +131,7 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
     with (
         Capturing(),
         fixed_switches(args[0]),
+        detectors_without_counts(),
         mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal),
         # They read the size of a batch from a packed sequence as a constant.
         mock.patch.object(torch.nn.RNNBase, "check_forward_args", _no_check),

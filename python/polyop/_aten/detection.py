@@ -1,0 +1,116 @@
+"""torchvision's functions of detectors that stop an export while PyTorch captures the program.
+
+They depend in Python on the number of boxes, which is only known when the model runs. During the capture their code is
+replaced, so that every reference to them calls the functions below. Results are the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    """Shifts each class's boxes to a separate area, as torchvision does for up to 1,000 boxes."""
+    lowest = boxes.new_full((1,), -float("inf"))  # the maximum of no boxes
+    largest = torch.cat([boxes.reshape(-1), lowest]).max()
+    shifted = boxes + (idxs.to(boxes) * (largest + 1)).unsqueeze(1)
+    return torch.ops.torchvision.nms(shifted, scores, iou_threshold)
+
+
+def multiscale_roi_align(
+    features: Sequence[Tensor], boxes: Sequence[Tensor], output_size: Sequence[int], sampling_ratio: int,
+    scales: Sequence[float], mapper: Callable[[Sequence[Tensor]], Tensor],
+) -> Tensor:  # fmt: skip
+    """Pools each box from the feature map of its level."""
+    images = [torch.full_like(of_image[:, :1], float(number)) for number, of_image in enumerate(boxes)]
+    rois = torch.cat([torch.cat(images), torch.cat(list(boxes))], 1)
+    height, width = output_size
+
+    def pool(feature: Tensor, rois: Tensor, scale: float) -> Tensor:
+        return torch.ops.torchvision.roi_align(feature, rois, scale, height, width, sampling_ratio, False)
+
+    if len(features) == 1:
+        return pool(features[0], rois, scales[0])
+    levels = mapper(boxes)
+    result = features[0].new_zeros((rois.shape[0], features[0].shape[1], height, width))
+    for level, (feature, scale) in enumerate(zip(features, scales, strict=True)):
+        index = torch.where(levels == level)[0]
+        result = result.index_put((index,), pool(feature, rois[index], scale).to(result.dtype))
+    return result
+
+
+def paste_masks_in_image(masks: Tensor, boxes: Tensor, img_shape: Sequence[Any], padding: int = 1) -> Tensor:
+    """Resizes the masks [N, 1, M, M] to their boxes, all at once: products with the weights of rows and columns."""
+    size = masks.shape[-1] + 2 * padding
+    centre, half = (boxes[:, :2] + boxes[:, 2:]) * 0.5, (boxes[:, 2:] - boxes[:, :2]) * 0.5
+    half = half * (size / masks.shape[-1])
+    first, last = (centre - half).to(torch.int64), (centre + half).to(torch.int64)
+    extent = (last - first + 1).clamp(min=1)
+    padded = torch.nn.functional.pad(masks, (padding,) * 4)
+    rows, columns = (
+        _weights(first[:, axis], extent[:, axis], img_shape[1 - axis], size).to(masks.dtype) for axis in (1, 0)
+    )
+    return rows.unsqueeze(1) @ padded @ columns.unsqueeze(1).mT
+
+
+def _weights(first: Tensor, extent: Tensor, pixels: Any, size: int) -> Tensor:
+    """Returns the weights of linear interpolation [N, pixels, size], which are 0 outside of the boxes."""
+    position = torch.arange(pixels, device=first.device) - first.unsqueeze(1)
+    inside = (position >= 0) & (position < extent.unsqueeze(1))
+    source = ((position + 0.5) * (size / extent.unsqueeze(1)) - 0.5).clamp(0, size - 1)
+    distance = (source.unsqueeze(2) - torch.arange(size, device=first.device)).abs()
+    return (1 - distance).clamp(min=0) * inside.unsqueeze(2)
+
+
+# ---- the code that torchvision's functions get ---------------------------------------------------------------------
+# It has the parameters of torchvision's functions and runs among the globals of their modules.
+
+
+def _batched_nms(boxes: Any, scores: Any, idxs: Any, iou_threshold: Any) -> Any:
+    from polyop._aten import detection
+
+    return detection.batched_nms(boxes, scores, idxs, iou_threshold)
+
+
+def _multiscale_roi_align(
+    x_filtered: Any, boxes: Any, output_size: Any, sampling_ratio: Any, scales: Any, mapper: Any
+) -> Any:
+    from polyop._aten import detection
+
+    return detection.multiscale_roi_align(x_filtered, boxes, output_size, sampling_ratio, scales, mapper)
+
+
+def _paste_masks_in_image(masks: Any, boxes: Any, img_shape: Any, padding: Any) -> Any:
+    from polyop._aten import detection
+
+    return detection.paste_masks_in_image(masks, boxes, img_shape, padding)
+
+
+_CODE: tuple[tuple[str, str, Any], ...] = (
+    ("torchvision.ops.boxes", "batched_nms", _batched_nms),
+    ("torchvision.ops.poolers", "_multiscale_roi_align", _multiscale_roi_align),
+    ("torchvision.models.detection.roi_heads", "paste_masks_in_image", _paste_masks_in_image),
+)
+
+
+@contextmanager
+def detectors_without_counts() -> Iterator[None]:
+    """In a `with` block, the functions of the modules that are imported have the code above."""
+    own = []
+    try:
+        for module, name, replacement in _CODE:
+            function = getattr(sys.modules.get(module), name, None)
+            if isinstance(function, FunctionType):
+                own.append((function, function.__code__))
+                function.__code__ = replacement.__code__
+        yield
+    finally:
+        for function, code in own:
+            function.__code__ = code
