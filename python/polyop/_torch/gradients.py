@@ -7,7 +7,7 @@ calls it instead, and the formula serves for the second derivative.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -207,15 +207,23 @@ class GradientKernel:
             requested = [i for i in range(len(inputs)) if self.operator.input_of(i) in computed]
             given = {**attributes, "output_mask": output_mask}
             shapes = self.gradient.outputs(nested, given, lambda _: 0)
-            found: dict[int, Tensor | None] = {}
+
+            def fill_with_zeros(indices: Iterable[int]) -> None:
+                for i in indices:
+                    dtype, shape = shapes[self._computed.index(i)]
+                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
+
             missing = [i for i in requested if inputs[i] is None]
-            for some in ([i for i in requested if inputs[i] is not None], missing):
+            # No gradient depends on the value of an input that the gradient does not read, such as a bias. That of a
+            # missing mask does not depend on the mask's value, but those of the other inputs do.
+            unread = [i for i in missing if self.operator.inputs[self.operator.input_of(i)].name not in named]
+            fill_with_zeros(unread)
+            left_out = [i for i in missing if i not in unread]
+            found: dict[int, Tensor | None] = {}
+            for some in ([i for i in requested if i not in left_out], left_out):
                 if not some:
                     continue
-                for i in some:
-                    if inputs[i] is None:  # its gradient does not depend on its value, but those of others may
-                        dtype, shape = shapes[self._computed.index(i)]
-                        inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
+                fill_with_zeros(i for i in some if inputs[i] is None)
                 of_some = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, some)
                 found.update(zip(some, of_some, strict=True))
             results = []
