@@ -110,8 +110,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if file in REST or name in REST:
             item.add_marker("rest")
         elif left_out:
-            # The count of those that `make test` leaves out.
-            item.add_marker("slow" if (turn * (of_test - 1) + left_out - 1) % of_rest else "rest")
+            before = turn * (of_test - 1) + left_out - 1  # the number of parameters that were left out so far
+            item.add_marker("slow" if before % of_rest else "rest")
         seen[name] += 1
     items.sort(key=lambda item: item.path not in slow)
 

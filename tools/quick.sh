@@ -16,7 +16,7 @@ if [ ${#tests[@]} -eq 0 ] && [ -z "$names" ]; then
   exit 0
 fi
 tools/build.sh release "${tests[@]}" "${targets[@]}"
-# Anchored names: nms_test must not select nms_rotated_test.
+# Anchored names: nms_test must not select nms_rotated_test. robustness_test is two tests, .0 and .1.
 if [ ${#tests[@]} -gt 0 ]; then
   step "C++ tests: ${tests[*]}" ctest --preset release -R "^($(IFS='|' && echo "${tests[*]}"))(\.[01])?\$"
 fi

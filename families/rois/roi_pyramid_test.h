@@ -6,9 +6,34 @@
 #include <vector>
 
 #include "families/rois/roi_pyramid_rule.h"
+#include "testing/gradients.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
+
+/// Returns boxes of 2 to 120 pixels on an image of 64 pixels, so that every level is used and some boxes extend beyond
+/// the image.
+inline HostTensor UprightPyramidRois(DType dtype, int64_t count, std::mt19937& rng) {
+  std::uniform_real_distribution<double> at(-10, 60), size(2, 120);
+  HostTensor rois(dtype, {count, 5});
+  for (int64_t r = 0; r < count; ++r) {
+    const double x = at(rng), y = at(rng);
+    const double values[5] = {static_cast<double>(r % 2), x, y, x + size(rng), y + size(rng) * 0.7};
+    for (int k = 0; k < 5; ++k) rois.set(5 * r + k, values[k]);
+  }
+  return rois;
+}
+
+/// The same for rotated boxes.
+inline HostTensor RotatedPyramidRois(DType dtype, int64_t count, std::mt19937& rng) {
+  std::uniform_real_distribution<double> at(-10, 60), size(2, 120), angle(-3, 3);
+  HostTensor rois(dtype, {count, 6});
+  for (int64_t r = 0; r < count; ++r) {
+    const double values[6] = {static_cast<double>(r % 2), at(rng), at(rng), size(rng), size(rng) * 0.7, angle(rng)};
+    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
+  }
+  return rois;
+}
 
 /// Returns attributes for three levels of an image of 64 x 64 pixels.
 template <class P>
@@ -28,16 +53,22 @@ std::vector<HostTensor> PyramidInputs(const Rois& rois, DType dtype, int64_t cou
           HostTensor::Uniform(dtype, {2, channels, 8, 9}, rng), HostTensor::Uniform(dtype, {2, channels, 4, 5}, rng)};
 }
 
-/// `vary(i, op)` sets the attributes that only this operator has.
+/// Returns attributes that differ with i. `vary(i, op)` sets those that only this operator has.
+template <class P, class Vary>
+P VariedPyramid(int i, const Vary& vary) {
+  P op = SmallPyramid<P>();
+  op.sampling_ratio = i % 3;
+  op.aligned = i % 4 < 2;
+  op.roi_scale_factor = i % 5 == 0 ? 1.5f : 0.0f;
+  vary(i, op);
+  return op;
+}
+
 template <class P, class Rois, class Vary>
 void ExpectPyramidMatchesReference(const Rois& rois, DType dtype, const Vary& vary) {
   std::mt19937 rng(1);
   for (int i = 0; i < 24; ++i) {
-    P op = SmallPyramid<P>();
-    op.sampling_ratio = i % 3;
-    op.aligned = i % 4 < 2;
-    op.roi_scale_factor = i % 5 == 0 ? 1.5f : 0.0f;
-    vary(i, op);
+    const P op = VariedPyramid<P>(i, vary);
     ExpectMatchesReference(op, PyramidInputs(rois, dtype, 12, i % 2 ? 17 : 3, rng), ToleranceFor(dtype));
   }
 }
@@ -80,16 +111,12 @@ std::vector<HostTensor> PyramidGradientInputs(const G& op, const Rois& rois, DTy
   return inputs;
 }
 
-/// Tests of the gradient G of the operator P. `vary(i, op)` sets the attributes that only this operator has.
+/// Tests of the gradient G of the operator P.
 template <class G, class Rois, class Vary>
 void ExpectPyramidGradientMatchesReference(const Rois& rois, DType dtype, const Vary& vary) {
   std::mt19937 rng(4);
   for (int i = 0; i < 24; ++i) {
-    G op = SmallPyramid<G>();
-    op.sampling_ratio = i % 3;
-    op.aligned = i % 4 < 2;
-    op.roi_scale_factor = i % 5 == 0 ? 1.5f : 0.0f;
-    vary(i, op);
+    const G op = VariedPyramid<G>(i, vary);
     ExpectMatchesReference(op, PyramidGradientInputs(op, rois, dtype, i == 7 ? 0 : 12, i % 2 ? 17 : 3, rng),
                            ToleranceFor(dtype));
   }
@@ -105,14 +132,13 @@ void ExpectPyramidGradientIsTheAdjoint(const Rois& rois) {
   ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
   ASSERT_TRUE(
       testing::Run(static_cast<const P&>(op), std::vector<HostTensor>(inputs.begin() + 1, inputs.end()), &pooled).ok());
-  double expected = 0, got = 0;
-  for (int64_t i = 0; i < pooled[0].size(); ++i) expected += pooled[0].at(i) * inputs[0].at(i);
+  double got = 0;
   int64_t at = 0;
   for (size_t level = 2; level < inputs.size(); ++level) {
     for (int64_t i = 0; i < inputs[level].size(); ++i) got += inputs[level].at(i) * grad[0].at(at++);
   }
   EXPECT_EQ(at, grad[0].size());
-  EXPECT_NEAR(got, expected, 1e-3);
+  EXPECT_NEAR(got, InnerProduct(pooled[0], inputs[0]), 1e-3);
 }
 
 template <class G, class Rois>

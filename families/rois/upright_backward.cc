@@ -117,11 +117,11 @@ void OrderByImage(const UprightRois<T>& rois, int64_t count, int32_t level, int6
   begins[0] = 0;
 }
 
-// The boxes of a call, which all levels share.
+// All boxes of a call, and which of them a level has (OrderByImage).
 struct UprightBoxes {
   const UprightTable& table;
   const RowRange* ranges;
-  const int64_t *order, *image_begin;  // of the level's boxes
+  const int64_t *order, *image_begin;
 };
 
 template <class T>

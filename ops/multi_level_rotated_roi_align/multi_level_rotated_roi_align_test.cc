@@ -6,23 +6,11 @@
 namespace polyop::testing {
 namespace {
 
-// Boxes of 2 to 120 pixels on an image of 64 pixels, so that every level is used and some boxes extend beyond the
-// image.
-HostTensor Rois(DType dtype, int64_t count, std::mt19937& rng) {
-  std::uniform_real_distribution<double> at(-10, 60), size(2, 120), angle(-3, 3);
-  HostTensor rois(dtype, {count, 6});
-  for (int64_t r = 0; r < count; ++r) {
-    const double values[6] = {static_cast<double>(r % 2), at(rng), at(rng), size(rng), size(rng) * 0.7, angle(rng)};
-    for (int k = 0; k < 6; ++k) rois.set(6 * r + k, values[k]);
-  }
-  return rois;
-}
-
 class MultiLevelRotatedRoiAlignTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(MultiLevelRotatedRoiAlignTest, MatchesReference) {
   ExpectPyramidMatchesReference<MultiLevelRotatedRoiAlign>(
-      Rois, GetParam(), [](int i, MultiLevelRotatedRoiAlign& op) { op.clockwise = i % 2; });
+      RotatedPyramidRois, GetParam(), [](int i, MultiLevelRotatedRoiAlign& op) { op.clockwise = i % 2; });
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, MultiLevelRotatedRoiAlignTest,
@@ -30,10 +18,12 @@ INSTANTIATE_TEST_SUITE_P(Types, MultiLevelRotatedRoiAlignTest,
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
 TEST(MultiLevelRotatedRoiAlign, NoBoxesAndNanBoxes) {
-  ExpectNoBoxesAndNanBoxesOfPyramid<MultiLevelRotatedRoiAlign>(Rois);
+  ExpectNoBoxesAndNanBoxesOfPyramid<MultiLevelRotatedRoiAlign>(RotatedPyramidRois);
 }
 
-TEST(MultiLevelRotatedRoiAlign, RejectsInvalidInputs) { ExpectPyramidRefusesBadInput<MultiLevelRotatedRoiAlign>(Rois); }
+TEST(MultiLevelRotatedRoiAlign, RejectsInvalidInputs) {
+  ExpectPyramidRefusesBadInput<MultiLevelRotatedRoiAlign>(RotatedPyramidRois);
+}
 
 }  // namespace
 }  // namespace polyop::testing

@@ -83,9 +83,7 @@ TEST(OnnxDeformConvBackward, EqualsFiniteDifferences) {
     std::vector<HostTensor> moved = given, output;
     moved[tensor].set(i, moved[tensor].at(i) + step);
     EXPECT_TRUE(RunReference(*FindOp(forward.kName), &forward, moved, &output).ok());
-    double sum = 0;
-    for (int64_t o = 0; o < output[0].size(); ++o) sum += output[0].at(o) * inputs[0].at(o);
-    return sum;
+    return InnerProduct(output[0], inputs[0]);
   };
   for (size_t tensor = 0; tensor < given.size(); ++tensor) {
     ASSERT_EQ(grads[tensor].size(), given[tensor].size());

@@ -1,8 +1,8 @@
-"""The tests that `make test` leaves to `make test-rest`, and both to `make test-all`, to stay short.
+"""The tests that `make test` leaves to `make test-rest`, and those that both leave to `make test-all`, to stay short.
 
 `make test` covers every Python area once, and every operator in ONNX Runtime and in PyTorch. Entries are paths below
 tests/, followed by `::` and the name of a test unless they mean the whole file. tests/conftest.py adds the markers
-`rest` and `slow` by these lists, and tests have the marker `slow` themselves.
+`rest` and `slow` by these lists. Other tests have the marker `slow` in their own files.
 """
 
 from __future__ import annotations

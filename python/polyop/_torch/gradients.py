@@ -7,7 +7,7 @@ calls it instead, and the formula serves for the second derivative.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -208,24 +208,25 @@ class GradientKernel:
             given = {**attributes, "output_mask": output_mask}
             shapes = self.gradient.outputs(nested, given, lambda _: 0)
 
-            def fill_with_zeros(indices: Iterable[int]) -> None:
+            def fill_with_zeros(indices: Sequence[int]) -> None:
                 for i in indices:
                     dtype, shape = shapes[self._computed.index(i)]
                     inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
 
+            def gradients_of(indices: Sequence[int]) -> dict[int, Tensor | None]:
+                if not indices:
+                    return {}
+                found = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, indices)
+                return dict(zip(indices, found, strict=True))
+
             missing = [i for i in requested if inputs[i] is None]
             # No gradient depends on the value of an input that the gradient does not read, such as a bias. That of a
             # missing mask does not depend on the mask's value, but those of the other inputs do.
-            unread = [i for i in missing if self.operator.inputs[self.operator.input_of(i)].name not in named]
-            fill_with_zeros(unread)
-            left_out = [i for i in missing if i not in unread]
-            found: dict[int, Tensor | None] = {}
-            for some in ([i for i in requested if i not in left_out], left_out):
-                if not some:
-                    continue
-                fill_with_zeros(i for i in some if inputs[i] is None)
-                of_some = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, some)
-                found.update(zip(some, of_some, strict=True))
+            left_out = [i for i in missing if self.operator.inputs[self.operator.input_of(i)].name in named]
+            fill_with_zeros([i for i in missing if i not in left_out])
+            found = gradients_of([i for i in requested if i not in left_out])
+            fill_with_zeros(left_out)
+            found |= gradients_of(left_out)
             results = []
             for number, (dtype, _) in zip(self._computed, shapes, strict=True):
                 gradients = [
