@@ -7,6 +7,8 @@
 
 #include "core/call.h"
 #include "core/context.h"
+#include "core/cuda_context.h"
+#include "core/device_run.h"
 #include "core/guard.h"
 #include "core/library.h"
 #include "platform/exported.h"
@@ -71,7 +73,13 @@ class CallersOutputs : public OutputSource {
   bool Requested(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     *data = outputs_.allocate(outputs_.self, index, static_cast<int32_t>(dtype), shape.rank(), shape.begin());
-    if (*data != nullptr || shape.NumElements() == 0) return Status::Ok();
+    return CheckMemory(index, dtype, shape, *data);
+  }
+
+ protected:
+  const Op& op() const { return op_; }
+  Status CheckMemory(int index, DType dtype, const Shape& shape, const void* data) const {
+    if (data != nullptr || shape.NumElements() == 0) return Status::Ok();
     return InvalidArgument("output '", op_.signatures[0].signature->output(index).name, "': expected memory for ",
                            NameOf(dtype), ToString(shape), ", got a null pointer");
   }
@@ -79,6 +87,32 @@ class CallersOutputs : public OutputSource {
  private:
   const Op& op_;
   const polyop_outputs& outputs_;
+};
+
+// Outputs in device memory. Those of found size have their upper bound, and a count of 0 if no kernel is called.
+class CallersDeviceOutputs : public CallersOutputs {
+ public:
+  CallersDeviceOutputs(const Op& op, const polyop_outputs& outputs, const polyop_device& device)
+      : CallersOutputs(op, outputs), device_(device) {}
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    if (!op().signatures[0].signature->output(index).pending()) {
+      return CallersOutputs::Allocate(index, dtype, shape, data);
+    }
+    int64_t* count = nullptr;
+    POLYOP_RETURN_IF_ERROR(AllocateUpperBound(index, dtype, shape, data, &count));
+    return TheGpuMemory().zero(device_.stream, count, sizeof(int64_t));
+  }
+  Status AllocateUpperBound(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
+    *count = nullptr;
+    *data =
+        device_.allocate_found(device_.self, index, static_cast<int32_t>(dtype), shape.rank(), shape.begin(), count);
+    POLYOP_RETURN_IF_ERROR(CheckMemory(index, dtype, shape, *data));
+    if (*count != nullptr) return Status::Ok();
+    return InvalidArgument("output ", index, ": expected memory for a count, got a null pointer");
+  }
+
+ private:
+  const polyop_device& device_;
 };
 
 Status ReadInput(const Op& op, size_t number, const polyop_tensor& given, AnyTensor* view) {
@@ -123,23 +157,82 @@ Status CheckList(const char* what, int32_t count, const T* items) {
   return Status::Ok();
 }
 
-Status CallOp(const char* name, std::span<const polyop_tensor> inputs, std::span<const polyop_attribute> attributes,
-              const polyop_outputs& outputs, const polyop_threads* threads) {
-  static const Status registry = CheckRegistry();
-  POLYOP_RETURN_IF_ERROR(registry);
-  const Op* const op = FindOp(name);
-  if (op == nullptr) return InvalidArgument("there is no such operator; polyop_catalogue() lists all");
-  std::vector<AnyTensor> views(inputs.size());
-  for (size_t i = 0; i < views.size(); ++i) POLYOP_RETURN_IF_ERROR(ReadInput(*op, i, inputs[i], &views[i]));
-  while (!views.empty() && !views.back().present) views.pop_back();
-  GivenAttributes given(attributes);
-  POLYOP_RETURN_IF_ERROR(given.Check(*op));
+// A call whose operator and attributes are checked.
+struct GivenCall {
+  const Op* op = nullptr;
   Params params;
-  POLYOP_RETURN_IF_ERROR(op->MakeParams(NodeName(), given, &params));
-  CallersOutputs source(*op, outputs);
+  std::vector<AnyTensor> inputs;
+
+  Status Read(const char* name, std::span<const polyop_tensor> tensors, std::span<const polyop_attribute> attributes) {
+    static const Status registry = CheckRegistry();
+    POLYOP_RETURN_IF_ERROR(registry);
+    op = FindOp(name);
+    if (op == nullptr) return InvalidArgument("there is no such operator; polyop_catalogue() lists all");
+    inputs.resize(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) POLYOP_RETURN_IF_ERROR(ReadInput(*op, i, tensors[i], &inputs[i]));
+    while (!inputs.empty() && !inputs.back().present) inputs.pop_back();
+    GivenAttributes given(attributes);
+    POLYOP_RETURN_IF_ERROR(given.Check(*op));
+    return op->MakeParams(NodeName(), given, &params);
+  }
+};
+
+Status CallOnHost(const GivenCall& call, const polyop_outputs& outputs, const polyop_threads* threads) {
+  if (threads != nullptr && threads->run == nullptr) {
+    return InvalidArgument("expected a parallel loop in threads, got a null pointer");
+  }
+  CallersOutputs source(*call.op, outputs);
   const ContextBackend backend = BackendOf(threads);
   const Context context(backend);
-  return Call(*op, Device::kCpu, params.get(), views, source, &context);
+  return Call(*call.op, Device::kCpu, call.params.get(), call.inputs, source, &context);
+}
+
+Status CheckDevice(const polyop_device* device) {
+  if (device == nullptr || device->allocate == nullptr || device->allocate_found == nullptr) {
+    return InvalidArgument("expected functions that allocate device memory, got a null pointer");
+  }
+  if (TheGpuMemory().copy == nullptr) return InvalidArgument("this library has no CUDA kernels");
+  return Status::Ok();
+}
+
+Status LaunchOnDevice(const GivenCall& call, const polyop_outputs& outputs, const polyop_device* device) {
+  POLYOP_RETURN_IF_ERROR(CheckDevice(device));
+  CallersDeviceOutputs source(*call.op, outputs, *device);
+  PreparedCall prepared;
+  POLYOP_RETURN_IF_ERROR(Prepare(*call.op, GpuDevice(), call.params.get(), call.inputs, source, &prepared));
+  size_t bytes = 0;
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(prepared, call.inputs, &bytes));
+  void* const scratch = bytes == 0 ? nullptr : device->allocate(device->self, bytes);
+  if (bytes > 0 && scratch == nullptr) return Internal("out of device memory: ", bytes, " bytes of scratch");
+  const CudaContext cuda(device->stream, scratch, bytes);
+  return Run(prepared, call.inputs, source, &cuda);
+}
+
+// Reads the call, passes it to `run`, and returns the C interface's error.
+template <class Function>
+const char* Answer(const char* op, int32_t num_inputs, const polyop_tensor* inputs, int32_t num_attributes,
+                   const polyop_attribute* attributes, const polyop_outputs* outputs, const Function& run) {
+  static thread_local std::string message;
+  const auto checked = [&]() -> Status {
+    if (op == nullptr) return InvalidArgument("expected an operator's name, got a null pointer");
+    if (outputs == nullptr || outputs->allocate == nullptr) {
+      return InvalidArgument("expected a function that allocates outputs, got a null pointer");
+    }
+    POLYOP_RETURN_IF_ERROR(CheckList("inputs", num_inputs, inputs));
+    POLYOP_RETURN_IF_ERROR(CheckList("attributes", num_attributes, attributes));
+    GivenCall call;
+    POLYOP_RETURN_IF_ERROR(
+        call.Read(op, {inputs, static_cast<size_t>(num_inputs)}, {attributes, static_cast<size_t>(num_attributes)}));
+    return run(call);
+  };
+  return Guarded(
+      [&]() -> const char* {
+        const Status status = checked();
+        if (status.ok()) return nullptr;
+        message = Concat(LibraryName(), "::", op == nullptr ? "" : op, ": ", status.message());
+        return message.c_str();
+      },
+      [](const char*) -> const char* { return "out of memory, or an internal error"; });
 }
 
 }  // namespace
@@ -148,26 +241,25 @@ Status CallOp(const char* name, std::span<const polyop_tensor> inputs, std::span
 const char* polyop_call(const char* op, int32_t num_inputs, const polyop_tensor* inputs, int32_t num_attributes,
                         const polyop_attribute* attributes, const polyop_outputs* outputs,
                         const polyop_threads* threads) {
-  using namespace polyop;
+  return polyop::Answer(op, num_inputs, inputs, num_attributes, attributes, outputs,
+                        [&](const polyop::GivenCall& call) { return polyop::CallOnHost(call, *outputs, threads); });
+}
+
+const char* polyop_call_on_device(const char* op, int32_t num_inputs, const polyop_tensor* inputs,
+                                  int32_t num_attributes, const polyop_attribute* attributes,
+                                  const polyop_outputs* outputs, const polyop_device* device) {
+  return polyop::Answer(op, num_inputs, inputs, num_attributes, attributes, outputs,
+                        [&](const polyop::GivenCall& call) { return polyop::LaunchOnDevice(call, *outputs, device); });
+}
+
+const char* polyop_read_device(const polyop_device* device, void* to, const void* from, size_t bytes) {
   static thread_local std::string message;
-  const auto call = [&]() -> Status {
-    if (op == nullptr) return InvalidArgument("expected an operator's name, got a null pointer");
-    if (outputs == nullptr || outputs->allocate == nullptr) {
-      return InvalidArgument("expected a function that allocates outputs, got a null pointer");
-    }
-    if (threads != nullptr && threads->run == nullptr) {
-      return InvalidArgument("expected a parallel loop in threads, got a null pointer");
-    }
-    POLYOP_RETURN_IF_ERROR(CheckList("inputs", num_inputs, inputs));
-    POLYOP_RETURN_IF_ERROR(CheckList("attributes", num_attributes, attributes));
-    return CallOp(op, {inputs, static_cast<size_t>(num_inputs)}, {attributes, static_cast<size_t>(num_attributes)},
-                  *outputs, threads);
-  };
-  return Guarded(
+  return polyop::Guarded(
       [&]() -> const char* {
-        const Status status = call();
+        polyop::Status status = polyop::CheckDevice(device);
+        if (status.ok() && bytes > 0) status = polyop::TheGpuMemory().copy(device->stream, to, from, bytes, true);
         if (status.ok()) return nullptr;
-        message = Concat(LibraryName(), "::", op == nullptr ? "" : op, ": ", status.message());
+        message = status.message();
         return message.c_str();
       },
       [](const char*) -> const char* { return "out of memory, or an internal error"; });

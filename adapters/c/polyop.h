@@ -1,10 +1,11 @@
-/* polyop's operators for programs without a runtime, and for other languages: a C interface to the CPU kernels.
+/* polyop's operators for programs without a runtime, and for other languages: a C interface to the kernels.
  *
  * libpolyop_onnxruntime.so exports it, without needing ONNX Runtime, and so does every library that is built with the
  * SDK. All functions may be called from several threads at once. */
 #ifndef POLYOP_POLYOP_H_
 #define POLYOP_POLYOP_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef POLYOP_API
@@ -73,6 +74,30 @@ typedef struct polyop_threads {
 POLYOP_API const char* polyop_call(const char* op, int32_t num_inputs, const polyop_tensor* inputs,
                                    int32_t num_attributes, const polyop_attribute* attributes,
                                    const polyop_outputs* outputs, const polyop_threads* threads);
+
+/** The memory and the stream of a GPU. */
+typedef struct polyop_device {
+  void* self;
+  void* stream; /* a cudaStream_t */
+  /** Returns device memory aligned to 256 bytes, or null. It lives until the call's work on the stream is done. */
+  void* (*allocate)(void* self, size_t bytes);
+  /** Called instead of the outputs' `allocate` if the kernel finds the output's extent: `shape` has its upper bound.
+   * Also sets `count` to device memory for the extent, an int64_t. The elements have the layout of a tensor of this
+   * extent. */
+  void* (*allocate_found)(void* self, int32_t output, int32_t type, int32_t rank, const int64_t* shape,
+                          int64_t** count);
+} polyop_device;
+
+/** Like polyop_call, for tensors in the memory of a GPU, in a library with CUDA kernels. Inputs whose values determine
+ * a shape are in host memory. The call launches its work on the stream and does not wait for it. If all outputs are
+ * empty, no kernel runs, and the counts are 0. */
+POLYOP_API const char* polyop_call_on_device(const char* op, int32_t num_inputs, const polyop_tensor* inputs,
+                                             int32_t num_attributes, const polyop_attribute* attributes,
+                                             const polyop_outputs* outputs, const polyop_device* device);
+
+/** Copies `bytes` of device memory to host memory, and waits for the copy. Returns null, or an error message, which
+ * lives until the thread's next copy. */
+POLYOP_API const char* polyop_read_device(const polyop_device* device, void* to, const void* from, size_t bytes);
 
 /** Returns the definitions of all operators as a JSON list: names, inputs, attributes, outputs and documentation. The
  * library owns the text. */

@@ -1,10 +1,16 @@
-// lib<library>_jax.so: one handler of XLA's foreign function interface calls every operator through the C interface.
+// lib<library>_jax.so: handlers of XLA's foreign function interface, for the CPU and for CUDA. They call every operator
+// through the C interface.
+//
+// Without jax_enable_x64, JAX has no 64-bit integers: u32[..., 2] stands for i64[...]. Where the kernel finds an
+// extent, the buffer has its upper bound, the elements have the layout of a tensor of the found extent, and the last
+// result is this extent, an i64.
 //
 // Attributes are the operator's, in 64 bits, and three more:
 //   polyop_operator   its name
-//   polyop_inputs     a letter for each of its inputs: "1" is the next argument, "0" is left out, "w" is the next
-//                     argument, of i32, as i64, and "c" is the next argument, whose number of rows is the last argument
-//   polyop_found      the output and dimension whose extent the kernel finds, or nothing (results.h)
+//   polyop_inputs     a letter for each of its inputs: "1" is the next argument, "0" is left out, "h" is the next
+//                     argument, whose values determine a shape, and "c" is the next argument, whose number of rows is
+//                     the last argument
+//   polyop_found      the output and the dimension whose extent the kernel finds, or nothing
 #include <algorithm>
 #include <deque>
 #include <span>
@@ -13,7 +19,8 @@
 #include <vector>
 
 #include "adapters/c/polyop.h"
-#include "adapters/jax/results.h"
+#include "adapters/jax/buffers.h"
+#include "adapters/jax/device.h"
 #include "adapters/jax/threads.h"
 #include "core/guard.h"
 #include "core/status.h"
@@ -79,58 +86,67 @@ class Attributes {
   const int64_t* found_ = nullptr;
 };
 
-// The inputs of a call. The i64 copies of i32 arguments and shapes other than XLA's live here.
+// The inputs of a call. Null for `device` is the CPU.
 class Inputs {
  public:
-  Status Read(const std::string& letters, const XLA_FFI_Args& args) {
+  Status Read(const std::string& letters, const XLA_FFI_Args& args, const polyop_device* device) {
     int64_t argument = 0;
     for (const char letter : letters) {
       polyop_tensor& tensor = tensors_.emplace_back(polyop_tensor{nullptr, 0, -1, nullptr});
       if (letter == '0') continue;
       if (argument == args.size) return InvalidArgument("expected an argument for each input, got ", args.size);
-      const auto& buffer = *static_cast<const XLA_FFI_Buffer*>(args.args[argument++]);
-      tensor = {buffer.data, TypeOf(buffer.dtype), static_cast<int32_t>(buffer.rank), buffer.dims};
-      if (letter == 'w') Widen(&tensor);
-      if (letter == 'c') Cut(*static_cast<const XLA_FFI_Buffer*>(args.args[args.size - 1]), &tensor);
+      const BufferView view(args.args[argument++]);
+      tensor = {view.data(), view.type(), view.rank(), view.shape()};
+      if (letter == 'h' && device != nullptr) {
+        std::vector<char>& values = values_.emplace_back(static_cast<size_t>(view.bytes()));
+        POLYOP_RETURN_IF_ERROR(ReadFrom(device, values.data(), view.data(), values.size()));
+        tensor.data = values.data();
+      }
+      if (letter == 'c') {
+        int64_t rows = 0;
+        POLYOP_RETURN_IF_ERROR(ReadFrom(device, &rows, BufferView(args.args[args.size - 1]).data(), sizeof rows));
+        std::vector<int64_t>& shape = shapes_.emplace_back(tensor.shape, tensor.shape + tensor.rank);
+        shape[0] = std::clamp<int64_t>(rows, 0, shape[0]);
+        tensor.shape = shape.data();
+      }
     }
     return Status::Ok();
   }
   std::span<const polyop_tensor> tensors() const { return tensors_; }
 
  private:
-  void Widen(polyop_tensor* tensor) {
-    int64_t items = 1;
-    for (int32_t d = 0; d < tensor->rank; ++d) items *= tensor->shape[d];
-    const auto* const narrow = static_cast<const int32_t*>(tensor->data);
-    tensor->data = copies_.emplace_back(narrow, narrow + items).data();
-    tensor->type = POLYOP_I64;
-  }
-
-  void Cut(const XLA_FFI_Buffer& count, polyop_tensor* tensor) {
-    std::vector<int64_t>& shape = copies_.emplace_back(tensor->shape, tensor->shape + tensor->rank);
-    shape[0] = std::clamp<int64_t>(*static_cast<const int32_t*>(count.data), 0, shape[0]);
-    tensor->shape = shape.data();
+  static Status ReadFrom(const polyop_device* device, void* to, const void* from, size_t bytes) {
+    if (device == nullptr) {
+      std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
+      return Status::Ok();
+    }
+    const char* const error = polyop_read_device(device, to, from, bytes);
+    return error == nullptr ? Status::Ok() : Internal(error);
   }
 
   std::vector<polyop_tensor> tensors_;
-  std::deque<std::vector<int64_t>> copies_;
+  std::deque<std::vector<char>> values_;
+  std::deque<std::vector<int64_t>> shapes_;
 };
 
-// Returns an error message, or an empty text.
-std::string Execute(XLA_FFI_CallFrame* frame) {
+Status Execute(XLA_FFI_CallFrame* frame, bool on_gpu) {
   Attributes attributes;
+  POLYOP_RETURN_IF_ERROR(attributes.Read(frame->attrs));
+  Results results(frame->rets, attributes.found());
+  Device memory(*frame, results);
+  polyop_device gpu;
+  if (on_gpu) POLYOP_RETURN_IF_ERROR(memory.Open(&gpu));
   Inputs inputs;
-  if (const Status status = attributes.Read(frame->attrs); !status.ok()) return status.message();
-  if (const Status status = inputs.Read(attributes.inputs(), frame->args); !status.ok()) return status.message();
-  Results results(frame->rets);
+  POLYOP_RETURN_IF_ERROR(inputs.Read(attributes.inputs(), frame->args, on_gpu ? &gpu : nullptr));
   const polyop_outputs outputs = results.outputs();
   const polyop_threads threads = ThreadsOf(frame);
-  const char* const error = polyop_call(attributes.op(), static_cast<int32_t>(inputs.tensors().size()),
-                                        inputs.tensors().data(), static_cast<int32_t>(attributes.attributes().size()),
-                                        attributes.attributes().data(), &outputs, &threads);
-  if (error != nullptr) return error;
-  results.Finish(attributes.found());
-  return {};
+  const auto call = [&](auto* function, auto* where) {
+    return function(attributes.op(), static_cast<int32_t>(inputs.tensors().size()), inputs.tensors().data(),
+                    static_cast<int32_t>(attributes.attributes().size()), attributes.attributes().data(), &outputs,
+                    where);
+  };
+  const char* const error = on_gpu ? call(polyop_call_on_device, &gpu) : call(polyop_call, &threads);
+  return error == nullptr ? Status::Ok() : InvalidArgument(error);
 }
 
 XLA_FFI_Error* ErrorOf(const XLA_FFI_CallFrame& frame, const char* message) {
@@ -139,12 +155,8 @@ XLA_FFI_Error* ErrorOf(const XLA_FFI_CallFrame& frame, const char* message) {
   return frame.api->XLA_FFI_Error_Create(&args);
 }
 
-}  // namespace
-}  // namespace polyop::jax
-
-/// The handler. XLA calls it without a call to execute, to ask for its version.
-extern "C" POLYOP_EXPORTED XLA_FFI_Error* polyop_jax(XLA_FFI_CallFrame* frame) {
-  using namespace polyop::jax;
+// XLA calls a handler without a call to execute, to ask for its version.
+XLA_FFI_Error* Handle(XLA_FFI_CallFrame* frame, bool on_gpu) {
   const XLA_FFI_Extension_Base* const extension = frame->extension_start;
   if (extension != nullptr && extension->type == XLA_FFI_Extension_Metadata) {
     XLA_FFI_Metadata* const metadata = reinterpret_cast<const XLA_FFI_Metadata_Extension*>(extension)->metadata;
@@ -152,10 +164,21 @@ extern "C" POLYOP_EXPORTED XLA_FFI_Error* polyop_jax(XLA_FFI_CallFrame* frame) {
     metadata->traits = 0;
     return nullptr;
   }
-  return polyop::Guarded(
+  return Guarded(
       [&]() -> XLA_FFI_Error* {
-        const std::string error = Execute(frame);
-        return error.empty() ? nullptr : ErrorOf(*frame, error.c_str());
+        const Status status = Execute(frame, on_gpu);
+        return status.ok() ? nullptr : ErrorOf(*frame, status.message().c_str());
       },
       [&](const char* message) { return ErrorOf(*frame, message); });
+}
+
+}  // namespace
+}  // namespace polyop::jax
+
+extern "C" POLYOP_EXPORTED XLA_FFI_Error* polyop_jax(XLA_FFI_CallFrame* frame) {
+  return polyop::jax::Handle(frame, false);
+}
+
+extern "C" POLYOP_EXPORTED XLA_FFI_Error* polyop_jax_cuda(XLA_FFI_CallFrame* frame) {
+  return polyop::jax::Handle(frame, true);
 }

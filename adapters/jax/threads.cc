@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include "adapters/jax/errors.h"
+
 namespace polyop::jax {
 namespace {
 
@@ -37,19 +39,12 @@ class Loop {
   std::condition_variable finished_;
 };
 
-// Returns true if XLA reported no error. Threads are optional, so that an error only means fewer of them.
-bool Succeeded(const XLA_FFI_CallFrame& frame, XLA_FFI_Error* error) {
-  if (error == nullptr) return true;
-  XLA_FFI_Error_Destroy_Args destroy = {XLA_FFI_Error_Destroy_Args_STRUCT_SIZE, nullptr, error};
-  frame.api->XLA_FFI_Error_Destroy(&destroy);
-  return false;
-}
-
 int64_t NumThreads(const XLA_FFI_CallFrame& frame) {
   int64_t count = 1;
   XLA_FFI_ThreadPool_NumThreads_Args args = {XLA_FFI_ThreadPool_NumThreads_Args_STRUCT_SIZE, nullptr, frame.ctx,
                                              &count};
-  return Succeeded(frame, frame.api->XLA_FFI_ThreadPool_NumThreads(&args)) ? count : 1;
+  // Threads are optional, so that an error only means fewer of them.
+  return TakeError(frame, frame.api->XLA_FFI_ThreadPool_NumThreads(&args)).empty() ? count : 1;
 }
 
 void Run(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
@@ -65,7 +60,7 @@ void Run(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument
     };
     XLA_FFI_ThreadPool_Schedule_Args args = {XLA_FFI_ThreadPool_Schedule_Args_STRUCT_SIZE, nullptr, frame.ctx, work,
                                              owner.get()};
-    if (!Succeeded(frame, frame.api->XLA_FFI_ThreadPool_Schedule(&args))) break;
+    if (!TakeError(frame, frame.api->XLA_FFI_ThreadPool_Schedule(&args)).empty()) break;
     (void)owner.release();
   }
   loop->Work();

@@ -1,4 +1,4 @@
-"""The operators as functions of JAX arrays, on the CPU.
+"""The operators as functions of JAX arrays, on the CPU and on GPUs.
 
     import polyop.jax
     pooled = polyop.jax.roi_align(features, rois, output_height=7, output_width=7)
@@ -107,28 +107,39 @@ class _Call(NamedTuple):
     """What XLA knows before the call."""
 
     outputs: list[jax.ShapeDtypeStruct]
+    types: list[str]
+    """polyop's types of the outputs."""
+    wide: list[bool]
+    """Whether each array, of i32, becomes i64."""
     letters: str
     """The attribute polyop_inputs of adapters/jax/handler.cc."""
     found: list[int]
     """The attribute polyop_found."""
-    padded: list[int]
-    """The outputs whose number of rows is found."""
+    dimension: dict[int, int]
+    """The outputs that have a dimension of found extent, and this dimension."""
+
+    @property
+    def padded(self) -> list[int]:
+        """The outputs whose number of rows is found."""
+        return [o for o, d in self.dimension.items() if d == 0]
 
 
 def _infer(record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any]) -> _Call:
     inputs: list[Any] = []
     letters = ""
+    wide = []
     for number, array in enumerate(arrays):
         given = record["inputs"][min(number, len(record["inputs"]) - 1)]  # those of a variadic input share its name
         if array is None:
             inputs.append(None)
+            wide.append(False)
             letters += "0"
             continue
         name = str(jax.dtypes.canonicalize_dtype(array.dtype))
         dtype = _SHORT.get(name, name)
-        wide = dtype == "i32" and "i64" in given["types"] and "i32" not in given["types"]
-        letters += "w" if wide else "1"
-        inputs.append({"name": given["name"], "type": "i64" if wide else dtype, "shape": list(array.shape)})
+        wide.append(dtype == "i32" and "i64" in given["types"] and "i32" not in given["types"])
+        letters += "h" if given["value"] else "1"
+        inputs.append({"name": given["name"], "type": "i64" if wide[-1] else dtype, "shape": list(array.shape)})
         if given["value"] and not isinstance(array, jax.core.Tracer):
             inputs[-1]["values"] = np.ravel(array).tolist()
     plain = {name: value if isinstance(value, str) else _plain(value.tolist()) for name, value in attributes.items()}
@@ -137,19 +148,21 @@ def _infer(record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any]) -
     if "error" in reply:
         raise ValueError(reply["error"])
 
-    call = _Call([], letters, [], [])
+    call = _Call([], [], wide, letters, [], {})
     for o, output in enumerate(reply["outputs"]):
         shape = []
         for d, tree in enumerate(output["shape"]):
             is_found = isinstance(tree, list) and tree[0] == "found"
             if is_found and not call.found:
                 call.found.extend([o, d])
-            if is_found and d == 0:
-                call.padded.append(o)
+            if is_found:
+                call.dimension[o] = d
             shape.append(_extent(tree[2] if is_found else tree, record))
         call.outputs.append(jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(_LONG[output["type"]])))
+        call.types.append(output["type"])
     if call.found:
         call.outputs.append(jax.ShapeDtypeStruct((), jnp.int32))
+        call.types.append("i64")
     return call
 
 
@@ -174,6 +187,51 @@ def _extent(tree: Any, record: dict[str, Any]) -> int:
 # ---- calls and transformations ---------------------------------------------------------------------
 
 
+def _halves(array: Any) -> jax.Array:
+    """Returns i32[...] as i64[...], which is u32[..., 2]."""
+    low = jnp.asarray(array, jnp.int32)
+    return jax.lax.bitcast_convert_type(jnp.stack([low, low >> 31], -1), jnp.uint32)
+
+
+def _execute(
+    record: dict[str, Any], call: _Call, letters: str, given: Sequence[Any], attributes: dict[str, Any]
+) -> tuple[jax.Array, ...]:
+    """Calls the handler."""
+    split = [kind == "i64" and s.dtype != jnp.int64 for s, kind in zip(call.outputs, call.types, strict=True)]
+    buffers = [
+        jax.ShapeDtypeStruct((*s.shape, 2), jnp.uint32) if halves else s
+        for s, halves in zip(call.outputs, split, strict=True)
+    ]
+    names = {
+        "polyop_operator": record["name"],
+        "polyop_inputs": letters,
+        "polyop_found": np.array(call.found, np.int64),
+    }
+    raw = jax.ffi.ffi_call("polyop", buffers)(*given, **names, **attributes)
+    results = [
+        jax.lax.bitcast_convert_type(result[..., 0], jnp.int32) if halves else result
+        for result, halves in zip(raw, split, strict=True)
+    ]
+    return tuple(
+        _padded(result, call.dimension[o], results[-1]) if o in call.dimension else result
+        for o, result in enumerate(results)
+    )
+
+
+def _padded(result: jax.Array, dimension: int, count: jax.Array) -> jax.Array:
+    """Returns an array of found extent `count` in its upper bound. Its elements come first, without gaps."""
+    shape = result.shape
+    if dimension > 0 and result.size > 0:
+        at: Any = 0
+        for d, extent in enumerate(shape):
+            at = at * (count if d == dimension else extent) + jax.lax.broadcasted_iota(jnp.int32, shape, d)
+        result = result.ravel().at[at].get(mode="clip")
+    fill = -1 if jnp.issubdtype(result.dtype, jnp.signedinteger) else 0
+    return jnp.where(
+        jax.lax.broadcasted_iota(jnp.int32, shape, dimension) < count, result, jnp.array(fill, result.dtype)
+    )
+
+
 def _run(
     record: dict[str, Any], arrays: Arrays, attributes: dict[str, Any], count: Any = None, padded: Sequence[int] = ()
 ) -> tuple[jax.Array, ...]:
@@ -181,16 +239,16 @@ def _run(
 
     `count` is the number of rows of the inputs in `padded`.
     """
-    outputs, letters, found, _ = _infer(record, arrays, attributes)
-    letters = "".join("c" if i in padded else letter for i, letter in enumerate(letters))
+    inferred = _infer(record, arrays, attributes)
+    letters = "".join("c" if i in padded else letter for i, letter in enumerate(inferred.letters))
     present = [i for i, array in enumerate(arrays) if array is not None]
     with_batch = frozenset() if padded else _batches(record["name"])
 
     @jax.custom_batching.custom_vmap
     def call(*given: jax.Array) -> tuple[jax.Array, ...]:
-        function = jax.ffi.ffi_call("polyop", outputs)
-        names = {"polyop_operator": record["name"], "polyop_inputs": letters, "polyop_found": np.array(found, np.int64)}
-        return tuple(function(*given, **names, **attributes))
+        wide = [inferred.wide[i] for i in present] + [True] * len(given[len(present) :])
+        given = tuple(_halves(array) if w else array for array, w in zip(given, wide, strict=True))
+        return _execute(record, inferred, letters, given, attributes)
 
     @call.def_vmap
     def _(size: int, batched: Sequence[bool], *given: jax.Array) -> tuple[tuple[jax.Array, ...], tuple[bool, ...]]:
@@ -330,6 +388,7 @@ def _gradients(
 
 _handler = ctypes.CDLL(require_library(library_file("polyop", "jax"), "JAX"))  # finds the library that is loaded
 jax.ffi.register_ffi_target("polyop", jax.ffi.pycapsule(_handler.polyop_jax), platform="cpu")
+jax.ffi.register_ffi_target("polyop", jax.ffi.pycapsule(_handler.polyop_jax_cuda), platform="CUDA")
 
 __all__ = list(_OPERATORS)
 globals().update({name: define(record, _call, __name__) for name, record in _OPERATORS.items()})

@@ -1,6 +1,6 @@
-"""Every operator on the GPU, compared with the CPU: in PyTorch, in ONNX Runtime's CUDA provider, in TensorRT.
+"""Every operator on the GPU, compared with the CPU: in PyTorch, in ONNX Runtime's CUDA provider, in JAX, in TensorRT.
 
-If onnxruntime-gpu or TensorRT is not installed, the run reports it.
+If onnxruntime-gpu, JAX with CUDA or TensorRT is not installed, the run reports it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from torch.utils._pytree import tree_map
 
 import polyop
 from polyop import tensorrt as polyop_tensorrt
+from polyop._calls import operators
+from tests.support.array_calls import plain_calls
 from tests.support.exported_nodes import NODES, Node
 from tests.support.single_node import run
 from tests.support.tensorrt_rtx import model_of
 from tests.support.torch_calls import CALLS, as_tuple, call_of, name_of
 
 HAS_PROVIDER = "CUDAExecutionProvider" in ort.get_available_providers()
+HAS_JAX = importlib.util.find_spec("jax_cuda13_plugin") or importlib.util.find_spec("jax_cuda12_plugin")
 HAS_TENSORRT = any(importlib.util.find_spec(name) for name in ("tensorrt", "tensorrt_rtx", "tensorrt_rtx_bindings"))
 
 
@@ -102,6 +105,29 @@ def test_onnxruntime_on_the_gpu_equals_the_cpu(node: Node) -> None:
     got = session.run(None, {name: array for name, array in inputs.items() if array is not None})
     for ours, theirs in zip(got, run(node.name, inputs, names, **node.attributes), strict=True):
         expect_close(ours, theirs)
+
+
+@pytest.mark.skipif(not HAS_JAX, reason="JAX with CUDA is not installed: pip install 'jax[cuda13]'")
+@pytest.mark.parametrize(("op", "node"), plain_calls())
+def test_jax_on_the_gpu_equals_the_cpu(op: str, node: Node) -> None:
+    import jax
+
+    import polyop.jax
+
+    known = {i for i, given in enumerate(operators()[op]["inputs"]) if given["value"]}
+    call = getattr(polyop.jax, op)
+
+    def on(platform: str) -> tuple[Any, ...]:
+        device = jax.devices(platform)[0]
+        inputs = [
+            array if array is None or i in known else jax.device_put(array, device)
+            for i, array in enumerate(node.inputs)
+        ]
+        with jax.default_device(device):
+            return as_tuple(call(*inputs, **node.attributes))
+
+    for ours, theirs in zip(on("cuda"), on("cpu"), strict=True):
+        expect_close(np.asarray(ours), np.asarray(theirs))
 
 
 @pytest.mark.skipif(not HAS_TENSORRT, reason="TensorRT is not installed: pip install tensorrt, or tensorrt-rtx")

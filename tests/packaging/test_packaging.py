@@ -33,11 +33,15 @@ def test_accelerator_links_the_library(library):
 
 @pytest.mark.parametrize(
     ("runtime", "exported"),
-    [("jax", "polyop_jax"), ("executorch", "polyop_executorch_register"), ("tvm_ffi", "__tvm_ffi_call")],
+    [
+        ("jax", ["polyop_jax", "polyop_jax_cuda"]),
+        ("executorch", ["polyop_executorch_register"]),
+        ("tvm_ffi", ["__tvm_ffi_call"]),
+    ],
 )
 def test_small_libraries_link_the_library(library, runtime, exported):
     small = Path(library).with_name(f"libpolyop_{runtime}.so")
-    assert exports(small) == [exported]
+    assert exports(small) == exported
     assert Path(library).name in linked_libraries(small)
     assert "[$ORIGIN]" in run("readelf", "--dynamic", "--wide", small)
 

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from polyop._calls import FLOAT, INT, Attribute, Tensor, tensor_of
+from polyop._calls import ALLOCATE, FLOAT, INT, Attribute, Outputs, Tensor, library, tensor_of
 from tests.support.c_calls import attribute_of, call, call_raw
 
 BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
@@ -92,3 +92,15 @@ def test_an_error_does_not_affect_the_next_call() -> None:
         call("nms", BOXES, SCORES[:2])
     (keep,) = call("nms", BOXES, SCORES)
     assert keep.tolist() == [1, 2]
+
+
+def test_a_library_without_cuda_kernels_says_so() -> None:
+    operators = library()
+    operators.polyop_call_on_device.restype = operators.polyop_read_device.restype = ctypes.c_char_p
+    outputs = Outputs(None, ALLOCATE(lambda *_: None))
+    arguments = b"nms", 0, None, 0, None, ctypes.byref(outputs)
+    error = operators.polyop_call_on_device(*arguments, None)
+    assert error == b"polyop::nms: expected functions that allocate device memory, got a null pointer"
+    device = (ctypes.c_void_p * 4)(None, None, *[ctypes.cast(outputs.allocate, ctypes.c_void_p)] * 2)
+    assert operators.polyop_call_on_device(*arguments, device) == b"polyop::nms: this library has no CUDA kernels"
+    assert operators.polyop_read_device(device, None, None, 0) == b"this library has no CUDA kernels"
