@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnx
+import onnxsim
 import onnxslim
 import pytest
 from onnx import defs, helper
@@ -80,6 +81,18 @@ def test_onnxslim_folds_the_shape_of_a_result() -> None:
     assert {n.op_type for n in slim.graph.node} & {"MMCVRoiAlign", "Shape", "Cast"} == {"MMCVRoiAlign"}
     shape = [d.dim_value for d in slim.graph.output[0].type.tensor_type.shape.dim]
     assert shape == list(node.outputs[0][1])
+
+
+def test_onnxsim_removes_what_the_shape_of_a_result_decides() -> None:
+    node = next(node for node in NODES if node.name == "mmcv::MMCVRoiAlign")
+    proto = model_of(node)
+    output = proto.graph.output[0]
+    proto.graph.node.append(helper.make_node("Shape", [output.name], ["shape"]))
+    proto.graph.node.append(helper.make_node("Reshape", [output.name, "shape"], ["same"]))
+    output.CopyFrom(helper.make_tensor_value_info("same", onnx.TensorProto.FLOAT, node.outputs[0][1]))
+    simple, equal = onnxsim.simplify(proto)
+    assert equal
+    assert [n.op_type for n in simple.graph.node] == ["MMCVRoiAlign"]
 
 
 def test_what_is_wrong_is_explained() -> None:
