@@ -1,5 +1,5 @@
-"""Exports models of mmdet and mmdet3d and runs the files on inputs other than the traced ones; runs the documentation
-page.
+"""Exports models of mmdet and mmdet3d and runs the files on inputs other than the traced ones; optimizes one for
+TensorRT; runs the documentation page.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 import torch
@@ -20,9 +21,10 @@ from torch import Tensor, nn
 
 import polyop
 from polyop.compat.mmdet import Detector, Network, export
-from polyop.tensorrt import get_tensorrt_op_path
+from polyop.optimizing import optimize
 from tests.support.openmmlab import FOLDER, build, models_of
 from tests.support.processes import ROOT, environment
+from tests.support.tensorrt_rtx import HAS_PLUGINS, NO_ENGINE, build_all
 
 SMALL, LARGER = (128, 160), (256, 320)
 FEW = {"model.num_queries": 30}  # with hundreds, some scores would be so close that rounding decides their order
@@ -172,8 +174,8 @@ def test_file_accepts_any_number_of_voxels(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_network_becomes_an_engine(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
-    if not get_tensorrt_op_path():
-        not_run("no engine was built: without CUDA there is no plugin library")
+    if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
         return
     name = "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py"
     export(Network(build(name).eval(), SMALL), next(images(SMALL)), tmp_path / "model.onnx", verbose=False)
@@ -184,6 +186,30 @@ def test_a_network_becomes_an_engine(program: str, tmp_path: Path, not_run: Call
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "model.engine").stat().st_size > 1 << 20
+
+
+@pytest.mark.slow
+def test_attention_in_pytorch_becomes_tensorrts_plugin(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """DINO as people export it without polyop: MMCV computes its 12 layers of attention by grid_sample."""
+    from mmcv.ops import multi_scale_deform_attn
+
+    ours = multi_scale_deform_attn.multi_scale_deformable_attn_pytorch
+    before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
+    network = Network(build("dino/dino-4scale_r50_8xb2-12e_coco.py", FEW).eval(), LARGER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(multi_scale_deform_attn, ours.__name__, ours.__wrapped__)
+        torch.onnx.export(network, (next(images(LARGER)),), str(before), dynamo=False, opset_version=17)
+    assert sum(node.op_type == "GridSample" for node in onnx.load(before).graph.node) == 48
+    report = optimize(before, after, target="tensorrt", threads=2)
+    assert report.replaced["deformable attention"] == 12, str(report)
+    assert max(report.differences.values()) < 1e-4
+    model = onnx.load(after)
+    assert "GridSample" not in {node.op_type for node in model.graph.node}
+    if not HAS_PLUGINS:
+        not_run(NO_ENGINE)
+        return
+    (answer,) = build_all([{"model": model.SerializeToString()}])
+    assert "error" not in answer, answer
 
 
 def test_rejects_a_trace_without_detections(tmp_path: Path) -> None:
