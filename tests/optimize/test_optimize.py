@@ -284,3 +284,34 @@ def test_consecutive_replacements(tmp_path: Path) -> None:
     }
     for with_polyop in (True, False):
         np.testing.assert_allclose(run(after, feeds, with_polyop)[0], run(before, feeds, False)[0], atol=1e-5)
+
+
+def test_fixes() -> None:
+    """ONNX Runtime's RoiAlign of mode max is not the standard's. A node that reads the result is replaced as well."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 16]>
+        g (float[1, 4, 20, 20] x, float[30, 4] rois, int64[30] batch, float[30, 9, 9, 2] grid) => (float[30, 4, 9, 9] y) {
+            pooled = RoiAlign <mode = "max", output_height = 7, output_width = 7, sampling_ratio = 2> (x, rois, batch)
+            y = GridSample (pooled, grid)
+        }""")
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, 10, (30, 2))
+    feeds = {
+        "x": rng.random((1, 4, 20, 20), np.float32),
+        "rois": np.concatenate([corners, corners + rng.uniform(3, 9, (30, 2))], 1).astype(np.float32),
+        "batch": np.zeros(30, np.int64),
+        "grid": rng.uniform(-1, 1, (30, 9, 9, 2)).astype(np.float32),
+    }
+    plain = optimize(model, inputs=feeds, all=True)
+    assert dict(plain.replaced) == {"GridSample": 1}
+    report = optimize(model, inputs=feeds, all=True, allow_fix=True)
+    assert dict(report.replaced) == {"GridSample": 1, "RoiAlign": 1}
+    (finding,) = [f for f in report.findings if f.pattern == "RoiAlign"]
+    assert finding.change > 0.1
+    assert finding.difference < 1e-5
+    assert set(report.differences) == {"with polyop", "without polyop"}
+    (right,) = run(report.model, feeds)
+    (before,) = run(model, feeds, False)
+    assert np.abs(right - before).max() > 0.1
+    np.testing.assert_allclose(run(report.model, feeds, False)[0], before, atol=1e-5)
+    # The standard's maximum of sums of four weighted corners is at least the largest of these corners.
+    assert (right >= before - 1e-6).all()

@@ -24,12 +24,14 @@ class Verdict:
     why: str = ""  # the reason why it differs or cannot run, in a few words; "" if it computes the same
     details: str = ""  # the rest of the reason
     difference: float | None = None
+    change: float | None = None  # the difference from ONNX Runtime's result, if that is not the standard's
     before: float | None = None  # seconds
     after: float | None = None
 
 
 def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Verdict:
-    """Compares a match with the nodes that it replaces; times both if `measure`.
+    """Compares a match with the nodes that it replaces, or with the reference kernels if ONNX Runtime's result of these
+    nodes is not the standard's; times both if `measure`.
 
     arrays: the values of the match's inputs and of the other tensors that its nodes read, in each of the scope's runs.
     """
@@ -43,23 +45,27 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
                 value.name = f"polyop:{i}.{j}"
         after = _part(scope, match, builder.nodes, [], result, arrays)
         sessions = [scope.runner.session(model, as_used=measure) for model in (before, after)]
+        trusted = scope.runner.session(after, reference=True) if match.is_fix else sessions[0]
         for node in builder.nodes:  # else they would count as readers of the graph's values
             for i in range(len(node.inputs)):
                 node.replace_input_with(i, None)
-        largest = 0.0
+        largest = change = 0.0
         for feeds in _all_feeds(match, arrays):
-            expected, got = (_run(session, feeds) for session in sessions)
+            expected, got = (_run(session, feeds) for session in (trusted, sessions[1]))
             noisy: list[np.ndarray] | None = None  # computed if a difference may be due to rounding
             for i, value in enumerate(match.outputs):
                 difference = compare(expected[i], got[i], is_rounded=match.is_rounded)
                 if difference.why and not match.is_rounded:
-                    noisy = noisy or _run(sessions[0], with_rounding(feeds))
+                    noisy = noisy or _run(trusted, with_rounding(feeds))
                     difference = compare(expected[i], got[i], noisy=noisy[i])
                 largest = max(largest, difference.largest)
                 if difference.why:
                     why = f"its results differ by {difference.excess:.3g}"
                     return Verdict(why, f"output '{value.name}' {difference.why}", largest)
-        verdict = Verdict(difference=largest)
+            if match.is_fix:
+                pairs = zip(_run(sessions[0], feeds), expected, strict=True)
+                change = max([change, *(compare(*pair).largest for pair in pairs)])
+        verdict = Verdict(difference=largest, change=change if match.is_fix else None)
         if measure:
             verdict.before, verdict.after = time_interleaved(sessions, arrays[0], seconds=0.2, min_runs=3)
         return verdict

@@ -17,7 +17,7 @@ import onnxruntime as ort
 from polyop._onnx.catalogue import is_node
 from polyop.optimizing import files
 from polyop.optimizing.checking import Verdict, check, needed
-from polyop.optimizing.comparing import compare, with_rounding
+from polyop.optimizing.comparing import Difference, compare, with_rounding
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import candidates, describe_inputs, has_dynamic_sizes, model_inputs, of_other_sizes
@@ -131,18 +131,18 @@ class _Work:
         self.original = source.load()
         step("reading", 1, 1)
         self.runner = Runner(threads, libraries, source.data_folder)
-        self.feeds, self.expected = self._first_runs()
-        self._noisy: list[Feeds] | None = None
+        self.feeds, expected = self._first_runs()
+        self._original = _Trusted(self.runner, ir.to_proto(self.original), self.feeds, expected)
 
     def run(self) -> tuple[ir.Model, Report]:
         """Returns the model and the report. Reverts replacements that change the results of the whole model."""
         skipped: dict[str, _Reason] = {}
         model, report = self._replace_all(skipped)
-        while report.replaced and (why := self._compare(model, report)):
+        while report.replaced and (why := self._compare(model, report, skipped)):
             kinds = list(report.replaced)
             skipped |= dict.fromkeys([k for k in kinds if self._differs_alone(k, kinds, skipped)] or kinds, why)
             model, report = self._replace_all(skipped)
-        if report.moved and not report.replaced and (reason := self._compare(model, report)) is not None:
+        if report.moved and not report.replaced and (reason := self._compare(model, report, skipped)) is not None:
             raise OptimizeError(f"{self.source.name}: {PLUGIN_DOMAIN}: {reason.why}", reason.details)
         report.inputs = describe_inputs(self.original.graph, self.options.inputs, self.feeds)
         report.bytes_before = files.size_of(self.original)
@@ -196,12 +196,12 @@ class _Work:
     def _differs_alone(self, kind: str, kinds: list[str], skipped: dict[str, _Reason]) -> bool:
         if kinds == [kind]:
             return True
-        others = dict.fromkeys(set(kinds) - {kind}, _Reason("another pattern is tested"))
-        model, report = self._replace_all({**skipped, **others})
-        return bool(self._compare(model, report))
+        others = {**skipped, **dict.fromkeys(set(kinds) - {kind}, _Reason("another pattern is tested"))}
+        model, report = self._replace_all(others)
+        return bool(self._compare(model, report, others))
 
-    def _replace_all(self, skipped: Mapping[str, _Reason]) -> tuple[ir.Model, Report]:
-        """Replaces all matches except those in `skipped`, which maps names to reasons."""
+    def _replace_all(self, skipped: Mapping[str, _Reason], only_fixes: bool = False) -> tuple[ir.Model, Report]:
+        """Replaces all matches, or all fixes, except those in `skipped`, which maps names to reasons."""
         model, report = self.source.load(), Report()
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
@@ -222,7 +222,7 @@ class _Work:
         self.step("reading tensors", 1, 1)
         for pattern in patterns_for(self.options.target):
             for where, scope in scopes:
-                self._apply(pattern, where, scope, report, skipped)
+                self._apply(pattern, where, scope, report, skipped, only_fixes)
             clean(model)  # so that other patterns do not match unused nodes
         if self.options.plugin_domain:
             report.moved = move(model)
@@ -260,7 +260,13 @@ class _Work:
                 )
 
     def _apply(
-        self, pattern: Pattern, where: str, scope: Scope, report: Report, skipped: Mapping[str, _Reason]
+        self,
+        pattern: Pattern,
+        where: str,
+        scope: Scope,
+        report: Report,
+        skipped: Mapping[str, _Reason],
+        only_fixes: bool,
     ) -> None:
         matches: list[Match] = []
         try:
@@ -271,7 +277,7 @@ class _Work:
             match.what = match.what or pattern.NAME
             if not match.refused and (reason := skipped.get(match.what)) is not None:
                 match.refused, match.details = reason.why, reason.details
-            match.refused = match.refused or self._excluded(match)
+            match.refused = match.refused or self._excluded(match) or ("no fix" if only_fixes > match.is_fix else "")
         verdicts: dict[int, Verdict] = {}  # of all matches, before the graph changes
         for some in _portions([m for m in matches if not m.refused], scope):
             for match, arrays in _with_arrays(some, scope):
@@ -288,7 +294,8 @@ class _Work:
             if match.refused:
                 continue
             verdict = verdicts[id(match)]
-            finding.why, finding.details, finding.difference = verdict.why, verdict.details, verdict.difference
+            finding.why, finding.details = verdict.why, verdict.details
+            finding.difference, finding.change = verdict.difference, verdict.change
             finding.before, finding.after = verdict.before, verdict.after
             if not finding.why:
                 try:
@@ -308,43 +315,77 @@ class _Work:
 
     # ---- The whole model ----
 
-    def _compare(self, model: ir.Model, report: Report) -> _Reason | None:
-        """Returns how the model's results differ from the original's, or None."""
+    def _compare(self, model: ir.Model, report: Report, skipped: Mapping[str, _Reason]) -> _Reason | None:
+        """Returns how the model's results differ from the original's, or None.
+
+        With fixes, the results are those of the fixes' reference kernels. Without polyop, the fixed nodes may still
+        compute what ONNX Runtime computes.
+        """
         proto = ir.to_proto(model)
         is_rounded = "quantized nodes" in report.replaced
         tolerance = max(self.options.tolerance, _TOLERANCE_OF_STEPS) if is_rounded else self.options.tolerance
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
+        has_fixes = any(f.replaced and f.change is not None for f in report.findings)
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
             try:
-                largest = 0.0
                 results = self.runner.run(proto, self.feeds, polyop=polyop)
-                for i_run, (of_run, expected) in enumerate(zip(results, self.expected, strict=True)):
-                    for name, reference in expected.items():
-                        difference = compare(reference, of_run[name], tolerance, is_rounded=is_rounded)
-                        if difference.why:
-                            noisy = self._rounded_runs()[i_run].get(name)
-                            difference = compare(reference, of_run[name], tolerance, noisy, is_rounded)
-                        largest = max(largest, difference.largest)
-                        if difference.why:
-                            why = f"then the model's results differ by {difference.excess:.3g}"
-                            return _Reason(why, f"output '{name}' {way} {difference.why}")
+                accepted = [self._fixed(skipped)] if has_fixes else [self._original]
+                if has_fixes and not polyop:
+                    accepted.append(self._original)
+                found = [_differences(trusted, results, tolerance, is_rounded) for trusted in accepted]
+                differs, name, largest = min(found, key=lambda difference: bool(difference[0].why))
+                if differs.why:
+                    why = f"then the model's results differ by {differs.excess:.3g}"
+                    return _Reason(why, f"output '{name}' {way} {differs.why}")
                 report.differences[way] = largest
                 self.step("comparing the whole model", i + 1, len(ways))
             except Exception as error:  # ONNX Runtime's error types are not public
                 return _Reason(f"then the model does not run {way}", runtime_error(error))
         return None
 
-    def _rounded_runs(self) -> list[Feeds]:
-        """Returns the original's outputs for inputs that differ by rounding, without ONNX Runtime's own optimization;
-        empty ones if it rejects them."""
+    def _fixed(self, skipped: Mapping[str, _Reason]) -> _Trusted:
+        """Returns the original with all fixes but those in `skipped`, computed by reference kernels."""
+        model = ir.to_proto(self._replace_all(skipped, only_fixes=True)[0])
+        return _Trusted(self.runner, model, self.feeds, self.runner.run(model, self.feeds, reference=True), True)
+
+
+class _Trusted:
+    """A model whose results are right."""
+
+    def __init__(
+        self, runner: Runner, model: onnx.ModelProto, feeds: list[Feeds], results: list[Feeds], reference: bool = False
+    ) -> None:
+        self.results = results
+        self._runner, self._model, self._feeds, self._reference = runner, model, feeds, reference
+        self._noisy: list[Feeds] | None = None
+
+    def rounded(self) -> list[Feeds]:
+        """Returns the outputs for inputs that differ by rounding, without ONNX Runtime's own optimization; empty ones
+        if it rejects them."""
         if self._noisy is None:
             try:
-                feeds = [with_rounding(feed) for feed in self.feeds]
-                self._noisy = self.runner.run(ir.to_proto(self.original), feeds, as_written=True)
+                feeds = [with_rounding(feed) for feed in self._feeds]
+                self._noisy = self._runner.run(self._model, feeds, as_written=True, reference=self._reference)
             except Exception:  # ONNX Runtime's error types are not public
-                self._noisy = [{} for _ in self.feeds]
+                self._noisy = [{} for _ in self._feeds]
         return self._noisy
+
+
+def _differences(
+    trusted: _Trusted, results: list[Feeds], tolerance: float, is_rounded: bool
+) -> tuple[Difference, str, float]:
+    """Returns the first difference that is too large, or none; its output; and the largest difference."""
+    largest = 0.0
+    for i, (of_run, expected) in enumerate(zip(results, trusted.results, strict=True)):
+        for name, reference in expected.items():
+            difference = compare(reference, of_run[name], tolerance, is_rounded=is_rounded)
+            if difference.why:
+                difference = compare(reference, of_run[name], tolerance, trusted.rounded()[i].get(name), is_rounded)
+            largest = max(largest, difference.largest)
+            if difference.why:
+                return difference, name, largest
+    return Difference(), "", largest
 
 
 def _drop_functions(model: ir.Model, target: Target) -> None:

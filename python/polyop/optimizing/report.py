@@ -21,6 +21,7 @@ class Finding:
     why: str = ""  # the reason why it was not replaced, in a few words
     details: str = ""  # the rest of the reason
     difference: float | None = None  # between the node and the nodes that it replaces
+    change: float | None = None  # if that is a fix: between the node and ONNX Runtime's result
     before: float | None = None  # seconds, with measure=True
     after: float | None = None
 
@@ -63,7 +64,8 @@ class Report:
 
     def _row(self, f: Finding, measured: bool) -> list[str]:
         difference = "-" if f.difference is None else f"{f.difference:.3g}"
-        row = [f.pattern, _shorten(f.where), "yes" if f.replaced else f"no: {f.why}", difference]
+        done = "yes" if f.change is None else f"yes: ONNX Runtime's result differs by {f.change:.3g}"
+        row = [f.pattern, _shorten(f.where), done if f.replaced else f"no: {f.why}", difference]
         return [*row, *(_time(t) for t in (f.before, f.after))] if measured else row
 
     def lines(self) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+from polyop._calls import library
 from polyop._system import trim_memory
 from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
@@ -33,11 +34,18 @@ class Runner:
     data_folder: Path | None = None
 
     def session(
-        self, model: onnx.ModelProto, *, polyop: bool = True, as_written: bool = False, as_used: bool = False
+        self,
+        model: onnx.ModelProto,
+        *,
+        polyop: bool = True,
+        reference: bool = False,
+        as_written: bool = False,
+        as_used: bool = False,
     ) -> ort.InferenceSession:
         """Returns a CPU session.
 
         polyop: registers polyop's library and those of packages.
+        reference: polyop's nodes run by their naive kernels in double precision.
         as_written: disables ONNX Runtime's own optimization.
         as_used: allows the memory that ONNX Runtime uses to be fast, for measuring; otherwise minimizes memory.
         """
@@ -58,9 +66,13 @@ class Runner:
             )
         if polyop:
             register_all(options)
-        for library in self.libraries:
-            options.register_custom_ops_library(library)
-        return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        for path in self.libraries:
+            options.register_custom_ops_library(path)
+        library().polyop_use_reference_kernels(reference)  # of nodes that are created from now on
+        try:
+            return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        finally:
+            library().polyop_use_reference_kernels(False)
 
     def run(self, model: onnx.ModelProto, feeds: Sequence[Feeds], **how: bool) -> list[Feeds]:
         """Returns the outputs by name, for each of the feeds."""

@@ -17,7 +17,9 @@ from polyop.optimizing.scope import Scope
 NAME = "Fourier transform"
 ORDER = 90
 _LONGEST_EXACT = 100
-"""ONNX Runtime's transforms of longer lines, whose length is no power of two, are too inexact for a comparison."""
+"""ONNX Runtime's transforms of longer lines, whose length is no power of two, are inexact."""
+_MOST_PRODUCTS = 1 << 34
+"""Of the reference kernel, with which such transforms are compared."""
 
 
 def find(scope: Scope) -> Iterator[Match]:
@@ -36,8 +38,9 @@ def _match(scope: Scope, node: ir.Node) -> Match:
         refused = "polyop has no one-sided inverse transform of a whole spectrum"
     elif not _is_whole(node, scope, shape[axis]):
         refused = "the length of the transform differs from that of the input"
-    elif shape[axis] > _LONGEST_EXACT and shape[axis] & (shape[axis] - 1) != 0:
-        refused = "ONNX Runtime's result is inexact, so that polyop's cannot be compared with it"
+    is_inexact = not refused and shape[axis] > _LONGEST_EXACT and shape[axis] & (shape[axis] - 1) != 0
+    if is_inexact and prod(shape[:-1]) * shape[axis] > _MOST_PRODUCTS:
+        refused = "it is too long to be compared with the reference"
     last = len(shape) - 2 if shape else 0
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
@@ -49,7 +52,7 @@ def _match(scope: Scope, node: ir.Node) -> Match:
         result = b("polyop::DFT", given, dimensions=1, inverse=inverse, onesided=onesided)
         return [b("Transpose", result, perm=order) if moved else result]
 
-    return Match(name_of(node), [x], [output], build, float(prod(shape or (0,))), refused)
+    return Match(name_of(node), [x], [output], build, float(prod(shape or (0,))), refused, is_fix=is_inexact)
 
 
 def _axis(node: ir.Node, opset: int, rank: int) -> int | None:
