@@ -15,6 +15,7 @@ option(POLYOP_STATIC
 option(POLYOP_BUILD_EXECUTORCH "Build the ExecuTorch library, if its Python package is found" ON)
 option(POLYOP_BUILD_TVM_FFI "Build the tvm-ffi library, if its Python package is found" ON)
 option(POLYOP_BUILD_OPENVINO "Build the OpenVINO library, if its Python package is found" ON)
+set(POLYOP_OPENVINO_LIBRARY "" CACHE FILEPATH "The OpenVINO library to install, if another build tree has built it")
 if(POLYOP_STATIC)
   foreach(part IN ITEMS CLI TESTS ONNXRUNTIME TENSORRT TORCH OPENVINO)
     set(POLYOP_BUILD_${part} OFF)

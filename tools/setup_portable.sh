@@ -42,9 +42,23 @@ build_libraries() {
     library googletest /usr/src/googletest -DBUILD_GMOCK=OFF
 }
 
+# Headers of GCC's C++ library for aarch64, which OpenVINO uses; those of this processor belong to g++.
+get_libstdcxx() {
+  local folder="$DEPS/libstdcxx/aarch64" gcc package
+  gcc="$(gcc -dumpversion | cut -d. -f1)"
+  (cd "$APT_DIR/download" &&
+    private_apt apt-get download "libstdc++-$gcc-dev-arm64-cross" libstdc++6-arm64-cross libgcc-s1-arm64-cross >/dev/null) || return
+  rm -rf "$folder" && mkdir -p "$folder"
+  for package in "$APT_DIR"/download/*-arm64-cross_*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$folder"; done
+}
+
 stamp_is "$DEPS/wheel-tools/.stamp" requirements/wheels.txt || step "Installing zig and auditwheel" install_tools
 stamp_write "$DEPS/wheel-tools/.stamp" requirements/wheels.txt
 [ $# -eq 0 ] || tools/setup_sources.sh
+if [[ " $* " = *" aarch64 "* ]] && [ ! -d "$DEPS/libstdcxx/aarch64" ]; then
+  source tools/apt.sh
+  (open_archive own deb && step "Fetching GCC's C++ library for aarch64" get_libstdcxx)
+fi
 for ARCH in "$@"; do
   stamp="build/portable/$ARCH/.stamp"
   inputs=(requirements/wheels.txt "$0" cmake/portable/CMakeLists.txt cmake/toolchains/*.cmake "$DEPS"/sources/*)

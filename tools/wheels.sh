@@ -13,6 +13,15 @@ unset CC CXX # the toolchain file sets them
 
 MAX_SIZE=25 # MB
 
+# OpenVINO's C++ runtime is GCC's, that of the other libraries their own: every object is compiled a second time.
+build_openvino_library() {
+  cmake -S . -B "$tree/openvino" -G Ninja --log-level=ERROR -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$target-openvino.cmake" -DPOLYOP_OPS="${POLYOP_OPS:-all}" \
+    -DPOLYOP_BUILD_CLI=OFF -DPOLYOP_BUILD_TESTS=OFF -DPOLYOP_BUILD_ONNXRUNTIME=OFF -DPOLYOP_BUILD_TORCH=OFF \
+    -DPOLYOP_BUILD_TENSORRT=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON &&
+    cmake --build "$tree/openvino" --target polyop_openvino
+}
+
 # build_wheel PLATFORM [OPTION…]
 build_wheel() {
   local platform="$1"
@@ -48,10 +57,12 @@ for target in "$@"; do
     take_wheel "$(echo "$tree"/raw/polyop-*-"$tag".whl)" "polyop-*-$tag.whl"
     continue
   fi
-  step "Building a wheel for $target" build_wheel "linux-$target"
+  step "Building OpenVINO's library for $target" build_openvino_library
+  step "Building a wheel for $target" build_wheel "linux-$target" \
+    -Ccmake.define.POLYOP_OPENVINO_LIBRARY="$tree/openvino/lib/libpolyop_openvino.so"
   step "Auditing the wheel" audit_wheel "$tree"
   step "Checking the notices" check_notices
-  # auditwheel has tagged the wheel for the oldest glibc that has all its symbols.
+  # auditwheel has tagged the wheel for the oldest glibc and libstdc++ that have all its symbols.
   wheel="$(echo "$tree"/audited/polyop-*.whl)"
   [[ "$wheel" =~ manylinux_2_([0-9]+)_$target ]] && [ "${BASH_REMATCH[1]}" -le 28 ] || die "$wheel: expected a tag of at most manylinux_2_28"
   take_wheel "$wheel" "polyop-*manylinux*_$target.whl"

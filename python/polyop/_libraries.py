@@ -74,7 +74,7 @@ def require_library(name: str, runtime: str = "ONNX Runtime") -> str:
 
         advice = f"In a checkout run `make build`; otherwise {INSTALL}"
         if runtime == "OpenVINO":
-            advice = f"Portable wheels do not have it. In a checkout run `make build`, or build a wheel that has it: {INSTALL}"
+            advice = f"Wheels for Linux have it. In a checkout run `make build`; otherwise {INSTALL}"
         raise MissingLibraryError(f"polyop's {runtime} library is missing: {library}. {advice}")
     return str(library)
 

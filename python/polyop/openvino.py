@@ -37,8 +37,9 @@ def core() -> Any:
     """Returns a new `openvino.Core` with polyop's operators and those of packages, for ONNX files and OpenVINO's own
     format.
 
-    Portable wheels lack polyop's library for OpenVINO. The core then has the operators of packages alone. Raises
-    ImportError if OpenVINO is not installed or older than 2026.0, and FileNotFoundError if no library is installed.
+    Wheels for Windows and macOS lack polyop's library for OpenVINO. The core then has the operators of packages alone.
+    Raises ImportError if OpenVINO is not installed or older than 2026.0, and FileNotFoundError if no library is
+    installed.
     """
     try:
         import openvino

@@ -1,4 +1,4 @@
-"""The portable wheel with the oldest and the newest Python, ONNX Runtime and PyTorch.
+"""The portable wheel with the oldest and the newest Python, ONNX Runtime, PyTorch and OpenVINO.
 
 Fresh environments hold the wheel and one runtime from the package index, and no compiler is found. PyTorch's packages
 may take gigabytes.
@@ -20,10 +20,11 @@ import polyop
 from tests.support import elsewhere
 from tests.support.exported_nodes import NODES
 from tests.support.processes import ROOT, run
+from tests.support.single_node import model
 from tests.support.wheels import NOT_BUILT, OLDEST_PYTHON, interpreters, of_this_version
 
 PROJECT = (ROOT / "pyproject.toml").read_text()
-OLDEST = {name: re.search(rf'"{name}>=([\d.]+)"', PROJECT)[1] for name in ("onnxruntime", "torch")}
+OLDEST = {name: re.search(rf'"{name}>=([\d.]+)"', PROJECT)[1] for name in ("onnxruntime", "torch", "openvino")}
 AGES = ("oldest", "newest")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -149,3 +150,33 @@ def test_operators_gradients_and_compilation_in_pytorch(
     version = choose(environment, "torch", age, not_run)
     environment.install(f"torch=={version}")
     assert environment.run("python", "-c", TORCH).startswith(f"ran {version.base_version}")
+
+
+OPENVINO = """
+import sys, numpy as np, openvino, polyop.openvino
+core = polyop.openvino.core()
+a = np.float32([1, 2])
+print(core.compile_model(core.read_model(sys.argv[1]), "CPU")({"a": a, "b": a})[0].tolist(), openvino.__version__)
+try:
+    core.read_model(sys.argv[2])
+except Exception as error:
+    print("refused:", "my_add" in str(error))
+"""
+
+
+@pytest.mark.parametrize("age", AGES)
+@pytest.mark.parametrize("python", AGES)
+def test_openvino_loads_the_library(
+    environment: Environment | None, age: str, tmp_path: Path, not_run: Callable[[str], None]
+):
+    if environment is None:
+        return
+    version = choose(environment, "openvino", age, not_run)
+    environment.install(f"openvino=={version}")
+    a = np.float32([1, 2])
+    for name, b in (("good", a), ("bad", np.float32([1, 2, 3]))):
+        proto = model("custom::my_add", {"a": a, "b": b})
+        (tmp_path / f"{name}.onnx").write_bytes(proto.SerializeToString())
+    said = environment.run("python", "-c", OPENVINO, tmp_path / "good.onnx", tmp_path / "bad.onnx").splitlines()
+    assert said[0].startswith(f"[3.0, 6.0] {version.release[0]}.{version.release[1]}")
+    assert said[1:] == ["refused: True"]

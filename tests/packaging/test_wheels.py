@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.version import Version
 
 import polyop
 from tests.support.binaries import EXPORTS, GLIBC
@@ -35,6 +36,12 @@ def needed_exported_imported(binary: Path) -> tuple[set[str], list[str], set[str
     return {name for name in needed if not name.startswith((*GLIBC, "librt.so.1"))}, sorted(exported), imported
 
 
+def newest_version(binary: Path, family: str) -> Version:
+    """Returns the newest version of a family of symbols that the binary imports."""
+    said = run("readelf", "--version-info", "--wide", binary)
+    return max(map(Version, re.findall(rf"Name: {family}_([\d.]+)", said)))
+
+
 @pytest.mark.parametrize("arch", WHEELS)
 def test_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_run: Callable[[str], None]):
     wheel = of_this_version(arch)
@@ -49,8 +56,13 @@ def test_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_run
         archive.extractall(tmp_path)
     data = f"polyop-{polyop.__version__}"
     assert {file.name for file in (tmp_path / "polyop" / "lib").glob("*.so")} == {
-        f"libpolyop_{n}.so" for n in (*EXPORTS, "jax")
+        f"libpolyop_{n}.so" for n in (*EXPORTS, "jax", "openvino")
     }
+    openvino = tmp_path / "polyop" / "lib" / "libpolyop_openvino.so"
+    needed, exported, _ = needed_exported_imported(openvino)
+    assert needed == {"libstdc++.so.6", "libgcc_s.so.1"}
+    assert exported == ["create_extensions", "polyop_sdk_version"]
+    assert newest_version(openvino, "GLIBCXX") <= Version("3.4.25")  # GCC 8's, as in manylinux_2_28
     for name, expected in EXPORTS.items():
         needed, exported, imported = needed_exported_imported(tmp_path / "polyop" / "lib" / f"libpolyop_{name}.so")
         assert exported == expected
@@ -139,6 +151,45 @@ def test_errors_reach_pytorch_with_another_cxx_runtime(environment: Environment 
     assert environment.mine in first
     assert len(refused) == 2
     assert all(re.match(r"refused: .*nms.*", line) for line in refused)
+
+
+OPENVINO = """
+import numpy as np, openvino, polyop.openvino
+core = polyop.openvino.core()
+a = np.float32([1, 2])
+print(core.compile_model(core.read_model({add!r}), "CPU")({{"a": a, "b": a}})[0].tolist(), openvino.__version__.split("-")[0])
+pool = core.compile_model(core.read_model({pool!r}), "CPU")
+print(pool([np.ones((1, 1, 4, 4), np.float32), np.float32([[0, 0, 0, 3, 3]])])[0].ravel().tolist())
+try:
+    pool([np.ones((1, 1, 4, 4), np.float32), np.float32([[7, 0, 0, 3, 3]])])
+except RuntimeError as error:
+    print("refused:", [line for line in str(error).splitlines() if "batch index" in line][0])
+try:
+    core.read_model({wrong!r})
+except Exception as error:
+    print("refused:", type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("folder", [None, ROOT / ".deps" / "openvino-2026.0.0"], ids=["newest", "2026.0"])
+def test_runs_in_openvino(environment: Environment | None, folder: Path | None, not_run: Callable[[str], None]):
+    """Strings, vectors and exceptions pass between the library, compiled by clang, and OpenVINO, compiled by GCC."""
+    if environment is None:
+        not_run(f"{os.uname().machine}: {NOT_BUILT}")
+        return
+    a, image, rois = np.float32([1, 2]), np.ones((1, 1, 4, 4), np.float32), np.zeros((1, 5), np.float32)
+    size = {"output_height": 1, "output_width": 1}
+    models = {
+        "add": model("custom::my_add", {"a": a, "b": a}),
+        "pool": model("mmcv::MMCVRoiAlign", {"image": image, "rois": rois}, attributes=size),
+        "wrong": model("mmcv::MMCVRoiAlign", {"image": image, "rois": rois}, attributes={**size, "output_height": -1}),
+    }
+    code = OPENVINO.format(**{name: each.SerializeToString() for name, each in models.items()})
+    added, pooled, *refused = environment.python(code, *([folder] if folder else [])).splitlines()
+    assert added.startswith("[3.0, 6.0] 2026.0" if folder else "[3.0, 6.0] 2026.")
+    assert pooled == "[1.0]"
+    assert len(refused) == 2
+    assert "expected a batch index in [0, 1), got 7" in refused[0]
 
 
 def test_program_runs_a_model(environment: Environment | None, tmp_path: Path, not_run: Callable[[str], None]):

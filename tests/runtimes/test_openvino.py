@@ -331,14 +331,14 @@ print(polyop.openvino.core().compile_model(model, "CPU")({"a": a, "b": a})[0].to
 
 
 def test_libraries_of_packages_load_without_polyops_own(tmp_path: Path) -> None:
-    """As with a portable wheel. The package is polyop's own library under another name."""
+    """As with a build without OpenVINO. The package is polyop's own library under another name."""
     own, package = tmp_path / "own", tmp_path / "package"
     own.mkdir()
     package.mkdir()
     (own / "libpolyop_onnxruntime.so").symlink_to(polyop.get_onnxruntime_op_path())
     variables = environment(POLYOP_LIBRARY_DIR=str(own))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], env=variables, capture_output=True, text=True, check=False)
-    assert f"polyop's OpenVINO library is missing: {own}/libpolyop_openvino.so. Portable wheels do not" in done.stderr
+    assert f"polyop's OpenVINO library is missing: {own}/libpolyop_openvino.so. Wheels for Linux have it" in done.stderr
     (package / "libmy_ops_openvino.so").symlink_to(polyop.openvino.get_openvino_op_path())
     variables = environment(POLYOP_LIBRARY_DIR=str(own), POLYOP_OPERATORS=str(package))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], env=variables, capture_output=True, text=True, check=False)

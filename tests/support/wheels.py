@@ -60,7 +60,7 @@ def author_environment(python: str, wheel: Path, environment: Path) -> dict[str,
     """Creates a fresh environment of this Python with the wheel. Returns the environment variables of its user.
 
     PyTorch, ONNX Runtime and the user's other packages are links to those of `python`, so that pip downloads only build
-    requirements. polyop's own library for OpenVINO is missing, as in portable wheels.
+    requirements. polyop's own library for OpenVINO is missing, as in builds without OpenVINO.
     """
     run(python, "-m", "venv", environment)
     theirs, mine = (

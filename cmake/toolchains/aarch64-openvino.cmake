@@ -1,0 +1,5 @@
+set(POLYOP_TARGET aarch64)
+set(POLYOP_SYSTEM Linux)
+set(POLYOP_PROCESSOR aarch64)
+set(POLYOP_LIBSTDCXX ON)
+include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")
