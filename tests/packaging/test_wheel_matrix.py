@@ -172,7 +172,7 @@ def test_openvino_loads_the_library(
     if environment is None:
         return
     version = choose(environment, "openvino", age, not_run)
-    environment.install(f"openvino=={version}")
+    environment.install("polyop[openvino]", f"openvino=={version}")
     a = np.float32([1, 2])
     for name, b in (("good", a), ("bad", np.float32([1, 2, 3]))):
         proto = model("custom::my_add", {"a": a, "b": b})
