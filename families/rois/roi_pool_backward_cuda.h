@@ -69,27 +69,66 @@ POLYOP_DEVICE inline void AddSample(const RoiSample& sample, float grad, int64_t
   sample.ForEachTap(width, [&](const Tap& tap) { AtomicAdd(plane + tap.index, tap.weight * grad); });
 }
 
-// Gives the gradient of a bin to the first of its largest samples.
+// The largest weighted pixel of a bin. Of equal ones, the first pixel with the largest weight.
+struct LargestPixel {
+  float value = -INFINITY, weight = 0;
+  int64_t pixel = -1;
+  bool zero = false;  // some pixel has the weight 0, which counts as 0
+
+  /// Takes the four pixels of a sample. Ignores NaN.
+  template <class T>
+  POLYOP_DEVICE void Take(const RoiSample& sample, const T* plane, int64_t width) {
+    for (int k = 0; k < 4; ++k) {
+      const LinearTaps &y = sample.y, &x = sample.x;
+      const float of_pixel = (k / 2 ? y.high_weight : y.low_weight) * (k % 2 ? x.high_weight : x.low_weight);
+      zero = zero || of_pixel == 0;
+      if (of_pixel == 0) continue;
+      const int64_t at = (k / 2 ? y.high : y.low) * width + (k % 2 ? x.high : x.low);
+      const float weighted = of_pixel * ToFloat(plane[at]);
+      const bool earlier = at < pixel || (at == pixel && of_pixel > weight);
+      if (!(weighted > value || (weighted == value && pixel >= 0 && earlier))) continue;
+      value = weighted;
+      weight = of_pixel;
+      pixel = at;
+    }
+  }
+};
+
+// Gives the gradient of a bin to the first of its largest samples, or with `corners` to its largest weighted pixel.
 template <class T>
 POLYOP_DEVICE void AddMaximum(const Axis& y, const Axis& x, int64_t row, int64_t column, const T* plane, float grad,
-                              int64_t width, float* sums) {
+                              int64_t width, bool corners, float* sums) {
   int64_t y_begin, y_end, x_begin, x_end;
   y.Range(row, &y_begin, &y_end);
   x.Range(column, &x_begin, &x_end);
-  // Samples that Range excludes are 0. If that is the maximum, the gradient is lost.
-  const bool all = y_end - y_begin == y.axis.samples && x_end - x_begin == x.axis.samples;
-  float largest = all ? -INFINITY : 0;
+  // Samples outside of the map, also those that Range excludes, are 0. If that is the maximum, the gradient is lost.
+  bool zero = y_end - y_begin < y.axis.samples || x_end - x_begin < x.axis.samples;
+  float largest = -INFINITY;
   RoiSample first;
+  LargestPixel largest_pixel;
   for (int64_t iy = y_begin; iy < y_end; ++iy) {
     for (int64_t ix = x_begin; ix < x_end; ++ix) {
       const RoiSample sample{y.At(row, iy), x.At(column, ix)};
+      if (!sample.y.inside || !sample.x.inside) {
+        zero = true;
+        continue;
+      }
+      if (corners) {
+        largest_pixel.Take(sample, plane, width);
+        continue;
+      }
       const float value = sample.Of(plane, width);
       if (!(value > largest)) continue;
       largest = value;
       first = sample;
     }
   }
-  AddSample(first, grad, width, sums);
+  if (corners) {
+    const bool lost = (zero || largest_pixel.zero) && !(largest_pixel.value > 0);
+    if (largest_pixel.pixel >= 0 && !lost) AtomicAdd(sums + largest_pixel.pixel, largest_pixel.weight * grad);
+  } else if (!zero || largest > 0) {
+    AddSample(first, grad, width, sums);
+  }
 }
 
 // Computes the gradient with respect to one level, of the boxes that are pooled from it.
@@ -159,7 +198,7 @@ Status PoolLevelBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyram
           const float grad = ToFloat(grad_output[(r * channels + c) * bins + bin]) * scale;
           float* const to = sums.Plane(image, c);
           if (!how.average) {
-            AddMaximum(y.taps, x.taps, row, column, pyramid.Plane(level, image, c), grad, level.width, to);
+            AddMaximum(y.taps, x.taps, row, column, pyramid.Plane(level, image, c), grad, level.width, how.corners, to);
             continue;
           }
           y.taps.Range(row, &y_begin, &y_end);

@@ -157,8 +157,41 @@ inline void PoolBox(const PooledBox& box, const PooledBins& bins, const double* 
   }
 }
 
+/// The largest weighted pixel of a bin. Of equal ones, the first pixel with the largest weight.
+struct LargestPixel {
+  double value = -std::numeric_limits<double>::infinity(), weight = 0;
+  int64_t pixel = -1;
+  bool zero = false;  // some pixel has the weight 0, or a sample is outside
+
+  /// Takes the four pixels of a sample. Ignores NaN.
+  void Take(const double* plane, int64_t height, int64_t width, double y, double x) {
+    if (!IsInside(height, width, y, x)) {
+      zero = true;
+      return;
+    }
+    y = std::clamp<double>(y, 0, static_cast<double>(height - 1));
+    x = std::clamp<double>(x, 0, static_cast<double>(width - 1));
+    for (const double row : {std::floor(y), std::floor(y) + 1}) {
+      for (const double column : {std::floor(x), std::floor(x) + 1}) {
+        const double of_pixel = (1 - std::abs(y - row)) * (1 - std::abs(x - column));
+        if (of_pixel == 0) {
+          zero = true;
+          continue;
+        }
+        const int64_t at = static_cast<int64_t>(row) * width + static_cast<int64_t>(column);
+        const double weighted = of_pixel * plane[at];
+        const bool earlier = at < pixel || (at == pixel && of_pixel > weight);
+        if (!(weighted > value || (weighted == value && pixel >= 0 && earlier))) continue;
+        value = weighted;
+        weight = of_pixel;
+        pixel = at;
+      }
+    }
+  }
+};
+
 /// The gradient of PoolBox with respect to the planes: adds `grad`, of PoolBox's output, to `to`. In the maximum the
-/// gradient belongs to the first of the largest samples.
+/// gradient belongs to the first of the largest samples, or to the first of the largest weighted pixels.
 inline void AddPoolBoxBackward(const PooledBox& box, const PooledBins& bins, const double* planes, int64_t channels,
                                int64_t height, int64_t width, const double* grad, double* to) {
   const BoxSamples samples(box, bins, height, width);
@@ -169,6 +202,14 @@ inline void AddPoolBoxBackward(const PooledBox& box, const PooledBins& bins, con
     if (bins.average) {
       samples.ForEach(row, column,
                       [&](double y, double x) { AddSampleClamped(to + plane, height, width, y, x, grad[bin] / all); });
+      continue;
+    }
+    if (bins.corners) {
+      LargestPixel largest;
+      const bool complete =
+          samples.ForEach(row, column, [&](double y, double x) { largest.Take(planes + plane, height, width, y, x); });
+      const bool lost = largest.pixel < 0 || ((!complete || largest.zero) && !(largest.value > 0));
+      if (!lost) to[plane + largest.pixel] += grad[bin] * largest.weight;
       continue;
     }
     double largest = -std::numeric_limits<double>::infinity(), best_y = 0, best_x = 0;

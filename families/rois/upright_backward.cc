@@ -99,6 +99,43 @@ void AddMaximum(const UprightRoi& roi, const RoiPooling& how, const float* tile,
   }
 }
 
+// Gives the gradient of each bin to its largest weighted pixel, channel by channel. Of equal ones, the first pixel of
+// the plane gets it, with the largest weight. `pixels` is [height * width][16].
+void AddLargestPixel(const UprightRoi& roi, const RoiPooling& how, const float* tile, const float* pixels,
+                     int64_t width, const BlockBand& band) {
+  for (int64_t bin = 0; bin < how.rows * how.columns; ++bin) {
+    const int64_t by = bin / how.columns, bx = bin % how.columns;
+    const int32_t y_begin = roi.rows.Begin(by), y_end = roi.rows.Begin(by + 1);
+    const int32_t x_begin = roi.columns.Begin(bx), x_end = roi.columns.Begin(bx + 1);
+    // Pixels are pairs of taps: that with the largest weight, and that with the smallest.
+    const auto for_each_candidate = [&](const auto& visit) HWY_ATTR {
+      int32_t index = 0;
+      for (int32_t y = y_begin; y < y_end; y += 2) {
+        for (int32_t x = x_begin; x < x_end; x += 2) {
+          for (int32_t k = 0; k < (roi.differ ? 2 : 1); ++k) {
+            const Tap &down = roi.rows.taps[y + k], &across = roi.columns.taps[x + k];
+            visit(down.index, across.index, down.weight * across.weight, index++);
+          }
+        }
+      }
+    };
+    const bool zero = roi.rows.Marked(by) || roi.columns.Marked(bx);  // a pixel of weight 0 counts as 0
+    LargestBlock largest(zero ? 0.0f : -std::numeric_limits<float>::infinity());
+    for_each_candidate([&](int64_t y, int64_t x, float weight, int32_t index) HWY_ATTR {
+      BlockSum pixel;
+      pixel.Load(pixels + (y * width + x) * kBlockChannels);
+      pixel.Scale(weight);
+      largest.Take(pixel, index);
+    });
+    BlockSum grad;
+    grad.Load(tile + bin * kBlockChannels);
+    for_each_candidate([&](int64_t y, int64_t x, float weight, int32_t index) HWY_ATTR {
+      BlockSum selected;
+      if (largest.Select(index, grad, selected)) AddToBlock(selected, weight, band.Row(y) + x * kBlockChannels);
+    });
+  }
+}
+
 // Fills `order` with the boxes of a level, of one image after the other. Those of image n are at [begins[n],
 // begins[n + 1]).
 template <class T>
@@ -149,6 +186,8 @@ Status PoolLevelBackward(const Context& context, const RoiLevel<T>& input, int64
       InterleaveChannels(grad_output + (r * channels + first) * bins, held, bins, bins, tile);
       if (how.average) {
         AddAverage(roi, how, tile, band);
+      } else if (how.corners) {
+        AddLargestPixel(roi, how, tile, copy, input.width, band);
       } else {
         AddMaximum(roi, how, tile, copy, input.width, band);
       }

@@ -41,13 +41,15 @@ inline int64_t TapsBound(const RoiAxis& axis, int64_t bins, int64_t extent, int6
   return std::max(2 * samples, bins * kFour) * each;  // room to pad
 }
 
-/// Calls visit(LinearTaps) for the samples of a bin that are inside, and returns their number.
+/// Calls visit(LinearTaps) for the samples of a bin that are inside, and returns their number. With `ascending`, their
+/// positions ascend also in a reversed box.
 template <class Visit>
-int64_t ForEachInside(const RoiAxis& axis, int64_t bin, int64_t extent, const Visit& visit) {
+int64_t ForEachInside(const RoiAxis& axis, int64_t bin, int64_t extent, const Visit& visit, bool ascending = false) {
   int64_t begin = 0, end = 0, inside = 0;
   axis.Inside(bin, extent, &begin, &end);
   for (int64_t s = begin; s < end; ++s) {
-    const LinearTaps taps = RoiTaps(axis.Position(bin, s), extent);
+    const int64_t sample = ascending && axis.bin < 0 ? begin + end - 1 - s : s;
+    const LinearTaps taps = RoiTaps(axis.Position(bin, sample), extent);
     if (!taps.inside) continue;
     ++inside;
     visit(taps);
@@ -100,7 +102,8 @@ inline void FillSamples(const RoiAxis& axis, int64_t bins, int64_t extent, AxisT
 }
 
 /// Fills the taps of maxima of weighted pixels: two taps per pixel of a bin, with the largest and the smallest weight
-/// in any sample. A pixel with weight 0, or of a sample outside, is 0. Returns whether some pixel has two weights.
+/// in any sample, in ascending order of pixels. A pixel with weight 0, or of a sample outside, is 0. Returns whether
+/// some pixel has two weights.
 inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisTaps& out) {
   int32_t count = 0;
   bool differ = false;
@@ -120,10 +123,11 @@ inline bool FillCorners(const RoiAxis& axis, int64_t bins, int64_t extent, AxisT
       out.taps[count++] = {index, weight};
       out.taps[count++] = {index, weight};
     };
-    const int64_t inside = ForEachInside(axis, b, extent, [&](const LinearTaps& taps) {
+    const auto add_both = [&](const LinearTaps& taps) {
       add(taps.low, taps.low_weight);
       add(taps.high, taps.high_weight);
-    });
+    };
+    const int64_t inside = ForEachInside(axis, b, extent, add_both, /*ascending=*/true);
     if (zero || inside < axis.samples) out.Mark(b);
   }
   out.begin[bins] = count;

@@ -92,6 +92,19 @@ TEST(RoiAlignBackward, EndsAtOnceForAHugeBox) {
   ExpectMatchesReference(op, inputs);
 }
 
+// Samples outside of the map are 0, so no pixel of a map of zeros is larger.
+TEST(RoiAlignBackward, LosesTheGradientOfAMaximumOutside) {
+  std::mt19937 rng(7);
+  const RoiAlignBackward op = Backward(1, 1, 2, true, RoiAlign::Mode::kMax);
+  std::vector<HostTensor> inputs = Inputs(op, DType::kF32, {1, 2, 4, 4}, 1, rng);
+  inputs[1] = HostTensor::Full(DType::kF32, {1, 2, 4, 4}, 0);
+  inputs[2] = HostTensor::Of(DType::kF32, {1, 5}, {0, 2, 2, 14, 14});
+  ExpectMatchesReference(op, inputs);
+  std::vector<HostTensor> grad;
+  ASSERT_TRUE(testing::Run(op, inputs, &grad).ok());
+  for (int64_t i = 0; i < grad[0].size(); ++i) EXPECT_EQ(grad[0].at(i), 0) << i;
+}
+
 TEST(RoiAlignBackward, RejectsInvalidInputs) {
   std::mt19937 rng(6);
   const RoiAlignBackward op = Backward(2, 2, 2, true);
