@@ -102,6 +102,12 @@ def _() -> Call:
     return of("roi_align", [features(), boxes()], **BINS, sampling_ratio=2, mode="max")
 
 
+@case("tensorrt_roi_align", "tensorrt_roi_align maximum, the same")
+def _() -> Call:
+    rois, images = boxes()[:, 1:].contiguous(), torch.zeros(ROIS, dtype=torch.int32)
+    return of("tensorrt_roi_align", [features(), rois, images], **BINS, sampling_ratio=2, mode="max")
+
+
 @case("roi_align_rotated", "roi_align_rotated, the same")
 def _() -> Call:
     return of("roi_align_rotated", [features(), boxes(rotated=True)], **BINS, sampling_ratio=2)
@@ -299,6 +305,12 @@ def _() -> Call:
 def _() -> Call:
     rows = torch.cat([torch.rand(1, QUERIES, 8, 32), torch.randn(1, QUERIES, 8, 16)], 3)
     return of("flash_deform_attn", [torch.randn(1, SUM, 8, 32), SHAPES, STARTS, rows], (0, 3), points=4)
+
+
+@case("qkv_attention", "qkv_attention 16x1,024, 32 channels")
+def _() -> Call:
+    tensors = [torch.randn(16, 1024, 32) for _ in range(3)]
+    return Call(torch.ops.polyop.qkv_attention, tensors, {"PyTorch": F.scaled_dot_product_attention})
 
 
 @case("neighborhood_attention", "neighborhood_attention 1x56x56, 4 heads of 32, 7x7")

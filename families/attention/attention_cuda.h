@@ -8,14 +8,16 @@
 namespace polyop {
 namespace attention_internal {
 
-// scores = q k^T / sqrt(E) + mask. A block computes a tile of queries x keys.
-template <class T>
-Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k, const T* mask,
-             const MaskStrides& strides, float* scores) {
-  using Product = TileProduct<T>;
+// Returns the factor of the products of queries and keys with `size` components.
+inline float ScaleOfScores(int64_t size) { return 1.0f / std::sqrt(static_cast<float>(size > 0 ? size : 1)); }
+
+// scores = q k^T * scale + mask. A block computes a tile of queries x keys, from factors that are rounded to Factor.
+template <class T, class Factor = T>
+Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<const T, 3>& k, float scale,
+             const T* mask, const MaskStrides& strides, float* scores) {
+  using Product = TileProduct<Factor>;
   const int64_t queries = q.dim(1), keys = k.dim(1), size = q.dim(2);
   const T *from_q = q.data(), *from_k = k.data();
-  const float scale = 1.0f / std::sqrt(static_cast<float>(size > 0 ? size : 1));
   const auto score = [=] POLYOP_DEVICE(Block&, Product& product, const Tile& tile) {
     const int64_t first_query = tile.matrix * queries + tile.row, first_key = tile.matrix * keys + tile.column;
     for (int64_t e = 0; e < size; e += Product::kDepth) {
@@ -39,7 +41,7 @@ Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<
       scores[(first_query + row) * keys + key] = sum;
     });
   };
-  return ForTiles<T>(cuda, q.dim(0), queries, keys, 0, score);
+  return ForTiles<Factor>(cuda, q.dim(0), queries, keys, 0, score);
 }
 
 // Turns scores into softmax weights, one block per row. Also writes rounded weights unless `weights` is null.
@@ -74,10 +76,10 @@ Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* s
   });
 }
 
-// out = weights v. A block computes a tile of queries x components.
-template <class T>
+// out = weights v. A block computes a tile of queries x components, from factors that are rounded to Factor.
+template <class T, class Factor = T>
 Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 3>& v, const Tensor<T, 3>& out) {
-  using Product = TileProduct<T>;
+  using Product = TileProduct<Factor>;
   const int64_t queries = out.dim(1), keys = v.dim(1), values = v.dim(2);
   const T* const from_v = v.data();
   T* const to = out.data();
@@ -98,7 +100,7 @@ Status Mix(const CudaContext& cuda, const float* weights, const Tensor<const T, 
       to[(first_query + row) * values + tile.column + column] = FromFloat<T>(sum);
     });
   };
-  return ForTiles<T>(cuda, out.dim(0), queries, values, 0, mix);
+  return ForTiles<Factor>(cuda, out.dim(0), queries, values, 0, mix);
 }
 
 }  // namespace attention_internal
@@ -110,7 +112,8 @@ Status AttendCuda(const CudaContext& cuda, const Tensor<const T, 3>& q, const Te
                   T* weights) {
   const int64_t rows = q.dim(0) * q.dim(1), keys = k.dim(1);
   float* const scores = cuda.Allocate<float>(rows * keys);
-  POLYOP_RETURN_IF_ERROR(attention_internal::Score(cuda, q, k, mask, strides, scores));
+  const float scale = attention_internal::ScaleOfScores(q.dim(2));
+  POLYOP_RETURN_IF_ERROR(attention_internal::Score(cuda, q, k, scale, mask, strides, scores));
   POLYOP_RETURN_IF_ERROR(attention_internal::WeighScores(cuda, rows, keys, scores, weights));
   return attention_internal::Mix(cuda, scores, v, out);
 }

@@ -6,6 +6,7 @@
 #define POLYOP_KERNELS_CPU_SOFTMAX_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/simd.h"
@@ -89,11 +90,43 @@ inline void Softmax(float* row, int64_t count) {
   for (; i < count; ++i) row[i] *= factor;
 }
 
+/// Returns the gradient of the largest term, or 0 if it is not finite.
+inline float GradOfLargest(const float* terms, const float* grad, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto largest = hn::Set(d, -1.0f), grads = hn::Zero(d);
+  for (int64_t i = 0; i < count; i += lanes) {
+    const auto some = static_cast<size_t>(std::min(lanes, count - i));
+    const auto term = LoadFloatN(d, terms + i, some);
+    const auto larger = hn::And(hn::FirstN(d, some), hn::Gt(term, largest));
+    largest = hn::IfThenElse(larger, term, largest);
+    grads = hn::IfThenElse(larger, LoadFloatN(d, grad + i, some), grads);
+  }
+  const auto is_largest = hn::Eq(largest, hn::Set(d, hn::ReduceMax(d, largest)));
+  const float found = hn::ReduceMax(d, hn::IfThenElse(is_largest, grads, hn::Set(d, -INFINITY)));
+  return std::isfinite(found) ? found : 0;
+}
+
 /// Changes `grad`, the gradients of a softmax's results `terms`, to those of its inputs.
 inline void SoftmaxBackward(const float* terms, int64_t count, float* grad) {
-  float mean = 0;
-  for (int64_t i = 0; i < count; ++i) mean += terms[i] * grad[i];
-  for (int64_t i = 0; i < count; ++i) grad[i] = terms[i] * (grad[i] - mean);
+  if (count == 0) return;
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = count / lanes * lanes;
+  // Relative to the largest term's, the gradients do not cancel where that term is nearly 1.
+  const float shift = GradOfLargest(terms, grad, count);
+  const auto shifts = hn::Set(d, shift);
+  auto sums = hn::Zero(d);
+  int64_t i = 0;
+  for (; i < whole; i += lanes)
+    sums = hn::MulAdd(hn::LoadU(d, terms + i), hn::Sub(hn::LoadU(d, grad + i), shifts), sums);
+  float mean = hn::ReduceSum(d, sums);
+  for (; i < count; ++i) mean += terms[i] * (grad[i] - shift);
+  const auto means = hn::Set(d, mean);
+  for (i = 0; i < whole; i += lanes) {
+    const auto centred = hn::Sub(hn::Sub(hn::LoadU(d, grad + i), shifts), means);
+    hn::StoreU(hn::Mul(hn::LoadU(d, terms + i), centred), d, grad + i);
+  }
+  for (; i < count; ++i) grad[i] = terms[i] * (grad[i] - shift - mean);
 }
 
 }  // namespace

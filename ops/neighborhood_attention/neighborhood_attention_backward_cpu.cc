@@ -57,9 +57,6 @@ Status NeighborhoodAttentionBackwardCpu(const NeighborhoodAttentionBackward& op,
         Softmax(weights, count);
         Products(of_output, values, index, heads * columns, count, columns, 1, of_weights);
         AddProducts(weights, of_output, index, count, column_pitch, of_values);
-        // Relative to the largest weight's, the gradients do not cancel where that weight is nearly 1.
-        const float shift = of_weights[std::max_element(weights, weights + count) - weights];
-        for (int64_t j = 0; j < count; ++j) of_weights[j] -= shift;
         SoftmaxBackward(weights, count, of_weights);
         for (int64_t j = 0; j < count; ++j) of_weights[j] *= scale;
         AddProducts(of_weights, row, index, count, pitch, of_keys);
