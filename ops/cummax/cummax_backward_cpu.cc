@@ -7,8 +7,10 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kStrip = 64;  // adjacent columns that are scanned together
-constexpr int64_t kRun = 16;    // elements of a row, or columns, whose indices are compared together
+// Adjacent columns that are scanned together. Other types than float need scratch memory for each of them.
+template <class T>
+constexpr int64_t kStrip = std::is_same_v<T, float> ? 256 : 64;
+constexpr int64_t kRun = 16;  // elements of a row, or columns, whose indices are compared together
 
 bool InRange(int64_t index, int64_t length) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(length); }
 
@@ -69,11 +71,11 @@ struct ColumnRuns {
   }
 };
 
-// Like AddRow, for a strip of up to kStrip columns and sums[length][pitch].
+// Like AddRow, for a strip of up to kStrip<T> columns and sums[length][pitch].
 template <class T>
 bool AddStrip(const T* grad, const int64_t* indices, int64_t length, int64_t inner, int64_t columns, float* sums,
               int64_t pitch) {
-  ColumnRuns runs[kStrip / kRun] = {};
+  ColumnRuns runs[kStrip<T> / kRun] = {};
   for (int64_t c = 0; c < columns; ++c) {
     if (!InRange(indices[c], length)) return false;
     runs[c / kRun].target[c % kRun] = indices[c];
@@ -101,12 +103,13 @@ Status CumMaxBackwardCpu(const CumMaxBackward& op, const Context& context, Tenso
                          Tensor<T, kAnyRank> grad_input) {
   constexpr int64_t kScratchBytes = 64 << 20;
   constexpr bool kF32 = std::is_same_v<T, float>;
+  constexpr int64_t kColumns = kStrip<T>;
   const ScanExtents e = ScanExtents::Of(op, input.shape());
   if (input.size() == 0) return Status::Ok();
-  const int64_t strips = (e.inner + kStrip - 1) / kStrip, size = kF32 ? 0 : e.length * std::min(e.inner, kStrip);
+  const int64_t strips = (e.inner + kColumns - 1) / kColumns, size = kF32 ? 0 : e.length * std::min(e.inner, kColumns);
   const int64_t bytes = std::max<int64_t>(size * static_cast<int64_t>(sizeof(float)), 1);
   const int64_t items = e.outer * strips, tasks = std::clamp<int64_t>(kScratchBytes / bytes, 1, Context::kMaxTasks);
-  const double nanoseconds = static_cast<double>(e.length * std::min(e.inner, kStrip));
+  const double nanoseconds = static_cast<double>(e.length * std::min(e.inner, kColumns));
   const int64_t grain = std::max(GrainFor(nanoseconds), (items + tasks - 1) / tasks);
   const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(items, grain) * size);
   if (!scratch) return Internal("out of memory: sums of ", size, " elements for each task");
@@ -120,7 +123,7 @@ Status CumMaxBackwardCpu(const CumMaxBackward& op, const Context& context, Tenso
                           : AddStrip(grad, index, e.length, e.inner, columns, sums, pitch);
     };
     for (int64_t item = begin; item < end && valid[task]; ++item) {
-      const int64_t column = item % strips * kStrip, columns = std::min(kStrip, e.inner - column);
+      const int64_t column = item % strips * kColumns, columns = std::min(kColumns, e.inner - column);
       const int64_t at = item / strips * e.length * e.inner + column;
       if constexpr (kF32) {
         valid[task] = add(at, columns, grad_input.data() + at, e.inner);

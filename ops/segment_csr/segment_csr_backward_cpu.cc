@@ -34,7 +34,7 @@ struct Doubles {
 
 // The gradient of a product with respect to each factor is the product of the others: the product divided by the
 // factor. A factor of 0 gets the product without it. With kInverse, the result was divided by the factors. Computes in
-// double, whose range holds the products of many floats; but reciprocals, except of extreme factors, in float.
+// double, whose range holds the products of many floats; but divides in float where the dividends are in its range.
 template <bool kInverse, class T>
 HWY_NOINLINE void ProductBackward(const T* rows, int64_t count, int64_t channels, const T* grad, T* to) {
   const hn::ScalableTag<float> d;
@@ -60,10 +60,12 @@ HWY_NOINLINE void ProductBackward(const T* rows, int64_t count, int64_t channels
     const Doubles numerator = kInverse ? of_grad * (Doubles::All(-1) / product) : of_grad * product;
     const Doubles of_zero = of_grad * others;
     const auto single_zero = hn::IfThenElseZero(hn::Eq(zeros, one), of_zero.Round());
+    const auto rounded = numerator.Round(), size = hn::Abs(rounded);
+    const auto is_zero = hn::Or(hn::Gt(zeros, zero), hn::Eq(load(grad), zero));
+    const bool in_float = hn::AllTrue(d, hn::Or(is_zero, hn::And(hn::Ge(size, smallest), hn::Le(size, largest))));
     for (int64_t r = 0; r < count; ++r) {
-      const auto x = load(rows + r * channels), size = hn::Abs(x);
-      const bool moderate = hn::AllTrue(d, hn::And(hn::Ge(size, smallest), hn::Le(size, largest)));
-      auto gradient = (moderate ? numerator * Doubles::Of(hn::Div(one, x)) : numerator / Doubles::Of(x)).Round();
+      const auto x = load(rows + r * channels);
+      auto gradient = in_float ? hn::Div(rounded, x) : (numerator / Doubles::Of(x)).Round();
       if constexpr (!kInverse) gradient = hn::IfThenElse(hn::Eq(x, zero), single_zero, gradient);
       T* const at = to + r * channels + c;
       if (c + lanes <= channels) {
