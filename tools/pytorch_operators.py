@@ -54,20 +54,23 @@ Most are written as standard ONNX operators, which every runtime has. Some use a
 polyop's library is registered, or anywhere in a [portable file](portable-files.md) if the node has a function.
 
 Checks of values that stop PyTorch's capture are left out of the program: those of `gaussian_nll_loss`, `torch.cov`,
-`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors.
+`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors, but `torch.equal` of
+different shapes is False.
 
 A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM, GRU and RNN take. Between packing and
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
 An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
 `flex_attention` becomes products and a softmax. A FakeQuantize module is exported if its observer is disabled, and so
 is a program that PT2E's `convert_pt2e` returns. ONNX Runtime's CPU provider has no kernels for bfloat16: a file with
-operators of it is for GPUs. `torch.chalf`, sparse tensors and `hash_tensor` have no form.
+operators of it is for GPUs. Sparse tensors have no form, because ONNX Runtime has no kernels for them, nor has
+`hash_tensor`. `torch.broadcast_shapes` computes with sizes only: a program of nothing else has no tensors to export.
 
 A matrix that has no inverse, solution or factors is an error of the file with PyTorch's words where PyTorch raises one;
 on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for a matrix that is singular by rounding
 errors only; the index of a median or mode is one of those of equal elements; eigenvectors and singular vectors have
-signs by a rule of [Eigh](operators/eigh.md) and [SVD](operators/svd.md), and PyTorch's have those that LAPACK happens
-to compute; the residuals of `torch.linalg.lstsq` are those of matrices of full rank. In float64, nodes that ONNX
+signs by a rule of [Eigh](operators/eigh.md), [Eig](operators/eig.md) and [SVD](operators/svd.md), and PyTorch's have
+those that LAPACK happens to compute; the order of the eigenvalues of `torch.linalg.eig` is that of LAPACK in double
+precision, from which PyTorch's may differ in float32 and for more than 75 rows; the residuals of `torch.linalg.lstsq` are those of matrices of full rank. In float64, nodes that ONNX
 Runtime has only in float32 are computed in float32.
 
 Special functions are computed in double precision by [SpecialUnary](operators/special_unary.md) and

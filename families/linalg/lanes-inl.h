@@ -153,24 +153,26 @@ bool ForLaneGroups(const Context& context, int64_t count, double nanoseconds, in
   return true;
 }
 
-/// Decomposes each matrix n by matrices.Decompose(n, memory). Groups of lanes do so first if `in_groups`: see
-/// ForLaneGroups about `group` and its `doubles`. Returns false if there is no memory.
-template <class Matrices, class Group>
-bool DecomposeAll(const Context& context, const Matrices& matrices, bool in_groups, int64_t doubles,
-                  const Group& group) {
-  const double nanoseconds = matrices.Operations() + 50;
-  const int64_t size = matrices.WorkSize();
-  const auto single = [&](int64_t n, double* memory) { matrices.Decompose(n, memory); };
-  if (in_groups) {
-    return ForLaneGroups(context, matrices.count, nanoseconds / 2, std::max(doubles, size), group, single);
-  }
-  const int64_t grain = GrainFor(nanoseconds);
+/// Decomposes each matrix n by matrices.Decompose(n, memory). Returns false if there is no memory.
+template <class Matrices>
+bool DecomposeEach(const Context& context, const Matrices& matrices) {
+  const int64_t size = matrices.WorkSize(), grain = GrainFor(matrices.Operations() + 50);
   const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);
   if (!work) return false;
   context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) single(n, work.data() + task * size);
+    for (int64_t n = begin; n < end; ++n) matrices.Decompose(n, work.data() + task * size);
   });
   return true;
+}
+
+/// DecomposeEach, or by groups of lanes first if `in_groups`: see ForLaneGroups about `group` and its `doubles`.
+template <class Matrices, class Group>
+bool DecomposeAll(const Context& context, const Matrices& matrices, bool in_groups, int64_t doubles,
+                  const Group& group) {
+  if (!in_groups) return DecomposeEach(context, matrices);
+  const auto single = [&](int64_t n, double* memory) { matrices.Decompose(n, memory); };
+  return ForLaneGroups(context, matrices.count, (matrices.Operations() + 50) / 2,
+                       std::max(doubles, matrices.WorkSize()), group, single);
 }
 
 /// Writes 1 for the lanes of the mask, and 0 for the others.

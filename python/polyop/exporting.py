@@ -268,12 +268,17 @@ def _write(
     raise ExportError(f"the model could not be exported:\n{reasons}{advice}") from failures[0][1]
 
 
+def _as_real(tensor: Tensor) -> Tensor:
+    """Returns a tensor as files have it: complex numbers as pairs."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
 def _flat(result: Any) -> list[Tensor]:
     """Returns the tensors of a result, in the order of the exporters' outputs."""
     if result is None:
         return []
     if isinstance(result, Tensor):
-        return [result]
+        return [_as_real(result)]
     if isinstance(result, int | float):  # such as the size of a dimension
         return [torch.tensor(result)]
     if isinstance(result, Mapping):
@@ -305,7 +310,9 @@ def _compare(
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         # Exporters omit inputs that the outputs do not depend on.
-        results = session.run(None, {i.name: inputs[i.name].detach().cpu().numpy() for i in session.get_inputs()})
+        results = session.run(
+            None, {i.name: _as_real(inputs[i.name].detach().cpu()).numpy() for i in session.get_inputs()}
+        )
     except Exception as error:  # ONNX Runtime's own types are not public
         raise ExportError(f"ONNX Runtime cannot run {path.name}: {error}") from error
     if len(results) != len(expected):

@@ -23,7 +23,7 @@ from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.special import STANDARD
 from tests.support.faster_export import keep_registries
 from tests.support.processes import environment
-from tests.support.pytorch_cases import Call
+from tests.support.pytorch_cases import Call, tensors_of
 from tests.support.pytorch_export import outcome
 
 INF, NAN = float("inf"), float("nan")
@@ -53,8 +53,7 @@ def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]
 
 
 def _check(call: Callable[..., Any], *args: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    expected = call(*args)
-    expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    expected = list(tensors_of(call(*args)))
     got = _exported(call, *args)
     assert len(got) == len(expected)
     for value, tensor in zip(got, expected, strict=True):
@@ -183,6 +182,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, y: torch.ormqr(*torch.geqrf(x), y, left=False, transpose=True), (_random(5, 3), _random(2, 5))),
     "eigh": (
         lambda x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mT))(*torch.linalg.eigh(x, UPLO="U")), (_random(2, 5, 5),)),
+    "eig": (
+        lambda x: (lambda w, v: (w, x.to(v.dtype) @ v - v * w.unsqueeze(-2), v.abs()))(*torch.linalg.eig(x)),
+        (_random(2, 6, 6).double(),)),
+    "eigenvalues": (torch.linalg.eigvals, (_random(2, 3, 3),)),
+    "half precision complex numbers": (lambda x: x.chalf(), (_random(2, 3),)),
     "full svd": (
         lambda x: (lambda u, s, v: (u @ u.mT, s, (u[..., :3] * s.unsqueeze(-2)) @ v))(*torch.linalg.svd(x)),
         (_random(2, 5, 3),)),
@@ -508,18 +512,20 @@ def test_translations_decompose_an_exported_program() -> None:
 
 def _stopped(call: Callable[..., Any], x: torch.Tensor) -> str:
     """Returns the error of the exported file."""
-    with pytest.raises(Exception, match=r"MatrixSolve|MatrixFactors|InverseTRT|Eigh|SVD") as error:
+    with pytest.raises(Exception, match=r"MatrixSolve|MatrixFactors|InverseTRT|Eigh|Eig|SVD") as error:
         _exported(call, x)
     return str(error.value)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "lu_factor", "svd", "eigh"])
+@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "lu_factor", "svd", "eigh", "eig"])
 def test_matrices_without_a_result_raise_the_errors_of_pytorch(name: str, dtype: torch.dtype) -> None:
     def call(x: torch.Tensor) -> Any:
         return torch.linalg.solve(x, x) if name == "solve" else getattr(torch.linalg, name)(x)
 
-    one = torch.diag(t([1.0, 0, 2])).to(dtype) if name not in ("svd", "eigh") else t([[NAN] * 3] * 3, dtype=dtype)
+    one = (
+        torch.diag(t([1.0, 0, 2])).to(dtype) if name not in ("svd", "eigh", "eig") else t([[NAN] * 3] * 3, dtype=dtype)
+    )
     for x in (one, torch.stack([torch.eye(len(one), dtype=dtype), one])):
         with pytest.raises(RuntimeError) as error:
             call(x)
@@ -562,9 +568,14 @@ def test_export_of_a_program_that_pt2e_quantized(tmp_path: Path) -> None:
     assert report.nodes["DequantizeLinear"] == 4  # with those of the weights
 
 
-class Factors(torch.nn.Module):
+class Hash(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.linalg.eig(x).eigenvalues.abs()
+        return torch.hash_tensor(x)
+
+
+class Sparse(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to_sparse() @ x
 
 
 def test_export_lists_what_it_translated(tmp_path: Path) -> None:
@@ -575,11 +586,42 @@ def test_export_lists_what_it_translated(tmp_path: Path) -> None:
 
 def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Factors(), _random(4, 4), tmp_path / "factors.onnx", exporter="dynamo", verbose=False)
-    line = Factors.forward.__code__.co_firstlineno + 1
-    assert f"aten::linalg_eig has no ONNX form, called at {__file__}:{line}" in str(error.value)
-    assert "write instead: compute the decomposition outside of the model" in str(error.value)
-    assert "`polyop new linalg_eig`" in str(error.value)
+        polyop.export(Hash(), _random(4, 4), tmp_path / "hash.onnx", exporter="dynamo", verbose=False)
+    line = Hash.forward.__code__.co_firstlineno + 1
+    assert f"aten::hash_tensor has no ONNX form, called at {__file__}:{line}" in str(error.value)
+    assert "write instead: compute the hash outside of the model" in str(error.value)
+    assert "`polyop new hash_tensor`" in str(error.value)
+
+
+def test_export_offers_no_kernel_for_sparse_tensors(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError) as error:
+        polyop.export(Sparse(), _random(4, 4), tmp_path / "sparse.onnx", exporter="dynamo", verbose=False)
+    assert "write instead: a dense tensor: ONNX Runtime has no kernels for sparse ones" in str(error.value)
+    assert "polyop new" not in str(error.value)
+
+
+class Eigenvalues(torch.nn.Module):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.eigvals(x) * scale
+
+
+def test_export_compares_complex_inputs_and_outputs(tmp_path: Path) -> None:
+    x, scale = _random(2, 3, 3), torch.complex(_random(3), _random(3).flip(0))
+    report = polyop.export(Eigenvalues(), (x, scale), tmp_path / "e.onnx", exporter="dynamo", verbose=False)
+    assert set(report.translated) == {"aten::linalg_eigvals"}
+    assert report.nodes["polyop::Eig"] == 1
+
+
+class Comparison(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> bool:
+        return torch.equal(x, y)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_export_of_equal(tmp_path: Path, rows: int) -> None:
+    x = _random(3, 2)
+    report = polyop.export(Comparison(), (x, x[:rows]), tmp_path / "e.onnx", exporter="dynamo", verbose=False)
+    assert [output.agrees for output in report.outputs] == [True]
 
 
 class Branching(torch.nn.Module):

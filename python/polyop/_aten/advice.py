@@ -9,12 +9,14 @@ from pathlib import Path
 
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
+    "_to_sparse": "a dense tensor: ONNX Runtime has no kernels for sparse ones",
+    "hash_tensor": "compute the hash outside of the model, from its outputs",
     "linalg_eig": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
     "uniform": "torch.rand_like(x) * (high - low) + low",
 }
-# Composite operators of other values: a kernel of the user's own does not help.
-_NO_KERNEL = frozenset(("_local_scalar_dense", "equal", "is_nonzero", "item"))
+# Composite operators of other values, and sparse tensors: a kernel of the user's own does not help.
+_NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzero", "item"))
 # Errors of the capture about values that are unknown before a program runs.
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
 _PACKAGE = str(Path(__file__).parents[1])
@@ -51,7 +53,7 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
 
 
 def advise(operator: str, stack_trace: str) -> Iterator[str]:
-    """Yields what to tell a user about an operator without an ONNX form, such as aten::linalg_eig."""
+    """Yields what to tell a user about an operator without an ONNX form, such as aten::hash_tensor."""
     line = _line(stack_trace)
     yield f"{operator} has no ONNX form" + (f", called at {line}" if line else "")
     name = operator.partition("::")[2].partition(".")[0]

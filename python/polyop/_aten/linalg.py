@@ -217,6 +217,21 @@ def linalg_eigh(a: Tensor, uplo: str = "L", compute_v: bool = True) -> Any:
     return values.to(a.dtype), vectors.to(a.dtype) if compute_v else _no_elements(a)
 
 
+def _eig(a: Tensor, vectors: bool) -> tuple[Tensor, Tensor]:
+    values, basis = torch.ops.polyop.eig.default(in_node_type(a), vectors=int(vectors), check_errors=1)
+    return torch.view_as_complex(values.to(a.dtype)), torch.view_as_complex(basis.to(a.dtype))
+
+
+@decomposes("aten::linalg_eig", nodes=("eig",))
+def linalg_eig(self: Tensor) -> Any:
+    return NotImplemented if self.dtype.is_complex else _eig(self, vectors=True)
+
+
+@decomposes("aten::linalg_eigvals", "aten::_linalg_eigvals", nodes=("eig",))
+def linalg_eigvals(self: Tensor) -> Any:
+    return NotImplemented if self.dtype.is_complex else _eig(self, vectors=False)[0]
+
+
 @decomposes("aten::_linalg_svd", nodes=("svd",))
 def linalg_svd(
     a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None

@@ -15,6 +15,8 @@ from unittest import mock
 
 import onnx_ir
 import torch
+from torch._guards import detect_fake_mode
+from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
 from torch.nn.modules import transformer
 from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _fx_passes, _registration
@@ -63,6 +65,7 @@ def _decompose(
     with mock.patch.object(_flex, "trace_flex_attention", _attend):
         program = program.run_decompositions(table)
     _separate_paddings(program.graph_module.graph)
+    _make_results_tensors(program)
     record = current_record()
     if record is not None:
         _note_unknown(program, registry, record)
@@ -112,6 +115,27 @@ def _separate_paddings(graph: torch.fx.Graph) -> None:
             graph.erase_node(pad)
 
 
+def _make_results_tensors(program: torch.export.ExportedProgram) -> None:
+    """Makes the results of a program that returns nothing but constants tensors: the exporter writes no others."""
+    specs = program.graph_signature.output_specs
+    constants = [spec.arg for spec in specs if isinstance(spec.arg, ConstantArgument)]
+    graph = program.graph_module.graph
+    mode = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
+    if mode is None or len(constants) < len(specs) or any(c.value is None for c in constants):
+        return
+    output = graph.output_node()
+    results = []
+    for spec, constant in zip(specs, constants, strict=True):
+        with graph.inserting_before(output), mode:
+            result = graph.call_function(torch.ops.aten.full.default, ([], constant.value))
+            like = torch.tensor(constant.value)
+            result.kwargs = {"dtype": like.dtype}
+            result.meta["val"] = torch.ops.aten.full.default([], constant.value, dtype=like.dtype)
+        spec.arg = TensorArgument(name=result.name)
+        results.append(result)
+    output.args = (tuple(results),)
+
+
 def _note_unknown(
     program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
 ) -> None:  # fmt: skip
@@ -156,6 +180,8 @@ def _describe(fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
         ir_node.metadata_props[OPERATOR_KEY] = target
 
 
+# The exporter looks up a type of complex numbers before it replaces it by that of the parts.
+_core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
 _described = _core._set_node_metadata
 _core._set_node_metadata = _describe
 _fx_passes.decompose_with_registry = _decompose
