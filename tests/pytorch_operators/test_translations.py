@@ -663,6 +663,8 @@ def test_sample(name: str) -> None:
         ("model: soft argmax", "f32", "auto"), ("model: window partition and shift", "f32", "static"),
         ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
+        ("geqrf", "f32", "auto"), ("std_mean.unbiased", "f64", "auto"), ("linalg.eig", "f64", "auto"),
+        ("equal", "f32", "auto"),
     ],
 )  # fmt: skip
 def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
-from polyop._aten.linalg import lstsq
+from polyop._aten.linalg import geqrf, lstsq
 from polyop._aten.quantized import fake_quantize, grouped_mm
 
 
@@ -77,6 +77,12 @@ def _allclose(
     return torch.isclose(input, other, rtol, atol, equal_nan).all()
 
 
+def _geqrf(input: Tensor) -> Any:
+    if input.dtype.is_complex or all(isinstance(size, int) for size in input.shape):
+        return NotImplemented  # PyTorch's operator has no fake kernel for sizes that are not constant
+    return torch.return_types.geqrf(geqrf(input))  # type: ignore[attr-defined]
+
+
 def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     if not isinstance(start, Tensor):
         return NotImplemented
@@ -119,6 +125,8 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     Tensor.equal: _equal,
     torch.allclose: _allclose,
     Tensor.allclose: _allclose,
+    torch.geqrf: _geqrf,
+    Tensor.geqrf: _geqrf,
     torch.narrow: _narrow,
     Tensor.narrow: _narrow,
     functional.one_hot: _one_hot,
