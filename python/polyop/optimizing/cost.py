@@ -19,6 +19,7 @@ MIN_WORK = {
     # 2.2 times as long as the nodes of standard operators, 1 box (0.0006) 55 times; both are equal at 0.013.
     "multi-level RoIAlign": 0.02,
     "bicubic resize": 64,  # elements of the result: 768 took 1/9 of the time, 16 took 2 us more
+    "softmax over channels": 1_000,  # elements: the exchange of dimensions costs more than a call
     # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.
     "instance normalisation": 0,
     "corner pooling": 0,
