@@ -6,8 +6,8 @@ python bench/pytorch_operators.py [--only REGEX] [--threads 1,2] [--keep]
 
 Prints a table in Markdown. Results are compared before they are timed. A time is the minimum of single calls, which
 are interleaved: on one thread the time that the processor spends, otherwise the time that passes, so that other
-programs of a shared machine count little. --keep writes the rows into results/pytorch_operators.json, of which docs/pytorch-operators.md has a summary;
-rows of calls that were not timed stay.
+programs of a shared machine count little. --keep writes the rows into results/pytorch_operators.json, of which
+docs/pytorch-operators.md has a summary; rows of calls that were not timed stay.
 """
 
 from __future__ import annotations

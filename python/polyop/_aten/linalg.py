@@ -99,11 +99,17 @@ def linalg_slogdet(a: Tensor) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
     factors, pivots, _ = aten.linalg_lu_factor_ex(a)
-    diagonal = factors.diagonal(0, -2, -1)
+    diagonal = _diagonal(factors)
     rows = torch.arange(1, a.shape[-1] + 1, dtype=pivots.dtype, device=a.device)
-    odd = (pivots != rows).to(torch.int64).sum(-1) % 2
-    sign = torch.sign(diagonal).prod(-1) * (1 - 2 * odd).to(a.dtype)
+    sign = torch.sign(diagonal)
+    sign = torch.where(pivots != rows, -sign, sign).prod(-1)
     return sign, torch.log(diagonal.abs()).sum(-1), factors, pivots
+
+
+def _diagonal(a: Tensor) -> Tensor:
+    """Returns the diagonals of square matrices; of a known size by one slice."""
+    size = a.shape[-1]
+    return a.flatten(-2)[..., :: size + 1] if isinstance(size, int) else a.diagonal(0, -2, -1)
 
 
 # ---- LDL -------------------------------------------------------------------------------------------

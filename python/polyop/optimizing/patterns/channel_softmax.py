@@ -1,5 +1,5 @@
-"""Softmax and its logarithm along a dimension that at least two others follow, such as the channels of a segmentation or
-the bins of YOLO's distances.
+"""Softmax and its logarithm along a dimension that at least two others follow, such as the channels of a segmentation
+or the bins of YOLO's distances.
 
 ONNX Runtime exchanges the dimension with the last one before and after: fast if it is the last but one. The replacement
 needs opset 13: before it, Softmax flattens the dimensions from its axis on.
