@@ -21,7 +21,8 @@ polyop.compat.install("torchvision._C")
 import torch
 from torch import nn
 from torchvision.models import detection
-from torchvision.models.detection.anchor_utils import AnchorGenerator
+from torchvision.models.detection import roi_heads
+from torchvision.models.detection.anchor_utils import AnchorGenerator, DefaultBoxGenerator
 from torchvision.ops import MultiScaleRoIAlign, batched_nms, boxes
 
 class Backbone(nn.Module):
@@ -46,22 +47,66 @@ class OneImage(nn.Module):
 
 DETECTOR = """
 torch.manual_seed(0)
+name, file = sys.argv[1:3]
 pool = lambda size: MultiScaleRoIAlign(["0", "1"], size, 2)
-given = dict(
-    rpn_anchor_generator=AnchorGenerator(((16, 24, 32), (32, 48, 64)), ((0.5, 1.0, 2.0),) * 2),
-    rpn_pre_nms_top_n_test=40, rpn_post_nms_top_n_test=15, box_detections_per_img=6, min_size=64, max_size=96,
-    box_roi_pool=pool(3),
+anchors = lambda *sizes: AnchorGenerator(sizes, ((0.5, 1.0, 2.0),) * 2)
+size, few = dict(min_size=64, max_size=96), dict(detections_per_img=6, topk_candidates=20)
+of_rois = dict(
+    rpn_anchor_generator=anchors((16, 24, 32), (32, 48, 64)), rpn_pre_nms_top_n_test=40, rpn_post_nms_top_n_test=15,
+    box_detections_per_img=6, box_roi_pool=pool(3), **size,
 )
-if sys.argv[1] == "MaskRCNN":
-    given["mask_roi_pool"] = pool(6)
-model = getattr(detection, sys.argv[1])(Backbone(), 4, **given).eval()
-for parameter in model.parameters():
+backbone = Backbone()
+if name == "FasterRCNN":
+    model = detection.FasterRCNN(backbone, 4, **of_rois)
+elif name == "MaskRCNN":
+    model = detection.MaskRCNN(backbone, 4, mask_roi_pool=pool(6), **of_rois)
+elif name == "KeypointRCNN":
+    model = detection.KeypointRCNN(backbone, 2, num_keypoints=5, keypoint_roi_pool=pool(6), **of_rois)
+elif name == "RetinaNet":
+    model = detection.RetinaNet(backbone, 4, anchor_generator=anchors((16, 24), (32, 48)), **few, **size)
+elif name == "FCOS":
+    model = detection.FCOS(backbone, 4, anchor_generator=AnchorGenerator(((8,), (16,)), ((1.0,),) * 2), **few, **size)
+elif name == "SSD":
+    backbone.out_channels = [32, 32]
+    model = detection.ssd.SSD(backbone, DefaultBoxGenerator([[2], [2, 3]]), (64, 64), 4, score_thresh=0.3, **few)
+model.eval().requires_grad_(False)
+for parameter_name, parameter in model.named_parameters():
     if parameter.dim() > 1:  # scores that are no ties
         nn.init.normal_(parameter, std=parameter[0].numel() ** -0.5)
+    elif parameter_name.endswith("cls_logits.bias"):  # scores above the threshold
+        nn.init.zeros_(parameter)
 code = batched_nms.__code__
-report = polyop.export(OneImage(model), torch.rand(3, 64, 88), sys.argv[2], exporter="dynamo", verbose=False)
+report = polyop.export(OneImage(model), torch.rand(3, 64, 88), file, exporter="dynamo", verbose=False)
 assert batched_nms.__code__ is code  # torchvision's own again
+import onnxruntime
+session = onnxruntime.InferenceSession(file)
+for brightness in (0.3, 1):
+    image = torch.rand(3, 64, 88) * brightness
+    found = session.run(None, {session.get_inputs()[0].name: image.numpy()})
+    for got, expected in zip(found, OneImage(model)(image).values(), strict=True):
+        torch.testing.assert_close(torch.from_numpy(got), expected, rtol=1e-4, atol=1e-4)
 print(report.exporter, [output.shape[0] for output in report.outputs])
+"""
+
+KEYPOINTS = """
+class Locate(nn.Module):
+    def forward(self, maps, rois, limit):
+        some = rois[:, 0] < limit
+        return roi_heads.heatmaps_to_keypoints(maps[some], rois[some])
+
+torch.manual_seed(0)
+corner = torch.rand(8, 2) * 40
+maps, rois = torch.randn(8, 5, 14, 14), torch.cat([corner, corner + torch.rand(8, 2) * 60], 1)
+rois[3, 2:] = rois[3, :2] + 0.3  # less than a pixel
+report = polyop.export(Locate(), (maps, rois, torch.tensor(15.0)), sys.argv[1], exporter="dynamo", verbose=False)
+import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1])
+for limit in (100.0, 13.0, -1.0):  # with the last one no box is left
+    limit = torch.tensor(limit)
+    found = session.run(None, {"maps": maps.numpy(), "rois": rois.numpy(), "limit": limit.numpy()})
+    for got, expected in zip(found, Locate()(maps, rois, limit), strict=True):
+        torch.testing.assert_close(torch.from_numpy(got), expected, rtol=1e-5, atol=1e-5)
+print(report.nodes["Scan"], report.outputs[0].shape[0], len(got))
 """
 
 NMS = """
@@ -90,12 +135,17 @@ def child(code: str, *arguments: str | Path) -> str:
     return run(sys.executable, "-W", "ignore", "-c", SETUP + code, *arguments, env=environment(TORCHVISION))
 
 
+OUTPUTS = {"FasterRCNN": 3, "MaskRCNN": 4, "KeypointRCNN": 5, "RetinaNet": 3, "FCOS": 3, "SSD": 3}
+
+
 @pytest.mark.slow  # one and a half minutes on a busy machine
-@pytest.mark.parametrize(
-    ("name", "outputs"), [("FasterRCNN", [6, 6, 6]), ("MaskRCNN", [6, 6, 6, 6])], ids=["FasterRCNN", "MaskRCNN"]
-)
-def test_detectors(name: str, outputs: list[int], tmp_path: Path) -> None:
-    assert child(DETECTOR, name, tmp_path / "model.onnx").splitlines()[-1] == f"dynamo {outputs}"
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_detectors(name: str, tmp_path: Path) -> None:
+    assert child(DETECTOR, name, tmp_path / "model.onnx").splitlines()[-1] == f"dynamo {[6] * OUTPUTS[name]}"
+
+
+def test_keypoints(tmp_path: Path) -> None:
+    assert child(KEYPOINTS, tmp_path / "model.onnx").splitlines()[-1] == "1 5 0"
 
 
 def test_batched_nms(tmp_path: Path) -> None:

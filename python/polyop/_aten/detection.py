@@ -14,6 +14,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.scan import scan_op
+
+_CUBIC = -0.75  # of PyTorch's bicubic interpolation
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
@@ -69,6 +72,52 @@ def _weights(first: Tensor, extent: Tensor, pixels: Any, size: int) -> Tensor:
     return (1 - distance).clamp(min=0) * inside.unsqueeze(2)
 
 
+def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
+    """Resizes the maps [K, N, M, M] to their boxes and returns the maximum's position [K, N, 3] and value [K, N].
+
+    A scan over the boxes: each step has products with the weights of rows and columns for the largest box. A box of no
+    interest is added, because ONNX Runtime ends the process for a Scan of no steps.
+    """
+    maps, rois = _with_one_more(maps), _with_one_more(rois)
+    extents = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
+    pixels = extents.ceil().to(torch.int64)
+    weights = [_cubic_weights(pixels[:, axis], maps.shape[-1 - axis]).to(maps.dtype) for axis in (0, 1)]
+
+    def step(carried: Tensor, of_box: Tensor, columns: Tensor, rows: Tensor) -> list[Tensor]:
+        resized = rows @ of_box @ columns.mT
+        best, row = resized.max(2)  # the first of equal ones
+        score, y = best.max(1)
+        return [carried.clone(), score, row.gather(1, y.unsqueeze(1)).squeeze(1), y]
+
+    _, scores, x, y = scan_op(step, [maps.new_zeros(1)], [maps, *weights], [])
+    position = torch.stack([x, y], 2)[:-1]
+    position = torch.minimum(position, pixels[:-1].unsqueeze(1) - 1)  # positions beyond the box repeat the last one
+    scale = (extents / pixels)[:-1].unsqueeze(1)
+    position = (position.to(torch.float32) + 0.5) * scale + rois[:-1, :2].unsqueeze(1)
+    return torch.cat([position, torch.ones_like(position[..., :1])], 2), scores[:-1]
+
+
+def _with_one_more(rows: Tensor) -> Tensor:
+    return torch.cat([rows, rows.new_zeros((1, *rows.shape[1:]))])
+
+
+def _cubic_weights(extent: Tensor, size: int) -> Tensor:
+    """Returns the weights of cubic interpolation [N, pixels, size] for the pixels of the largest extent."""
+    pixels = extent.max().item()
+    torch._check(pixels >= 1)
+    pixel = torch.minimum(torch.arange(pixels, device=extent.device), extent.unsqueeze(1) - 1)
+    source = (pixel + 0.5) * (size / extent.unsqueeze(1)) - 0.5
+    first = source.floor()
+    result = torch.zeros((), device=extent.device)
+    for tap in (-1, 0, 1, 2):
+        d = (source - first - tap).abs()
+        a = _CUBIC
+        weight = ((a + 2) * d - (a + 3)) * d * d + 1 if tap in (0, 1) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        at = (first + tap).clamp(0, size - 1).unsqueeze(2) == torch.arange(size, device=extent.device)
+        result = result + torch.where(at, weight.unsqueeze(2), 0.0)
+    return result
+
+
 # ---- the code that torchvision's functions get ---------------------------------------------------------------------
 # It has the parameters of torchvision's functions and runs among the globals of their modules.
 
@@ -93,10 +142,17 @@ def _paste_masks_in_image(masks: Any, boxes: Any, img_shape: Any, padding: Any) 
     return detection.paste_masks_in_image(masks, boxes, img_shape, padding)
 
 
+def _heatmaps_to_keypoints(maps: Any, rois: Any) -> Any:
+    from polyop._aten import detection
+
+    return detection.heatmaps_to_keypoints(maps, rois)
+
+
 _CODE: tuple[tuple[str, str, Any], ...] = (
     ("torchvision.ops.boxes", "batched_nms", _batched_nms),
     ("torchvision.ops.poolers", "_multiscale_roi_align", _multiscale_roi_align),
     ("torchvision.models.detection.roi_heads", "paste_masks_in_image", _paste_masks_in_image),
+    ("torchvision.models.detection.roi_heads", "heatmaps_to_keypoints", _heatmaps_to_keypoints),
 )
 
 
