@@ -18,6 +18,7 @@ from polyop import functional
 from polyop.compat import causal_conv1d, causal_conv1d_cuda, mamba_ssm, selective_scan_cuda
 from polyop.compat.causal_conv1d import cpp_functions
 from polyop.compat.mamba_ssm.ops.selective_scan_interface import selective_scan_fn, selective_scan_ref
+from polyop.compat.mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
 from polyop.compat.transformers import use_polyop
 from tests.support.single_node import session
 
@@ -129,6 +130,65 @@ def test_selective_state_update(heads: int | None) -> None:
     assert many.flatten(1).any(1).tolist() == [False, True, False, True, False]
 
 
+@pytest.mark.parametrize(("length", "groups"), [(150, 1), (64, 2), (5, 4), (0, 2)])
+@pytest.mark.parametrize("full", [False, True])
+def test_the_chunked_scan_of_mamba_2(length: int, groups: int, full: bool) -> None:
+    torch.manual_seed(0)
+    heads, width, states, double = 4, 3, 6, torch.float64
+    x, z = (torch.randn(2, length, heads, width, dtype=double) for _ in range(2))
+    b, c = (torch.randn(2, length, groups, states, dtype=double) for _ in range(2))
+    steps, rates = torch.randn(2, length, heads, dtype=double), -torch.rand(heads, dtype=double) * 3
+    skip, bias = torch.randn(heads, dtype=double), torch.randn(heads, dtype=double)
+    first = torch.randn(2, heads, width, states, dtype=double)
+    options = {"D": skip, "z": z, "dt_bias": bias, "initial_states": first, "dt_limit": (0.1, 2.0)} if full else {}
+    leaves = [t.requires_grad_() for t in (x, steps, rates, b, c)]
+    found, last = mamba_chunk_scan_combined(
+        *leaves, chunk_size=16, dt_softplus=True, return_final_states=True, **options
+    )
+
+    sizes = softplus(steps + bias).clamp(0.1, 2) if full else softplus(steps)
+    every_b, every_c = (t.repeat_interleave(heads // groups, 2) for t in (b, c))
+    h, outputs = first if full else torch.zeros_like(first), []
+    for step in range(length):
+        size = sizes[:, step, :, None, None]
+        added = size * x[:, step, :, :, None] * every_b[:, step, :, None]
+        h = torch.exp(size * rates[:, None, None]) * h + added
+        outputs.append((h * every_c[:, step, :, None]).sum(3))
+    expected = torch.stack(outputs, 1) if outputs else torch.zeros_like(x)
+    expected = (expected + skip[:, None] * x) * silu(z) if full else expected
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(last, h)
+    if length:
+        grad = torch.randn_like(expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(found, leaves, grad), torch.autograd.grad(expected, leaves, grad)
+        )
+
+
+def test_a_block_of_vmamba() -> None:
+    """Scans along rows and columns, in both directions, as four groups of one call."""
+    torch.manual_seed(0)
+    channels, height, width, states = 6, 5, 7, 4
+    image = torch.randn(2, channels, height, width)
+    weight = torch.randn(4, 2 * states + channels, channels) * 0.3
+    rates, skip, bias = -torch.rand(4 * channels, states) * 3, torch.randn(4 * channels), torch.randn(4 * channels)
+
+    def block(scan: object) -> Tensor:
+        both = torch.stack([image.flatten(2), image.transpose(2, 3).flatten(2)], 1)
+        rows = torch.cat([both, both.flip(3)], 1)  # [N, 4, channels, pixels]
+        sizes, b, c = torch.einsum("nkcl,kdc->nkdl", rows, weight).split([channels, states, states], 2)
+        y = scan(
+            rows.flatten(1, 2), sizes.flatten(1, 2).contiguous(), rates, b.contiguous(), c.contiguous(), skip, bias
+        )
+        y = y.unflatten(1, (4, channels))
+        y = y[:, :2] + y[:, 2:].flip(3)
+        return y[:, 0].unflatten(2, (height, width)) + y[:, 1].unflatten(2, (width, height)).transpose(2, 3)
+
+    found = block(lambda *given: selective_scan_fn(*given[:6], None, given[6], delta_softplus=True))
+    expected = block(lambda *given: formula(*(t.double() for t in given[:6]), None, given[6].double())[0])
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
 def convolved(x: Tensor, weight: Tensor, bias: Tensor | None, before: Tensor | None) -> Tensor:
     wide = pad(x, (weight.shape[1] - 1, 0)) if before is None else torch.cat([before, x], 2)
     return silu(conv1d(wide, weight[:, None], bias, groups=weight.shape[0]))
@@ -211,6 +271,15 @@ def mamba(**changes: object) -> nn.Module:
     return transformers.MambaModel(config).eval()
 
 
+def mamba_2(**changes: object) -> nn.Module:
+    torch.manual_seed(0)
+    config = transformers.Mamba2Config(
+        vocab_size=50, hidden_size=32, state_size=16, num_hidden_layers=2, num_heads=4, head_dim=16, n_groups=2,
+        chunk_size=16, pad_token_id=0, bos_token_id=0, eos_token_id=0, **changes
+    )  # fmt: skip
+    return transformers.Mamba2Model(config).eval()
+
+
 def jamba() -> nn.Module:
     torch.manual_seed(0)
     config = transformers.JambaConfig(
@@ -224,18 +293,20 @@ def jamba() -> nn.Module:
 TOKENS = torch.randint(1, 50, (2, 40), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize("create", [mamba, jamba])
+@pytest.mark.parametrize("create", [mamba, mamba_2, jamba])
 def test_models_equal_their_slow_path(create: object) -> None:
     model = create()
     with torch.no_grad():
         slow = model(TOKENS, use_cache=False).last_hidden_state
-        assert use_polyop(model) == (2 if create is mamba else 1)
+        assert use_polyop(model) == (1 if create is jamba else 2)
         torch.testing.assert_close(model(TOKENS, use_cache=False).last_hidden_state, slow, rtol=1e-4, atol=1e-4)
 
 
-def test_a_model_trains_and_generates() -> None:
+@pytest.mark.parametrize("create", [mamba, mamba_2])
+def test_a_model_trains_and_generates(create: object) -> None:
     torch.manual_seed(0)
-    model = transformers.MambaForCausalLM(mamba().config)
+    kind = transformers.MambaForCausalLM if create is mamba else transformers.Mamba2ForCausalLM
+    model = kind(create().config)
     found = []
     for replaced in (False, True):
         if replaced:
@@ -253,8 +324,9 @@ def test_a_model_trains_and_generates() -> None:
 
 
 @pytest.mark.parametrize("dynamo", [False, True])
-def test_export(dynamo: bool, tmp_path: Path) -> None:
-    model = mamba(use_cache=False)
+@pytest.mark.parametrize("create", [mamba, mamba_2])
+def test_export(create: object, dynamo: bool, tmp_path: Path) -> None:
+    model = create(use_cache=False)
     use_polyop(model)
 
     class Hidden(nn.Module):

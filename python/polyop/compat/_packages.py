@@ -130,7 +130,10 @@ REPLACEMENTS = {
         Replacement("causal_conv1d", "polyop.compat.causal_conv1d", ("causal_conv1d_interface", "cpp_functions")),
         Replacement(
             "mamba_ssm", "polyop.compat.mamba_ssm",
-            ("ops", "ops.selective_scan_interface", "ops.triton", "ops.triton.selective_state_update"),
+            (
+                "ops", "ops.selective_scan_interface", "ops.triton", "ops.triton.selective_state_update",
+                "ops.triton.ssd_combined",
+            ),
         ),
         Replacement("natten", "polyop.compat.natten", ("functional", "modules")),
         Replacement("mmcv._ext", "polyop.compat.mmcv_ext", install=_install_mmcv),

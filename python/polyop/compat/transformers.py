@@ -21,6 +21,7 @@ from polyop import functional
 from polyop.compat.causal_conv1d.causal_conv1d_interface import causal_conv1d_fn, causal_conv1d_update
 from polyop.compat.mamba_ssm.ops.selective_scan_interface import mamba_inner_fn, selective_scan_fn
 from polyop.compat.mamba_ssm.ops.triton.selective_state_update import selective_state_update
+from polyop.compat.mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
 
 __all__ = ["MultiScaleDeformableAttention", "use_polyop"]
 
@@ -115,6 +116,8 @@ def _without_options(function: Callable[..., Any], *names: str) -> Callable[...,
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "causal_conv1d_fn": causal_conv1d_fn,
     "causal_conv1d_update": causal_conv1d_update,
+    "mamba2_chunk_scan": mamba_chunk_scan_combined,
+    "mamba2_selective_state_update": selective_state_update,
     "mamba_inner_fn": mamba_inner_fn,
     "mamba_selective_scan": _without_options(selective_scan_fn, "use_mambapy", "use_associative_scan"),
     "mamba_selective_state_update": selective_state_update,
