@@ -14,6 +14,9 @@ namespace polyop {
 /// The positions of a window along one axis.
 struct NeighborRange {
   int64_t first = 0, step = 1, count = 1;
+
+  /// Requires: the position is one of them.
+  POLYOP_HD int64_t IndexOf(int64_t position) const { return (position - first) / step; }
 };
 
 struct NeighborAxis {
@@ -33,6 +36,19 @@ struct NeighborAxis {
       start = start < 0 ? 0 : start > last ? last : start;
     }
     return {start * dilation + group, dilation, count};
+  }
+
+  /// Returns the positions whose windows contain a position. Requires: kernel * dilation <= extent.
+  POLYOP_HD NeighborRange Around(int64_t position) const {
+    const int64_t group = position % dilation, i = position / dilation;
+    const int64_t positions = (extent - group + dilation - 1) / dilation;
+    int64_t first = i, last = i + kernel - 1;
+    if (!causal) {  // windows at the ends are moved inside
+      first = i < kernel ? 0 : i - kernel + kernel / 2 + 1;
+      last = i >= positions - kernel ? positions - 1 : i + kernel / 2;
+    }
+    last = last < positions ? last : positions - 1;
+    return {first * dilation + group, dilation, last - first + 1};
   }
 };
 
@@ -87,6 +103,28 @@ struct Neighborhood {
       }
     }
     return number;
+  }
+
+  /// Calls visit(position, number) for the positions whose windows contain `position`, which is the neighbour `number`
+  /// of each.
+  template <class Visit>
+  POLYOP_HD void ForQueries(int64_t position, const Visit& visit) const {
+    const int64_t rows = axes[1].extent, columns = axes[2].extent;
+    const int64_t at[3] = {position / columns / rows, position / columns % rows, position % columns};
+    const NeighborRange plane = axes[0].Around(at[0]), row = axes[1].Around(at[1]), column = axes[2].Around(at[2]);
+    for (int64_t i = 0; i < plane.count; ++i) {
+      const int64_t p = plane.first + i * plane.step, in_plane = axes[0].At(p).IndexOf(at[0]);
+      for (int64_t j = 0; j < row.count; ++j) {
+        const int64_t r = row.first + j * row.step;
+        const NeighborRange rows_of = axes[1].At(r);
+        const int64_t before = in_plane * rows_of.count + rows_of.IndexOf(at[1]);
+        for (int64_t k = 0; k < column.count; ++k) {
+          const int64_t c = column.first + k * column.step;
+          const NeighborRange columns_of = axes[2].At(c);
+          visit((p * rows + r) * columns + c, before * columns_of.count + columns_of.IndexOf(at[2]));
+        }
+      }
+    }
   }
 };
 
