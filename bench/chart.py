@@ -34,7 +34,7 @@ FAMILIES = {
         "decode_bbox3d nms3d boxes_iou3d roipoint_pool3d roiaware_pool3d points_in_boxes_all points_in_boxes_part"
     ),
     "Deformable and other convolutions": (
-        "deform_conv2d modulated_deform_conv2d dcn_v3 dcn_v4 masked_conv2d correlation active_rotated_filter"
+        "deform_conv2d modulated_deform_conv2d dcn_v3 dcn_v4 masked_conv2d correlation correlation_lookup active_rotated_filter"
     ),
     "Sparse convolution": "get_indice_pairs get_indice_pairs_implicit_gemm implicit_gemm indice_conv",
     "Attention": (

@@ -427,6 +427,11 @@ def _() -> Call:
     return of("correlation", tensors, (0, 1), max_displacement=4)
 
 
+@case("correlation_lookup", "correlation_lookup 2,048 pixels, maps of 32x64, radius 4")
+def _() -> Call:
+    return of("correlation_lookup", [torch.randn(1, 32, 64, 32, 64), torch.rand(1, 2, 32, 64) * 48], (0,))
+
+
 @case("psa_mask", "psa_mask 2x59x59x30x30")
 def _() -> Call:
     return of("psa_mask", [torch.randn(2, 59 * 59, 30, 30)], mask_size=[59, 59])

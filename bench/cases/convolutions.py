@@ -118,6 +118,30 @@ def correlation() -> Case:
     return Case("correlation", "256x48x64, 441 displacements", make)
 
 
+def correlation_lookup() -> Case:
+    """RAFT's lookup at 1/8 of 440 x 1024 pixels, in one level of the pyramid."""
+
+    def make(threads: int) -> Contest:
+        height, width, radius = 55, 128, 4
+        volume = normal(0, 1, height, width, height, width)
+        flow = np.stack(np.meshgrid(np.arange(width), np.arange(height)))[None] + normal(1, 1, 2, height, width) * 5
+        coords = flow.astype(np.float32)
+        ours = session("polyop::CorrelationLookup", {"volume": volume, "coords": coords}, threads)
+        maps = torch.from_numpy(volume).view(-1, 1, height, width)
+        steps = torch.arange(-radius, radius + 1).float()
+        window = torch.stack(torch.meshgrid(steps, steps, indexing="ij"), 2)  # RAFT's order: rows vary fastest
+
+        def formulation() -> torch.Tensor:
+            at = torch.from_numpy(coords).permute(0, 2, 3, 1).reshape(-1, 1, 1, 2) + window
+            grid = 2 * at / torch.tensor([width - 1, height - 1]) - 1
+            samples = F.grid_sample(maps, grid, align_corners=True)
+            return samples.view(1, height, width, -1).permute(0, 3, 1, 2).contiguous()
+
+        return Contest(ours, {"torch grid_sample": with_torch(formulation)}, tolerance=1e-3)
+
+    return Case("correlation_lookup", "55x128 pixels, maps of 55x128, radius 4", make)
+
+
 CASES = [
     deform_conv(modulated=True),
     deform_conv(modulated=False),
@@ -125,4 +149,5 @@ CASES = [
     dcn(4),
     masked_conv2d(0.05),
     correlation(),
+    correlation_lookup(),
 ]

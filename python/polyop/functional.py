@@ -37,6 +37,7 @@ __all__ = [
     "convex_iou",
     "corner_pool",
     "correlation",
+    "correlation_lookup",
     "cummax",
     "cummin",
     "dcn_v3",
@@ -244,6 +245,14 @@ def correlation(
         input1, input2, kernel_size=_pair(kernel_size), max_displacement=max_displacement, stride=_pair(stride),
         padding=_pair(padding), dilation=_pair(dilation), dilation_patch=_pair(dilation_patch),
     )  # fmt: skip
+
+
+def correlation_lookup(volume: Tensor, coords: Tensor, radius: int | Sequence[int] = 4) -> Tensor:
+    """RAFT's lookup: a volume [N, H, W, rows, columns] and positions (x, y) [N, 2, H, W] -> samples [N, K, H, W].
+
+    K = (2 * radius[0] + 1) * (2 * radius[1] + 1) for a radius of rows and columns; rows vary fastest.
+    """
+    return _ops.correlation_lookup(volume, coords, radius=_pair(radius))
 
 
 def grid_sample(

@@ -106,6 +106,7 @@ CASES: dict[str, Case] = {
     "bezier_align-no-boxes": (pooled, [plain(2, 2, 6, 5), plain(0, 17)]),
     "active_rotated_filter": ({}, [plain(2, 3, 2, 3, 1), torch.randint(1, 7, (2, 3, 1, 4))]),
     "correlation": ({"kernel_size": [3], "padding": [1, 0]}, [plain(2, 3, 4, 5), plain(2, 3, 4, 5)]),
+    "correlation_lookup": ({"radius": [2, 1]}, [plain(2, 3, 4, 5, 6), plain(2, 2, 3, 4) * 6]),
     "assign_score_withk": (
         {}, [plain(2, 3, 4, 2), plain(2, 5, 2, 6), plain(2, 5, 2, 6), torch.randint(-1, 6, (2, 3, 4))]
     ),

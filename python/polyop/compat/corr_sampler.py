@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyop.compat._lookup import blend, spread, window
+import polyop.functional  # noqa: F401 - registers the operators
 
 __all__ = ["backward", "forward"]
+
+_ops = torch.ops.polyop
 
 
 def _check(function: str, volume: Tensor, coords: Tensor, radius: int) -> None:
@@ -22,17 +24,20 @@ def _check(function: str, volume: Tensor, coords: Tensor, radius: int) -> None:
         raise ValueError(f"corr_sampler.{function}: radius: expected at least 0, got {radius}")
 
 
+def _lines(volume: Tensor, coords: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the volume as maps of one row, and the positions in it."""
+    x = coords[:, :1].to(torch.float64 if volume.dtype == torch.float64 else torch.float32)
+    return volume.unsqueeze(3), torch.cat([x, torch.zeros_like(x)], 1)
+
+
 def forward(volume: Tensor, coords: Tensor, radius: int) -> tuple[Tensor]:
     """volume [N, H, W, W2], coords [N, 1 or 2, H, W] with x in channel 0 -> ([N, 2 * radius + 1, H, W],)."""
     _check("forward", volume, coords, radius)
-    pixel, inside, fraction = window(coords[:, 0], radius, volume.shape[3])
-    values = torch.where(inside, volume.gather(3, pixel), 0)
-    return (blend(values, fraction[..., None].to(volume.dtype), 3).permute(0, 3, 1, 2).contiguous(),)
+    return (_ops.correlation_lookup(*_lines(volume, coords), radius=[0, radius]),)
 
 
 def backward(volume: Tensor, coords: Tensor, corr_grad: Tensor, radius: int) -> tuple[Tensor]:
     """Returns the gradient of the volume."""
     _check("backward", volume, coords, radius)
-    pixel, inside, fraction = window(coords[:, 0], radius, volume.shape[3])
-    grad = spread(corr_grad.permute(0, 2, 3, 1), fraction[..., None].to(corr_grad.dtype), 3)
-    return (torch.zeros_like(volume).scatter_add_(3, pixel, torch.where(inside, grad, 0).to(volume.dtype)),)
+    grad = _ops.correlation_lookup_backward(corr_grad.to(volume.dtype), *_lines(volume, coords), radius=[0, radius])
+    return (grad.squeeze(3),)
