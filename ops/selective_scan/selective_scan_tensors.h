@@ -15,25 +15,25 @@ T* DataOf(const std::optional<Tensor<T, R>>& tensor) {
 /// The inputs of a scan. Those that are left out are null.
 template <class T>
 struct ScanTensors {
-  ScanTensors(bool softplus, Tensor<const T, 3> u, Tensor<const T, 3> delta, Tensor<const float, 2> A,
+  ScanTensors(bool with_softplus, Tensor<const T, 3> input, Tensor<const T, 3> step, Tensor<const float, 2> A,
               Tensor<const T, 4> B, Tensor<const T, 4> C, const std::optional<Tensor<const float, 1>>& D,
-              const std::optional<Tensor<const T, 3>>& z, const std::optional<Tensor<const float, 1>>& delta_bias,
+              const std::optional<Tensor<const T, 3>>& gate, const std::optional<Tensor<const float, 1>>& delta_bias,
               const std::optional<Tensor<const float, 3>>& initial_state)
-      : u(u.data()),
-        delta(delta.data()),
+      : u(input.data()),
+        delta(step.data()),
         b(B.data()),
         c(C.data()),
-        z(DataOf(z)),
+        z(DataOf(gate)),
         a(A.data()),
         d(DataOf(D)),
         bias(DataOf(delta_bias)),
         initial(DataOf(initial_state)),
-        batch(u.dim(0)),
-        dim(u.dim(1)),
-        length(u.dim(2)),
+        batch(input.dim(0)),
+        dim(input.dim(1)),
+        length(input.dim(2)),
         groups(B.dim(1)),
         states(A.dim(1)),
-        softplus(softplus) {}
+        softplus(with_softplus) {}
 
   const T *u, *delta, *b, *c, *z;
   const float *a, *d, *bias, *initial;
