@@ -1,6 +1,6 @@
 """Times training steps of detectors on the CPU, with random weights: a forward and a backward pass of a batch of two.
 
-python bench/training.py [--only NAME] [--threads 1 2] [--runs 3] [--out TABLE.md]
+python bench/training.py [--only NAME] [--threads 1 2] [--runs 1] [--cpu-time] [--out TABLE.md]
 
 Each model runs twice, in two processes: before, with formulas as the gradients of polyop's operators (or, for models
 that run without polyop, with PyTorch alone), and after, with polyop's gradient kernels. The memory is what the step
@@ -31,7 +31,7 @@ from polyop._torch.gradients import without_gradient_kernels  # noqa: E402
 from tests.support.clouds import STREET, cloud  # noqa: E402
 from tests.support.openmmlab import build, models_of, total  # noqa: E402
 
-SIZE = (256, 320)
+SIZE = (128, 160)
 POINTS = 10_000
 Loss = Callable[[], torch.Tensor]
 
@@ -46,7 +46,7 @@ def images_of_mmdet(configuration: str) -> Loss:
     samples = []
     for n in range(2):
         low = torch.rand(8, 2) * torch.tensor([SIZE[1] * 0.6, SIZE[0] * 0.6])
-        boxes = torch.cat([low, low + 20 + torch.rand(8, 2) * torch.tensor([SIZE[1] * 0.3, SIZE[0] * 0.3])], 1)
+        boxes = torch.cat([low, low + 10 + torch.rand(8, 2) * torch.tensor([SIZE[1] * 0.3, SIZE[0] * 0.3])], 1)
         masks = torch.zeros(8, *SIZE, dtype=torch.uint8)
         for mask, (x1, y1, x2, y2) in zip(masks, boxes.int().tolist(), strict=True):
             mask[y1:y2, x1:x2] = 1
@@ -111,6 +111,9 @@ def images_of_transformers(with_polyop: bool) -> Loss:
     return lambda: model(pixel_values=images).last_hidden_state.square().mean()
 
 
+IMAGES = f"2 x {SIZE[0]} x {SIZE[1]}"
+
+
 class Model(NamedTuple):
     package: str
     configuration: str
@@ -118,14 +121,14 @@ class Model(NamedTuple):
 
 
 MODELS = {
-    "Faster R-CNN (mmdet)": Model("mmdet", "faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py", "2 x 256 x 320"),
-    "Mask R-CNN (mmdet)": Model("mmdet", "mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py", "2 x 256 x 320"),
-    "Deformable DETR (mmdet)": Model("mmdet", "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py", "2 x 256 x 320"),
+    "Faster R-CNN (mmdet)": Model("mmdet", "faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py", IMAGES),
+    "Mask R-CNN (mmdet)": Model("mmdet", "mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py", IMAGES),
+    "Deformable DETR (mmdet)": Model("mmdet", "deformable_detr/deformable-detr_r50_16xb2-50e_coco.py", IMAGES),
     "SECOND (mmdet3d)": Model("mmdet3d", "second/second_hv_secfpn_8xb6-80e_kitti-3d-3class.py", "2 x 10,000 points"),
     "PointPillars (mmdet3d)": Model(
         "mmdet3d", "pointpillars/pointpillars_hv_secfpn_8xb6-160e_kitti-3d-3class.py", "2 x 10,000 points"
     ),
-    "Deformable DETR (transformers)": Model("transformers", "", "2 x 256 x 320"),
+    "Deformable DETR (transformers)": Model("transformers", "", IMAGES),
 }
 
 
@@ -142,7 +145,7 @@ def loss_of(model: Model, after: bool) -> Iterator[Loss]:
         yield (images_of_mmdet if model.package == "mmdet" else clouds_of_mmdet3d)(model.configuration)
 
 
-def measured_here(name: str, after: bool, threads: int, runs: int) -> dict[str, float]:
+def measured_here(name: str, after: bool, threads: int, runs: int, clock: Callable[[], float]) -> dict[str, float]:
     """Returns the minimum times of the passes in seconds, and the memory in MB. The first step is the warm-up."""
     torch.set_num_threads(threads)
     forward, backward = [], []
@@ -150,12 +153,12 @@ def measured_here(name: str, after: bool, threads: int, runs: int) -> dict[str, 
 
         def step() -> list[Any]:
             torch.manual_seed(1)  # the same samples of boxes
-            start = time.perf_counter()
+            start = clock()
             value = loss()
-            middle = time.perf_counter()
+            middle = clock()
             value.backward()
             forward.append(middle - start)
-            backward.append(time.perf_counter() - middle)
+            backward.append(clock() - middle)
             return []
 
         megabytes = scratch_of(step)[1]
@@ -164,11 +167,12 @@ def measured_here(name: str, after: bool, threads: int, runs: int) -> dict[str, 
     return {"forward": min(forward[1:]), "backward": min(backward[1:]), "memory": megabytes}
 
 
-def measured(name: str, after: bool, threads: int, runs: int) -> dict[str, float]:
-    arguments = ["--child", name, "--threads", str(threads), "--runs", str(runs), *(["--after"] if after else [])]
+def measured(name: str, after: bool, threads: int, options: argparse.Namespace) -> dict[str, float]:
+    arguments = ["--child", name, "--threads", str(threads), "--runs", str(options.runs)]
+    arguments += (["--after"] if after else []) + (["--cpu-time"] if options.cpu_time else [])
     done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{name}: {done.stderr}")
+        raise RuntimeError(f"{name}: {done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -178,8 +182,8 @@ HEAD = (
 )
 
 
-def row(name: str, threads: int, runs: int) -> str:
-    before, after = (measured(name, kind, threads, runs) for kind in (False, True))
+def row(name: str, threads: int, options: argparse.Namespace) -> str:
+    before, after = (measured(name, kind, threads, options) for kind in (False, True))
     cells = [name, MODELS[name].about, str(threads), f"{after['forward']:.2f}"]
     cells += [f"{before['backward']:.2f}", f"{after['backward']:.2f}"]
     steps = [result["forward"] + result["backward"] for result in (before, after)]
@@ -191,25 +195,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=MODELS, help="a model's name")
     parser.add_argument("--threads", type=int, nargs="+", default=[2])
-    parser.add_argument("--runs", type=int, default=2, help="steps after the first")
+    parser.add_argument("--runs", type=int, default=1, help="steps after the first")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="the CPU time of all threads instead of the elapsed time: on a busy machine",
+    )
     parser.add_argument("--out", type=Path, help="a file to which the table is also written")
     parser.add_argument("--child", choices=MODELS, help=argparse.SUPPRESS)
     parser.add_argument("--after", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         warnings.simplefilter("ignore")
-        print(json.dumps(measured_here(options.child, options.after, options.threads[0], options.runs)))
+        clock = time.process_time if options.cpu_time else time.perf_counter
+        print(json.dumps(measured_here(options.child, options.after, options.threads[0], options.runs, clock)))
         return
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
-    lines = [f"Minimum of {options.runs} steps after the first. {about}.", ""]
+    kind = "CPU time" if options.cpu_time else "time"
+    lines = [f"The {kind} of a step, the minimum of {options.runs} after the first. {about}.", ""]
     lines += [f"| {HEAD} |", f"| {' | '.join('---' for _ in HEAD.split('|'))} |"]
     print("\n".join(lines), flush=True)
+    failed: list[str] = []
     for name in options.only or MODELS:
         for threads in options.threads:
-            lines.append(f"| {row(name, threads, options.runs)} |")
+            try:
+                lines.append(f"| {row(name, threads, options)} |")
+            except RuntimeError as error:  # the other models still run
+                print(error, file=sys.stderr, flush=True)
+                failed.append(name)
+                continue
             print(lines[-1], flush=True)
-    if options.out:
-        options.out.write_text("# Training steps\n\n" + "\n".join(lines) + "\n")
+            if options.out:
+                options.out.write_text("# Training steps\n\n" + "\n".join(lines) + "\n")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
