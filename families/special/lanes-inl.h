@@ -62,6 +62,7 @@ HWY_INLINE L Abs(L x) { return {hn::Abs(x.a), hn::Abs(x.b)}; }
 HWY_INLINE L Floor(L x) { return {hn::Floor(x.a), hn::Floor(x.b)}; }
 HWY_INLINE L Round(L x) { return {hn::Round(x.a), hn::Round(x.b)}; }
 HWY_INLINE L SquareRoot(L x) { return {hn::Sqrt(x.a), hn::Sqrt(x.b)}; }
+HWY_INLINE L MultiplyAdd(L x, L y, L z) { return {hn::MulAdd(x.a, y.a, z.a), hn::MulAdd(x.b, y.b, z.b)}; }
 HWY_INLINE L CopySign(L x, L sign) { return {hn::CopySign(x.a, sign.a), hn::CopySign(x.b, sign.b)}; }
 
 /// Calls a function for each lane.

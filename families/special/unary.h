@@ -1,6 +1,6 @@
 // Special functions of one argument in double precision: of one number (R is double), or of the lanes of a vector (R is
 // SpecialLanes). Included once for each instruction set, in a namespace that has the operations of R: Select, Any, Abs,
-// Floor, Round, SquareRoot, Exp, Log, Log1p, Sin, SinCos, CopySign.
+// Floor, Round, SquareRoot, MultiplyAdd, Exp, Log, Log1p, Sin, SinCos, CopySign.
 
 /// Returns the sum of the coefficients times Chebyshev's polynomials of t.
 template <class R, int N>
@@ -8,11 +8,11 @@ POLYOP_HD R Clenshaw(const double (&c)[N], R t) {
   const R twice = t + t;
   R after = R(0.0), last = R(0.0);
   for (int k = N - 1; k > 0; --k) {
-    const R next = twice * after - last + R(c[k]);
+    const R next = MultiplyAdd(twice, after, R(c[k]) - last);
     last = after;
     after = next;
   }
-  return t * after - last + R(c[0]);
+  return MultiplyAdd(t, after, R(c[0]) - last);
 }
 
 #include "families/special/coefficients.h"

@@ -11,7 +11,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The algorithm for one matrix takes fewer operations for larger ones.
-constexpr int64_t kMaxRowsByJacobi = 10;
+constexpr int64_t kMaxRowsByJacobi = 13;
 
 template <class T>
 Status EighCpu(const Eigh& op, const Context& context, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> values,

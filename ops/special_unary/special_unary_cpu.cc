@@ -23,6 +23,12 @@ void ComputeElements(const T* from, int64_t begin, int64_t end, T* to) {
   for (int64_t i = begin; i < end; i += lanes) {
     HWY_ALIGN double buffer[SpecialLanes::kMaxCount];
     const int64_t count = std::min(lanes, end - i);
+    if (count == lanes) {  // these loops are vectorized
+      for (int64_t k = 0; k < lanes; ++k) buffer[k] = static_cast<double>(from[i + k]);
+      CallUnaryInLanes<kCode>(SpecialLanes::Load(buffer)).Store(buffer);
+      for (int64_t k = 0; k < lanes; ++k) to[i + k] = static_cast<T>(buffer[k]);
+      continue;
+    }
     for (int64_t k = 0; k < lanes; ++k) buffer[k] = static_cast<double>(from[i + std::min(k, count - 1)]);
     CallUnaryInLanes<kCode>(SpecialLanes::Load(buffer)).Store(buffer);
     for (int64_t k = 0; k < count; ++k) to[i + k] = static_cast<T>(buffer[k]);
