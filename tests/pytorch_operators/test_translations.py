@@ -278,6 +278,13 @@ def test_fourier_transforms(name: str) -> None:
 COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "spectral layer": (_spectral_layer, (_random(2, 2, 8, 16),)),
     "rotary embedding": (_rotary_embedding, (_random(2, 5, 8),)),
+    "stft of a length that is no power of two": (
+        lambda x, w: torch.stft(x, 50, 20, window=w, return_complex=True), (_random(2, 300), torch.hann_window(50))),
+    "stft of a shorter window, normalized, both sides": (
+        lambda x, w: torch.stft(x, 32, 8, 25, w, center=False, normalized=True, onesided=False, return_complex=True),
+        (_random(300), torch.hann_window(25))),
+    "stft without a window, as pairs": (
+        lambda x: torch.view_as_real(torch.stft(x, 30, return_complex=True)), (_random(2, 100).double(),)),
     "istft": (_there_and_back(16), (_random(2, 256),)),
     "istft whose step does not divide the window": (_there_and_back(24), (_random(2, 256),)),
     "rows and columns": (

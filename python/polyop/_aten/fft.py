@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,6 +59,45 @@ def fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool
     later, now = dim[:-_MAX_DIMENSIONS], dim[-_MAX_DIMENSIONS:]
     spectrum = _joined(_transform(self.unsqueeze(-1), now, normalization, onesided=onesided))
     return aten._fft_c2c(spectrum, later, normalization, True) if later else spectrum
+
+
+def _frames(signal: Tensor, length: int, step: int) -> Tensor:
+    """Returns signal.unfold(-1, length, step), gathered in blocks: single elements take 30 times as long."""
+    block = math.gcd(length, step)
+    if block == 1:
+        return signal.unfold(-1, length, step)
+    count = (signal.shape[-1] - length) // step + 1
+    blocks = signal.narrow(-1, 0, (count - 1) * step + length).unflatten(-1, (-1, block))
+    first = torch.arange(count, device=signal.device).unsqueeze(1) * (step // block)
+    index = first + torch.arange(length // block, device=signal.device)
+    return blocks.index_select(1, index.flatten()).reshape(signal.shape[0], count, length)
+
+
+@decomposes("aten::stft", without=SLOW, when="real numbers", nodes=("dft",))
+def stft(
+    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> Any:  # fmt: skip
+    """The spectra of windows, each a transform of one node. ONNX Runtime's STFT sums lengths other than powers of two
+    term by term, in float32."""
+    if self.dtype not in (torch.float32, torch.float64) or align_to_window or (
+        window is not None and window.dtype.is_complex
+    ):  # fmt: skip
+        return NotImplemented
+    signal = self if self.dim() == 2 else self.unsqueeze(0)
+    frames = _frames(signal, n_fft, hop_length or n_fft // 4)
+    width = n_fft if win_length is None else win_length
+    weights = torch.ones([width], dtype=self.dtype, device=self.device) if window is None else window
+    if width < n_fft:
+        before = (n_fft - width) // 2
+        weights = aten.constant_pad_nd(weights, [before, n_fft - width - before], 0.0)
+    if window is not None or width < n_fft:
+        frames = frames * weights
+    spectrum = _transform(frames.unsqueeze(-1), [2], int(normalized), onesided=onesided is not False)
+    result = spectrum.transpose(1, 2)
+    result = result if self.dim() == 2 else result.squeeze(0)
+    return result if return_complex is False else _joined(result)
 
 
 @decomposes("aten::_fft_c2r", without=SLOW, nodes=("dft",))
