@@ -12,12 +12,14 @@ import json
 import textwrap
 from collections import Counter
 from pathlib import Path
+from statistics import geometric_mean
 
 from polyop._aten import TRANSLATIONS, Translation
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "data" / "pytorch_operators.json"
 MODELS = ROOT / "tests" / "data" / "whole_models.json"
+TIMES = ROOT / "bench" / "results" / "pytorch_operators.json"
 THEMES = {
     "corrections": "Corrected numbers",
     "elementary": "Functions of elements",
@@ -54,8 +56,8 @@ Most are written as standard ONNX operators, which every runtime has. Some use a
 polyop's library is registered, or anywhere in a [portable file](portable-files.md) if the node has a function.
 
 Checks of values that stop PyTorch's capture are left out of the program: those of `gaussian_nll_loss`, `torch.cov`,
-`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors, but `torch.equal` of
-different shapes is False.
+`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors, but `torch.equal`
+of different shapes is False.
 
 A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM, GRU and RNN take. Between packing and
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
@@ -70,8 +72,8 @@ on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for 
 errors only; the index of a median or mode is one of those of equal elements; eigenvectors and singular vectors have
 signs by a rule of [Eigh](operators/eigh.md), [Eig](operators/eig.md) and [SVD](operators/svd.md), and PyTorch's have
 those that LAPACK happens to compute; the order of the eigenvalues of `torch.linalg.eig` is that of LAPACK in double
-precision, from which PyTorch's may differ in float32 and for more than 75 rows; the residuals of `torch.linalg.lstsq` are those of matrices of full rank. In float64, nodes that ONNX
-Runtime has only in float32 are computed in float32.
+precision, from which PyTorch's may differ in float32 and for more than 75 rows; the residuals of `torch.linalg.lstsq`
+are those of matrices of full rank. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
 
 Special functions are computed in double precision by [SpecialUnary](operators/special_unary.md) and
 [SpecialBinary](operators/special_binary.md). Orthogonal polynomials of degrees above 1,024, and Hermite's above 512,
@@ -103,7 +105,8 @@ def _measured() -> str:
         "## Measured",
         "",
         "One call of each operator and module of PyTorch's own test databases, and some 200 calls that models make,",
-        "exported, run in ONNX Runtime, and compared with PyTorch (`python -m tests.support.pytorch_export`):",
+        "exported, run in ONNX Runtime, and compared with PyTorch (`python -m tests.support.pytorch_export`). Rows with",
+        "fewer calls are a sample: every fourth one, and those of translations that were changed since.",
         "",
         "| Calls | Number | Right | Without ONNX form | Other errors | Wrong |",
         "|---|---|---|---|---|---|",
@@ -118,7 +121,7 @@ def _measured() -> str:
             total = sum(counted.values()) - counted["not run"]
             if total:
                 others = sum(counted[s] for s in ("data", "error", "refused", "hangs"))
-                share = f"{counted['right']} ({100 * counted['right'] / total:.0f} %)"
+                share = f"{counted['right']} ({100 * counted['right'] / total:.1f} %)"
                 title = f"models' calls, {title}" if of_models else title
                 lines.append(f"| {title} | {total} | {share} | {counted['no form']} | {others} | {counted['wrong']} |")
     static = sorted(
@@ -126,6 +129,32 @@ def _measured() -> str:
     )
     names = "Not right with fixed sizes: " + ", ".join(f"`{name}`" for name in static) + "."
     return "\n".join([*lines, "", *textwrap.wrap(names, 120, break_on_hyphens=False)])
+
+
+def _times() -> str:
+    """Returns a row for each group of calls, and one for each call that misses its target on one thread."""
+    rows = [row for row in json.loads(TIMES.read_text(encoding="utf-8"))["rows"] if "ratio" in row]
+    lines = [
+        "",
+        "## Times",
+        "",
+        "Calls of PyTorch's operators as files in ONNX Runtime, next to eager PyTorch (`bench/pytorch_operators.py`;",
+        "all rows are in [its results](../bench/results/pytorch_operators.json)). The machine was busy: times on one",
+        "thread are those of the processor, on two threads the least that passed. A ratio is the time of the file",
+        "divided by PyTorch's. The targets are 1.3 for Fourier transforms, 1/3 for batches of 10,000 small matrices,",
+        "otherwise 1.2. The script's last group, such as embedding_bag and cumulative sums, was not timed.",
+        "",
+        "| Calls | Number | Geometric mean of the ratios, 1 and 2 threads | Within the target, 1 and 2 threads |",
+        "|---|---|---|---|",
+    ]
+    for group in dict.fromkeys(row["group"] for row in rows):
+        of_group = [[row for row in rows if row["group"] == group and row["threads"] == n] for n in (1, 2)]
+        means = [f"{geometric_mean([row['ratio'] for row in of]):.2f}" for of in of_group]
+        within = [str(sum(row["ratio"] <= row["target"] for row in of)) for of in of_group]
+        lines.append(f"| {group} | {len(of_group[0])} | {', '.join(means)} | {', '.join(within)} |")
+    slow = sorted((row for row in rows if row["threads"] == 1 and row["ratio"] > 2), key=lambda row: -row["ratio"])
+    names = ", ".join(f"{row['call']} ({row['ratio']:.1f})" for row in slow)
+    return "\n".join([*lines, "", *textwrap.wrap(f"More than twice PyTorch's time on one thread: {names}.", 120), ""])
 
 
 def _whole_models() -> str:
@@ -175,7 +204,7 @@ def _row(translation: Translation) -> str:
 
 
 def page() -> str:
-    parts = [HEAD, SLOW, _measured(), _whole_models()]
+    parts = [HEAD, SLOW.rstrip("\n"), _times(), _measured(), _whole_models()]
     for theme, title in THEMES.items():
         rows = [_row(x) for x in sorted(TRANSLATIONS.values(), key=lambda x: x.target) if x.theme == theme]
         parts.append(
