@@ -1,6 +1,10 @@
 """Times functions of torch_scatter and torch_cluster, and what people call without them.
 
 python bench/compat.py [--threads 1,2]     prints a table in Markdown: milliseconds, the minimum of five calls
+
+--torch-cluster LIBRARY and --torch-scatter LIBRARY are these packages' operators, compiled from their source (a shared
+library with csrc/knn.cpp, radius.cpp, fps.cpp, scatter.cpp, segment_csr.cpp and their files in csrc/cpu): the rows
+then compare with them instead.
 """
 
 from __future__ import annotations
@@ -88,14 +92,77 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
     return rows + mamba_rows()
 
 
-def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
-    """Mamba's scan and a layer of transformers' Mamba-130M, over 1,024 tokens, and the layer's own loop."""
-    from transformers import MambaConfig, MambaModel
+def source_rows(
+    cluster: str | None, scatter: str | None
+) -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
+    """torch_cluster and torch_scatter, compiled from their source."""
+    torch.manual_seed(1)
+    rows: list[tuple[str, str, Callable[[], object], Callable[[], object]]] = []
+    if cluster:
+        torch.ops.load_library(cluster)
+        ops = torch.ops.torch_cluster
+        points = torch.rand(1_000_000, 3)
+        few, ends = points[:20_000].contiguous(), torch.tensor([0, 1_000_000])
+        rows += [
+            (
+                f"knn, 16 of 1,000,000 points for {len(queries):,} queries",
+                "torch_cluster",
+                lambda queries=queries: torch_cluster.knn(points, queries, 16),
+                lambda queries=queries: ops.knn(
+                    points, queries, ends, torch.tensor([0, len(queries)]), 16, False, torch.get_num_threads()
+                ),
+            )
+            for queries in (few, points)
+        ]
+        rows.append(
+            (
+                "radius 0.02, 1,000,000 points, 20,000 queries",
+                "torch_cluster",
+                lambda: torch_cluster.radius(points, few, 0.02, max_num_neighbors=64),
+                lambda: ops.radius(points, few, ends, torch.tensor([0, 20_000]), 0.02, 64, torch.get_num_threads()),
+            )
+        )
+        rows.append(
+            (
+                "fps, 0.05 % of 1,000,000 points",
+                "torch_cluster",
+                lambda: torch_cluster.fps(points, ratio=0.0005, random_start=False),
+                lambda: ops.fps(points, ends, torch.tensor(0.0005), False),
+            )
+        )
+    if scatter:
+        torch.ops.load_library(scatter)
+        ops_of_scatter = torch.ops.torch_scatter
+        src, index = torch.randn(1_000_000, 32), torch.randint(0, 50_000, (1_000_000,))
+        indptr = torch.searchsorted(index.sort()[0], torch.arange(50_001))
+        for name in ("sum", "mean", "max"):
+            theirs = getattr(ops_of_scatter, f"segment_{name}_csr")
+            rows.append(
+                (
+                    f"segment_csr {name}, 1,000,000 x 32 into 50,000",
+                    "torch_scatter",
+                    lambda name=name: torch_scatter.segment_csr(src, indptr, reduce=name),
+                    lambda theirs=theirs: theirs(src, indptr, None),
+                )
+            )
+        wide = index[:, None].expand_as(src)
+        for name in ("sum", "mean", "max"):
+            theirs = getattr(ops_of_scatter, f"scatter_{name}")
+            rows.append(
+                (
+                    f"scatter {name}, 1,000,000 x 32 into 50,000",
+                    "torch_scatter",
+                    lambda name=name: torch_scatter.scatter(src, index, 0, dim_size=50_000, reduce=name),
+                    lambda theirs=theirs: theirs(src, wide, 0, None, 50_000),
+                )
+            )
+    return rows
 
-    config = MambaConfig(num_hidden_layers=1, vocab_size=100, use_cache=False)
-    slow, fast = MambaModel(config).eval(), MambaModel(config).eval()
-    fast.load_state_dict(slow.state_dict())
-    use_polyop(fast)
+
+def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
+    """A layer of Mamba-130M and of Mamba-2-130M over 1,024 tokens, and transformers' own code."""
+    from transformers import Mamba2Config, Mamba2Model, MambaConfig, MambaModel
+
     tokens = torch.randint(1, 100, (1, 1024))
 
     def run(model: torch.nn.Module) -> Callable[[], object]:
@@ -105,15 +172,35 @@ def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], obje
 
         return call
 
-    return [("Mamba, a layer of 1,536 channels, 1,024 tokens", "transformers' loop", run(fast), run(slow))]
+    size = {"num_hidden_layers": 1, "vocab_size": 100, "use_cache": False}
+    of_mamba_2 = {**size, "hidden_size": 768, "num_heads": 24, "n_groups": 1, "bos_token_id": 0, "eos_token_id": 0}
+    rows: list[tuple[str, str, Callable[[], object], Callable[[], object]]] = []
+    for title, rival, kind, config in (
+        ("Mamba, a layer of 1,536 channels, 1,024 tokens", "transformers' loop", MambaModel, MambaConfig(**size)),
+        (
+            "Mamba 2, a layer of 24 heads of 64, 1,024 tokens",
+            "transformers' chunks",
+            Mamba2Model,
+            Mamba2Config(**of_mamba_2, pad_token_id=0),
+        ),
+    ):
+        slow, fast = kind(config).eval(), kind(config).eval()
+        fast.load_state_dict(slow.state_dict())
+        use_polyop(fast)
+        rows.append((title, rival, run(fast), run(slow)))
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", default="1,2")
-    threads = [int(t) for t in parser.parse_args().threads.split(",")]
+    parser.add_argument("--torch-cluster", help="a library of its operators")
+    parser.add_argument("--torch-scatter", help="a library of its operators")
+    given = parser.parse_args()
+    threads = [int(t) for t in given.threads.split(",")]
+    from_source = given.torch_cluster or given.torch_scatter
     print("| Call | Threads | polyop | rival | | rival |\n| --- | --- | --- | --- | --- | --- |")
-    for title, rival, ours, theirs in cases():
+    for title, rival, ours, theirs in source_rows(given.torch_cluster, given.torch_scatter) if from_source else cases():
         for count in threads:
             torch.set_num_threads(count)
             a, b = best(ours), best(theirs)

@@ -20,7 +20,7 @@ from polyop.compat.pcdet import (
     roiaware_pool3d,
     roipoint_pool3d,
 )
-from tests.support.processes import environment, run
+from tests.support.processes import ROOT, environment, run
 
 
 def boxes(count: int, seed: int = 0, spread: float = 4) -> Tensor:
@@ -551,3 +551,109 @@ def test_openpcdets_own_modules(not_run: Callable[[str], None]) -> None:
         "PointNet++ (2, 50, 3) (2, 16, 50)", "local_interpolation (30, 8)", "voxel_avg_pool (30, 8)",
         "voxel_random_choice (30, 8)", "bev (2, 4, 1, 6, 5)",
     ]  # fmt: skip
+
+
+PV_RCNN = """
+import sys, types
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+root = sys.argv[1]
+sys.modules["SharedArray"] = types.ModuleType("SharedArray")
+# Its models and operators alone: the whole package imports packages of data sets.
+for name in ("pcdet", "pcdet.utils", "pcdet.models", "pcdet.models.detectors"):
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__path__ = [root + "/" + name.replace(".", "/")]
+    module.__spec__ = ModuleSpec(name, None, is_package=True)
+    module.__spec__.submodule_search_locations = module.__path__
+import polyop.compat
+polyop.compat.install()
+import numpy as np
+import torch
+import yaml
+from cumm import tensorview
+from spconv.utils import Point2VoxelCPU3d
+torch.Tensor.cuda = lambda tensor, *_, **__: tensor
+
+class Options(dict):
+    def __init__(self, given=()):
+        super().__init__({key: self.of(value) for key, value in dict(given).items()})
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(name)
+
+    __setattr__ = dict.__setitem__
+
+    @classmethod
+    def of(cls, value):
+        if isinstance(value, dict):
+            return cls(value)
+        return [cls.of(v) for v in value] if isinstance(value, list) else value
+
+sys.modules["easydict"] = types.SimpleNamespace(EasyDict=Options)
+
+torch.manual_seed(0)
+np.random.seed(0)
+config = Options(yaml.safe_load(Path(root, "tools/cfgs/kitti_models/pv_rcnn.yaml").read_text()))
+options, extent, size = config.MODEL, np.array([0, -6.4, -3, 12.8, 6.4, 1], np.float32), [0.05, 0.05, 0.1]
+options.PFE.NUM_KEYPOINTS = 128
+options.ROI_HEAD.TARGET_CONFIG.ROI_PER_IMAGE = 32
+options.ROI_HEAD.DP_RATIO = 0
+data = types.SimpleNamespace(
+    class_names=config.CLASS_NAMES, grid_size=np.array([256, 256, 40]), point_cloud_range=extent, voxel_size=size,
+    point_feature_encoder=types.SimpleNamespace(num_point_features=4), depth_downsample_factor=None,
+)
+model = import_module("pcdet.models.detectors.pv_rcnn").PVRCNN(options, 3, data)
+
+# The points of a car's surface, and of the ground.
+box = torch.tensor([6.0, 1.0, -1.0, 3.9, 1.6, 1.56, 0.0])
+surface, axis = (torch.rand(600, 3) - 0.5) * box[3:6], torch.randint(0, 3, (600,))
+surface[torch.arange(600), axis] = (box[3:6] / 2)[axis] * torch.randint(0, 2, (600,)).mul(2).sub(1)
+ground = torch.rand(2000, 3) * torch.tensor([12.8, 12.8, 0.05]) + torch.tensor([0, -6.4, -1.8])
+points = torch.cat([torch.cat([surface + box[:3], ground]), torch.rand(2600, 1)], 1).numpy()
+voxelizer = Point2VoxelCPU3d(
+    vsize_xyz=size, coors_range_xyz=extent.tolist(), num_point_features=4, max_num_voxels=16000,
+    max_num_points_per_voxel=5,
+)
+voxels, coords, counts = (t.numpy() for t in voxelizer.point_to_voxel(tensorview.from_numpy(points)))
+scene = {
+    "voxels": voxels, "voxel_num_points": counts.astype(np.float32), "points": np.pad(points, ((0, 0), (1, 0))),
+    "voxel_coords": np.pad(coords, ((0, 0), (1, 0))).astype(np.float32),
+}
+
+def batch():
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in scene.items()}
+    return {**tensors, "batch_size": 1, "gt_boxes": torch.cat([box, torch.ones(1)])[None, None]}
+
+losses = []
+optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+for step in range(3):
+    torch.manual_seed(1)  # the same sample of RoIs
+    np.random.seed(1)
+    result, _, _ = model.train()(batch())
+    optimizer.zero_grad()
+    result["loss"].backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    for name, part in model.named_children():
+        assert not list(part.parameters()) or any(p.grad.any() for p in part.parameters()), name
+    optimizer.step()
+    losses.append(result["loss"].item())
+with torch.no_grad():
+    (found,), recall = model.eval()(batch())
+assert found["pred_boxes"].shape[1] == 7 and found["pred_boxes"].isfinite().all()
+assert len(found["pred_boxes"]) == len(found["pred_scores"]) == len(found["pred_labels"]) > 0
+print(losses, len(found["pred_boxes"]), file=sys.stderr)
+print(losses[2] < losses[0], recall["gt"])
+"""
+
+
+@pytest.mark.slow  # minutes on a busy machine
+def test_the_whole_pv_rcnn(not_run: Callable[[str], None]) -> None:
+    """OpenPCDet's own model, built from its configuration for a smaller scene, trains and detects."""
+    root = os.environ.get("POLYOP_OPENPCDET")
+    if root is None:
+        return not_run("POLYOP_OPENPCDET names no checkout of OpenPCDet")
+    packages = environment(ROOT / ".deps" / "torchvision", ROOT / ".deps" / "openmmlab")
+    assert run("python", "-W", "ignore", "-c", PV_RCNN, root, env=packages) == "True 1\n"
