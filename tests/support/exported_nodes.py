@@ -331,6 +331,8 @@ NODES = [
     Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),
+    Node("polyop::CorrelationLookup", [f(2, 3, 4, 5, 6), f(2, 2, 3, 4) * 6], [(F32, (2, 81, 3, 4))]),
+    Node("polyop::CorrelationLookup", [f(2, 3, 4, 1, 9), f(2, 2, 3, 4) * 2], [(F32, (2, 7, 3, 4))], {"radius": [0, 3]}),
     *(Node("polyop::SelectiveScan", [f(2, 6, n), f(2, 6, n), -f(6, 3), f(2, groups, 3, n), f(2, groups, 3, n), f(6), *rest],
            [(F32, (2, 6, n)), (F32, (2, 6, 3))], {"delta_softplus": softplus})
       for n, groups, softplus, rest in ((9, 2, 0, [f(2, 6, 9), f(6), f(2, 6, 3)]), (5, 1, 1, []), (1, 1, 1, [None, f(6), f(2, 6, 3)]))),
