@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from typing import Any
 
 import scipy.spatial
 import torch
@@ -172,10 +173,10 @@ def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], obje
 
         return call
 
-    size = {"num_hidden_layers": 1, "vocab_size": 100, "use_cache": False}
+    size: dict[str, Any] = {"num_hidden_layers": 1, "vocab_size": 100, "use_cache": False}
     of_mamba_2 = {**size, "hidden_size": 768, "num_heads": 24, "n_groups": 1, "bos_token_id": 0, "eos_token_id": 0}
     rows: list[tuple[str, str, Callable[[], object], Callable[[], object]]] = []
-    for title, rival, kind, config in (
+    layers: list[tuple[str, str, Any, Any]] = [
         ("Mamba, a layer of 1,536 channels, 1,024 tokens", "transformers' loop", MambaModel, MambaConfig(**size)),
         (
             "Mamba 2, a layer of 24 heads of 64, 1,024 tokens",
@@ -183,7 +184,8 @@ def mamba_rows() -> list[tuple[str, str, Callable[[], object], Callable[[], obje
             Mamba2Model,
             Mamba2Config(**of_mamba_2, pad_token_id=0),
         ),
-    ):
+    ]
+    for title, rival, kind, config in layers:
         slow, fast = kind(config).eval(), kind(config).eval()
         fast.load_state_dict(slow.state_dict())
         use_polyop(fast)
