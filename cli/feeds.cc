@@ -1,7 +1,5 @@
 #include "cli/feeds.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,6 +17,7 @@
 #include "cli/read_image.h"
 #include "core/elements.h"
 #include "nlohmann/json.hpp"
+#include "platform/program.h"
 
 namespace polyop::cli {
 
@@ -166,7 +165,7 @@ void CheckShape(const TensorInfo& input, const std::vector<int64_t>& shape, cons
 
 // Throws Failure if the array would be larger than the machine's memory.
 void CheckMemory(const TensorInfo& input, const std::vector<int64_t>& shape) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory = static_cast<double>(MachineMemory());
   double bytes = static_cast<double>(SizeOf(input.dtype));
   for (int64_t d : shape) bytes *= static_cast<double>(d);
   if (bytes <= memory && bytes <= static_cast<double>(kMaxBytes)) return;

@@ -15,15 +15,10 @@
 #include "cli/commands.h"
 #include "cli/drawing.h"
 #include "cli/json.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
-
-#ifdef __APPLE__
-constexpr const char* kOpener = "open";
-#else
-constexpr const char* kOpener = "xdg-open";
-#endif
 
 // The non-standard nodes of one name that resolve to the same operator.
 struct Needed {
@@ -346,15 +341,15 @@ void PrintVerdict(const Verdict& verdict, bool only_standard) {
 
 // Draws the graph. Says what it wrote on stderr, because stdout may be JSON.
 void Draw(const onnx::ModelProto& model, const InspectOptions& options) {
-  const std::string title = std::filesystem::path(options.model).filename();
+  const std::string title = std::filesystem::path(options.model).filename().string();
   const auto write = [&](const std::string& path, auto draw) {
     if (path.empty()) return;
     draw(model, title, path);
     std::cerr << "Wrote " << path << "\n";
     if (!options.open) return;
-    const std::vector<std::string> words = {kOpener, std::filesystem::absolute(path)};
+    const std::vector<std::string> words = OpeningCommand(std::filesystem::absolute(path).string());
     if (ExitStatusOf(words) != 0) {
-      throw Failure(kFailed, "'" + path + "' was written, but " + kOpener + " does not open it",
+      throw Failure(kFailed, "'" + path + "' was written, but " + words.front() + " does not open it",
                     "open the file in a browser");
     }
   };

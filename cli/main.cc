@@ -20,6 +20,7 @@
 #include "cli/shell.h"
 #include "core/reference.h"
 #include "kernels/cpu/simd.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
@@ -407,6 +408,7 @@ void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using namespace polyop::cli;
+  polyop::PrepareTerminal();
   SetProgramName(argc > 0 ? argv[0] : nullptr);
   CLI::App app{kDescription, "polyop"};
   app.set_version_flag("--version", std::string("polyop ") + POLYOP_VERSION);

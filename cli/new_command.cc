@@ -64,8 +64,9 @@ int NewProject(const NewOptions& options) {
   const fs::path folder = fs::path(options.into) / options.name;
   std::error_code error;
   if (fs::exists(folder, error)) throw Failure(kUsage, folder.string() + " exists; nothing was written");
-  std::vector<std::string> files = WriteProject(folder, options.name, options.op, options.gradient);
-  const std::vector<std::string> of_operator = WriteOperator(folder / "ops", options.op, node, options.gradient);
+  std::vector<std::string> files = WriteProject(folder.string(), options.name, options.op, options.gradient);
+  const std::vector<std::string> of_operator =
+      WriteOperator((folder / "ops").string(), options.op, node, options.gradient);
   files.insert(files.end(), of_operator.begin(), of_operator.end());
   std::cout << Join(files, "\n") << "\n\n"
             << "Its operator " << options.op << " multiplies by a number, as " << node << ". In " << folder.string()
@@ -97,7 +98,7 @@ int NewOperator(const NewOptions& options) {
   if (fs::exists(ops / options.name, error)) {
     throw Failure(kUsage, (ops / options.name).string() + " exists; nothing was written");
   }
-  std::cout << Join(WriteOperator(ops, options.name, node, options.gradient), "\n")
+  std::cout << Join(WriteOperator(ops.string(), options.name, node, options.gradient), "\n")
             << "\n\nIt multiplies by a number, as " << node << "; change it to your operator. Then";
   if (!library.empty()) {
     std::cout << ":\n  polyop test\n";

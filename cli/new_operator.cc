@@ -337,15 +337,15 @@ std::vector<std::string> WriteFiles(const std::string& folder, std::span<const T
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     if (error) throw Failure(kBadFile, path.parent_path().string() + ": cannot create the folder: " + error.message());
-    WriteFile(path, text.data(), text.size());
-    written.push_back(path);
+    WriteFile(path.string(), text.data(), text.size());
+    written.push_back(path.generic_string());
   }
   return written;
 }
 
 std::vector<std::string> WriteOperator(const std::string& ops, const std::string& name, const std::string& node,
                                        bool gradient) {
-  const std::string folder = std::filesystem::path(ops) / name;
+  const std::string folder = (std::filesystem::path(ops) / name).string();
   const std::string struct_name = StructName(name);
   const std::string indent(std::string_view("Status BackwardCpu(").size() + struct_name.size(), ' ');
   const Variables variables = {{"name", name}, {"Name", struct_name}, {"node", node}, {"Indent", indent}};

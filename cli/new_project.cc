@@ -134,7 +134,7 @@ def test_exports_and_runs_in_onnxruntime(tmp_path):
     polyop.export(Net(), x, tmp_path / "net.onnx", input_names=["x"], output_names=["y"])
     (y,) = polyop.session(tmp_path / "net.onnx").run(None, {"x": x.numpy()})
     np.testing.assert_allclose(y, 3 * x.numpy())
-    assert @project@.get_onnxruntime_op_path().endswith(".so")
+    assert @project@.get_onnxruntime_op_path().endswith((".so", ".dll", ".dylib"))
 )text"},
 };
 

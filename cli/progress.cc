@@ -1,14 +1,14 @@
 #include "cli/progress.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
+
+#include "platform/program.h"
 
 namespace polyop::cli {
 
 Progress::Progress(std::string task) {
-  if (!isatty(STDERR_FILENO)) return;
+  if (!IsTerminal(2)) return;
   thread_ = std::thread([this, task = std::move(task)] {
     std::unique_lock lock(mutex_);
     for (int seconds = 1; !wake_.wait_for(lock, std::chrono::seconds(1), [&] { return done_; }); ++seconds) {

@@ -11,6 +11,7 @@
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
 #include "cli/base/process.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
@@ -35,16 +36,21 @@ struct Candidate {
 Candidate PythonIn(const fs::path& folder) {
   std::error_code error;
   for (const char* name : {"python", "python3"}) {
-    if (fs::exists(folder / name, error)) return {folder / name, folder / name};
+    const fs::path file = folder / ProgramFile(name);
+    if (fs::exists(file, error)) return {file.string(), file.string()};
   }
-  return {"", folder / "python"};
+  return {"", (folder / "python").string()};
 }
 
 std::vector<Candidate> Candidates() {
   std::vector<Candidate> found;
-  for (const fs::path& folder : ProgramFolders()) found.push_back(PythonIn(folder));
-  const fs::path on_path = FindOnPath("python3");
-  found.push_back({on_path, on_path.empty() ? "python3 on PATH" : on_path.string()});
+  for (const fs::path& folder : ProgramFolders()) {
+    found.push_back(PythonIn(folder));
+    if (folder.filename() == "Scripts") found.push_back(PythonIn(folder.parent_path()));  // Python itself on Windows
+  }
+  fs::path on_path = FindOnPath("python3");
+  if (on_path.empty()) on_path = FindOnPath("python");
+  found.push_back({on_path.string(), on_path.empty() ? "python3 on PATH" : on_path.string()});
   for (const fs::path& folder : CheckoutEnvironments()) found.push_back(PythonIn(folder));
   return found;
 }

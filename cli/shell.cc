@@ -7,6 +7,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/process.h"
 #include "cli/base/text.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
@@ -94,7 +95,7 @@ std::string ManualPage(const std::vector<CommandSummary>& commands, const std::s
   if (found == commands.end() && !command.empty()) {
     throw Failure(kUsage, "polyop has no command '" + command + "'", "`polyop --help` lists all");
   }
-  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe")};
+  std::vector<std::string> words = {OwnProgramFile().string()};
   if (!command.empty()) words.push_back(command);
   words.emplace_back("--help");
   const std::string title = command.empty() ? "polyop" : "polyop-" + command;

@@ -23,6 +23,7 @@
 #include "cli/progress.h"
 #include "cli/python.h"
 #include "kernels/cpu/simd.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
@@ -112,8 +113,8 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
     WriteFile(model, options.session.model.data(), options.session.model.size());
   }
   std::vector<std::string> words = {
-      fs::read_symlink("/proc/self/exe"), "run",           model,  "-i", folder.File("inputs.npz"), "-o",
-      folder.File("outputs.npz"),         "--onnxruntime", runtime};
+      OwnProgramFile().string(),  "run",           model,  "-i", folder.File("inputs.npz"), "-o",
+      folder.File("outputs.npz"), "--onnxruntime", runtime};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
   if (options.session.accelerate) words.emplace_back("--accelerate");
   RunProgram(words, "is it an ONNX Runtime? Its message is above", "");

@@ -1,10 +1,11 @@
 # The parts of every library of operators other than the operators: platform/, core/, kernels/ and the adapters, as
 # OBJECT libraries.
-set(platform posix)
+set(platform "${POLYOP_ROOT}/platform/posix")
 if(WIN32)
-  set(platform windows)
+  set(platform "${POLYOP_ROOT}/platform/windows")
 endif()
-file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc" "${POLYOP_ROOT}/platform/${platform}/*.cc")
+file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc")
+list(APPEND core_sources "${platform}/memory.cc" "${platform}/process.cc")
 file(GLOB kernels_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/*/*.cc")
 list(FILTER core_sources EXCLUDE REGEX "_test\\.cc$")
 list(FILTER kernels_sources EXCLUDE REGEX "_test\\.cc$")

@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "ops": {"core", "kernels", "families"},  # never another operator
     "testing": {"core", "kernels"},
     "adapters": {"core", "platform"},
-    "cli": {"core", "kernels", "adapters"},
+    "cli": {"core", "kernels", "adapters", "platform"},
     "fuzz": {"core", "kernels", "testing"},
 }
 # Tests and their shared headers may include these folders as well.

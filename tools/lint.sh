@@ -10,7 +10,8 @@ mode="${1:-check}"
 PATH="$VENV/bin:$PATH"
 
 mapfile -t cxx < <(git ls-files '*.cc' '*.h' '*.cu')
-mapfile -t units < <(git ls-files '*.cc' ':!fuzz/operators.cc' ':!bench' ':!examples/cpp' ':!examples/executorch')
+mapfile -t units < <(git ls-files '*.cc' ':!fuzz/operators.cc' ':!bench' ':!examples/cpp' ':!examples/executorch' \
+  ':!platform/windows' ':!tests/windows')
 
 spelling() { git ls-files -z | xargs -0 codespell; }
 

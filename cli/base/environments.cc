@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/base/process.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace fs = std::filesystem;
@@ -15,19 +16,14 @@ std::string& ProgramName() {
   return name;
 }
 
-fs::path OwnFile() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error);
-}
-
 // Returns the path that was called, or the program's own file if the name says nothing.
 fs::path CalledPath() {
   const std::string& name = ProgramName();
   std::error_code error;
-  if (name.empty()) return OwnFile();
-  if (name.find('/') != std::string::npos) return fs::absolute(name, error).lexically_normal();
+  if (name.empty()) return OwnProgramFile();
+  if (fs::path(name).has_parent_path()) return fs::absolute(name, error).lexically_normal();
   const fs::path found = FindOnPath(name);
-  return found.empty() ? OwnFile() : found;
+  return found.empty() ? OwnProgramFile() : found;
 }
 
 template <class T>
@@ -37,6 +33,8 @@ void AddOnce(const T& item, std::vector<T>* list) {
 
 void AddSitePackages(const fs::path& environment, std::vector<fs::path>* found) {
   std::error_code error;
+  const fs::path on_windows = environment / "Lib" / "site-packages";
+  if (fs::is_directory(on_windows, error)) AddOnce(on_windows, found);
   for (const auto& entry : fs::directory_iterator(environment / "lib", error)) {
     if (entry.path().filename().string().rfind("python3", 0) != 0) continue;
     for (const char* folder : {"site-packages", "dist-packages"}) {
@@ -59,15 +57,16 @@ std::vector<fs::path> ProgramFolders() {
     if (!fs::is_symlink(path, error)) break;
     path = (path.parent_path() / fs::read_symlink(path, error)).lexically_normal();
   }
-  AddOnce(OwnFile().parent_path(), &folders);
+  AddOnce(OwnProgramFile().parent_path(), &folders);
   return folders;
 }
 
 std::vector<fs::path> CheckoutEnvironments() {
   std::vector<fs::path> found;
   std::error_code error;
-  for (fs::path folder = OwnFile().parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
-    if (fs::is_directory(folder / ".venv" / "bin", error)) found.push_back(folder / ".venv" / "bin");
+  for (fs::path folder = OwnProgramFile().parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    const fs::path programs = folder / ".venv" / kProgramsFolder;
+    if (fs::is_directory(programs, error)) found.push_back(programs);
   }
   return found;
 }
@@ -83,6 +82,6 @@ const std::vector<fs::path>& SitePackages() {
   return kFound;
 }
 
-fs::path InstalledPrefix() { return OwnFile().parent_path().parent_path(); }
+fs::path InstalledPrefix() { return OwnProgramFile().parent_path().parent_path(); }
 
 }  // namespace polyop::cli

@@ -14,7 +14,7 @@ void SetProgramName(const char* name);
 /// way to the program's own file.
 std::vector<std::filesystem::path> ProgramFolders();
 
-/// Returns the bin folders of the .venv environments in the folders above the program, the nearest first.
+/// Returns the folders of programs of the .venv environments in the folders above the program, the nearest first.
 std::vector<std::filesystem::path> CheckoutEnvironments();
 
 /// Returns the folders of Python packages in search order: of the environment that the program lies in, of the active

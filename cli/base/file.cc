@@ -1,7 +1,5 @@
 #include "cli/base/file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <fstream>
 
 #include "cli/base/failure.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace fs = std::filesystem;
@@ -48,8 +47,8 @@ void PrepareOutput(const std::string& path) {
   fs::create_directories(folder, error);
   if (error) refuse("'" + folder.string() + "': " + error.message());
   if (fs::is_directory(path, error)) refuse("it is a directory");
-  const std::string& target = fs::exists(path, error) ? path : folder.string();
-  if (access(target.c_str(), W_OK) != 0) refuse("'" + target + "': " + std::strerror(errno));
+  const std::string target = fs::exists(path, error) ? path : folder.string();
+  if (!MayWrite(target)) refuse("'" + target + "': " + std::strerror(errno));
 }
 
 std::string Extension(const std::string& path) {

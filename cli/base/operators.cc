@@ -11,6 +11,7 @@
 #include "core/node_resolution.h"
 #include "core/status.h"
 #include "nlohmann/json.hpp"
+#include "platform/library.h"
 
 namespace polyop::cli {
 namespace {
@@ -84,7 +85,7 @@ std::vector<fs::path> OwnLibraryFolders() {
 std::vector<std::string> InstalledRuntimes(const std::string& package, const std::vector<fs::path>& folders) {
   std::vector<std::string> installed = {"onnxruntime"};
   for (const char* runtime : {"torch", "openvino", "tensorrt"}) {
-    const std::string file = Concat("lib", package, "_", runtime, ".so");
+    const std::string file = LibraryFile(Concat(package, "_", runtime));
     std::error_code error;
     const auto has_file = [&](const fs::path& folder) { return fs::exists(folder / file, error); };
     if (std::any_of(folders.begin(), folders.end(), has_file)) installed.emplace_back(runtime);

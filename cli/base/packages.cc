@@ -1,7 +1,5 @@
 #include "cli/base/packages.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -13,13 +11,14 @@
 #include "cli/base/environments.h"
 #include "core/library.h"
 #include "kernels/cpu/simd.h"
+#include "platform/library.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kGroup = "[polyop.operators]";
-constexpr std::string_view kBefore = "lib", kBehind = "_onnxruntime.so";
 
 std::string Stripped(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
@@ -50,9 +49,9 @@ void AddFolder(const fs::path& folder, Folders* found) {
   std::error_code error;
   bool any = false;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string file = entry.path().filename();
-    if (!file.starts_with(kBefore) || !file.ends_with(kBehind)) continue;
-    const std::string name = file.substr(kBefore.size(), file.size() - kBefore.size() - kBehind.size());
+    const std::string file = entry.path().filename().string(), end = Concat("_onnxruntime", kLibrarySuffix);
+    if (!file.starts_with(kLibraryPrefix) || !file.ends_with(end)) continue;
+    const std::string name = file.substr(kLibraryPrefix.size(), file.size() - kLibraryPrefix.size() - end.size());
     if (name == LibraryName()) continue;
     found->insert({name, fs::absolute(folder)});
     any = true;
@@ -64,7 +63,7 @@ Folders FindFolders() {
   Folders found;
   if (const char* named = std::getenv("POLYOP_OPERATORS")) {
     std::istringstream folders(named);
-    for (std::string folder; std::getline(folders, folder, ':');) {
+    for (std::string folder; std::getline(folders, folder, kListSeparator);) {
       if (!folder.empty()) AddFolder(folder, &found);
     }
   }
@@ -80,16 +79,17 @@ Folders FindFolders() {
 
 template <class Function>
 bool Find(void* library, const char* symbol, Function** function) {
-  *function = reinterpret_cast<Function*>(dlsym(library, symbol));
+  *function = reinterpret_cast<Function*>(FindFunction(library, symbol));
   return *function != nullptr;
 }
 
 // Returns nullopt and warns if the library cannot be used.
 std::optional<Package> Load(const std::string& name, const fs::path& folder) {
-  const std::string file = folder / Concat(kBefore, name, kBehind);
-  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const fs::path file = folder / LibraryFile(name + "_onnxruntime");
+  std::string error;
+  void* const library = LoadSharedLibrary(file, &error);
   if (library == nullptr) {
-    Warn(Concat("the operators of '", name, "' are not loaded: ", dlerror()));
+    Warn(Concat("the operators of '", name, "' are not loaded: ", error));
     return std::nullopt;
   }
   int (*version)() = nullptr;
@@ -108,7 +108,7 @@ std::optional<Package> Load(const std::string& name, const fs::path& folder) {
   if (!Find(library, "polyop_catalogue", &catalogue) || !Find(library, "RegisterCustomOps", &package.register_ops) ||
       !Find(library, "polyop_use_reference_kernels", &package.use_reference_kernels) ||
       !Find(library, "polyop_force_isa", &package.force_isa)) {
-    Warn(Concat("the operators of '", name, "' are not loaded: ", file, " was not built with polyop's SDK"));
+    Warn(Concat("the operators of '", name, "' are not loaded: ", file.string(), " was not built with polyop's SDK"));
     return std::nullopt;
   }
   package.catalogue = catalogue();

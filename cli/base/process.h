@@ -15,13 +15,13 @@ class TemporaryFolder {
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string File(const std::string& name) const { return path_ / name; }
+  std::string File(const std::string& name) const { return (path_ / name).string(); }
 
  private:
   std::filesystem::path path_;
 };
 
-/// Returns the path of an executable file that PATH has, or "".
+/// Returns the path of a program that PATH has, or "".
 std::filesystem::path FindOnPath(const std::string& program);
 
 /// Runs a program without a shell and drops its standard output. Throws Failure (kFailed): with `hint` if it fails,
@@ -36,8 +36,5 @@ int ExitStatusOf(const std::vector<std::string>& words);
 
 /// Runs a program and returns what it prints on standard output. Throws Failure (kFailed) if it fails.
 std::string OutputOf(const std::vector<std::string>& words);
-
-/// Replaces this process by a program. Returns only if the program cannot be started.
-void Become(const std::vector<std::string>& words);
 
 }  // namespace polyop::cli

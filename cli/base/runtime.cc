@@ -1,7 +1,5 @@
 #include "cli/base/runtime.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +15,7 @@
 #include "cli/base/packages.h"
 #include "core/reference.h"
 #include "kernels/cpu/simd.h"
+#include "platform/library.h"
 
 // The adapter is linked in; ONNX Runtime calls it as it would call the library's.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base);
@@ -25,15 +24,21 @@ namespace polyop::cli {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kHowToGet =
-    "pip install onnxruntime, or name the library: --onnxruntime /path/to/libonnxruntime.so (or set ONNXRUNTIME_ROOT)";
+std::string HowToGet() {
+  return Concat("pip install onnxruntime, or name the library: --onnxruntime /path/to/", LibraryFile("onnxruntime"),
+                " (or set ONNXRUNTIME_ROOT)");
+}
 
-// Adds the files libonnxruntime.so* of a folder, the longest name first, which is the versioned file itself.
+// Adds the files libonnxruntime.so* of a folder, the longest name first, which is the versioned file itself. On macOS
+// the version precedes the suffix.
 void AddLibrariesIn(const fs::path& folder, std::vector<std::string>* found) {
   std::error_code error;
   std::vector<std::string> here;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0) here.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    const bool is_it =
+        name.starts_with(Concat(kLibraryPrefix, "onnxruntime.")) && name.find(kLibrarySuffix) != std::string::npos;
+    if (is_it) here.push_back(entry.path().string());
   }
   std::sort(here.rbegin(), here.rend());
   found->insert(found->end(), here.begin(), here.end());
@@ -49,8 +54,10 @@ std::vector<std::string> Candidates(const std::string& given) {
     AddLibrariesIn(root, &found);
   }
   for (const fs::path& site : SitePackages()) AddLibrariesIn(site / "onnxruntime" / "capi", &found);
-  found.emplace_back("libonnxruntime.so.1");
-  found.emplace_back("libonnxruntime.so");
+  if (kSearchesSystemFolders) {
+    found.push_back(LibraryFile("onnxruntime") + ".1");
+    found.push_back(LibraryFile("onnxruntime"));
+  }
   return found;
 }
 
@@ -62,16 +69,17 @@ struct Loaded {
 Loaded LoadRuntime(const std::string& given) {
   std::string tried;
   for (const std::string& path : Candidates(given)) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::string error;
+    void* library = LoadSharedLibrary(path, &error);
     if (library == nullptr) {
-      tried += "\n  " + std::string(dlerror());
+      tried += "\n  " + error;
       continue;
     }
-    auto get = reinterpret_cast<const OrtApiBase* (*)()>(dlsym(library, "OrtGetApiBase"));
+    auto get = reinterpret_cast<const OrtApiBase* (*)()>(FindFunction(library, "OrtGetApiBase"));
     if (get != nullptr) return {get(), path};
     tried += "\n  " + path + " is not ONNX Runtime";
   }
-  throw Failure(kNoRuntime, "ONNX Runtime was not found. Tried:" + tried, kHowToGet);
+  throw Failure(kNoRuntime, "ONNX Runtime was not found. Tried:" + tried, HowToGet());
 }
 
 // ONNX Runtime 1.N has the APIs up to N. The program uses only what the oldest supported one has.
@@ -84,7 +92,7 @@ void InitApi(const Loaded& loaded) {
     throw Failure(kNoRuntime,
                   Concat("ONNX Runtime ", version, " at ", loaded.path, " is too old: expected 1.",
                          onnxruntime::kOldestApi, " or newer"),
-                  kHowToGet);
+                  HowToGet());
   }
   Ort::InitApi(api);
 }
@@ -178,19 +186,21 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     session_options.SetIntraOpNumThreads(options.threads > 0 ? options.threads : cores);
     if (!options.optimize) session_options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);
-    if (!options.profile.empty()) session_options.EnableProfiling(options.profile.c_str());
+    if (!options.profile.empty()) session_options.EnableProfiling(fs::path(options.profile).c_str());
     if (!options.functions_alone) RegisterAll(session_options, loaded.base);
     if (options.accelerate) {
       session_options.AddConfigEntry(onnxruntime::kOpsetKey, std::to_string(OpsetOf(path, options)).c_str());
       Ort::ThrowOnError(onnxruntime::RegisterAccelerator(session_options, loaded.base));
     }
-    for (const std::string& library : options.libraries) session_options.RegisterCustomOpsLibrary(library.c_str());
+    for (const std::string& library : options.libraries) {
+      session_options.RegisterCustomOpsLibrary(fs::path(library).c_str());
+    }
     onnxruntime::UseReferenceKernels(options.reference_kernels);
     for (const Package& package : Packages()) package.use_reference_kernels(options.reference_kernels ? 1 : 0);
     if (options.model.empty()) {
-      impl_->session = Ort::Session(impl_->env, path.c_str(), session_options);
+      impl_->session = Ort::Session(impl_->env, fs::path(path).c_str(), session_options);
     } else {
-      const std::string folder = fs::absolute(path).parent_path();
+      const std::string folder = fs::absolute(path).parent_path().string();
       session_options.AddConfigEntry("session.model_external_initializers_file_folder_path", folder.c_str());
       impl_->session = Ort::Session(impl_->env, options.model.data(), options.model.size(), session_options);
     }

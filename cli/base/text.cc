@@ -1,7 +1,5 @@
 #include "cli/base/text.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -9,10 +7,12 @@
 #include <numeric>
 #include <utility>
 
+#include "platform/program.h"
+
 namespace polyop::cli {
 namespace {
 
-bool Colors(int file) { return isatty(file) && std::getenv("NO_COLOR") == nullptr; }
+bool Colors(int output) { return IsTerminal(output) && std::getenv("NO_COLOR") == nullptr; }
 
 std::string Painted(const char* code, const std::string& text) {
   return ColorsOnStdout() ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
@@ -91,8 +91,8 @@ std::string MarkdownTable(const std::vector<std::string>& header, const std::vec
                          [&](std::string all, const auto& row) { return std::move(all) + line(row); });
 }
 
-bool ColorsOnStdout() { return Colors(STDOUT_FILENO); }
-bool ColorsOnStderr() { return Colors(STDERR_FILENO); }
+bool ColorsOnStdout() { return Colors(1); }
+bool ColorsOnStderr() { return Colors(2); }
 std::string Bold(const std::string& text) { return Painted("1", text); }
 std::string Green(const std::string& text) { return Painted("32", text); }
 std::string Red(const std::string& text) { return Painted("31", text); }

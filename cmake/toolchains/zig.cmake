@@ -87,6 +87,7 @@ endforeach()
 set(POLYOP_HWY_BASELINE "x86_64_v2-slow_unaligned_mem_32-false_deps_popcnt-slow_3ops_lea")
 
 set(CMAKE_FIND_ROOT_PATH "${portable}/prefix")
+list(APPEND CMAKE_PREFIX_PATH /usr) # CMake does not search it for Windows
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
