@@ -51,13 +51,17 @@ struct EigSchur {
   bool Triangularize() {
     constexpr int kMaxSteps = 300;
     for (size_t k = 0; k + 2 < t.size(); ++k) {
-      for (size_t i = k + 2; i < t.size(); ++i) Rotate(k + 1, i, t[k + 1][k], t[i][k]);
+      for (size_t i = k + 2; i < t.size(); ++i) {
+        Rotate(k + 1, i, t[k + 1][k], t[i][k]);
+        t[i][k] = 0;
+      }
     }
     for (size_t last = t.size() - 1; last > 0; --last) {
       for (int step = 0;; ++step) {
         size_t start = last;
-        while (start > 0 && std::abs(t[start][start - 1]) >
-                                1e-16 * (std::abs(t[start - 1][start - 1]) + std::abs(t[start][start]))) {
+        while (start > 0 &&
+               std::abs(t[start][start - 1]) > std::numeric_limits<double>::epsilon() *
+                                                   (std::abs(t[start - 1][start - 1]) + std::abs(t[start][start]))) {
           --start;
         }
         if (start > 0) t[start][start - 1] = 0;
@@ -66,6 +70,7 @@ struct EigSchur {
         EigNumber x = t[start][start] - Shift(last, step), y = t[start + 1][start];
         for (size_t k = start; k < last; ++k) {
           Rotate(k, k + 1, x, y);
+          if (k > start) t[k + 1][k - 1] = 0;
           if (k + 1 == last) break;
           x = t[k + 1][k];
           y = t[k + 2][k];
