@@ -170,6 +170,12 @@ def correlation(
     dilation: Sequence[int] = ...,
     dilation_patch: Sequence[int] = ...,
 ) -> jax.Array: ...
+def correlation_lookup(
+    volume: Array,
+    coords: Array,
+    *,
+    radius: Sequence[int] = ...,
+) -> jax.Array: ...
 def cubic_resize(
     input: Array,
     sizes: Array,
@@ -301,6 +307,12 @@ def efficient_nms(
     class_agnostic: int = ...,
     return_detection_indices: int = ...,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]: ...
+def eig(
+    a: Array,
+    *,
+    vectors: int = ...,
+    check_errors: int = ...,
+) -> tuple[jax.Array, jax.Array]: ...
 def eigh(
     a: Array,
     *,
@@ -918,6 +930,12 @@ def soft_nms(
     method: int | str = ...,
     offset: int = ...,
 ) -> tuple[jax.Array, jax.Array, jax.Array]: ...
+def softmax(
+    x: Array,
+    *,
+    axis: int = ...,
+    log: int = ...,
+) -> jax.Array: ...
 def special_binary(
     a: Array,
     b: Array,

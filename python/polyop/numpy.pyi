@@ -201,6 +201,13 @@ def correlation(
     dilation_patch: Sequence[int] = ...,
     out: Out = None,
 ) -> np.ndarray: ...
+def correlation_lookup(
+    volume: Array,
+    coords: Array,
+    *,
+    radius: Sequence[int] = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def cubic_resize(
     input: Array,
     sizes: Array,
@@ -349,6 +356,13 @@ def efficient_nms(
     return_detection_indices: int = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+def eig(
+    a: Array,
+    *,
+    vectors: int = ...,
+    check_errors: int = ...,
+    out: Out = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
 def eigh(
     a: Array,
     *,
@@ -1054,6 +1068,13 @@ def soft_nms(
     offset: int = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def softmax(
+    x: Array,
+    *,
+    axis: int = ...,
+    log: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def special_binary(
     a: Array,
     b: Array,
