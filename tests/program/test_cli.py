@@ -425,14 +425,14 @@ def test_ops_shows_gradients(polyop) -> None:
     """By a kernel, by the formula alone, or none: in the table, on the operator's page and as JSON."""
     rows = {line.split()[0]: line.rstrip() for line in polyop("ops")[1].splitlines() if line.strip()}
     assert rows["roi_align"].endswith("kernel (CPU, CUDA)")
-    assert rows["tensorrt_roi_align"].endswith("formula")
+    assert rows["dft"].endswith("formula")
     assert rows["nms"].endswith("none")
     page = " ".join(polyop("ops", "roi_align")[1].split())
     assert page.endswith(
         "Gradients In PyTorch, of input: by the kernel polyop::roi_align_backward on the CPU and on CUDA, else the "
         "formula."
     )
-    assert " ".join(polyop("ops", "tensorrt_roi_align")[1].split()).endswith("In PyTorch, of X: by the formula.")
+    assert " ".join(polyop("ops", "dft")[1].split()).endswith("In PyTorch, of signal: by the formula.")
     assert polyop("ops", "nms")[1].endswith("Gradients\n  none\n")
     assert "## Gradients" not in polyop("ops", "nms", "--markdown")[1]
     listed = {o["name"]: o["gradient"] for o in json.loads(polyop("ops", "--json")[1])}

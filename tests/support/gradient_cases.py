@@ -55,6 +55,8 @@ CASES: dict[str, Case] = {
     "roi_align_rotated": ({**pooled, "sampling_ratio": 2}, [plain(2, 2, 6, 5), rois(6).float()]),
     "roi_align_rotated-by-extents": (pooled, [plain(2, 2, 6, 5), rois(6).float()]),
     "grid_sampler": ({}, [plain(2, 2, 4, 5), plain(2, 3, 3, 2)]),
+    "softmax": ({"axis": 1}, [plain(2, 3, 4)]),
+    "softmax-logarithm": ({"axis": -2, "log": 1}, [plain(2, 3, 4)]),
     "instance_norm": ({}, [plain(2, 3, 4, 5), plain(3), plain(3)]),
     "bicubic_interpolate": ({"scale_factor": [2.0, 0.625]}, [plain(2, 2, 4, 5)]),
     "bicubic_interpolate-aligned": ({"scale_factor": [1.7], "align_corners": 1}, [plain(2, 2, 4, 5)]),
