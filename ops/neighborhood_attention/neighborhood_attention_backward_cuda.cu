@@ -19,7 +19,7 @@ struct AttentionRows {
     const int64_t entry = row / heads / positions;
     return (entry * positions + position) * heads + row % heads;
   }
-  POLYOP_HD int64_t PositionOf(int64_t row) const { return row / heads % positions; }
+  POLYOP_HD int64_t QueryPosition(int64_t row) const { return row / heads % positions; }
 };
 
 // Returns the first index of the maximum of kThreads numbers.
@@ -39,7 +39,7 @@ Status QueryGradients(const CudaContext& cuda, const AttentionRows<T>& in, int64
   return ForBlocks<kThreads>(cuda, rows, kThreads, 4 * kThreads * 4, [=] POLYOP_DEVICE(Block& block) {
     float *const maxima = block.Shared<float>(kThreads), *const sums = block.Shared<float>(kThreads);
     float *const means = block.Shared<float>(kThreads), *const shifts = block.Shared<float>(kThreads);
-    const int64_t row = block.index, position = in.PositionOf(row);
+    const int64_t row = block.index, position = in.QueryPosition(row);
     float *const weights = all_weights + row * in.most, *const products = all_products + row * in.most;
     block.ForThreads([&](int t) {
       const T *const query = in.queries + row * in.depth, *const grad = in.grads + row * in.columns;
@@ -110,7 +110,7 @@ Status SumOverQueries(const CudaContext& cuda, const AttentionRows<T>& in, int64
     int64_t c;
     const int64_t row = by_columns.Split(element, &c);
     float sum = 0;
-    in.neighborhood.ForQueries(in.PositionOf(row), [&](int64_t at, int64_t j) {
+    in.neighborhood.ForQueries(in.QueryPosition(row), [&](int64_t at, int64_t j) {
       const int64_t query = in.RowAt(row, at);
       sum += factors[query * in.most + j] * ToFloat(from[query * columns + c]);
     });

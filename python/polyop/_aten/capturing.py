@@ -80,7 +80,7 @@ def _allclose(
 def _geqrf(input: Tensor) -> Any:
     if input.dtype.is_complex or all(isinstance(size, int) for size in input.shape):
         return NotImplemented  # PyTorch's operator has no fake kernel for sizes that are not constant
-    return torch.return_types.geqrf(geqrf(input))  # type: ignore[attr-defined]
+    return torch.return_types.geqrf(geqrf(input))
 
 
 def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
