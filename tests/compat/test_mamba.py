@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -165,28 +165,43 @@ def test_the_chunked_scan_of_mamba_2(length: int, groups: int, full: bool) -> No
         )
 
 
-def test_a_block_of_vmamba() -> None:
-    """Scans along rows and columns, in both directions, as four groups of one call."""
-    torch.manual_seed(0)
-    channels, height, width, states = 6, 5, 7, 4
-    image = torch.randn(2, channels, height, width)
-    weight = torch.randn(4, 2 * states + channels, channels) * 0.3
-    rates, skip, bias = -torch.rand(4 * channels, states) * 3, torch.randn(4 * channels), torch.randn(4 * channels)
+class VMamba(nn.Module):
+    """The scans of a block of VMamba: along rows and columns, in both directions, as four groups of one call."""
 
-    def block(scan: object) -> Tensor:
+    def __init__(self, scan: Callable[..., Tensor]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        channels, states = 6, 4
+        self.scan, self.sizes = scan, [channels, states, states]
+        self.weight = torch.randn(4, 2 * states + channels, channels) * 0.3
+        self.rates = -torch.rand(4 * channels, states) * 3
+        self.skip, self.bias = torch.randn(4 * channels), torch.randn(4 * channels)
+
+    def forward(self, image: Tensor) -> Tensor:
+        height, width = image.shape[2:]
         both = torch.stack([image.flatten(2), image.transpose(2, 3).flatten(2)], 1)
         rows = torch.cat([both, both.flip(3)], 1)  # [N, 4, channels, pixels]
-        sizes, b, c = torch.einsum("nkcl,kdc->nkdl", rows, weight).split([channels, states, states], 2)
-        y = scan(
-            rows.flatten(1, 2), sizes.flatten(1, 2).contiguous(), rates, b.contiguous(), c.contiguous(), skip, bias
-        )
-        y = y.unflatten(1, (4, channels))
+        sizes, b, c = torch.einsum("nkcl,kdc->nkdl", rows, self.weight).split(self.sizes, 2)
+        y = self.scan(
+            rows.flatten(1, 2), sizes.flatten(1, 2).contiguous(), self.rates, b.contiguous(), c.contiguous(),
+            self.skip, self.bias,
+        )  # fmt: skip
+        y = y.unflatten(1, (4, self.sizes[0]))
         y = y[:, :2] + y[:, 2:].flip(3)
         return y[:, 0].unflatten(2, (height, width)) + y[:, 1].unflatten(2, (width, height)).transpose(2, 3)
 
-    found = block(lambda *given: selective_scan_fn(*given[:6], None, given[6], delta_softplus=True))
-    expected = block(lambda *given: formula(*(t.double() for t in given[:6]), None, given[6].double())[0])
+
+def test_a_block_of_vmamba(tmp_path: Path) -> None:
+    image = torch.randn(2, 6, 5, 7)
+    block = VMamba(lambda *given: selective_scan_fn(*given[:6], None, given[6], delta_softplus=True))
+    in_steps = VMamba(lambda *given: formula(*(t.double() for t in given[:6]), None, given[6].double())[0])
+    found, expected = block(image), in_steps(image)
     torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+    file = tmp_path / "vmamba.onnx"
+    torch.onnx.export(block.eval(), (image,), file, dynamo=True, input_names=["image"])
+    assert [node.op_type for node in onnx.load(file).graph.node].count("SelectiveScan") == 1
+    (exported,) = session(onnx.load(file)).run(None, {"image": image.numpy()})
+    np.testing.assert_allclose(exported, expected, rtol=1e-4, atol=1e-4)
 
 
 def convolved(x: Tensor, weight: Tensor, bias: Tensor | None, before: Tensor | None) -> Tensor:
