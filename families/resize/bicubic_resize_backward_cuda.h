@@ -6,6 +6,7 @@
 
 #include "families/resize/cubic.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/set_zero.h"
 
 namespace polyop {
 namespace resize_internal {
@@ -82,9 +83,7 @@ Status BicubicResizeBackwardCuda(const CudaContext& cuda, const Tensor<const T, 
                                  const ResizeAxis& columns, const Tensor<T, 4>& grad_input) {
   using resize_internal::Contributions;
   T* const to = grad_input.data();
-  if (grad_output.size() == 0) {
-    return ForEach(cuda, grad_input.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(0); });
-  }
+  if (grad_output.size() == 0) return SetZero(cuda, grad_input.size(), to);
   Contributions down, across;
   POLYOP_RETURN_IF_ERROR(Contributions::Find(cuda, rows, &down));
   POLYOP_RETURN_IF_ERROR(Contributions::Find(cuda, columns, &across));

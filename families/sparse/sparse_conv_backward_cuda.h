@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "families/sparse/sorted_pairs_cuda.h"
+#include "kernels/cuda/set_zero.h"
 #include "kernels/cuda/split_sums.h"
 #include "kernels/cuda/tile_product.h"
 
@@ -80,11 +81,8 @@ Status SparseConvBackwardCuda(const CudaContext& cuda, const T* grads, int64_t o
                               const std::optional<Tensor<T, 5>>& grad_filters) {
   const int64_t inputs = features.dim(0), channels = features.dim(1);
   if (output_rows == 0 || outputs == 0 || inputs == 0 || count == 0) {  // no pairs; the other extents may be huge
-    const auto clear = [&](T* to, int64_t size) {
-      return ForEach(cuda, size, [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(0); });
-    };
-    if (grad_features) POLYOP_RETURN_IF_ERROR(clear(grad_features->data(), grad_features->size()));
-    return grad_filters ? clear(grad_filters->data(), grad_filters->size()) : cuda.Check();
+    if (grad_features) POLYOP_RETURN_IF_ERROR(SetZero(cuda, grad_features->size(), grad_features->data()));
+    return grad_filters ? SetZero(cuda, grad_filters->size(), grad_filters->data()) : cuda.Check();
   }
   const auto valid = [=] POLYOP_HD(const SparsePairAt& at) {
     return at.input >= 0 && at.input < inputs && at.output >= 0 && at.output < output_rows;

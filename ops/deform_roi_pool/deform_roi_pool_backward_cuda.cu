@@ -1,4 +1,5 @@
 #include "families/rois/free_bins_cuda.h"
+#include "kernels/cuda/set_zero.h"
 #include "ops/deform_roi_pool/deform_roi_pool_backward.h"
 #include "ops/deform_roi_pool/deform_roi_pool_bins.h"
 
@@ -114,7 +115,7 @@ Status DeformRoiPoolBackwardCuda(const DeformRoiPoolBackward& op, const CudaCont
   if (!grad_offset) return Status::Ok();
   T* const to = grad_offset->data();
   if (offsets != nullptr) return OffsetGradientCuda<T>(cuda, grads, count, input.dim(0), input.data(), to);
-  return ForEach(cuda, grad_offset->size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(0); });
+  return SetZero(cuda, grad_offset->size(), to);
 }
 
 POLYOP_ATOMIC_CUDA_KERNELS(DeformRoiPoolBackward, DeformRoiPoolBackwardCuda, float, Half, BFloat16);

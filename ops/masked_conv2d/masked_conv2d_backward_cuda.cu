@@ -1,4 +1,5 @@
 #include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/set_zero.h"
 #include "kernels/cuda/split_sums.h"
 #include "kernels/cuda/tile_product.h"
 #include "ops/masked_conv2d/masked_conv2d_backward.h"
@@ -118,11 +119,6 @@ Status WeightBackward(const CudaContext& cuda, const MaskedSizes<T, M>& s, const
         });
       }));
   return sums.Round(cuda, grad_weight);
-}
-
-template <class T>
-Status SetZero(const CudaContext& cuda, int64_t count, T* to) {
-  return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(0); });
 }
 
 template <class T, class M>

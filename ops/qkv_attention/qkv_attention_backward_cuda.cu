@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "families/attention/attention_cuda.h"
+#include "kernels/cuda/set_zero.h"
 #include "ops/qkv_attention/qkv_attention_backward.h"
 
 namespace polyop {
@@ -74,13 +75,6 @@ Status MixTransposed(const CudaContext& cuda, const float* weights, const Tensor
   return ForTiles<float>(cuda, out.dim(0), keys, size, 0, mix);
 }
 
-template <class T>
-Status FillWithZeros(const CudaContext& cuda, const std::optional<Tensor<T, 3>>& tensor) {
-  if (!tensor) return Status::Ok();
-  T* const to = tensor->data();
-  return ForEach(cuda, tensor->size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(0); });
-}
-
 // Keeps the weights and their gradients in float in scratch memory. Products are in float, because gradients may exceed
 // the range of float16.
 template <class T>
@@ -91,7 +85,7 @@ Status QkvAttentionBackwardCuda(const QkvAttentionBackward&, const CudaContext& 
   using namespace attention_internal;
   if (grad_output.size() == 0) {  // the other extents may be huge
     for (const auto& gradient : {grad_query, grad_key, grad_value}) {
-      POLYOP_RETURN_IF_ERROR(FillWithZeros(cuda, gradient));
+      if (gradient) POLYOP_RETURN_IF_ERROR(SetZero(cuda, gradient->size(), gradient->data()));
     }
     return cuda.Check();
   }
