@@ -78,17 +78,22 @@ bool RegisterGpuMemory(const GpuMemory& memory) {
   return true;
 }
 
-Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
-                    const DeviceBackend& backend) {
-  PreparedCall call;
-  POLYOP_RETURN_IF_ERROR(Prepare(op, GpuDevice(), params, inputs, outputs, &call));
+Status LaunchOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+                      const DeviceBackend& backend, PreparedCall* call) {
+  POLYOP_RETURN_IF_ERROR(Prepare(op, GpuDevice(), params, inputs, outputs, call));
   size_t bytes = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureScratch(call, inputs, &bytes));
+  POLYOP_RETURN_IF_ERROR(MeasureScratch(*call, inputs, &bytes));
   void* const scratch = bytes == 0 ? nullptr : backend.allocate(backend.self, bytes);
   if (bytes > 0 && scratch == nullptr) return Internal("out of device memory: ", bytes, " bytes of scratch");
   const CudaContext cuda(backend.stream, scratch, bytes);
+  return Run(*call, inputs, outputs, &cuda);
+}
+
+Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+                    const DeviceBackend& backend) {
+  PreparedCall call;
   DeviceOutputs device_outputs(call, outputs, backend);
-  POLYOP_RETURN_IF_ERROR(Run(call, inputs, device_outputs, &cuda));
+  POLYOP_RETURN_IF_ERROR(LaunchOnDevice(op, params, inputs, device_outputs, backend, &call));
   return device_outputs.Finish();
 }
 

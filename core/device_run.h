@@ -6,6 +6,8 @@
 
 namespace polyop {
 
+struct PreparedCall;
+
 /// Copies and clears GPU memory, in stream order. In a build with CUDA these are CUDA's functions
 /// (kernels/cuda/memory.cu); in tests with emulated kernels they use host memory.
 struct GpuMemory {
@@ -25,8 +27,14 @@ struct DeviceBackend {
   void* (*allocate)(void* self, size_t bytes) = nullptr;
 };
 
-/// Like Call, for a GPU: checks the call, allocates scratch and outputs, and launches on the stream. Waits for the
-/// stream only if the kernel finds an output's size, to read that size.
+/// Like Call, for a GPU: checks the call, allocates scratch and outputs, and launches on the stream without waiting for
+/// it. Outputs of found size are allocated for their upper bound. `call` receives the checked call before outputs are
+/// allocated.
+Status LaunchOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
+                      const DeviceBackend& backend, PreparedCall* call);
+
+/// Like LaunchOnDevice, but all outputs have their exact size. Waits for the stream only if the kernel finds a size, to
+/// read that size.
 Status CallOnDevice(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs,
                     const DeviceBackend& backend);
 

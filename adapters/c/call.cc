@@ -7,7 +7,6 @@
 
 #include "core/call.h"
 #include "core/context.h"
-#include "core/cuda_context.h"
 #include "core/device_run.h"
 #include "core/guard.h"
 #include "core/library.h"
@@ -195,17 +194,12 @@ Status CheckDevice(const polyop_device* device) {
   return Status::Ok();
 }
 
-Status LaunchOnDevice(const GivenCall& call, const polyop_outputs& outputs, const polyop_device* device) {
+Status CallOnGpu(const GivenCall& call, const polyop_outputs& outputs, const polyop_device* device) {
   POLYOP_RETURN_IF_ERROR(CheckDevice(device));
   CallersDeviceOutputs source(*call.op, outputs, *device);
   PreparedCall prepared;
-  POLYOP_RETURN_IF_ERROR(Prepare(*call.op, GpuDevice(), call.params.get(), call.inputs, source, &prepared));
-  size_t bytes = 0;
-  POLYOP_RETURN_IF_ERROR(MeasureScratch(prepared, call.inputs, &bytes));
-  void* const scratch = bytes == 0 ? nullptr : device->allocate(device->self, bytes);
-  if (bytes > 0 && scratch == nullptr) return Internal("out of device memory: ", bytes, " bytes of scratch");
-  const CudaContext cuda(device->stream, scratch, bytes);
-  return Run(prepared, call.inputs, source, &cuda);
+  return LaunchOnDevice(*call.op, call.params.get(), call.inputs, source,
+                        {device->self, device->stream, device->allocate}, &prepared);
 }
 
 // Reads the call, passes it to `run`, and returns the C interface's error.
@@ -249,7 +243,7 @@ const char* polyop_call_on_device(const char* op, int32_t num_inputs, const poly
                                   int32_t num_attributes, const polyop_attribute* attributes,
                                   const polyop_outputs* outputs, const polyop_device* device) {
   return polyop::Answer(op, num_inputs, inputs, num_attributes, attributes, outputs,
-                        [&](const polyop::GivenCall& call) { return polyop::LaunchOnDevice(call, *outputs, device); });
+                        [&](const polyop::GivenCall& call) { return polyop::CallOnGpu(call, *outputs, device); });
 }
 
 const char* polyop_read_device(const polyop_device* device, void* to, const void* from, size_t bytes) {

@@ -277,7 +277,9 @@ class _Work:
             match.what = match.what or pattern.NAME
             if not match.refused and (reason := skipped.get(match.what)) is not None:
                 match.refused, match.details = reason.why, reason.details
-            match.refused = match.refused or self._excluded(match) or ("no fix" if only_fixes > match.is_fix else "")
+            match.refused = match.refused or self._excluded(match)
+            if only_fixes and not match.is_fix:
+                match.refused = match.refused or "ONNX Runtime's result is the standard's"
         verdicts: dict[int, Verdict] = {}  # of all matches, before the graph changes
         for some in _portions([m for m in matches if not m.refused], scope):
             for match, arrays in _with_arrays(some, scope):
@@ -326,14 +328,14 @@ class _Work:
         tolerance = max(self.options.tolerance, _TOLERANCE_OF_STEPS) if is_rounded else self.options.tolerance
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
         has_fixes = any(f.replaced and f.change is not None for f in report.findings)
+        trusted: _Trusted | None = None  # computed once, where its errors are reported
         for i, (way, polyop) in enumerate(ways.items()):
             self.step("comparing the whole model", i, len(ways))
             try:
                 results = self.runner.run(proto, self.feeds, polyop=polyop)
-                accepted = [self._fixed(skipped)] if has_fixes else [self._original]
-                if has_fixes and not polyop:
-                    accepted.append(self._original)
-                found = [_differences(trusted, results, tolerance, is_rounded) for trusted in accepted]
+                trusted = trusted or (self._fixed(skipped) if has_fixes else self._original)
+                accepted = [trusted, self._original] if has_fixes and not polyop else [trusted]
+                found = [_differences(t, results, tolerance, is_rounded) for t in accepted]
                 differs, name, largest = min(found, key=lambda difference: bool(difference[0].why))
                 if differs.why:
                     why = f"then the model's results differ by {differs.excess:.3g}"
