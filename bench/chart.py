@@ -44,7 +44,7 @@ FAMILIES = {
     "Scans, maxima and normalisation": (
         "corner_pool cummax cummin instance_norm psa_mask selective_scan causal_conv1d"
     ),
-    "Gather and scatter": "scatter_nd gather_topk segment_csr custom_unique argsort",
+    "Gather and scatter": "scatter_nd gather_topk segment_csr embedding_bag custom_unique argsort",
     "Bird's-eye view": "bev_pool bev_pool_volume quick_cumsum pillar_scatter",
     "Points and their neighbours": (
         "knn knn_query three_nn ball_query grid_ball_query stacked_ball_query furthest_point_sampling "

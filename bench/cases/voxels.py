@@ -126,6 +126,27 @@ def segment_csr(reduce: str) -> Case:
     return Case("segment_csr", f"{reduce} of 200,000 rows in 50,000 segments, 64 channels", make)
 
 
+def embedding_bag(mode: str, channels: int) -> Case:
+    def make(threads: int) -> Contest:
+        table = normal(32, 100_000, channels)
+        indices = np.random.default_rng(33).integers(0, 100_000, 80_000)
+        offsets = np.arange(0, 80_000, 20)
+        inputs = {"weight": table, "indices": indices, "offsets": offsets}
+        ours = session("polyop::EmbeddingBag", inputs, threads, attributes={"mode": mode})
+        weight, index, starts = (torch.from_numpy(array) for array in inputs.values())
+        rivals = {"torch embedding_bag": with_torch(
+            lambda: torch.nn.functional.embedding_bag(index, weight, starts, mode=mode)
+        )}  # fmt: skip
+        if mode != "max":
+            rivals["OpenVINO EmbeddingBagOffsets"] = in_openvino(
+                "EmbeddingBagOffsets", 15, [table, indices.astype(np.int32), offsets.astype(np.int32)], threads,
+                reduction=mode,
+            )  # fmt: skip
+        return Contest(ours, rivals, 84_000 * channels * 4)
+
+    return Case("embedding_bag", f"{mode} of 4,000 bags of 20 rows of 100,000, {channels} channels", make)
+
+
 def integers(limit: int) -> np.ndarray:
     return np.random.default_rng(31).integers(0, limit, 500_000)
 
@@ -182,6 +203,9 @@ CASES = [
     dynamic_scatter("mean"),
     segment_csr("sum"),
     segment_csr("max"),
+    embedding_bag("sum", 64),
+    embedding_bag("mean", 128),
+    embedding_bag("max", 32),
     custom_unique(100_000),
     custom_unique(2**62),
     argsort(100_000),

@@ -146,6 +146,9 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "embedding_bag with weights": (
         lambda i, o, w, p: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=p),
         (t([0, 3, 2, 3, 3, 1]), t([0, 2, 2]), _random(4, 3), _random(6))),
+    "embedding_bag of float64": (
+        lambda i, o, w: F.embedding_bag(i, w, o, mode="max", padding_idx=1),
+        (t([1, 3, 2, 0, 1]), t([0, 1, 4]), _random(4, 3).double())),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
     "adaptive_max_pool2d": (
@@ -477,6 +480,31 @@ def test_nodes_name_the_operator_that_was_translated() -> None:
     ]
     assert {"aten::cummax", "aten::special_erfcx"} == set(operators) - {None}
     assert operators[-1] is None  # the sum, which PyTorch exports
+
+
+@pytest.mark.parametrize("x", [
+    _random(3, 4), _random(3, 4).double(), _random(2, 3).half(), t([[INF, -0.0, 1e-40]]), t([[-3, 5, 1 << 62]]),
+    t([[3, 250]], dtype=torch.uint8), t([[True, False, True]]), _random(3),
+], ids=str)  # fmt: skip
+def test_hash_tensor(x: torch.Tensor) -> None:
+    whole, rows = _exported(lambda x: (torch.hash_tensor(x), torch.hash_tensor(x, -1, keepdim=True)), x)
+    assert whole.view(np.int64) == torch.hash_tensor(x).view(torch.int64).numpy()
+    np.testing.assert_array_equal(rows.view(np.int64), torch.hash_tensor(x, -1, keepdim=True).view(torch.int64).numpy())
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 6, 7), (3, 6, 7)], ids=str)
+def test_unfold_of_sizes_that_are_not_constant(shape: tuple[int, ...]) -> None:
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return F.unfold(x, (2, 3), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
+
+    sizes = dict.fromkeys(range(len(shape)), torch.export.Dim.AUTO)
+    x = _random(*shape)
+    program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
+    assert program is not None
+    session = ort.InferenceSession(program.model_proto.SerializeToString())
+    for more in (0, 1, 4):
+        x = _random(*(size + more for size in shape))
+        np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0], call(x).numpy())
 
 
 SLOW = {

@@ -272,6 +272,10 @@ NODES = [
            {"reduce_type": reduce}) for reduce, t in (("max", I64), ("mean", I32), ("sum", I64))),
     *(Node(f"{d}::SegmentCSR", [f(9, 5) + 0.5, np.array([1, 4, 4, 8], t)], [(F32, (3, 5))], {"reduce": reduce})
       for d, t in (("autoware", I64), ("", I32)) for reduce in ("sum", "mean", "mul", "div", "min", "max")),
+    *(Node("polyop::EmbeddingBag", [f(6, 5) - 0.5, np.array([1, 5, 2, 2, 0, 2], t), np.array([0, 3, 3, 5], t)], [(F32, (rows, 5))],
+           {"mode": mode, "include_last_offset": 4 - rows, "padding_idx": padding})
+      for mode in ("sum", "mean", "max") for t, rows, padding in ((I64, 4, -1), (I32, 3, 2))),
+    Node("polyop::EmbeddingBag", [f(6, 5), np.array([1, 5, 2], I64), np.array([0, 2], I64), f(3)], [(F32, (2, 5))]),
     *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),

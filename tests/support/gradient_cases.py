@@ -184,6 +184,7 @@ CASES: dict[str, Case] = {
         {"kernel_size": [3], "dilation": [2, 1], "is_causal": [0, 1]},
         [plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 3), plain(1, 7, 4, 2, 2)],
     ),
+    "embedding_bag": ({}, [plain(6, 3), torch.tensor([1, 5, 2, 2, 0]), torch.tensor([0, 3, 3]), plain(5)]),
     "segment_csr": ({"reduce": "mean"}, [plain(7, 3), torch.tensor([1, 3, 3, 6])]),
 }  # fmt: skip
 

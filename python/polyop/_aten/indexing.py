@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from polyop._aten.table import SLOW, decomposes
+from polyop.formulas import find
 
 aten = torch.ops.aten
 
@@ -149,53 +150,35 @@ def segment_reduce(
     return result
 
 
+_BAG_MODES = ("sum", "mean", "max")
+
+
 def _bags(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:  # fmt: skip
-    """Embedding bags: a row of the table for each index, reduced by bag. Mode: 0 sum, 1 mean, 2 maximum."""
-    if include_last_offset:
-        offsets = offsets[:-1]
-    bags = offsets.shape[0]
-    count, width = indices.shape[0], weight.shape[1]
-    # The bag of an index is the number of bags that begin at or before it, less one. Empty bags begin together.
-    begins = torch.zeros([count + 1], dtype=torch.int64, device=weight.device)
-    begins = torch.scatter_add(begins, 0, offsets.to(torch.int64), torch.ones_like(offsets, dtype=torch.int64))
-    bag = begins[:-1].cumsum(0) - 1
-    rows = weight.index_select(0, indices)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    at = bag.unsqueeze(1).expand([count, width])
-    used = torch.ones_like(bag)
-    if padding_idx >= 0:
-        used = (indices != padding_idx).to(torch.int64)
-        rows = torch.where(used.unsqueeze(1) != 0, rows, torch.full_like(rows, -torch.inf if mode == 2 else 0.0))
-    size = torch.scatter_add(torch.zeros([bags], dtype=torch.int64, device=weight.device), 0, bag, used)
-    if weight.dtype == torch.float32:  # 250 times as fast as ScatterElements, which adds single elements
-        end = torch.full([1], count, dtype=torch.int64, device=weight.device)
-        bounds = torch.cat([offsets.to(torch.int64), end])
-        result = torch.ops.polyop.segment_csr.default(rows, bounds, reduce="max" if mode == 2 else "sum")
-        if mode == 1:
-            result = result / size.clamp(min=1).unsqueeze(1).to(weight.dtype)
-        elif mode == 2:
-            result = torch.where((size > 0).unsqueeze(1), result, torch.zeros_like(result))
-    elif mode == 2:
-        low = torch.full([bags, width], -torch.inf, dtype=weight.dtype, device=weight.device)
-        best = aten.scatter_reduce(low, 0, at, rows, "amax")
-        result = torch.where((size > 0).unsqueeze(1), best, torch.zeros_like(best))
+    """Embedding bags: a row of the table for each index, reduced by bag."""
+    if indices.dtype != offsets.dtype:
+        indices, offsets = indices.to(torch.int64), offsets.to(torch.int64)
+    how = {"mode": _BAG_MODES[mode], "include_last_offset": int(include_last_offset), "padding_idx": padding_idx}
+    if weight.dtype in (torch.float32, torch.float16, torch.bfloat16):
+        result = torch.ops.polyop.embedding_bag.default(weight, indices, offsets, per_sample_weights, **how)
     else:
-        zeros = torch.zeros([bags, width], dtype=weight.dtype, device=weight.device)
-        result = torch.scatter_add(zeros, 0, at, rows)
-        if mode == 1:
-            result = result / size.clamp(min=1).unsqueeze(1).to(weight.dtype)
+        result = find("embedding_bag").formula(weight, indices, offsets, per_sample_weights, **how)
+    # The bag of an index is the number of bags that begin at or before it, less one. Empty bags begin together.
+    starts = (offsets[:-1] if include_last_offset else offsets).to(torch.int64)
+    begins = torch.zeros([indices.shape[0] + 1], dtype=torch.int64, device=weight.device)
+    bag = torch.scatter_add(begins, 0, starts, torch.ones_like(starts))[:-1].cumsum(0) - 1
+    sizes = torch.zeros([starts.shape[0]], dtype=torch.int64, device=weight.device)
+    size = torch.scatter_add(sizes, 0, bag, (indices != padding_idx).to(torch.int64))
     return result, bag.to(indices.dtype), size.to(indices.dtype), torch.zeros_like(size).to(indices.dtype)
 
 
-decomposes("aten::_embedding_bag", "aten::_embedding_bag_forward_only", without=SLOW, nodes=("segment_csr",))(_bags)
+decomposes("aten::_embedding_bag", "aten::_embedding_bag_forward_only", without=SLOW, nodes=("embedding_bag",))(_bags)
 
 
-@decomposes("aten::embedding_bag", "aten::embedding_bag.padding_idx", without=SLOW, nodes=("segment_csr",))
+@decomposes("aten::embedding_bag", "aten::embedding_bag.padding_idx", without=SLOW, nodes=("embedding_bag",))
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -118,6 +118,25 @@ def view_dtype(self: Tensor, dtype: torch.dtype) -> Any:
     if self.dtype == _LAYOUTS.get(dtype, (None,))[0]:
         return _floats(self, dtype)
     return NotImplemented
+
+
+@decomposes("aten::hash_tensor")
+def hash_tensor(self: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Any:
+    """The exclusive or of the elements' 64 bits: a bit of the result is 1 if an odd number of elements have it."""
+    if self.is_complex():
+        return NotImplemented
+    axes = [axis % self.dim() for axis in dim] if self.dim() else []
+    axes = axes or list(range(self.dim()))
+    words = _bits(self.to(torch.float64)) if self.is_floating_point() else self.to(torch.int64)
+    shift = torch.arange(32, device=self.device)
+    places = torch.bitwise_left_shift(torch.ones_like(shift), shift)
+    # ONNX Runtime adds integers in double precision, so that the halves of a word are added apart.
+    halves = torch.stack([words & 0xFFFFFFFF, (words >> 32) & 0xFFFFFFFF], -1)
+    odd = ((halves.unsqueeze(-1) & places) != 0).to(torch.int64)
+    if axes:
+        odd = odd.sum(axes, keepdim=keepdim)
+    low, high = ((odd & 1) * places).sum(-1).unbind(-1)
+    return (torch.where(high >= 1 << 31, high - (1 << 32), high) * (1 << 32) + low).to(torch.uint64)
 
 
 def fake_quantize(

@@ -115,17 +115,25 @@ for _name in ("tril", "triu"):
     decomposes(f"aten::{_name}_indices")(_triangle(_name == "tril"))
 
 
-@decomposes("aten::im2col", when="an empty tensor")
+@decomposes("aten::im2col", without=REFUSED, when="an empty tensor, or sizes that are not constant")
 def im2col(
     self: Tensor, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
 ) -> Any:  # fmt: skip
-    if not any(isinstance(size, int) and size == 0 for size in self.shape):
+    if all(isinstance(size, int) and size > 0 for size in self.shape):
         return NotImplemented
-    rows, elements = 1, self.shape[-3]
-    for axis, (kernel, step, pad, jump) in enumerate(zip(kernel_size, dilation, padding, stride, strict=True), -2):
-        rows = rows * ((self.shape[axis] + 2 * pad - step * (kernel - 1) - 1) // jump + 1)
-        elements = elements * kernel
-    return torch.zeros([*self.shape[:-3], elements, rows], dtype=self.dtype, device=self.device)
+    blocks = aten.constant_pad_nd(self, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
+    # Each axis becomes two: the place in the kernel, and the position of the kernel.
+    for axis, (kernel, step, jump) in zip((-2, -1), zip(kernel_size, dilation, stride, strict=True), strict=True):
+        size = blocks.shape[axis]
+        positions = (size - step * (kernel - 1) - 1) // jump + 1
+        at = torch.arange(kernel, device=self.device).unsqueeze(1) * step
+        at = at + torch.arange(positions, device=self.device) * jump
+        rest = blocks.shape[axis + 1 :] if axis == -2 else []
+        flat = blocks.index_select(axis, at.reshape(-1))
+        blocks = flat.reshape([*blocks.shape[:axis], kernel, positions, *rest])
+    blocks = blocks.transpose(-2, -3)  # [..., C, rows and columns of the kernel, rows and columns of positions]
+    rows, columns = kernel_size
+    return blocks.reshape([*self.shape[:-3], self.shape[-3] * rows * columns, blocks.shape[-2] * blocks.shape[-1]])
 
 
 @decomposes("aten::convolution", when="padding that is not constant")
