@@ -15,13 +15,14 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -210,24 +211,43 @@ def outcome(name: str) -> tuple[str, str]:
     return "right", ", ".join(f"{target} x{count}" for target, count in sorted(report.translated.items()))
 
 
-def _child(name: str) -> None:
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the exporter prints
+def _child(name: str, answers: Connection) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the exporter prints
+    os.dup2(1, 2)
     start = time.monotonic()
     status, reason = outcome(name)
-    row = {"name": name, "status": status, "reason": reason, "seconds": round(time.monotonic() - start, 1)}
-    print(json.dumps(row), file=answers, flush=True)
+    answers.send({"name": name, "status": status, "reason": reason, "seconds": round(time.monotonic() - start, 1)})
 
 
 def _row(name: str, limit: float) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.support.whole_models", "--child", name]
+    """Exports a model in a child process, which has the parent's modules: importing them takes as long as an export."""
+    processes = multiprocessing.get_context("fork")
+    answers, theirs = processes.Pipe(duplex=False)
+    child = processes.Process(target=_child, args=(name, theirs), daemon=True)
+    child.start()
+    theirs.close()
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=limit, text=True)
-    except subprocess.TimeoutExpired:
-        return {"name": name, "status": "not exported", "reason": f"longer than {limit:.0f} s", "seconds": limit}
-    if done.stdout.strip():
-        return json.loads(done.stdout)
-    return {"name": name, "status": "not exported", "reason": f"exit status {done.returncode}", "seconds": 0}
+        if answers.poll(limit):
+            return answers.recv()
+        reason = f"longer than {limit:.0f} s"
+    except EOFError:
+        child.join()
+        reason = f"exit status {child.exitcode}"
+    finally:
+        child.kill()
+    return {"name": name, "status": "not exported", "reason": reason, "seconds": limit}
+
+
+def _import_all() -> None:
+    """Imports what exports need, and builds the exporter's registry."""
+    import transformers  # noqa: F401
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    import polyop  # noqa: F401
+    from tests.support.faster_export import keep_registries
+
+    keep_registries()
+    ONNXRegistry.from_torchlib()
 
 
 def _read(files: list[Path]) -> Iterator[dict[str, Any]]:
@@ -238,21 +258,18 @@ def _read(files: list[Path]) -> Iterator[dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="the file of rows")
     parser.add_argument("--names", default="", help="a regular expression that selects names")
     parser.add_argument("--limit", type=float, default=180.0, help="the time limit of a model in seconds")
     parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
     options = parser.parse_args()
-    if options.child:
-        _child(options.child)
-        return 0
     if options.table:
         found = {row["name"]: [row["status"], row["reason"]] for row in _read(options.table)}
         lines = (f"  {json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))
         TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         return 0
     done = {row["name"] for row in _read([options.out])}
+    _import_all()
     with options.out.open("a", encoding="utf-8") as file:
         for name in names():
             if re.search(options.names, name) and name not in done:
