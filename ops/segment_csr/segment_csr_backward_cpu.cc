@@ -22,6 +22,16 @@ struct Doubles {
   static HWY_INLINE Doubles Of(hn::Vec<hn::ScalableTag<float>> v) {
     return {hn::PromoteLowerTo(D(), v), hn::PromoteUpperTo(D(), v)};
   }
+  template <class T>
+  static HWY_INLINE Doubles Load(const T* from) {
+    const hn::ScalableTag<float> d;
+    if constexpr (std::is_same_v<T, float>) {
+      const hn::Half<decltype(d)> half;
+      return {hn::PromoteTo(D(), hn::LoadU(half, from)), hn::PromoteTo(D(), hn::LoadU(half, from + hn::Lanes(half)))};
+    } else {
+      return Of(LoadFloat(d, from));
+    }
+  }
   static HWY_INLINE Doubles All(double x) { return {hn::Set(D(), x), hn::Set(D(), x)}; }
   HWY_INLINE Doubles operator*(const Doubles& b) const { return {hn::Mul(low, b.low), hn::Mul(high, b.high)}; }
   HWY_INLINE Doubles operator/(const Doubles& b) const { return {hn::Div(low, b.low), hn::Div(high, b.high)}; }
@@ -32,6 +42,49 @@ struct Doubles {
   }
 };
 
+// Returns which of the dividends can be divided in float: those in its range, and 0.
+template <class V>
+HWY_INLINE auto FitFloat(V dividend, V grad) {
+  const hn::ScalableTag<float> d;
+  const auto size = hn::Abs(dividend);
+  const auto in_range = hn::And(hn::Ge(size, hn::Set(d, 1e-37f)), hn::Le(size, hn::Set(d, 1e37f)));
+  return hn::Or(in_range, hn::Eq(grad, hn::Zero(d)));
+}
+
+// ProductBackward of kVectors vectors of columns without factors of 0, whose dividends fit a float. Returns false, and
+// writes nothing, if there are others.
+template <bool kInverse, int kVectors, class T>
+HWY_INLINE bool DivideProducts(const T* rows, int64_t count, int64_t channels, const T* grad, T* to) {
+  const hn::ScalableTag<float> d;
+  const Doubles::D dd;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  Doubles products[kVectors];
+  for (Doubles& product : products) product = Doubles::All(1);
+  for (int64_t r = 0; r < count; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      products[v] = products[v] * Doubles::Load(rows + r * channels + v * lanes);
+    }
+  }
+  hn::Vec<decltype(d)> dividends[kVectors];
+  bool fit = true;
+  for (int v = 0; v < kVectors; ++v) {
+    const auto g = LoadFloat(d, grad + v * lanes);
+    const Doubles factor = kInverse ? Doubles::All(-1) / products[v] : products[v];
+    dividends[v] = (Doubles::Of(g) * factor).Round();
+    const auto zero = hn::Zero(dd);
+    const bool some_zero = !hn::AllFalse(dd, hn::Or(hn::Eq(products[v].low, zero), hn::Eq(products[v].high, zero)));
+    fit = fit && !some_zero && hn::AllTrue(d, FitFloat(dividends[v], g));
+  }
+  if (!fit) return false;
+  for (int64_t r = 0; r < count; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = r * channels + v * lanes;
+      StoreFloat(hn::Div(dividends[v], LoadFloat(d, rows + at)), d, to + at);
+    }
+  }
+  return true;
+}
+
 // The gradient of a product with respect to each factor is the product of the others: the product divided by the
 // factor. A factor of 0 gets the product without it. With kInverse, the result was divided by the factors. Computes in
 // double, whose range holds the products of many floats; but divides in float where the dividends are in its range.
@@ -40,8 +93,13 @@ HWY_NOINLINE void ProductBackward(const T* rows, int64_t count, int64_t channels
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-  const auto smallest = hn::Set(d, 1e-37f), largest = hn::Set(d, 1e37f);
+  constexpr int kVectors = 4;
   for (int64_t c = 0; c < channels; c += lanes) {
+    if (c + kVectors * lanes <= channels &&
+        DivideProducts<kInverse, kVectors>(rows + c, count, channels, grad + c, to + c)) {
+      c += (kVectors - 1) * lanes;
+      continue;
+    }
     const auto width = static_cast<size_t>(std::min(lanes, channels - c));
     const auto used = hn::FirstN(d, width);
     const auto load = [&](const T* row) HWY_ATTR {
@@ -60,9 +118,8 @@ HWY_NOINLINE void ProductBackward(const T* rows, int64_t count, int64_t channels
     const Doubles numerator = kInverse ? of_grad * (Doubles::All(-1) / product) : of_grad * product;
     const Doubles of_zero = of_grad * others;
     const auto single_zero = hn::IfThenElseZero(hn::Eq(zeros, one), of_zero.Round());
-    const auto rounded = numerator.Round(), size = hn::Abs(rounded);
-    const auto is_zero = hn::Or(hn::Gt(zeros, zero), hn::Eq(load(grad), zero));
-    const bool in_float = hn::AllTrue(d, hn::Or(is_zero, hn::And(hn::Ge(size, smallest), hn::Le(size, largest))));
+    const auto rounded = numerator.Round();
+    const bool in_float = hn::AllTrue(d, hn::Or(hn::Gt(zeros, zero), FitFloat(rounded, load(grad))));
     for (int64_t r = 0; r < count; ++r) {
       const auto x = load(rows + r * channels);
       auto gradient = in_float ? hn::Div(rounded, x) : (numerator / Doubles::Of(x)).Round();
