@@ -43,7 +43,7 @@ void PackDepth(const T* rows, int64_t count, const GemmColumns& columns, float* 
   }
 }
 
-// The sizes of the scratch memory of a task, which computes batch entries. A tile consists of some queries.
+// The sizes of the scratch memory of a task, which computes blocks of queries. A tile consists of some queries.
 struct BackwardSizes {
   int64_t queries, keys, size, values;
   GemmColumns of_keys, of_size, of_values;  // outputs of the products
@@ -66,7 +66,20 @@ struct BackwardSizes {
   int64_t Packed() const { return of_keys.stride() * (size + values) + of_size.stride() * keys; }
   int64_t Sums() const { return key_rows * (of_size.stride() + of_values.stride()); }
   int64_t OfTile() const { return rows * (2 * (of_size.stride() + of_values.stride() + pitch) + of_size.stride()); }
-  int64_t All() const { return Packed() + Sums() + OfTile(); }
+  int64_t OfTask() const { return Packed() + OfTile(); }
+
+  int64_t tiles() const { return (queries + rows - 1) / rows; }
+  // Returns the number of blocks that the tiles of a batch entry are divided into, which have separate sums. With few
+  // batch entries there are several blocks, so that there is work for several threads.
+  int64_t Blocks(int64_t batch) const {
+    constexpr int64_t kEnoughItems = 8, kBytes = 64 << 20;
+    constexpr double kOperationsOfBlock = 1 << 20;
+    if (batch >= kEnoughItems) return 1;
+    const int64_t room = kBytes / (std::max<int64_t>(Sums() * batch, 1) * static_cast<int64_t>(sizeof(float)));
+    const double operations = static_cast<double>(queries * keys) * static_cast<double>(3 * size + 2 * values);
+    const auto by_work = static_cast<int64_t>(operations / kOperationsOfBlock);
+    return std::clamp<int64_t>(std::min({room, tiles(), by_work}), 1, (kEnoughItems + batch - 1) / batch);
+  }
 };
 
 template <class T>
@@ -77,7 +90,9 @@ struct AttentionBackward {
   const int32_t* along;  // 0, 1, 2, …
   const int32_t* down;   // 0, pitch, 2 * pitch, …
 
-  void Compute(int64_t batch, float* scratch) const {
+  // Writes the gradients of the queries in tiles [first_tile, last_tile) of a batch entry, and sets `sums` to their
+  // share of the gradients of keys and values.
+  void Compute(int64_t batch, int64_t first_tile, int64_t last_tile, float* scratch, float* sums) const {
     const BackwardSizes& s = sizes;
     const auto take = [&](int64_t count) {
       float* const at = scratch;
@@ -87,8 +102,7 @@ struct AttentionBackward {
     float* const keys = take(s.of_keys.stride() * s.size);
     float* const values = take(s.of_keys.stride() * s.values);
     float* const key_depth = take(s.of_size.stride() * s.keys);
-    float* const of_keys = take(s.key_rows * s.of_size.stride());
-    float* const of_values = take(s.key_rows * s.of_values.stride());
+    float *const of_keys = sums, *const of_values = sums + s.key_rows * s.of_size.stride();
     float* const queries = take(s.rows * s.of_size.stride());
     float* const packed_queries = take(s.rows * s.of_size.stride());
     float* const grads = take(s.rows * s.of_values.stride());
@@ -97,13 +111,14 @@ struct AttentionBackward {
     float* const of_weights = take(s.rows * s.pitch);
     float* const of_queries = take(s.rows * s.of_size.stride());
     const bool of_scores = grad_query || grad_key;
-    const float scale = s.size == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.size)));
+    const float scale = Scale();
     PackOutputs(key.data() + batch * s.keys * s.size, s.of_keys, s.size, keys);
     if (of_scores) PackOutputs(value.data() + batch * s.keys * s.values, s.of_keys, s.values, values);
     if (grad_query) PackDepth(key.data() + batch * s.keys * s.size, s.keys, s.of_size, key_depth);
-    std::fill_n(of_keys, s.Sums(), 0.0f);
+    std::fill_n(sums, s.Sums(), 0.0f);
     std::fill_n(weights, 2 * s.rows * s.pitch, 0.0f);
-    for (int64_t first = 0; first < s.queries; first += s.rows) {
+    for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+      const int64_t first = tile * s.rows;
       const int64_t row = batch * s.queries + first, count = std::min(s.rows, s.queries - first);
       const int64_t padded = RoundUp(count, kGemmRows);
       const T *const query_rows = query.data() + row * s.size, *const grad_rows = grad_output.data() + row * s.values;
@@ -131,14 +146,29 @@ struct AttentionBackward {
         AddTransposed(of_weights, count, packed_queries, s.of_size, of_keys);
       }
     }
-    for (int64_t k = 0; k < s.keys; ++k) {
+  }
+
+  // Writes the gradients of keys [begin, end) of a batch entry and their values: the totals of the sums of its blocks,
+  // which are changed.
+  void WriteKeys(int64_t batch, int64_t begin, int64_t end, int64_t blocks, float* sums) const {
+    const BackwardSizes& s = sizes;
+    for (int64_t k = begin; k < end; ++k) {
       const int64_t to = batch * s.keys + k;
-      if (grad_key) Narrow(of_keys + k * s.of_size.stride(), s.size, scale, grad_key->data() + to * s.size);
-      if (grad_value) NarrowRow(of_values + k * s.of_values.stride(), s.values, grad_value->data() + to * s.values);
+      float* const of_key = sums + k * s.of_size.stride();
+      float* const of_value = sums + s.key_rows * s.of_size.stride() + k * s.of_values.stride();
+      for (int64_t b = 1; b < blocks; ++b) {
+        for (int64_t e = 0; grad_key && e < s.size; ++e) of_key[e] += of_key[b * s.Sums() + e];
+        for (int64_t e = 0; grad_value && e < s.values; ++e) of_value[e] += of_value[b * s.Sums() + e];
+      }
+      if (grad_key) Narrow(of_key, s.size, Scale(), grad_key->data() + to * s.size);
+      if (grad_value) NarrowRow(of_value, s.values, grad_value->data() + to * s.values);
     }
   }
 
  private:
+  float Scale() const {
+    return sizes.size == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(sizes.size)));
+  }
   // Adds the product of transposed `weights` [count][pitch] with packed rows to sums [keys][columns].
   void AddTransposed(const float* weights, int64_t count, const float* packed, const GemmColumns& columns,
                      float* sums) const {
@@ -164,17 +194,34 @@ Status QkvAttentionBackwardCpu(const QkvAttentionBackward&, const Context& conte
     return Status::Ok();
   }
   const BackwardSizes sizes(query.shape(), value.shape());
-  const int64_t batch = query.dim(0), tasks = Context::NumTasks(batch, 1);
-  const Scratch<float> memory = context.Allocate<float>(tasks * sizes.All());
+  const int64_t batch = query.dim(0), blocks = sizes.Blocks(batch), items = batch * blocks;
+  const int64_t tasks = Context::NumTasks(items, 1);
+  const Scratch<float> memory = context.Allocate<float>(tasks * sizes.OfTask());
+  const Scratch<float> sums = context.Allocate<float>((blocks > 1 ? items : tasks) * sizes.Sums());
   const Scratch<int32_t> along = context.Allocate<int32_t>(std::max({sizes.keys, sizes.size, sizes.values}));
   const Scratch<int32_t> down = context.Allocate<int32_t>(sizes.rows);
-  if (!memory || !along || !down) return Internal("out of memory: ", sizes.All(), " floats of each task");
+  if (!memory || !sums || !along || !down) return Internal("out of memory: ", sizes.OfTask(), " floats of each task");
   std::iota(along.data(), along.data() + along.size(), 0);
   for (int64_t r = 0; r < sizes.rows; ++r) down[r] = static_cast<int32_t>(r * sizes.pitch);
   const AttentionBackward<T> backward{grad_output, query,      key,   value,        grad_query,
                                       grad_key,    grad_value, sizes, along.data(), down.data()};
-  context.ParallelFor(batch, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t b = begin; b < end; ++b) backward.Compute(b, memory.data() + task * sizes.All());
+  context.ParallelFor(items, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t b = i / blocks, block = i % blocks, tiles = sizes.tiles();
+      float* const of_item = sums.data() + (blocks > 1 ? i : task) * sizes.Sums();
+      backward.Compute(b, tiles * block / blocks, tiles * (block + 1) / blocks, memory.data() + task * sizes.OfTask(),
+                       of_item);
+      if (blocks == 1) backward.WriteKeys(b, 0, sizes.keys, 1, of_item);
+    }
+  });
+  if (blocks == 1) return Status::Ok();
+  const double nanoseconds = 0.5 * static_cast<double>((sizes.size + sizes.values) * blocks);
+  context.ParallelFor(batch * sizes.keys, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end;) {
+      const int64_t b = i / sizes.keys, stop = std::min(end, (b + 1) * sizes.keys);
+      backward.WriteKeys(b, i - b * sizes.keys, stop - b * sizes.keys, blocks, sums.data() + b * blocks * sizes.Sums());
+      i = stop;
+    }
   });
   return Status::Ok();
 }

@@ -25,8 +25,8 @@ TEST_P(QkvAttentionBackwardTest, MatchesReference) {
   std::mt19937 rng(1);
   Tolerance tolerance = ToleranceFor(GetParam());
   tolerance.absolute *= 10;
-  for (const Sizes& s :
-       {Sizes{1, 1, 1, 1, 1}, Sizes{2, 5, 7, 16, 9}, Sizes{3, 33, 65, 24, 40}, Sizes{1, 130, 3, 8, 64}}) {
+  for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{2, 5, 7, 16, 9}, Sizes{3, 33, 65, 24, 40}, Sizes{1, 130, 3, 8, 64},
+                         Sizes{1, 150, 165, 24, 20}}) {
     SCOPED_TRACE(Concat(s.queries, " queries"));
     ExpectAllMasksMatchReference(QkvAttentionBackward{}, Inputs(s, GetParam(), rng), 3, tolerance);
   }
