@@ -11,6 +11,7 @@
 
 #include "families/bev/bev_entries.h"
 #include "kernels/cpu/items_by_target.h"
+#include "kernels/cpu/prefetch.h"
 
 namespace polyop {
 
@@ -33,14 +34,6 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// Prefetches a row of up to 512 bytes.
-template <class T>
-HWY_INLINE void PrefetchRow(const T* row, int64_t channels) {
-  const char* const bytes = reinterpret_cast<const char*>(row);
-  const int64_t size = std::min<int64_t>(channels * static_cast<int64_t>(sizeof(T)), 512);
-  for (int64_t b = 0; b < size; b += 64) __builtin_prefetch(bytes + b);
-}
 
 /// The gradients of one call. A depth usually belongs to the pixel of its rank. Then the thread that owns the pixel
 /// owns the depth, too. The gradients of other depths are added afterwards.
@@ -73,8 +66,13 @@ struct BevPoolGradients {
       const float* const own = kWithDot ? AsFloats(feat + pixel * channels, channels, features) : nullptr;
       float* const sum = kWithSum ? feat_sums.data() + pixel * channels : nullptr;
       for (int64_t i = first; i < last; ++i) {
+        // Entries, rows and depths are at random positions.
+        if (i + 2 * kAhead < by_pixel.count()) hwy::Prefetch(entries + by_pixel.order()[i + 2 * kAhead]);
         if (i + kAhead < by_pixel.count()) {
-          PrefetchRow(grad_bev + entries[by_pixel.order()[i + kAhead]].cell * channels, channels);
+          const BevEntry& later = entries[by_pixel.order()[i + kAhead]];
+          PrefetchRow(grad_bev + later.cell * channels, channels);
+          hwy::Prefetch(depth + later.depth);
+          if constexpr (kWithDot) hwy::Prefetch(depth_sums.data() + later.depth);
         }
         const int32_t item = by_pixel.order()[i];
         const BevEntry& entry = entries[item];

@@ -11,6 +11,7 @@
 
 #include "families/deform_attn/sample_levels.h"
 #include "hwy/cache_control.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/quantized-inl.h"
 #include "kernels/cpu/simd.h"
 
@@ -23,6 +24,15 @@ namespace {
 struct AttnPositions {
   float *x, *y, *weight;
 };
+
+// Prefetches the row of a later query and of the head of `pair` (n * Q + q) * M + m; there are `pairs` rows of `size`
+// elements. The rows of a head are too far from each other for the processor to prefetch them.
+template <class T>
+HWY_INLINE void PrefetchLaterQuery(const T* rows, int64_t pair, int64_t pairs, int64_t heads, int64_t size) {
+  constexpr int64_t kQueries = 2;
+  const int64_t later = pair + kQueries * heads;
+  if (later < pairs) PrefetchRow(rows + later * size, size);
+}
 
 // Calls visit(i, x, y) with vectors of the pairs (x, y) of a row, starting at pair i. Lanes after the last pair are 0.
 template <class T, class Visit>

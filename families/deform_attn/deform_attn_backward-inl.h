@@ -10,6 +10,7 @@
 
 #include "families/deform_attn/attn_taps-inl.h"
 #include "families/deform_attn/sample_levels.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/transpose-inl.h"
 #include "kernels/cpu/widen-inl.h"
@@ -19,16 +20,24 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The values of one head or their gradients; the other is null. Pixel p is at p * stride; vectors of a pixel are whole.
+// The values of one head, or with `scatters` their gradients; the other is null. Pixel p is at p * stride; vectors of a
+// pixel are whole.
 struct HeadPixels {
+  bool scatters;
   const float* value;
   float* grad;
   int64_t stride;
   int64_t width;  // channels, a multiple of the vector length
 
-  HWY_INLINE void Prefetch(int64_t pixel) const {
-    const float* const from = (value != nullptr ? value : grad) + pixel * stride;
-    for (int64_t c = 0; c < std::min<int64_t>(width, 32); c += 16) hwy::Prefetch(from + c);
+  // Prefetches 32 channels of pixels; the processor prefetches longer runs automatically.
+  HWY_INLINE void Prefetch(const int32_t* pixels, int64_t count) const {
+    const float* const first = scatters ? grad : value;
+    const bool two_lines = width > 16;
+    for (int64_t t = 0; t < count; ++t) {
+      const float* const from = first + pixels[t] * stride;
+      hwy::Prefetch(from);
+      if (two_lines) hwy::Prefetch(from + 16);
+    }
   }
 };
 
@@ -47,39 +56,21 @@ class AttnSamplesBackward {
 
   const AttnPositions& positions() const { return positions_; }
 
-  // Finds the taps of positions(), and prefetches their pixels.
+  // Finds the taps of positions(), for Scatter or for Gradients, and prefetches their pixels.
   HWY_INLINE void Find(const SampleLevels& levels, const HeadPixels& head) {
-    const hn::ScalableTag<float> d;
-    const hn::RebindToSigned<decltype(d)> di;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    count_ = 0;
-    for (int64_t i = 0; i < levels.samples(); i += lanes) {
-      const auto first_slot = hn::ShiftLeft<2>(hn::Iota(di, static_cast<int32_t>(i)));
-      ForEachCorner(levels, positions_, i, [&](int corner, auto mask, auto pixel, auto weight) HWY_ATTR {
-        hn::CompressStore(pixel, mask, di, pixels_ + count_);
-        hn::CompressStore(hn::Add(first_slot, hn::Set(di, corner)), mask, di, slots_ + count_);
-        count_ += static_cast<int64_t>(hn::CompressStore(weight, hn::RebindMask(d, mask), d, weights_ + count_));
-      });
+    if (head.scatters) {
+      FindWeights(levels);
+    } else {
+      FindSlots(levels);
     }
-    for (int64_t t = 0; t < count_; ++t) head.Prefetch(pixels_[t]);
-    for (int64_t t = count_; t < count_ + 4; ++t) {  // so that taps can be read in groups of four
-      pixels_[t] = 0;
-      slots_[t] = static_cast<int32_t>(4 * Room(levels.samples()));
-    }
+    head.Prefetch(pixels_, count_);
   }
 
   // Adds weight * grad to the pixels. A tap whose weight is 0 touches nothing, even if the gradient is NaN.
   HWY_INLINE void Scatter(const float* grad, const HeadPixels& head) const {
-    const hn::ScalableTag<float> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (int64_t t = 0; t < count_; ++t) {
-      if (weights_[t] == 0) continue;
-      const auto weight = hn::Set(d, weights_[t]);
-      float* const to = head.grad + pixels_[t] * head.stride;
-      for (int64_t c = 0; c < head.width; c += lanes) {
-        hn::StoreU(hn::MulAdd(weight, hn::LoadU(d, grad + c), hn::LoadU(d, to + c)), d, to + c);
-      }
-    }
+    int64_t c = ScatterVectors<4>(grad, head, 0);
+    c = ScatterVectors<2>(grad, head, c);
+    ScatterVectors<1>(grad, head, c);
   }
 
   // Sets `to` to the gradients with respect to positions, in pixels, and weights. A sample without taps has none.
@@ -112,8 +103,63 @@ class AttnSamplesBackward {
  private:
   static int64_t Taps(int64_t samples) { return 4 * Room(samples) + 4; }
 
+  // Finds the pixels and weights of taps whose weights are not 0.
+  HWY_INLINE void FindWeights(const SampleLevels& levels) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    count_ = 0;
+    for (int64_t i = 0; i < levels.samples(); i += lanes) {
+      ForEachCorner(levels, positions_, i, [&](int, auto mask, auto pixel, auto weight) HWY_ATTR {
+        const auto used = hn::And(hn::RebindMask(d, mask), hn::Ne(weight, hn::Zero(d)));
+        hn::CompressStore(pixel, hn::RebindMask(di, used), di, pixels_ + count_);
+        count_ += static_cast<int64_t>(hn::CompressStore(weight, used, d, weights_ + count_));
+      });
+    }
+  }
+
+  // Finds the pixels of taps, and the slots of their scalar products.
+  HWY_INLINE void FindSlots(const SampleLevels& levels) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    count_ = 0;
+    for (int64_t i = 0; i < levels.samples(); i += lanes) {
+      const auto first_slot = hn::ShiftLeft<2>(hn::Iota(di, static_cast<int32_t>(i)));
+      ForEachCorner(levels, positions_, i, [&](int corner, auto mask, auto pixel, auto) HWY_ATTR {
+        hn::CompressStore(pixel, mask, di, pixels_ + count_);
+        const auto slot = hn::Add(first_slot, hn::Set(di, corner));
+        count_ += static_cast<int64_t>(hn::CompressStore(slot, mask, di, slots_ + count_));
+      });
+    }
+    for (int64_t t = count_; t < count_ + 4; ++t) {  // so that taps can be read in groups of four
+      pixels_[t] = 0;
+      slots_[t] = static_cast<int32_t>(4 * Room(levels.samples()));
+    }
+  }
+
+  // Scatters channels from c on, kVectors vectors at a time. Returns the first channel that is left.
+  template <int kVectors>
+  HWY_INLINE int64_t ScatterVectors(const float* grad, const HeadPixels& head, int64_t c) const {
+    const hn::ScalableTag<float> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; c + kVectors * lanes <= head.width; c += kVectors * lanes) {
+      hn::Vec<decltype(d)> g[kVectors];
+      for (int v = 0; v < kVectors; ++v) g[v] = hn::LoadU(d, grad + c + v * lanes);
+      for (int64_t t = 0; t < count_; ++t) {
+        const auto weight = hn::Set(d, weights_[t]);
+        float* const to = head.grad + pixels_[t] * head.stride + c;
+        for (int v = 0; v < kVectors; ++v) {
+          hn::StoreU(hn::MulAdd(weight, g[v], hn::LoadU(d, to + v * lanes)), d, to + v * lanes);
+        }
+      }
+    }
+    return c;
+  }
+
   // Sets dots_[4 * sample + corner] to the scalar product of the gradient and the corner's pixel; 0 outside.
   HWY_INLINE void Dots(int64_t samples, const float* grad, const HeadPixels& head) const {
+    constexpr int kUnroll = 4;
     const hn::ScalableTag<float> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     std::fill_n(dots_, 4 * (Room(samples) + 1), 0.0f);
@@ -123,13 +169,18 @@ class AttnSamplesBackward {
                          *const p2 = head.value + pixels_[t + 2] * head.stride,
                          *const p3 = head.value + pixels_[t + 3] * head.stride;
       hn::Vec<decltype(d)> sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-      for (int64_t c = 0; c < head.width; c += lanes) {
+      const auto add = [&](int64_t c) HWY_ATTR {
         const auto g = hn::LoadU(d, grad + c);
         sums[0] = hn::MulAdd(g, hn::LoadU(d, p0 + c), sums[0]);
         sums[1] = hn::MulAdd(g, hn::LoadU(d, p1 + c), sums[1]);
         sums[2] = hn::MulAdd(g, hn::LoadU(d, p2 + c), sums[2]);
         sums[3] = hn::MulAdd(g, hn::LoadU(d, p3 + c), sums[3]);
+      };
+      int64_t c = 0;
+      for (; c + kUnroll * lanes <= head.width; c += kUnroll * lanes) {
+        for (int v = 0; v < kUnroll; ++v) add(c + v * lanes);
       }
+      for (; c < head.width; c += lanes) add(c);
       float four[4];
       hn::StoreU(SumsOfLanes(d, sums), QuadTag(), four);
       for (int64_t k = 0; k < 4; ++k) dots_[slots_[t + k]] = four[k];
@@ -141,6 +192,20 @@ class AttnSamplesBackward {
   AttnPositions positions_;
   int64_t count_ = 0;
 };
+
+// Sets to[i] to from[i], rounded to T, two vectors at a time. GCC replaces a loop that copies single vectors of floats
+// by `rep movs`, which takes dozens of cycles to start.
+template <class T>
+HWY_INLINE void StoreGrads(const float* from, int64_t count, T* to) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    StoreFloat(hn::LoadU(d, from + i), d, to + i);
+    StoreFloat(hn::LoadU(d, from + i + lanes), d, to + i + lanes);
+  }
+  if (i < count) NarrowRow(from + i, count - i, to + i);
+}
 
 // Stores the gradients of positions, x and y alternately. With kNormalised, positions are 0 to 1 across a level.
 template <bool kNormalised, class T>
@@ -156,7 +221,7 @@ HWY_INLINE void StorePositionGrads(const SampleLevels& levels, const AttnPositio
       y = hn::Mul(y, hn::ConvertTo(d, hn::LoadU(di, levels.heights() + i)));
     }
     hn::StoreInterleaved2(x, y, d, pairs);
-    NarrowRow(pairs, 2 * std::min(lanes, samples - i), to + 2 * i);
+    StoreGrads(pairs, 2 * std::min(lanes, samples - i), to + 2 * i);
   }
 }
 
@@ -200,7 +265,7 @@ class AttnQueriesBackward {
     for (int64_t q = first; q <= last; ++q) {
       const int64_t pair = (of / heads_ * queries_ + q) * heads_ + of % heads_;
       if (q < last) {
-        for (int64_t c = 0; c < depth_; c += kLine) hwy::Prefetch(grad_output_ + pair * depth_ + c);
+        PrefetchRow(grad_output_ + pair * depth_, depth_);
         locate_(pair, found_[q % 2].positions());
         found_[q % 2].Find(levels_, head);
       }
@@ -220,8 +285,6 @@ class AttnQueriesBackward {
     WidenRow(grad_output_ + pair * depth_, depth_, row_);
     return row_;
   }
-
-  static constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // elements of a cache line
 
   const SampleLevels& levels_;
   const Locate& locate_;
@@ -292,7 +355,7 @@ struct AttnBackward {
           for (int64_t i = begin; i < end;) {
             const int64_t of = i / queries, stop = std::min(end, (of + 1) * queries);
             visit(of_task, of, i - of * queries, stop - of * queries,
-                  {value.data() + FirstOf(of), nullptr, heads() * depth(), depth()});
+                  {false, value.data() + FirstOf(of), nullptr, heads() * depth(), depth()});
             i = stop;
           }
         });
@@ -311,7 +374,7 @@ struct AttnBackward {
                           });
       context.ParallelFor(queries, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
         Queries of_task = queries_of(task);
-        visit(of_task, of, begin, end, {copy.data(), nullptr, pitch(), pitch()});
+        visit(of_task, of, begin, end, {false, copy.data(), nullptr, pitch(), pitch()});
       });
     }
     return Status::Ok();
@@ -358,9 +421,9 @@ struct AttnBackward {
                       floats.data() + task * floats_each);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t of = item / split.blocks, block = item % split.blocks;
-        HeadPixels head{nullptr, sums.data() + task * head_size, pitch(), pitch()};
+        HeadPixels head{true, nullptr, sums.data() + task * head_size, pitch(), pitch()};
         if constexpr (std::is_same_v<T, float>) {
-          if (split.in_place) head = {nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
+          if (split.in_place) head = {true, nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
         }
         if (!split.in_place) std::fill_n(head.grad, head_size, 0.0f);
         of_task.ForEach(of, queries * block / split.blocks, queries * (block + 1) / split.blocks, head,
@@ -409,14 +472,22 @@ Status DeformAttnAtLocationsBackward(const Context& context, const T* grad_outpu
                                      T* grad_locations, T* grad_weights) {
   const SampleLevels levels(context, starts.dim(0), locations.dim(4));
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
-  const int64_t samples = levels.samples();
+  const int64_t samples = levels.samples(), heads = value.dim(2), pairs = value.dim(0) * locations.dim(1) * heads;
   const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    PrefetchLaterQuery(locations.data(), pair, pairs, heads, samples * 2);
+    PrefetchLaterQuery(weights, pair, pairs, heads, samples);
     SetPositions(levels, locations.data() + pair * samples * 2, positions);
     WidenRow(weights + pair * samples, samples, positions.weight);
   };
   const auto finish = [&](int64_t pair, const AttnPositions&, const AttnPositions& grads) HWY_ATTR {
-    if (grad_weights != nullptr) NarrowRow(grads.weight, samples, grad_weights + pair * samples);
-    if (grad_locations != nullptr) StorePositionGrads<true>(levels, grads, grad_locations + pair * samples * 2);
+    if (grad_weights != nullptr) {
+      PrefetchLaterQuery(grad_weights, pair, pairs, heads, samples);
+      StoreGrads(grads.weight, samples, grad_weights + pair * samples);
+    }
+    if (grad_locations != nullptr) {
+      PrefetchLaterQuery(grad_locations, pair, pairs, heads, samples * 2);
+      StorePositionGrads<true>(levels, grads, grad_locations + pair * samples * 2);
+    }
   };
   const bool of_samples = grad_locations != nullptr || grad_weights != nullptr;
   return DeformAttnBackward(context, grad_output, value, levels, locations.dim(1), grad_value, of_samples, locate,

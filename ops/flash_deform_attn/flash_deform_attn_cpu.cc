@@ -19,8 +19,9 @@ Status FlashDeformAttnCpu(const FlashDeformAttn& op, const Context& context, Ten
                           Tensor<T, 3> output) {
   const SampleLevels levels(context, starts.dim(0), op.points);
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
-  const int64_t samples = levels.samples();
+  const int64_t samples = levels.samples(), heads = value.dim(2), pairs = value.dim(0) * loc_attn.dim(1) * heads;
   const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    PrefetchLaterQuery(loc_attn.data(), pair, pairs, heads, samples * 3);
     const T* const locations = loc_attn.data() + pair * samples * 3;
     SetPositions(levels, locations, positions);
     WidenRow(locations + 2 * samples, samples, positions.weight);

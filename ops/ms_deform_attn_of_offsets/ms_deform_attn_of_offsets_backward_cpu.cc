@@ -31,6 +31,8 @@ Status ByOffsetsBackward(const Context& context, const T* grad_output, const Ten
   if (!group || !of_heads) return Internal("out of memory: ", samples, " samples");
   for (int64_t s = 0; s < samples; ++s) group[s] = static_cast<int32_t>(s % points % groups);
   const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    PrefetchLaterQuery(offsets, pair, pairs * heads, heads, samples * 2);
+    PrefetchLaterQuery(logits, pair, pairs * heads, heads, samples);
     SetPositionsByOffsets(levels, group.data(), references.data() + pair / heads * groups * 2,
                           offsets + pair * samples * 2, logits + pair * samples, positions);
   };

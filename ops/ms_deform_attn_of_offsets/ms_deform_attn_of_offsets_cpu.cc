@@ -20,11 +20,13 @@ Status MsDeformAttnOfOffsetsCpu(const MsDeformAttnOfOffsets&, const Context& con
   const int64_t points = logits.dim(3) / std::max<int64_t>(shapes.dim(0), 1);
   const SampleLevels levels(context, shapes.dim(0), points);
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes));
-  const int64_t samples = levels.samples();
+  const int64_t samples = levels.samples(), pairs = value.dim(0) * references.dim(1) * heads;
   const Scratch<int32_t> group = context.Allocate<int32_t>(samples);
   if (!group) return Internal("out of memory: ", samples, " samples");
   for (int64_t s = 0; s < samples; ++s) group[s] = static_cast<int32_t>(s % points % groups);
   const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
+    PrefetchLaterQuery(offsets.data(), pair, pairs, heads, samples * 2);
+    PrefetchLaterQuery(logits.data(), pair, pairs, heads, samples);
     SetPositionsByOffsets(levels, group.data(), references.data() + pair / heads * groups * 2,
                           offsets.data() + pair * samples * 2, logits.data() + pair * samples, positions);
   };
