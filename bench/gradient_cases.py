@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
 from typing import Any
 
+import gradient_rivals
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,11 +18,26 @@ Rivals = dict[str, Callable[..., Tensor]]
 
 @dataclass
 class Call:
-    """A function of the tensors that have gradients. `rivals` have the same arguments."""
+    """A function of the tensors that have gradients. `rivals` are functions with the same arguments. `loops` are called
+    with the gradient of the result and these arguments, and return the gradients.
+    """
 
     function: Callable[..., Tensor]
     inputs: list[Tensor]
     rivals: Rivals = field(default_factory=dict)
+    loops: dict[str, Callable[..., Sequence[Tensor]]] = field(default_factory=dict)
+
+    def against_mmcv(self, loop: Callable[..., Sequence[Tensor]]) -> Call:
+        """Adds MMCV's loop, if there is a checkout of MMCV."""
+        if gradient_rivals.mmcv() is not None:
+            self.loops["MMCV"] = loop
+        return self
+
+    def against_torchvision(self, function: Callable[..., Tensor]) -> Call:
+        """Adds a function of torchvision, if there is a checkout of torchvision."""
+        if gradient_rivals.torchvision() is not None:
+            self.rivals["torchvision"] = function
+        return self
 
 
 @dataclass
@@ -57,13 +71,11 @@ def of(operator: str, tensors: list[Tensor | None], indices: tuple[int, ...] = (
     return Call(function, [tensor for i in indices if (tensor := tensors[i]) is not None])
 
 
-@cache
-def torchvision_ops() -> Any:
-    """Returns torchvision's operators, or None without a torchvision for this PyTorch."""
-    try:
-        return import_module("torchvision.ops")
-    except (ImportError, RuntimeError):
-        return None
+def torchvision_deform_conv2d(x: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, bias: Tensor) -> Tensor:
+    """Calls torchvision's operator with a kernel of 3 x 3 and a padding of 1."""
+    other = torch.empty(x.shape[0], 0) if mask is None else mask
+    square, masked = (1, 1, 1, 1, 1, 1, 1, 1), mask is not None
+    return gradient_rivals.torchvision().deform_conv2d(x, weight, offset, other, bias, *square, masked)
 
 
 # ---- regions ---------------------------------------------------------------------------------------
@@ -90,16 +102,17 @@ PYRAMID: dict[str, Any] = {**BINS, "sampling_ratio": 2, "featmap_strides": [4.0,
 
 @case("roi_align", "roi_align 256x100x152, 512 of 7x7")
 def _() -> Call:
-    rois, other = boxes(), torchvision_ops()
-    rivals: Rivals = {}
-    if other is not None:
-        rivals["torchvision"] = lambda t: other.roi_align(t, rois, 7, 1.0, 2, True)
-    return Call(lambda t: ops.roi_align(t, rois, 7, 1.0, 2), [features()], rivals)
+    x, rois = features(), boxes()
+    call = Call(lambda t: ops.roi_align(t, rois, 7, 1.0, 2, True), [x])
+    call.against_torchvision(lambda t: gradient_rivals.torchvision().roi_align(t, rois, 1.0, 7, 7, 2, True))
+    return call.against_mmcv(gradient_rivals.mmcv_roi_align(x, rois, 7, 2, "avg"))
 
 
 @case("roi_align", "roi_align maximum, the same")
 def _() -> Call:
-    return of("roi_align", [features(), boxes()], **BINS, sampling_ratio=2, mode="max")
+    x, rois = features(), boxes()
+    call = of("roi_align", [x, rois], **BINS, sampling_ratio=2, mode="max")
+    return call.against_mmcv(gradient_rivals.mmcv_roi_align(x, rois, 7, 2, "max"))
 
 
 @case("tensorrt_roi_align", "tensorrt_roi_align maximum, the same")
@@ -110,7 +123,9 @@ def _() -> Call:
 
 @case("roi_align_rotated", "roi_align_rotated, the same")
 def _() -> Call:
-    return of("roi_align_rotated", [features(), boxes(rotated=True)], **BINS, sampling_ratio=2)
+    rois = boxes(rotated=True)
+    call = of("roi_align_rotated", [features(), rois], **BINS, sampling_ratio=2)
+    return call.against_mmcv(lambda grad, t: gradient_rivals.mmcv_roi_align_rotated(grad, t, rois, 7, 2))
 
 
 @case("riroi_align_rotated", "riroi_align_rotated, the same, 8 orientations")
@@ -120,9 +135,9 @@ def _() -> Call:
 
 @case("roi_pool", "roi_pool, the same")
 def _() -> Call:
-    rois, other = boxes(), torchvision_ops()
-    rivals: Rivals = {} if other is None else {"torchvision": lambda t: other.roi_pool(t, rois, 7)}
-    return Call(lambda t: ops.roi_pool(t, rois, 7), [features()], rivals)
+    rois = boxes()
+    call = Call(lambda t: ops.roi_pool(t, rois, 7), [features()])
+    return call.against_torchvision(lambda t: gradient_rivals.torchvision().roi_pool(t, rois, 1.0, 7, 7)[0])
 
 
 @case("prroi_pool", "prroi_pool of features and boxes, the same")
@@ -138,7 +153,8 @@ def _() -> Call:
 @case("bezier_align", "bezier_align 256x100x152, 64 of 8x32")
 def _() -> Call:
     rois = torch.cat([torch.zeros(64, 1), torch.rand(64, 16) * 90], 1)
-    return of("bezier_align", [features(), rois], output_height=8, output_width=32, sampling_ratio=2)
+    call = of("bezier_align", [features(), rois], output_height=8, output_width=32, sampling_ratio=2)
+    return call.against_mmcv(lambda grad, t: gradient_rivals.mmcv_bezier_align(grad, t, rois, (8, 32), 2))
 
 
 @case("border_align", "border_align 256x100x152, 2,000 boxes, 10")
@@ -149,7 +165,8 @@ def _() -> Call:
 @case("rotated_feature_align", "rotated_feature_align 256x100x152, 5 points")
 def _() -> Call:
     best = torch.rand(1, *MAP[1:], 5) * torch.tensor([800.0, 1200, 40, 40, 3])
-    return of("rotated_feature_align", [features(), best], spatial_scale=0.125, points=5)
+    call = of("rotated_feature_align", [features(), best], spatial_scale=0.125, points=5)
+    return call.against_mmcv(lambda grad, t: gradient_rivals.mmcv_rotated_feature_align(grad, t, best, 0.125, 5))
 
 
 def pyramid() -> list[Tensor]:
@@ -181,26 +198,19 @@ def _() -> Call:
 @case("modulated_deform_conv2d", "modulated_deform_conv2d 2x128x64x64, 3x3")
 def _() -> Call:
     tensors = [torch.randn(2, 128, 64, 64), torch.randn(2, 18, 64, 64), torch.rand(2, 9, 64, 64)]
-    other = torchvision_ops()
-    rivals: Rivals = {}
-    if other is not None:
-        rivals["torchvision"] = lambda x, o, m, w, b: other.deform_conv2d(x, o, w, b, padding=1, mask=m)
-    return Call(
-        lambda *t: ops.modulated_deform_conv2d(*t, padding=1),
-        [*tensors, torch.randn(128, 128, 3, 3), torch.randn(128)], rivals,
-    )  # fmt: skip
+    weights = [torch.randn(128, 128, 3, 3), torch.randn(128)]
+    call = Call(lambda *t: ops.modulated_deform_conv2d(*t, padding=1), [*tensors, *weights])
+    call.against_torchvision(lambda x, o, m, w, b: torchvision_deform_conv2d(x, o, w, m, b))
+    return call.against_mmcv(gradient_rivals.mmcv_modulated_deform_conv2d)
 
 
 @case("onnx_deform_conv", "onnx_deform_conv 2x128x64x64, 3x3")
 def _() -> Call:
-    other = torchvision_ops()
-    rivals: Rivals = {}
-    if other is not None:
-        rivals["torchvision"] = lambda x, w, o, b, m: other.deform_conv2d(x, o, w, b, padding=1, mask=m)
     inputs = [torch.randn(2, 128, 64, 64), torch.randn(128, 128, 3, 3), torch.randn(2, 18, 64, 64), torch.randn(128)]
-    return Call(
-        lambda *t: torch.ops.polyop.onnx_deform_conv(*t, pads=[1, 1, 1, 1]), [*inputs, torch.rand(2, 9, 64, 64)], rivals
+    call = Call(
+        lambda *t: torch.ops.polyop.onnx_deform_conv(*t, pads=[1, 1, 1, 1]), [*inputs, torch.rand(2, 9, 64, 64)]
     )
+    return call.against_torchvision(lambda x, w, o, b, m: torchvision_deform_conv2d(x, o, w, m, b))
 
 
 @case("openvino_deform_conv2d", "openvino_deform_conv2d 2x128x64x64, 3x3")
@@ -211,12 +221,10 @@ def _() -> Call:
 
 @case("deform_conv2d", "deform_conv2d 2x128x64x64, 3x3")
 def _() -> Call:
-    other = torchvision_ops()
-    rivals: Rivals = {}
-    if other is not None:
-        rivals["torchvision"] = lambda x, o, w: other.deform_conv2d(x, o, w, padding=1)
     inputs = [torch.randn(2, 128, 64, 64), torch.randn(2, 18, 64, 64), torch.randn(128, 128, 3, 3)]
-    return Call(lambda *t: ops.deform_conv2d(*t, padding=1), inputs, rivals)
+    call, bias = Call(lambda *t: ops.deform_conv2d(*t, padding=1), inputs), torch.zeros(128)
+    call.against_torchvision(lambda x, o, w: torchvision_deform_conv2d(x, o, w, None, bias))
+    return call.against_mmcv(gradient_rivals.mmcv_deform_conv2d)
 
 
 @case("deform_conv2d", "deform_conv2d 1x256x64x64, 3x3, depthwise")
@@ -266,7 +274,8 @@ def _() -> Call:
 @case("active_rotated_filter", "active_rotated_filter 64x32x8x3x3, 8 rotations")
 def _() -> Call:
     indices = torch.stack([torch.randperm(72) for _ in range(8)], 1).reshape(8, 3, 3, 8) + 1
-    return of("active_rotated_filter", [torch.randn(64, 32, 8, 3, 3), indices])
+    call = of("active_rotated_filter", [torch.randn(64, 32, 8, 3, 3), indices])
+    return call.against_mmcv(lambda grad, t: gradient_rivals.mmcv_active_rotated_filter(grad, t, indices.int()))
 
 
 # ---- attention and sampling ------------------------------------------------------------------------
@@ -323,7 +332,7 @@ def _() -> Call:
 def _() -> Call:
     u, delta = torch.randn(2, 512, 1024), torch.rand(2, 512, 1024)
     tensors = [u, delta, -torch.rand(512, 16), torch.randn(2, 1, 16, 1024), torch.randn(2, 1, 16, 1024)]
-    return of("selective_scan", [*tensors], (0, 1, 2, 3, 4))
+    return of("selective_scan", [*tensors, None, None, None, None], (0, 1, 2, 3, 4))
 
 
 @case("causal_conv1d", "causal_conv1d 2x512, 4,096 steps, width 4")
@@ -434,7 +443,8 @@ def _() -> Call:
 
 @case("psa_mask", "psa_mask 2x59x59x30x30")
 def _() -> Call:
-    return of("psa_mask", [torch.randn(2, 59 * 59, 30, 30)], mask_size=[59, 59])
+    call = of("psa_mask", [torch.randn(2, 59 * 59, 30, 30)], mask_size=[59, 59])
+    return call.against_mmcv(lambda grad, t: gradient_rivals.mmcv_psa_mask(grad, t, 59))
 
 
 # ---- points and cells ------------------------------------------------------------------------------
@@ -507,7 +517,7 @@ def bev(operator: str, **attributes: int) -> Call:
 
 
 case("bev_pool", "bev_pool 150,000 points, 80 channels to 128x128")(lambda: bev("bev_pool"))
-case("bev_pool_volume", "bev_pool_volume, the same")(lambda: bev("bev_pool_volume", output_z=1))
+case("bev_pool_volume", "bev_pool_volume, the same")(lambda: bev("bev_pool_volume", output_z=2))
 
 
 @case("quick_cumsum", "quick_cumsum, the same")

@@ -1,18 +1,17 @@
-"""Times backward passes on the CPU: by polyop's gradient kernels, by the formulas, and by PyTorch's and torchvision's
-kernels, in one process. The memory is what a backward pass adds to that of its inputs and results. The calls are those
-of gradient_cases.py.
+"""Times backward passes on the CPU: by gradient kernels, by the formulas, by PyTorch's kernels, and by those of
+gradient_rivals.py, interleaved in one process. The calls are those of gradient_cases.py. The gradients of others are
+compared before the timing. The memory is what a backward pass adds to that of its inputs and results. Formulas are
+called once, with the last number of threads. Prints tables in Markdown.
 
-python bench/gradients.py [--only roi_align,carafe] [--threads 1,2] [--no-formula] [--no-memory] [--out TABLE.md]
+POLYOP_MMCV_SOURCE=mmcv POLYOP_TORCHVISION_SOURCE=vision python bench/gradients.py \\
+    [--only roi_align,carafe] [--threads 1,2] [--no-formula] [--cpu-time] [--out TABLE.md]
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -23,29 +22,35 @@ from torch import Tensor
 
 from polyop._torch.gradients import without_gradient_kernels
 
-ROUNDS = 5
-MAX_SECONDS = 2.0  # slower calls have one round
+ROUNDS = 6
+MAX_SECONDS = 1.0  # a contender whose calls have taken longer is not called again
+TOLERANCE = 2e-3  # mean difference, relative to the mean; where samples are nearly equal, other maxima may be chosen
+
+Run = Callable[[], object]
 
 
-def milliseconds(run: Callable[[], object]) -> float:
-    """Returns the minimum time of a call, because the machine may be shared."""
-    best, spent = float("inf"), 0.0
+def interleaved(runs: dict[str, Run], clock: Callable[[], float]) -> dict[str, float]:
+    """Returns the minimum milliseconds of a call, because the machine may be shared. The contenders are interleaved, so
+    that each starts with caches that hold the data of others, as in training.
+    """
+    best, spent = dict.fromkeys(runs, float("inf")), dict.fromkeys(runs, 0.0)
     for _ in range(ROUNDS + 1):
-        start = time.perf_counter()
-        run()
-        took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
-        if spent > MAX_SECONDS:
-            break
-    return best * 1e3
+        for name, run in runs.items():
+            if spent[name] > MAX_SECONDS:
+                continue
+            start = clock()
+            run()
+            took = clock() - start
+            best[name], spent[name] = min(best[name], took), spent[name] + took
+    return {name: seconds * 1e3 for name, seconds in best.items()}
 
 
 def warm_up() -> None:
     """Imports what PyTorch imports with the first backward pass, which takes seconds."""
     small = Call(lambda t: torch.ops.polyop.corner_pool(t, mode="left"), [torch.rand(1, 1, 2, 2)])
-    backward_of(small.function, small)()
+    backward_of(small.function, small.inputs)()
     with without_gradient_kernels():
-        backward_of(small.function, small)()
+        backward_of(small.function, small.inputs)()
 
 
 def called(number: int) -> Call:
@@ -53,47 +58,62 @@ def called(number: int) -> Call:
     return CASES[number].make()
 
 
-def backward_of(function: Callable[..., Tensor], call: Call) -> Callable[[], tuple[Tensor, ...]]:
-    leaves = [t.detach().requires_grad_() for t in call.inputs]
+def backward_of(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], grad: Tensor | None = None
+) -> Callable[[], Sequence[Tensor]]:
+    leaves = [t.detach().requires_grad_() for t in inputs]
     output = function(*leaves)
-    grad = torch.rand_like(output)
-    return lambda: torch.autograd.grad(output, leaves, grad, retain_graph=True, allow_unused=True)
+    given = torch.rand_like(output) if grad is None else grad
+    return lambda: torch.autograd.grad(output, leaves, given, retain_graph=True, allow_unused=True)
 
 
-def added_megabytes(number: int, formula: bool) -> float:
-    """Returns the peak memory that the backward pass adds, less its gradients. Run in a separate process."""
-    call = called(number)
-    run = backward_of(call.function, call)
-    with without_gradient_kernels() if formula else nullcontext():
-        return scratch_of(run)[1]
+def check(title: str, name: str, ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> None:
+    """Raises an exception if a contender gives other gradients, because its time would be meaningless."""
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        error = float((a - b).abs().mean() / a.abs().mean())
+        if not error <= TOLERANCE:
+            raise ValueError(f"{title}: gradient {i} of {name} differs by {error:.2g}, relative to the mean")
 
 
-def measured_megabytes(number: int, formula: bool) -> float:
-    command = [sys.executable, __file__, "--memory", str(number), *(["--formula"] if formula else [])]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
-def row(number: int, threads: int, with_formula: bool, with_memory: bool) -> str:
-    call = called(number)
+def row(number: int, threads: int, with_formula: bool, clock: Callable[[], float]) -> str:
+    """Returns a row of the table."""
+    case, call = CASES[number], called(number)
     with torch.no_grad():
-        forward = milliseconds(lambda: call.function(*call.inputs))
-    kernel = milliseconds(backward_of(call.function, call))
-    cells = [CASES[number].title, str(threads), f"{forward:.3g}", f"{kernel:.3g}", f"{kernel / forward:.1f}x"]
-    cells.append(f"{measured_megabytes(number, False):.0f}" if with_memory else "")
+        output = call.function(*call.inputs)
+    grad = torch.rand_like(output)
+    backward = backward_of(call.function, call.inputs, grad)
+    ours = backward()
+    added = scratch_of(backward)[1]
+
+    def forward() -> None:
+        with torch.no_grad():
+            call.function(*call.inputs)
+
+    others: dict[str, Run] = {}
+    for name, function in call.rivals.items():
+        others[name] = backward_of(function, call.inputs, grad)
+    for name, loop in call.loops.items():
+        others[name] = lambda loop=loop: loop(grad, *call.inputs)
+    for name, run in others.items():
+        check(case.title, name, ours, run())
+    took = interleaved({"forward": forward, "backward": backward, **others}, clock)
+    kernel = took["backward"]
+    cells = [case.title, str(threads), f"{took['forward']:.3g}", f"{kernel:.3g}", f"{kernel / took['forward']:.1f}"]
+
+    def compared(milliseconds: float | None) -> str:
+        return "" if milliseconds is None else f"{milliseconds:.3g} ({milliseconds / kernel:.1f}x)"
+
+    cells += [compared(took.get(name)) for name in ("MMCV", "torchvision", "PyTorch")]
+    cells.append(f"{added:.0f}")
     if with_formula:
         with without_gradient_kernels():
-            slow = milliseconds(backward_of(call.function, call))
-        cells += [
-            f"{slow:.3g} ({slow / kernel:.1f}x)",
-            f"{measured_megabytes(number, True):.0f}" if with_memory else "",
-        ]
+            run = backward_of(call.function, call.inputs, grad)
+            start = clock()
+            added = scratch_of(run)[1]
+            cells += [compared((clock() - start) * 1e3), f"{added:.0f}"]
     else:
         cells += ["", ""]
-    rivals = []
-    for name, function in call.rivals.items():
-        rival = milliseconds(backward_of(function, call))
-        rivals.append(f"{name} {rival:.3g} ({rival / kernel:.1f}x)")
-    return f"| {' | '.join([*cells, ', '.join(rivals)])} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -101,31 +121,28 @@ def main() -> None:
     parser.add_argument("--only", default="", help="words of titles, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--no-formula", action="store_true", help="leave out the formulas, which may take minutes")
-    parser.add_argument("--no-memory", action="store_true", help="leave out the memory, which takes further processes")
+    parser.add_argument("--cpu-time", action="store_true", help="measure the CPU time of all threads")
     parser.add_argument("--out", type=Path, help="a file to which the table is also written")
-    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--formula", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.memory is not None:
-        torch.set_num_threads(1)
-        print(added_megabytes(arguments.memory, arguments.formula))
-        return
     warm_up()
     words = [w for w in arguments.only.split(",") if w]
+    clock = time.process_time if arguments.cpu_time else time.perf_counter
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [
         "# Backward passes", "",
-        f"Milliseconds, the minimum of up to {ROUNDS + 1} rounds, and MB that the pass adds to its gradients. {about}.",
+        f"Milliseconds{' of CPU time' if arguments.cpu_time else ''}, the minimum of up to {ROUNDS + 1} rounds, and MB "
+        f"that the pass adds to its gradients. {about}.",
         "",
-        "| call | threads | forward | backward | ratio | MB | formula | MB | others |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| call | threads | forward | backward | ratio | MMCV | torchvision | PyTorch | MB | formula | MB |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     print("\n".join(lines))
-    for threads in map(int, arguments.threads.split(",")):
+    numbers = [int(threads) for threads in arguments.threads.split(",")]
+    for threads in numbers:
         torch.set_num_threads(threads)
         for number, case in enumerate(CASES):
             if not words or any(word in case.title for word in words):
-                lines.append(row(number, threads, not arguments.no_formula, not arguments.no_memory))
+                lines.append(row(number, threads, threads == numbers[-1] and not arguments.no_formula, clock))
                 print(lines[-1], flush=True)
     if arguments.out:
         arguments.out.write_text("\n".join(lines) + "\n")
