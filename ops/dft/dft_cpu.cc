@@ -7,11 +7,35 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/dft/dft.h"
-#include "pocketfft_hdronly.h"
+// What pocketfft includes, because it is included inside of a namespace.
+#include <array>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/dft/dft_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/transpose_square-inl.h"
+#include "ops/dft/dft.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace polyop {
+namespace HWY_NAMESPACE {
 namespace {
+
+// The library's vectors are those of the instruction set, whose macros GCC defines here.
+#undef POCKETFFT_HDRONLY_H
+#include "pocketfft_hdronly.h"
 
 template <class R>
 bool IsFinite(const R* values, int64_t count) {
@@ -22,51 +46,247 @@ bool IsFinite(const R* values, int64_t count) {
   return finite;
 }
 
-// Transforms of one layout: the library's shapes and strides for `count` batch elements.
+// Several lines in the lanes of vectors, whose operations are those that the library's templates need.
+template <class R>
+struct LaneNumbers {
+  using Tag = hn::CappedTag<R, 64 / sizeof(R)>;
+  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag()));
+  using Vector __attribute__((vector_size(kLanes * sizeof(R)))) = R;
+};
+
+// Copies `count` elements of each of as many lines as a vector has lanes into vectors. The lines are `stride` elements
+// apart; those from `lines` on are copies of the last one.
+template <class R>
+void LinesToVectors(const R* from, int64_t stride, int64_t lines, int64_t count, R* to) {
+  constexpr int kLanes = LaneNumbers<R>::kLanes;
+  const typename LaneNumbers<R>::Tag d;
+  const R* line[kLanes];
+  for (int j = 0; j < kLanes; ++j) line[j] = from + std::min<int64_t>(j, lines - 1) * stride;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::Vec<decltype(d)> rows[kLanes];
+    for (int j = 0; j < kLanes; ++j) rows[j] = hn::LoadU(d, line[j] + i);
+    TransposeSquare(d, rows);
+    for (int j = 0; j < kLanes; ++j) hn::StoreU(rows[j], d, to + (i + j) * kLanes);
+  }
+  for (; i < count; ++i) {
+    for (int j = 0; j < kLanes; ++j) to[i * kLanes + j] = line[j][i];
+  }
+}
+
+// The reverse.
+template <class R>
+void VectorsToLines(const R* from, int64_t count, int64_t stride, int64_t lines, R* to) {
+  constexpr int kLanes = LaneNumbers<R>::kLanes;
+  const typename LaneNumbers<R>::Tag d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::Vec<decltype(d)> rows[kLanes];
+    for (int j = 0; j < kLanes; ++j) rows[j] = hn::LoadU(d, from + (i + j) * kLanes);
+    TransposeSquare(d, rows);
+    for (int j = 0; j < static_cast<int>(lines); ++j) hn::StoreU(rows[j], d, to + j * stride + i);
+  }
+  for (; i < count; ++i) {
+    for (int64_t j = 0; j < lines; ++j) to[j * stride + i] = from[i * kLanes + j];
+  }
+}
+
+// Transforms of one layout for some batch elements, a dimension after the other.
 template <class R>
 class Transforms {
  public:
   Transforms(const Dft& op, const DftExtents& extents)
-      : op_(op), extents_(extents), scale_(static_cast<R>(extents.Scale(op))) {
-    for (size_t d = 3 - static_cast<size_t>(op.dimensions); d < 3; ++d) axes_.push_back(d + 1);
-  }
+      : op_(op), extents_(extents), scale_(static_cast<R>(extents.Scale(op))) {}
 
-  // Requires: all input elements are finite.
+  // Requires: all input elements are finite. Throws if there is no memory.
   void Run(const R* from, int64_t count, R* to) const {
-    auto* const spectrum = reinterpret_cast<std::complex<R>*>(to);
-    const bool forward = op_.inverse == 0;
-    if (op_.onesided != 0 && forward) {
-      pocketfft::r2c(ShapeOf(extents_.input, count), Strides(extents_.input, 1), Strides(extents_.output, 2), axes_,
-                     true, from, spectrum, scale_);
-    } else if (op_.onesided != 0) {
-      pocketfft::c2r(ShapeOf(extents_.output, count), Strides(extents_.input, 2), Strides(extents_.output, 1), axes_,
-                     false, reinterpret_cast<const std::complex<R>*>(from), to, scale_);
-    } else {
-      const auto* given = reinterpret_cast<const std::complex<R>*>(from);
-      if (extents_.parts == 1) {
-        std::copy_n(from, count * extents_.inputs(), spectrum);
-        given = spectrum;
+    const bool forward = op_.inverse == 0, onesided = op_.onesided != 0;
+    const auto first = 3 - static_cast<size_t>(op_.dimensions);
+    const Extents& in = extents_.input;
+    const int64_t lines = count * in[0] * in[1];
+    if (onesided && forward) {
+      RealLines(from, lines, in[2], to);
+      for (size_t d = 2; d-- > first;) Across(to, extents_.output, count, d, 1, to);
+    } else if (onesided) {
+      Buffer spectrum(first < 2 ? static_cast<size_t>(2 * lines * in[2]) : 0);
+      const R* half = from;
+      R scale = scale_;
+      for (size_t d = first; d < 2; ++d) {
+        Across(half, in, count, d, std::exchange(scale, R{1}), spectrum.data());
+        half = spectrum.data();
       }
-      const auto strides = Strides(extents_.input, 2);
-      pocketfft::c2c(ShapeOf(extents_.input, count), strides, strides, axes_, forward, given, spectrum, scale_);
+      HalfLines(half, lines, extents_.output[2], scale, to);
+    } else {
+      if (extents_.parts == 1) {
+        for (int64_t i = lines * in[2]; i-- > 0;) {
+          to[2 * i] = from[i];
+          to[2 * i + 1] = 0;
+        }
+        from = to;
+      }
+      ComplexLines(from, lines, in[2], to);
+      for (size_t d = 2; d-- > first;) Across(to, in, count, d, 1, to);
     }
   }
 
  private:
-  static pocketfft::shape_t ShapeOf(const std::array<int64_t, 3>& extents, int64_t count) {
-    return {static_cast<size_t>(count), static_cast<size_t>(extents[0]), static_cast<size_t>(extents[1]),
-            static_cast<size_t>(extents[2])};
+  using Extents = std::array<int64_t, 3>;
+  using Vector = typename LaneNumbers<R>::Vector;
+  using Complex = pocketfft::detail::cmplx<R>;
+  using ComplexVector = pocketfft::detail::cmplx<Vector>;
+  static constexpr int kLanes = LaneNumbers<R>::kLanes;
+
+  // Aligned memory of numbers.
+  class Buffer {
+   public:
+    explicit Buffer(size_t count) : vectors_((count + kLanes - 1) / kLanes * kLanes + 64 / sizeof(R)) {}
+    R* data() {
+      const auto address = reinterpret_cast<uintptr_t>(vectors_.data());
+      return vectors_.data() + (64 - address % 64) % 64 / sizeof(R);
+    }
+
+   private:
+    pocketfft::detail::arr<R> vectors_;
+  };
+
+  // Calls group(first, count) for lines that fill the lanes of vectors, and single(line) for the last ones if they are
+  // few. The lanes of long lines do not fit into the cache.
+  template <class Group, class Single>
+  static void ForLines(int64_t lines, const Group& group, const Single& single) {
+    int64_t line = 0;
+    while (lines - line >= kLanes) {
+      group(line, int64_t{kLanes});
+      line += kLanes;
+    }
+    if (2 * (lines - line) > kLanes) {
+      group(line, lines - line);
+      line = lines;
+    }
+    for (; line < lines; ++line) single(line);
   }
-  static pocketfft::stride_t Strides(const std::array<int64_t, 3>& extents, int64_t parts) {
-    const int64_t element = parts * static_cast<int64_t>(sizeof(R));
-    return {element * extents[0] * extents[1] * extents[2], element * extents[1] * extents[2], element * extents[2],
-            element};
+
+  // Transforms real lines to the first half of their spectra.
+  void RealLines(const R* from, int64_t lines, int64_t size, R* to) const {
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
+    const int64_t stride = 2 * (size / 2 + 1);
+    const auto finish = [&](R* line, R constant) {  // the imaginary parts of frequency 0, and of the highest one
+      line[0] = constant;
+      line[1] = 0;
+      if (size % 2 == 0) line[size + 1] = 0;
+    };
+    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? size * kLanes : size));
+    R* const memory = work.data();
+    ForLines(
+        lines,
+        [&](int64_t line, int64_t count) HWY_ATTR {
+          LinesToVectors(from + line * size, size, count, size, memory);
+          plan->exec(reinterpret_cast<Vector*>(memory), scale_, true);
+          VectorsToLines(memory + kLanes, size - 1, stride, count, to + line * stride + 2);
+          for (int64_t j = 0; j < count; ++j) finish(to + (line + j) * stride, memory[j]);
+        },
+        [&](int64_t line) {
+          std::copy_n(from + line * size, size, memory);
+          plan->exec(memory, scale_, true);
+          std::copy_n(memory + 1, size - 1, to + line * stride + 2);
+          finish(to + line * stride, memory[0]);
+        });
+  }
+
+  // Transforms halves of spectra to real lines of `size` elements.
+  static void HalfLines(const R* from, int64_t lines, int64_t size, R scale, R* to) {
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
+    const int64_t stride = 2 * (size / 2 + 1);
+    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? size * kLanes : size));
+    R* const memory = work.data();
+    ForLines(
+        lines,
+        [&](int64_t line, int64_t count) HWY_ATTR {
+          for (int64_t j = 0; j < kLanes; ++j) memory[j] = from[(line + std::min(j, count - 1)) * stride];
+          LinesToVectors(from + line * stride + 2, stride, count, size - 1, memory + kLanes);
+          plan->exec(reinterpret_cast<Vector*>(memory), scale, false);
+          VectorsToLines(memory, size, size, count, to + line * size);
+        },
+        [&](int64_t line) {
+          memory[0] = from[line * stride];
+          std::copy_n(from + line * stride + 2, size - 1, memory + 1);
+          plan->exec(memory, scale, false);
+          std::copy_n(memory, size, to + line * size);
+        });
+  }
+
+  // Transforms complex lines.
+  void ComplexLines(const R* from, int64_t lines, int64_t size, R* to) const {
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
+    const bool forward = op_.inverse == 0;
+    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? 2 * size * kLanes : 0));
+    R* const memory = work.data();
+    ForLines(
+        lines,
+        [&](int64_t line, int64_t count) HWY_ATTR {
+          LinesToVectors(from + 2 * line * size, 2 * size, count, 2 * size, memory);
+          plan->exec(reinterpret_cast<ComplexVector*>(memory), scale_, forward);
+          VectorsToLines(memory, 2 * size, 2 * size, count, to + 2 * line * size);
+        },
+        [&](int64_t line) {
+          R* const there = to + 2 * line * size;
+          if (from != to) std::copy_n(from + 2 * line * size, 2 * size, there);
+          plan->exec(reinterpret_cast<Complex*>(there), scale_, forward);
+        });
+  }
+
+  // Transforms dimension `d` of complex numbers, which is not the last one: neighbours fill the lanes.
+  void Across(const R* from, const Extents& extents, int64_t count, size_t d, R scale, R* to) const {
+    const typename LaneNumbers<R>::Tag tag;
+    const int64_t size = extents[d];
+    int64_t outer = count, inner = 1;
+    for (size_t k = 0; k < d; ++k) outer *= extents[k];
+    for (size_t k = d + 1; k < 3; ++k) inner *= extents[k];
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
+    Buffer work(static_cast<size_t>(2 * size * kLanes));
+    R* const memory = work.data();
+    for (int64_t o = 0; o < outer; ++o) {
+      const R* const source = from + 2 * o * size * inner;
+      R* const target = to + 2 * o * size * inner;
+      for (int64_t column = 0; column < inner; column += kLanes) {
+        const int64_t here = std::min<int64_t>(kLanes, inner - column);
+        if (here == kLanes) {
+          for (int64_t i = 0; i < size; ++i) {
+            hn::Vec<decltype(tag)> real, imaginary;
+            hn::LoadInterleaved2(tag, source + 2 * (i * inner + column), real, imaginary);
+            hn::StoreU(real, tag, memory + 2 * i * kLanes);
+            hn::StoreU(imaginary, tag, memory + (2 * i + 1) * kLanes);
+          }
+        } else {
+          for (int64_t i = 0; i < size; ++i) {
+            for (int64_t j = 0; j < kLanes; ++j) {
+              const R* const element = source + 2 * (i * inner + column + std::min(j, here - 1));
+              memory[2 * i * kLanes + j] = element[0];
+              memory[(2 * i + 1) * kLanes + j] = element[1];
+            }
+          }
+        }
+        plan->exec(reinterpret_cast<ComplexVector*>(memory), scale, op_.inverse == 0);
+        if (here == kLanes) {
+          for (int64_t i = 0; i < size; ++i) {
+            hn::StoreInterleaved2(hn::LoadU(tag, memory + 2 * i * kLanes),
+                                  hn::LoadU(tag, memory + (2 * i + 1) * kLanes), tag,
+                                  target + 2 * (i * inner + column));
+          }
+        } else {
+          for (int64_t i = 0; i < size; ++i) {
+            for (int64_t j = 0; j < here; ++j) {
+              target[2 * (i * inner + column + j)] = memory[2 * i * kLanes + j];
+              target[2 * (i * inner + column + j) + 1] = memory[(2 * i + 1) * kLanes + j];
+            }
+          }
+        }
+      }
+    }
   }
 
   const Dft& op_;
   const DftExtents& extents_;
   R scale_;
-  pocketfft::shape_t axes_;
 };
 
 template <class T>
@@ -112,7 +332,13 @@ Status DftCpu(const Dft& op, const Context& context, Tensor<const T, kAnyRank> s
   return failed ? Internal("out of memory: a transform of ", inputs, " numbers") : Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNELS(Dft, DftCpu, float, double, Half, BFloat16);
-
 }  // namespace
+}  // namespace HWY_NAMESPACE
 }  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNELS(Dft, DftCpu, float, double, Half, BFloat16);
+}  // namespace polyop
+#endif
