@@ -12,6 +12,22 @@
 
 namespace polyop::linalg {
 
+/// The operations on vectors, of which CPU kernels have versions for each instruction set.
+struct PlainVectors {
+  POLYOP_HD static double Dot(const double* a, const double* b, int64_t count) { return linalg::Dot(a, b, count); }
+  POLYOP_HD static void SubtractRow(const double* from, double factor, int64_t count, double* to) {
+    linalg::SubtractRow(from, factor, count, to);
+  }
+  /// Computes to[i] -= x * a[i] + y * b[i].
+  POLYOP_HD static void SubtractTwoRows(const double* a, double x, const double* b, double y, int64_t count,
+                                        double* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] -= x * a[i] + y * b[i];
+  }
+  POLYOP_HD static void Rotate(double* a, double* b, int64_t count, double c, double s) {
+    linalg::Rotate(a, b, count, c, s);
+  }
+};
+
 /// Returns the power of two that scales the largest magnitude to [0.5, 1); 1 for zeros, and NaN if an element is not
 /// finite.
 POLYOP_HD inline double ScaleOf(const double* x, int64_t count) {
@@ -41,8 +57,8 @@ POLYOP_HD inline double SignOf(const double* x, int64_t count) {
 /// Reduces a symmetric matrix to a tridiagonal one by Householder's reflections. `a` is overwritten by their vectors.
 /// Row i of `vectors`, if there are any, receives column i of the orthogonal factor. `off` and `taus` have space for
 /// `size` numbers each.
-POLYOP_HD inline void Tridiagonalize(double* a, int64_t size, double* diagonal, double* off, double* taus,
-                                     double* vectors) {
+template <class Vectors = PlainVectors>
+POLYOP_HD void Tridiagonalize(double* a, int64_t size, double* diagonal, double* off, double* taus, double* vectors) {
   for (int64_t k = 0; k + 1 < size; ++k) {
     const int64_t rest = size - k - 1;
     double* const v = a + k * size + k + 1;
@@ -51,25 +67,29 @@ POLYOP_HD inline void Tridiagonalize(double* a, int64_t size, double* diagonal, 
     v[0] = 1;
     if (taus[k] == 0) continue;
     double* const w = off + k + 1;  // not yet used
-    for (int64_t i = 0; i < rest; ++i) w[i] = taus[k] * Dot(a + (k + 1 + i) * size + k + 1, v, rest);
-    const double half = taus[k] / 2 * Dot(w, v, rest);
-    for (int64_t i = 0; i < rest; ++i) w[i] -= half * v[i];
+    for (int64_t i = 0; i < rest; ++i) w[i] = taus[k] * Vectors::Dot(a + (k + 1 + i) * size + k + 1, v, rest);
+    Vectors::SubtractRow(v, taus[k] / 2 * Vectors::Dot(w, v, rest), rest, w);
     for (int64_t i = 0; i < rest; ++i) {
-      double* const row = a + (k + 1 + i) * size + k + 1;
-      for (int64_t j = 0; j < rest; ++j) row[j] -= v[i] * w[j] + w[i] * v[j];
+      Vectors::SubtractTwoRows(w, v[i], v, w[i], rest, a + (k + 1 + i) * size + k + 1);
     }
   }
   for (int64_t i = 0; i < size; ++i) diagonal[i] = a[i * size + i];
   for (int64_t i = 0; vectors != nullptr && i < size; ++i) {
     double* const to = vectors + i * size;
     for (int64_t j = 0; j < size; ++j) to[j] = i == j ? 1 : 0;
-    for (int64_t k = size - 1; k-- > 0;) Reflect(a + k * size + k + 1, taus[k], size - k - 1, to + k + 1);
+    for (int64_t k = size - 1; k-- > 0;) {
+      if (taus[k] == 0) continue;
+      const double* const v = a + k * size + k + 1;  // whose first element is 1
+      double* const x = to + k + 1;
+      Vectors::SubtractRow(v, taus[k] * Vectors::Dot(v, x, size - k - 1), size - k - 1, x);
+    }
   }
 }
 
 /// Diagonalizes a symmetric tridiagonal matrix by the QL algorithm with implicit shifts, and applies the rotations to
 /// the rows of `vectors`. Returns false if it does not converge.
-POLYOP_HD inline bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, double* vectors) {
+template <class Vectors = PlainVectors>
+POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, double* vectors) {
   constexpr int kMaxSteps = 80;  // for each eigenvalue; usually two or three suffice
   for (int64_t low = 0; low < size; ++low) {
     for (int step = 0;; ++step) {
@@ -97,7 +117,7 @@ POLYOP_HD inline bool DiagonalizeTridiagonal(double* diagonal, double* off, int6
         removed = sine * t;
         diagonal[i + 1] = shifted + removed;
         bulge = cosine * t - b;
-        if (vectors != nullptr) Rotate(vectors + i * size, vectors + (i + 1) * size, size, cosine, sine);
+        if (vectors != nullptr) Vectors::Rotate(vectors + i * size, vectors + (i + 1) * size, size, cosine, sine);
       }
       off[high] = 0;
       if (i >= low) continue;
@@ -111,14 +131,15 @@ POLYOP_HD inline bool DiagonalizeTridiagonal(double* diagonal, double* off, int6
 /// Computes the eigenvalues of a finite symmetric matrix in ascending order, and unless `vectors` is null its
 /// eigenvectors, as rows. `a` is overwritten; `work` has space for 2 * size numbers. Returns false if the algorithm
 /// does not converge.
-POLYOP_HD inline bool SymmetricEigen(double* a, int64_t size, double* values, double* vectors, double* work) {
+template <class Vectors = PlainVectors>
+POLYOP_HD bool SymmetricEigen(double* a, int64_t size, double* values, double* vectors, double* work) {
   if (size == 0) return true;
   const double scale = ScaleOf(a, size * size);
   for (int64_t i = 0; i < size * size; ++i) a[i] *= scale;
   double* const off = work;
-  Tridiagonalize(a, size, values, off, work + size, vectors);
+  Tridiagonalize<Vectors>(a, size, values, off, work + size, vectors);
   off[size - 1] = 0;
-  if (!DiagonalizeTridiagonal(values, off, size, vectors)) return false;
+  if (!DiagonalizeTridiagonal<Vectors>(values, off, size, vectors)) return false;
   for (int64_t i = 0; i < size; ++i) {
     int64_t least = i;
     for (int64_t j = i + 1; j < size; ++j) {

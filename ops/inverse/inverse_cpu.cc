@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/inverse/inverse_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/linalg/blocked-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/inverse/inverse.h"
 #include "ops/inverse/inverse_errors.h"
@@ -55,11 +56,35 @@ bool InvertScaled(double* matrix, int64_t size, int64_t* swapped) {
   return true;
 }
 
-// The scratch memory of one task.
+// The scratch memory of one task. A large matrix also has memory for blocks.
 struct InverseScratch {
   double *matrix, *row_scale, *column_scale;
   int64_t* swapped;
+  double* blocks = nullptr;
+  int32_t* pivots = nullptr;
+  const Context* context = nullptr;
 };
+
+int64_t BlockDoubles(int64_t size) { return size * size + blocked::Products::Doubles(size); }
+
+// InvertScaled by blocks.
+bool InvertScaledByBlocks(const InverseScratch& scratch, int64_t size) {
+  const int64_t area = size * size;
+  double *const matrix = scratch.matrix, *const factors = scratch.blocks;
+  if (!blocked::AllFinite(matrix, area)) return false;
+  const blocked::Products products(scratch.context, factors + area);
+  std::copy_n(matrix, area, factors);
+  blocked::FactorLu(products, factors, size, size, size, scratch.pivots);
+  std::fill_n(matrix, area, 0.0);
+  for (int64_t k = 0; k < size; ++k) {
+    if (!IsPivot(factors[k * size + k], size)) return false;
+    matrix[k * size + k] = 1;
+  }
+  linalg::ExchangeRows(scratch.pivots, size, false, matrix, size, size);
+  blocked::SolveTriangle(products, {factors, size, 1}, true, true, size, matrix, size, size);
+  blocked::SolveTriangle(products, {factors, size, 1}, false, false, size, matrix, size, size);
+  return true;
+}
 
 template <class T>
 void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
@@ -76,7 +101,9 @@ void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
     scratch.column_scale[j] = InverseScale(largest);
     for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= scratch.column_scale[j];
   }
-  if (!InvertScaled(matrix, size, scratch.swapped)) {
+  const bool inverted =
+      scratch.blocks != nullptr ? InvertScaledByBlocks(scratch, size) : InvertScaled(matrix, size, scratch.swapped);
+  if (!inverted) {
     std::fill_n(to, size * size, FromFloat<T>(NAN));
     return;
   }
@@ -111,6 +138,18 @@ template <class T>
 Status InvertAll(const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
   if (size <= kMaxRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
+  if (size >= blocked::kMinSize) {
+    const int64_t matrix = (size + 2) * size;
+    const Scratch<int32_t> pivots = context.Allocate<int32_t>(count * size);
+    const auto invert = [&](int64_t n, double* work, const Context* threads) {
+      const InverseScratch scratch{work,    work + size * size, work + (size + 1) * size,
+                                   nullptr, work + matrix,      pivots.data() + n * size,
+                                   threads};
+      Invert(input.data() + n * size * size, size, scratch, output.data() + n * size * size);
+    };
+    if (pivots && blocked::ForLargeMatrices(context, count, matrix + BlockDoubles(size), invert)) return Status::Ok();
+    return Internal("out of memory: a matrix of ", size, " rows");
+  }
   const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
   const int64_t grain = GrainFor(cubed + 20);
   const int64_t tasks = Context::NumTasks(count, grain);

@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/matrix_factors/matrix_factors_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/linalg/blocked-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/matrix_factors/factor_lanes-inl.h"
 #include "ops/matrix_factors/factor_matrix.h"
@@ -9,6 +12,41 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
+
+// Factors a matrix by blocks. Returns false if it has no factors or is not finite, for which Factor is exact.
+template <class T>
+bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Context* context, double* work) {
+  using Method = MatrixFactors::Method;
+  const int64_t rows = matrices.rows, columns = matrices.columns, area = rows * columns, least = matrices.smaller();
+  const T* const from = matrices.from + n * area;
+  T *const to = matrices.factors + n * area, *const scales = matrices.scales + n * least;
+  int32_t* const pivots = matrices.pivots + n * least;
+  double *const taus = work + area, *const memory = taus + least;
+  const blocked::Products products(context, memory);
+  if (matrices.method == Method::kQr) {
+    blocked::Transpose(from, rows, columns, work);
+  } else {
+    blocked::ToDoubles(from, area, work);
+  }
+  if (!blocked::AllFinite(work, area)) return false;
+  for (int64_t k = 0; k < least; ++k) pivots[k] = static_cast<int32_t>(k + 1);
+  matrices.info[n] = 0;
+  if (matrices.method == Method::kQr) {
+    blocked::FactorQr(context, work, columns, rows, taus, memory);
+    blocked::Transpose(work, columns, rows, to);
+    blocked::FromDoubles(taus, least, scales);
+    return true;
+  }
+  if (matrices.method == Method::kCholesky) {
+    if (!blocked::FactorCholesky(products, work, rows, rows)) return false;
+    for (int64_t i = 0; i < rows; ++i) std::fill(work + i * rows + i + 1, work + (i + 1) * rows, 0.0);
+  } else {
+    matrices.info[n] = blocked::FactorLu(products, work, rows, columns, columns, pivots);
+  }
+  std::fill_n(scales, least, T{});
+  blocked::FromDoubles(work, area, to);
+  return true;
+}
 
 template <class T>
 bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
@@ -21,6 +59,15 @@ bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
         [&](int64_t first, int64_t count, double* memory, double* done)
             HWY_ATTR { FactorGroup(matrices, first, count, memory, done); },
         [&](int64_t n, double* memory) { matrices.Factor(n, memory); });
+  }
+  if (in_lanes && matrices.smaller() >= blocked::kMinSize) {
+    const int64_t memory = matrices.method == MatrixFactors::Method::kQr
+                               ? blocked::QrDoubles(matrices.columns, matrices.rows)
+                               : blocked::Products::Doubles(matrices.columns);
+    return blocked::ForLargeMatrices(context, matrices.count, matrices.WorkSize() + memory,
+                                     [&](int64_t n, double* work, const Context* threads) {
+                                       if (!FactorByBlocks(matrices, n, threads, work)) matrices.Factor(n, work);
+                                     });
   }
   const int64_t grain = GrainFor(nanoseconds), size = matrices.WorkSize();
   const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);

@@ -57,6 +57,33 @@ TEST_P(MatrixFactorsTest, ManySmallMatricesMatchReference) {
   }
 }
 
+TEST_P(MatrixFactorsTest, BlocksMatchReference) {
+  std::mt19937 rng(4);
+  const Tolerance near = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : Tolerance{1e-5, 1e-5};
+  for (const Shape& shape : {Shape{48, 48}, Shape{2, 50, 71}, Shape{133, 61}, Shape{101, 101}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    ExpectMatchesReference(MatrixFactors{.method = Method::kLu}, {a}, near);
+    ExpectMatchesReference(MatrixFactors{.method = Method::kQr}, {a}, near);
+  }
+  for (const int64_t size : {49, 130}) {
+    HostTensor a = PositiveDefinite(GetParam(), 2, size, rng);
+    ExpectMatchesReference(MatrixFactors{.method = Method::kCholesky}, {a}, near);
+    a.set(size * size - 1, -1);
+    ExpectMatchesReference(MatrixFactors{.method = Method::kCholesky, .check_errors = 0}, {a}, near);
+  }
+}
+
+TEST_P(MatrixFactorsTest, BlocksOfSingularAndInfiniteMatrices) {
+  std::mt19937 rng(5);
+  HostTensor a = HostTensor::Uniform(GetParam(), {60, 60}, rng);
+  for (int64_t i = 0; i < 60; ++i) a.set(i * 60 + 33, 0);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(MatrixFactors{}, {a}, &out).ok());
+  EXPECT_EQ(out[3].at(0), 34);
+  a.set(5, INFINITY);
+  ExpectMatchesReference(MatrixFactors{}, {a});
+}
+
 TEST_P(MatrixFactorsTest, LdlMatchesReference) {
   std::mt19937 rng(3);
   const Tolerance near = GetParam() == DType::kF64 ? Tolerance{1e-9, 1e-9} : Tolerance{1e-4, 1e-4};

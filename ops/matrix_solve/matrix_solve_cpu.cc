@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/matrix_solve/matrix_solve_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/linalg/blocked-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/matrix_solve/solve_lanes-inl.h"
 #include "ops/matrix_solve/solve_matrix.h"
@@ -14,6 +17,57 @@ namespace {
 
 // Right sides with more columns fill vectors.
 constexpr int64_t kMaxColumnsInLanes = 32;
+
+// Solves equations by blocks. Returns false for a general matrix that is not finite, for which Solve is exact.
+template <class T>
+bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Context* context, double* work,
+                   int32_t* rows) {
+  using Method = MatrixSolve::Method;
+  const int64_t size = equations.size, columns = equations.columns, area = size * size, right = size * columns;
+  const T* const from = equations.from + n * area;
+  double *const b = work + area, *const memory = b + right;
+  const bool general = equations.method == Method::kGeneral, upper = equations.method == Method::kUpper;
+  const blocked::Products products(context, memory);
+  if (general && equations.transpose) {
+    blocked::Transpose(from, size, size, work);
+  } else if (upper || equations.method == Method::kLower) {
+    for (int64_t i = 0; i < size; ++i) {  // the other triangle is not read
+      const int64_t first = i * size + (upper ? i : 0);
+      blocked::ToDoubles(from + first, upper ? size - i : i + 1, work + first);
+    }
+  } else {
+    blocked::ToDoubles(from, area, work);
+  }
+  if (general && !blocked::AllFinite(work, area)) return false;
+  blocked::ToDoubles(equations.right + n * right, right, b);
+  equations.info[n] = 0;
+  const int32_t* exchanged = equations.pivots + n * equations.pivot_count;
+  int64_t exchanges = equations.pivot_count;
+  if (general) {
+    equations.info[n] = blocked::FactorLu(products, work, size, size, size, rows);
+    exchanged = rows;
+    exchanges = size;
+  }
+  const blocked::View plain{work, size, 1}, transposed{work, 1, size};
+  const auto solve = [&](const blocked::View& t, bool lower, bool unit) {
+    blocked::SolveTriangle(products, t, lower, unit, size, b, columns, columns);
+  };
+  if (upper || equations.method == Method::kLower) {
+    solve(equations.transpose ? transposed : plain, upper == equations.transpose, equations.unit);
+  } else if (equations.info[n] != 0) {
+    std::fill_n(b, right, NAN);
+  } else if (equations.transpose && !general) {
+    solve(transposed, true, false);
+    solve(transposed, false, true);
+    linalg::ExchangeRows(exchanged, exchanges, true, b, size, columns);
+  } else {
+    linalg::ExchangeRows(exchanged, exchanges, false, b, size, columns);
+    solve(plain, true, true);
+    solve(plain, false, false);
+  }
+  blocked::FromDoubles(b, right, equations.to + n * right);
+  return true;
+}
 
 template <class T>
 bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
@@ -30,6 +84,17 @@ bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
           std::array<int32_t, kMaxSizeInLanes> exchanged{};
           equations.Solve(n, memory, exchanged.data());
         });
+  }
+  if (in_lanes && equations.size >= blocked::kMinSize) {
+    const int64_t memory = blocked::Products::Doubles(std::max(equations.size, equations.columns));
+    const Scratch<int32_t> pivots = context.Allocate<int32_t>(equations.count * rows);
+    return pivots && blocked::ForLargeMatrices(context, equations.count, size + memory,
+                                               [&](int64_t n, double* work, const Context* threads) {
+                                                 int32_t* const own = pivots.data() + n * rows;
+                                                 if (!SolveByBlocks(equations, n, threads, work, own)) {
+                                                   equations.Solve(n, work, own);
+                                                 }
+                                               });
   }
   const int64_t grain = GrainFor(nanoseconds), tasks = Context::NumTasks(equations.count, grain);
   const Scratch<double> work = context.Allocate<double>(tasks * size);

@@ -1,0 +1,472 @@
+// Factorizations of large matrices in double precision by blocks: nearly all operations are those of matrix products.
+// Compiled once per instruction set; include it from a kernel file.
+#if defined(POLYOP_FAMILIES_LINALG_BLOCKED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_LINALG_BLOCKED_INL_H_
+#undef POLYOP_FAMILIES_LINALG_BLOCKED_INL_H_
+#else
+#define POLYOP_FAMILIES_LINALG_BLOCKED_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "families/linalg/elimination.h"
+#include "families/linalg/householder.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+namespace blocked {
+
+using Tag = hn::ScalableTag<double>;
+using Numbers = hn::Vec<Tag>;
+
+/// Smaller matrices are computed without blocks.
+constexpr int64_t kMinSize = 48;
+/// Columns of a block that is factored without blocks, and rows of a triangle that is solved so.
+constexpr int64_t kBase = 16, kPanel = 32;
+/// Rows and vectors of a block of sums in registers, and the depth of a product whose factors stay in the caches.
+constexpr int kRows = 6, kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+constexpr int64_t kDepth = 256;
+
+HWY_INLINE int64_t LanesOf() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+
+/// A matrix whose element (i, j) is at data[i * row + j * column]. Does not own its memory.
+struct View {
+  const double* data;
+  int64_t row, column;
+
+  View At(int64_t i, int64_t j) const { return {data + i * row + j * column, row, column}; }
+  double operator()(int64_t i, int64_t j) const { return data[i * row + j * column]; }
+};
+
+// The functions of families/linalg/vectors.h, in vectors of the instruction set.
+struct VectorOps {
+  static HWY_NOINLINE double Dot(const double* a, const double* b, int64_t count) {
+    const Tag d;
+    const int64_t lanes = LanesOf();
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t i = 0;
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      s0 = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), s0);
+      s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), s1);
+      s2 = hn::MulAdd(hn::LoadU(d, a + i + 2 * lanes), hn::LoadU(d, b + i + 2 * lanes), s2);
+      s3 = hn::MulAdd(hn::LoadU(d, a + i + 3 * lanes), hn::LoadU(d, b + i + 3 * lanes), s3);
+    }
+    for (; i + lanes <= count; i += lanes) s0 = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), s0);
+    double sum = hn::ReduceSum(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+    for (; i < count; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  static HWY_NOINLINE void SubtractRow(const double* from, double factor, int64_t count, double* to) {
+    const Tag d;
+    const int64_t lanes = LanesOf();
+    const auto f = hn::Set(d, factor);
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      hn::StoreU(hn::NegMulAdd(f, hn::LoadU(d, from + i), hn::LoadU(d, to + i)), d, to + i);
+    }
+    for (; i < count; ++i) to[i] -= factor * from[i];
+  }
+
+  /// Computes to[i] -= x * a[i] + y * b[i].
+  static HWY_NOINLINE void SubtractTwoRows(const double* a, double x, const double* b, double y, int64_t count,
+                                           double* to) {
+    const Tag d;
+    const int64_t lanes = LanesOf();
+    const auto p = hn::Set(d, x), q = hn::Set(d, y);
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      const auto first = hn::NegMulAdd(p, hn::LoadU(d, a + i), hn::LoadU(d, to + i));
+      hn::StoreU(hn::NegMulAdd(q, hn::LoadU(d, b + i), first), d, to + i);
+    }
+    for (; i < count; ++i) to[i] -= x * a[i] + y * b[i];
+  }
+
+  static HWY_NOINLINE void Rotate(double* HWY_RESTRICT a, double* HWY_RESTRICT b, int64_t count, double c, double s) {
+    const Tag d;
+    const int64_t lanes = LanesOf();
+    const auto cosine = hn::Set(d, c), sine = hn::Set(d, s);
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, b + i);
+      hn::StoreU(hn::NegMulAdd(sine, y, hn::Mul(cosine, x)), d, a + i);
+      hn::StoreU(hn::MulAdd(sine, x, hn::Mul(cosine, y)), d, b + i);
+    }
+    for (; i < count; ++i) {
+      const double x = a[i], y = b[i];
+      a[i] = c * x - s * y;
+      b[i] = s * x + c * y;
+    }
+  }
+};
+
+/// Converts numbers.
+template <class T>
+HWY_NOINLINE void ToDoubles(const T* from, int64_t count, double* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<double>(from[i]);
+}
+template <class T>
+HWY_NOINLINE void FromDoubles(const double* from, int64_t count, T* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
+}
+
+/// Returns whether all numbers are finite.
+inline bool AllFinite(const double* x, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += x[i] * 0;
+  return sum == 0;
+}
+
+/// Copies the elements of a matrix by rows, as a matrix by columns.
+template <class From, class To>
+HWY_NOINLINE void Transpose(const From* from, int64_t rows, int64_t columns, To* to) {
+  constexpr int64_t kTile = 8;
+  for (int64_t i = 0; i < rows; i += kTile) {
+    for (int64_t j = 0; j < columns; j += kTile) {
+      const int64_t last = std::min(i + kTile, rows);
+      for (int64_t c = j; c < std::min(j + kTile, columns); ++c) {
+        for (int64_t r = i; r < last; ++r) to[c * rows + r] = static_cast<To>(from[r * columns + c]);
+      }
+    }
+  }
+}
+
+/// Calls compute(n, memory, context) for each of `count` matrices, with `doubles` numbers of memory: `context` is the
+/// given one for a single matrix, whose products then use all threads, and null if the threads compute several ones.
+/// Returns false if there is no memory.
+template <class Compute>
+bool ForLargeMatrices(const Context& context, int64_t count, int64_t doubles, const Compute& compute) {
+  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(count, 1) * doubles);
+  if (!work) return false;
+  if (count == 1) {
+    compute(0, work.data(), &context);
+    return true;
+  }
+  context.ParallelFor(count, 1, [&](int64_t task, int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) compute(n, work.data() + task * doubles, nullptr);
+  });
+  return true;
+}
+
+/// Subtracts products of matrices, on the threads of a context if there is one.
+class Products {
+ public:
+  /// The numbers of memory for products with at most `columns` columns.
+  static int64_t Doubles(int64_t columns) {
+    const int64_t panel = kVectors * LanesOf();
+    return (columns + panel - 1) / panel * panel * kDepth;
+  }
+
+  Products(const Context* context, double* packed) : context_(context), packed_(packed) {}
+
+  /// Computes c -= a b, of m x k and k x n elements; the rows of c are `stride` elements apart.
+  void Subtract(int64_t m, int64_t n, int64_t k, const View& a, const View& b, double* c, int64_t stride) const {
+    if (m <= 0 || n <= 0) return;
+    for (int64_t first = 0; first < k; first += kDepth) {
+      const int64_t depth = std::min(kDepth, k - first);
+      Pack(b.At(first, 0), depth, n);
+      const View block = a.At(0, first);
+      const int64_t groups = (m + kRows - 1) / kRows;
+      const auto rows = [&](int64_t begin, int64_t end) HWY_ATTR {
+        SubtractRows(block, begin * kRows, std::min(end * kRows, m), n, depth, c, stride);
+      };
+      if (context_ == nullptr) {
+        rows(0, groups);
+      } else {
+        const double nanoseconds = 0.1 * static_cast<double>(kRows * depth) * static_cast<double>(n);
+        context_->ParallelFor(groups, std::max<int64_t>(GrainFor(nanoseconds), 8), rows);
+      }
+    }
+  }
+
+ private:
+  // Packs rows of b, in panels of vectors; columns after the last are 0.
+  HWY_NOINLINE void Pack(const View& b, int64_t depth, int64_t n) const {
+    const int64_t panel = kVectors * LanesOf();
+    double* to = packed_;
+    for (int64_t j = 0; j < n; j += panel) {
+      const int64_t count = std::min(panel, n - j);
+      for (int64_t k = 0; k < depth; ++k, to += panel) {
+        const double* const from = b.data + k * b.row + j * b.column;
+        if (count == panel && b.column == 1) {
+          for (int v = 0; v < kVectors; ++v) {
+            hn::StoreU(hn::LoadU(Tag(), from + v * LanesOf()), Tag(), to + v * LanesOf());
+          }
+          continue;
+        }
+        for (int64_t c = 0; c < panel; ++c) to[c] = c < count ? from[c * b.column] : 0;
+      }
+    }
+  }
+
+  HWY_NOINLINE void SubtractRows(const View& a, int64_t begin, int64_t end, int64_t n, int64_t depth, double* c,
+                                 int64_t stride) const {
+    constexpr int64_t kChunk = 8 * kRows;  // rows that stay in the cache for all panels
+    const int64_t panel = kVectors * LanesOf();
+    for (int64_t first = begin; first < end; first += kChunk) {
+      const int64_t last = std::min(end, first + kChunk);
+      for (int64_t j = 0; j < n; j += panel) {
+        const double* const weights = packed_ + j * depth;
+        int64_t i = first;
+        for (; i + kRows <= last; i += kRows) {
+          Block<kRows>(a.At(i, 0), depth, weights, c + i * stride + j, stride, n - j);
+        }
+        for (; i < last; ++i) Block<1>(a.At(i, 0), depth, weights, c + i * stride + j, stride, n - j);
+      }
+    }
+  }
+
+  // Subtracts a block of kCount rows and a panel of columns, of which `columns` exist.
+  template <int kCount>
+  static HWY_INLINE void Block(const View& a, int64_t depth, const double* weights, double* c, int64_t stride,
+                               int64_t columns) {
+    const Tag d;
+    const int64_t lanes = LanesOf();
+    Numbers sums[kCount][kVectors];
+    for (int r = 0; r < kCount; ++r) {
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+    }
+    const double* element = a.data;
+    for (int64_t k = 0; k < depth; ++k, element += a.column) {
+      Numbers w[kVectors];
+      for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + v * lanes);
+      weights += kVectors * lanes;
+      for (int r = 0; r < kCount; ++r) {
+        const auto x = hn::Set(d, element[r * a.row]);
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, w[v], sums[r][v]);
+      }
+    }
+    for (int r = 0; r < kCount; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        double* const to = c + r * stride + v * lanes;
+        const int64_t left = columns - v * lanes;
+        if (left >= lanes) {
+          hn::StoreU(hn::Sub(hn::LoadU(d, to), sums[r][v]), d, to);
+        } else if (left > 0) {
+          const auto count = static_cast<size_t>(left);
+          hn::StoreN(hn::Sub(hn::LoadN(d, to, count), sums[r][v]), d, to, count);
+        }
+      }
+    }
+  }
+
+  const Context* context_;
+  double* packed_;
+};
+
+/// Solves T X = B for the `columns` columns of B and overwrites them. `lower` is the triangle of T that is read, in
+/// which its diagonal counts as 1 if `unit`.
+inline void SolveTriangle(const Products& products, const View& t, bool lower, bool unit, int64_t size, double* b,
+                          int64_t columns, int64_t stride) {
+  if (size > kBase) {
+    const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
+    double* const second = b + first * stride;
+    if (lower) {
+      SolveTriangle(products, t, lower, unit, first, b, columns, stride);
+      products.Subtract(rest, columns, first, t.At(first, 0), {b, stride, 1}, second, stride);
+      SolveTriangle(products, t.At(first, first), lower, unit, rest, second, columns, stride);
+    } else {
+      SolveTriangle(products, t.At(first, first), lower, unit, rest, second, columns, stride);
+      products.Subtract(first, columns, rest, t.At(0, first), {second, stride, 1}, b, stride);
+      SolveTriangle(products, t, lower, unit, first, b, columns, stride);
+    }
+    return;
+  }
+  for (int64_t n = 0; n < size; ++n) {
+    const int64_t k = lower ? n : size - 1 - n;
+    double* const row = b + k * stride;
+    if (!unit) {
+      const double diagonal = t(k, k);
+      for (int64_t c = 0; c < columns; ++c) row[c] /= diagonal;
+    }
+    for (int64_t m = n + 1; m < size; ++m) {
+      const int64_t i = lower ? m : size - 1 - m;
+      VectorOps::SubtractRow(row, t(i, k), columns, b + i * stride);
+    }
+  }
+}
+
+/// Computes X L^T = B for the `rows` rows of B and overwrites them: L has `size` rows.
+inline void SolveFromRight(const Products& products, const double* l, int64_t size, double* b, int64_t rows,
+                           int64_t stride) {
+  if (size > kBase) {
+    const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
+    SolveFromRight(products, l, first, b, rows, stride);
+    products.Subtract(rows, rest, first, {b, stride, 1}, {l + first * stride, 1, stride}, b + first, stride);
+    SolveFromRight(products, l + first * stride + first, rest, b + first, rows, stride);
+    return;
+  }
+  // Several rows in the lanes of vectors
+  const Tag d;
+  const int64_t lanes = LanesOf();
+  HWY_ALIGN double x[kBase * hn::MaxLanes(d)];
+  double inverses[kBase];
+  for (int64_t j = 0; j < size; ++j) inverses[j] = 1 / l[j * stride + j];
+  for (int64_t i = 0; i < rows; i += lanes) {
+    const int64_t count = std::min(lanes, rows - i);
+    for (int64_t m = 0; m < lanes; ++m) {
+      for (int64_t j = 0; j < size; ++j) x[j * lanes + m] = b[(i + std::min(m, count - 1)) * stride + j];
+    }
+    for (int64_t j = 0; j < size; ++j) {
+      auto sum = hn::Load(d, x + j * lanes);
+      for (int64_t k = 0; k < j; ++k)
+        sum = hn::NegMulAdd(hn::Set(d, l[j * stride + k]), hn::Load(d, x + k * lanes), sum);
+      hn::Store(hn::Mul(sum, hn::Set(d, inverses[j])), d, x + j * lanes);
+    }
+    for (int64_t m = 0; m < count; ++m) {
+      for (int64_t j = 0; j < size; ++j) b[(i + m) * stride + j] = x[j * lanes + m];
+    }
+  }
+}
+
+/// linalg::FactorCholesky of the lower triangle of `a`, whose upper triangle is not changed. Returns false if a leading
+/// minor is not positive; the results are undefined then.
+inline bool FactorCholesky(const Products& products, double* a, int64_t size, int64_t stride) {
+  if (size > kBase) {
+    const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
+    double *const below = a + first * stride, *const corner = below + first;
+    if (!FactorCholesky(products, a, first, stride)) return false;
+    SolveFromRight(products, a, first, below, rest, stride);
+    constexpr int64_t kStrip = 64;  // of rows, of which the columns up to the diagonal are computed
+    for (int64_t i = 0; i < rest; i += kStrip) {
+      const int64_t rows = std::min(kStrip, rest - i);
+      products.Subtract(rows, i + rows, first, {below + i * stride, stride, 1}, {below, 1, stride}, corner + i * stride,
+                        stride);
+    }
+    return FactorCholesky(products, corner, rest, stride);
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    double* const row = a + i * stride;
+    for (int64_t j = 0; j <= i; ++j) {
+      const double* const other = a + j * stride;
+      double sum = row[j];
+      for (int64_t k = 0; k < j; ++k) sum -= row[k] * other[k];
+      if (j < i) {
+        row[j] = sum / other[j];
+      } else if (sum > 0) {
+        row[j] = std::sqrt(sum);
+      } else {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// linalg::FactorLu. Returns the number, from 1, of the first pivot of this
+/// block that is 0, or 0. Requires: all elements are finite.
+inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64_t columns, int64_t stride,
+                        int32_t* pivots) {
+  constexpr int64_t kColumns = 8;
+  const int64_t smaller = std::min(rows, columns);
+  if (smaller > kColumns) {
+    const int64_t first = (smaller / 2 + kColumns - 1) / kColumns * kColumns;
+    double *const right = a + first, *const below = a + first * stride, *const corner = below + first;
+    const int32_t info = FactorLu(products, a, rows, first, stride, pivots);
+    for (int64_t k = 0; k < first; ++k) {
+      const int64_t other = int64_t{pivots[k]} - 1;
+      if (other != k)
+        std::swap_ranges(right + k * stride, right + k * stride + columns - first, right + other * stride);
+    }
+    SolveTriangle(products, {a, stride, 1}, true, true, first, right, columns - first, stride);
+    products.Subtract(rows - first, columns - first, first, {below, stride, 1}, {right, stride, 1}, corner, stride);
+    const int32_t later = FactorLu(products, corner, rows - first, columns - first, stride, pivots + first);
+    for (int64_t k = first; k < smaller; ++k) {
+      pivots[k] += static_cast<int32_t>(first);
+      const int64_t other = int64_t{pivots[k]} - 1;
+      if (other != k) std::swap_ranges(a + k * stride, a + k * stride + first, a + other * stride);
+    }
+    if (info != 0) return info;
+    return later == 0 ? 0 : later + static_cast<int32_t>(first);
+  }
+  int32_t info = 0;
+  for (int64_t k = 0; k < smaller; ++k) {
+    int64_t best = k;
+    for (int64_t i = k + 1; i < rows; ++i) {
+      if (std::fabs(a[i * stride + k]) > std::fabs(a[best * stride + k])) best = i;
+    }
+    pivots[k] = static_cast<int32_t>(best + 1);
+    double* const row = a + k * stride;
+    if (best != k) std::swap_ranges(row, row + columns, a + best * stride);
+    if (row[k] == 0) {
+      if (info == 0) info = static_cast<int32_t>(k + 1);
+      continue;
+    }
+    for (int64_t i = k + 1; i < rows; ++i) {
+      double* const other = a + i * stride;
+      other[k] /= row[k];
+      const double factor = other[k];
+      for (int64_t j = k + 1; j < columns; ++j) other[j] -= factor * row[j];
+    }
+  }
+  return info;
+}
+
+/// The numbers of memory of FactorQr.
+inline int64_t QrDoubles(int64_t count, int64_t length) {
+  return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
+}
+
+/// linalg::FactorQr of `count` columns of `length` elements, which are stored one after the other. A panel's
+/// reflections are the product I - V T V^T.
+inline void FactorQr(const Context* context, double* columns, int64_t count, int64_t length, double* taus,
+                     double* memory) {
+  const Products products(context, memory);
+  double* const vectors = memory + Products::Doubles(std::max(length, count));  // the rows of V^T
+  double *const sums = vectors + kPanel * length, *const scaled = sums + kPanel * count,
+                *const triangle = scaled + kPanel * count;
+  const int64_t smaller = std::min(count, length);
+  for (int64_t first = 0; first < smaller; first += kPanel) {
+    const int64_t size = std::min(kPanel, smaller - first), rest = count - first - size, height = length - first;
+    double* const panel = columns + first * length + first;
+    for (int64_t k = 0; k < size; ++k) {
+      double* const v = panel + k * length + k;
+      const double tau = taus[first + k] = linalg::FindReflection(v, height - k);
+      for (int64_t j = k + 1; j < size && tau != 0; ++j) {
+        double* const x = panel + j * length + k;
+        const double factor = tau * (x[0] + VectorOps::Dot(v + 1, x + 1, height - k - 1));
+        x[0] -= factor;
+        VectorOps::SubtractRow(v + 1, factor, height - k - 1, x + 1);
+      }
+    }
+    if (rest <= 0) continue;
+    for (int64_t k = 0; k < size; ++k) {
+      double* const v = vectors + k * height;
+      std::fill_n(v, k, 0.0);
+      v[k] = 1;
+      std::copy_n(panel + k * length + k + 1, height - k - 1, v + k + 1);
+    }
+    std::fill_n(triangle, size * size, 0.0);
+    for (int64_t k = 0; k < size; ++k) {
+      double products_of[kPanel];
+      const double tau = taus[first + k];
+      for (int64_t i = 0; i < k; ++i) {
+        products_of[i] = VectorOps::Dot(vectors + i * height + k, vectors + k * height + k, height - k);
+      }
+      for (int64_t i = 0; i < k; ++i) {
+        double sum = 0;
+        for (int64_t j = i; j < k; ++j) sum += triangle[i * size + j] * products_of[j];
+        triangle[i * size + k] = -tau * sum;
+      }
+      triangle[k * size + k] = tau;
+    }
+    double* const others = panel + size * length;
+    std::fill_n(sums, rest * size, 0.0);
+    std::fill_n(scaled, rest * size, 0.0);
+    products.Subtract(rest, size, height, {others, length, 1}, {vectors, 1, height}, sums, size);
+    products.Subtract(rest, size, size, {sums, size, 1}, {triangle, size, 1}, scaled, size);
+    products.Subtract(rest, height, size, {scaled, size, 1}, {vectors, height, 1}, others, length);
+  }
+}
+
+}  // namespace blocked
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
