@@ -36,6 +36,7 @@ struct SymmetricMatrices {
            static_cast<double>(with_vectors ? 8 * size : 3 * size);
   }
 
+  template <class Vectors = linalg::PlainVectors>
   POLYOP_HD void Decompose(int64_t n, double* work) const {
     const int64_t area = size * size;
     const T* const a = from + n * area;
@@ -47,7 +48,7 @@ struct SymmetricMatrices {
     }
     const bool finite = linalg::ScaleOf(work, area) > 0;
     const bool converged =
-        finite && linalg::SymmetricEigen(work, size, found, with_vectors ? rows : nullptr, found + size);
+        finite && linalg::SymmetricEigen<Vectors>(work, size, found, with_vectors ? rows : nullptr, found + size);
     for (int64_t k = 0; k < size; ++k) {
       values[n * size + k] = static_cast<T>(converged ? found[k] : NAN);
       if (!with_vectors) continue;

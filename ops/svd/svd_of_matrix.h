@@ -15,25 +15,32 @@
 namespace polyop {
 
 /// Rotates `count` vectors of `length` elements until they are orthogonal, and the rows of `rotations` as they are
-/// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal.
-POLYOP_HD inline void Orthogonalize(double* vectors, int64_t count, int64_t length, double* rotations,
-                                    double tolerance) {
+/// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal. `squares` has
+/// space for `count` numbers.
+template <class Vectors = linalg::PlainVectors>
+POLYOP_HD void Orthogonalize(double* vectors, int64_t count, int64_t length, double* rotations, double tolerance,
+                             double* squares) {
   constexpr int kMaxSweeps = 40;
   bool rotated = true;
   for (int sweep = 0; rotated && sweep < kMaxSweeps; ++sweep) {
     rotated = false;
+    for (int64_t k = 0; k < count; ++k) {
+      squares[k] = Vectors::Dot(vectors + k * length, vectors + k * length, length);
+    }
     for (int64_t p = 0; p < count; ++p) {
       for (int64_t q = p + 1; q < count; ++q) {
         double *const x = vectors + p * length, *const y = vectors + q * length;
-        const double product = linalg::Dot(x, y, length);
+        const double product = Vectors::Dot(x, y, length);
         if (product == 0) continue;
-        const double xx = linalg::Dot(x, x, length), yy = linalg::Dot(y, y, length);
+        const double xx = squares[p], yy = squares[q];
         if (!(std::fabs(product) > tolerance * std::sqrt(xx) * std::sqrt(yy))) continue;
         const double zeta = (yy - xx) / (2 * product);
         const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
         const double cosine = 1 / std::sqrt(1 + tangent * tangent);
-        linalg::Rotate(x, y, length, cosine, cosine * tangent);
-        linalg::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
+        Vectors::Rotate(x, y, length, cosine, cosine * tangent);
+        Vectors::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
+        squares[p] = Vectors::Dot(x, x, length);
+        squares[q] = Vectors::Dot(y, y, length);
         rotated = true;
       }
     }
@@ -71,6 +78,10 @@ struct MatricesToDecompose {
 
   /// The matrix is the sum of outer products of `shorter` pairs of vectors: the longer ones are columns of `u` if it is
   /// tall, otherwise rows of `vh`.
+  /// Shorter vectors, of a matrix whose largest element is in [0.5, 1), may be inexact.
+  static constexpr double kMinLength = 0x1p-900;
+
+  template <class Vectors = linalg::PlainVectors>
   POLYOP_HD void Decompose(int64_t n, double* work) const {
     double *const given = work, *const rotated = given + shorter * longer,
                   *const rotations = rotated + shorter * longer, *const gram = rotations + shorter * shorter,
@@ -88,21 +99,22 @@ struct MatricesToDecompose {
     // The eigenvectors of the products of all vectors make them nearly orthogonal.
     for (int64_t k = 0; k < shorter; ++k) {
       for (int64_t j = 0; j <= k; ++j) {
-        gram[k * shorter + j] = gram[j * shorter + k] = linalg::Dot(given + k * longer, given + j * longer, longer);
+        gram[k * shorter + j] = gram[j * shorter + k] = Vectors::Dot(given + k * longer, given + j * longer, longer);
       }
     }
-    if (!linalg::SymmetricEigen(gram, shorter, lengths, rotations, spare)) {
+    if (!linalg::SymmetricEigen<Vectors>(gram, shorter, lengths, rotations, spare)) {
       for (int64_t i = 0; i < shorter * shorter; ++i) rotations[i] = i % (shorter + 1) == 0 ? 1 : 0;
     }
     for (int64_t k = 0; k < shorter; ++k) {
       double* const to = rotated + k * longer;
       for (int64_t i = 0; i < longer; ++i) to[i] = 0;
       for (int64_t j = 0; j < shorter; ++j) {
-        linalg::SubtractRow(given + j * longer, -rotations[k * shorter + j], longer, to);
+        Vectors::SubtractRow(given + j * longer, -rotations[k * shorter + j], longer, to);
       }
     }
     const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
-    Orthogonalize(rotated, shorter, longer, rotations, epsilon * (4 + std::sqrt(static_cast<double>(longer))));
+    Orthogonalize<Vectors>(rotated, shorter, longer, rotations, epsilon * (4 + std::sqrt(static_cast<double>(longer))),
+                           lengths);
     for (int64_t k = 0; k < shorter; ++k) {
       lengths[k] = linalg::LengthOf(rotated + k * longer, longer);
       order[k] = static_cast<double>(k);
@@ -117,6 +129,16 @@ struct MatricesToDecompose {
       s[n * shorter + k] = static_cast<T>(lengths[k] / scale);
     }
     if (!with_vectors) return;
+    if ((!full || longer == shorter) && lengths[shorter - 1] > kMinLength) {
+      for (int64_t k = 0; k < shorter; ++k) {
+        double* const vector = rotated + static_cast<int64_t>(order[k]) * longer;
+        const double* const other = rotations + static_cast<int64_t>(order[k]) * shorter;
+        for (int64_t i = 0; i < longer; ++i) vector[i] /= lengths[k];
+        const double sign = tall ? linalg::SignOf(vector, longer) : linalg::SignOf(other, shorter);
+        StorePair(n, k, sign, vector, sign, other);
+      }
+      return;
+    }
     // The factor Q of orthogonal vectors has their directions, and orthonormal ones in place of zeros.
     for (int64_t k = 0; k < shorter; ++k) {
       const double* const vector = rotated + static_cast<int64_t>(order[k]) * longer;

@@ -223,6 +223,19 @@ def linalg_eigh(a: Tensor, uplo: str = "L", compute_v: bool = True) -> Any:
     return values.to(a.dtype), vectors.to(a.dtype) if compute_v else _no_elements(a)
 
 
+@decomposes("aten::linalg_eigvalsh", nodes=("eigh",))
+def linalg_eigvalsh(self: Tensor, uplo: str = "L") -> Any:
+    """Without this the exporter's program computes the vectors, too."""
+    result = linalg_eigh(self, uplo, False)
+    return result if result is NotImplemented else result[0]
+
+
+@decomposes("aten::linalg_svdvals", nodes=("svd",))
+def linalg_svdvals(a: Tensor, *, driver: str | None = None) -> Any:
+    result = linalg_svd(a, False, False, driver=driver)
+    return result if result is NotImplemented else result[1]
+
+
 def _eig(a: Tensor, vectors: bool) -> tuple[Tensor, Tensor]:
     values, basis = torch.ops.polyop.eig.default(in_node_type(a), vectors=int(vectors), check_errors=1)
     return torch.view_as_complex(values.to(a.dtype)), torch.view_as_complex(basis.to(a.dtype))
