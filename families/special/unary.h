@@ -158,6 +158,33 @@ POLYOP_HD R Digamma(R x) {
   return Select(x == R(0), -CopySign(R(kInfinity), x), Select(x == R(kInfinity), x, result));
 }
 
+template <class R>
+POLYOP_HD R Trigamma(R x) {
+  constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
+                                   5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510.0};
+  constexpr int kShift = 10;
+  const auto below = x < R(0);
+  const R y = Select(below, R(1) - x, x);
+  R steps = R(0);
+  for (int k = 0; k < kShift; ++k) {
+    const R step = y + R(static_cast<double>(k));
+    steps = steps + R(1) / (step * step);
+  }
+  const R inverse = R(1) / (y + R(kShift)), square = inverse * inverse;
+  R sum = R(kBernoulli[7]);
+  for (int k = 6; k >= 0; --k) sum = sum * square + R(kBernoulli[k]);
+  const R above = inverse + square * R(0.5) + inverse * square * sum + steps;
+  R result = above;
+  if (Any(below)) {
+    R sine = R(0), cosine = R(0);
+    SinCos(R(kPi) * (x - Round(x)), sine, cosine);
+    const R ratio = R(kPi) / sine;
+    result = Select(below, Select(x == Floor(x), R(kInfinity), ratio * ratio - above), above);
+    result = Select(x == R(-kInfinity), NotANumber<R>(), result);
+  }
+  return Select(x == R(kInfinity), R(0), result);
+}
+
 // ---- Bessel functions ----
 
 /// Returns exp(-|x|) I(|x|).

@@ -23,6 +23,7 @@ auto WithUnaryFunction(int code, const Body& body) {
     case 5: return body(UnaryFunction<5>());
     case 8: return body(UnaryFunction<8>());
     case 9: return body(UnaryFunction<9>());
+    case 10: return body(UnaryFunction<10>());
     case 12: return body(UnaryFunction<12>());
     case 13: return body(UnaryFunction<13>());
     case 14: return body(UnaryFunction<14>());
@@ -59,6 +60,8 @@ auto WithUnaryFunction(int code, const Body& body) {
       return special::LogGamma(x);                 \
     } else if constexpr (kCode == 9) {             \
       return special::Digamma(x);                  \
+    } else if constexpr (kCode == 10) {            \
+      return special::Trigamma(x);                 \
     } else if constexpr (kCode == 12) {            \
       return special::I0(x);                       \
     } else if constexpr (kCode == 13) {            \

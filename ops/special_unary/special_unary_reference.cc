@@ -172,6 +172,24 @@ double RefDigamma(double x) {
                              1 / (252 * z * z * z * z * z * z));
 }
 
+double RefTrigamma(double x) {
+  if (x == 0) return kUnaryInfinity;
+  if (x < 0) {
+    if (std::isinf(x)) return NAN;
+    if (x == std::floor(x)) return kUnaryInfinity;
+    const double ratio = kUnaryPi / std::sin(kUnaryPi * std::remainder(x, 1));
+    return ratio * ratio - RefTrigamma(1 - x);
+  }
+  if (std::isinf(x)) return 0;
+  long double sum = 0, z = x;
+  while (z < 60) {
+    sum += 1 / (z * z);
+    ++z;
+  }
+  return static_cast<double>(sum + 1 / z + 1 / (2 * z * z) + 1 / (6 * z * z * z) - 1 / (30 * z * z * z * z * z) +
+                             1 / (42 * z * z * z * z * z * z * z));
+}
+
 double RefBesselI(int64_t variant, double x) {
   const int n = static_cast<int>(variant % 2);
   const double size = std::fabs(x);
@@ -198,7 +216,7 @@ double RefSpecial(const SpecialUnary& op, double x) {
              : op.variant == 2 ? RefErfcx(x)
                                : RefLogNdtr(x);
     case kErfInverse: return op.variant == 0 ? RefErfinv(x) : RefNdtri(x);
-    case kGamma: return op.variant == 0 ? RefLgamma(x) : RefDigamma(x);
+    case kGamma: return op.variant == 0 ? RefLgamma(x) : op.variant == 1 ? RefDigamma(x) : RefTrigamma(x);
     case kBesselI: return RefBesselI(op.variant, x);
     case kBesselK: return RefBesselK(op.variant, x);
     case kBesselJ:

@@ -20,11 +20,12 @@ const std::vector<Variant>& Variants() {
   static const std::vector<Variant> variants = {
       {Function::kErf, 0, -4, 4},       {Function::kErf, 1, -4, 20},       {Function::kErf, 2, -4, 60},
       {Function::kErf, 3, -60, 4},      {Function::kErfInverse, 0, -1, 1}, {Function::kErfInverse, 1, 0, 1},
-      {Function::kGamma, 0, -20, 60},   {Function::kGamma, 1, -20, 60},    {Function::kBesselI, 0, -30, 30},
-      {Function::kBesselI, 1, -30, 30}, {Function::kBesselI, 2, -90, 90},  {Function::kBesselI, 3, -90, 90},
-      {Function::kBesselK, 0, 0, 30},   {Function::kBesselK, 1, 0, 30},    {Function::kBesselK, 2, 0, 90},
-      {Function::kBesselK, 3, 0, 90},   {Function::kBesselJ, 0, -90, 90},  {Function::kBesselJ, 1, -90, 90},
-      {Function::kBesselY, 0, 0, 90},   {Function::kBesselY, 1, 0, 90},    {Function::kAiry, 0, -40, 12},
+      {Function::kGamma, 0, -20, 60},   {Function::kGamma, 1, -20, 60},    {Function::kGamma, 2, -20, 60},
+      {Function::kBesselI, 0, -30, 30}, {Function::kBesselI, 1, -30, 30},  {Function::kBesselI, 2, -90, 90},
+      {Function::kBesselI, 3, -90, 90}, {Function::kBesselK, 0, 0, 30},    {Function::kBesselK, 1, 0, 30},
+      {Function::kBesselK, 2, 0, 90},   {Function::kBesselK, 3, 0, 90},    {Function::kBesselJ, 0, -90, 90},
+      {Function::kBesselJ, 1, -90, 90}, {Function::kBesselY, 0, 0, 90},    {Function::kBesselY, 1, 0, 90},
+      {Function::kAiry, 0, -40, 12},
   };
   return variants;
 }
@@ -44,7 +45,7 @@ TEST_P(SpecialUnaryTest, MatchesReference) {
 
 TEST_P(SpecialUnaryTest, LimitsAndPoles) {
   const HostTensor x =
-      HostTensor::Of(GetParam(), {14}, {NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1, 2, -2, 8, -8, 1e-30, -1e-30, 80});
+      HostTensor::Of(GetParam(), {14}, {NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1, 2, -2, 8, -8, 1e-18, -1e-18, 80});
   for (const Variant& v : Variants()) {
     SCOPED_TRACE(::testing::Message() << static_cast<int>(v.function) << " " << v.variant);
     ExpectMatchesReference(SpecialUnary{.function = v.function, .variant = v.variant}, {x}, Tolerance{1e-5, 1e-5});
@@ -65,12 +66,25 @@ TEST(SpecialUnary, KnownValues) {
   EXPECT_NEAR(at(Function::kErfInverse, 1, 1e-100), -21.273453560965322, 1e-12);
   EXPECT_NEAR(at(Function::kGamma, 0, 0.5), 0.572364942924700087, 1e-14);
   EXPECT_NEAR(at(Function::kGamma, 1, 1), -0.577215664901532861, 1e-15);
+  EXPECT_NEAR(at(Function::kGamma, 2, 1), 1.64493406684822644, 1e-15);
+  EXPECT_NEAR(at(Function::kGamma, 2, -0.5), 8.93480220054467931, 1e-14);
   EXPECT_NEAR(at(Function::kBesselI, 0, 1), 1.26606587775200834, 1e-14);
   EXPECT_NEAR(at(Function::kBesselK, 1, 1), 0.601907230197234575, 1e-14);
   EXPECT_NEAR(at(Function::kBesselJ, 0, 10), -0.245935764451348335, 1e-14);
   EXPECT_NEAR(at(Function::kBesselY, 1, 10), 0.249015424206953884, 1e-14);
   EXPECT_NEAR(at(Function::kAiry, 0, 1), 0.135292416312881416, 1e-15);
   EXPECT_NEAR(at(Function::kAiry, 0, -10), 0.0402412384864431930, 1e-14);
+}
+
+// The inverse of float has separate polynomials.
+TEST(SpecialUnary, ErfinvOfFloatIsAccurateUpToTheLimits) {
+  constexpr int64_t kCount = 4001;
+  HostTensor y = HostTensor::Full(DType::kF32, {kCount}, 0);
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double close = std::exp2(-24.0 * static_cast<double>(i / 2) / (kCount / 2));  // the distance from 1
+    y.set(i, i % 2 == 0 ? 1 - close : -close * 0.999);
+  }
+  ExpectMatchesReference(SpecialUnary{.function = Function::kErfInverse}, {y}, Tolerance{6e-7, 1e-30});
 }
 
 TEST(SpecialUnary, EmptyAndInvalidInputs) {

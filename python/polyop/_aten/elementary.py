@@ -35,7 +35,7 @@ decomposes("aten::fmin")(_ignoring_nan(torch.minimum))
 
 def is_negative(x: Tensor) -> Tensor:
     """Returns True for negative numbers and for -0."""
-    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.dtype.is_floating_point else x < 0
+    return x + 1 / x < 0 if x.dtype.is_floating_point else x < 0
 
 
 @decomposes("aten::copysign.Tensor")
@@ -97,6 +97,16 @@ def frexp(self: Tensor) -> Any:
     return torch.where(odd, self, mantissa), exponent.to(torch.int32)
 
 
+def _next_float(x: Tensor, other: Tensor) -> Tensor:
+    """Moves by more than half of the distance to the neighbour, and by less than one and a half, and rounds."""
+    wide = x.to(torch.float64)
+    step = (wide.abs() * (1.0001 * 2.0**-24)).clamp(min=2.0**-149)
+    moved = torch.where(other > x, wide + step, wide - step).to(torch.float32)
+    largest = torch.full_like(x, torch.finfo(torch.float32).max)
+    moved = torch.where(x.isinf(), torch.where(x > 0, largest, -largest), moved)
+    return torch.where((x == other) | other.isnan(), other, moved)
+
+
 @decomposes("aten::nextafter")
 def nextafter(self: Tensor, other: Tensor) -> Any:
     self, other = _promoted(self, other)
@@ -104,6 +114,8 @@ def nextafter(self: Tensor, other: Tensor) -> Any:
     bits = {torch.float32: 24, torch.float64: 53}.get(self.dtype)
     if bits is None:
         return NotImplemented
+    if self.dtype == torch.float32:
+        return _next_float(self, other)
     smallest = info.tiny * info.eps
     top = torch.full_like(self, info.max)
     finite = torch.where(self.isnan() | self.isinf(), torch.ones_like(self), self)

@@ -64,6 +64,12 @@ STANDARD: dict[tuple[str, int], Callable[[Tensor], Tensor]] = {}
 """Functions by standard operators: by the function and variant of polyop's special_unary."""
 
 
+def _by_unary(name: str, variant: int, x: Tensor) -> Any:
+    dtype = x.dtype if x.dtype.is_floating_point else torch.get_default_dtype()
+    x = x if x.dtype in (torch.float32, torch.float64) else x.to(torch.float32)
+    return torch.ops.polyop.special_unary.default(x, function=name, variant=variant).to(dtype)
+
+
 def _by_node(
     name: str,
     variant: int,
@@ -77,9 +83,7 @@ def _by_node(
     def call(self: Tensor) -> Any:
         if only is not None and self.dtype != only:
             return NotImplemented
-        dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
-        x = self if self.dtype in (torch.float32, torch.float64) else self.to(torch.float32)
-        return torch.ops.polyop.special_unary.default(x, function=name, variant=variant).to(dtype)
+        return _by_unary(name, variant, self)
 
     STANDARD[name, variant] = standard
     decomposes(*targets, nodes=("special_unary",), **given)(call)
@@ -227,12 +231,32 @@ decomposes("aten::special_zeta", nodes=("special_binary",))(_zeta)
 def polygamma(n: int, self: Tensor) -> Any:
     if n == 0:
         return torch.ops.aten.digamma(self)
+    if n == 1:
+        return _by_unary("gamma", 2, self)
 
     dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
     x = self.to(dtype)
     return _zeta(_filled(x, n + 1.0), x) * ((1.0 if n % 2 else -1.0) * math.factorial(n))
 
 
+@_in_double
+def _trigamma(x: Tensor) -> Tensor:
+    below = x < 0
+    y = torch.where(below, 1 - x, x)
+    steps = torch.zeros_like(y)
+    for k in range(_SHIFT):
+        steps = steps + 1 / (y + k).square()
+    inverse = 1 / (y + _SHIFT)
+    square = inverse * inverse
+    above = inverse + square / 2 + inverse * square * _polynomial(_BERNOULLI, square) + steps
+    sine = torch.sin(math.pi * (x - torch.round(x)))
+    reflected = torch.where(x == torch.floor(x), _filled(x, torch.inf), (math.pi / sine).square() - above)
+    result = torch.where(below, reflected, above)
+    result = torch.where(x == torch.inf, torch.zeros_like(x), result)
+    return torch.where(x == -torch.inf, _filled(x, torch.nan), result)
+
+
+STANDARD["gamma", 2] = _trigamma
 _by_node("gamma", 0, _lgamma, "aten::lgamma")
 _by_node("gamma", 1, _digamma, "aten::digamma", "aten::special_digamma")
 
