@@ -320,6 +320,16 @@ def eigh(
     vectors: int = ...,
     check_errors: int = ...,
 ) -> tuple[jax.Array, jax.Array]: ...
+def embedding_bag(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    per_sample_weights: Array = None,
+    *,
+    mode: str = ...,
+    include_last_offset: int = ...,
+    padding_idx: int = ...,
+) -> jax.Array: ...
 def flash_deform_attn(
     value: Array,
     spatial_shapes: Array,

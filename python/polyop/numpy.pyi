@@ -371,6 +371,17 @@ def eigh(
     check_errors: int = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def embedding_bag(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    per_sample_weights: Array = None,
+    *,
+    mode: str = ...,
+    include_last_offset: int = ...,
+    padding_idx: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def flash_deform_attn(
     value: Array,
     spatial_shapes: Array,

@@ -195,7 +195,7 @@ def outcome(name: str) -> tuple[str, str]:
         with torch.no_grad():
             model(pixels)
     except Exception as error:  # some need packages, further inputs or weights
-        return "not built", (f"{type(error).__name__}: {error}".strip().splitlines()[0])[:200]
+        return "not built", f"{type(error).__name__}: {str(error).strip()}".splitlines()[0][:200]
     with tempfile.TemporaryDirectory() as folder:
         try:
             report = polyop.export(model, pixels, Path(folder, "model.onnx"), exporter="dynamo", verbose=False)
@@ -240,6 +240,7 @@ def _row(name: str, limit: float) -> dict[str, Any]:
 
 def _import_all() -> None:
     """Imports what exports need, and builds the exporter's registry."""
+    _use_folders()  # before transformers, which looks for timm once
     import transformers  # noqa: F401
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
