@@ -107,13 +107,19 @@ def test_corrected(name: str) -> None:
 # Edge cases of new translations.
 EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "cumprod of one": (lambda x: x.cumprod(1), (_random(3, 1),)),
+    "cumprod of columns": (lambda x: x.cumprod(-2), (_random(2, 11, 3),)),
+    "cumprod of integers": (lambda x: x.cumprod(0), (torch.tensor([[2, 3], [-1, 5], [7, 1]]),)),
+    "cumprod with 0 and infinity": (lambda x: x.cumprod(0), (t([2.0, INF, -1, 0, 3, NAN, 1]),)),
     "cummax with NaN": (lambda x: x.cummax(0), (t([1.0, NAN, 3, 2]),)),
     "cummin of float64": (lambda x: x.cummin(0), (t([3.0, 1, NAN, 2], dtype=torch.float64),)),
     "fmax": (torch.fmax, (t([1.0, NAN, NAN]), t([NAN, 2.0, NAN]))),
     "hypot": (torch.hypot, (t([3e30, 0, INF, 3]), t([4e30, 0, NAN, 4]))),
     "frexp": (torch.frexp, (t([0.0, 1, -3, 1e-40, 3e38]),)),
     "nextafter": (torch.nextafter, (t([1.0, 1, 0, -2, INF]), t([2.0, 0, -1, 0, 0]))),
-    "copysign": (torch.copysign, (t([1.0, -2, 3]), t([-0.0, 0, -1]))),
+    "copysign": (torch.copysign, (t([1.0, -2, 3, 4, 5]), t([-0.0, 0, -1, -INF, INF]))),
+    "mv": (torch.mv, (_random(5, 3), _random(3))),
+    "eigvalsh": (torch.linalg.eigvalsh, (t([[2.0, 1], [1, 3]]),)),
+    "svdvals": (torch.linalg.svdvals, (_random(4, 3),)),
     "median with NaN": (lambda x: x.median(1), (t([[1.0, 3, 2], [NAN, 1, 2]]),)),
     "searchsorted": (
         lambda s, v: torch.searchsorted(s, v, right=True), (t([1.0, 2, 2, 5]), t([0.0, 2, 5, 9]))),
