@@ -63,13 +63,21 @@ open_archive() {
   step "Reading the package lists of $SUITE${3:+ for $3} (into .deps/, without changing the system)" update_lists
 }
 
-# fetch_source NAME FOLDER   unpacks a source package as its maintainers released it. apt checks signature and hashes
+# fetch_source NAME FOLDER   unpacks a source package as its maintainers released it. apt checks signature and hashes.
+# If the archive lists a version whose files it does not have (yet), the next older one is fetched.
 fetch_source() {
-  local downloads="$APT_DIR/download/$1"
-  mkdir -p "$downloads"
-  (cd "$downloads" && private_apt apt-get source --download-only "$1" >/dev/null) || return
+  local downloads="$APT_DIR/download/$1" version fetched=''
+  for version in $(private_apt apt-cache showsrc "$1" | awk '$1 == "Version:" { print $2 }' | sort -Vru); do
+    rm -rf "$downloads" && mkdir -p "$downloads"
+    if (cd "$downloads" && private_apt apt-get source --download-only "$1=$version" >/dev/null); then
+      fetched="$version"
+      break
+    fi
+    say "    $1 $version cannot be fetched"
+  done
+  [ -n "$fetched" ] || return
   rm -rf "$2" && mkdir -p "$2"
-  tar -xf "$downloads"/*.orig.tar.* -C "$2" --strip-components=1
+  tar -xf "$(find "$downloads" -name '*.orig.tar.*' ! -name '*.asc')" -C "$2" --strip-components=1 # not its signature
 }
 
 # patch_source NAME FOLDER   applies the distribution's fixes: debian/patches of a source that fetch_source has fetched
