@@ -180,3 +180,61 @@ def test_openvino_loads_the_library(
     said = environment.run("python", "-c", OPENVINO, tmp_path / "good.onnx", tmp_path / "bad.onnx").splitlines()
     assert said[0].startswith(f"[3.0, 6.0] {version.release[0]}.{version.release[1]}")
     assert said[1:] == ["refused: True"]
+
+
+FREE_THREADED = """
+import sys, threading
+import numpy as np, onnxruntime as ort
+import polyop, polyop.numpy
+
+def session(path):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+shared, wrong = session(sys.argv[1]), []
+
+def work(number):
+    image, rois = np.full((1, 1, 4, 4), number, np.float32), np.float32([[0, 0, 0, 3, 3]])
+    for repeat in range(50):
+        if not (polyop.numpy.roi_align(image, rois, output_height=1, output_width=1) == number).all():
+            wrong.append(number)
+        try:
+            polyop.numpy.roi_align(image, rois + np.float32([-number, 0, 0, 0, 0]), output_height=1, output_width=1)
+            wrong.append(number)
+        except ValueError as error:
+            if f"expected a batch index in [0, 1), got -{number}" not in str(error):
+                wrong.append(str(error))
+        here = shared if repeat % 2 else session(sys.argv[1])
+        if not (here.run(None, {"image": image, "rois": rois})[0] == number).all():
+            wrong.append(number)
+        try:
+            here.run(None, {"image": image, "rois": rois + np.float32([number, 0, 0, 0, 0])})
+            wrong.append(number)
+        except Exception as error:
+            if f"expected a batch index in [0, 1), got {number}" not in str(error):
+                wrong.append(str(error))
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong, sys._is_gil_enabled(), sys.version_info[:2])
+"""
+
+
+def test_free_threaded_python(tmp_path: Path, not_run: Callable[[str], None]):
+    """Threads that Python does not serialize create sessions and call an operator, and each gets its own error."""
+    wheel = of_this_version(os.uname().machine)
+    python = next((ROOT / ".deps" / "python-free-threaded" / "bin").glob("python3.*[0-9]t"), None)
+    if wheel is None or python is None:
+        not_run(NOT_BUILT if wheel is None else "no Python without the GIL: run tools/setup_free_threaded.sh")
+        return
+    environment = Environment(tmp_path / "venv", str(python))
+    environment.install(wheel, "onnxruntime")
+    given = {"image": np.ones((1, 1, 4, 4), np.float32), "rois": np.zeros((1, 5), np.float32)}
+    proto = model("mmcv::MMCVRoiAlign", given, attributes={"output_height": 1, "output_width": 1})
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    said = environment.run("python", "-X", "gil=0", "-c", FREE_THREADED, tmp_path / "model.onnx")
+    assert said.startswith("[] False (3, 1")
