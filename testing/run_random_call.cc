@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -56,16 +56,17 @@ class TightMemory {
       threads.parallel(threads.self, tasks, body, argument);
     };
     backend_.allocate = [](void*, size_t bytes) -> void* {
-      void* memory = nullptr;
-      if (bytes > kMaxScratch || posix_memalign(&memory, 128, bytes + 64) != 0) return nullptr;
+      void* const memory = bytes > kMaxScratch ? nullptr : operator new(bytes + 64, kAlignment, std::nothrow);
+      if (memory == nullptr) return nullptr;
       std::memset(memory, 0xA5, bytes + 64);
       return static_cast<char*>(memory) + 64;
     };
-    backend_.release = [](void*, void* memory) { std::free(static_cast<char*>(memory) - 64); };
+    backend_.release = [](void*, void* memory) { operator delete(static_cast<char*>(memory) - 64, kAlignment); };
   }
   const ContextBackend& backend() const { return backend_; }
 
  private:
+  static constexpr std::align_val_t kAlignment{128};
   const ContextBackend& pool_;
   ContextBackend backend_;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
+#include <new>
 #include <vector>
 
 #include "core/call.h"
@@ -19,8 +19,8 @@ class CountedScratch {
       for (int64_t task = 0; task < tasks; ++task) body(argument, task);
     };
     backend_.allocate = [](void* self, size_t bytes) -> void* {
-      void* memory = nullptr;
-      if (posix_memalign(&memory, kHeader, bytes + kHeader) != 0) return nullptr;
+      void* const memory = operator new(bytes + kHeader, std::align_val_t{kHeader}, std::nothrow);
+      if (memory == nullptr) return nullptr;
       *static_cast<size_t*>(memory) = bytes;
       auto* const counted = static_cast<CountedScratch*>(self);
       counted->now_ += bytes;
@@ -30,7 +30,7 @@ class CountedScratch {
     backend_.release = [](void* self, void* data) {
       void* const memory = static_cast<char*>(data) - kHeader;
       static_cast<CountedScratch*>(self)->now_ -= *static_cast<size_t*>(memory);
-      std::free(memory);
+      operator delete(memory, std::align_val_t{kHeader});
     };
   }
   CountedScratch(const CountedScratch&) = delete;
