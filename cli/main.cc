@@ -122,7 +122,7 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
 
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("--ops", options.libraries, "a further library of custom operators")->take_all()->expected(1);
-  command.add_option("--onnxruntime", options.onnxruntime, "path of libonnxruntime.so (default: searched for)");
+  command.add_option("--onnxruntime", options.onnxruntime, "path of ONNX Runtime's library (default: searched for)");
   command.add_flag("--accelerate", options.accelerate,
                    "replace ONNX Runtime's own kernels by polyop's (RoiAlign, GridSample, …)");
 }

@@ -47,7 +47,7 @@ enum class Shown { kAll, kErrors, kNothing };
 inline constexpr int kNoProgram = 127;  // as in shells
 
 /// Runs a program without a shell. Returns its exit status, kNoProgram if there is no such program, or -1 if it did not
-/// end normally. Its standard output goes to `output` if that is not null.
+/// end normally. Its standard output goes to `output` if that is not null, as text whose lines end with \n.
 int Execute(const std::vector<std::string>& words, Shown shown, std::string* output = nullptr);
 
 /// Replaces this process by a program; where the system cannot, runs it and ends with its exit status. Returns only if

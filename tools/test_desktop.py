@@ -2,9 +2,9 @@
 """Tests polyop on macOS and Windows, in a new environment: the wheel for this system in dist/, or with --build one that
 Apple's clang, or clang for Windows, builds here.
 
-The environment has ONNX Runtime and PyTorch. Tests that start the program `polyop`, which these wheels lack, are left
-out. --build expects the sources of Highway, ONNX Runtime's headers and JSON in .deps/, as .github/workflows/desktop.yml
-lays them out.
+The environment has ONNX Runtime and PyTorch. Tests that start the program `polyop`, which the wheel for macOS lacks,
+are left out. --build expects the sources of Highway, ONNX Runtime's headers and JSON in .deps/, as
+.github/workflows/desktop.yml lays them out.
 """
 
 from __future__ import annotations

@@ -144,6 +144,12 @@ int Execute(const std::vector<std::string>& words, Shown shown, std::string* out
     for (DWORD count = 0; ReadFile(from.get(), buffer, sizeof buffer, &count, nullptr) && count > 0;) {
       output->append(buffer, count);
     }
+    // Programs on Windows end lines with \r\n.
+    size_t kept = 0;
+    for (size_t i = 0; i < output->size(); ++i) {
+      if ((*output)[i] != '\r' || output->compare(i, 2, "\r\n") != 0) (*output)[kept++] = (*output)[i];
+    }
+    output->resize(kept);
   }
   DWORD status = 0;
   WaitForSingleObject(child.get(), INFINITE);

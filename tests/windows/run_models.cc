@@ -3,10 +3,9 @@
 //   run_models ONNXRUNTIME LIBRARY FOLDER
 //
 // LIBRARY is polyop's custom-op library. Runs each NUMBER.onnx of the folder, from 0 on, with the inputs
-// NUMBER.INPUT.npy, and writes NUMBER.result.INDEX.npy, or the text of an error to NUMBER.error. Prints the time of the
-// runs of each model. With POLYOP_REPEAT, runs each model that often.
-#include <windows.h>
-
+// NUMBER.INPUT.npy, and writes NUMBER.result.INDEX.npy, or the text of an error to NUMBER.error. Prints the shortest
+// time of a run of each model. POLYOP_REPEAT is the number of runs (default 1), POLYOP_THREADS that of threads (default
+// 2).
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "onnxruntime_c_api.h"
+#include "platform/library.h"
 
 namespace {
 
@@ -131,10 +131,15 @@ std::vector<std::string> NamesOf(const OrtSession* session, OrtAllocator* alloca
   return names;
 }
 
-void RunModel(OrtEnv* env, const std::wstring& library, const fs::path& model, int repeat) {
+int Number(const char* variable, int otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+void RunModel(OrtEnv* env, const fs::path& library, const fs::path& model) {
   OrtSessionOptions* options = nullptr;
   Check(api->CreateSessionOptions(&options));
-  Check(api->SetIntraOpNumThreads(options, 2));
+  Check(api->SetIntraOpNumThreads(options, Number("POLYOP_THREADS", 2)));
   Check(api->RegisterCustomOpsLibrary_V2(options, library.c_str()));
   OrtSession* session = nullptr;
   Check(api->CreateSession(env, model.c_str(), options, &session));
@@ -156,7 +161,7 @@ void RunModel(OrtEnv* env, const std::wstring& library, const fs::path& model, i
   }
   for (const std::string& name : outputs) output_names.push_back(name.c_str());
   double best = 1e30;
-  for (int i = 0; i < repeat; ++i) {
+  for (int i = 0; i < Number("POLYOP_REPEAT", 1); ++i) {
     for (OrtValue*& result : results) api->ReleaseValue(std::exchange(result, nullptr));
     const auto start = std::chrono::steady_clock::now();
     Check(api->Run(session, nullptr, input_names.data(), values.data(), values.size(), output_names.data(),
@@ -172,29 +177,29 @@ void RunModel(OrtEnv* env, const std::wstring& library, const fs::path& model, i
 
 }  // namespace
 
-int wmain(int count, wchar_t** arguments) {
+int main(int count, char** arguments) {
   if (count != 4) {
     std::fputs("usage: run_models ONNXRUNTIME LIBRARY FOLDER\n", stderr);
     return 2;
   }
-  const HMODULE runtime = LoadLibraryW(arguments[1]);
+  std::string problem;
+  void* const runtime = polyop::LoadSharedLibrary(arguments[1], &problem);
   if (runtime == nullptr) {
-    std::fprintf(stderr, "ONNX Runtime was not loaded: error %lu\n", GetLastError());
+    std::fprintf(stderr, "ONNX Runtime was not loaded: %s\n", problem.c_str());
     return 1;
   }
   using GetBase = const OrtApiBase* (*)();
-  const auto get_base = reinterpret_cast<GetBase>(reinterpret_cast<void*>(GetProcAddress(runtime, "OrtGetApiBase")));
+  const auto get_base = reinterpret_cast<GetBase>(polyop::FindFunction(runtime, "OrtGetApiBase"));
   constexpr uint32_t kApi = 17;
   api = get_base()->GetApi(kApi);
   std::printf("ONNX Runtime %s\n", get_base()->GetVersionString());
   OrtEnv* env = nullptr;
   Check(api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "polyop", &env));
-  const char* const repeat = std::getenv("POLYOP_REPEAT");
   for (int number = 0;; ++number) {
     const fs::path model = fs::path(arguments[3]) / (std::to_string(number) + ".onnx");
     if (!fs::exists(model)) break;
     try {
-      RunModel(env, arguments[2], model, repeat == nullptr ? 1 : std::atoi(repeat));
+      RunModel(env, arguments[2], model);
     } catch (const std::exception& error) {
       std::ofstream(fs::path(model).replace_extension(".error")) << error.what();
     }
