@@ -154,7 +154,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "modèle.onnx").write_bytes(elsewhere.proto(SAMPLE).SerializeToString())
     for name, array in elsewhere.inputs(SAMPLE).items():
         np.save(folder / f"{name} é.npy", np.ascontiguousarray(array))
-    np.savez(folder / "alle Eingänge.npz", **elsewhere.inputs(SAMPLE))
+    np.savez(folder / "sämtliche Eingänge.npz", **elsewhere.inputs(SAMPLE))
     return folder
 
 
@@ -180,7 +180,7 @@ def test_program_lists_operators_as_on_linux(prefix: Path) -> None:
 @pytest.mark.parametrize("form", ["npy", "npz"])
 def test_program_runs_a_model(prefix: Path, models: Path, form: str) -> None:
     results = models / f"Ergebnis.{form}"
-    inputs = given(models) if form == "npy" else ["-i", windows_path(models / "alle Eingänge.npz")]
+    inputs = given(models) if form == "npy" else ["-i", windows_path(models / "sämtliche Eingänge.npz")]
     output = f"out0={windows_path(results)}" if form == "npy" else windows_path(results)
     polyop(prefix, "run", name_of(models), *inputs, "-o", output, "--onnxruntime", windows_path(RUNTIME))
     got = np.load(results)
