@@ -111,7 +111,7 @@ class AttnSamplesBackward {
     count_ = 0;
     for (int64_t i = 0; i < levels.samples(); i += lanes) {
       ForEachCorner(levels, positions_, i, [&](int, auto mask, auto pixel, auto weight) HWY_ATTR {
-        const auto used = hn::And(hn::RebindMask(d, mask), hn::Ne(weight, hn::Zero(d)));
+        const auto used = hn::AndNot(hn::Eq(weight, hn::Zero(d)), hn::RebindMask(d, mask));  // also NaN
         hn::CompressStore(pixel, hn::RebindMask(di, used), di, pixels_ + count_);
         count_ += static_cast<int64_t>(hn::CompressStore(weight, used, d, weights_ + count_));
       });

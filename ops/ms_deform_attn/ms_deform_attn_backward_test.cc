@@ -111,6 +111,11 @@ TEST(MsDeformAttnBackward, KeepsNanWhereItBelongs) {
   ASSERT_TRUE(testing::Run(MsDeformAttnBackward{}, inputs, &grads).ok());
   for (int64_t i = 0; i < grads[0].size(); ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i == 5 * 4 + 2) << i;
   for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(std::isnan(grads[2].at(i)), i == 0);
+  inputs[0].set(2, 0.5);
+  inputs[5].set(1, NAN);  // of pixel (3, 3)
+  ExpectMatchesReference(MsDeformAttnBackward{}, inputs, {1e-5, 1e-4});
+  ASSERT_TRUE(testing::Run(MsDeformAttnBackward{}, inputs, &grads).ok());
+  for (int64_t i = 0; i < grads[0].size(); ++i) EXPECT_EQ(std::isnan(grads[0].at(i)), i / 4 == 15) << i;
 }
 
 TEST(MsDeformAttnBackward, RejectsInvalidInputs) {
