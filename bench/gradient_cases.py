@@ -338,7 +338,7 @@ def _() -> Call:
 @case("causal_conv1d", "causal_conv1d 2x512, 4,096 steps, width 4")
 def _() -> Call:
     tensors: list[Tensor | None] = [torch.randn(2, 512, 4096), torch.randn(512, 4), torch.randn(512)]
-    return of("causal_conv1d", tensors, (0, 1, 2), activation="silu")
+    return of("causal_conv1d", [*tensors, None], (0, 1, 2), activation="silu")
 
 
 def grid_case(mode: str, smooth: bool) -> Call:
