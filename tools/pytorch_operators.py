@@ -142,15 +142,15 @@ def _times() -> str:
         "all rows are in [its results](../bench/results/pytorch_operators.json)). The machine was busy: times on one",
         "thread are those of the processor, on two threads the least that passed. A ratio is the time of the file",
         "divided by PyTorch's. The targets are 1.3 for Fourier transforms, 1/3 for batches of 10,000 small matrices,",
-        "otherwise 1.2.",
+        "otherwise 1.2. A hyphen: not timed with two threads.",
         "",
         "| Calls | Number | Geometric mean of the ratios, 1 and 2 threads | Within the target, 1 and 2 threads |",
         "|---|---|---|---|",
     ]
     for group in dict.fromkeys(row["group"] for row in rows):
         of_group = [[row for row in rows if row["group"] == group and row["threads"] == n] for n in (1, 2)]
-        means = [f"{geometric_mean([row['ratio'] for row in of]):.2f}" for of in of_group]
-        within = [str(sum(row["ratio"] <= row["target"] for row in of)) for of in of_group]
+        means = [f"{geometric_mean([row['ratio'] for row in of]):.2f}" if of else "-" for of in of_group]
+        within = [str(sum(row["ratio"] <= row["target"] for row in of)) if of else "-" for of in of_group]
         lines.append(f"| {group} | {len(of_group[0])} | {', '.join(means)} | {', '.join(within)} |")
     slow = sorted((row for row in rows if row["threads"] == 1 and row["ratio"] > 2), key=lambda row: -row["ratio"])
     names = ", ".join(f"{row['call']} ({row['ratio']:.1f})" for row in slow)

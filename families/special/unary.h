@@ -341,3 +341,60 @@ POLYOP_HD R AiryAi(R x) {
   }
   return result;
 }
+
+// ---- elementary functions ----
+
+/// Returns log(1 + x), exact for small x too. Requires: x is finite, and above -1.
+template <class R>
+POLYOP_HD R LogOnePlus(R x) {
+  const R sum = R(1) + x;
+  return Select(sum == R(1), x, Log(sum) * x / (sum - R(1)));
+}
+
+template <class R>
+POLYOP_HD R Tan(R x) {
+  R sine = R(0), cosine = R(0);
+  SinCos(x, sine, cosine);
+  return sine / cosine;
+}
+
+/// Returns (exp(|x|) + sign exp(-|x|)) / 2.
+template <class R>
+POLYOP_HD R HalfOfExponentials(R x, double sign) {
+  const R half = Exp(Abs(x) * R(0.5)), square = half * half;  // exp(|x|) may overflow although the result does not
+  const R result = R(0.5) * half * half + R(0.5 * sign) / square;
+  return Select(x == x, result, x);
+}
+
+template <class R>
+POLYOP_HD R Cosh(R x) {
+  return HalfOfExponentials(x, 1);
+}
+
+template <class R>
+POLYOP_HD R Sinh(R x) {
+  constexpr int kTerms = 9;
+  const R square = x * x;
+  R sum = R(1);
+  for (int k = kTerms; k > 0; --k) sum = sum * square * R(1.0 / (2 * k * (2 * k + 1))) + R(1);
+  return Select(Abs(x) < R(1), x * sum, CopySign(HalfOfExponentials(x, -1), x));
+}
+
+template <class R>
+POLYOP_HD R Atanh(R x) {
+  const R size = Abs(x), inside = Select(size < R(1), size, R(0));
+  const R result = R(0.5) * LogOnePlus((inside + inside) / (R(1) - inside));
+  return Select(size < R(1), CopySign(result, x), Select(size == R(1), x * R(kInfinity), NotANumber<R>()));
+}
+
+template <class R>
+POLYOP_HD R Softplus(R x) {
+  return Select(x == x, Select(x > R(0), x, R(0)) + LogOnePlus(Exp(-Abs(x))), x);
+}
+
+/// Returns x tanh(softplus(x)).
+template <class R>
+POLYOP_HD R Mish(R x) {
+  const R power = Exp(Select(x < R(40), x, R(40))), n = power * (power + R(2));
+  return x * (n / (n + R(2)));
+}

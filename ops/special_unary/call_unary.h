@@ -24,19 +24,25 @@ auto WithUnaryFunction(int code, const Body& body) {
     case 8: return body(UnaryFunction<8>());
     case 9: return body(UnaryFunction<9>());
     case 10: return body(UnaryFunction<10>());
-    case 12: return body(UnaryFunction<12>());
-    case 13: return body(UnaryFunction<13>());
-    case 14: return body(UnaryFunction<14>());
-    case 15: return body(UnaryFunction<15>());
     case 16: return body(UnaryFunction<16>());
     case 17: return body(UnaryFunction<17>());
     case 18: return body(UnaryFunction<18>());
     case 19: return body(UnaryFunction<19>());
-    case 20: return body(UnaryFunction<20>());
-    case 21: return body(UnaryFunction<21>());
     case 24: return body(UnaryFunction<24>());
     case 25: return body(UnaryFunction<25>());
-    default: return body(UnaryFunction<28>());
+    case 26: return body(UnaryFunction<26>());
+    case 27: return body(UnaryFunction<27>());
+    case 32: return body(UnaryFunction<32>());
+    case 33: return body(UnaryFunction<33>());
+    case 40: return body(UnaryFunction<40>());
+    case 41: return body(UnaryFunction<41>());
+    case 48: return body(UnaryFunction<48>());
+    case 56: return body(UnaryFunction<56>());
+    case 57: return body(UnaryFunction<57>());
+    case 58: return body(UnaryFunction<58>());
+    case 59: return body(UnaryFunction<59>());
+    case 60: return body(UnaryFunction<60>());
+    default: return body(UnaryFunction<61>());
   }
 }
 
@@ -62,32 +68,44 @@ auto WithUnaryFunction(int code, const Body& body) {
       return special::Digamma(x);                  \
     } else if constexpr (kCode == 10) {            \
       return special::Trigamma(x);                 \
-    } else if constexpr (kCode == 12) {            \
-      return special::I0(x);                       \
-    } else if constexpr (kCode == 13) {            \
-      return special::I1(x);                       \
-    } else if constexpr (kCode == 14) {            \
-      return special::I0e(x);                      \
-    } else if constexpr (kCode == 15) {            \
-      return special::I1e(x);                      \
     } else if constexpr (kCode == 16) {            \
-      return special::K0(x);                       \
+      return special::I0(x);                       \
     } else if constexpr (kCode == 17) {            \
-      return special::K1(x);                       \
+      return special::I1(x);                       \
     } else if constexpr (kCode == 18) {            \
-      return special::K0e(x);                      \
+      return special::I0e(x);                      \
     } else if constexpr (kCode == 19) {            \
-      return special::K1e(x);                      \
-    } else if constexpr (kCode == 20) {            \
-      return special::BesselJ<0>(x);               \
-    } else if constexpr (kCode == 21) {            \
-      return special::BesselJ<1>(x);               \
+      return special::I1e(x);                      \
     } else if constexpr (kCode == 24) {            \
-      return special::BesselY<0>(x);               \
+      return special::K0(x);                       \
     } else if constexpr (kCode == 25) {            \
+      return special::K1(x);                       \
+    } else if constexpr (kCode == 26) {            \
+      return special::K0e(x);                      \
+    } else if constexpr (kCode == 27) {            \
+      return special::K1e(x);                      \
+    } else if constexpr (kCode == 32) {            \
+      return special::BesselJ<0>(x);               \
+    } else if constexpr (kCode == 33) {            \
+      return special::BesselJ<1>(x);               \
+    } else if constexpr (kCode == 40) {            \
+      return special::BesselY<0>(x);               \
+    } else if constexpr (kCode == 41) {            \
       return special::BesselY<1>(x);               \
-    } else {                                       \
+    } else if constexpr (kCode == 48) {            \
       return special::AiryAi(x);                   \
+    } else if constexpr (kCode == 56) {            \
+      return special::Tan(x);                      \
+    } else if constexpr (kCode == 57) {            \
+      return special::Sinh(x);                     \
+    } else if constexpr (kCode == 58) {            \
+      return special::Cosh(x);                     \
+    } else if constexpr (kCode == 59) {            \
+      return special::Atanh(x);                    \
+    } else if constexpr (kCode == 60) {            \
+      return special::Softplus(x);                 \
+    } else {                                       \
+      return special::Mish(x);                     \
     }                                              \
   }
 

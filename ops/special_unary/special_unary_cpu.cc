@@ -16,6 +16,39 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
+namespace special {
+
+// The lanes of a vector of floats, for the elementary functions, which double precision would not make more exact.
+struct FloatLanes {
+  using Tag = hn::ScalableTag<float>;
+  hn::Vec<Tag> v;
+
+  FloatLanes() = default;
+  HWY_INLINE explicit FloatLanes(double x) : v(hn::Set(Tag(), static_cast<float>(x))) {}
+  HWY_INLINE explicit FloatLanes(hn::Vec<Tag> x) : v(x) {}
+};
+using F = FloatLanes;
+using FloatMask = hn::Mask<F::Tag>;
+
+HWY_INLINE F operator+(F x, F y) { return F(hn::Add(x.v, y.v)); }
+HWY_INLINE F operator-(F x, F y) { return F(hn::Sub(x.v, y.v)); }
+HWY_INLINE F operator*(F x, F y) { return F(hn::Mul(x.v, y.v)); }
+HWY_INLINE F operator/(F x, F y) { return F(hn::Div(x.v, y.v)); }
+HWY_INLINE F operator-(F x) { return F(hn::Neg(x.v)); }
+HWY_INLINE FloatMask operator<(F x, F y) { return hn::Lt(x.v, y.v); }
+HWY_INLINE FloatMask operator>(F x, F y) { return hn::Gt(x.v, y.v); }
+HWY_INLINE FloatMask operator==(F x, F y) { return hn::Eq(x.v, y.v); }
+HWY_INLINE F Select(FloatMask mask, F yes, F no) { return F(hn::IfThenElse(mask, yes.v, no.v)); }
+HWY_INLINE F Abs(F x) { return F(hn::Abs(x.v)); }
+HWY_INLINE F CopySign(F x, F sign) { return F(hn::CopySign(x.v, sign.v)); }
+HWY_INLINE F Log(F x) { return F(hn::Log(F::Tag(), x.v)); }
+HWY_INLINE F Exp(F x) {  // of numbers for which Highway's function is defined
+  const F::Tag d;
+  return F(hn::Exp(d, hn::Min(hn::Max(x.v, hn::Set(d, -104.0f)), hn::Set(d, 100.0f))));
+}
+
+}  // namespace special
+
 using special::SpecialLanes;
 
 POLYOP_DEFINE_CALL_UNARY(HWY_NOINLINE, CallUnaryInLanes)
@@ -82,6 +115,46 @@ HWY_NOINLINE void ComputeErfinv(const float* from, int64_t begin, int64_t end, f
   if (rest > 0) hn::StoreN(ErfinvOfFloats(hn::LoadN(d, from + i, rest)), d, to + i, rest);
 }
 
+// Computes an elementary function but Tan, whose quotient needs exact remainders.
+template <int kCode>
+HWY_NOINLINE void ComputeElementary(const float* from, int64_t begin, int64_t end, float* to) {
+  const FloatTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto compute = [](Floats v) HWY_ATTR {
+    const special::FloatLanes x(v);
+    if constexpr (kCode == 57) {
+      return special::Sinh(x).v;
+    } else if constexpr (kCode == 58) {
+      return special::Cosh(x).v;
+    } else if constexpr (kCode == 59) {
+      return special::Atanh(x).v;
+    } else if constexpr (kCode == 60) {
+      return special::Softplus(x).v;
+    } else {
+      return special::Mish(x).v;
+    }
+  };
+  int64_t i = begin;
+  for (; i + lanes <= end; i += lanes) hn::StoreU(compute(hn::LoadU(d, from + i)), d, to + i);
+  const auto rest = static_cast<size_t>(end - i);
+  if (rest > 0) hn::StoreN(compute(hn::LoadN(d, from + i, rest)), d, to + i, rest);
+}
+
+using ComputeFloats = void (*)(const float*, int64_t, int64_t, float*);
+
+// Returns the function in single precision, or null if there is only one in double precision.
+ComputeFloats SinglePrecision(int code) {
+  switch (code) {
+    case 4: return ComputeErfinv;
+    case 57: return ComputeElementary<57>;
+    case 58: return ComputeElementary<58>;
+    case 59: return ComputeElementary<59>;
+    case 60: return ComputeElementary<60>;
+    case 61: return ComputeElementary<61>;
+    default: return nullptr;
+  }
+}
+
 template <class T>
 Status SpecialUnaryCpu(const SpecialUnary& op, const Context& context, Tensor<const T, kAnyRank> x,
                        Tensor<T, kAnyRank> y) {
@@ -91,9 +164,8 @@ Status SpecialUnaryCpu(const SpecialUnary& op, const Context& context, Tensor<co
   T* const to = y.data();
   const int64_t count = x.size();
   if constexpr (std::is_same_v<T, float>) {
-    if (op.function == SpecialUnary::Function::kErfInverse && op.variant == 0) {
-      context.ParallelFor(count, GrainFor(2),
-                          [&](int64_t begin, int64_t end) HWY_ATTR { ComputeErfinv(from, begin, end, to); });
+    if (const ComputeFloats compute = SinglePrecision(op.Code())) {
+      context.ParallelFor(count, GrainFor(2), [&](int64_t begin, int64_t end) { compute(from, begin, end, to); });
       return Status::Ok();
     }
   }

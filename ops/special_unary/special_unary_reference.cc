@@ -205,17 +205,35 @@ double RefBesselK(int64_t variant, double x) {
   return RefScaledK(static_cast<double>(variant % 2), small) * (variant < 2 ? std::exp(-x) : 1);
 }
 
+double RefElementary(int64_t variant, double x) {
+  const double softplus = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  switch (variant) {
+    case 0: return std::tan(x);
+    case 1: return std::sinh(x);
+    case 2: return std::cosh(x);
+    case 3: return std::atanh(x);
+    case 4: return softplus;
+    default: return x * std::tanh(softplus);
+  }
+}
+
+double RefErf(int64_t variant, double x) {
+  switch (variant) {
+    case 0: return std::erf(x);
+    case 1: return std::erfc(x);
+    case 2: return RefErfcx(x);
+    case 3: return RefLogNdtr(x);
+    case 4: return RefErfinv(x);
+    default: return RefNdtri(x);
+  }
+}
+
 double RefSpecial(const SpecialUnary& op, double x) {
   using enum SpecialUnary::Function;
   if (std::isnan(x)) return x;
   const int order = static_cast<int>(op.variant % 2);
   switch (op.function) {
-    case kErf:
-      return op.variant == 0   ? std::erf(x)
-             : op.variant == 1 ? std::erfc(x)
-             : op.variant == 2 ? RefErfcx(x)
-                               : RefLogNdtr(x);
-    case kErfInverse: return op.variant == 0 ? RefErfinv(x) : RefNdtri(x);
+    case kErf: return RefErf(op.variant, x);
     case kGamma: return op.variant == 0 ? RefLgamma(x) : op.variant == 1 ? RefDigamma(x) : RefTrigamma(x);
     case kBesselI: return RefBesselI(op.variant, x);
     case kBesselK: return RefBesselK(op.variant, x);
@@ -226,6 +244,7 @@ double RefSpecial(const SpecialUnary& op, double x) {
       if (!(x > 0)) return x == 0 ? -kUnaryInfinity : NAN;
       return std::isinf(x) ? 0 : x < 1e-300 ? RefY(order, 1e-300) : RefY(order, x);
     case kAiry: break;
+    case kElementary: return RefElementary(op.variant, x);
   }
   return RefAiry(x);
 }

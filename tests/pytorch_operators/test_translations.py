@@ -310,7 +310,7 @@ COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "sqrt of negative numbers": (
         lambda x, y: torch.complex(x, y).sqrt(), (t([-4.0, -4, 4, 0, -1]), t([1e-3, -1e-3, 3, 0, 5]))),
     "powers": (lambda x: _complex(x) ** 3 + _complex(x) ** -1 + _complex(x) ** 1.5, (_random(3, 4),)),
-    "trigonometric": (lambda x: _complex(x).sin() + _complex(x).cos(), (_random(3, 4),)),
+    "elementary": (lambda x: _complex(x).sin() + _complex(x).cos(), (_random(3, 4),)),
     "hyperbolic": (lambda x: _complex(x).sinh() + _complex(x).cosh() + _complex(x * 50).tanh(), (_random(3, 4),)),
     "sigmoid": (lambda x: _complex(x).sigmoid(), (_random(3, 4),)),
     "product": (lambda x: _complex(x).prod(1, keepdim=True), (_random(3, 4),)),
@@ -380,12 +380,14 @@ def _trigamma(x: np.ndarray) -> np.ndarray:
 
 STANDARD_FORMS = {
     ("erf", 0): special.erf, ("erf", 1): special.erfc, ("erf", 2): special.erfcx, ("erf", 3): special.log_ndtr,
-    ("erf_inverse", 0): special.erfinv, ("erf_inverse", 1): special.ndtri, ("gamma", 0): special.gammaln,
+    ("erf", 4): special.erfinv, ("erf", 5): special.ndtri, ("gamma", 0): special.gammaln,
     ("gamma", 1): special.psi, ("gamma", 2): _trigamma, ("bessel_i", 0): special.i0, ("bessel_i", 1): special.i1, ("bessel_i", 2): special.i0e,
     ("bessel_i", 3): special.i1e, ("bessel_k", 0): special.k0, ("bessel_k", 1): special.k1,
     ("bessel_k", 2): special.k0e, ("bessel_k", 3): special.k1e, ("bessel_j", 0): special.j0,
     ("bessel_j", 1): special.j1, ("bessel_y", 0): special.y0, ("bessel_y", 1): special.y1,
-    ("airy", 0): lambda x: special.airy(x)[0],
+    ("airy", 0): lambda x: special.airy(x)[0], ("elementary", 0): np.tan, ("elementary", 1): np.sinh,
+    ("elementary", 2): np.cosh, ("elementary", 3): np.arctanh, ("elementary", 4): lambda x: np.logaddexp(0, x),
+    ("elementary", 5): lambda x: x * np.tanh(np.logaddexp(0, x)),
 }  # fmt: skip
 
 

@@ -152,8 +152,8 @@ def _log_ndtr(x: Tensor) -> Tensor:
 
 _by_node("erf", 2, _erfcx, "aten::special_erfcx", without=WRONG, when="arguments from 9 on")
 _by_node("erf", 3, _log_ndtr, "aten::special_log_ndtr", without=WRONG, when="arguments from -5 down")
-_by_node("erf_inverse", 0, _erfinv, "aten::erfinv")
-_by_node("erf_inverse", 1, _ndtri, "aten::special_ndtri")
+_by_node("erf", 4, _erfinv, "aten::erfinv")
+_by_node("erf", 5, _ndtri, "aten::special_ndtri")
 for _variant, _name, _standard in ((0, "erf", _erf), (1, "erfc", erfc)):
     _when = "float64: ONNX Runtime lacks Erf"
     _by_node("erf", _variant, _standard, f"aten::{_name}", f"aten::special_{_name}", only=torch.float64, when=_when)
@@ -271,6 +271,50 @@ def mvlgamma(self: Tensor, p: int) -> Any:
 
 decomposes("aten::igamma", "aten::special_gammainc", nodes=("special_binary",))(_pair("igamma"))
 decomposes("aten::igammac", "aten::special_gammaincc", nodes=("special_binary",))(_pair("igammac"))
+
+
+# ---- elementary functions, which ONNX Runtime computes slowly -----------------------------------------
+
+
+def _half_of_exponentials(x: Tensor, sign: float) -> Tensor:
+    half = torch.exp(x.abs() / 2)
+    return 0.5 * half * half + sign * 0.5 / (half * half)
+
+
+def _sinh(x: Tensor) -> Tensor:
+    near = x * _polynomial([1 / math.factorial(2 * k + 1) for k in range(10)], x * x)
+    return torch.where(x.abs() < 1, near, torch.sign(x) * _half_of_exponentials(x, -1))
+
+
+def _log_one_plus(x: Tensor) -> Tensor:
+    total = 1 + x
+    return torch.where(total == 1, x, torch.log(total) * x / (total - 1))
+
+
+def _atanh(x: Tensor) -> Tensor:
+    size = x.abs()
+    inside = torch.where(size < 1, size, torch.zeros_like(x))
+    result = torch.sign(x) * 0.5 * _log_one_plus(2 * inside / (1 - inside))
+    outside = torch.where(size == 1, x * torch.inf, _filled(x, torch.nan))
+    return torch.where(size < 1, result, outside)
+
+
+def _softplus(x: Tensor) -> Tensor:
+    return torch.where(x > 0, x, torch.zeros_like(x)) + _log_one_plus(torch.exp(-x.abs()))
+
+
+def _mish(x: Tensor) -> Tensor:
+    power = torch.exp(torch.where(x < 40, x, _filled(x, 40)))
+    n = power * (power + 2)
+    return x * (n / (n + 2))
+
+
+STANDARD["elementary", 0] = _in_double(lambda x: torch.sin(x) / torch.cos(x))
+STANDARD["elementary", 1] = _in_double(_sinh)
+STANDARD["elementary", 2] = _in_double(lambda x: _half_of_exponentials(x, 1))
+STANDARD["elementary", 3] = _in_double(_atanh)
+STANDARD["elementary", 4] = _in_double(_softplus)
+STANDARD["elementary", 5] = _in_double(_mish)
 
 
 # ---- Bessel functions ------------------------------------------------------------------------------

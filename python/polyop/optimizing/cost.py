@@ -20,6 +20,7 @@ MIN_WORK = {
     "multi-level RoIAlign": 0.02,
     "bicubic resize": 64,  # elements of the result: 768 took 1/9 of the time, 16 took 2 us more
     "softmax over channels": 1_000,  # elements: the exchange of dimensions costs more than a call
+    "slow functions of elements": 1_000,  # elements: Tan took 16 us instead of 18, Atanh 20 instead of 38
     "matrix times vector": 1_000,  # elements of the matrix: 64 took as long, 4,096 a third of the time
     "gather along the last dimension": 500,  # elements of the result: 256 took 24 us, and 11 us replaced
     # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.

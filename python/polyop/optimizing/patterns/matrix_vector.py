@@ -1,5 +1,5 @@
-"""The product of a matrix and a vector, which ONNX Runtime computes row by row: a product with a matrix of one column is
-5 to 30 times as fast.
+"""The product of a matrix and a vector, which ONNX Runtime computes row by row: a product with a matrix of one column
+is 5 to 30 times as fast.
 """
 
 from __future__ import annotations

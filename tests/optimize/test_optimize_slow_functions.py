@@ -1,0 +1,42 @@
+"""polyop optimize: functions for which ONNX Runtime calls a function for each element."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+from polyop.optimizing import optimize
+from tests.support.exported import nodes, optimized
+
+PATTERN = "slow functions of elements"
+
+
+def _model(path: Path, op_type: str, shape: tuple[int, ...], dtype: int = TensorProto.FLOAT) -> Path:
+    infos = [helper.make_tensor_value_info(name, dtype, shape) for name in "xy"]
+    graph = helper.make_graph([helper.make_node(op_type, ["x"], ["y"])], "g", infos[:1], infos[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("op_type", ["Tan", "Sinh", "Cosh", "Atanh", "Softplus", "Mish"])
+def test_slow_functions(op_type: str, tmp_path: Path) -> None:
+    low, high = (-0.99, 0.99) if op_type == "Atanh" else (-9, 9)
+    x = torch.from_numpy(np.random.default_rng(0).uniform(low, high, (3, 40, 50)).astype(np.float32))
+    after, report = optimized(_model(tmp_path / "before.onnx", op_type, (3, 40, 50)), [{"x": x}])
+    assert report.replaced[PATTERN] == 1, str(report)
+    assert nodes(after) == {"polyop::SpecialUnary": 1}
+
+
+@pytest.mark.parametrize(("op_type", "shape", "dtype"), [
+    ("Tan", (900,), TensorProto.FLOAT), ("Softplus", (3000,), TensorProto.DOUBLE), ("Tanh", (3000,), TensorProto.FLOAT),
+])  # fmt: skip
+def test_few_elements_and_other_types_are_kept(
+    op_type: str, shape: tuple[int, ...], dtype: int, tmp_path: Path
+) -> None:
+    report = optimize(_model(tmp_path / "before.onnx", op_type, shape, dtype), tmp_path / "after.onnx")
+    assert report.replaced[PATTERN] == 0
