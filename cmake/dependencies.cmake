@@ -60,6 +60,6 @@ if(POLYOP_BUILD_ONNXRUNTIME OR POLYOP_BUILD_CLI)
   target_compile_definitions(polyop_onnxruntime_headers INTERFACE ORT_API_MANUAL_INIT)
   target_link_libraries(polyop_onnxruntime_headers INTERFACE ${CMAKE_DL_LIBS})
   if(MINGW) # its sal.h lacks an annotation of ONNX Runtime's header; CMake rejects it as a definition
-    target_compile_options(polyop_onnxruntime_headers INTERFACE "-D_Return_type_success_(x)=")
+    target_compile_options(polyop_onnxruntime_headers INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-D_Return_type_success_(x)=>")
   endif()
 endif()

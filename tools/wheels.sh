@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64, windows and macos (default:
 # all). They serve every Python 3, and every Linux with glibc 2.28 or newer; or Windows on x86-64, or macOS 12 on arm64,
-# both without the program. POLYOP_OPS selects fewer operators, for a trial.
+# the latter without the program. POLYOP_OPS selects fewer operators, for a trial.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
 for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos; done
@@ -48,12 +48,13 @@ for target in "$@"; do
   tree="$ROOT/build/portable/$target"
   rm -rf "$tree/raw" "$tree/audited"
   case "$target" in
-    windows) platform=win-amd64 tag=win_amd64 ;; # tests/windows/on_windows.py audits its DLLs
-    macos) platform=macosx-12.0-arm64 tag=macosx_12_0_arm64 ;;
+    windows) platform=win-amd64 tag=win_amd64 cli=ON ;; # tests/windows/on_windows.py audits its DLLs
+    macos) platform=macosx-12.0-arm64 tag=macosx_12_0_arm64 cli=OFF ;;
     *) platform='' ;;
   esac
   if [ -n "$platform" ]; then
-    step "Building a wheel for $target" build_wheel "$platform" -Ccmake.define.POLYOP_BUILD_CLI=OFF
+    step "Building a wheel for $target" build_wheel "$platform" -Ccmake.define.POLYOP_BUILD_CLI="$cli" \
+      -Ccmake.define.POLYOP_BUILD_JAX=OFF
     take_wheel "$(echo "$tree"/raw/polyop-*-"$tag".whl)" "polyop-*-$tag.whl"
     continue
   fi
