@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from polyop._aten.table import SLOW, decomposes
-from polyop.formulas import find
 
 aten = torch.ops.aten
 
@@ -161,17 +160,30 @@ def _bags(
     """Embedding bags: a row of the table for each index, reduced by bag."""
     if indices.dtype != offsets.dtype:
         indices, offsets = indices.to(torch.int64), offsets.to(torch.int64)
-    how = {"mode": _BAG_MODES[mode], "include_last_offset": int(include_last_offset), "padding_idx": padding_idx}
-    if weight.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        result = torch.ops.polyop.embedding_bag.default(weight, indices, offsets, per_sample_weights, **how)
-    else:
-        result = find("embedding_bag").formula(weight, indices, offsets, per_sample_weights, **how)
     # The bag of an index is the number of bags that begin at or before it, less one. Empty bags begin together.
     starts = (offsets[:-1] if include_last_offset else offsets).to(torch.int64)
     begins = torch.zeros([indices.shape[0] + 1], dtype=torch.int64, device=weight.device)
     bag = torch.scatter_add(begins, 0, starts, torch.ones_like(starts))[:-1].cumsum(0) - 1
+    used = indices != padding_idx
     sizes = torch.zeros([starts.shape[0]], dtype=torch.int64, device=weight.device)
-    size = torch.scatter_add(sizes, 0, bag, (indices != padding_idx).to(torch.int64))
+    size = torch.scatter_add(sizes, 0, bag, used.to(torch.int64))
+    if weight.dtype in (torch.float32, torch.float16, torch.bfloat16):
+        result = torch.ops.polyop.embedding_bag.default(
+            weight, indices, offsets, per_sample_weights, mode=_BAG_MODES[mode],
+            include_last_offset=int(include_last_offset), padding_idx=padding_idx,
+        )  # fmt: skip
+    else:
+        rows = weight.index_select(0, indices)
+        if per_sample_weights is not None:
+            rows = rows * per_sample_weights.unsqueeze(1)
+        neutral = -torch.inf if mode == 2 else 0.0
+        rows = torch.where(used.unsqueeze(1), rows, torch.full_like(rows, neutral))
+        first = torch.full([starts.shape[0], weight.shape[1]], neutral, dtype=weight.dtype, device=weight.device)
+        result = aten.scatter_reduce(first, 0, _alike(bag, rows, 0), rows, "amax" if mode == 2 else "sum")
+        if mode == 1:
+            result = result / size.clamp(min=1).unsqueeze(1).to(weight.dtype)
+        elif mode == 2:
+            result = torch.where((size > 0).unsqueeze(1), result, torch.zeros_like(result))
     return result, bag.to(indices.dtype), size.to(indices.dtype), torch.zeros_like(size).to(indices.dtype)
 
 

@@ -129,13 +129,13 @@ def hash_tensor(self: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False,
     axes = axes or list(range(self.dim()))
     words = _bits(self.to(torch.float64)) if self.is_floating_point() else self.to(torch.int64)
     shift = torch.arange(32, device=self.device)
-    places = torch.bitwise_left_shift(torch.ones_like(shift), shift)
+    weights = torch.bitwise_left_shift(torch.ones_like(shift), shift)
     # ONNX Runtime adds integers in double precision, so that the halves of a word are added apart.
     halves = torch.stack([words & 0xFFFFFFFF, (words >> 32) & 0xFFFFFFFF], -1)
-    odd = ((halves.unsqueeze(-1) & places) != 0).to(torch.int64)
+    odd = ((halves.unsqueeze(-1) & weights) != 0).to(torch.int64)
     if axes:
         odd = odd.sum(axes, keepdim=keepdim)
-    low, high = ((odd & 1) * places).sum(-1).unbind(-1)
+    low, high = ((odd & 1) * weights).sum(-1).unbind(-1)
     return (torch.where(high >= 1 << 31, high - (1 << 32), high) * (1 << 32) + low).to(torch.uint64)
 
 

@@ -122,7 +122,7 @@ def im2col(
     if all(isinstance(size, int) and size > 0 for size in self.shape):
         return NotImplemented
     blocks = aten.constant_pad_nd(self, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
-    # Each axis becomes two: the place in the kernel, and the position of the kernel.
+    # Each axis becomes two: the element of the kernel, and the position of the kernel.
     for axis, (kernel, step, jump) in zip((-2, -1), zip(kernel_size, dilation, stride, strict=True), strict=True):
         size = blocks.shape[axis]
         positions = (size - step * (kernel - 1) - 1) // jump + 1
