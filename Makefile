@@ -1,6 +1,6 @@
 # Every target installs what it needs and skips what is current. The scripts are in tools/; each answers --help.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-windows clean
+.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-musl test-windows clean
 
 help: ## list the targets
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -69,7 +69,10 @@ deb: ## build a Debian package for systems like this one into dist/: program, li
 test-aarch64: ## run C++ tests, ONNX Runtime and the program for aarch64 under qemu
 	@tools/test_aarch64.sh
 
-test-windows: ## run the libraries for Windows in ONNX Runtime and PyTorch under wine
+test-musl: ## run a C program with the library for musl
+	@tools/test_musl.sh
+
+test-windows: ## run the libraries, the program and C++ tests for Windows under wine
 	@tools/test_windows.sh
 
 clean: ## remove build, dist and the linked libraries; keep .venv and .deps

@@ -1,7 +1,8 @@
 # The toolchain of wheels: zig's clang with a static C++ runtime. On Linux with symbols of glibc 2.28, for every
-# distribution since 2018; on Windows with MinGW's headers, where libraries need the system's own DLLs only; on macOS
-# for version 12. Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and POLYOP_SYSTEM (Linux,
-# Windows or Darwin) what it compiles for. tools/setup_portable.sh installs zig and the libraries for the target.
+# distribution since 2018, or for musl; on Windows with MinGW's headers, where libraries need the system's own DLLs
+# only; on macOS for version 12. Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and
+# POLYOP_SYSTEM (Linux, Windows or Darwin) what it compiles for, and POLYOP_LIBC is "musl" or not set.
+# tools/setup_portable.sh installs zig and the libraries for the target.
 #
 # With POLYOP_LIBSTDCXX, for the library that OpenVINO loads, the C++ runtime is GCC's shared one, because OpenVINO's
 # strings and exceptions are of it. The headers are those of this system's GCC; cmake/portable/libstdcxx.cc replaces the
@@ -12,6 +13,8 @@ if(POLYOP_SYSTEM STREQUAL "Windows")
   set(zig_target "${POLYOP_PROCESSOR}-windows-gnu")
 elseif(POLYOP_SYSTEM STREQUAL "Darwin")
   set(zig_target "${POLYOP_PROCESSOR}-macos.12.0")
+elseif(POLYOP_LIBC STREQUAL "musl")
+  set(zig_target "${POLYOP_PROCESSOR}-linux-musl")
 else()
   set(zig_target "${POLYOP_PROCESSOR}-linux-gnu.2.28")
 endif()
