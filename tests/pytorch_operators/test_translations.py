@@ -618,9 +618,9 @@ def test_export_of_a_program_that_pt2e_quantized(tmp_path: Path) -> None:
     assert report.nodes["DequantizeLinear"] == 4  # with those of the weights
 
 
-class Hash(torch.nn.Module):
+class Poisson(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.hash_tensor(x)
+        return torch.poisson(x)
 
 
 class Sparse(torch.nn.Module):
@@ -636,11 +636,11 @@ def test_export_lists_what_it_translated(tmp_path: Path) -> None:
 
 def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Hash(), _random(4, 4), tmp_path / "hash.onnx", exporter="dynamo", verbose=False)
-    line = Hash.forward.__code__.co_firstlineno + 1
-    assert f"aten::hash_tensor has no ONNX form, called at {__file__}:{line}" in str(error.value)
-    assert "write instead: compute the hash outside of the model" in str(error.value)
-    assert "`polyop new hash_tensor`" in str(error.value)
+        polyop.export(Poisson(), _random(4, 4).abs(), tmp_path / "poisson.onnx", exporter="dynamo", verbose=False)
+    line = Poisson.forward.__code__.co_firstlineno + 1
+    assert f"aten::poisson has no ONNX form, called at {__file__}:{line}" in str(error.value)
+    assert "write instead: draw the numbers outside of the model" in str(error.value)
+    assert "`polyop new poisson`" in str(error.value)
 
 
 def test_export_offers_no_kernel_for_sparse_tensors(tmp_path: Path) -> None:

@@ -7,11 +7,15 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+_DRAW = "draw the numbers outside of the model, and make them an input"
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
+    "_sample_dirichlet": _DRAW,
+    "_standard_gamma": _DRAW,
     "_to_sparse": "a dense tensor: ONNX Runtime has no kernels for sparse ones",
-    "hash_tensor": "compute the hash outside of the model, from its outputs",
+    "binomial": _DRAW,
     "linalg_eig": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
+    "poisson": _DRAW,
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
     "uniform": "torch.rand_like(x) * (high - low) + low",
 }
@@ -53,7 +57,7 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
 
 
 def advise(operator: str, stack_trace: str) -> Iterator[str]:
-    """Yields what to tell a user about an operator without an ONNX form, such as aten::hash_tensor."""
+    """Yields what to tell a user about an operator without an ONNX form, such as aten::poisson."""
     line = _line(stack_trace)
     yield f"{operator} has no ONNX form" + (f", called at {line}" if line else "")
     name = operator.partition("::")[2].partition(".")[0]
