@@ -193,7 +193,8 @@ def outcome(name: str) -> tuple[str, str]:
     try:
         model, pixels = build(name)
         with torch.no_grad():
-            model(pixels)
+            if not model(pixels):
+                return "not built", "returns no tensors"
     except Exception as error:  # some need packages, further inputs or weights
         return "not built", f"{type(error).__name__}: {str(error).strip()}".splitlines()[0][:200]
     with tempfile.TemporaryDirectory() as folder:
