@@ -1,6 +1,6 @@
 # Every target installs what it needs and skips what is current. The scripts are in tools/; each answers --help.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-musl test-windows clean
+.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-systems test-windows clean
 
 help: ## list the targets
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -69,8 +69,8 @@ deb: ## build a Debian package for systems like this one into dist/: program, li
 test-aarch64: ## run C++ tests, ONNX Runtime and the program for aarch64 under qemu
 	@tools/test_aarch64.sh
 
-test-musl: ## run a C program with the library for musl
-	@tools/test_musl.sh
+test-systems: ## compile the library for musl, riscv64 and Windows on Arm, and run a C program with it
+	@tools/test_systems.sh
 
 test-windows: ## run the libraries, the program and C++ tests for Windows under wine
 	@tools/test_windows.sh

@@ -50,6 +50,9 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   # Only NEON, which every such processor supports. Other targets add AES and bf16 products, which no kernel uses, and
   # SVE's vectors have no compile-time size, so they cannot be stored in arrays or classes, as kernels do.
   target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(HWY_NEON|HWY_NEON_BF16|HWY_ALL_SVE)")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv64")
+  # The vectors of RVV have no compile-time size either. The compiler vectorises Highway's emulation of 128 bits.
+  target_compile_definitions(polyop_hwy PUBLIC "HWY_DISABLED_TARGETS=(HWY_RVV)")
 endif()
 
 # ONNX Runtime: headers only. The adapter gets the runtime from its caller, the CLI loads it.

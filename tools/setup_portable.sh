@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # setup_portable.sh [TARGET…]   installs zig and auditwheel, and compiles the libraries that the program links for each
 # target (x86_64, aarch64, windows) into build/portable/TARGET/prefix, where cmake/toolchains/TARGET.cmake expects them.
-# For the targets macos and musl, which have no program, these are headers.
+# For the others, which have no program (macos, musl, riscv64, windows-arm64), these are headers.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
-for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos musl; done
+for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos musl riscv64 windows-arm64; done
 unset CC CXX # the toolchain file sets them
 
 install_tools() {
@@ -35,7 +35,7 @@ build_libraries() {
   PREFIX="$PORTABLE/prefix"
   rm -rf "$PORTABLE" && mkdir -p "$PREFIX" # a configured tree would keep old flags
   copy_headers
-  [ "$ARCH" != macos ] && [ "$ARCH" != musl ] || return 0
+  case "$ARCH" in macos | musl | riscv64 | windows-arm64) return 0 ;; esac
   library small cmake/portable -DPOLYOP_SOURCES="$DEPS/sources" &&
     library turbojpeg "$DEPS/sources/libjpeg-turbo" -DENABLE_SHARED=OFF &&
     library protobuf "$DEPS/sources/protobuf" -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF &&

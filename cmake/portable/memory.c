@@ -6,6 +6,9 @@
 #ifdef __x86_64__
 #define OLDEST "GLIBC_2.2.5"
 #define OLDEST_MEMCPY "GLIBC_2.14"
+#elif defined(__riscv)
+#define OLDEST "GLIBC_2.27"
+#define OLDEST_MEMCPY OLDEST
 #else
 #define OLDEST "GLIBC_2.17"
 #define OLDEST_MEMCPY OLDEST

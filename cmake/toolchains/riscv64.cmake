@@ -1,0 +1,4 @@
+set(POLYOP_TARGET riscv64)
+set(POLYOP_SYSTEM Linux)
+set(POLYOP_PROCESSOR riscv64)
+include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")
