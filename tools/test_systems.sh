@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test_systems.sh [SYSTEM…]   compiles the ONNX Runtime library for systems for which ONNX Runtime has no wheels, and tests
-# it without ONNX Runtime: a C program calls the library for musl by musl's loader, and that for riscv64 under qemu. For
-# Windows on Arm it reads the library only. POLYOP_OPS selects the operators; nms must be one of them.
+# test_systems.sh [SYSTEM…]   compiles the ONNX Runtime library for systems for which ONNX Runtime has no wheels, and
+# tests it without ONNX Runtime: a C program calls the library for musl by musl's loader, and that for riscv64 under
+# qemu. For Windows on Arm it reads the library only. POLYOP_OPS selects the operators; nms must be one of them.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
 for system in "$@"; do one_of "$system" musl riscv64 windows-arm64; done
