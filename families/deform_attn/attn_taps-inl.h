@@ -66,6 +66,18 @@ HWY_INLINE void SetPositions(const SampleLevels& levels, const T* locations, con
   });
 }
 
+// Sets the positions and weights of the samples of `pair` from normalised locations, and prefetches those of a later
+// query.
+template <class T>
+HWY_INLINE void SetSamples(const SampleLevels& levels, const T* locations, const T* weights, int64_t pair,
+                           int64_t pairs, int64_t heads, const AttnPositions& positions) {
+  const int64_t samples = levels.samples();
+  PrefetchLaterQuery(locations, pair, pairs, heads, samples * 2);
+  PrefetchLaterQuery(weights, pair, pairs, heads, samples);
+  SetPositions(levels, locations + pair * samples * 2, positions);
+  WidenRow(weights + pair * samples, samples, positions.weight);
+}
+
 // Returns which of the vector of samples at (x, y) touch their level.
 template <class V, class VI>
 HWY_INLINE auto TouchesLevel(V y, V x, VI height, VI width) {

@@ -138,13 +138,9 @@ Status DeformAttnAtLocations(const Context& context, const Tensor<const T, 4>& v
                              T* output) {
   const SampleLevels levels(context, starts.dim(0), locations.dim(4));
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
-  const int64_t samples = levels.samples(), heads = value.dim(2), pairs = value.dim(0) * locations.dim(1) * heads;
-  const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
-    PrefetchLaterQuery(locations.data(), pair, pairs, heads, samples * 2);
-    PrefetchLaterQuery(weights, pair, pairs, heads, samples);
-    SetPositions(levels, locations.data() + pair * samples * 2, positions);
-    WidenRow(weights + pair * samples, samples, positions.weight);
-  };
+  const int64_t heads = value.dim(2), pairs = value.dim(0) * locations.dim(1) * heads;
+  const auto locate = [&](int64_t pair, const AttnPositions& positions)
+                          HWY_ATTR { SetSamples(levels, locations.data(), weights, pair, pairs, heads, positions); };
   return DeformAttn<T>(context, value, levels, locations.dim(1), locate, output);
 }
 

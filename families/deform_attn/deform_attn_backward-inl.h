@@ -20,18 +20,19 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The values of one head, or with `scatters` their gradients; the other is null. Pixel p is at p * stride; vectors of a
-// pixel are whole.
+// The values of one head, or their gradients, to which samples are scattered; the other is null. Pixel p is at
+// p * stride; vectors of a pixel are whole.
 struct HeadPixels {
-  bool scatters;
   const float* value;
   float* grad;
   int64_t stride;
   int64_t width;  // channels, a multiple of the vector length
 
+  bool scatters() const { return grad != nullptr; }
+
   // Prefetches 32 channels of pixels; the processor prefetches longer runs automatically.
   HWY_INLINE void Prefetch(const int32_t* pixels, int64_t count) const {
-    const float* const first = scatters ? grad : value;
+    const float* const first = scatters() ? grad : value;
     const bool two_lines = width > 16;
     for (int64_t t = 0; t < count; ++t) {
       const float* const from = first + pixels[t] * stride;
@@ -58,7 +59,7 @@ class AttnSamplesBackward {
 
   // Finds the taps of positions(), for Scatter or for Gradients, and prefetches their pixels.
   HWY_INLINE void Find(const SampleLevels& levels, const HeadPixels& head) {
-    if (head.scatters) {
+    if (head.scatters()) {
       FindWeights(levels);
     } else {
       FindSlots(levels);
@@ -355,7 +356,7 @@ struct AttnBackward {
           for (int64_t i = begin; i < end;) {
             const int64_t of = i / queries, stop = std::min(end, (of + 1) * queries);
             visit(of_task, of, i - of * queries, stop - of * queries,
-                  {false, value.data() + FirstOf(of), nullptr, heads() * depth(), depth()});
+                  {value.data() + FirstOf(of), nullptr, heads() * depth(), depth()});
             i = stop;
           }
         });
@@ -374,7 +375,7 @@ struct AttnBackward {
                           });
       context.ParallelFor(queries, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
         Queries of_task = queries_of(task);
-        visit(of_task, of, begin, end, {false, copy.data(), nullptr, pitch(), pitch()});
+        visit(of_task, of, begin, end, {copy.data(), nullptr, pitch(), pitch()});
       });
     }
     return Status::Ok();
@@ -421,9 +422,9 @@ struct AttnBackward {
                       floats.data() + task * floats_each);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t of = item / split.blocks, block = item % split.blocks;
-        HeadPixels head{true, nullptr, sums.data() + task * head_size, pitch(), pitch()};
+        HeadPixels head{nullptr, sums.data() + task * head_size, pitch(), pitch()};
         if constexpr (std::is_same_v<T, float>) {
-          if (split.in_place) head = {true, nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
+          if (split.in_place) head = {nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
         }
         if (!split.in_place) std::fill_n(head.grad, head_size, 0.0f);
         of_task.ForEach(of, queries * block / split.blocks, queries * (block + 1) / split.blocks, head,
@@ -473,12 +474,8 @@ Status DeformAttnAtLocationsBackward(const Context& context, const T* grad_outpu
   const SampleLevels levels(context, starts.dim(0), locations.dim(4));
   POLYOP_RETURN_IF_ERROR(levels.Read(value.dim(1), shapes, starts));
   const int64_t samples = levels.samples(), heads = value.dim(2), pairs = value.dim(0) * locations.dim(1) * heads;
-  const auto locate = [&](int64_t pair, const AttnPositions& positions) HWY_ATTR {
-    PrefetchLaterQuery(locations.data(), pair, pairs, heads, samples * 2);
-    PrefetchLaterQuery(weights, pair, pairs, heads, samples);
-    SetPositions(levels, locations.data() + pair * samples * 2, positions);
-    WidenRow(weights + pair * samples, samples, positions.weight);
-  };
+  const auto locate = [&](int64_t pair, const AttnPositions& positions)
+                          HWY_ATTR { SetSamples(levels, locations.data(), weights, pair, pairs, heads, positions); };
   const auto finish = [&](int64_t pair, const AttnPositions&, const AttnPositions& grads) HWY_ATTR {
     if (grad_weights != nullptr) {
       PrefetchLaterQuery(grad_weights, pair, pairs, heads, samples);

@@ -156,7 +156,7 @@ bool ForLargeMatrices(const Context& context, int64_t count, int64_t doubles, co
 /// Subtracts products of matrices, on the threads of a context if there is one.
 class Products {
  public:
-  /// The numbers of memory for products with at most `columns` columns.
+  /// Returns how many numbers of memory products with at most `columns` columns need.
   static int64_t Doubles(int64_t columns) {
     const int64_t panel = kVectors * LanesOf();
     return (columns + panel - 1) / panel * panel * kDepth;
@@ -301,7 +301,7 @@ inline void SolveFromRight(const Products& products, const double* l, int64_t si
     SolveFromRight(products, l + first * stride + first, rest, b + first, rows, stride);
     return;
   }
-  // Several rows in the lanes of vectors
+  // The lanes of vectors are several rows.
   const Tag d;
   const int64_t lanes = LanesOf();
   HWY_ALIGN double x[kBase * hn::MaxLanes(d)];
@@ -358,8 +358,7 @@ inline bool FactorCholesky(const Products& products, double* a, int64_t size, in
   return true;
 }
 
-/// linalg::FactorLu. Returns the number, from 1, of the first pivot of this
-/// block that is 0, or 0. Requires: all elements are finite.
+/// linalg::FactorLu. Requires: all elements are finite.
 inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64_t columns, int64_t stride,
                         int32_t* pivots) {
   constexpr int64_t kColumns = 8;
@@ -384,30 +383,10 @@ inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64
     if (info != 0) return info;
     return later == 0 ? 0 : later + static_cast<int32_t>(first);
   }
-  int32_t info = 0;
-  for (int64_t k = 0; k < smaller; ++k) {
-    int64_t best = k;
-    for (int64_t i = k + 1; i < rows; ++i) {
-      if (std::fabs(a[i * stride + k]) > std::fabs(a[best * stride + k])) best = i;
-    }
-    pivots[k] = static_cast<int32_t>(best + 1);
-    double* const row = a + k * stride;
-    if (best != k) std::swap_ranges(row, row + columns, a + best * stride);
-    if (row[k] == 0) {
-      if (info == 0) info = static_cast<int32_t>(k + 1);
-      continue;
-    }
-    for (int64_t i = k + 1; i < rows; ++i) {
-      double* const other = a + i * stride;
-      other[k] /= row[k];
-      const double factor = other[k];
-      for (int64_t j = k + 1; j < columns; ++j) other[j] -= factor * row[j];
-    }
-  }
-  return info;
+  return linalg::FactorLu(a, rows, columns, stride, pivots);
 }
 
-/// The numbers of memory of FactorQr.
+/// Returns how many numbers of memory FactorQr needs.
 inline int64_t QrDoubles(int64_t count, int64_t length) {
   return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
 }

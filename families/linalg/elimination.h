@@ -13,23 +13,24 @@ namespace polyop::linalg {
 
 /// Computes A = P L U by Gaussian elimination: `a` receives U and, below its diagonal, L without its unit diagonal.
 /// pivots[k] is the row, counted from 1, that was exchanged with row k. Returns the number, from 1, of the first pivot
-/// that is exactly 0, whose column is not eliminated, or 0. NaN is a pivot if it is the first candidate.
-POLYOP_HD inline int32_t FactorLu(double* a, int64_t rows, int64_t columns, int32_t* pivots) {
+/// that is exactly 0, whose column is not eliminated, or 0. NaN is a pivot if it is the first candidate. Rows are
+/// `stride` elements apart.
+POLYOP_HD inline int32_t FactorLu(double* a, int64_t rows, int64_t columns, int64_t stride, int32_t* pivots) {
   int32_t info = 0;
   for (int64_t k = 0; k < std::min(rows, columns); ++k) {
     int64_t best = k;
     for (int64_t i = k + 1; i < rows; ++i) {
-      if (std::fabs(a[i * columns + k]) > std::fabs(a[best * columns + k])) best = i;
+      if (std::fabs(a[i * stride + k]) > std::fabs(a[best * stride + k])) best = i;
     }
     pivots[k] = static_cast<int32_t>(best + 1);
-    double* const row = a + k * columns;
-    if (best != k) SwapElements(row, a + best * columns, columns);
+    double* const row = a + k * stride;
+    if (best != k) SwapElements(row, a + best * stride, columns);
     if (row[k] == 0) {
       if (info == 0) info = static_cast<int32_t>(k + 1);
       continue;
     }
     for (int64_t i = k + 1; i < rows; ++i) {
-      double* const other = a + i * columns;
+      double* const other = a + i * stride;
       other[k] /= row[k];
       SubtractRow(row + k + 1, other[k], columns - k - 1, other + k + 1);
     }

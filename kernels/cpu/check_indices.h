@@ -36,4 +36,19 @@ Status CheckIndices(const Context& context, const char* name, const I* indices, 
                          "), got ", int64_t{*wrong});
 }
 
+/// Returns an error if `boundaries` of segments decrease, are negative or exceed `limit`. `of` describes the limit:
+/// "the number of indices".
+template <class I>
+Status CheckBoundaries(const char* name, const I* boundaries, int64_t count, int64_t limit, const char* of) {
+  int64_t before = 0;
+  for (int64_t m = 0; m < count; ++m) {
+    if (boundaries[m] < before || boundaries[m] > limit) {
+      return InvalidArgument("'", name, "'[", m, "]: expected a value in [", before, ", ", limit,
+                             "], from the preceding one to ", of, ", got ", int64_t{boundaries[m]});
+    }
+    before = boundaries[m];
+  }
+  return Status::Ok();
+}
+
 }  // namespace polyop

@@ -17,18 +17,10 @@ template <class I>
 Status CheckBags(const Context& context, const Tensor<const I, 1>& indices, const Tensor<const I, 1>& offsets,
                  int64_t rows) {
   const int64_t count = indices.dim(0);
-  int64_t before = 0;
-  for (int64_t m = 0; m < offsets.dim(0); ++m) {
-    const int64_t limit = m == 0 ? 0 : count;
-    if (offsets[m] < before || offsets[m] > limit) {
-      return InvalidArgument(
-          "'offsets'[", m, "]: expected ",
-          m == 0 ? "0"
-                 : Concat("a value in [", before, ", ", count, "], from the preceding one to the number of indices"),
-          ", got ", int64_t{offsets[m]});
-    }
-    before = offsets[m];
+  if (offsets.dim(0) > 0 && offsets[0] != 0) {
+    return InvalidArgument("'offsets'[0]: expected 0, got ", int64_t{offsets[0]});
   }
+  POLYOP_RETURN_IF_ERROR(CheckBoundaries("offsets", offsets.data(), offsets.dim(0), count, "the number of indices"));
   return CheckIndices(context, "indices", indices.data(), count, rows, "a row of 'weight'");
 }
 

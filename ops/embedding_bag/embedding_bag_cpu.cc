@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/embedding_bag/embedding_bag_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/cache_control.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/simd.h"
 #include "ops/embedding_bag/embedding_bag.h"
 #include "ops/embedding_bag/embedding_bag_bags.h"
@@ -16,8 +16,7 @@ namespace {
 
 using FloatTag = hn::ScalableTag<float>;
 
-constexpr int64_t kAhead = 20;      // rows of a table are far apart, so the processor does not fetch them on its own
-constexpr int64_t kCacheLine = 64;  // bytes
+constexpr int64_t kAhead = 20;  // rows of a table are far apart, so the processor does not fetch them on its own
 
 template <class T, class I>
 struct Table {
@@ -28,11 +27,9 @@ struct Table {
 
   bool IsPadding(int64_t i) const { return indices[i] == padding; }
   const T* Row(int64_t i) const { return rows + int64_t{indices[i]} * channels; }
-  /// Fetches `bytes` of the row of a later index.
-  HWY_INLINE void FetchAhead(int64_t i, int64_t c, int64_t bytes) const {
-    if (i + kAhead >= count) return;
-    const char* const row = reinterpret_cast<const char*>(Row(i + kAhead) + c);
-    for (int64_t b = 0; b < bytes; b += kCacheLine) hwy::Prefetch(row + b);
+  /// Prefetches `width` channels from c of the row of a later index.
+  HWY_INLINE void PrefetchLater(int64_t i, int64_t c, int64_t width) const {
+    if (i + kAhead < count) PrefetchRow(Row(i + kAhead) + c, width);
   }
 };
 
@@ -43,12 +40,11 @@ HWY_INLINE void ReduceColumns(const Table<T, I> table, int64_t begin, int64_t en
   constexpr bool kMax = kMode == EmbeddingBag::Mode::kMax;
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t bytes = kVectors * lanes * static_cast<int64_t>(sizeof(T));
   hn::Vec<FloatTag> result[kVectors];
   for (auto& r : result) r = hn::Zero(d);
   int64_t used = 0;
   for (int64_t i = begin; i < end; ++i) {
-    table.FetchAhead(i, c, bytes);
+    table.PrefetchLater(i, c, kVectors * lanes);
     if (table.IsPadding(i)) continue;
     const T* const row = table.Row(i) + c;
     const auto weight = hn::Set(d, kWeighted ? ToFloat(table.weights[i]) : 1.0f);

@@ -39,7 +39,7 @@ Status CheckInverse(const Inverse& op, const Tensor<const T, kAnyRank>& input, c
       if (!std::isfinite(element)) return "";
       matrix[static_cast<size_t>(e)] = element;
     }
-    const int32_t info = linalg::FactorLu(matrix.data(), size, size, pivots.data());
+    const int32_t info = linalg::FactorLu(matrix.data(), size, size, size, pivots.data());
     return info == 0 ? "" : linalg::NoInverse(info);
   });
 }

@@ -69,7 +69,7 @@ struct MatricesToFactor {
     } else if (method == MatrixFactors::Method::kLdl) {
       info[n] = linalg::FactorLdl(work, rows, to_pivots);
     } else {
-      info[n] = linalg::FactorLu(work, rows, columns, to_pivots);
+      info[n] = linalg::FactorLu(work, rows, columns, columns, to_pivots);
     }
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {

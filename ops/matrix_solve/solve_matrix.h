@@ -59,7 +59,7 @@ struct EquationsToSolve {
     for (int64_t i = 0; i < size * columns; ++i) b[i] = static_cast<double>(right[n * size * columns + i]);
     info[n] = 0;
     if (general) {
-      info[n] = linalg::FactorLu(work, size, size, rows);
+      info[n] = linalg::FactorLu(work, size, size, size, rows);
       exchanged = rows;
       exchanges = size;
     }

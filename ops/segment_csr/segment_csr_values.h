@@ -1,22 +1,14 @@
 // A check of the segment boundaries, shared by the CPU kernel and the reference.
 #pragma once
 
-#include "core/status.h"
 #include "core/tensor.h"
+#include "kernels/cpu/check_indices.h"
 
 namespace polyop {
 
 template <class I>
 Status CheckIndptr(const Tensor<const I, 1>& indptr, int64_t rows) {
-  int64_t before = 0;
-  for (int64_t m = 0; m < indptr.dim(0); ++m) {
-    if (indptr[m] < before || indptr[m] > rows) {
-      return InvalidArgument("'indptr'[", m, "]: expected a value in [", before, ", ", rows,
-                             "], from the preceding one to the number of rows of 'src', got ", int64_t{indptr[m]});
-    }
-    before = indptr[m];
-  }
-  return Status::Ok();
+  return CheckBoundaries("indptr", indptr.data(), indptr.dim(0), rows, "the number of rows of 'src'");
 }
 
 }  // namespace polyop

@@ -105,33 +105,19 @@ HWY_INLINE Floats ErfinvOfFloats(Floats y) {
   return hn::IfThenElse(hn::Lt(size, one), hn::Mul(y, factor), outside);
 }
 
-// Double precision is not needed for float, which takes a quarter of the time.
-HWY_NOINLINE void ComputeErfinv(const float* from, int64_t begin, int64_t end, float* to) {
-  const FloatTag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = begin;
-  for (; i + lanes <= end; i += lanes) hn::StoreU(ErfinvOfFloats(hn::LoadU(d, from + i)), d, to + i);
-  const auto rest = static_cast<size_t>(end - i);
-  if (rest > 0) hn::StoreN(ErfinvOfFloats(hn::LoadN(d, from + i, rest)), d, to + i, rest);
-}
+POLYOP_DEFINE_CALL_UNARY(HWY_INLINE, CallUnaryOfFloats)
 
-// Computes an elementary function but Tan, whose quotient needs exact remainders.
+// Computes a function in single precision: erfinv, or an elementary function but Tan, whose quotient needs exact
+// remainders.
 template <int kCode>
-HWY_NOINLINE void ComputeElementary(const float* from, int64_t begin, int64_t end, float* to) {
+HWY_NOINLINE void ComputeInFloat(const float* from, int64_t begin, int64_t end, float* to) {
   const FloatTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto compute = [](Floats v) HWY_ATTR {
-    const special::FloatLanes x(v);
-    if constexpr (kCode == 57) {
-      return special::Sinh(x).v;
-    } else if constexpr (kCode == 58) {
-      return special::Cosh(x).v;
-    } else if constexpr (kCode == 59) {
-      return special::Atanh(x).v;
-    } else if constexpr (kCode == 60) {
-      return special::Softplus(x).v;
+  const auto compute = [](Floats x) HWY_ATTR {
+    if constexpr (kCode == 4) {
+      return ErfinvOfFloats(x);
     } else {
-      return special::Mish(x).v;
+      return CallUnaryOfFloats<kCode>(special::FloatLanes(x)).v;
     }
   };
   int64_t i = begin;
@@ -145,12 +131,12 @@ using ComputeFloats = void (*)(const float*, int64_t, int64_t, float*);
 // Returns the function in single precision, or null if there is only one in double precision.
 ComputeFloats SinglePrecision(int code) {
   switch (code) {
-    case 4: return ComputeErfinv;
-    case 57: return ComputeElementary<57>;
-    case 58: return ComputeElementary<58>;
-    case 59: return ComputeElementary<59>;
-    case 60: return ComputeElementary<60>;
-    case 61: return ComputeElementary<61>;
+    case 4: return ComputeInFloat<4>;
+    case 57: return ComputeInFloat<57>;
+    case 58: return ComputeInFloat<58>;
+    case 59: return ComputeInFloat<59>;
+    case 60: return ComputeInFloat<60>;
+    case 61: return ComputeInFloat<61>;
     default: return nullptr;
   }
 }

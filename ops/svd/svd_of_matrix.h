@@ -76,11 +76,11 @@ struct MatricesToDecompose {
     return 30 * static_cast<double>(shorter) * static_cast<double>(shorter) * static_cast<double>(longer);
   }
 
-  /// The matrix is the sum of outer products of `shorter` pairs of vectors: the longer ones are columns of `u` if it is
-  /// tall, otherwise rows of `vh`.
   /// Shorter vectors, of a matrix whose largest element is in [0.5, 1), may be inexact.
   static constexpr double kMinLength = 0x1p-900;
 
+  /// The matrix is the sum of outer products of `shorter` pairs of vectors: the longer ones are columns of `u` if it is
+  /// tall, otherwise rows of `vh`.
   template <class Vectors = linalg::PlainVectors>
   POLYOP_HD void Decompose(int64_t n, double* work) const {
     double *const given = work, *const rotated = given + shorter * longer,

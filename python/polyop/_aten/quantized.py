@@ -130,7 +130,7 @@ def hash_tensor(self: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False,
     words = _bits(self.to(torch.float64)) if self.is_floating_point() else self.to(torch.int64)
     shift = torch.arange(32, device=self.device)
     weights = torch.bitwise_left_shift(torch.ones_like(shift), shift)
-    # ONNX Runtime adds integers in double precision, so that the halves of a word are added apart.
+    # ONNX Runtime adds integers in double precision, so the halves of a word are added separately.
     halves = torch.stack([words & 0xFFFFFFFF, (words >> 32) & 0xFFFFFFFF], -1)
     odd = ((halves.unsqueeze(-1) & weights) != 0).to(torch.int64)
     if axes:
