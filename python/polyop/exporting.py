@@ -27,7 +27,7 @@ from torch import Tensor
 from polyop._aten.advice import advise, advise_on_capture
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
-from polyop._torch.export_record import recording
+from polyop._torch.export_record import Record, recording
 from polyop._torch.node_domain import node_domain
 from polyop.errors import PolyopError
 from polyop.packages import register_all
@@ -63,6 +63,7 @@ class Exported:
     nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
     outputs: list[OutputReport]
     translated: Counter[str] = field(default_factory=Counter)  # calls of PyTorch's operators that polyop translated
+    assumes_elements: bool = False  # the file may fail if a size that depends on values of tensors is 0
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
@@ -71,6 +72,8 @@ class Exported:
         text = f"{self.path.name}: {nodes} by the {self.exporter} exporter; custom: {custom}"
         if self.translated:
             text += "; translated: " + ", ".join(f"{name} x{n}" for name, n in sorted(self.translated.items()))
+        if self.assumes_elements:
+            text += "; assumed: no size that depends on values of tensors is 0"
         return text
 
     def table(self) -> Table:
@@ -151,14 +154,12 @@ def export(
         file = Path(folder, path.name)
         with _evaluating(model), torch.no_grad():
             expected = _flat(model(*inputs))
-            used, translated = _write(
-                model, inputs, file, exporter, names, output_names, dynamic, domain, opset_version
-            )
+            used, record = _write(model, inputs, file, exporter, names, output_names, dynamic, domain, opset_version)
         if portable:
             _add_functions(file)
         feeds = dict(zip(names, tensors, strict=True))
         nodes, opsets, outputs = _checked(file, feeds, expected, rtol, atol, portable)
-        report = Exported(path, used, opsets, nodes, outputs, translated)
+        report = Exported(path, used, opsets, nodes, outputs, record.translated, record.assumes_elements)
         if verbose:
             console = Console()
             console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
@@ -236,8 +237,8 @@ def _write(
     dynamic: Mapping[str, Mapping[int, str]] | None,
     domain: str,
     opset_version: int | None,
-) -> tuple[str, Counter[str]]:
-    """Tries the exporters. Returns the name of the one that wrote the file, and what polyop translated."""
+) -> tuple[str, Record]:
+    """Tries the exporters. Returns the name of the one that wrote the file, and what polyop did for it."""
     common: dict[str, Any] = {"input_names": input_names, "output_names": output_names, "opset_version": opset_version}
     failures = []
     advice = ""
@@ -258,7 +259,7 @@ def _write(
                     result.save(path)
                 else:
                     torch.onnx.export(model, inputs, str(path), dynamo=False, dynamic_axes=dynamic, **common)
-            return candidate, record.translated if candidate == "dynamo" else Counter()
+            return candidate, record if candidate == "dynamo" else Record()
         except Exception as error:  # exporters raise errors of any type
             failures.append((candidate, error))
             if candidate == "dynamo":

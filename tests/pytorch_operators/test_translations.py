@@ -687,6 +687,68 @@ def test_export_says_which_line_depends_on_values(tmp_path: Path) -> None:
     assert "write instead: torch.where for `if`" in str(error.value)
 
 
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / (x * x + 1e-9) * 1.00001
+
+
+def test_numbers_near_zero_and_one_are_kept(tmp_path: Path) -> None:
+    x = _random(5) * 1e-5
+    report = polyop.export(Scaled(), x, tmp_path / "s.onnx", exporter="dynamo", verbose=False, rtol=2e-6, atol=0)
+    assert report.outputs[0].agrees
+
+
+class Switch(torch.nn.Module):
+    """Asks for an element of a buffer, and counts its calls in another one."""
+
+    enabled: torch.Tensor
+    calls: torch.Tensor
+
+    def __init__(self, enabled: list[float]) -> None:
+        super().__init__()
+        self.register_buffer("enabled", torch.tensor(enabled))
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x + 1 if self.enabled[1] > 0 else x - 1
+
+
+@pytest.mark.parametrize("enabled", [0.0, 1.0])
+def test_export_of_a_condition_on_a_buffer(tmp_path: Path, enabled: float) -> None:
+    model = Switch([0.5, enabled])
+    report = polyop.export(model, _random(4), tmp_path / "switch.onnx", exporter="dynamo", verbose=False)
+    assert report.outputs[0].agrees
+    assert not report.assumes_elements
+    assert model.calls.item() == 1  # the call that gives the expected outputs
+
+
+class Found(torch.nn.Module):
+    """Returns the positive elements, or a zero if there are none."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = x[x > 0]
+        return x.new_zeros(1) if found.shape[0] == 0 else found.sort().values
+
+
+def test_export_assumes_that_sizes_of_results_are_not_zero(tmp_path: Path) -> None:
+    path = tmp_path / "found.onnx"
+    report = polyop.export(Found(), torch.tensor([2.0, -1.0, 1.0]), path, exporter="dynamo", verbose=False)
+    assert report.outputs[0].agrees
+    assert report.assumes_elements
+    assert "assumed: no size that depends on values of tensors is 0" in report.summary()
+
+
+class Count(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x if x.sum().to(torch.int64).item() == 0 else -x
+
+
+def test_export_assumes_nothing_of_numbers_that_are_no_sizes(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError, match="a Python condition depends on values of a tensor"):
+        polyop.export(Count(), _random(4), tmp_path / "count.onnx", exporter="dynamo", verbose=False)
+
+
 # ---- PyTorch's test databases ----------------------------------------------------------------------
 
 

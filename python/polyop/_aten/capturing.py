@@ -7,11 +7,16 @@ error for bad input is missing from an exported file anyway.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
+import sympy
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv, free_unbacked_symbols
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -152,3 +157,59 @@ class Capturing(TorchFunctionMode):
             if result is not NotImplemented:
                 return result
         return func(*args, **(kwargs or {}))
+
+
+_MAX_KNOWN = 64
+"""The most elements of a buffer whose values are known."""
+
+
+@contextmanager
+def known_buffers(model: torch.nn.Module) -> Iterator[None]:
+    """In a `with` block, a Python condition can depend on an element of a small buffer of the model.
+
+    A file has the values of buffers as constants. PyTorch computes with the values of small constants while it captures
+    a program, but does not take buffers for them.
+    """
+    known = {id(buffer) for buffer in model.buffers() if buffer.numel() <= _MAX_KNOWN}
+    convert = FakeTensorMode.from_tensor
+
+    def from_tensor(mode: FakeTensorMode, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        fake = convert(mode, tensor, *args, **kwargs)
+        if id(tensor) in known and fake.constant is None:
+            fake.constant = tensor.detach().clone()  # the program may write to it
+            mode.fake_tensor_converter.add_constant_storage_mapping(fake)
+        return fake
+
+    with mock.patch.object(FakeTensorMode, "from_tensor", from_tensor):
+        yield
+
+
+def _if_not_zero(condition: Any) -> Any:
+    """Returns what a comparison of a number that is at least 0 with 0 is if the number is not 0. None for others."""
+    if isinstance(condition, sympy.Eq) and 0 in condition.args:
+        return sympy.false
+    if isinstance(condition, sympy.Ne) and 0 in condition.args:
+        return sympy.true
+    above = isinstance(condition, sympy.StrictGreaterThan) and condition.rhs == 0
+    return sympy.true if above or (isinstance(condition, sympy.StrictLessThan) and condition.lhs == 0) else None
+
+
+@contextmanager
+def sizes_not_zero(note: Callable[[], None]) -> Iterator[None]:
+    """In a `with` block, a Python condition that asks whether a size is 0 finds that it is not, if the size depends on
+    values of tensors. PyTorch would stop. Calls `note` then.
+    """
+    evaluate = ShapeEnv.evaluate_expr
+
+    def evaluate_expr(env: ShapeEnv, condition: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return evaluate(env, condition, *args, **kwargs)
+        except GuardOnDataDependentSymNode:
+            assumed = _if_not_zero(condition)
+            if assumed is None or not free_unbacked_symbols(condition) <= env.size_like:
+                raise
+        note()
+        return assumed
+
+    with mock.patch.object(ShapeEnv, "evaluate_expr", evaluate_expr):
+        yield

@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import onnx_ir
+import onnxscript.rewriter
 import torch
 from torch._guards import detect_fake_mode
 from torch.export.graph_signature import ConstantArgument, TensorArgument
@@ -23,7 +24,7 @@ from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _
 
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.attention import flex_attention
-from polyop._aten.capturing import Capturing
+from polyop._aten.capturing import Capturing, known_buffers, sizes_not_zero
 from polyop._aten.detection import detectors_without_counts
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
@@ -155,6 +156,8 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
     with (
         Capturing(),
         fixed_switches(args[0]),
+        known_buffers(args[0]),
+        sizes_not_zero(_note_assumption),
         detectors_without_counts(),
         mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal),
         # They read the size of a batch from a packed sequence as a constant.
@@ -162,6 +165,11 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
         mock.patch.object(torch.nn.LSTM, "check_forward_args", _no_check),
     ):
         return _captured(strategy, *args, **given)
+
+
+def _note_assumption() -> None:
+    if (record := current_record()) is not None:
+        record.assumes_elements = True
 
 
 def _is_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
@@ -180,6 +188,19 @@ def _describe(fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
         ir_node.metadata_props[OPERATOR_KEY] = target
 
 
+def _keep_small_numbers() -> None:
+    """Makes the exporter's optimizer remove additions of 0 and products with 1 only: it takes 1e-8 for 0, and 1.00001
+    for 1. Then it removes the small number that a program adds to a variance.
+    """
+    for rule in onnxscript.rewriter._DEFAULT_REWRITE_RULES:
+        pattern: Any = getattr(rule, "_target_pattern", None)
+        nodes = list(pattern or ())
+        for value in nodes[0].inputs if len(nodes) == 1 else ():
+            if getattr(value, "_value", None) in (0, 1):
+                value._abs_tol = value._rel_tol = 0.0
+
+
+_keep_small_numbers()
 # The exporter looks up a type of complex numbers before it replaces it by that of the parts.
 _core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
 _described = _core._set_node_metadata
