@@ -63,7 +63,7 @@ class Exported:
     nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
     outputs: list[OutputReport]
     translated: Counter[str] = field(default_factory=Counter)  # calls of PyTorch's operators that polyop translated
-    assumes_elements: bool = False  # the file may fail if a size that depends on values of tensors is 0
+    assumes_sizes: bool = False  # the file may be wrong if a size that depends on values of tensors is 0 or 1
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
@@ -72,8 +72,8 @@ class Exported:
         text = f"{self.path.name}: {nodes} by the {self.exporter} exporter; custom: {custom}"
         if self.translated:
             text += "; translated: " + ", ".join(f"{name} x{n}" for name, n in sorted(self.translated.items()))
-        if self.assumes_elements:
-            text += "; assumed: no size that depends on values of tensors is 0"
+        if self.assumes_sizes:
+            text += "; assumed: sizes that depend on values of tensors are 2 or more"
         return text
 
     def table(self) -> Table:
@@ -159,7 +159,7 @@ def export(
             _add_functions(file)
         feeds = dict(zip(names, tensors, strict=True))
         nodes, opsets, outputs = _checked(file, feeds, expected, rtol, atol, portable)
-        report = Exported(path, used, opsets, nodes, outputs, record.translated, record.assumes_elements)
+        report = Exported(path, used, opsets, nodes, outputs, record.translated, record.assumes_sizes)
         if verbose:
             console = Console()
             console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)

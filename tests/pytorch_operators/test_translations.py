@@ -719,7 +719,7 @@ def test_export_of_a_condition_on_a_buffer(tmp_path: Path, enabled: float) -> No
     model = Switch([0.5, enabled])
     report = polyop.export(model, _random(4), tmp_path / "switch.onnx", exporter="dynamo", verbose=False)
     assert report.outputs[0].agrees
-    assert not report.assumes_elements
+    assert not report.assumes_sizes
     assert model.calls.item() == 1  # the call that gives the expected outputs
 
 
@@ -731,12 +731,12 @@ class Found(torch.nn.Module):
         return x.new_zeros(1) if found.shape[0] == 0 else found.sort().values
 
 
-def test_export_assumes_that_sizes_of_results_are_not_zero(tmp_path: Path) -> None:
+def test_export_assumes_that_sizes_of_results_are_2_or_more(tmp_path: Path) -> None:
     path = tmp_path / "found.onnx"
     report = polyop.export(Found(), torch.tensor([2.0, -1.0, 1.0]), path, exporter="dynamo", verbose=False)
     assert report.outputs[0].agrees
-    assert report.assumes_elements
-    assert "assumed: no size that depends on values of tensors is 0" in report.summary()
+    assert report.assumes_sizes
+    assert "assumed: sizes that depend on values of tensors are 2 or more" in report.summary()
 
 
 class Count(torch.nn.Module):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import sympy
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -184,20 +183,11 @@ def known_buffers(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
-def _if_not_zero(condition: Any) -> Any:
-    """Returns what a comparison of a number that is at least 0 with 0 is if the number is not 0. None for others."""
-    if isinstance(condition, sympy.Eq) and 0 in condition.args:
-        return sympy.false
-    if isinstance(condition, sympy.Ne) and 0 in condition.args:
-        return sympy.true
-    above = isinstance(condition, sympy.StrictGreaterThan) and condition.rhs == 0
-    return sympy.true if above or (isinstance(condition, sympy.StrictLessThan) and condition.lhs == 0) else None
-
-
 @contextmanager
-def sizes_not_zero(note: Callable[[], None]) -> Iterator[None]:
-    """In a `with` block, a Python condition that asks whether a size is 0 finds that it is not, if the size depends on
-    values of tensors. PyTorch would stop. Calls `note` then.
+def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
+    """In a `with` block, a Python condition on sizes that depend on values of tensors takes the branch for sizes of 2
+    or more, if that is the same for all of them. PyTorch does so for the conditions in its own functions, and stops at
+    others. Calls `note` then.
     """
     evaluate = ShapeEnv.evaluate_expr
 
@@ -205,8 +195,9 @@ def sizes_not_zero(note: Callable[[], None]) -> Iterator[None]:
         try:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:
-            assumed = _if_not_zero(condition)
-            if assumed is None or not free_unbacked_symbols(condition) <= env.size_like:
+            sizes = free_unbacked_symbols(condition) <= env.size_like
+            assumed = env._maybe_evaluate_static(condition, size_oblivious=True) if sizes else None
+            if assumed is None:
                 raise
         note()
         return assumed

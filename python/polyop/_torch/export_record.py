@@ -15,8 +15,8 @@ class Record:
 
     translated: Counter[str] = field(default_factory=Counter)
     """The number of calls by operator, such as aten::cummax."""
-    assumes_elements: bool = False
-    """Whether the program asks if a size that depends on values of tensors is 0, and "no" was assumed."""
+    assumes_sizes: bool = False
+    """Whether a condition of the program takes the branch for sizes of 2 or more, and depends on values of tensors."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Operators without an ONNX form, and the stack trace of a call of each; empty if there is none."""
 

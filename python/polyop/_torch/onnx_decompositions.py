@@ -24,7 +24,7 @@ from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _
 
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.attention import flex_attention
-from polyop._aten.capturing import Capturing, known_buffers, sizes_not_zero
+from polyop._aten.capturing import Capturing, known_buffers, sizes_above_one
 from polyop._aten.detection import detectors_without_counts
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
@@ -157,7 +157,7 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
         Capturing(),
         fixed_switches(args[0]),
         known_buffers(args[0]),
-        sizes_not_zero(_note_assumption),
+        sizes_above_one(_note_assumption),
         detectors_without_counts(),
         mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal),
         # They read the size of a batch from a packed sequence as a constant.
@@ -169,7 +169,7 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
 
 def _note_assumption() -> None:
     if (record := current_record()) is not None:
-        record.assumes_elements = True
+        record.assumes_sizes = True
 
 
 def _is_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
