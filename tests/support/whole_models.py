@@ -115,7 +115,7 @@ def _complete(config: Any, task: str) -> None:
         case "beit" if task == "semantic_segmentation":
             config.out_indices = [3, 5, 7, 11]
         case "lightglue":  # it would stop early, depending on values
-            config.depth_confidence = config.width_confidence = -1
+            config.depth_confidence = config.width_confidence = -1.0
         case "lw_detr":
             config.projector_scale_factors = [2.0, 0.5]
             config.projector_in_channels = [config.d_model] * 2

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+import sympy
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -195,8 +196,12 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
         try:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:
-            sizes = free_unbacked_symbols(condition) <= env.size_like
-            assumed = env._maybe_evaluate_static(condition, size_oblivious=True) if sizes else None
+            if not free_unbacked_symbols(condition) <= env.size_like:
+                raise
+            if isinstance(condition, (sympy.Eq, sympy.Ne)) and not {0, 1}.isdisjoint(condition.args):
+                assumed = sympy.true if isinstance(condition, sympy.Ne) else sympy.false
+            else:
+                assumed = env._maybe_evaluate_static(condition, size_oblivious=True)
             if assumed is None:
                 raise
         note()

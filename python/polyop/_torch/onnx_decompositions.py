@@ -167,6 +167,12 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
         return _captured(strategy, *args, **given)
 
 
+def _prepare(*args: Any, **given: Any) -> Any:
+    """Replaces the exporter's function `_prepare_exported_program_for_export`, which asks for sizes again."""
+    with sizes_above_one(_note_assumption):
+        return _prepared(*args, **given)
+
+
 def _note_assumption() -> None:
     if (record := current_record()) is not None:
         record.assumes_sizes = True
@@ -205,6 +211,8 @@ _keep_small_numbers()
 _core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
 _described = _core._set_node_metadata
 _core._set_node_metadata = _describe
+_prepared = _core._prepare_exported_program_for_export
+_core._prepare_exported_program_for_export = _prepare
 _fx_passes.decompose_with_registry = _decompose
 _captured = _capture_strategies.TorchExportNonStrictStrategy._capture
 _capture_strategies.TorchExportNonStrictStrategy._capture = _capture  # type: ignore[method-assign]
