@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <complex>
 #include <exception>
-#include <limits>
 #include <type_traits>
 
 // What pocketfft includes, because it is included inside of a namespace.
@@ -36,14 +34,32 @@ namespace {
 // The library's vectors are those of the instruction set, whose macros GCC defines here.
 #undef POCKETFFT_HDRONLY_H
 #include "pocketfft_hdronly.h"
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#include "ops/dft/line_plan-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
 
 template <class R>
-bool IsFinite(const R* values, int64_t count) {
-  using Bits = std::conditional_t<sizeof(R) == 4, uint32_t, uint64_t>;
-  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<R>::infinity());
-  bool finite = true;
-  for (int64_t i = 0; i < count; ++i) finite &= (std::bit_cast<Bits>(values[i]) & kExponent) != kExponent;
-  return finite;
+HWY_NOINLINE bool IsFinite(const R* values, int64_t count) {
+  const hn::ScalableTag<R> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d);
+  auto sum0 = zero, sum1 = zero;  // products of 0 and infinity or NaN are NaN
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    sum0 = hn::MulAdd(hn::LoadU(d, values + i), zero, sum0);
+    sum1 = hn::MulAdd(hn::LoadU(d, values + i + lanes), zero, sum1);
+  }
+  R sum = hn::ReduceSum(d, hn::Add(sum0, sum1));
+  for (; i < count; ++i) sum += values[i] * 0;
+  return sum == 0;
 }
 
 // Several lines in the lanes of vectors, whose operations are those that the library's templates need.
@@ -117,13 +133,6 @@ class Transforms {
       }
       HalfLines(half, lines, extents_.output[2], scale, to);
     } else {
-      if (extents_.parts == 1) {
-        for (int64_t i = lines * in[2]; i-- > 0;) {
-          to[2 * i] = from[i];
-          to[2 * i + 1] = 0;
-        }
-        from = to;
-      }
       ComplexLines(from, lines, in[2], to);
       for (size_t d = 2; d-- > first;) Across(to, in, count, d, 1, to);
     }
@@ -167,8 +176,14 @@ class Transforms {
 
   // Transforms real lines to the first half of their spectra.
   void RealLines(const R* from, int64_t lines, int64_t size, R* to) const {
-    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
     const int64_t stride = 2 * (size / 2 + 1);
+    if (RealLinePlan<R>::Supports(size)) {
+      const auto plan = pocketfft::detail::get_plan<RealLinePlan<R>>(static_cast<size_t>(size));
+      Buffer work(static_cast<size_t>(plan->Numbers()));
+      for (int64_t n = 0; n < lines; ++n) plan->Forward(from + n * size, scale_, work.data(), to + n * stride);
+      return;
+    }
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
     const auto finish = [&](R* line, R constant) {  // the imaginary parts of frequency 0, and of the highest one
       line[0] = constant;
       line[1] = 0;
@@ -194,8 +209,14 @@ class Transforms {
 
   // Transforms halves of spectra to real lines of `size` elements.
   static void HalfLines(const R* from, int64_t lines, int64_t size, R scale, R* to) {
-    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
     const int64_t stride = 2 * (size / 2 + 1);
+    if (RealLinePlan<R>::Supports(size)) {
+      const auto plan = pocketfft::detail::get_plan<RealLinePlan<R>>(static_cast<size_t>(size));
+      Buffer work(static_cast<size_t>(plan->Numbers()));
+      for (int64_t n = 0; n < lines; ++n) plan->Backward(from + n * stride, scale, work.data(), to + n * size);
+      return;
+    }
+    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
     Buffer work(static_cast<size_t>(lines > kLanes / 2 ? size * kLanes : size));
     R* const memory = work.data();
     ForLines(
@@ -214,10 +235,27 @@ class Transforms {
         });
   }
 
-  // Transforms complex lines.
+  // Transforms lines of complex numbers, or of real ones, to complex ones.
   void ComplexLines(const R* from, int64_t lines, int64_t size, R* to) const {
+    const bool forward = op_.inverse == 0, real = extents_.parts == 1;
+    if (LinePlan<R>::Supports(size) && (forward || !real)) {
+      const auto plan = pocketfft::detail::get_plan<LinePlan<R>>(static_cast<size_t>(size));
+      using Form = typename LinePlan<R>::Form;
+      const Form form = real ? Form::kReal : forward ? Form::kComplex : Form::kSwapped;
+      Buffer work(static_cast<size_t>(plan->Numbers()));
+      for (int64_t n = 0; n < lines; ++n) {
+        plan->Run(form, from + n * size * extents_.parts, scale_, work.data(), to + 2 * n * size);
+      }
+      return;
+    }
+    if (real) {
+      for (int64_t i = lines * size; i-- > 0;) {
+        to[2 * i] = from[i];
+        to[2 * i + 1] = 0;
+      }
+      from = to;
+    }
     const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
-    const bool forward = op_.inverse == 0;
     Buffer work(static_cast<size_t>(lines > kLanes / 2 ? 2 * size * kLanes : 0));
     R* const memory = work.data();
     ForLines(

@@ -14,7 +14,7 @@ Tolerance ToleranceOf(DType dtype) { return dtype == DType::kF64 ? Tolerance{1e-
 // Powers of two, products of small primes, primes, and Whisper's length.
 TEST_P(DftTest, AnyLength) {
   std::mt19937 rng(1);
-  for (const int64_t length : {1, 2, 3, 8, 15, 64, 77, 101, 400}) {
+  for (const int64_t length : {1, 2, 3, 8, 15, 16, 24, 32, 64, 77, 80, 96, 101, 128, 256, 400, 480, 1024, 1536}) {
     for (const int64_t parts : {1, 2}) {
       const HostTensor signal = HostTensor::Uniform(GetParam(), {9, length, parts}, rng);
       ExpectMatchesReference(Dft{.norm = Dft::Norm::kOrtho}, {signal}, ToleranceOf(GetParam()));
@@ -56,6 +56,8 @@ TEST(Dft, LongLinesAreExact) {
     const HostTensor signal = HostTensor::Uniform(DType::kF32, {1, length, 1}, rng);
     ExpectMatchesReference(Dft{.onesided = 1, .norm = Dft::Norm::kOrtho}, {signal}, {1e-6, 2e-5});
   }
+  const HostTensor half = HostTensor::Uniform(DType::kF32, {1, 3001, 2}, rng);
+  ExpectMatchesReference(Dft{.inverse = 1, .onesided = 1, .norm = Dft::Norm::kOrtho}, {half}, {1e-6, 2e-5});
 }
 
 TEST(Dft, ASignalWithNanDoesNotAffectOthers) {
