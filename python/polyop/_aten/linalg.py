@@ -164,27 +164,39 @@ def geqrf(self: Tensor) -> Any:
     return NotImplemented if self.dtype.is_complex else _factors(self, "qr")[:2]
 
 
-def _reflected(vectors: Tensor, scales: Tensor, other: Tensor, transpose: bool = False) -> Tensor:
-    """Returns Q @ other or Q.mT @ other for the product Q of reflections.
+def _reflections(vectors: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns V, D and D V.mT V: the product of reflections is I - V (I + D S)^-1 D V.mT.
 
-    With the vectors in the columns of V, their scales in D and the strict upper triangle S of V.mT @ V, Q is
-    I - V (I + D S)^-1 D V.mT.
+    The columns of V are their vectors, D has their scales, and S is the strict upper triangle of V.mT V.
     """
     count = scales.shape[-1]
     vectors = vectors.narrow(-1, 0, count).tril(-1) + _unit(vectors.shape[-2], count, vectors)
     scales = scales.unsqueeze(-1)
-    triangle = scales * torch.matmul(vectors.mT, vectors)
+    return vectors, scales, scales * torch.matmul(vectors.mT, vectors)
+
+
+def _reflected(vectors: Tensor, scales: Tensor, other: Tensor, transpose: bool = False) -> Tensor:
+    """Returns Q @ other or Q.mT @ other for the product Q of reflections."""
+    vectors, scales, triangle = _reflections(vectors, scales)
     right = torch.matmul(vectors.mT, other)
     if transpose:
         return other - torch.matmul(vectors, scales * solved(triangle, right, "upper", transpose=True, unit=True))
     return other - torch.matmul(vectors, solved(triangle, scales * right, "upper", unit=True))
 
 
+def _columns_of_q(vectors: Tensor, scales: Tensor, columns: int) -> Tensor:
+    """Returns the first columns of the product of reflections."""
+    unit = _unit(vectors.shape[-2], columns, vectors)
+    vectors, scales, triangle = _reflections(vectors, scales)
+    right = scales * vectors.narrow(-2, 0, columns).mT
+    return unit - torch.matmul(vectors, solved(triangle, right, "upper", unit=True))
+
+
 @decomposes("aten::linalg_householder_product", "aten::orgqr", nodes=("matrix_solve",))
 def linalg_householder_product(vectors: Tensor, scales: Tensor) -> Any:
     if vectors.dtype.is_complex:
         return NotImplemented
-    return _reflected(vectors, scales, _unit(vectors.shape[-2], vectors.shape[-1], vectors).expand(vectors.shape))
+    return _columns_of_q(vectors, scales, vectors.shape[-1])
 
 
 @decomposes("aten::ormqr", nodes=("matrix_solve",))
@@ -205,9 +217,8 @@ def linalg_qr(a: Tensor, mode: str = "reduced") -> Any:
     triangle = factors if mode == "complete" else factors.narrow(-2, 0, count)
     if mode == "r":
         return _no_elements(a), triangle.triu()
-    rows, columns = a.shape[-2], a.shape[-2] if mode == "complete" else count
-    unit = _unit(rows, columns, a).expand(*a.shape[:-1], columns)
-    return _reflected(factors, scales, unit), triangle.triu()
+    columns = a.shape[-2] if mode == "complete" else count
+    return _columns_of_q(factors, scales, columns), triangle.triu()
 
 
 # ---- Eigenvalues and singular values ---------------------------------------------------------------
