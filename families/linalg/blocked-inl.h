@@ -386,6 +386,25 @@ inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64
   return linalg::FactorLu(a, rows, columns, stride, pivots);
 }
 
+/// Computes the upper triangle T with which the product of `count` <= kPanel reflections is I - V T V^T. Row k of V^T
+/// is reflection k's vector, of `length` elements, which starts with k zeros.
+inline void TriangleOfReflections(const double* vectors, const double* taus, int64_t count, int64_t length,
+                                  double* triangle) {
+  std::fill_n(triangle, count * count, 0.0);
+  for (int64_t k = 0; k < count; ++k) {
+    double products[kPanel];
+    for (int64_t i = 0; i < k; ++i) {
+      products[i] = VectorOps::Dot(vectors + i * length + k, vectors + k * length + k, length - k);
+    }
+    for (int64_t i = 0; i < k; ++i) {
+      double sum = 0;
+      for (int64_t j = i; j < k; ++j) sum += triangle[i * count + j] * products[j];
+      triangle[i * count + k] = -taus[k] * sum;
+    }
+    triangle[k * count + k] = taus[k];
+  }
+}
+
 /// Returns how many numbers of memory FactorQr needs.
 inline int64_t QrDoubles(int64_t count, int64_t length) {
   return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
@@ -420,20 +439,7 @@ inline void FactorQr(const Context* context, double* columns, int64_t count, int
       v[k] = 1;
       std::copy_n(panel + k * length + k + 1, height - k - 1, v + k + 1);
     }
-    std::fill_n(triangle, size * size, 0.0);
-    for (int64_t k = 0; k < size; ++k) {
-      double products_of[kPanel];
-      const double tau = taus[first + k];
-      for (int64_t i = 0; i < k; ++i) {
-        products_of[i] = VectorOps::Dot(vectors + i * height + k, vectors + k * height + k, height - k);
-      }
-      for (int64_t i = 0; i < k; ++i) {
-        double sum = 0;
-        for (int64_t j = i; j < k; ++j) sum += triangle[i * size + j] * products_of[j];
-        triangle[i * size + k] = -tau * sum;
-      }
-      triangle[k * size + k] = tau;
-    }
+    TriangleOfReflections(vectors, taus + first, size, height, triangle);
     double* const others = panel + size * length;
     std::fill_n(sums, rest * size, 0.0);
     std::fill_n(scaled, rest * size, 0.0);

@@ -86,17 +86,25 @@ POLYOP_HD void Tridiagonalize(double* a, int64_t size, double* diagonal, double*
   }
 }
 
-/// Diagonalizes a symmetric tridiagonal matrix by the QL algorithm with implicit shifts, and applies the rotations to
-/// the rows of `vectors`. Returns false if it does not converge.
-template <class Vectors = PlainVectors>
-POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, double* vectors) {
+/// Diagonalizes a symmetric tridiagonal matrix by the QL algorithm with implicit shifts, and calls rotate(i, c, s) for
+/// each Rotate of rows i and i + 1 of the vectors. Returns false if it does not converge.
+template <class RotateRows>
+POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, const RotateRows& rotate) {
   constexpr int kMaxSteps = 80;  // for each eigenvalue; usually two or three suffice
+  // Elements outside of the diagonal are 0 if they are tiny next to the diagonal's neighbours, or next to all elements:
+  // the reduction of a matrix of low rank leaves a block of rounding errors, in which the former alone may not end.
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  double largest = 0;
+  for (int64_t i = 0; i < size; ++i) largest = std::max(largest, std::max(std::fabs(diagonal[i]), std::fabs(off[i])));
+  const double tiny = kEpsilon / 256 * largest;
+  const auto is_zero = [&](int64_t i) {
+    const double magnitude = std::fabs(off[i]);
+    return magnitude <= tiny || magnitude <= kEpsilon * (std::fabs(diagonal[i]) + std::fabs(diagonal[i + 1]));
+  };
   for (int64_t low = 0; low < size; ++low) {
     for (int step = 0;; ++step) {
       int64_t high = low;
-      while (high + 1 < size && std::fabs(off[high]) > std::numeric_limits<double>::epsilon() *
-                                                           (std::fabs(diagonal[high]) + std::fabs(diagonal[high + 1])))
-        ++high;
+      while (high + 1 < size && !is_zero(high)) ++high;
       if (high == low) break;
       if (step == kMaxSteps) return false;
       // Wilkinson's shift: the eigenvalue of the first 2 x 2 block that is nearer to the first element.
@@ -117,7 +125,7 @@ POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t siz
         removed = sine * t;
         diagonal[i + 1] = shifted + removed;
         bulge = cosine * t - b;
-        if (vectors != nullptr) Vectors::Rotate(vectors + i * size, vectors + (i + 1) * size, size, cosine, sine);
+        rotate(i, cosine, sine);
       }
       off[high] = 0;
       if (i >= low) continue;
@@ -126,6 +134,18 @@ POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t siz
     }
   }
   return true;
+}
+
+/// Sorts eigenvalues in ascending order, and unless `vectors` is null its rows.
+POLYOP_HD inline void SortEigenvalues(double* values, int64_t size, double* vectors) {
+  for (int64_t i = 0; i < size; ++i) {
+    int64_t least = i;
+    for (int64_t j = i + 1; j < size; ++j) {
+      if (values[j] < values[least]) least = j;
+    }
+    if (least != i) SwapElements(values + i, values + least, 1);
+    if (least != i && vectors != nullptr) SwapElements(vectors + i * size, vectors + least * size, size);
+  }
 }
 
 /// Computes the eigenvalues of a finite symmetric matrix in ascending order, and unless `vectors` is null its
@@ -139,15 +159,11 @@ POLYOP_HD bool SymmetricEigen(double* a, int64_t size, double* values, double* v
   double* const off = work;
   Tridiagonalize<Vectors>(a, size, values, off, work + size, vectors);
   off[size - 1] = 0;
-  if (!DiagonalizeTridiagonal<Vectors>(values, off, size, vectors)) return false;
-  for (int64_t i = 0; i < size; ++i) {
-    int64_t least = i;
-    for (int64_t j = i + 1; j < size; ++j) {
-      if (values[j] < values[least]) least = j;
-    }
-    if (least != i) SwapElements(values + i, values + least, 1);
-    if (least != i && vectors != nullptr) SwapElements(vectors + i * size, vectors + least * size, size);
-  }
+  const auto rotate = [&](int64_t i, double c, double s) {
+    if (vectors != nullptr) Vectors::Rotate(vectors + i * size, vectors + (i + 1) * size, size, c, s);
+  };
+  if (!DiagonalizeTridiagonal(values, off, size, rotate)) return false;
+  SortEigenvalues(values, size, vectors);
   for (int64_t i = 0; i < size; ++i) values[i] /= scale;
   return true;
 }

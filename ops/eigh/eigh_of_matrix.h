@@ -36,16 +36,20 @@ struct SymmetricMatrices {
            static_cast<double>(with_vectors ? 8 * size : 3 * size);
   }
 
+  POLYOP_HD void Read(int64_t n, double* to) const {
+    const T* const a = from + n * size * size;
+    for (int64_t i = 0; i < size; ++i) {
+      for (int64_t j = 0; j <= i; ++j) {
+        to[i * size + j] = to[j * size + i] = static_cast<double>(upper ? a[j * size + i] : a[i * size + j]);
+      }
+    }
+  }
+
   template <class Vectors = linalg::PlainVectors>
   POLYOP_HD void Decompose(int64_t n, double* work) const {
     const int64_t area = size * size;
-    const T* const a = from + n * area;
     double *const rows = work + area, *const found = rows + area;
-    for (int64_t i = 0; i < size; ++i) {
-      for (int64_t j = 0; j <= i; ++j) {
-        work[i * size + j] = work[j * size + i] = static_cast<double>(upper ? a[j * size + i] : a[i * size + j]);
-      }
-    }
+    Read(n, work);
     const bool finite = linalg::ScaleOf(work, area) > 0;
     const bool converged =
         finite && linalg::SymmetricEigen<Vectors>(work, size, found, with_vectors ? rows : nullptr, found + size);

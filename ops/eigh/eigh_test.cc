@@ -1,7 +1,9 @@
 #include "ops/eigh/eigh.h"
 
 #include <cmath>
+#include <string>
 
+#include "kernels/cpu/simd.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -56,6 +58,39 @@ TEST_P(EighTest, ManySmallMatrices) {
     const HostTensor a = HostTensor::Uniform(GetParam(), {11, size, size}, rng);
     ExpectEigenvectors(a, false, tolerance());
     ExpectMatchesReference(Eigh{.vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+  }
+}
+
+// Sizes around those of blocks and of strips.
+TEST_P(EighTest, LargeMatrices) {
+  std::mt19937 rng(4);
+  for (const int64_t size : {47, 48, 49, 63, 64, 65, 66, 81, 96, 97, 98, 129}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), {size, size}, rng);
+    for (const std::string& isa : AvailableIsas()) {
+      ASSERT_TRUE(ForceIsa(isa).ok());
+      ExpectEigenvectors(a, size % 2 == 0, tolerance());
+    }
+    ASSERT_TRUE(ForceIsa("").ok());
+    ExpectMatchesReference(Eigh{.vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+  }
+  ExpectEigenvectors(HostTensor::Uniform(GetParam(), {3, 50, 50}, rng), true, tolerance());
+}
+
+TEST_P(EighTest, LargeMatricesOfLowRank) {
+  const int64_t size = 70;
+  HostTensor a = HostTensor::Full(GetParam(), {size, size}, 0);
+  ExpectEigenvectors(a, false, 0);
+  for (int64_t i = 0; i < size; ++i) a.set(i * (size + 1), i < 40 ? 2 : static_cast<double>(i));
+  ExpectEigenvectors(a, false, tolerance());
+  a.set(5 * size + 3, 1);
+  a.set(3 * size + 5, 1);
+  ExpectEigenvectors(a, false, tolerance());
+  ExpectEigenvectors(HostTensor::Full(GetParam(), {size, size}, 1), true, 10 * tolerance());
+  a.set(7 * size + 1, NAN);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Eigh{}, {a}, &out).ok());
+  for (const HostTensor& result : out) {
+    for (const double value : result.ToDoubles()) EXPECT_TRUE(std::isnan(value));
   }
 }
 

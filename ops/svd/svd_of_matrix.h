@@ -14,34 +14,42 @@
 
 namespace polyop {
 
+constexpr int kMaxSweepsOfSvd = 40;
+
+/// Rotates vectors p and q until they are orthogonal: see Orthogonalize. Returns whether they were not.
+template <class Vectors>
+POLYOP_HD bool OrthogonalizePair(double* vectors, int64_t count, int64_t length, double* rotations, double tolerance,
+                                 double* squares, int64_t p, int64_t q) {
+  double *const x = vectors + p * length, *const y = vectors + q * length;
+  const double product = Vectors::Dot(x, y, length);
+  if (product == 0) return false;
+  const double xx = squares[p], yy = squares[q];
+  if (!(std::fabs(product) > tolerance * std::sqrt(xx) * std::sqrt(yy))) return false;
+  const double zeta = (yy - xx) / (2 * product);
+  const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
+  const double cosine = 1 / std::sqrt(1 + tangent * tangent);
+  Vectors::Rotate(x, y, length, cosine, cosine * tangent);
+  Vectors::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
+  squares[p] = Vectors::Dot(x, x, length);
+  squares[q] = Vectors::Dot(y, y, length);
+  return true;
+}
+
 /// Rotates `count` vectors of `length` elements until they are orthogonal, and the rows of `rotations` as they are
 /// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal. `squares` has
 /// space for `count` numbers.
 template <class Vectors = linalg::PlainVectors>
 POLYOP_HD void Orthogonalize(double* vectors, int64_t count, int64_t length, double* rotations, double tolerance,
                              double* squares) {
-  constexpr int kMaxSweeps = 40;
   bool rotated = true;
-  for (int sweep = 0; rotated && sweep < kMaxSweeps; ++sweep) {
+  for (int sweep = 0; rotated && sweep < kMaxSweepsOfSvd; ++sweep) {
     rotated = false;
     for (int64_t k = 0; k < count; ++k) {
       squares[k] = Vectors::Dot(vectors + k * length, vectors + k * length, length);
     }
     for (int64_t p = 0; p < count; ++p) {
       for (int64_t q = p + 1; q < count; ++q) {
-        double *const x = vectors + p * length, *const y = vectors + q * length;
-        const double product = Vectors::Dot(x, y, length);
-        if (product == 0) continue;
-        const double xx = squares[p], yy = squares[q];
-        if (!(std::fabs(product) > tolerance * std::sqrt(xx) * std::sqrt(yy))) continue;
-        const double zeta = (yy - xx) / (2 * product);
-        const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
-        const double cosine = 1 / std::sqrt(1 + tangent * tangent);
-        Vectors::Rotate(x, y, length, cosine, cosine * tangent);
-        Vectors::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
-        squares[p] = Vectors::Dot(x, x, length);
-        squares[q] = Vectors::Dot(y, y, length);
-        rotated = true;
+        rotated |= OrthogonalizePair<Vectors>(vectors, count, length, rotations, tolerance, squares, p, q);
       }
     }
   }
@@ -79,30 +87,45 @@ struct MatricesToDecompose {
   /// Shorter vectors, of a matrix whose largest element is in [0.5, 1), may be inexact.
   static constexpr double kMinLength = 0x1p-900;
 
+  /// The largest cosine between two vectors that count as orthogonal.
+  double Tolerance() const {
+    const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
+    return epsilon * (4 + std::sqrt(static_cast<double>(longer)));
+  }
+
   /// The matrix is the sum of outer products of `shorter` pairs of vectors: the longer ones are columns of `u` if it is
-  /// tall, otherwise rows of `vh`.
+  /// tall, otherwise rows of `vh`. These are its parts in the memory of WorkSize() numbers.
+  struct Parts {
+    double *given, *rotated, *rotations, *gram, *lengths, *taus, *order, *spare, *column;
+  };
+  POLYOP_HD Parts PartsOf(double* work) const {
+    Parts parts;
+    parts.given = work;
+    parts.rotated = parts.given + shorter * longer;
+    parts.rotations = parts.rotated + shorter * longer;
+    parts.gram = parts.rotations + shorter * shorter;
+    parts.lengths = parts.gram + shorter * shorter;
+    parts.taus = parts.lengths + shorter;
+    parts.order = parts.taus + shorter;
+    parts.spare = parts.order + shorter;
+    parts.column = parts.spare + 2 * shorter;
+    return parts;
+  }
+
   template <class Vectors = linalg::PlainVectors>
   POLYOP_HD void Decompose(int64_t n, double* work) const {
-    double *const given = work, *const rotated = given + shorter * longer,
-                  *const rotations = rotated + shorter * longer, *const gram = rotations + shorter * shorter,
-                  *const lengths = gram + shorter * shorter, *const taus = lengths + shorter,
-                  *const order = taus + shorter, *const spare = order + shorter, *const column = spare + 2 * shorter;
-    for (int64_t k = 0; k < shorter; ++k) {
-      for (int64_t i = 0; i < longer; ++i) {
-        given[k * longer + i] =
-            static_cast<double>(from[n * rows * columns + (tall ? i * columns + k : k * columns + i)]);
-      }
-    }
-    const double scale = linalg::ScaleOf(given, shorter * longer);
+    const Parts parts = PartsOf(work);
+    double *const given = parts.given, *const rotated = parts.rotated, *const rotations = parts.rotations,
+                  *const gram = parts.gram;
+    const double scale = Read(n, given);
     if (!(scale > 0)) return Fail(n);
-    for (int64_t i = 0; i < shorter * longer; ++i) given[i] *= scale;
     // The eigenvectors of the products of all vectors make them nearly orthogonal.
     for (int64_t k = 0; k < shorter; ++k) {
       for (int64_t j = 0; j <= k; ++j) {
         gram[k * shorter + j] = gram[j * shorter + k] = Vectors::Dot(given + k * longer, given + j * longer, longer);
       }
     }
-    if (!linalg::SymmetricEigen<Vectors>(gram, shorter, lengths, rotations, spare)) {
+    if (!linalg::SymmetricEigen<Vectors>(gram, shorter, parts.lengths, rotations, parts.spare)) {
       for (int64_t i = 0; i < shorter * shorter; ++i) rotations[i] = i % (shorter + 1) == 0 ? 1 : 0;
     }
     for (int64_t k = 0; k < shorter; ++k) {
@@ -112,9 +135,27 @@ struct MatricesToDecompose {
         Vectors::SubtractRow(given + j * longer, -rotations[k * shorter + j], longer, to);
       }
     }
-    const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
-    Orthogonalize<Vectors>(rotated, shorter, longer, rotations, epsilon * (4 + std::sqrt(static_cast<double>(longer))),
-                           lengths);
+    Orthogonalize<Vectors>(rotated, shorter, longer, rotations, Tolerance(), parts.lengths);
+    Store(n, scale, parts);
+  }
+
+  /// Reads a matrix and scales its largest element to [0.5, 1). Returns the factor; NaN if an element is not finite.
+  POLYOP_HD double Read(int64_t n, double* given) const {
+    for (int64_t k = 0; k < shorter; ++k) {
+      for (int64_t i = 0; i < longer; ++i) {
+        given[k * longer + i] =
+            static_cast<double>(from[n * rows * columns + (tall ? i * columns + k : k * columns + i)]);
+      }
+    }
+    const double scale = linalg::ScaleOf(given, shorter * longer);
+    for (int64_t i = 0; i < shorter * longer; ++i) given[i] *= scale;
+    return scale;
+  }
+
+  /// Stores the decomposition that orthogonal vectors, parts.rotated, and the rotations of the given ones to them have.
+  POLYOP_HD void Store(int64_t n, double scale, const Parts& parts) const {
+    double *const given = parts.given, *const rotated = parts.rotated, *const rotations = parts.rotations,
+                  *const lengths = parts.lengths, *const order = parts.order, *const column = parts.column;
     for (int64_t k = 0; k < shorter; ++k) {
       lengths[k] = linalg::LengthOf(rotated + k * longer, longer);
       order[k] = static_cast<double>(k);
@@ -144,9 +185,9 @@ struct MatricesToDecompose {
       const double* const vector = rotated + static_cast<int64_t>(order[k]) * longer;
       for (int64_t i = 0; i < longer; ++i) given[k * longer + i] = vector[i];
     }
-    linalg::FactorQr(given, shorter, longer, taus);
+    linalg::FactorQr(given, shorter, longer, parts.taus);
     for (int64_t k = 0; k < (full ? longer : shorter); ++k) {
-      linalg::ColumnOfQ(given, shorter, longer, taus, k, column);
+      linalg::ColumnOfQ(given, shorter, longer, parts.taus, k, column);
       if (k >= shorter) {
         StoreLonger(n, k, linalg::SignOf(column, longer), column);
         continue;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "kernels/cpu/simd.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -78,6 +80,35 @@ TEST_P(SvdTest, AnyRank) {
     for (int64_t i = 0; i < counted.size(); ++i) counted.set(i, static_cast<double>(i));
     ExpectDecomposes(counted, true, 100 * tolerance());
   }
+}
+
+// Sizes around those of blocks.
+TEST_P(SvdTest, LargeMatrices) {
+  std::mt19937 rng(4);
+  for (const Shape& shape :
+       {Shape{47, 60}, Shape{48, 48}, Shape{49, 49}, Shape{65, 66}, Shape{50, 97}, Shape{98, 64}}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
+    for (const std::string& isa : AvailableIsas()) {
+      ASSERT_TRUE(ForceIsa(isa).ok());
+      ExpectDecomposes(a, shape[0] % 2 == 0, 10 * tolerance());
+    }
+    ASSERT_TRUE(ForceIsa("").ok());
+    ExpectMatchesReference(Svd{.vectors = 0}, {a}, {1e3 * tolerance(), tolerance()});
+  }
+}
+
+TEST_P(SvdTest, LargeMatricesOfAnyCondition) {
+  const int64_t size = 64;
+  std::mt19937 rng(5);
+  HostTensor a = HostTensor::Uniform(GetParam(), {size, size}, rng);
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = 0; j < size; ++j) a.set(i * size + j, std::ldexp(a.at(i * size + j), static_cast<int>(-i / 4)));
+  }
+  ExpectDecomposes(a, false, 10 * tolerance());
+  ExpectMatchesReference(Svd{.vectors = 0}, {a}, {1e3 * tolerance(), 0});  // of small values, too
+  for (int64_t i = 3 * size; i < size * size; ++i) a.set(i, a.at(i % (3 * size)));
+  ExpectDecomposes(a, true, 100 * tolerance());
+  ExpectDecomposes(HostTensor::Full(GetParam(), {size, size}, 0), true, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, SvdTest, ::testing::Values(DType::kF32, DType::kF64),

@@ -1,0 +1,178 @@
+// Eigenvalues and eigenvectors of large symmetric matrices in double precision: most operations are those of products
+// of matrices, and of a matrix that is read once for each column. Compiled once per instruction set; include it from a
+// kernel file.
+#if defined(POLYOP_FAMILIES_LINALG_BLOCKED_EIGEN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_FAMILIES_LINALG_BLOCKED_EIGEN_INL_H_
+#undef POLYOP_FAMILIES_LINALG_BLOCKED_EIGEN_INL_H_
+#else
+#define POLYOP_FAMILIES_LINALG_BLOCKED_EIGEN_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "families/linalg/blocked-inl.h"
+#include "families/linalg/divide_tridiagonal-inl.h"
+#include "families/linalg/symmetric_eigen.h"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+namespace blocked {
+
+/// Computes y = A v for the symmetric matrix whose upper triangle `a` has.
+inline HWY_NOINLINE void SymmetricTimes(const double* a, int64_t size, int64_t stride, const double* v, double* y) {
+  constexpr int kCount = 4;  // rows that are read together
+  const Tag d;
+  const int64_t lanes = LanesOf();
+  std::fill_n(y, size, 0.0);
+  int64_t i = 0;
+  for (; i + kCount <= size; i += kCount) {
+    const double* row[kCount];
+    double sums[kCount];
+    Numbers factors[kCount], products[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      row[r] = a + (i + r) * stride;
+      sums[r] = 0;
+      factors[r] = hn::Set(d, v[i + r]);
+      products[r] = hn::Zero(d);
+      for (int c = 0; c < kCount; ++c) sums[r] += (c < r ? row[c][i + r] : row[r][i + c]) * v[i + c];
+    }
+    int64_t j = i + kCount;
+    for (; j + lanes <= size; j += lanes) {
+      const auto x = hn::LoadU(d, v + j);
+      auto sum = hn::LoadU(d, y + j);
+      for (int r = 0; r < kCount; ++r) {
+        const auto element = hn::LoadU(d, row[r] + j);
+        products[r] = hn::MulAdd(element, x, products[r]);
+        sum = hn::MulAdd(element, factors[r], sum);
+      }
+      hn::StoreU(sum, d, y + j);
+    }
+    for (int r = 0; r < kCount; ++r) {
+      double sum = sums[r] + hn::ReduceSum(d, products[r]);
+      for (int64_t c = j; c < size; ++c) {
+        sum += row[r][c] * v[c];
+        y[c] += row[r][c] * v[i + r];
+      }
+      y[i + r] += sum;
+    }
+  }
+  for (; i < size; ++i) {
+    const double* const row = a + i * stride;
+    y[i] += row[i] * v[i];
+    for (int64_t c = i + 1; c < size; ++c) {
+      y[i] += row[c] * v[c];
+      y[c] += row[c] * v[i];
+    }
+  }
+}
+
+/// linalg::Tridiagonalize without the orthogonal factor. Reads the upper triangle of `a`, in which row k receives the
+/// vector of reflection k after the diagonal. `memory` has space for 2 * kPanel rows.
+inline void Tridiagonalize(const Products& products, double* a, int64_t size, double* diagonal, double* off,
+                           double* taus, double* memory) {
+  double *const vs = memory, *const ws = vs + kPanel * size;  // ws follows vs, for the products of both
+  for (int64_t first = 0; first < size; first += kPanel) {
+    const int64_t last = std::min(first + kPanel, size), count = last - first;
+    for (int64_t k = first; k < last; ++k) {
+      double* const row = a + k * size;
+      for (int64_t j = 0; j < k - first; ++j) {
+        const double *const v = vs + j * size, *const w = ws + j * size;
+        VectorOps::SubtractTwoRows(w + k, v[k], v + k, w[k], size - k, row + k);
+      }
+      diagonal[k] = row[k];
+      const int64_t rest = size - k - 1, n = k - first;
+      double *const v = vs + n * size, *const w = ws + n * size;
+      std::fill_n(v, k + 1, 0.0);
+      std::fill_n(w, k + 1, 0.0);
+      if (rest == 0) continue;
+      taus[k] = linalg::FindReflection(row + k + 1, rest);
+      off[k] = row[k + 1];
+      row[k + 1] = 1;
+      std::copy_n(row + k + 1, rest, v + k + 1);
+      if (taus[k] == 0) {
+        std::fill_n(w + k + 1, rest, 0.0);
+        continue;
+      }
+      SymmetricTimes(a + (k + 1) * (size + 1), rest, size, v + k + 1, w + k + 1);
+      for (int64_t j = 0; j < n; ++j) {
+        const double *const other_v = vs + j * size + k + 1, *const other_w = ws + j * size + k + 1;
+        VectorOps::SubtractTwoRows(other_v, VectorOps::Dot(other_w, v + k + 1, rest), other_w,
+                                   VectorOps::Dot(other_v, v + k + 1, rest), rest, w + k + 1);
+      }
+      for (int64_t i = k + 1; i < size; ++i) w[i] *= taus[k];
+      VectorOps::SubtractRow(v + k + 1, taus[k] / 2 * VectorOps::Dot(w + k + 1, v + k + 1, rest), rest, w + k + 1);
+    }
+    constexpr int64_t kStrip = 64;  // of rows, of which the columns from the diagonal on are computed
+    for (int64_t i = last; i < size; i += kStrip) {
+      const int64_t rows = std::min(kStrip, size - i);
+      double* const corner = a + i * (size + 1);
+      products.Subtract(rows, size - i, count, {vs + i, 1, size}, {ws + i, size, 1}, corner, size);
+      products.Subtract(rows, size - i, count, {ws + i, 1, size}, {vs + i, size, 1}, corner, size);
+    }
+  }
+}
+
+/// Multiplies vectors, the rows of a square matrix, by the product of the reflections of Tridiagonalize. `memory` has
+/// space for kPanel * (3 * size + kPanel) numbers.
+inline void ApplyReflections(const Products& products, const double* a, int64_t size, const double* taus,
+                             double* memory, double* vectors) {
+  double *const vs = memory, *const sums = vs + kPanel * size, *const scaled = sums + kPanel * size,
+                *const triangle = scaled + kPanel * size;
+  const int64_t reflections = size - 1;
+  for (int64_t first = (reflections - 1) / kPanel * kPanel; first >= 0; first -= kPanel) {
+    const int64_t count = std::min(kPanel, reflections - first), height = size - first - 1;
+    for (int64_t k = 0; k < count; ++k) {
+      double* const v = vs + k * height;
+      std::fill_n(v, k, 0.0);
+      std::copy_n(a + (first + k) * size + first + k + 1, height - k, v + k);
+    }
+    TriangleOfReflections(vs, taus + first, count, height, triangle);
+    std::fill_n(sums, size * count, 0.0);
+    std::fill_n(scaled, size * count, 0.0);
+    double* const changed = vectors + first + 1;
+    products.Subtract(size, count, height, {changed, size, 1}, {vs, 1, height}, sums, count);
+    products.Subtract(size, count, count, {sums, count, 1}, {triangle, 1, count}, scaled, count);
+    products.Subtract(size, height, count, {scaled, count, 1}, {vs, height, 1}, changed, size);
+  }
+}
+
+/// Returns how many numbers of memory SymmetricEigen needs.
+inline int64_t EigenDoubles(int64_t size, bool with_vectors) {
+  const int64_t panels = kPanel * (3 * size + kPanel);
+  return 2 * size + Products::Doubles(size) +
+         (with_vectors ? std::max(panels, TridiagonalEigen::Doubles(size)) : panels);
+}
+
+/// linalg::SymmetricEigen by blocks. Reads the upper triangle of `a`.
+inline bool SymmetricEigen(const Context* context, double* a, int64_t size, double* values, double* vectors,
+                           double* memory) {
+  double *const off = memory, *const taus = off + size, *const rest = taus + size;
+  const double scale = linalg::ScaleOf(a, size * size);
+  for (int64_t i = 0; i < size * size; ++i) a[i] *= scale;
+  const Products products(context, rest);
+  double* const panels = rest + Products::Doubles(size);
+  off[size - 1] = taus[size - 1] = 0;
+  Tridiagonalize(products, a, size, values, off, taus, panels);
+  if (vectors == nullptr) {
+    if (!linalg::DiagonalizeTridiagonal(values, off, size, [](int64_t, double, double) {})) return false;
+  } else {
+    std::fill_n(vectors, size * size, 0.0);
+    if (!TridiagonalEigen(products, size, vectors, panels).Decompose(values, off)) return false;
+    ApplyReflections(products, a, size, taus, panels, vectors);
+  }
+  linalg::SortEigenvalues(values, size, vectors);
+  for (int64_t i = 0; i < size; ++i) values[i] /= scale;
+  return true;
+}
+
+}  // namespace blocked
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace polyop
+HWY_AFTER_NAMESPACE();
+#endif
