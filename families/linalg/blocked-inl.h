@@ -277,18 +277,7 @@ inline void SolveTriangle(const Products& products, const View& t, bool lower, b
     }
     return;
   }
-  for (int64_t n = 0; n < size; ++n) {
-    const int64_t k = lower ? n : size - 1 - n;
-    double* const row = b + k * stride;
-    if (!unit) {
-      const double diagonal = t(k, k);
-      for (int64_t c = 0; c < columns; ++c) row[c] /= diagonal;
-    }
-    for (int64_t m = n + 1; m < size; ++m) {
-      const int64_t i = lower ? m : size - 1 - m;
-      VectorOps::SubtractRow(row, t(i, k), columns, b + i * stride);
-    }
-  }
+  linalg::SolveTriangle<VectorOps>(t, lower, unit, size, b, columns, stride);
 }
 
 /// Computes X L^T = B for the `rows` rows of B and overwrites them: L has `size` rows.
@@ -340,22 +329,8 @@ inline bool FactorCholesky(const Products& products, double* a, int64_t size, in
     }
     return FactorCholesky(products, corner, rest, stride);
   }
-  for (int64_t i = 0; i < size; ++i) {
-    double* const row = a + i * stride;
-    for (int64_t j = 0; j <= i; ++j) {
-      const double* const other = a + j * stride;
-      double sum = row[j];
-      for (int64_t k = 0; k < j; ++k) sum -= row[k] * other[k];
-      if (j < i) {
-        row[j] = sum / other[j];
-      } else if (sum > 0) {
-        row[j] = std::sqrt(sum);
-      } else {
-        return false;
-      }
-    }
-  }
-  return true;
+  double inverses[kBase];
+  return linalg::FactorCholesky(a, size, stride, inverses) == 0;
 }
 
 /// linalg::FactorLu. Requires: all elements are finite.

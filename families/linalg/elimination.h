@@ -38,17 +38,14 @@ POLYOP_HD inline int32_t FactorLu(double* a, int64_t rows, int64_t columns, int6
   return info;
 }
 
-/// Computes A = L L^T for the symmetric matrix whose lower triangle `a` has. The elements above the diagonal become 0.
-/// Returns the order, from 1, of the first leading minor that is not positive, where the computation ends, or 0.
-/// `inverses` has space for `size` numbers.
-POLYOP_HD inline int32_t FactorCholesky(double* a, int64_t size, double* inverses) {
+/// Computes A = L L^T for the symmetric matrix whose lower triangle `a` has, and does not change the upper triangle.
+/// Rows are `stride` elements apart. Returns the order, from 1, of the first leading minor that is not positive, where
+/// the computation ends, or 0. `inverses` has space for `size` numbers.
+POLYOP_HD inline int32_t FactorCholesky(double* a, int64_t size, int64_t stride, double* inverses) {
   for (int64_t i = 0; i < size; ++i) {
-    for (int64_t j = i + 1; j < size; ++j) a[i * size + j] = 0;
-  }
-  for (int64_t i = 0; i < size; ++i) {
-    double* const row = a + i * size;
+    double* const row = a + i * stride;
     for (int64_t j = 0; j <= i; ++j) {
-      const double* const other = a + j * size;
+      const double* const other = a + j * stride;
       const double sum = row[j] - Dot(row, other, j);
       if (j < i) {
         row[j] = sum * inverses[j];
@@ -63,27 +60,41 @@ POLYOP_HD inline int32_t FactorCholesky(double* a, int64_t size, double* inverse
   return 0;
 }
 
+/// Sets the elements above the diagonal to 0.
+POLYOP_HD inline void ClearUpperTriangle(double* a, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = i + 1; j < size; ++j) a[i * size + j] = 0;
+  }
+}
+
 /// Which triangular matrix TriangularSolve reads from a stored one.
 struct Triangle {
   bool upper, unit, transpose;
 };
 
-/// Solves T x = b, or T^T x = b, for `columns` right sides, which are the columns of `b`, and overwrites them. A 0 on
-/// the diagonal gives infinities and NaN.
-POLYOP_HD inline void TriangularSolve(const Triangle& t, const double* a, int64_t size, double* b, int64_t columns) {
-  const bool forward = t.upper == t.transpose;
+/// Solves T x = b for `columns` right sides, which are the columns of `b`, and overwrites them. t(i, k) is an element
+/// of the lower or upper triangle, whose diagonal counts as 1 if `unit`. Rows of b are `stride` elements apart.
+template <class Vectors, class Matrix>
+POLYOP_HD void SolveTriangle(const Matrix& t, bool lower, bool unit, int64_t size, double* b, int64_t columns,
+                             int64_t stride) {
   for (int64_t n = 0; n < size; ++n) {
-    const int64_t k = forward ? n : size - 1 - n;
-    double* const row = b + k * columns;
-    if (!t.unit) {
-      const double diagonal = a[k * size + k];
+    const int64_t k = lower ? n : size - 1 - n;
+    double* const row = b + k * stride;
+    if (!unit) {
+      const double diagonal = t(k, k);
       for (int64_t c = 0; c < columns; ++c) row[c] /= diagonal;
     }
     for (int64_t m = n + 1; m < size; ++m) {
-      const int64_t i = forward ? m : size - 1 - m;
-      SubtractRow(row, t.transpose ? a[k * size + i] : a[i * size + k], columns, b + i * columns);
+      const int64_t i = lower ? m : size - 1 - m;
+      Vectors::SubtractRow(row, t(i, k), columns, b + i * stride);
     }
   }
+}
+
+/// Solves T x = b, or T^T x = b, by SolveTriangle. A 0 on the diagonal gives infinities and NaN.
+POLYOP_HD inline void TriangularSolve(const Triangle& t, const double* a, int64_t size, double* b, int64_t columns) {
+  const auto element = [&](int64_t i, int64_t k) { return t.transpose ? a[k * size + i] : a[i * size + k]; };
+  SolveTriangle<PlainVectors>(element, t.upper == t.transpose, t.unit, size, b, columns, columns);
 }
 
 /// Exchanges rows of `b` as FactorLu exchanged them, or in reverse. Pivots that are no rows of the matrix exchange
@@ -137,9 +148,7 @@ POLYOP_HD inline int FindSymmetricPivot(const double* a, int64_t size, int64_t k
 /// its second row. The rows of L are not exchanged. Returns the number, from 1, of the first block that is 0, or 0.
 POLYOP_HD inline int32_t FactorLdl(double* a, int64_t size, int32_t* pivots) {
   int32_t info = 0;
-  for (int64_t i = 0; i < size; ++i) {
-    for (int64_t j = i + 1; j < size; ++j) a[i * size + j] = 0;
-  }
+  ClearUpperTriangle(a, size);
   for (int64_t k = 0; k < size;) {
     int64_t row = k;
     const int rows = FindSymmetricPivot(a, size, k, &row);

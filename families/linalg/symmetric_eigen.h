@@ -12,22 +12,6 @@
 
 namespace polyop::linalg {
 
-/// The operations on vectors, of which CPU kernels have versions for each instruction set.
-struct PlainVectors {
-  POLYOP_HD static double Dot(const double* a, const double* b, int64_t count) { return linalg::Dot(a, b, count); }
-  POLYOP_HD static void SubtractRow(const double* from, double factor, int64_t count, double* to) {
-    linalg::SubtractRow(from, factor, count, to);
-  }
-  /// Computes to[i] -= x * a[i] + y * b[i].
-  POLYOP_HD static void SubtractTwoRows(const double* a, double x, const double* b, double y, int64_t count,
-                                        double* to) {
-    for (int64_t i = 0; i < count; ++i) to[i] -= x * a[i] + y * b[i];
-  }
-  POLYOP_HD static void Rotate(double* a, double* b, int64_t count, double c, double s) {
-    linalg::Rotate(a, b, count, c, s);
-  }
-};
-
 /// Returns the power of two that scales the largest magnitude to [0.5, 1); 1 for zeros, and NaN if an element is not
 /// finite.
 POLYOP_HD inline double ScaleOf(const double* x, int64_t count) {

@@ -58,4 +58,20 @@ POLYOP_HD inline void Rotate(double* __restrict a, double* __restrict b, int64_t
   }
 }
 
+/// The operations on vectors, of which CPU kernels have versions for each instruction set.
+struct PlainVectors {
+  POLYOP_HD static double Dot(const double* a, const double* b, int64_t count) { return linalg::Dot(a, b, count); }
+  POLYOP_HD static void SubtractRow(const double* from, double factor, int64_t count, double* to) {
+    linalg::SubtractRow(from, factor, count, to);
+  }
+  /// Computes to[i] -= x * a[i] + y * b[i].
+  POLYOP_HD static void SubtractTwoRows(const double* a, double x, const double* b, double y, int64_t count,
+                                        double* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] -= x * a[i] + y * b[i];
+  }
+  POLYOP_HD static void Rotate(double* a, double* b, int64_t count, double c, double s) {
+    linalg::Rotate(a, b, count, c, s);
+  }
+};
+
 }  // namespace polyop::linalg

@@ -63,7 +63,8 @@ struct MatricesToFactor {
     if (by_columns) {
       linalg::FactorQr(work, columns, rows, taus);
     } else if (method == MatrixFactors::Method::kCholesky) {
-      info[n] = linalg::FactorCholesky(work, rows, taus);
+      linalg::ClearUpperTriangle(work, rows);
+      info[n] = linalg::FactorCholesky(work, rows, rows, taus);
       for (int64_t e = 0; e < rows * rows && check_errors && info[n] != 0; ++e) work[e] = NAN;
       for (int64_t k = 0; k < least; ++k) taus[k] = 0;
     } else if (method == MatrixFactors::Method::kLdl) {

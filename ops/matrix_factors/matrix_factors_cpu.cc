@@ -39,7 +39,7 @@ bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Contex
   }
   if (matrices.method == Method::kCholesky) {
     if (!blocked::FactorCholesky(products, work, rows, rows)) return false;
-    for (int64_t i = 0; i < rows; ++i) std::fill(work + i * rows + i + 1, work + (i + 1) * rows, 0.0);
+    linalg::ClearUpperTriangle(work, rows);
   } else {
     matrices.info[n] = blocked::FactorLu(products, work, rows, columns, columns, pivots);
   }
