@@ -15,24 +15,26 @@
 namespace polyop {
 namespace {
 
-// Returns true if a tensor of type `type` can be converted to the reference kernel's type `reference`: real types are
-// widened, integers only if `widen_integers`.
-bool CanWiden(DType reference, DType type, bool widen_integers) {
+// The conversions of inputs that a search for a reference kernel accepts.
+enum class Widening { kNone, kReal, kAll };
+
+// Returns true if a tensor of type `type` can be converted to the reference kernel's type `reference`.
+bool CanWiden(DType reference, DType type, Widening widening) {
   if (reference == type) return true;
-  if (IsReal(reference) != IsReal(type)) return false;
-  return IsReal(reference) || (widen_integers && SizeOf(type) < SizeOf(reference));
+  if (widening == Widening::kNone || IsReal(reference) != IsReal(type)) return false;
+  return IsReal(reference) || (widening == Widening::kAll && SizeOf(type) < SizeOf(reference));
 }
 
 // Returns the reference kernel of the same signature whose input types are those of `kernel` or wider; null if none.
 const Kernel* FindReference(const Op& op, const Kernel& kernel) {
   const Signature& signature = *op.signatures[static_cast<size_t>(kernel.signature)].signature;
-  for (const bool widen_integers : {false, true}) {
+  for (const Widening widening : {Widening::kNone, Widening::kReal, Widening::kAll}) {
     for (const Kernel& candidate : op.kernels) {
       if (candidate.device != Device::kReference || candidate.signature != kernel.signature) continue;
       bool fits = true;
       for (int i = 0; i < signature.num_inputs(); ++i) {
         const size_t at = static_cast<size_t>(i);
-        fits &= signature.input(i).any_dtype || CanWiden(candidate.inputs[at], kernel.inputs[at], widen_integers);
+        fits &= signature.input(i).any_dtype || CanWiden(candidate.inputs[at], kernel.inputs[at], widening);
       }
       if (fits) return &candidate;
     }

@@ -238,7 +238,8 @@ Status RunReference(const Op& op, const void* params, const std::vector<HostTens
   options.device = Device::kReference;
   options.max_elements = max_elements;
   options.requested_outputs = requested_outputs;
-  // Tries the given integer types, then wider ones, for a reference that supports only those.
+  // Tries the given types, then other real types, then wider integer types.
+  if (RunOp(op, params, inputs, outputs, options).ok()) return Status::Ok();
   for (const bool widen : {false, true}) {
     for (const Kernel& k : op.kernels) {
       if (k.device != Device::kReference) continue;

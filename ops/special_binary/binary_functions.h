@@ -154,8 +154,14 @@ POLYOP_HD inline double OrthogonalPolynomial(SpecialBinary::Function function, d
   return here;
 }
 
-/// Computes the function that the attribute names.
-POLYOP_HD inline double Binary(SpecialBinary::Function function, double a, double b) {
+/// Returns the length of (a, b) without overflow.
+POLYOP_HD inline double Length(double a, double b) {
+  if (std::isinf(a) || std::isinf(b)) return kInfinity;
+  return std::hypot(a, b);
+}
+
+/// Computes the special function that the attribute names.
+POLYOP_HD inline double Series(SpecialBinary::Function function, double a, double b) {
   using enum SpecialBinary::Function;
   if (function == kIgamma || function == kIgammac) return Igamma(a, b, function == kIgammac);
   if (function == kZeta) return Zeta(a, b);
@@ -163,6 +169,20 @@ POLYOP_HD inline double Binary(SpecialBinary::Function function, double a, doubl
   const double limit = hermite ? 512 : 1024;
   if (!(b < limit + 1) || std::isnan(a)) return NAN;
   return OrthogonalPolynomial(function, a, b < 0 ? (b > -1 ? 0 : -1) : static_cast<int>(b));
+}
+
+/// Computes the function that the attribute names.
+template <class T>
+POLYOP_HD T Binary(const SpecialBinary& op, T a, T b) {
+  if (op.function != SpecialBinary::Function::kElementary) {
+    return static_cast<T>(Series(op.function, static_cast<double>(a), static_cast<double>(b)));
+  }
+  switch (op.variant) {
+    case SpecialBinary::kHypot: return static_cast<T>(Length(a, b));
+    case SpecialBinary::kNextafter: return std::nextafter(a, b);
+    case SpecialBinary::kCopysign: return std::copysign(a, b);
+    default: return std::fmod(a, b);
+  }
 }
 
 }  // namespace polyop::special

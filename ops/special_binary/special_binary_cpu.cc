@@ -1,24 +1,161 @@
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/special_binary/special_binary_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/simd.h"
 #include "ops/special_binary/binary_functions.h"
 #include "ops/special_binary/special_binary.h"
 
+#ifndef POLYOP_OPS_SPECIAL_BINARY_ONCE_
+#define POLYOP_OPS_SPECIAL_BINARY_ONCE_
 namespace polyop {
 namespace {
+
+template <class T>
+void ComputeOneByOne(const SpecialBinary& op, const T* a, const T* b, int64_t count, T* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = special::Binary(op, a[i], b[i]);
+}
+
+}  // namespace
+}  // namespace polyop
+#endif  // POLYOP_OPS_SPECIAL_BINARY_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace polyop {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Returns sqrt(a^2 + b^2), with a factor that keeps the squares in range.
+template <class V>
+HWY_INLINE V LengthOfDoubles(V a, V b) {
+  const hn::DFromV<V> d;
+  a = hn::Abs(a);
+  b = hn::Abs(b);
+  const auto longer = hn::Max(a, b), inf = hn::Inf(d);
+  auto factor = hn::IfThenElse(hn::Gt(longer, hn::Set(d, 0x1p500)), hn::Set(d, 0x1p-600), hn::Set(d, 1.0));
+  factor = hn::IfThenElse(hn::Lt(longer, hn::Set(d, 0x1p-500)), hn::Set(d, 0x1p600), factor);
+  const auto x = hn::Mul(a, factor), y = hn::Mul(b, factor);
+  const auto length = hn::Div(hn::Sqrt(hn::MulAdd(x, x, hn::Mul(y, y))), factor);
+  return hn::IfThenElse(hn::Or(hn::Eq(a, inf), hn::Eq(b, inf)), inf, length);
+}
+
+// Each function returns the results of a vector of pairs.
+struct LengthOf {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    if constexpr (sizeof(hn::TFromD<decltype(d)>) == sizeof(double)) {
+      return LengthOfDoubles(a, b);
+    } else {  // the squares of floats are exact in double precision
+      const hn::RepartitionToWide<decltype(d)> wide;
+      const hn::Half<decltype(d)> half;
+      const auto part = [&](auto x, auto y)
+                            HWY_ATTR { return hn::DemoteTo(half, hn::Sqrt(hn::MulAdd(x, x, hn::Mul(y, y)))); };
+      const auto length = hn::Combine(d, part(hn::PromoteUpperTo(wide, a), hn::PromoteUpperTo(wide, b)),
+                                      part(hn::PromoteLowerTo(wide, a), hn::PromoteLowerTo(wide, b)));
+      const auto inf = hn::Inf(d);
+      return hn::IfThenElse(hn::Or(hn::Eq(hn::Abs(a), inf), hn::Eq(hn::Abs(b), inf)), inf, length);
+    }
+  }
+};
+
+struct NextAfter {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    // The bits of numbers of one sign are integers of the same order as their sizes.
+    const auto bits = hn::BitCast(di, a), one = hn::Set(di, 1);
+    const auto grows = hn::Lt(hn::Xor(hn::VecFromMask(di, hn::RebindMask(di, hn::Gt(b, a))), bits), hn::Zero(di));
+    auto moved = hn::BitCast(d, hn::IfThenElse(grows, hn::Add(bits, one), hn::Sub(bits, one)));
+    moved = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), hn::CopySign(hn::BitCast(d, one), b), moved);
+    moved = hn::IfThenElse(hn::Eq(a, b), b, moved);
+    return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::NaN(d), moved);
+  }
+};
+
+struct SignOf {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::CopySign(a, b);
+  }
+};
+
+struct Remainder {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    using T = hn::TFromD<decltype(d)>;
+#if HWY_NATIVE_FMA
+    // Up to this size, the rounded quotient is at most 1 too large, so that the fused product is exact.
+    const auto limit = hn::Set(d, sizeof(T) == sizeof(float) ? T{0x1p22} : static_cast<T>(0x1p51));
+    const auto x = hn::Abs(a), y = hn::Abs(b), quotient = hn::Div(x, y);
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(hn::Lt(quotient, limit), hn::Lt(y, hn::Inf(d)))))) {
+      auto rest = hn::NegMulAdd(hn::Trunc(quotient), y, x);
+      rest = hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, y), rest);
+      return hn::CopySign(rest, a);
+    }
+#endif
+    HWY_ALIGN T first[hn::MaxLanes(d)];
+    HWY_ALIGN T second[hn::MaxLanes(d)];
+    hn::Store(a, d, first);
+    hn::Store(b, d, second);
+    ComputeOneByOne(SpecialBinary{.function = SpecialBinary::Function::kElementary, .variant = SpecialBinary::kFmod},
+                    first, second, static_cast<int64_t>(hn::Lanes(d)), first);
+    return hn::Load(d, first);
+  }
+};
+
+template <class F, class T>
+void ComputeVectors(const T* a, const T* b, int64_t count, T* y) {
+  const hn::ScalableTag<T> d;
+  const F function;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(function(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+  const auto rest = static_cast<size_t>(count - i);
+  if (rest > 0) {
+    const auto ones = hn::Set(d, T{1});
+    hn::StoreN(function(hn::LoadNOr(ones, d, a + i, rest), hn::LoadNOr(ones, d, b + i, rest)), d, y + i, rest);
+  }
+}
+
+template <class T>
+using Computes = void (*)(const T*, const T*, int64_t, T*);
+
+// Returns the function in vectors, or null if there is only one of single numbers.
+template <class T>
+Computes<T> InVectors(const SpecialBinary& op) {
+  if (op.function != SpecialBinary::Function::kElementary) return nullptr;
+  switch (op.variant) {
+    case SpecialBinary::kHypot: return ComputeVectors<LengthOf, T>;
+    case SpecialBinary::kNextafter: return ComputeVectors<NextAfter, T>;
+    case SpecialBinary::kCopysign: return ComputeVectors<SignOf, T>;
+    default: return ComputeVectors<Remainder, T>;
+  }
+}
 
 template <class T>
 Status SpecialBinaryCpu(const SpecialBinary& op, const Context& context, Tensor<const T, kAnyRank> a,
                         Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
   const T *const first = a.data(), *const second = b.data();
   T* const to = y.data();
-  context.ParallelFor(y.size(), GrainFor(300), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      to[i] =
-          static_cast<T>(special::Binary(op.function, static_cast<double>(first[i]), static_cast<double>(second[i])));
-    }
+  const Computes<T> vectors = InVectors<T>(op);
+  context.ParallelFor(y.size(), GrainFor(vectors == nullptr ? 300 : 1), [&](int64_t begin, int64_t end) {
+    if (vectors != nullptr) return vectors(first + begin, second + begin, end - begin, to + begin);
+    ComputeOneByOne(op, first + begin, second + begin, end - begin, to + begin);
   });
   return Status::Ok();
 }
 
-POLYOP_PLAIN_CPU_KERNELS(SpecialBinary, SpecialBinaryCpu, float, double);
-
 }  // namespace
+}  // namespace HWY_NAMESPACE
 }  // namespace polyop
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyop {
+POLYOP_CPU_KERNELS(SpecialBinary, SpecialBinaryCpu, float, double);
+}  // namespace polyop
+#endif

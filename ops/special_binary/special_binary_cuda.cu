@@ -10,10 +10,8 @@ Status SpecialBinaryCuda(const SpecialBinary& op, const CudaContext& cuda, Tenso
                          Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
   const T *const first = a.data(), *const second = b.data();
   T* const to = y.data();
-  const SpecialBinary::Function function = op.function;
-  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) {
-    to[i] = static_cast<T>(special::Binary(function, static_cast<double>(first[i]), static_cast<double>(second[i])));
-  });
+  const SpecialBinary what = op;
+  return ForEach(cuda, y.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = special::Binary(what, first[i], second[i]); });
 }
 
 POLYOP_CUDA_KERNELS(SpecialBinary, SpecialBinaryCuda, float, double);

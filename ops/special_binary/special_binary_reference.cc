@@ -98,25 +98,81 @@ double RefPolynomial(SpecialBinary::Function function, double x, int degree) {
   return p[static_cast<size_t>(degree)];
 }
 
-Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<const double, kAnyRank> a,
-                              Tensor<const double, kAnyRank> b, Tensor<double, kAnyRank> y) {
+// Returns the neighbour of x by halving an interval of floating-point numbers until it has no number inside.
+template <class T>
+T Neighbour(T x, T to) {
+  if (std::isnan(x) || std::isnan(to)) return static_cast<T>(NAN);
+  if (x == to) return to;
+  constexpr T kMax = std::numeric_limits<T>::max();
+  if (std::isinf(x)) return std::copysign(kMax, x);
+  if (x == 0) return std::copysign(std::numeric_limits<T>::denorm_min(), to);
+  T near = x, far = std::isinf(to) ? std::copysign(kMax, to) : to;
+  if (near == far) return to;
+  for (;;) {
+    const T middle = near / 2 + far / 2, other = near + (far - near) / 2;
+    const auto inside = [&](T z) { return z != near && z != far && std::isfinite(z); };
+    if (inside(middle) && (middle > near) == (far > near)) {
+      far = middle;
+    } else if (inside(other) && (other > near) == (far > near)) {
+      far = other;
+    } else {
+      return far;
+    }
+  }
+}
+
+// The remainder by subtracting multiples of |b|, each of which is a product with a power of two.
+double RefRemainder(double a, double b) {
+  if (std::isnan(a) || std::isnan(b) || std::isinf(a) || b == 0) return NAN;
+  if (std::isinf(b)) return a;
+  double rest = std::fabs(a);
+  const double size = std::fabs(b);
+  while (rest >= size) {
+    double part = std::ldexp(size, std::ilogb(rest) - std::ilogb(size));
+    if (part > rest) part = std::ldexp(size, std::ilogb(rest) - std::ilogb(size) - 1);
+    rest -= part;
+  }
+  return std::signbit(a) ? -rest : rest;
+}
+
+double RefLength(double a, double b) {
+  if (std::isinf(a) || std::isinf(b)) return kBinaryInfinity;
+  const auto x = static_cast<long double>(a), y = static_cast<long double>(b);
+  return static_cast<double>(std::sqrt(x * x + y * y));
+}
+
+template <class T>
+Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<const T, kAnyRank> a,
+                              Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
   using enum SpecialBinary::Function;
+  const auto elementary = [&](T first, T second) -> T {
+    switch (op.variant) {
+      case SpecialBinary::kHypot: return static_cast<T>(RefLength(first, second));
+      case SpecialBinary::kNextafter: return Neighbour(first, second);
+      case SpecialBinary::kCopysign: return std::signbit(first) == std::signbit(second) ? first : -first;
+      default: return static_cast<T>(RefRemainder(first, second));
+    }
+  };
   for (int64_t i = 0; i < y.size(); ++i) {
-    const double first = a[i], second = std::trunc(b[i]);
+    if (op.function == kElementary) {
+      y[i] = elementary(a[i], b[i]);
+      continue;
+    }
+    const auto first = static_cast<double>(a[i]), second = std::trunc(static_cast<double>(b[i]));
     const bool hermite = op.function == kHermiteH || op.function == kHermiteHe;
     if (op.function == kIgamma || op.function == kIgammac) {
-      y[i] = RefIgamma(first, b[i], op.function == kIgammac);
+      y[i] = static_cast<T>(RefIgamma(first, b[i], op.function == kIgammac));
     } else if (op.function == kZeta) {
-      y[i] = RefZeta(first, b[i]);
+      y[i] = static_cast<T>(RefZeta(first, b[i]));
     } else if (!(second <= (hermite ? 512 : 1024)) || std::isnan(first)) {
-      y[i] = NAN;
+      y[i] = static_cast<T>(NAN);
     } else {
-      y[i] = second < 0 ? 0 : RefPolynomial(op.function, first, static_cast<int>(second));
+      y[i] = second < 0 ? T{0} : static_cast<T>(RefPolynomial(op.function, first, static_cast<int>(second)));
     }
   }
   return Status::Ok();
 }
-POLYOP_REFERENCE_KERNEL(SpecialBinary, SpecialBinaryReference);
+POLYOP_REFERENCE_KERNELS(SpecialBinary, SpecialBinaryReference, float, double);
 
 }  // namespace
 }  // namespace polyop

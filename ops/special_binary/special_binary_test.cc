@@ -1,6 +1,7 @@
 #include "ops/special_binary/special_binary.h"
 
 #include <cmath>
+#include <limits>
 
 #include "testing/testing.h"
 
@@ -12,6 +13,11 @@ using Function = SpecialBinary::Function;
 HostTensor F64(const std::vector<double>& values) {
   return HostTensor::Of(DType::kF64, {static_cast<int64_t>(values.size())}, values);
 }
+
+constexpr int64_t kVariants[] = {SpecialBinary::kHypot, SpecialBinary::kNextafter, SpecialBinary::kCopysign,
+                                 SpecialBinary::kFmod};
+
+SpecialBinary Elementary(int64_t variant) { return {.function = Function::kElementary, .variant = variant}; }
 
 class SpecialBinaryTest : public ::testing::TestWithParam<DType> {
  public:
@@ -53,6 +59,17 @@ TEST_P(SpecialBinaryTest, Polynomials) {
   }
 }
 
+TEST_P(SpecialBinaryTest, ElementaryFunctions) {
+  std::mt19937 rng(4);
+  const HostTensor a = HostTensor::Uniform(GetParam(), {3, 37}, rng, -9, 9);
+  const HostTensor b = HostTensor::Uniform(GetParam(), {3, 37}, rng, -2, 2);
+  const HostTensor far = HostTensor::Uniform(GetParam(), {3, 37}, rng, -1e9, 1e9);
+  for (const int64_t variant : kVariants) {
+    ExpectMatchesReference(Elementary(variant), {a, b}, tolerance());
+    ExpectMatchesReference(Elementary(variant), {far, b}, tolerance());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, SpecialBinaryTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -87,10 +104,62 @@ TEST(SpecialBinary, LimitsAndPoles) {
   EXPECT_TRUE(std::isnan(limited[0]) && std::isnan(limited[1]) && limited[2] == 0 && std::isnan(limited[3]));
 }
 
+// All pairs of numbers at the ends of the type's range, in all lanes of a vector.
+template <class T>
+void ExpectExactLimits(DType dtype) {
+  using Limits = std::numeric_limits<T>;
+  const T step = Limits::denorm_min(), next = std::nextafter(T{1}, T{2});
+  const std::vector<T> numbers = {T{0},          T{1},
+                                  next,          T{1.5},
+                                  step,          Limits::min(),
+                                  Limits::max(), Limits::infinity(),
+                                  T{3},          std::nextafter(Limits::min(), T{0}),
+                                  T{0.1f},       static_cast<T>(1e30)};
+  std::vector<double> a, b;
+  for (const T x : numbers) {
+    for (const T y : numbers) {
+      for (int signs = 0; signs < 4; ++signs) {
+        a.push_back(signs & 1 ? -x : x);
+        b.push_back(signs & 2 ? -y : y);
+      }
+    }
+    a.push_back(x);
+    b.push_back(NAN);
+    a.push_back(NAN);
+    b.push_back(x);
+  }
+  const auto of = [&](const std::vector<double>& v) {
+    return HostTensor::Of(dtype, {static_cast<int64_t>(v.size())}, v);
+  };
+  for (const int64_t variant : kVariants) {
+    std::vector<HostTensor> out;
+    ASSERT_TRUE(testing::Run(Elementary(variant), {of(a), of(b)}, &out).ok());
+    for (size_t i = 0; i < a.size(); ++i) {
+      const T x = static_cast<T>(a[i]), y = static_cast<T>(b[i]),
+              got = static_cast<T>(out[0].at(static_cast<int64_t>(i)));
+      const T expected = variant == SpecialBinary::kNextafter  ? std::nextafter(x, y)
+                         : variant == SpecialBinary::kCopysign ? std::copysign(x, y)
+                         : variant == SpecialBinary::kFmod     ? std::fmod(x, y)
+                                                               : std::hypot(x, y);
+      const T error = variant == SpecialBinary::kHypot ? expected * Limits::epsilon() : T{0};
+      const bool same = std::isnan(expected) ? std::isnan(got) : got == expected || std::fabs(got - expected) <= error;
+      EXPECT_TRUE(same && (std::isnan(got) || std::signbit(got) == std::signbit(expected)))
+          << x << ", " << y << ": expected " << expected << ", got " << got;
+    }
+    ExpectMatchesReference(Elementary(variant), {of(a), of(b)}, Tolerance{1e-6, 1e-6});
+  }
+}
+
+TEST(SpecialBinary, ElementaryLimits) {
+  ExpectExactLimits<float>(DType::kF32);
+  ExpectExactLimits<double>(DType::kF64);
+}
+
 TEST(SpecialBinary, EmptyAndInvalidInputs) {
   const auto zeros = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   ExpectMatchesReference(SpecialBinary{}, {zeros({0, 3}), zeros({0, 3})});
   ExpectError(SpecialBinary{}, {zeros({2}), zeros({3})}, {"'b'"});
+  ExpectError(SpecialBinary{.variant = 1}, {zeros({2}), zeros({2})}, {"'variant'"});
 }
 
 }  // namespace

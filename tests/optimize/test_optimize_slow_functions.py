@@ -40,3 +40,17 @@ def test_few_elements_and_other_types_are_kept(
 ) -> None:
     report = optimize(_model(tmp_path / "before.onnx", op_type, shape, dtype), tmp_path / "after.onnx")
     assert report.replaced[PATTERN] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders(dtype: type, tmp_path: Path) -> None:
+    rng, kind = np.random.default_rng(0), helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    infos = [helper.make_tensor_value_info(name, kind, (3, 40, 50)) for name in "aby"]
+    node = helper.make_node("Mod", ["a", "b"], ["y"], fmod=1)
+    graph = helper.make_graph([node], "g", infos[:2], infos[2:])
+    path = tmp_path / "before.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
+    a, b = (torch.from_numpy(rng.uniform(-9, 9, (3, 40, 50)).astype(dtype)) for _ in range(2))
+    after, report = optimized(path, [{"a": a, "b": b}])
+    assert report.replaced[PATTERN] == 1, str(report)
+    assert nodes(after) == {"polyop::SpecialBinary": 1}

@@ -195,6 +195,8 @@ NODES = [
          {"method": "ldl"}),
     Node("polyop::SpecialUnary", [f(2, 3)], [(F32, (2, 3))], {"function": "bessel_i", "variant": 3}),
     Node("polyop::SpecialBinary", [f(2, 3), f(2, 3)], [(F32, (2, 3))], {"function": "igammac"}),
+    *(Node("polyop::SpecialBinary", [f(2, 3), f(2, 3) + 0.1], [(F32, (2, 3))], {"function": "elementary", "variant": i})
+      for i in range(4)),
     Node("polyop::Softmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": 1}),
     Node("polyop::LogSoftmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": -2}),
     Node("polyop::Eig", [f(2, 4, 4)], [(F32, (2, 4, 2)), (F32, (2, 4, 4, 2))], {"vectors": 1}),

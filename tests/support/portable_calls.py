@@ -83,6 +83,8 @@ def operator_of(node: Node) -> dict:
 
 def has_body(node: Node) -> bool:
     """Returns whether the node can have a function. ONNX has no functions for nodes without a domain."""
+    if node.name == "polyop::SpecialBinary" and node.attributes.get("function") != "elementary":
+        return False
     return not node.name.startswith("::") and formulas.find(operator_of(node)["name"]) is not None
 
 

@@ -38,12 +38,26 @@ def is_negative(x: Tensor) -> Tensor:
     return x + 1 / x < 0 if x.dtype.is_floating_point else x < 0
 
 
-@decomposes("aten::copysign.Tensor")
+# polyop's special_binary computes these functions of pairs; the functions of its nodes are their forms in standard
+# operators, whose names end in _formula.
+
+
+def _by_node(variant: int, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
+    node = dtype if dtype == torch.float64 else torch.float32
+    self, other = torch.broadcast_tensors(self.to(node), other.to(node))
+    result = torch.ops.polyop.special_binary.default(self, other, function="elementary", variant=variant)
+    return result.to(dtype)
+
+
+def copysign_formula(self: Tensor, other: Tensor) -> Tensor:
+    size = self.abs()
+    return torch.where(is_negative(other), -size, size)
+
+
+@decomposes("aten::copysign.Tensor", nodes=("special_binary",))
 def copysign(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
-    dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
-    size = self.to(dtype).abs()
-    return torch.where(is_negative(other), -size, size)
+    return _by_node(2, self, other, dtype if dtype.is_floating_point else torch.get_default_dtype())
 
 
 @decomposes("aten::copysign.Scalar")
@@ -58,15 +72,18 @@ def signbit(self: Tensor) -> Any:
     return is_negative(self) if self.dtype.is_floating_point else NotImplemented
 
 
-@decomposes("aten::hypot")
-def hypot(self: Tensor, other: Tensor) -> Any:
-    self, other = _promoted(self, other)
+def hypot_formula(self: Tensor, other: Tensor) -> Tensor:
     a, b = self.abs(), other.abs()
     long, short = torch.maximum(a, b), torch.minimum(a, b)
     ratio = torch.where(long == 0, torch.zeros_like(long), short / long)
     finite = long * torch.sqrt(1 + ratio * ratio)
     infinite = torch.full_like(long, torch.inf)
     return torch.where((a == torch.inf) | (b == torch.inf), infinite, finite)
+
+
+@decomposes("aten::hypot", nodes=("special_binary",))
+def hypot(self: Tensor, other: Tensor) -> Any:
+    return _by_node(0, self, other, torch.result_type(self, other))
 
 
 def power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -107,15 +124,10 @@ def _next_float(x: Tensor, other: Tensor) -> Tensor:
     return torch.where((x == other) | other.isnan(), other, moved)
 
 
-@decomposes("aten::nextafter")
-def nextafter(self: Tensor, other: Tensor) -> Any:
-    self, other = _promoted(self, other)
-    info = torch.finfo(self.dtype)
-    bits = {torch.float32: 24, torch.float64: 53}.get(self.dtype)
-    if bits is None:
-        return NotImplemented
+def nextafter_formula(self: Tensor, other: Tensor) -> Tensor:
     if self.dtype == torch.float32:
         return _next_float(self, other)
+    info, bits = torch.finfo(self.dtype), 53
     smallest = info.tiny * info.eps
     top = torch.full_like(self, info.max)
     finite = torch.where(self.isnan() | self.isinf(), torch.ones_like(self), self)
@@ -131,6 +143,12 @@ def nextafter(self: Tensor, other: Tensor) -> Any:
     moved = torch.where(self.isinf(), torch.where(self > 0, top, -top), moved)
     moved = torch.where(self == other, other, moved)
     return torch.where(self.isnan() | other.isnan(), torch.full_like(self, torch.nan), moved)
+
+
+@decomposes("aten::nextafter", nodes=("special_binary",))
+def nextafter(self: Tensor, other: Tensor) -> Any:
+    dtype = torch.result_type(self, other)
+    return _by_node(1, self, other, dtype) if dtype in (torch.float32, torch.float64) else NotImplemented
 
 
 def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:

@@ -1,4 +1,5 @@
-"""Tan, Sinh, Cosh, Atanh, Softplus and Mish of float32, for which ONNX Runtime calls a function for each element."""
+"""Functions for which ONNX Runtime calls a function for each element: Tan, Sinh, Cosh, Atanh, Softplus and Mish of
+float32, and the remainder of float32 and float64, Mod with `fmod = 1`."""
 
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ _VARIANTS = ("Tan", "Sinh", "Cosh", "Atanh", "Softplus", "Mish")
 def find(scope: Scope) -> Iterator[Match]:
     nodes = (n for n in scope.graph if is_standard(n, *_VARIANTS))
     yield from matches_of(nodes, lambda node: _match(scope, node))
+    remainders = (n for n in scope.graph if is_standard(n, "Mod"))
+    yield from matches_of(remainders, lambda node: _remainder(scope, node))
 
 
 def _match(scope: Scope, node: ir.Node) -> Match | None:
@@ -36,3 +39,18 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
         return b.node("polyop::SpecialUnary", inputs, {"function": "elementary", "variant": variant})
 
     return Match(name_of(node), [x], [y], build, float(prod(shape)))
+
+
+def _remainder(scope: Scope, node: ir.Node) -> Match | None:
+    a, b = node.inputs
+    shape, by_c = scope.shape(a), node.attributes.get("fmod")
+    if shape is None or shape != scope.shape(b) or by_c is None or by_c.value != 1:
+        return None
+    known = {value.dtype for value in (a, b) if value is not None} - {None}
+    if len(known) != 1 or not known <= {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
+        return None
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        return b.node("polyop::SpecialBinary", inputs, {"function": "elementary", "variant": 3})
+
+    return Match(name_of(node), [a, b], [node.outputs[0]], build, float(prod(shape)))
