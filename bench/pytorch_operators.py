@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Times calls of PyTorch's operators: the exported file in ONNX Runtime, and eager PyTorch.
 
-python bench/pytorch_operators.py [--only REGEX] [--threads 1,2] [--direct] [--keep]
+python bench/pytorch_operators.py [--only REGEX] [--threads 1,2] [--direct] [--optimize] [--keep]
 
 Prints a table in Markdown. Results are compared before they are timed. A time is the minimum of single calls, which
 are interleaved: on one thread the time that the processor spends, otherwise the time that passes, so that other
 programs of a shared machine count little. --keep writes the rows into results/pytorch_operators.json, of which
 docs/pytorch-operators.md has a summary, which tools/pytorch_operators.py writes; rows of calls that were not timed
-stay. --direct also times the translated program in PyTorch. All calls take some eight minutes on idle cores.
+stay. --direct also times the translated program in PyTorch, --optimize the file that `polyop optimize` writes. All
+calls take some eight minutes on idle cores.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import io
 import logging
 import re
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ import torch
 from torch import Tensor
 
 import polyop
+from polyop.optimizing import optimize
 
 RESULTS = Path(__file__).with_name("results") / "pytorch_operators.json"
 FFT, SMALL, LARGE = 1.3, 1 / 3, 1.2  # targets: time of the file, divided by that of eager PyTorch
@@ -283,6 +286,14 @@ def translated(case: Case) -> Callable[[], Any] | None:
     return lambda: module(*case.inputs)
 
 
+def optimized(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> onnx.ModelProto:
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder) / "before.onnx", Path(folder) / "after.onnx"
+        onnx.save(model, before)
+        optimize(before, after, inputs=dict(feeds))
+        return onnx.load(after)
+
+
 def as_list(outputs: Any) -> list[Tensor]:
     return [outputs] if isinstance(outputs, Tensor) else list(outputs)
 
@@ -309,10 +320,13 @@ def milliseconds(runs: Mapping[str, Callable[[], Any]], threads: int) -> dict[st
     return {name: seconds * 1e3 for name, seconds in best.items()}
 
 
-def measure(case: Case, threads: Sequence[int], with_direct: bool) -> Iterator[dict[str, Any]]:
+def measure(
+    case: Case, threads: Sequence[int], with_direct: bool, with_optimized: bool
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     model = exported(case)
     feeds = {value.name: array(x) for value, x in zip(model.graph.input, case.inputs, strict=True)}
     direct = translated(case) if with_direct else None
+    faster = optimized(model, feeds) if with_optimized else None
     for count in threads:
         torch.set_num_threads(count)
         ours = harness.model_run(model, feeds, count)
@@ -321,6 +335,9 @@ def measure(case: Case, threads: Sequence[int], with_direct: bool) -> Iterator[d
         runs = {"file": ours, "eager": eager}
         if direct is not None:
             runs["direct"] = harness.with_torch(direct)
+        if faster is not None:
+            runs["optimized"] = harness.model_run(faster, feeds, count)
+            check(case, harness.to_numpy(runs["optimized"]()), as_list(eager()))
         times = milliseconds(runs, count)
         yield {
             "group": case.group, "call": case.title, "threads": count,
@@ -335,18 +352,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression for group and call")
     parser.add_argument("--threads", default="1,2", help="numbers of threads, such as 1,2")
     parser.add_argument("--direct", action="store_true", help="time the translated program in PyTorch, too")
+    parser.add_argument("--optimize", action="store_true", help="time the optimized file, too")
     parser.add_argument("--keep", action="store_true", help=f"write the rows into {RESULTS.name}")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     threads = [int(count) for count in options.threads.split(",")]
     rows = records.read(RESULTS) if RESULTS.exists() else []
-    print("| Call | Threads | File, ms | In PyTorch, ms | Eager, ms | File / eager | Target | Nodes |", flush=True)
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print("| Call | Threads | File, ms | Optimized, ms | In PyTorch, ms | Eager, ms | File / eager | Target | Nodes |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for case in cases():
         if not re.search(options.only, f"{case.group}: {case.title}"):
             continue
         try:
-            timed = list(measure(case, threads, options.direct))
+            timed = list(measure(case, threads, options.direct, options.optimize))
         except Exception as error:  # a call without a form, or with other results, is a row of the table
             reason = (str(error).strip().splitlines() or [""])[0][:100]
             timed = [{"group": case.group, "call": case.title, "threads": n, "failed": reason} for n in threads]
@@ -354,9 +372,9 @@ def main() -> None:
             if "failed" in row:
                 print(f"| {row['call']} | {row['threads']} | {row['failed']} |", flush=True)
                 continue
-            direct = f"{row['direct_ms']:.3f}" if "direct_ms" in row else ""
+            more = [f"{row[name]:.3f}" if name in row else "" for name in ("optimized_ms", "direct_ms")]
             print(
-                f"| {row['call']} | {row['threads']} | {row['file_ms']:.3f} | {direct} | {row['eager_ms']:.3f} "
+                f"| {row['call']} | {row['threads']} | {row['file_ms']:.3f} | {more[0]} | {more[1]} | {row['eager_ms']:.3f} "
                 f"| {row['ratio']:.2f} | {row['target']:.2f} | {row['nodes']} |",
                 flush=True,
             )

@@ -20,7 +20,21 @@ def _alike(index: Tensor, like: Tensor, dim: int) -> Tensor:
     return index.reshape(shape).expand(like.shape)
 
 
-@decomposes("aten::index_reduce")
+_REDUCTIONS = {"prod": "mul", "mean": "mean", "amax": "max", "amin": "min", "sum": "add"}
+_REDUCED = frozenset((torch.float32, torch.float64, torch.int32, torch.int64))
+
+
+def reduced(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """Reduces the slices of `source` into those of `self` that a vector of indices selects, by polyop's scatter_reduce.
+
+    Requires: `self` has one of the types _REDUCED, a real one for the mean.
+    """
+    return torch.ops.polyop.scatter_reduce.default(
+        self, index.to(torch.int64), source, axis=dim, reduction=_REDUCTIONS[reduce], include_self=int(include_self)
+    )  # fmt: skip
+
+
+@decomposes("aten::index_reduce", nodes=("scatter_reduce",))
 def index_reduce(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:  # fmt: skip
@@ -29,6 +43,8 @@ def index_reduce(
             self.reshape(1), 0, index.reshape(-1), source.reshape(-1), reduce, include_self=include_self
         )  # fmt: skip
         return rows.reshape(())
+    if self.dtype in _REDUCED and (reduce != "mean" or self.dtype.is_floating_point):
+        return reduced(self, dim, index.reshape(-1), source, reduce, include_self)
     return aten.scatter_reduce(self, dim, _alike(index, source, dim), source, reduce, include_self=include_self)
 
 
@@ -179,7 +195,7 @@ def _bags(
         neutral = -torch.inf if mode == 2 else 0.0
         rows = torch.where(used.unsqueeze(1), rows, torch.full_like(rows, neutral))
         first = torch.full([starts.shape[0], weight.shape[1]], neutral, dtype=weight.dtype, device=weight.device)
-        result = aten.scatter_reduce(first, 0, _alike(bag, rows, 0), rows, "amax" if mode == 2 else "sum")
+        result = reduced(first, 0, bag, rows, "amax" if mode == 2 else "sum")
         if mode == 1:
             result = result / size.clamp(min=1).unsqueeze(1).to(weight.dtype)
         elif mode == 2:
@@ -187,10 +203,14 @@ def _bags(
     return result, bag.to(indices.dtype), size.to(indices.dtype), torch.zeros_like(size).to(indices.dtype)
 
 
-decomposes("aten::_embedding_bag", "aten::_embedding_bag_forward_only", without=SLOW, nodes=("embedding_bag",))(_bags)
+decomposes(
+    "aten::_embedding_bag", "aten::_embedding_bag_forward_only", without=SLOW, nodes=("embedding_bag", "scatter_reduce")
+)(_bags)
 
 
-@decomposes("aten::embedding_bag", "aten::embedding_bag.padding_idx", without=SLOW, nodes=("embedding_bag",))
+@decomposes(
+    "aten::embedding_bag", "aten::embedding_bag.padding_idx", without=SLOW, nodes=("embedding_bag", "scatter_reduce")
+)
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,

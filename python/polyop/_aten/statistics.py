@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyop._aten.indexing import reduced
 from polyop._aten.table import SLOW, decomposes
 
 aten = torch.ops.aten
@@ -116,12 +117,19 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
     return ~found if invert else found
 
 
-def _histogram(bin: Tensor, bins: Any, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Returns how many elements, or how much weight, each bin has. Elements of bin `bins` are in none."""
+def _histogram(
+    bin: Tensor, bins: Any, weight: Tensor | None, dtype: torch.dtype, by_node: bool = True
+) -> Tensor:  # fmt: skip
+    """Returns how many elements, or how much weight, each bin has. Elements of bin `bins` are in none.
+
+    by_node: adds by polyop's scatter_reduce, and not by a standard operator.
+    """
     if weight is None:
         weight = torch.ones_like(bin, dtype=dtype)
-    counts = torch.zeros([bins + 1], dtype=dtype, device=bin.device)
-    return counts.scatter_add(0, bin, weight.reshape(-1).to(dtype)).narrow(0, 0, bins)
+    counts, weight = torch.zeros([bins + 1], dtype=dtype, device=bin.device), weight.reshape(-1).to(dtype)
+    if by_node and dtype in _NODE_TYPES:
+        return reduced(counts, 0, bin, weight, "sum").narrow(0, 0, bins)
+    return counts.scatter_add(0, bin, weight).narrow(0, 0, bins)
 
 
 def _bin_of(x: Tensor, edges: Tensor) -> Tensor:
@@ -135,7 +143,7 @@ def _bin_of(x: Tensor, edges: Tensor) -> Tensor:
     return torch.where(within, found, torch.full_like(found, 1) * bins)
 
 
-@decomposes("aten::histogram.bins_tensor", nodes=("search_sorted",))
+@decomposes("aten::histogram.bins_tensor", nodes=("search_sorted", "scatter_reduce"))
 def histogram(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> Any:
     result = _histogram(_bin_of(self.reshape(-1), bins), bins.shape[0] - 1, weight, self.dtype)
     if density:
@@ -154,7 +162,7 @@ def _edges(x: Tensor, bins: int, limits: Any) -> Tensor:
     return torch.where(steps < 0.5, low + (high - low) * steps, high - (high - low) * (1 - steps))
 
 
-@decomposes("aten::histogram.bin_ct", nodes=("search_sorted",))
+@decomposes("aten::histogram.bin_ct", nodes=("search_sorted", "scatter_reduce"))
 def histogram_count(
     self: Tensor, bins: int = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:  # fmt: skip
@@ -176,10 +184,10 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     within = (x >= low) & (x <= high)
     position = (torch.where(within, x, low) - low) * bins / (high - low)
     bin = position.to(torch.int64).clamp(max=bins - 1)
-    return _histogram(torch.where(within, bin, torch.full_like(bin, bins)), bins, None, self.dtype)
+    return _histogram(torch.where(within, bin, torch.full_like(bin, bins)), bins, None, self.dtype, by_node=False)
 
 
-@decomposes("aten::_histogramdd_from_bin_tensors", nodes=("search_sorted",))
+@decomposes("aten::_histogramdd_from_bin_tensors", nodes=("search_sorted", "scatter_reduce"))
 def histogramdd(self: Tensor, bins: Any, *, weight: Tensor | None = None, density: bool = False) -> Any:
     points = self.reshape(-1, self.shape[-1])
     sizes = [edges.shape[0] - 1 for edges in bins]
@@ -213,7 +221,7 @@ def histogramdd_bin_edges(
     return [_edges(points[:, axis], count, limits[axis]) for axis, count in enumerate(bins)]
 
 
-@decomposes("aten::_histogramdd_from_bin_cts", nodes=("search_sorted",))
+@decomposes("aten::_histogramdd_from_bin_cts", nodes=("search_sorted", "scatter_reduce"))
 def histogramdd_counts(
     self: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:  # fmt: skip

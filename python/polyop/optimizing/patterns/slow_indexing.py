@@ -1,0 +1,95 @@
+"""Operators of indices and integers that ONNX Runtime computes one element at a time on one thread: ScatterElements
+with a reduction, and orders of integers, which polyop sorts by their digits: TopK of all elements, and Unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import prod
+
+import numpy as np
+import onnx_ir as ir
+
+from polyop.optimizing.graph import is_standard
+from polyop.optimizing.matching import Builder, Match, matches_of, name_of
+from polyop.optimizing.scope import Scope
+from polyop.optimizing.target import Target
+
+NAME = "reduced scatters and orders of integers"
+ORDER = 88
+TARGETS = (Target.ONNXRUNTIME,)
+_SCATTERED = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64))
+_INTEGERS = frozenset((ir.DataType.INT32, ir.DataType.INT64))
+
+
+def find(scope: Scope) -> Iterator[Match]:
+    for op_type, match in (("ScatterElements", _scatter), ("TopK", _argsort), ("Unique", _unique)):
+        nodes = (n for n in scope.graph if is_standard(n, op_type))
+        yield from matches_of(nodes, partial(match, scope))
+
+
+def _value(node: ir.Node, name: str, default: int | str) -> int | str:
+    attribute = node.attributes.get(name)
+    return attribute.value if attribute is not None else default
+
+
+def _is_used(value: ir.Value | None) -> bool:
+    return value is not None and (bool(value.uses()) or value.is_graph_output())
+
+
+def _scatter(scope: Scope, node: ir.Node) -> Match | None:
+    data, indices, updates = node.inputs
+    reduction, axis = _value(node, "reduction", "none"), _value(node, "axis", 0)
+    shape = scope.shape(updates)
+    if reduction == "none" or not shape or data.dtype not in _SCATTERED:
+        return None
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        return b.node("polyop::ScatterReduce", inputs, {"axis": axis, "reduction": reduction})
+
+    def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        numbers, at, added = arrays
+        drawn = [rng.standard_normal(x.shape) * 3 for x in (numbers, added)]
+        return [drawn[0].astype(numbers.dtype), rng.permuted(at, axis=axis), drawn[1].astype(added.dtype)]
+
+    match = Match(name_of(node), [data, indices, updates], [node.outputs[0]], build, float(prod(shape)))
+    match.what, match.feeds = "reduced scatter", feeds
+    return match
+
+
+def _argsort(scope: Scope, node: ir.Node) -> Match | None:
+    x, k = node.inputs
+    shape, count = scope.shape(x), scope.fixed(k)
+    if shape is None or len(shape) != 1 or count is None or count.tolist() != [shape[0]] or x.dtype not in _INTEGERS:
+        return None
+    if _value(node, "largest", 1) != 0 or _value(node, "sorted", 1) != 1:
+        return None
+    used = [_is_used(value) for value in node.outputs]
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        order = b("polyop::Argsort", inputs[0])
+        return ([b("Gather", inputs[0], order)] if used[0] else []) + ([order] if used[1] else [])
+
+    outputs = [value for value, is_used in zip(node.outputs, used, strict=True) if is_used]
+    match = Match(name_of(node), [x], outputs, build, float(shape[0]))
+    match.what = "order of integers"
+    return match
+
+
+def _unique(scope: Scope, node: ir.Node) -> Match | None:
+    x, shape = node.inputs[0], scope.shape(node.inputs[0])
+    if shape is None or len(shape) != 1 or x.dtype not in _INTEGERS or _value(node, "sorted", 1) != 1:
+        return None
+    used = [_is_used(value) for value in node.outputs]
+    if "axis" in node.attributes or (len(used) > 1 and used[1]):  # the first index of each
+        return None
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        unique, inverse, counts, _ = b.node("polyop::CustomUnique", inputs, outputs=4)
+        return [value for value, is_used in zip((unique, unique, inverse, counts), used, strict=False) if is_used]
+
+    outputs = [value for value, is_used in zip(node.outputs, used, strict=True) if is_used]
+    match = Match(name_of(node), [x], outputs, build, float(shape[0]))
+    match.what = "order of integers"
+    return match
