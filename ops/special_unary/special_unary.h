@@ -26,10 +26,10 @@ struct SpecialUnary {
   };
   static constexpr Doc kDoc = {
       .summary = "Computes a special function of each element, such as a Bessel function, or an elementary one.",
-      .semantics = R"(Computes in double precision, by Chebyshev series, and rounds once. On the CPU, erfinv and the
-          elementary functions except tan of f32 are computed in single precision, with relative errors below 1e-6.
-          Arguments outside of the function's domain give NaN. The oscillating functions of arguments beyond about 1e15
-          have no exact digits.)",
+      .semantics = R"(Computes in double precision, by Chebyshev series, and rounds once. On the CPU, erfinv, i0e,
+          i1e and the elementary functions except tan of f32 are computed in single precision, with relative errors
+          below 1e-6. Arguments outside of the function's domain give NaN. The oscillating functions of arguments beyond
+          about 1e15 have no exact digits.)",
       .source = "`torch.special`; Tan, Sinh, Cosh, Atanh, Softplus and Mish of ONNX",
       .differences = "torch computes in the type of the input.",
   };

@@ -28,18 +28,24 @@ struct FloatLanes {
   HWY_INLINE explicit FloatLanes(hn::Vec<Tag> x) : v(x) {}
 };
 using F = FloatLanes;
-using FloatMask = hn::Mask<F::Tag>;
+struct FloatMask {
+  hn::Mask<F::Tag> m;
+};
 
 HWY_INLINE F operator+(F x, F y) { return F(hn::Add(x.v, y.v)); }
 HWY_INLINE F operator-(F x, F y) { return F(hn::Sub(x.v, y.v)); }
 HWY_INLINE F operator*(F x, F y) { return F(hn::Mul(x.v, y.v)); }
 HWY_INLINE F operator/(F x, F y) { return F(hn::Div(x.v, y.v)); }
 HWY_INLINE F operator-(F x) { return F(hn::Neg(x.v)); }
-HWY_INLINE FloatMask operator<(F x, F y) { return hn::Lt(x.v, y.v); }
-HWY_INLINE FloatMask operator>(F x, F y) { return hn::Gt(x.v, y.v); }
-HWY_INLINE FloatMask operator==(F x, F y) { return hn::Eq(x.v, y.v); }
-HWY_INLINE F Select(FloatMask mask, F yes, F no) { return F(hn::IfThenElse(mask, yes.v, no.v)); }
+HWY_INLINE FloatMask operator<(F x, F y) { return {hn::Lt(x.v, y.v)}; }
+HWY_INLINE FloatMask operator>(F x, F y) { return {hn::Gt(x.v, y.v)}; }
+HWY_INLINE FloatMask operator==(F x, F y) { return {hn::Eq(x.v, y.v)}; }
+HWY_INLINE F Select(FloatMask mask, F yes, F no) { return F(hn::IfThenElse(mask.m, yes.v, no.v)); }
 HWY_INLINE F Abs(F x) { return F(hn::Abs(x.v)); }
+HWY_INLINE FloatMask operator<=(F x, F y) { return {hn::Le(x.v, y.v)}; }
+HWY_INLINE bool Any(FloatMask mask) { return !hn::AllFalse(F::Tag(), mask.m); }
+HWY_INLINE F SquareRoot(F x) { return F(hn::Sqrt(x.v)); }
+HWY_INLINE F MultiplyAdd(F x, F y, F z) { return F(hn::MulAdd(x.v, y.v, z.v)); }
 HWY_INLINE F CopySign(F x, F sign) { return F(hn::CopySign(x.v, sign.v)); }
 HWY_INLINE F Log(F x) { return F(hn::Log(F::Tag(), x.v)); }
 HWY_INLINE F Exp(F x) {  // of numbers for which Highway's function is defined
@@ -107,8 +113,8 @@ HWY_INLINE Floats ErfinvOfFloats(Floats y) {
 
 POLYOP_DEFINE_CALL_UNARY(HWY_INLINE, CallUnaryOfFloats)
 
-// Computes a function in single precision: erfinv, or an elementary function but Tan, whose quotient needs exact
-// remainders.
+// Computes a function in single precision: erfinv, a scaled Bessel function of the first kind, or an elementary
+// function but Tan, whose quotient needs exact remainders.
 template <int kCode>
 HWY_NOINLINE void ComputeInFloat(const float* from, int64_t begin, int64_t end, float* to) {
   const FloatTag d;
@@ -132,6 +138,8 @@ using ComputeFloats = void (*)(const float*, int64_t, int64_t, float*);
 ComputeFloats SinglePrecision(int code) {
   switch (code) {
     case 4: return ComputeInFloat<4>;
+    case 18: return ComputeInFloat<18>;
+    case 19: return ComputeInFloat<19>;
     case 57: return ComputeInFloat<57>;
     case 58: return ComputeInFloat<58>;
     case 59: return ComputeInFloat<59>;
