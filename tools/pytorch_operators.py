@@ -31,6 +31,7 @@ THEMES = {
     "recurrent": "Recurrent layers",
     "attention": "Attention",
     "quantized": "Quantized numbers",
+    "random_numbers": "Random numbers of distributions",
     "resampling": "Sampling and resizing",
     "statistics": "Order, search, histograms, distances",
     "linear": "Linear equations",
@@ -64,9 +65,14 @@ padding a model may apply functions of single elements and linear layers to its 
 An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
 `flex_attention` becomes products and a softmax. A FakeQuantize module is exported if its observer is disabled, and so
 is a program that PT2E's `convert_pt2e` returns. ONNX Runtime's CPU provider has no kernels for bfloat16: a file with
-operators of it is for GPUs. Sparse tensors have no form, because ONNX Runtime has no kernels for them, nor have
-Poisson, gamma, Dirichlet and binomial random numbers. PyTorch itself cannot capture `resize_as_` of sizes that are not
-constant. `torch.broadcast_shapes` computes with sizes only: a program of nothing else has no tensors to export.
+operators of it is for GPUs. Sparse tensors have no form, because ONNX Runtime has no kernels for them. PyTorch
+itself cannot capture `resize_as_` of sizes that are not constant. `torch.broadcast_shapes` computes with sizes only: a
+program of nothing else has no tensors to export.
+
+Poisson, gamma, Dirichlet and binomial random numbers, and with them `torch.distributions`' Poisson, Gamma, Beta,
+Dirichlet and Binomial (with `validate_args=False`), are computed by [RandomDistribution](operators/random_distribution.md).
+ONNX's RandomUniform draws its seed whenever the file runs: the numbers have PyTorch's distribution and are others than
+PyTorch's.
 
 A matrix that has no inverse, solution or factors is an error of the file with PyTorch's words where PyTorch raises one;
 on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for a matrix that is singular by rounding

@@ -61,9 +61,17 @@ def test_training_page_runs(tmp_path: Path) -> None:
 
 
 WITHOUT_ONNX_FORM = """
-# A model that draws random numbers.
+# A model with a separate operator.
 import polyop
 import torch
+
+
+@torch.library.custom_op("shop::price", mutates_args=())
+def price(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+price.register_fake(torch.empty_like)
 
 
 class Net(torch.nn.Module):
@@ -72,7 +80,7 @@ class Net(torch.nn.Module):
         self.scale = 2
 
     def forward(self, x):
-        return torch.poisson(self.scale * x)
+        return torch.ops.shop.price(self.scale * x)
 
 
 polyop.export(Net(), torch.rand(3, 3), "net.onnx", exporter="dynamo")
@@ -85,7 +93,7 @@ def test_export_page_quotes_the_actual_error(tmp_path: Path) -> None:
         [sys.executable, "model.py"], cwd=tmp_path, env=environment(PYTHON), capture_output=True, text=True, check=False
     )
     page = (ROOT / "docs" / "export.md").read_text()
-    quoted = re.search(r"^```\n(aten::\w+ has no ONNX form.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+    quoted = re.search(r"^```\n(\w+::\w+ has no ONNX form.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
     said = done.stderr.replace(f"{tmp_path}/", "")
     for line in quoted.splitlines():
         assert line in said, said

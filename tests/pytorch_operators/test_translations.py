@@ -618,9 +618,17 @@ def test_export_of_a_program_that_pt2e_quantized(tmp_path: Path) -> None:
     assert report.nodes["DequantizeLinear"] == 4  # with those of the weights
 
 
-class Poisson(torch.nn.Module):
+@torch.library.custom_op("tests::unknown", mutates_args=())
+def unknown(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+unknown.register_fake(torch.empty_like)
+
+
+class Unknown(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.poisson(x)
+        return torch.ops.tests.unknown(x)
 
 
 class Sparse(torch.nn.Module):
@@ -636,11 +644,10 @@ def test_export_lists_what_it_translated(tmp_path: Path) -> None:
 
 def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Poisson(), _random(4, 4).abs(), tmp_path / "poisson.onnx", exporter="dynamo", verbose=False)
-    line = Poisson.forward.__code__.co_firstlineno + 1
-    assert f"aten::poisson has no ONNX form, called at {__file__}:{line}" in str(error.value)
-    assert "write instead: draw the numbers outside of the model" in str(error.value)
-    assert "`polyop new poisson`" in str(error.value)
+        polyop.export(Unknown(), _random(4, 4), tmp_path / "unknown.onnx", exporter="dynamo", verbose=False)
+    line = Unknown.forward.__code__.co_firstlineno + 1
+    assert f"tests::unknown has no ONNX form, called at {__file__}:{line}" in str(error.value)
+    assert "\n  write a kernel for it: `polyop new unknown`" in str(error.value)
 
 
 def test_export_offers_no_kernel_for_sparse_tensors(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from polyop._aten import (  # noqa: F401 - each adds its operators to the table
     linear,
     pooling,
     quantized,
+    random_numbers,
     recurrent,
     resampling,
     shapes,

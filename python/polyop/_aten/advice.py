@@ -7,17 +7,10 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-_DRAW = "draw the numbers outside of the model, and make them an input"
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
-    "_sample_dirichlet": _DRAW,
-    "_standard_gamma": _DRAW,
     "_to_sparse": "a dense tensor: ONNX Runtime has no kernels for sparse ones",
-    "binomial": _DRAW,
-    "linalg_eig": "compute the decomposition outside of the model, and pass its factors as inputs or buffers",
-    "poisson": _DRAW,
     "resize": "torch.Tensor.reshape, or torch.zeros and slices",
-    "uniform": "torch.rand_like(x) * (high - low) + low",
 }
 # Composite operators of other values, and sparse tensors: a kernel of the user's own does not help.
 _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzero", "item"))
@@ -57,11 +50,13 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
 
 
 def advise(operator: str, stack_trace: str) -> Iterator[str]:
-    """Yields what to tell a user about an operator without an ONNX form, such as aten::poisson."""
+    """Yields what to tell a user about an operator without an ONNX form, such as aten::_to_sparse."""
     line = _line(stack_trace)
     yield f"{operator} has no ONNX form" + (f", called at {line}" if line else "")
     name = operator.partition("::")[2].partition(".")[0]
     if name in _INSTEAD:
         yield f"write instead: {_INSTEAD[name]}"
     if name not in _NO_KERNEL:
-        yield f"or write a kernel for it: `polyop new {name.strip('_')}`, and call torch.ops.<package>.{name.strip('_')}"
+        short = name.strip("_")
+        prefix = "or " if name in _INSTEAD else ""
+        yield f"{prefix}write a kernel for it: `polyop new {short}`, and call torch.ops.<package>.{short}"
