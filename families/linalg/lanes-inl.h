@@ -11,6 +11,7 @@
 
 #include "families/linalg/elimination.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/transpose_square-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -30,6 +31,16 @@ HWY_INLINE void StoreReals(Reals v, double* to) { hn::StoreU(v, RealTag(), to); 
 HWY_INLINE Reals RealsOf(double x) { return hn::Set(RealTag(), x); }
 HWY_INLINE RealMask AllLanes() { return hn::Eq(hn::Zero(RealTag()), hn::Zero(RealTag())); }
 
+HWY_INLINE Reals LoadAsReals(const double* from) { return LoadReals(from); }
+HWY_INLINE Reals LoadAsReals(const float* from) {
+  return hn::PromoteTo(RealTag(), hn::LoadU(hn::Rebind<float, RealTag>(), from));
+}
+HWY_INLINE void StoreRealsAs(Reals v, double* to) { StoreReals(v, to); }
+HWY_INLINE void StoreRealsAs(Reals v, float* to) {
+  const hn::Rebind<float, RealTag> d;
+  hn::StoreU(hn::DemoteTo(d, v), d, to);
+}
+
 /// As many matrices as a vector has lanes. Does not own the memory of Doubles() numbers.
 struct LaneMatrices {
   double* elements;
@@ -43,10 +54,19 @@ struct LaneMatrices {
   /// Reads `count` matrices that are stored one after the other. The last one also fills the lanes without a matrix.
   template <class T>
   void Read(const T* from, int64_t count) const {
+    constexpr int kLanes = static_cast<int>(hn::MaxLanes(RealTag()));
     const int64_t area = rows * columns, lanes = RealLanes();
-    for (int64_t m = 0; m < lanes; ++m) {
-      const T* const matrix = from + std::min(m, count - 1) * area;
-      for (int64_t e = 0; e < area; ++e) elements[e * lanes + m] = static_cast<double>(matrix[e]);
+    const T* matrices[kLanes];
+    for (int m = 0; m < kLanes; ++m) matrices[m] = from + std::min<int64_t>(m, count - 1) * area;
+    int64_t e = 0;
+    for (; e + kLanes <= area; e += kLanes) {
+      Reals square[kLanes];
+      for (int m = 0; m < kLanes; ++m) square[m] = LoadAsReals(matrices[m] + e);
+      TransposeSquare(RealTag(), square);
+      for (int m = 0; m < kLanes; ++m) StoreReals(square[m], elements + (e + m) * lanes);
+    }
+    for (; e < area; ++e) {
+      for (int64_t m = 0; m < lanes; ++m) elements[e * lanes + m] = static_cast<double>(matrices[m][e]);
     }
   }
 
@@ -59,10 +79,24 @@ struct LaneMatrices {
     return moderate;
   }
 
-  /// Writes the matrix of a lane by rows.
+  /// Writes the matrices of the first `count` lanes whose done[] is not 0, one after the other and by rows.
   template <class T>
-  void Write(int64_t lane, T* to) const {
-    for (int64_t e = 0; e < rows * columns; ++e) to[e] = static_cast<T>(elements[e * RealLanes() + lane]);
+  void Write(const double* done, int64_t count, T* to) const {
+    constexpr int kLanes = static_cast<int>(hn::MaxLanes(RealTag()));
+    const int64_t area = rows * columns, lanes = RealLanes();
+    int64_t e = 0;
+    for (; e + kLanes <= area; e += kLanes) {
+      Reals square[kLanes];
+      for (int m = 0; m < kLanes; ++m) square[m] = LoadReals(elements + (e + m) * lanes);
+      TransposeSquare(RealTag(), square);
+      for (int m = 0; m < kLanes; ++m) {
+        if (m < count && done[m] != 0) StoreRealsAs(square[m], to + m * area + e);
+      }
+    }
+    for (int64_t m = 0; m < count; ++m) {
+      if (done[m] == 0) continue;
+      for (int64_t k = e; k < area; ++k) to[m * area + k] = static_cast<T>(elements[k * lanes + m]);
+    }
   }
 
   /// Exchanges two rows in some lanes.

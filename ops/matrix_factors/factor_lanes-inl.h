@@ -96,11 +96,11 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
     regular = hn::And(regular, FactorCholeskyInLanes(a, line));
   }
   StoreLanes(regular, done);
+  a.Write(done, count, matrices.factors + first * area);
   for (int64_t m = 0; m < count; ++m) {
     if (done[m] == 0) continue;
     const int64_t n = first + m;
     matrices.info[n] = 0;
-    a.Write(m, matrices.factors + n * area);
     for (int64_t k = 0; k < least; ++k) {
       const double value = line[k * RealLanes() + m];
       matrices.scales[n * least + k] = static_cast<T>(is_qr ? value : 0);

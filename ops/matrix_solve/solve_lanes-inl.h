@@ -55,10 +55,9 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
     TriangularSolveInLanes({true, false, false}, a, b);
   }
   StoreLanes(regular, done);
+  b.Write(done, count, equations.to + first * size * columns);
   for (int64_t m = 0; m < count; ++m) {
-    if (done[m] == 0) continue;
-    equations.info[first + m] = 0;
-    b.Write(m, equations.to + (first + m) * size * columns);
+    if (done[m] != 0) equations.info[first + m] = 0;
   }
 }
 
