@@ -28,7 +28,7 @@ FAMILIES = {
     ),
     "2-D boxes and polygons": (
         "box_iou_rotated box_iou_quadri points_in_polygons min_area_polygons convex_giou convex_iou "
-        "diff_iou_rotated_sort_vertices grid_priors"
+        "diff_iou_rotated diff_iou_rotated_sort_vertices grid_priors"
     ),
     "3-D boxes": (
         "decode_bbox3d nms3d boxes_iou3d roipoint_pool3d roiaware_pool3d points_in_boxes_all points_in_boxes_part"

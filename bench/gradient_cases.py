@@ -479,6 +479,17 @@ def _() -> Call:
     return of("chamfer_distance", tensors, (0, 1))
 
 
+@case("diff_iou_rotated", "diff_iou_rotated 20,000 pairs of 3-D boxes")
+def _() -> Call:
+    a = torch.cat([torch.rand(20_000, 3) * 70, torch.rand(20_000, 3) * 3 + 1, torch.rand(20_000, 1) * 6], 1)
+    b = a + torch.randn(20_000, 7) * 0.2
+    call = of("diff_iou_rotated", [a[None], b[None]], (0, 1), dimensions=3)
+    composed = gradient_rivals.mmcv_diff_iou_rotated()
+    if composed is not None:
+        call.rivals["MMCV"] = composed.diff_iou_rotated_3d
+    return call
+
+
 @case("dynamic_scatter", "dynamic_scatter 60,000x64, maximum")
 def _() -> Call:
     coors = torch.stack([torch.zeros(60_000), torch.randint(200, (60_000,)), torch.randint(176, (60_000,))], 1).int()

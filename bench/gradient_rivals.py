@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -49,6 +50,23 @@ def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path]
         name, [str(folder / f"{file}.cpp") for file in sources], build_directory=str(folder),
         extra_include_paths=[str(path) for path in includes], extra_cflags=["-O3", "-w"], is_python_module=module,
     )  # fmt: skip
+
+
+@cache
+def mmcv_diff_iou_rotated() -> Any:
+    """Returns MMCV's module that composes the IoU of rotated boxes, with polyop's sorting of vertices, or None without
+    a checkout.
+    """
+    root = os.environ.get("POLYOP_MMCV_SOURCE")
+    if root is None:
+        return None
+    sort = torch.ops.polyop.diff_iou_rotated_sort_vertices
+    compiled = SimpleNamespace(diff_iou_rotated_sort_vertices_forward=sort)
+    module = ModuleType("mmcv_diff_iou_rotated")
+    module.__dict__["ext_loader"] = SimpleNamespace(load_ext=lambda *_: compiled)
+    text = (Path(root) / "mmcv" / "ops" / "diff_iou_rotated.py").read_text()
+    exec(text.replace("from ..utils import ext_loader", ""), module.__dict__)
+    return module
 
 
 @cache

@@ -12,7 +12,7 @@ namespace polyop {
 
 /// Returns the role of an input, or "":
 ///   boxes          [..., 4]   x1, y1, x2, y2
-///   rotated_boxes  [..., 5]   x, y, width, height, angle
+///   rotated_boxes  [..., 5]   x, y, width, height, angle; of 7 columns where an attribute chooses: as boxes3d
 ///   boxes3d        [..., 7]   x, y, z, three sizes, heading
 ///   quadrilaterals [..., 8]   four corners
 ///   rois           [..., 5]   the index of an image and a box;  rotated_rois [..., 6]: and a rotated box
@@ -39,7 +39,7 @@ constexpr std::string_view RoleOf(const TensorSpec& input) {
   }
   if (is_called({"boxes", "boxes_a", "boxes_b", "rois", "best_bboxes", "polygons", "anchors"})) {
     if (columns == "4") return "boxes";
-    if (columns == "5") return "rotated_boxes";
+    if (columns == "5" || columns == "2*dimensions + 1") return "rotated_boxes";
     if (columns == "7") return "boxes3d";
     if (columns == "8") return "quadrilaterals";
   }

@@ -164,8 +164,7 @@ class RoleFiller {
       if (role == "batch_index" || role.ends_with("rois")) Add(draw_(4) == 0);
       if (role == "probability") Add(draw_(101) / 100.0);
       if (role == "boxes" || role == "rois" || role == "quadrilaterals") AddCorners(role == "quadrilaterals");
-      if (role == "rotated_boxes" || role == "rotated_rois") AddCenters(2);
-      if (role == "boxes3d") AddCenters(3);
+      if (role == "rotated_boxes" || role == "rotated_rois" || role == "boxes3d") AddCenters((columns - 1) / 2);
       while (at_ < end) Add(role.starts_with("rotated") || role == "boxes3d" ? Angle() : Coordinate());
     }
   }
@@ -182,9 +181,9 @@ class RoleFiller {
     const std::vector ends = {x, y, right, bottom}, corners = {x, y, right, y, right, bottom, x, bottom};
     for (const double v : all ? corners : ends) Add(v);
   }
-  void AddCenters(int axes) {
-    for (int i = 0; i < axes; ++i) Add(Coordinate());
-    for (int i = 0; i < axes; ++i) Add(Size());
+  void AddCenters(int64_t axes) {
+    for (int64_t i = 0; i < axes; ++i) Add(Coordinate());
+    for (int64_t i = 0; i < axes; ++i) Add(Size());
   }
 
   HostTensor& t_;

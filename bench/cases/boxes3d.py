@@ -199,6 +199,20 @@ def convex_giou() -> Case:
     return Case("convex_giou", "500 sets of 9 points, with gradients", make)
 
 
+def diff_iou_rotated() -> Case:
+    def make(threads: int) -> Contest:
+        a = boxes3d(20000, 70, 41)
+        b = a + normal(42, 20000, 7) * np.float32([0.5, 0.5, 0.2, 0.1, 0.1, 0.1, 0.2])
+        feeds = {"boxes_a": a[None], "boxes_b": b[None]}
+        ours = session("polyop::DiffIoURotated", feeds, threads, attributes={"dimensions": 3})
+        formula = formulas.find("diff_iou_rotated").formula
+        tensors = [torch.from_numpy(t) for t in feeds.values()]
+        return Contest(ours, {"torch formulation": with_torch(lambda: formula(*tensors, dimensions=3))},
+                       bytes_of(a, b) + 20000 * 4, tolerance=1e-3)  # fmt: skip
+
+    return Case("diff_iou_rotated", "20,000 pairs of 3-D boxes", make)
+
+
 def diff_iou_rotated_sort_vertices() -> Case:
     def make(threads: int) -> Contest:
         mask = np.random.default_rng(44).random((1, 20000, 24)) < 0.25
@@ -302,6 +316,7 @@ CASES = [
     points_in_polygons(),
     min_area_polygons(),
     convex_giou(),
+    diff_iou_rotated(),
     diff_iou_rotated_sort_vertices(),
     roipoint_pool3d(),
     roiaware_pool3d(),

@@ -42,6 +42,8 @@ CASES = [
         "convex_iou", sets(n), quadrilaterals(n))),
     Growing("convex_giou", "sets and a quadrilateral of each", 1000, MILLION, lambda n: call(
         "convex_giou", sets(n), quadrilaterals(n))),
+    Growing("diff_iou_rotated", "pairs of boxes", 1000, MILLION, lambda n: call(
+        "diff_iou_rotated", rotated(n)[None], rotated(n)[None])),
     Growing("diff_iou_rotated_sort_vertices", "pairs of boxes", 1000, MILLION, corners),
     Growing("min_area_polygons", "sets", 1000, MILLION, lambda n: call("min_area_polygons", sets(n))),
     Growing("points_in_polygons", "points, 64 quadrilaterals", 1000, 10 * MILLION, inside),

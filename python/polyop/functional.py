@@ -44,6 +44,8 @@ __all__ = [
     "dcn_v4",
     "deform_conv2d",
     "deform_roi_pool",
+    "diff_iou_rotated_2d",
+    "diff_iou_rotated_3d",
     "dynamic_scatter",
     "flash_deform_attn",
     "furthest_point_sample",
@@ -611,6 +613,16 @@ def box_iou_rotated(
     if not aligned:
         return _ops.box_iou_rotated(boxes_a, boxes_b, mode=mode)
     return _ops.box_iou_rotated(boxes_a[:, None], boxes_b[:, None], mode=mode).flatten()
+
+
+def diff_iou_rotated_2d(box1: Tensor, box2: Tensor) -> Tensor:
+    """`mmcv.ops.diff_iou_rotated_2d`: boxes (x, y, w, h, alpha) [B, N, 5] -> IoU of pairs [B, N], with gradients."""
+    return _ops.diff_iou_rotated(box1, box2, dimensions=2)
+
+
+def diff_iou_rotated_3d(box3d1: Tensor, box3d2: Tensor) -> Tensor:
+    """`mmcv.ops.diff_iou_rotated_3d`: (x, y, z, w, h, l, alpha) [B, N, 7] -> IoU of pairs [B, N], with gradients."""
+    return _ops.diff_iou_rotated(box3d1, box3d2, dimensions=3)
 
 
 def box_iou_quadri(boxes_a: Tensor, boxes_b: Tensor, mode: str = "iou", aligned: bool = False) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -280,3 +281,34 @@ def test_diff_iou_rotated(ops: ModuleType) -> None:
     space = torch.cat([a[:, :2], torch.zeros(24, 1), a[:, 2:4], torch.ones(24, 1), a[:, 4:]], 1)
     other = torch.cat([b[:, :2], torch.zeros(24, 1), b[:, 2:4], torch.ones(24, 1), b[:, 4:]], 1)
     np.testing.assert_allclose(ops.diff_iou_rotated_3d(space[None], other[None])[0], want, atol=1e-4)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_gradients_of_diff_iou_rotated_are_those_of_mmcvs_composition(ops: ModuleType, dimensions: int) -> None:
+    module = import_module("mmcv.ops.diff_iou_rotated")
+    rng = np.random.default_rng(16)
+    sizes, angles = rng.uniform(0.3, 4, (2, 1, 500, dimensions)), rng.uniform(-7, 7, (2, 1, 500, 1))
+    rows = np.concatenate([rng.uniform(0, 4, sizes.shape), sizes, angles], 3)
+
+    def composed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        flat = [0, 1, *range(dimensions, dimensions + 2), -1]
+        shared, _ = module.oriented_box_intersection_2d(*(module.box2corners(t[..., flat]) for t in (a, b)))
+        if dimensions == 3:
+            upper = torch.min(a[..., 2] + a[..., 5] / 2, b[..., 2] + b[..., 5] / 2)
+            lower = torch.max(a[..., 2] - a[..., 5] / 2, b[..., 2] - b[..., 5] / 2)
+            shared = shared * (upper - lower).clamp(min=0)
+        volumes = (t[..., dimensions : 2 * dimensions].prod(2) for t in (a, b))
+        return shared / (sum(volumes) - shared)
+
+    grad = torch.from_numpy(rng.normal(size=(1, 500)))
+    ours = ops.diff_iou_rotated_2d if dimensions == 2 else ops.diff_iou_rotated_3d
+    exact = [torch.from_numpy(t).requires_grad_() for t in rows]
+    want = composed(*exact)
+    assert 0.3 < (want > 0).double().mean() < 0.9
+    for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
+        boxes = [t.detach().to(dtype).requires_grad_() for t in exact]
+        got = ours(*boxes)
+        torch.testing.assert_close(got.double(), want, rtol=tolerance, atol=tolerance)
+        of_want = torch.autograd.grad(want, exact, grad, retain_graph=True)
+        for a, b in zip(torch.autograd.grad(got, boxes, grad.to(dtype)), of_want, strict=True):
+            torch.testing.assert_close(a.double(), b, rtol=tolerance, atol=tolerance)

@@ -588,6 +588,7 @@ def test_operators_without_a_node_in_mmcv_are_exported(ops: ModuleType, tmp_path
                 self.rotated(x, rois), self.bent(x, beziers), self.match(x, x * 2),
                 ops.active_rotated_filter(filters, positions), rectangles, ops.convex_iou(sets, rectangles),
                 *ops.convex_giou(sets, rectangles),
+                ops.diff_iou_rotated_2d(rois[None, :, 1:], rois[None, :, 1:] + 0.5),
                 ops.box_iou_quadri(rectangles, rectangles, "iof"),
                 sort_indices(rectangles.repeat(1, 6).view(1, 5, 24, 2) * mask[..., None], mask),
                 *ops.chamfer_distance(sets.view(5, 9, 2), rectangles.view(5, 4, 2)),
@@ -609,7 +610,7 @@ def test_operators_without_a_node_in_mmcv_are_exported(ops: ModuleType, tmp_path
     assert {n.op_type for n in written.graph.node if n.domain == "polyop"} == {
         "RiRoIAlignRotated", "BezierAlign", "Correlation", "ActiveRotatedFilter", "MinAreaPolygons", "ConvexIoU", "ConvexGIoU",
         "BoxIoUQuadri", "AssignScoreWithK", "ChamferDistance",
-        "DiffIoURotatedSortVertices",
+        "DiffIoURotated", "DiffIoURotatedSortVertices",
     }  # fmt: skip
     result = session(written).run(None, {name: t.numpy() for name, t in given.items()})
     for got, want in zip(result, net(*given.values()), strict=True):

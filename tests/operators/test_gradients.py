@@ -303,6 +303,14 @@ def test_chamfer_distance(coordinates: int) -> None:
     assert torch.autograd.gradcheck(lambda *clouds: polyop.chamfer_distance(*clouds)[:2], (a, b))
 
 
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_diff_iou_rotated(dimensions: int) -> None:
+    a, b = (rand(2, 12, 2 * dimensions + 1, low=0.3, high=2) for _ in range(2))
+    function = polyop.functional.diff_iou_rotated_2d if dimensions == 2 else polyop.functional.diff_iou_rotated_3d
+    assert torch.autograd.gradcheck(function, (a, b))
+    assert torch.autograd.gradgradcheck(function, tuple(t[:, :3].detach().requires_grad_() for t in (a, b)))
+
+
 @pytest.mark.parametrize("psa_type", ["collect", "distribute"])
 def test_psa_mask(psa_type: str) -> None:
     assert torch.autograd.gradcheck(lambda x: polyop.psa_mask(x, psa_type, (3, 5)), rand(2, 15, 3, 4))

@@ -343,6 +343,8 @@ NODES = [
     *(Node("polyop::BoxIoUQuadri", [f(*lead, 9, 8) * 4, f(*lead, 4, 8) * 4], [(F32, (*lead, 9, 4))], {"mode": mode})
       for lead in ((), (2,)) for mode in ("iou", "iof")),
     Node("polyop::NMSQuadri", [f(9, 8) * 4, f(9)], [(I64, None)], {"iou_threshold": 0.5, "score_threshold": 0.1}),
+    *(Node("polyop::DiffIoURotated", [f(2, 9, 2 * d + 1) * 3 + 0.5, f(2, 9, 2 * d + 1) * 3 + 0.5], [(F32, (2, 9))], {"dimensions": d})
+      for d in (2, 3)),
     Node("polyop::ConvexIoU", [f(9, 18) * 4, f(4, 8) * 4], [(F32, (9, 4))]),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 5, 5, 12, 10))], {"max_displacement": 2, "dilation_patch": [2, 1]}),
     Node("polyop::Correlation", [x, f(*x.shape)], [(F32, (2, 3, 3, 6, 5))], {"kernel_size": [3], "padding": [1], "stride": [2, 2]}),

@@ -114,6 +114,8 @@ CASES: dict[str, Case] = {
     ),
     "rotated_feature_align": ({"spatial_scale": 0.5, "points": 5}, [plain(2, 3, 4, 5), plain(2, 4, 5, 5)]),
     "chamfer_distance": ({}, [plain(2, 5, 2), plain(2, 4, 2)]),
+    "diff_iou_rotated": ({}, [plain(2, 6, 5) + 0.5, plain(2, 6, 5) + 0.5]),
+    "diff_iou_rotated-3d": ({"dimensions": 3}, [plain(2, 6, 7) + 0.5, plain(2, 6, 7) + 0.5]),
     "psa_mask": ({"mask_size": [3, 5]}, [plain(2, 15, 3, 4)]),
     "masked_conv2d": ({"padding": [1, 1]}, [plain(1, 2, 5, 4), plain(1, 5, 4), plain(3, 2, 3, 3), plain(3)]),
     "flash_deform_attn": (

@@ -118,6 +118,9 @@ def _diff_iou_rotated(module: ModuleType) -> None:
         return graph.op("polyop::DiffIoURotatedSortVertices", vertices, mask, num_valid)
 
     module.SortVertices.symbolic = staticmethod(symbolic)
+    # MMCV composes the IoU from 24 candidates of vertices; polyop has an operator with a gradient kernel.
+    module.diff_iou_rotated_2d = functional.diff_iou_rotated_2d
+    module.diff_iou_rotated_3d = functional.diff_iou_rotated_3d
 
 
 def _min_area_polygons(module: ModuleType) -> None:
