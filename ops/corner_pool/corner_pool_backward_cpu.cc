@@ -4,7 +4,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/corner_pool/corner_pool_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "kernels/cpu/channel_blocks-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/corner_pool/corner_pool_backward.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 // Computes the gradients of up to a vector of columns of `length` elements, which are `step` apart. The first pass
 // marks the elements that become the maximum; the second one, backwards, adds up the gradients until the previous such
-// element. `to` may be `input`.
+// element.
 template <bool kWhole, class T>
 HWY_INLINE void VectorBackward(const T* input, const T* grad, int64_t length, int64_t step, size_t columns, T* to) {
   const hn::ScalableTag<float> d;
@@ -70,31 +69,61 @@ void VerticalBackward(const Context& context, const Shape& shape, const T* input
                       });
 }
 
-// A task owns groups of 16 rows, which become columns in its memory.
+// Computes the gradients of a row. An element that becomes the maximum receives the gradients up to the next such
+// element. Most vectors have none of them, so their gradients are summed by lanes.
+template <bool kReverse, class T>
+void RowBackward(const T* input, const T* grad, int64_t width, T* to) {
+  const hn::ScalableTag<float> d;
+  constexpr size_t kMaxLanes = hn::MaxLanes(d);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float values[kMaxLanes], grads[kMaxLanes];
+  float best = -INFINITY, sum = 0;
+  int64_t winner = kReverse ? width - 1 : 0;
+  auto sums = hn::Zero(d), best_of_all = hn::Set(d, best);
+  for (int64_t k = 0; k < width; k += lanes) {  // in the direction of the scan
+    const int64_t count = std::min(lanes, width - k), at = kReverse ? width - k - count : k;
+    const size_t held = static_cast<size_t>(count);
+    const auto x = count == lanes ? LoadFloat(d, input + at) : LoadFloatN(d, input + at, held);
+    const auto g = count == lanes ? LoadFloat(d, grad + at) : LoadFloatN(d, grad + at, held);
+    if (count == lanes) {
+      StoreFloat(hn::Zero(d), d, to + at);
+      if (hn::AllFalse(d, hn::Or(hn::Ge(x, best_of_all), hn::IsNaN(x)))) {
+        sums = hn::Add(sums, g);
+        continue;
+      }
+    } else {
+      StoreFloatN(hn::Zero(d), d, to + at, held);
+    }
+    hn::Store(x, d, values);
+    hn::Store(g, d, grads);
+    sum += hn::ReduceSum(d, sums);
+    sums = hn::Zero(d);
+    for (int64_t l = 0; l < count; ++l) {
+      const int64_t lane = kReverse ? count - 1 - l : l;
+      if (values[lane] >= best || values[lane] != values[lane]) {
+        if (k + l > 0) to[winner] = FromFloat<T>(sum);
+        winner = at + lane;
+        best = values[lane];
+        sum = 0;
+      }
+      sum += grads[lane];
+    }
+    best_of_all = hn::Set(d, best);
+  }
+  to[winner] = FromFloat<T>(sum + hn::ReduceSum(d, sums));
+}
+
 template <class T>
-Status HorizontalBackward(const Context& context, const Shape& shape, const T* input, const T* grad, bool reverse,
-                          T* to) {
-  constexpr int64_t kScratchBytes = 64 << 20;
-  const int64_t width = shape[3], rows = shape[0] * shape[1] * shape[2], size = width * kBlockChannels;
-  const int64_t groups = (rows + kBlockChannels - 1) / kBlockChannels;
-  const int64_t tasks =
-      std::clamp<int64_t>(kScratchBytes / (2 * size * static_cast<int64_t>(sizeof(float))), 1, Context::kMaxTasks);
-  const int64_t grain = std::max(GrainFor(static_cast<double>(size)), (groups + tasks - 1) / tasks);
-  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(groups, grain) * 2 * size);
-  if (!scratch) return Internal("out of memory: 16 rows of ", width, " elements");
-  context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float *const pixels = scratch.data() + task * 2 * size, *const grads = pixels + size;
-    for (int64_t group = begin; group < end; ++group) {
-      const int64_t at = group * kBlockChannels * width, held = std::min(kBlockChannels, rows - group * kBlockChannels);
-      InterleaveChannels(input + at, held, width, width, pixels);
-      InterleaveChannels(grad + at, held, width, width, grads);
-      const int64_t first = reverse ? size - kBlockChannels : 0;
-      ColumnsBackward(pixels + first, grads + first, width, reverse ? -kBlockChannels : kBlockChannels, kBlockChannels,
-                      pixels + first);
-      WriteChannels(pixels, width, held, width, to + at);
+void HorizontalBackward(const Context& context, const Shape& shape, const T* input, const T* grad, bool reverse,
+                        T* to) {
+  const int64_t width = shape[3], rows = shape[0] * shape[1] * shape[2];
+  context.ParallelFor(rows, GrainFor(static_cast<double>(width)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      // Memory is accessed in one direction.
+      const int64_t at = (reverse ? begin + end - 1 - row : row) * width;
+      (reverse ? RowBackward<true, T> : RowBackward<false, T>)(input + at, grad + at, width, to + at);
     }
   });
-  return Status::Ok();
 }
 
 template <class T>
@@ -103,10 +132,8 @@ Status CornerPoolBackwardCpu(const CornerPoolBackward& op, const Context& contex
   const bool vertical = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kBottom;
   const bool reverse = op.mode == CornerPool::Mode::kTop || op.mode == CornerPool::Mode::kLeft;
   if (input.size() == 0) return Status::Ok();
-  if (!vertical) {
-    return HorizontalBackward(context, input.shape(), input.data(), grad_output.data(), reverse, grad_input.data());
-  }
-  VerticalBackward(context, input.shape(), input.data(), grad_output.data(), reverse, grad_input.data());
+  (vertical ? VerticalBackward<T> : HorizontalBackward<T>)(context, input.shape(), input.data(), grad_output.data(),
+                                                           reverse, grad_input.data());
   return Status::Ok();
 }
 

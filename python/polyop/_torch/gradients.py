@@ -268,13 +268,24 @@ def _register(rule: Rule) -> None:
         ctx.num_inputs = len(tensors)
         ctx.save_for_backward(*tensors, *(outputs[o] for o in rule.saved_outputs))
         ctx.attributes = operator.values(keyword_only_inputs or {})
+        ctx.outputs = [(o.shape, o.dtype, o.device) for o in outputs]
+
+    # PyTorch would fill the gradients of all outputs that are not used with zeros, also those of indices, which have
+    # none: as much memory as the indices.
+    def setup_without_zeros(ctx: Any, *args: Any, **given: Any) -> None:
+        ctx.set_materialize_grads(False)
+        setup_context(ctx, *args, **given)
 
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        grads = tuple(
+            torch.zeros(shape, dtype=dtype, device=device) if grad is None and dtype.is_floating_point else grad
+            for grad, (shape, dtype, device) in zip(grads, ctx.outputs, strict=True)
+        )
         saved = ctx.saved_tensors  # a checkpoint allows one access
         inputs, outputs = saved[: ctx.num_inputs], saved[ctx.num_inputs :]
         needed = operator.flatten(ctx.needs_input_grad)
         return tuple(operator.nest(rule.backward(inputs, outputs, grads, needed, ctx.attributes)))
 
-    torch.library.register_autograd(name, backward, setup_context=setup_context)
+    torch.library.register_autograd(name, backward, setup_context=setup_without_zeros)
     register_transforms(operator, operator.through(rule.formula), setup_context, backward)
     RULES[name] = rule

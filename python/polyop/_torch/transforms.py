@@ -85,5 +85,5 @@ class _Context:
         # Outside the transformed function, where the function that torch.func.vjp returns is called, the tensors of the
         # transform have ended. Operators unwrap them, but differentiation in Python must do so itself.
         self.saved_tensors = unwrap_dead_wrappers(ctx.saved_tensors)
-        self.num_inputs, self.attributes = ctx.num_inputs, ctx.attributes
+        self.num_inputs, self.attributes, self.outputs = ctx.num_inputs, ctx.attributes, ctx.outputs
         self.needs_input_grad = operator.nest(ctx.needs_input_grad[1:])
