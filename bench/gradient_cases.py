@@ -367,7 +367,7 @@ def _() -> Call:
 
 @case("planar_grid_sampler", "planar_grid_sampler 64x200x200, random")
 def _() -> Call:
-    return of("planar_grid_sampler", [torch.randn(1, 64, 200, 200), torch.rand(1, 2, 200, 200) * 2 - 1], (0, 1))
+    return of("planar_grid_sampler", [torch.randn(1, 64, 200, 200), torch.rand(1, 2, 200, 200) * 20 - 10], (0, 1))
 
 
 @case("rotate", "rotate 64x200x200 by 30 degrees")

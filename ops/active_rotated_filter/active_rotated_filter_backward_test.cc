@@ -24,7 +24,7 @@ TEST_P(ActiveRotatedFilterBackwardTest, MatchesReference) {
   const auto [type, index] = GetParam();
   std::mt19937 rng(1);
   for (const Shape& indices : {Shape{8, 3, 3, 8}, Shape{1, 3, 3, 4}, Shape{2, 1, 5, 1}, Shape{1, 1, 1, 3}}) {
-    for (const auto& [filters, planes] : {std::pair{5, 7}, std::pair{1, 1}, std::pair{9, 3}}) {
+    for (const auto& [filters, planes] : {std::pair{5, 7}, std::pair{1, 1}, std::pair{18, 3}, std::pair{2, 37}}) {
       SCOPED_TRACE(Concat(ToString(indices), ", ", filters, " x ", planes));
       ExpectMatchesReference(ActiveRotatedFilterBackward{}, Inputs(type, index, filters, planes, indices, rng),
                              ToleranceFor(type));
