@@ -62,7 +62,8 @@ struct ScatterReduce {
     }
     const int at = Axis(data);
     if (updates.rank() != rank) {
-      return InvalidArgument("'updates': expected rank ", rank, ", as 'data', got ", ToString(updates));
+      return InvalidArgument("'updates': expected the dimensions of 'data' of shape ", ToString(data), ", got shape ",
+                             ToString(updates));
     }
     const bool slices = SelectsSlices(data, indices);
     if (slices ? indices[0] != updates[at] : !(indices == updates)) {
