@@ -272,6 +272,12 @@ def dft(
     odd: int = ...,
     norm: str = ...,
 ) -> jax.Array: ...
+def diff_iou_rotated(
+    boxes_a: Array,
+    boxes_b: Array,
+    *,
+    dimensions: int = ...,
+) -> jax.Array: ...
 def diff_iou_rotated_sort_vertices(
     vertices: Array,
     mask: Array,
@@ -815,6 +821,13 @@ def quick_cumsum(
     height: int,
     width: int,
 ) -> jax.Array: ...
+def random_distribution(
+    seed: Array,
+    a: Array,
+    b: Array = None,
+    *,
+    distribution: str = ...,
+) -> jax.Array: ...
 def riroi_align_rotated(
     input: Array,
     rois: Array,
@@ -898,6 +911,15 @@ def scatter_nd(
     indices: Array,
     updates: Array,
 ) -> jax.Array: ...
+def scatter_reduce(
+    data: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    axis: int = ...,
+    reduction: str = ...,
+    include_self: int = ...,
+) -> jax.Array: ...
 def search_sorted(
     sorted_sequence: Array,
     values: Array,
@@ -951,6 +973,7 @@ def special_binary(
     b: Array,
     *,
     function: str = ...,
+    variant: int = ...,
 ) -> jax.Array: ...
 def special_unary(
     x: Array,

@@ -314,6 +314,13 @@ def dft(
     norm: str = ...,
     out: Out = None,
 ) -> np.ndarray: ...
+def diff_iou_rotated(
+    boxes_a: Array,
+    boxes_b: Array,
+    *,
+    dimensions: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def diff_iou_rotated_sort_vertices(
     vertices: Array,
     mask: Array,
@@ -937,6 +944,14 @@ def quick_cumsum(
     width: int,
     out: Out = None,
 ) -> np.ndarray: ...
+def random_distribution(
+    seed: Array,
+    a: Array,
+    b: Array = None,
+    *,
+    distribution: str = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def riroi_align_rotated(
     input: Array,
     rois: Array,
@@ -1032,6 +1047,16 @@ def scatter_nd(
     *,
     out: Out = None,
 ) -> np.ndarray: ...
+def scatter_reduce(
+    data: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    axis: int = ...,
+    reduction: str = ...,
+    include_self: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def search_sorted(
     sorted_sequence: Array,
     values: Array,
@@ -1091,6 +1116,7 @@ def special_binary(
     b: Array,
     *,
     function: str = ...,
+    variant: int = ...,
     out: Out = None,
 ) -> np.ndarray: ...
 def special_unary(
