@@ -69,10 +69,9 @@ operators of it is for GPUs. Sparse tensors have no form, because ONNX Runtime h
 itself cannot capture `resize_as_` of sizes that are not constant. `torch.broadcast_shapes` computes with sizes only: a
 program of nothing else has no tensors to export.
 
-Poisson, gamma, Dirichlet and binomial random numbers, and with them `torch.distributions`' Poisson, Gamma, Beta,
-Dirichlet and Binomial (with `validate_args=False`), are computed by [RandomDistribution](operators/random_distribution.md).
-ONNX's RandomUniform draws its seed whenever the file runs: the numbers have PyTorch's distribution and are others than
-PyTorch's.
+[RandomDistribution](operators/random_distribution.md) computes Poisson, gamma, Dirichlet and binomial random numbers,
+and with them `torch.distributions`' Poisson, Gamma, Beta, Dirichlet and Binomial (with `validate_args=False`). ONNX's
+RandomUniform draws its seed whenever the file runs: the numbers have PyTorch's distribution, but are not PyTorch's.
 
 A matrix that has no inverse, solution or factors is an error of the file with PyTorch's words where PyTorch raises one;
 on a GPU it gives NaN. Some limits: `torch.linalg.inv` of float32 gives NaN for a matrix that is singular by rounding
