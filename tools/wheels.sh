@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64, windows and macos (default:
-# all). They serve every Python 3, and every Linux with glibc 2.28 or newer; or Windows on x86-64, or macOS 12 on arm64,
-# the latter without the program. POLYOP_OPS selects fewer operators, for a trial.
+# these), and windows-arm64. They serve every Python 3, and every Linux with glibc 2.28 or newer; or Windows on x86-64;
+# or, without the program, macOS 12 on arm64, and Windows on Arm with ONNX Runtime alone. POLYOP_OPS selects fewer
+# operators, for a trial.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
-for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos; done
+for target in "$@"; do one_of "$target" x86_64 aarch64 windows macos windows-arm64; done
 [ $# -gt 0 ] || set -- x86_64 aarch64 windows macos
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
@@ -47,14 +48,16 @@ take_wheel() {
 for target in "$@"; do
   tree="$ROOT/build/portable/$target"
   rm -rf "$tree/raw" "$tree/audited"
+  torch=ON
   case "$target" in
     windows) platform=win-amd64 tag=win_amd64 cli=ON ;; # tests/windows/on_windows.py audits its DLLs
+    windows-arm64) platform=win-arm64 tag=win_arm64 cli=OFF torch=OFF ;;
     macos) platform=macosx-12.0-arm64 tag=macosx_12_0_arm64 cli=OFF ;;
     *) platform='' ;;
   esac
   if [ -n "$platform" ]; then
     step "Building a wheel for $target" build_wheel "$platform" -Ccmake.define.POLYOP_BUILD_CLI="$cli" \
-      -Ccmake.define.POLYOP_BUILD_JAX=OFF
+      -Ccmake.define.POLYOP_BUILD_TORCH="$torch" -Ccmake.define.POLYOP_BUILD_JAX=OFF
     take_wheel "$(echo "$tree"/raw/polyop-*-"$tag".whl)" "polyop-*-$tag.whl"
     continue
   fi
