@@ -46,6 +46,7 @@ def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path]
         path = folder / f"{file}.cpp"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+    (folder / "lock").unlink(missing_ok=True)  # PyTorch would wait for a process that was killed
     return cpp_extension.load(
         name, [str(folder / f"{file}.cpp") for file in sources], build_directory=str(folder),
         extra_include_paths=[str(path) for path in includes], extra_cflags=["-O3", "-w"], is_python_module=module,
