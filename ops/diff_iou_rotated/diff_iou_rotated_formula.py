@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -32,14 +33,19 @@ def _weight(parallel: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return weight
 
 
+def _cosine(angle: Tensor) -> Tensor:
+    """Returns the cosine, by the sine: older ONNX Runtimes have no cosine of doubles."""
+    return torch.sin(angle + math.pi / 2)
+
+
 def _shared_area(a: Tensor, b: Tensor) -> Tensor:
     """Returns the area of the intersection of rectangles (x, y, w, h, alpha)."""
     half_width, half_height = a[..., 2].abs() / 2, a[..., 3].abs() / 2
     w, h = b[..., 2].abs() / 2, b[..., 3].abs() / 2
     dx, dy = b[..., 0] - a[..., 0], b[..., 1] - a[..., 1]
-    cosine, sine = a[..., 4].cos(), a[..., 4].sin()
+    cosine, sine = _cosine(a[..., 4]), a[..., 4].sin()
     angle = b[..., 4] - a[..., 4]
-    c, s = angle.cos(), angle.sin()
+    c, s = _cosine(angle), angle.sin()
     # The sides of b are named such that it is rotated by at most 45 degrees from a.
     exchanged = s.abs() > c.abs()
     c, s = torch.where(exchanged, s, c), torch.where(exchanged, -c, s)
