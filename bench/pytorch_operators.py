@@ -374,8 +374,8 @@ def main() -> None:
                 continue
             more = [f"{row[name]:.3f}" if name in row else "" for name in ("optimized_ms", "direct_ms")]
             print(
-                f"| {row['call']} | {row['threads']} | {row['file_ms']:.3f} | {more[0]} | {more[1]} | {row['eager_ms']:.3f} "
-                f"| {row['ratio']:.2f} | {row['target']:.2f} | {row['nodes']} |",
+                f"| {row['call']} | {row['threads']} | {row['file_ms']:.3f} | {more[0]} | {more[1]} "
+                f"| {row['eager_ms']:.3f} | {row['ratio']:.2f} | {row['target']:.2f} | {row['nodes']} |",
                 flush=True,
             )
         keys = {(row["call"], row["threads"]) for row in timed}

@@ -82,8 +82,8 @@ precision, from which PyTorch's may differ in float32 and for more than 75 rows;
 are those of matrices of full rank. In float64, nodes that ONNX Runtime has only in float32 are computed in float32.
 
 Special functions are computed in double precision by [SpecialUnary](operators/special_unary.md) and
-[SpecialBinary](operators/special_binary.md), except `erfinv` of float32, which is computed in single precision.
-Orthogonal polynomials of degrees above 1,024, and Hermite's above 512, give NaN; Chebyshev's have no limit.
+[SpecialBinary](operators/special_binary.md), except `erfinv`, `i0e` and `i1e` of float32, which are computed in single
+precision. Orthogonal polynomials of degrees above 1,024, and Hermite's above 512, give NaN; Chebyshev's have no limit.
 
 A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
 transforms of `torch.fft` are polyop's `DFT`, which is exact for any length. ONNX Runtime computes ONNX's DFT inexactly
@@ -174,7 +174,8 @@ def _whole_models() -> str:
             text = reason.replace("|", "\\|").replace("<", "&lt;")
             lines.append(f"| {package} | {model} | {status} | {text} |")
     rows = [
-        f"| {task} | {sum(counted.values()) - counted['not built']} | {counted['right']} | {counted['rounding']} | {counted['not built']} |"
+        f"| {task} | {sum(counted.values()) - counted['not built']} | {counted['right']} | {counted['rounding']} "
+        f"| {counted['not built']} |"
         for task, counted in sorted(tasks.items())
     ]
     return "\n".join(

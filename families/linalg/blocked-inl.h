@@ -13,6 +13,7 @@
 
 #include "families/linalg/elimination.h"
 #include "families/linalg/householder.h"
+#include "kernels/cpu/all_finite-inl.h"
 #include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -113,13 +114,6 @@ HWY_NOINLINE void ToDoubles(const T* from, int64_t count, double* to) {
 template <class T>
 HWY_NOINLINE void FromDoubles(const double* from, int64_t count, T* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
-}
-
-/// Returns whether all numbers are finite.
-inline bool AllFinite(const double* x, int64_t count) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += x[i] * 0;
-  return sum == 0;
 }
 
 /// Copies the elements of a matrix by rows, as a matrix by columns.
@@ -258,6 +252,16 @@ class Products {
   const Context* context_;
   double* packed_;
 };
+
+/// Computes c -= a b for the elements of a square matrix on and above its diagonal, and for some below it.
+inline void SubtractUpperTriangle(const Products& products, int64_t size, int64_t depth, const View& a, const View& b,
+                                  double* c, int64_t stride) {
+  constexpr int64_t kStrip = 64;  // of rows
+  for (int64_t i = 0; i < size; i += kStrip) {
+    products.Subtract(std::min(kStrip, size - i), size - i, depth, a.At(i, 0), b.At(0, i), c + i * (stride + 1),
+                      stride);
+  }
+}
 
 /// Solves T X = B for the `columns` columns of B and overwrites them. `lower` is the triangle of T that is read, in
 /// which its diagonal counts as 1 if `unit`.

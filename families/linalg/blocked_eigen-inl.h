@@ -107,13 +107,10 @@ inline void Tridiagonalize(const Products& products, double* a, int64_t size, do
       for (int64_t i = k + 1; i < size; ++i) w[i] *= taus[k];
       VectorOps::SubtractRow(v + k + 1, taus[k] / 2 * VectorOps::Dot(w + k + 1, v + k + 1, rest), rest, w + k + 1);
     }
-    constexpr int64_t kStrip = 64;  // of rows, of which the columns from the diagonal on are computed
-    for (int64_t i = last; i < size; i += kStrip) {
-      const int64_t rows = std::min(kStrip, size - i);
-      double* const corner = a + i * (size + 1);
-      products.Subtract(rows, size - i, count, {vs + i, 1, size}, {ws + i, size, 1}, corner, size);
-      products.Subtract(rows, size - i, count, {ws + i, 1, size}, {vs + i, size, 1}, corner, size);
-    }
+    const double *const v = vs + last, *const w = ws + last;
+    double* const corner = a + last * (size + 1);
+    SubtractUpperTriangle(products, size - last, count, {v, 1, size}, {w, size, 1}, corner, size);
+    SubtractUpperTriangle(products, size - last, count, {w, 1, size}, {v, size, 1}, corner, size);
   }
 }
 

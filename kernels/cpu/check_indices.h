@@ -36,6 +36,25 @@ Status CheckIndices(const Context& context, const char* name, const I* indices, 
                          "), got ", int64_t{*wrong});
 }
 
+/// Returns an error if an index is not in [-limit, limit): negative ones count from the end.
+template <class I>
+Status CheckIndicesFromBothEnds(const Context& context, const char* name, const I* indices, int64_t count,
+                                int64_t limit) {
+  std::atomic<bool> inside = true;
+  context.ParallelFor(count, GrainFor(0.5), [&](int64_t begin, int64_t end) {
+    I least = 0, greatest = -1;  // no branch, so that the loop is vectorized
+    for (int64_t i = begin; i < end; ++i) {
+      least = std::min(least, indices[i]);
+      greatest = std::max(greatest, indices[i]);
+    }
+    if (least < -limit || greatest >= limit) inside = false;
+  });
+  if (inside) return Status::Ok();
+  const I* const wrong = std::find_if(indices, indices + count, [=](I i) { return i < -limit || i >= limit; });
+  return InvalidArgument("'", name, "' at flat index ", wrong - indices, ": expected a value in [", -limit, ", ", limit,
+                         "), got ", int64_t{*wrong});
+}
+
 /// Returns an error if `boundaries` of segments decrease, are negative or exceed `limit`. `of` describes the limit:
 /// "the number of indices".
 template <class I>

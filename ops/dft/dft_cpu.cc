@@ -39,28 +39,13 @@ namespace {
 }  // namespace polyop
 HWY_AFTER_NAMESPACE();
 
+#include "kernels/cpu/all_finite-inl.h"
 #include "ops/dft/line_plan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
-
-template <class R>
-HWY_NOINLINE bool IsFinite(const R* values, int64_t count) {
-  const hn::ScalableTag<R> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto zero = hn::Zero(d);
-  auto sum0 = zero, sum1 = zero;  // products of 0 and infinity or NaN are NaN
-  int64_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    sum0 = hn::MulAdd(hn::LoadU(d, values + i), zero, sum0);
-    sum1 = hn::MulAdd(hn::LoadU(d, values + i + lanes), zero, sum1);
-  }
-  R sum = hn::ReduceSum(d, hn::Add(sum0, sum1));
-  for (; i < count; ++i) sum += values[i] * 0;
-  return sum == 0;
-}
 
 // Several lines in the lanes of vectors, whose operations are those that the library's templates need.
 template <class R>
@@ -361,7 +346,7 @@ Status DftCpu(const Dft& op, const Context& context, Tensor<const T, kAnyRank> s
       return;
     }
     for (int64_t b = 0; b < count; ++b) {
-      if (!IsFinite(from + b * inputs, inputs)) std::fill_n(to + b * outputs, outputs, static_cast<R>(NAN));
+      if (!AllFinite(from + b * inputs, inputs)) std::fill_n(to + b * outputs, outputs, static_cast<R>(NAN));
     }
     if constexpr (kWidens) {
       for (int64_t i = 0; i < count * outputs; ++i) output[begin * outputs + i] = FromFloat<T>(to[i]);

@@ -29,7 +29,7 @@ struct SymmetricMatricesInVectors : SymmetricMatrices<T> {
     const int64_t order = this->size, area = order * order;
     double *const rows = work + area, *const found = rows + area;
     this->Read(n, work);
-    if (!blocked::AllFinite(work, area) ||
+    if (!AllFinite(work, area) ||
         !blocked::SymmetricEigen(context, work, order, found, this->with_vectors ? rows : nullptr, found + order)) {
       return Decompose(n, work);
     }

@@ -71,7 +71,7 @@ int64_t BlockDoubles(int64_t size) { return size * size + blocked::Products::Dou
 bool InvertScaledByBlocks(const InverseScratch& scratch, int64_t size) {
   const int64_t area = size * size;
   double *const matrix = scratch.matrix, *const factors = scratch.blocks;
-  if (!blocked::AllFinite(matrix, area)) return false;
+  if (!AllFinite(matrix, area)) return false;
   const blocked::Products products(scratch.context, factors + area);
   std::copy_n(matrix, area, factors);
   blocked::FactorLu(products, factors, size, size, size, scratch.pivots);

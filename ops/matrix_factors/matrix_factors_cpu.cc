@@ -28,7 +28,7 @@ bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Contex
   } else {
     blocked::ToDoubles(from, area, work);
   }
-  if (!blocked::AllFinite(work, area)) return false;
+  if (!AllFinite(work, area)) return false;
   for (int64_t k = 0; k < least; ++k) pivots[k] = static_cast<int32_t>(k + 1);
   matrices.info[n] = 0;
   if (matrices.method == Method::kQr) {

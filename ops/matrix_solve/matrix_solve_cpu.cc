@@ -38,7 +38,7 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   } else {
     blocked::ToDoubles(from, area, work);
   }
-  if (general && !blocked::AllFinite(work, area)) return false;
+  if (general && !AllFinite(work, area)) return false;
   blocked::ToDoubles(equations.right + n * right, right, b);
   equations.info[n] = 0;
   const int32_t* exchanged = equations.pivots + n * equations.pivot_count;

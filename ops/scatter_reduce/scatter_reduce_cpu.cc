@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scatter_reduce/scatter_reduce_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/check_indices.h"
 #include "kernels/cpu/simd.h"
 #include "ops/scatter_reduce/scatter_reduce.h"
 #include "ops/scatter_reduce/scatter_reduce_values.h"
@@ -19,24 +19,7 @@ using Reduction = ScatterReduce::Reduction;
 // Columns that a task owns. Its part of a slice of 1,000 rows of floats fits in the second cache.
 constexpr int64_t kColumns = 256;
 
-template <class I>
-Status CheckRange(const Context& context, const I* indices, int64_t count, int64_t length) {
-  std::atomic<bool> inside = true;
-  context.ParallelFor(count, GrainFor(0.5), [&](int64_t begin, int64_t end) {
-    I least = 0, greatest = -1;  // no branch, so that the loop is vectorized
-    for (int64_t i = begin; i < end; ++i) {
-      least = std::min(least, indices[i]);
-      greatest = std::max(greatest, indices[i]);
-    }
-    if (least < -length || greatest >= length) inside = false;
-  });
-  if (inside) return Status::Ok();
-  const I* const wrong = std::find_if(indices, indices + count, [=](I i) { return i < -length || i >= length; });
-  return InvalidArgument("'indices' at flat index ", wrong - indices, ": expected a value in [", -length, ", ", length,
-                         "), got ", int64_t{*wrong});
-}
-
-// Updates one line after the other: the elements of a line are `stride` apart in the output.
+// Combines the updates of a line with its elements, which are `stride` apart in the output.
 template <Reduction kReduction, class T, class I>
 void ReduceLine(const I* indices, const T* updates, int64_t count, int64_t update_stride, int64_t length,
                 int64_t stride, T* output) {
@@ -215,7 +198,7 @@ Status ScatterReduceOf(const ScatterReduce& op, const Context& context, const Te
                        const Tensor<const I, kAnyRank>& indices, const Tensor<const T, kAnyRank>& updates,
                        const Tensor<T, kAnyRank>& output) {
   const ScatterLines lines(op, data.shape(), indices.shape(), updates.shape());
-  POLYOP_RETURN_IF_ERROR(CheckRange(context, indices.data(), indices.size(), lines.length));
+  POLYOP_RETURN_IF_ERROR(CheckIndicesFromBothEnds(context, "indices", indices.data(), indices.size(), lines.length));
   const Scatter<T, I> s{op, lines, data.data(), indices.data(), updates.data(), output.data()};
   switch (op.reduction) {
     case Reduction::kAdd: return Run<Reduction::kAdd>(context, s);

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/cpu/check_indices.h"
 #include "ops/scatter_reduce/scatter_reduce.h"
 
 namespace polyop {
@@ -10,18 +11,13 @@ namespace {
 
 // Visits each update by its coordinates.
 template <class T, class I>
-Status ScatterReduceReference(const ScatterReduce& op, const Context&, Tensor<const T, kAnyRank> data,
+Status ScatterReduceReference(const ScatterReduce& op, const Context& context, Tensor<const T, kAnyRank> data,
                               Tensor<const I, kAnyRank> indices, Tensor<const T, kAnyRank> updates,
                               Tensor<T, kAnyRank> output) {
   using enum ScatterReduce::Reduction;
   const int rank = data.rank(), axis = static_cast<int>(op.axis < 0 ? op.axis + rank : op.axis);
   const bool slices = indices.rank() == 1 && rank > 1;
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    const int64_t length = data.dim(axis);
-    if (indices[i] >= -length && indices[i] < length) continue;
-    return InvalidArgument("'indices' at flat index ", i, ": expected a value in [", -length, ", ", length, "), got ",
-                           int64_t{indices[i]});
-  }
+  POLYOP_RETURN_IF_ERROR(CheckIndicesFromBothEnds(context, "indices", indices.data(), indices.size(), data.dim(axis)));
   for (int64_t i = 0; i < data.size(); ++i) output[i] = data[i];
   std::vector<int64_t> count(static_cast<size_t>(data.size()), 0), at(static_cast<size_t>(rank), 0);
   for (int64_t u = 0; u < updates.size(); ++u) {

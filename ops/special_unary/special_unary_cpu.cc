@@ -113,8 +113,8 @@ HWY_INLINE Floats ErfinvOfFloats(Floats y) {
 
 POLYOP_DEFINE_CALL_UNARY(HWY_INLINE, CallUnaryOfFloats)
 
-// Computes a function in single precision: erfinv, a scaled Bessel function of the first kind, or an elementary
-// function but Tan, whose quotient needs exact remainders.
+// Computes a function in single precision: erfinv, a scaled modified Bessel function, or an elementary function but
+// Tan, whose quotient needs exact remainders.
 template <int kCode>
 HWY_NOINLINE void ComputeInFloat(const float* from, int64_t begin, int64_t end, float* to) {
   const FloatTag d;

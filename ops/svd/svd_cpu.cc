@@ -57,16 +57,11 @@ struct MatricesInVectors : MatricesToDecompose<T> {
   }
 
  private:
-  // Computes the upper triangle of the products of all vectors. The lower one becomes 0.
+  // Computes the upper triangle of the products of all vectors, and some elements below it; the others become 0.
   void ProductsOfRows(const blocked::Products& products, const double* vectors, double* gram) const {
-    constexpr int64_t kStrip = 64;  // of rows, of which the columns from the diagonal on are computed
     const int64_t pairs = this->shorter, length = this->longer;
     std::fill_n(gram, pairs * pairs, 0.0);
-    for (int64_t i = 0; i < pairs; i += kStrip) {
-      const double* const first = vectors + i * length;
-      products.Subtract(std::min(kStrip, pairs - i), pairs - i, length, {first, length, 1}, {first, 1, length},
-                        gram + i * (pairs + 1), pairs);
-    }
+    blocked::SubtractUpperTriangle(products, pairs, length, {vectors, length, 1}, {vectors, 1, length}, gram, pairs);
     for (int64_t i = 0; i < pairs * pairs; ++i) gram[i] = -gram[i];
   }
 

@@ -257,7 +257,7 @@ def _transformers_model(task: str, kind: str, small: bool) -> tuple[torch.nn.Mod
     return _Tensors(chosen(config), _further_inputs(config)).eval(), _image(config, task)
 
 
-def _is_rounding(model: torch.nn.Module, pixels: torch.Tensor, path: Path) -> bool:
+def _differs_by_rounding(model: torch.nn.Module, pixels: torch.Tensor, path: Path) -> bool:
     """Returns whether each output of the exported model differs from PyTorch's by at most twice the difference that
     the rounding errors of float32 make in PyTorch. Makes the model one of float64.
     """
@@ -291,7 +291,7 @@ def outcome(name: str) -> tuple[str, str]:
         except polyop.ExportError as error:
             text = str(error)
             status = "wrong" if "differ" in text else "refused" if "cannot run" in text else "not exported"
-            if status == "wrong" and _is_rounding(model, pixels, Path(folder, "model.onnx")):
+            if status == "wrong" and _differs_by_rounding(model, pixels, Path(folder, "model.onnx")):
                 return "rounding", "float32 and float64 differ as much in PyTorch"
             cause: BaseException = error
             while cause.__cause__ is not None:

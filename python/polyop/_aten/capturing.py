@@ -1,7 +1,7 @@
-"""Functions whose checks of values stop an export while PyTorch captures the program.
+"""Functions and conditions that stop an export while PyTorch captures the program, because they depend on values.
 
-During the capture these functions replace PyTorch's. They compute the same, without the checks; what only raises an
-error for bad input is missing from an exported file anyway.
+During the capture these functions replace PyTorch's. They compute the same, without checks of values; what only raises
+an error for bad input is missing from an exported file anyway. Conditions on buffers and on sizes take one branch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import sympy
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -196,12 +195,8 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
         try:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:
-            if not free_unbacked_symbols(condition) <= env.size_like:
-                raise
-            if isinstance(condition, (sympy.Eq, sympy.Ne)) and not {0, 1}.isdisjoint(condition.args):
-                assumed = sympy.true if isinstance(condition, sympy.Ne) else sympy.false
-            else:
-                assumed = env._maybe_evaluate_static(condition, size_oblivious=True)
+            sizes = free_unbacked_symbols(condition) <= env.size_like
+            assumed = env._maybe_evaluate_static(condition, size_oblivious=True) if sizes else None
             if assumed is None:
                 raise
         note()

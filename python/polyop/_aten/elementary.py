@@ -42,9 +42,14 @@ def is_negative(x: Tensor) -> Tensor:
 # operators, whose names end in _formula.
 
 
-def _by_node(variant: int, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
+_VARIANTS = ("hypot", "nextafter", "copysign", "fmod")
+"""In the order of special_binary's elementary functions."""
+
+
+def _by_node(name: str, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
     node = dtype if dtype == torch.float64 else torch.float32
     self, other = torch.broadcast_tensors(self.to(node), other.to(node))
+    variant = _VARIANTS.index(name)
     result = torch.ops.polyop.special_binary.default(self, other, function="elementary", variant=variant)
     return result.to(dtype)
 
@@ -57,7 +62,7 @@ def copysign_formula(self: Tensor, other: Tensor) -> Tensor:
 @decomposes("aten::copysign.Tensor", nodes=("special_binary",))
 def copysign(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
-    return _by_node(2, self, other, dtype if dtype.is_floating_point else torch.get_default_dtype())
+    return _by_node("copysign", self, other, dtype if dtype.is_floating_point else torch.get_default_dtype())
 
 
 @decomposes("aten::copysign.Scalar")
@@ -83,7 +88,7 @@ def hypot_formula(self: Tensor, other: Tensor) -> Tensor:
 
 @decomposes("aten::hypot", nodes=("special_binary",))
 def hypot(self: Tensor, other: Tensor) -> Any:
-    return _by_node(0, self, other, torch.result_type(self, other))
+    return _by_node("hypot", self, other, torch.result_type(self, other))
 
 
 def power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -148,7 +153,7 @@ def nextafter_formula(self: Tensor, other: Tensor) -> Tensor:
 @decomposes("aten::nextafter", nodes=("special_binary",))
 def nextafter(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
-    return _by_node(1, self, other, dtype) if dtype in (torch.float32, torch.float64) else NotImplemented
+    return _by_node("nextafter", self, other, dtype) if dtype in (torch.float32, torch.float64) else NotImplemented
 
 
 def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:

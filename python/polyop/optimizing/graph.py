@@ -24,6 +24,11 @@ def producer(value: ir.Value | None, *op_types: str) -> ir.Node | None:
     return node if is_standard(node, *op_types) else None
 
 
+def is_read(value: ir.Value | None) -> bool:
+    """Returns True for a value that a node reads or that the graph returns."""
+    return value is not None and (bool(value.uses()) or value.is_graph_output())
+
+
 def constant(value: ir.Value | None) -> np.ndarray | None:
     """Returns the value of an initializer or a Constant node, or None."""
     if value is None:

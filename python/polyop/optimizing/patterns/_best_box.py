@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import MOVEMENT, constant, is_standard, outer_values, producer, scalar, trail
+from polyop.optimizing.graph import MOVEMENT, constant, is_read, is_standard, outer_values, producer, scalar, trail
 from polyop.optimizing.patterns._loops import State, body_of, of_steps, scanned, states, with_inner
 from polyop.optimizing.patterns._suppression import SWAPPED, compared_lengths, filled_with, is_length, number_itself
 from polyop.optimizing.scope import Scope
@@ -221,13 +221,9 @@ def is_below_all_scores(lowest: float, scores: ir.Value) -> bool:
 
 def outputs_of(scope: Scope, found: Loop) -> list[Output] | None:
     """Returns the outputs that other nodes read; None if one is not recognized."""
-    result = [_of_state(scope, found, s) for s in states(found.node) if _is_read(s.last)]
-    result += [_of_each_step(scope, found, *s) for s in of_steps(found.node) if _is_read(s[1])]
+    result = [_of_state(scope, found, s) for s in states(found.node) if is_read(s.last)]
+    result += [_of_each_step(scope, found, *s) for s in of_steps(found.node) if is_read(s[1])]
     return result if result and None not in result else None
-
-
-def _is_read(value: ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
 
 
 def _of_state(scope: Scope, found: Loop, state: State) -> Output | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import constant, is_standard, producer, trail
+from polyop.optimizing.graph import constant, is_read, is_standard, producer, trail
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 
@@ -230,6 +230,6 @@ def _larger(value: ir.Value) -> list[ir.Node] | None:
 def _cummax(scope: Scope, node: ir.Node) -> _Running | None:
     shape = scope.shape(node.inputs[0])
     values, *indices = node.outputs
-    if shape is None or len(shape) != 4 or any(v.uses() or v.is_graph_output() for v in indices):
+    if shape is None or len(shape) != 4 or any(is_read(v) for v in indices):
         return None
     return _Running(node.inputs[0], values, node.attributes.get_int("dim", 0) % 4, True)

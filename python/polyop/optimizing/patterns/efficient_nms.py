@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop._onnx.catalogue import find_node, spellings
-from polyop.optimizing.graph import is_standard
+from polyop.optimizing.graph import is_read, is_standard
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
@@ -48,7 +48,7 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
         return None
     given, read = _values(node, *found), list(node.inputs)
     inputs = list(dict.fromkeys(v for v in read if v is not None))
-    used = [i for i, v in enumerate(node.outputs) if v.uses() or v.is_graph_output()]
+    used = [i for i, v in enumerate(node.outputs) if is_read(v)]
 
     def nodes(b: Builder, now: list[ir.Value]) -> list[ir.Value]:
         known = dict(zip(inputs, now, strict=True))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import cone_of, constant, is_standard, producer, scalar
+from polyop.optimizing.graph import cone_of, constant, is_read, is_standard, producer, scalar
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._loops import State, of_steps, scanned, states
 from polyop.optimizing.patterns._suppression import (
@@ -144,7 +144,7 @@ def _listed(scope: Scope, joined: ir.Node) -> _Loop | None:
 
 
 def _masked(scope: Scope, loop: ir.Node) -> _Loop | None:
-    read = [v for v in loop.outputs if v.uses() or v.is_graph_output()]
+    read = [v for v in loop.outputs if is_read(v)]
     if len(read) != 1:
         return None
     shape = scope.shape(read[0])

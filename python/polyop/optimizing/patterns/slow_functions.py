@@ -1,5 +1,6 @@
 """Functions for which ONNX Runtime calls a function for each element: Tan, Sinh, Cosh, Atanh, Softplus and Mish of
-float32, and the remainder of float32 and float64, Mod with `fmod = 1`."""
+float32, and the remainder of float32 and float64, Mod with `fmod = 1`.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +43,14 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
 
 
 def _remainder(scope: Scope, node: ir.Node) -> Match | None:
-    a, b = node.inputs
-    shape, by_c = scope.shape(a), node.attributes.get("fmod")
-    if shape is None or shape != scope.shape(b) or by_c is None or by_c.value != 1:
+    shape = scope.shape(node.inputs[0])
+    if shape is None or shape != scope.shape(node.inputs[1]) or node.attributes.get_int("fmod", 0) != 1:
         return None
-    known = {value.dtype for value in (a, b) if value is not None} - {None}
+    known = {value.dtype for value in node.inputs if value is not None} - {None}
     if len(known) != 1 or not known <= {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
         return None
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         return b.node("polyop::SpecialBinary", inputs, {"function": "elementary", "variant": 3})
 
-    return Match(name_of(node), [a, b], [node.outputs[0]], build, float(prod(shape)))
+    return Match(name_of(node), list(node.inputs), [node.outputs[0]], build, float(prod(shape)))

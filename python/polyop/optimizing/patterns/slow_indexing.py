@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import is_standard
+from polyop.optimizing.graph import is_read, is_standard
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
@@ -29,18 +29,9 @@ def find(scope: Scope) -> Iterator[Match]:
         yield from matches_of(nodes, partial(match, scope))
 
 
-def _value(node: ir.Node, name: str, default: int | str) -> int | str:
-    attribute = node.attributes.get(name)
-    return attribute.value if attribute is not None else default
-
-
-def _is_used(value: ir.Value | None) -> bool:
-    return value is not None and (bool(value.uses()) or value.is_graph_output())
-
-
 def _scatter(scope: Scope, node: ir.Node) -> Match | None:
     data, indices, updates = node.inputs
-    reduction, axis = _value(node, "reduction", "none"), _value(node, "axis", 0)
+    reduction, axis = node.attributes.get_string("reduction", "none"), node.attributes.get_int("axis", 0)
     shape = scope.shape(updates)
     if reduction == "none" or not shape or data.dtype not in _SCATTERED:
         return None
@@ -63,9 +54,9 @@ def _argsort(scope: Scope, node: ir.Node) -> Match | None:
     shape, count = scope.shape(x), scope.fixed(k)
     if shape is None or len(shape) != 1 or count is None or count.tolist() != [shape[0]] or x.dtype not in _INTEGERS:
         return None
-    if _value(node, "largest", 1) != 0 or _value(node, "sorted", 1) != 1:
+    if node.attributes.get_int("largest", 1) != 0 or node.attributes.get_int("sorted", 1) != 1:
         return None
-    used = [_is_used(value) for value in node.outputs]
+    used = [is_read(value) for value in node.outputs]
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         order = b("polyop::Argsort", inputs[0])
@@ -79,9 +70,9 @@ def _argsort(scope: Scope, node: ir.Node) -> Match | None:
 
 def _unique(scope: Scope, node: ir.Node) -> Match | None:
     x, shape = node.inputs[0], scope.shape(node.inputs[0])
-    if shape is None or len(shape) != 1 or x.dtype not in _INTEGERS or _value(node, "sorted", 1) != 1:
+    if shape is None or len(shape) != 1 or x.dtype not in _INTEGERS or node.attributes.get_int("sorted", 1) != 1:
         return None
-    used = [_is_used(value) for value in node.outputs]
+    used = [is_read(value) for value in node.outputs]
     if "axis" in node.attributes or (len(used) > 1 and used[1]):  # the first index of each
         return None
 

@@ -57,14 +57,9 @@ def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match
     work = _WORK.get(node.op_type, _elements)(shapes) if known else float("inf")
     match = Match(name_of(node), inputs, list(node.outputs[:1]), build, work, refused)
     match.what = node.op_type
-    match.is_fix = node.op_type == "RoiAlign" and _text(node, "mode", "avg") == "max"
+    match.is_fix = node.op_type == "RoiAlign" and node.attributes.get_string("mode", "avg") == "max"
     match.feeds = _FEEDS.get(node.op_type)
     return match
-
-
-def _text(node: ir.Node, name: str, default: str) -> str:
-    attribute = node.attributes.get(name)
-    return attribute.value if attribute is not None else default
 
 
 def _elements(shapes: list[Shape]) -> float:
