@@ -1,0 +1,56 @@
+"""Every operator in PyTorch on the GPU, compared with the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from polyop._torch.operators import OPERATORS
+from tests.support.exported_nodes import Node
+from tests.support.on_gpu import (
+    CPU_ONLY,
+    DTYPE_NAMES,
+    FORWARD_TOLERANCES,
+    GPU_CALLS,
+    expect_close,
+    expect_equal,
+    in_type,
+    to_gpu,
+)
+from tests.support.torch_calls import as_tuple, call_of, name_of
+
+HALVES = [
+    pytest.param(node, dtype, id=f"{name_of(node)}-{DTYPE_NAMES[dtype]}")
+    for node in GPU_CALLS
+    for dtype in (torch.float16, torch.bfloat16)
+    if in_type(call_of(node)[0], call_of(node)[0].flatten(call_of(node)[1]), dtype)
+]
+
+
+def test_operators_without_cuda_kernels() -> None:
+    assert {name for name, operator in OPERATORS.items() if "cuda" not in operator.devices} == CPU_ONLY
+
+
+def test_every_gradient_kernel_has_a_cuda_kernel() -> None:
+    gradients = [operator.gradient for operator in OPERATORS.values() if operator.gradient is not None]
+    assert [gradient.name for gradient in gradients if "cuda" not in gradient.devices] == []
+
+
+@pytest.mark.parametrize("node", GPU_CALLS, ids=name_of)
+def test_equals_the_cpu(node: Node) -> None:
+    operator, args, given = call_of(node)
+    expected = as_tuple(operator.overload(*args, **given))
+    got = as_tuple(operator.overload(*to_gpu(args), **given))
+    for ours, theirs in zip(got, expected, strict=True):
+        assert ours.is_cuda
+        expect_close(ours.cpu().numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize(("node", "dtype"), HALVES)
+def test_half_precision_equals_the_cpu(node: Node, dtype: torch.dtype) -> None:
+    operator, args, given = call_of(node)
+    halves = operator.nest(in_type(operator, operator.flatten(args), dtype))
+    expected = as_tuple(operator.overload(*halves, **given))
+    got = as_tuple(operator.overload(*to_gpu(halves), **given))
+    for ours, theirs in zip(got, expected, strict=True):
+        expect_equal(ours, theirs, FORWARD_TOLERANCES[dtype])
