@@ -21,7 +21,8 @@ def seeded(*shape: int) -> Tensor:
 ROIS = torch.tensor([[0, 1.0, 2, 20, 30], [1, 3, 3, 40, 37], [1, 0, 0, 9, 11]])
 FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[Tensor]]] = {
     "roi_align": (
-        lambda x: polyop.roi_align(x.sin() * 2, ROIS.to(x.device), (5, 3), 0.5, 2).cos() + 1, [seeded(2, 7, 31, 33)]
+        lambda x: polyop.roi_align(x.sin() * 2, ROIS.to(x.device), (5, 3), 0.5, 2).cos() + 1,
+        [seeded(2, 7, 31, 33)],
     ),
     "modulated_deform_conv2d": (
         lambda x, offset, mask, weight: polyop.modulated_deform_conv2d(
@@ -30,7 +31,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[Tensor]]] = {
         [seeded(2, 6, 13, 17), seeded(2, 18, 13, 17), seeded(2, 9, 13, 17), seeded(5, 6, 3, 3)],
     ),
     "grid_sample": (
-        lambda x, grid: polyop.grid_sample(x * x, grid * 2 - 1).exp(), [seeded(2, 5, 13, 17), seeded(2, 9, 7, 2)]
+        lambda x, grid: polyop.grid_sample(x * x, grid * 2 - 1).exp(),
+        [seeded(2, 5, 13, 17), seeded(2, 9, 7, 2)],
     ),
 }
 

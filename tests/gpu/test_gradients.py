@@ -28,9 +28,7 @@ def types_of(name: str) -> list[torch.dtype]:
     return [dtype for dtype in TOLERANCES if in_type(OPERATORS[operator_of(name)], CASES[name][1], dtype)]
 
 
-IN_TYPES = [
-    pytest.param(name, dtype, id=f"{name}-{DTYPE_NAMES[dtype]}") for name in CASES for dtype in types_of(name)
-]
+IN_TYPES = [pytest.param(name, dtype, id=f"{name}-{DTYPE_NAMES[dtype]}") for name in CASES for dtype in types_of(name)]
 
 
 def gradients(
@@ -148,7 +146,7 @@ def odd(*shape: int, low: float = 0, high: float = 1) -> torch.Tensor:
 
 LEVELS = torch.tensor([[31, 43], [15, 21], [7, 11]])
 STARTS = torch.tensor([0, 31 * 43, 31 * 43 + 15 * 21])
-PLACES = 31 * 43 + 15 * 21 + 7 * 11
+PIXELS = 31 * 43 + 15 * 21 + 7 * 11
 # A call of each kind of gradient kernel: the function, its tensors, and which of these have gradients.
 ODD: dict[str, tuple[Callable[..., Any], list[torch.Tensor], list[int]]] = {
     "roi_align": (lambda x, r: polyop.roi_align(x, r, (7, 5), 0.7, 2), [odd(2, 37, 61, 83), boxes(5, 70)], [0]),
@@ -166,7 +164,7 @@ ODD: dict[str, tuple[Callable[..., Any], list[torch.Tensor], list[int]]] = {
     ),
     "ms_deform_attn": (
         lambda v, a, w: polyop.ms_deform_attn(v, LEVELS.to(v.device), STARTS.to(v.device), a, w),
-        [odd(2, PLACES, 7, 33), odd(2, 301, 7, 3, 5, 2, low=-0.1, high=1.1), odd(2, 301, 7, 3, 5)], [0, 1, 2],
+        [odd(2, PIXELS, 7, 33), odd(2, 301, 7, 3, 5, 2, low=-0.1, high=1.1), odd(2, 301, 7, 3, 5)], [0, 1, 2],
     ),
     "carafe": (lambda x, m: polyop.carafe(x, m, 5, 1, 2), [odd(2, 37, 19, 23), odd(2, 25, 38, 46)], [0, 1]),
     "correlation": (
@@ -235,8 +233,10 @@ def test_deterministic_algorithms_repeat_or_refuse(name: str) -> None:
     function, tensors, indices = ODD[name]
     grads = random_like(function(*tensors))
     try:
-        first = gradients(function, tensors, indices, grads, True)
+        results = [gradients(function, tensors, indices, grads, True) for _ in range(3)]
     except RuntimeError as error:
-        assert "deterministic" in str(error)
+        if "deterministic" not in str(error):
+            raise
         return
-    torch.testing.assert_close(gradients(function, tensors, indices, grads, True), first, rtol=0, atol=0)
+    for again in results[1:]:
+        torch.testing.assert_close(again, results[0], rtol=0, atol=0)

@@ -54,9 +54,7 @@ def expect_replays(
     expected: Any,
     tolerance: float | None = None,
 ) -> None:
-    pairs = [
-        (t, v) for t, v in zip(static, values, strict=True) if t is not None and v is not None and t.is_cuda
-    ]
+    pairs = [(t, v) for t, v in zip(static, values, strict=True) if t is not None and v is not None and t.is_cuda]
     assert pairs
     with torch.no_grad():
         for tensor, _ in pairs:
@@ -90,17 +88,17 @@ def test_backward(name: str) -> None:
     static = with_sizes_on_the_host(operator, values)
 
     def gradients(tensors: Sequence[Any], grads: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        leaves = [tensors[i].detach().requires_grad_() if i in differentiable(name) else t for i, t in enumerate(tensors)]
+        leaves = [
+            tensors[i].detach().requires_grad_() if i in differentiable(name) else t for i, t in enumerate(tensors)
+        ]
         pairs = [(o, g) for o, g in zip(as_tuple(call(name, leaves)), grads, strict=True) if o.requires_grad]
         chosen = [leaves[i] for i in differentiable(name)]
         return list(torch.autograd.grad([o for o, _ in pairs], chosen, [g for _, g in pairs]))
 
     grads = [torch.rand(o.shape) if o.is_floating_point() else o for o in as_tuple(call(name, values))]
     expected = gradients(values, grads)
-    static_grads = [g.cuda() for g in grads]
-    expect_replays(
-        lambda: gradients(static, static_grads), [*static, *static_grads], [*values, *grads], expected, 1e-4
-    )
+    static_grads = [g.clone().cuda() for g in grads]
+    expect_replays(lambda: gradients(static, static_grads), [*static, *static_grads], [*values, *grads], expected, 1e-4)
 
 
 REFUSED = """

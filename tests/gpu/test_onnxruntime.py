@@ -44,9 +44,7 @@ def on_gpu(proto: onnx.ModelProto, **options: str) -> ort.InferenceSession:
     settings = ort.SessionOptions()
     settings.register_custom_ops_library(polyop.get_onnxruntime_op_path())
     settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    created = ort.InferenceSession(
-        proto.SerializeToString(), settings, providers=[("CUDAExecutionProvider", options)]
-    )
+    created = ort.InferenceSession(proto.SerializeToString(), settings, providers=[("CUDAExecutionProvider", options)])
     assert created.get_providers()[0] == "CUDAExecutionProvider"
     return created
 

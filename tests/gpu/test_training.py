@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -46,16 +46,16 @@ class Transformer(nn.Module):
         self.register_buffer("shapes", torch.tensor([[11, 13], [5, 7]]))
         self.register_buffer("starts", torch.tensor([0, 11 * 13]))
         self.value, self.query = nn.Linear(12, 16), nn.Parameter(torch.randn(1, 9, 12))
-        self.places, self.weights = nn.Linear(12, 2 * 2 * 3 * 2), nn.Linear(12, 2 * 2 * 3)
+        self.positions, self.weights = nn.Linear(12, 2 * 2 * 3 * 2), nn.Linear(12, 2 * 2 * 3)
         self.head = nn.Linear(16, 4)
 
     def forward(self, pyramid: Tensor) -> Tensor:
         n = len(pyramid)
         query = self.query.expand(n, -1, -1)
         value = self.value(pyramid).view(n, -1, 2, 8)
-        places = self.places(query).view(n, 9, 2, 2, 3, 2).sigmoid()
+        positions = self.positions(query).view(n, 9, 2, 2, 3, 2).sigmoid()
         weights = self.weights(query).view(n, 9, 2, 6).softmax(-1).view(n, 9, 2, 2, 3)
-        return self.head(polyop.ms_deform_attn(value, self.shapes, self.starts, places, weights))
+        return self.head(polyop.ms_deform_attn(value, self.shapes, self.starts, positions, weights))
 
 
 class Sampler(nn.Module):
@@ -101,13 +101,15 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], list[Tensor]]] = {
 STEPS = 8
 
 
-def train(model: nn.Module, inputs: list[Tensor], target: Tensor, steps: int = STEPS) -> list[Tensor]:
-    """Returns the losses of steps of gradient descent."""
+def train(model: nn.Module, inputs: list[Tensor], target: Tensor, autocast: torch.dtype | None = None) -> list[Tensor]:
+    """Returns the losses of steps of gradient descent, with the forward passes in mixed precision or not."""
     optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.5)
     losses = []
-    for _ in range(steps):
+    for _ in range(STEPS):
         optimizer.zero_grad()
-        loss = F.mse_loss(model(*inputs).float(), target)
+        with torch.autocast(target.device.type, autocast, enabled=autocast is not None):
+            output = model(*inputs)
+        loss = F.mse_loss(output.float(), target)
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
@@ -115,7 +117,7 @@ def train(model: nn.Module, inputs: list[Tensor], target: Tensor, steps: int = S
 
 
 @pytest.fixture
-def full_precision() -> None:
+def full_precision() -> Iterator[None]:
     """PyTorch's convolutions on a GPU round their inputs to TF32 by default."""
     before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
@@ -153,8 +155,7 @@ def test_autocast(name: str, dtype: torch.dtype) -> None:
         output = on_gpu(*to_gpu(inputs))
     scale = float(reference.abs().max())
     assert float((output.detach().cpu().float() - reference.detach()).abs().max()) < 0.1 * scale + 0.02
-    with torch.autocast("cuda", dtype):
-        losses = train(on_gpu, to_gpu(inputs), target.cuda(), 12)
+    losses = train(on_gpu, to_gpu(inputs), target.cuda(), dtype)
     assert all(loss.isfinite() for loss in losses)
     assert losses[-1] < 0.95 * losses[0]
 

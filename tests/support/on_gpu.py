@@ -41,9 +41,9 @@ def finds_a_size(operator: Operator, args: Sequence[Any], attributes: dict[str, 
     """Returns whether the size of an output of this call depends on the values of tensors on the GPU."""
     if operator.name not in FIND_SIZES:
         return False
-    asked = []
-    operator.outputs(args, operator.values(attributes), lambda most: asked.append(most) or 0)
-    return bool(asked)
+    requested = []
+    operator.outputs(args, operator.values(attributes), lambda most: requested.append(most) or 0)
+    return bool(requested)
 
 
 def with_sizes_on_the_host(operator: Operator, tensors: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
