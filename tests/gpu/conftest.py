@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, reason in MISSING.items():
         terminalreporter.line(f"not run: tests/gpu/test_{name}.py: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """After an illegal access every later call fails. Ends this process then, which pytest-xdist replaces."""
+    import torch
+
+    result = yield
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        if hasattr(item.config, "workerinput"):
+            os._exit(1)
+        pytest.exit(f"{item.nodeid} left the GPU unusable: {error}", returncode=1)
+    return result
