@@ -1,6 +1,6 @@
 """Tests that need a GPU. `make gpu` runs them; a run of all of tests/ leaves this folder out.
 
-A file whose variable RUNTIME names a runtime is left out if that is not installed. The end of the run lists the reasons.
+A file whose variable RUNTIME names a runtime is left out if that is not installed. The run ends with the reasons.
 """
 
 from __future__ import annotations
