@@ -30,7 +30,9 @@ def _find_missing() -> dict[str, str]:
     if source is None or not Path(source, "tests", "test_ops").is_dir():
         missing["mmcv"] = "POLYOP_MMCV_SOURCE does not name a checkout of github.com/open-mmlab/mmcv"
     elif absent := [
-        name for name in ("mmengine", "addict", "yaml", "yapf", "cv2") if not importlib.util.find_spec(name)
+        name
+        for name in ("mmengine", "addict", "cv2", "platformdirs", "termcolor", "yaml", "yapf")
+        if not importlib.util.find_spec(name)
     ]:
         missing["mmcv"] = f"MMCV's tests need packages that are not installed: {', '.join(absent)}"
     return missing
