@@ -34,7 +34,7 @@ def test_wrong_calls_have_the_same_error_as_on_the_cpu(wrong: Wrong) -> None:
     for arguments in (arguments_of(wrong), to_gpu(arguments_of(wrong))):
         with pytest.raises((RuntimeError, ValueError)) as error:
             overload(*arguments, **wrong.attributes)
-        texts.append(str(error.value).split("): expected ")[0])  # devices may have kernels for other types
+        texts.append(str(error.value).split(": expected (")[0])  # devices may have kernels for other types
     assert texts[1] == texts[0]
     assert wrong.message in texts[1]
     assert f"polyop::{wrong.operator}" in texts[1]
